@@ -44,10 +44,11 @@ export class Fleet {
   readonly #lists: Map<string, ToolList> = new Map();
   /** By the path of a tool. */
   readonly #serving: Map<string, Worker[]> = new Map();
-  readonly #subscription: Subscription;
+  readonly #subscription: Subscription | undefined;
 
-  constructor(connection: NatsConnection, seal: Seal, log: HookLog) {
-    this.#subscription = listenForWorkers(
+  /** @param connection Over which workers say that they are there. Absent: they are there while listed. */
+  constructor(connection: NatsConnection | undefined, seal: Seal, log: HookLog) {
+    this.#subscription = connection && listenForWorkers(
       connection,
       seal,
       log,
@@ -74,7 +75,13 @@ export class Fleet {
     const { worker: id } = list;
     // One that is new was heard now: it has written its list.
     const worker = this.#workers.get(id) ??
-      { id, heardAt: systemClock.now(), calls: 0, lists: 0, down: new Set() };
+      {
+        id,
+        heardAt: this.#subscription ? systemClock.now() : Infinity,
+        calls: 0,
+        lists: 0,
+        down: new Set(),
+      };
     this.#workers.set(id, worker);
     worker.lists++;
     for (const path of list.down) worker.down.add(path);
@@ -120,7 +127,12 @@ export class Fleet {
   }
 
   stop(): void {
-    this.#subscription.unsubscribe();
+    this.#subscription?.unsubscribe();
+  }
+
+  /** Gives calls again to the workers that did not answer, where they are not heard. */
+  find(): void {
+    for (const worker of this.#workers.values()) worker.heardAt = Infinity;
   }
 
   #hear({ worker: id, bye }: HereMessage): void {

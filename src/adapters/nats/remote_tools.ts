@@ -26,14 +26,13 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import { CallContext, type CallTelemetry } from "../../execute/mod.ts";
+import { CallLine, type CallLines } from "./call_line.ts";
 import { Directory, listIn } from "./directory.ts";
-import { DurableCalls } from "./durable_calls.ts";
 import { Fleet, HERE_EVERY_MS } from "./fleet.ts";
 import { Seal } from "./message.ts";
-import { type CallRequest, RemoteCalls, type TakeOutput } from "./remote_calls.ts";
+import type { CallRequest, TakeOutput } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
 import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
-import { followStatus } from "./status.ts";
 import { checkRegistryName, idOfPath, toolKey } from "./subjects.ts";
 import { isTelemetry, placeNow } from "./telemetry.ts";
 
@@ -79,7 +78,8 @@ export interface RemoteTools extends AsyncDisposable {
 
 const ACTION = "use remote tools";
 
-const OPTIONS = {
+/** The checks of the options. */
+export const OPTIONS = {
   registry: must(
     "a registry",
     (value): value is ToolRegistry => isObject(value) && "tools" in value,
@@ -142,38 +142,21 @@ export async function remoteTools(
   await checkServer(ACTION, connection);
   const { refused, note } = noteRefusals(log);
   const fleet = new Fleet(connection, seal, note);
-  const calls = new RemoteCalls(connection, seal, fleet, inboxPrefix, note);
-  const durable = new DurableCalls(connection, seal, inboxPrefix, log);
-  const sync = new Sync(name, registry, fleet, calls, durable, {
-    telemetry: options.telemetry,
-    log,
-  });
   let directory: Directory | undefined;
-  const unfollow = followStatus(connection, {
-    down(why) {
-      calls.disconnect(why);
-      durable.disconnect(why);
-    },
-    forbidden(subject) {
-      calls.forbid(subject);
-      log(new Error(`The user of the connection may not publish to "${subject}"`));
-    },
-    up() {
-      calls.reconnect();
-      durable.reconnect();
-      directory?.restart();
-    },
+  const line = new CallLine({
+    ...{ connection, seal, fleet, inboxPrefix, log: note },
+    up: () => directory?.restart(),
   });
+  const observer = { telemetry: options.telemetry, log };
+  const sync = new Sync(name, registry, fleet, { open: () => line, done() {} }, observer);
   const unsubscribe = registry.subscribe(({ type }) => {
     if (type === "removed") sync.retry();
   });
   const close = (): void => {
-    unfollow();
     unsubscribe();
     directory?.stop();
     sync.clear();
-    calls.stop();
-    durable.stop();
+    line.stop();
     fleet.stop();
   };
   const closed = (): Promise<void> => Promise.resolve(close());
@@ -202,12 +185,11 @@ export async function remoteTools(
 }
 
 /** Keeps a registry's tools as the directory has them. */
-class Sync {
+export class Sync {
   readonly #name: string;
   readonly #registry: ToolRegistry;
   readonly #fleet: Fleet;
-  readonly #calls: RemoteCalls;
-  readonly #durable: DurableCalls;
+  readonly #lines: CallLines;
   readonly #observer: Observer;
   /** The tools in the registry, with the paths of their definitions, by id. */
   readonly #tools: Map<string, { readonly path: string; readonly tool: Tool }> = new Map();
@@ -224,15 +206,13 @@ class Sync {
     name: string,
     registry: ToolRegistry,
     fleet: Fleet,
-    calls: RemoteCalls,
-    durable: DurableCalls,
+    lines: CallLines,
     observer: Observer,
   ) {
     this.#name = name;
     this.#registry = registry;
     this.#fleet = fleet;
-    this.#calls = calls;
-    this.#durable = durable;
+    this.#lines = lines;
     this.#observer = observer;
   }
 
@@ -363,16 +343,29 @@ class Sync {
         const isRepeatable = idempotent === true;
         const { telemetry, log } = this.#observer;
         const call = { ...request, trace: placeNow(telemetry, log) };
-        end = isDurable(tool)
-          ? await this.#durable.run(path, id, call, context)
-          : await this.#calls.run(
-            path,
-            id,
-            { ...call, timeoutMs: CallContext.remainingMsOf(context) },
-            isRepeatable,
-            context,
-            output.push,
-          );
+        let line: CallLine;
+        try {
+          line = await this.#lines.open();
+        } catch (error) {
+          log(error);
+          const why = "there is no connection to NATS; nothing has run";
+          end = ToolResult.error("unavailable", `Cannot call "${id}": ${why}`);
+          throw ENDED;
+        }
+        try {
+          end = isDurable(tool)
+            ? await line.durable.run(path, id, call, context)
+            : await line.plain.run(
+              path,
+              id,
+              { ...call, timeoutMs: CallContext.remainingMsOf(context) },
+              isRepeatable,
+              context,
+              output.push,
+            );
+        } finally {
+          await this.#lines.done(line);
+        }
         if (!isSuspended(end)) throw ENDED;
         return { ticket: end.ticket, questions: end.questions };
       });
