@@ -15,13 +15,22 @@ const why = missing ??
 const withWorkerd = maybe(why === undefined, why ?? "");
 const TOKEN = "a-token-of-the-tests";
 
-/** A tool that says who has run it. */
+let began = (): void => {};
+
+/** Tools that say who has run them, and one that does not end. */
 const tools = (by: string): readonly ToolDefinition[] => [
   { name: "who", description: "Says who.", risk: "low", execute: () => by },
   {
     ...{ name: "job", description: "Says who, once.", risk: "low" },
     ...{ execution: "task", idempotent: true },
     execute: () => by,
+  },
+  {
+    ...{ name: "hang", description: "Does not end.", risk: "low" },
+    execute() {
+      began();
+      return new Promise(() => {});
+    },
   },
   {
     ...{ name: "count", description: "Counts.", risk: "low" },
@@ -74,7 +83,7 @@ describe("a Worker on workerd", () => {
       headers: { authorization: `Bearer ${TOKEN}` },
     });
     const { tools: listed } = await list.json() as { readonly tools: readonly { id: string }[] };
-    assertEquals(listed.map(({ id }) => id), ["count", "job", "who"]);
+    assertEquals(listed.map(({ id }) => id), ["count", "hang", "job", "who"]);
 
     const answers = await Promise.all(Array.from({ length: 40 }, () => call("who")));
     assertEquals(new Set(answers.map((answer) => answer["content"])), new Set(["one", "two"]));
@@ -100,5 +109,15 @@ describe("a Worker on workerd", () => {
     const lost = await call("who");
     assertEquals([lost["code"], lost["retryable"]], ["unavailable", true]);
     assert(String(lost["detail"]).includes("there is no connection to NATS; nothing has run"));
+    await server.start();
+    for (let isBack = false; !isBack;) isBack = (await call("who"))["ok"] === true;
+
+    const begins = new Promise<void>((resolve) => began = resolve);
+    const hanging = call("hang");
+    await begins;
+    await server.kill();
+    const cut = await hanging;
+    assertEquals([cut["code"], cut["retryable"]], ["unavailable", true]);
+    assert(String(cut["detail"]).includes("it may have run"));
   });
 });

@@ -130,6 +130,11 @@ export class Fleet {
     this.#subscription?.unsubscribe();
   }
 
+  /** Whether a worker did not answer. */
+  get hasLost(): boolean {
+    return [...this.#workers.values()].some(({ heardAt }) => heardAt === -Infinity);
+  }
+
   /** Gives calls again to the workers that did not answer, where they are not heard. */
   find(): void {
     for (const worker of this.#workers.values()) worker.heardAt = Infinity;

@@ -6,27 +6,24 @@
 
 import type { NatsConnection } from "@nats-io/nats-core";
 import {
-  callHook,
-  type HookLog,
   MAX_TIMEOUT_MS,
   NO_LOG,
   numberFrom,
-  readFields,
-  refuse,
   systemClock,
   type Tool,
+  within,
 } from "../../tool/mod.ts";
 import { CallLine } from "./call_line.ts";
 import { Directory } from "./directory.ts";
 import { Fleet } from "./fleet.ts";
-import { Seal } from "./message.ts";
-import { OPTIONS, type RemoteToolsOptions, Sync } from "./remote_tools.ts";
+import { readRemoteOptions, type RemoteToolsOptions, Sync } from "./remote_tools.ts";
 import { checkServer } from "./server.ts";
 
 /** Options for {@linkcode remoteToolsPerCall}. */
 export interface PerCallToolsOptions extends RemoteToolsOptions {
   /**
-   * How old what is known of the tools may be, in milliseconds, when `refresh` reads them again.
+   * How old what is known of the tools may be, in milliseconds, when `refresh` reads them again. When
+   * a worker did not answer, it is a second.
    *
    * @default {10_000}
    */
@@ -45,6 +42,10 @@ export interface PerCallTools {
 }
 
 const ACTION = "use remote tools";
+/** How old what is known may be when a worker did not answer. */
+const LOST_MS = 1_000;
+/** How long the end of a connection waits for what was said last. */
+const FLUSH_MS = 1_000;
 
 /**
  * Brings the tools of all workers into a registry, like {@linkcode remoteTools}, for runtimes that end
@@ -76,18 +77,10 @@ export function remoteToolsPerCall(
   connect: () => Promise<NatsConnection>,
   options: PerCallToolsOptions,
 ): PerCallTools {
-  const checks = { ...OPTIONS, maxAgeMs: numberFrom(0, MAX_TIMEOUT_MS) };
-  const {
-    registry,
-    secret,
-    name = "default",
-    inboxPrefix = "_INBOX",
-    telemetry,
-    maxAgeMs = 10_000,
-  } = readFields(ACTION, { ...options }, checks);
-  if (registry === undefined) refuse(ACTION, "it needs a registry");
-  const seal = new Seal(ACTION, secret as string);
-  const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
+  const { maxAgeMs = 10_000, ...given } = { ...options };
+  numberFrom(0, MAX_TIMEOUT_MS)(ACTION, maxAgeMs, "maxAgeMs");
+  const { registry, seal, name, inboxPrefix, observer } = readRemoteOptions(options, given);
+  const { log } = observer;
   const fleet = new Fleet(undefined, seal, log);
   const sync = new Sync(name, registry, fleet, {
     open: async () =>
@@ -96,7 +89,7 @@ export function remoteToolsPerCall(
       line.stop();
       return end(line.connection);
     },
-  }, { telemetry, log });
+  }, observer);
   registry.subscribe(({ type }) => {
     if (type === "removed") sync.retry();
   });
@@ -126,7 +119,8 @@ export function remoteToolsPerCall(
     async refresh() {
       const now = systemClock.now();
       // Requests that come meanwhile use what is known: they cannot wait for another one's connection.
-      if (known !== undefined && now - triedAt < maxAgeMs) return;
+      const mostMs = fleet.hasLost ? Math.min(maxAgeMs, LOST_MS) : maxAgeMs;
+      if (known !== undefined && now - triedAt < mostMs) return;
       triedAt = now;
       try {
         await read();
@@ -140,7 +134,9 @@ export function remoteToolsPerCall(
 
 /** Closes a connection, once what was said last is sent. */
 async function end(connection: NatsConnection): Promise<void> {
-  // A WebSocket with unsent bytes closes 100 ms later.
-  if (!connection.isClosed()) await connection.flush().catch(NO_LOG);
+  // A WebSocket with unsent bytes closes 100 ms later. One that is lost is never flushed.
+  if (!connection.isClosed()) {
+    await within(systemClock, FLUSH_MS, connection.flush().catch(NO_LOG));
+  }
   await connection.close();
 }

@@ -78,8 +78,7 @@ export interface RemoteTools extends AsyncDisposable {
 
 const ACTION = "use remote tools";
 
-/** The checks of the options. */
-export const OPTIONS = {
+const OPTIONS = {
   registry: must(
     "a registry",
     (value): value is ToolRegistry => isObject(value) && "tools" in value,
@@ -95,6 +94,33 @@ export const OPTIONS = {
 interface Observer {
   readonly telemetry: CallTelemetry | undefined;
   readonly log: HookLog;
+}
+
+/** What options say, read. */
+export interface RemoteSettings {
+  readonly registry: ToolRegistry;
+  readonly seal: Seal;
+  readonly name: string;
+  readonly inboxPrefix: string;
+  readonly observer: Observer;
+}
+
+/**
+ * Reads the options.
+ *
+ * @param given What they are checked as: a copy, without fields that others read.
+ * @throws {TypeError} If one is wrong.
+ */
+export function readRemoteOptions(options: RemoteToolsOptions, given: object): RemoteSettings {
+  const { registry, secret, name = "default", inboxPrefix = "_INBOX", telemetry } = readFields(
+    ACTION,
+    given,
+    OPTIONS,
+  );
+  if (registry === undefined) refuse(ACTION, "it needs a registry");
+  const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
+  const seal = new Seal(ACTION, secret as string);
+  return { registry, seal, name, inboxPrefix, observer: { telemetry, log } };
 }
 
 /** One definition of a tool, as a worker has written it. */
@@ -131,14 +157,10 @@ export async function remoteTools(
   connection: NatsConnection,
   options: RemoteToolsOptions,
 ): Promise<RemoteTools> {
-  const { registry, secret, name = "default", inboxPrefix = "_INBOX" } = readFields(
-    ACTION,
-    { ...options },
-    OPTIONS,
-  );
-  if (registry === undefined) refuse(ACTION, "it needs a registry");
-  const seal = new Seal(ACTION, secret as string);
-  const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
+  const { registry, seal, name, inboxPrefix, observer } = readRemoteOptions(options, {
+    ...options,
+  });
+  const { log } = observer;
   await checkServer(ACTION, connection);
   const { refused, note } = noteRefusals(log);
   const fleet = new Fleet(connection, seal, note);
@@ -147,7 +169,6 @@ export async function remoteTools(
     ...{ connection, seal, fleet, inboxPrefix, log: note },
     up: () => directory?.restart(),
   });
-  const observer = { telemetry: options.telemetry, log };
   const sync = new Sync(name, registry, fleet, { open: () => line, done() {} }, observer);
   const unsubscribe = registry.subscribe(({ type }) => {
     if (type === "removed") sync.retry();
