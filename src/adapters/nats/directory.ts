@@ -5,7 +5,13 @@
  * @module
  */
 
-import { type ConsumerMessages, DeliverPolicy, jetstream, type JsMsg } from "@nats-io/jetstream";
+import {
+  type ConsumerMessages,
+  DeliverPolicy,
+  jetstream,
+  jetstreamManager,
+  type JsMsg,
+} from "@nats-io/jetstream";
 import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { type HookLog, isListOf, isObject, isWord, systemClock } from "../../tool/mod.ts";
@@ -169,7 +175,9 @@ export class Directory {
       filter_subjects: `${SUBJECT}${registry}.>`,
       deliver_policy: DeliverPolicy.LastPerSubject,
     });
-    const { num_pending: pending, created } = await consumer.info(true);
+    const { created } = await consumer.info(true);
+    // The count of those that are pending is wrong when entries are written meanwhile.
+    const last = await this.#lastRevision();
     if (round !== this.#round) return;
     // The server has made the consumer between the two times.
     const madeAt = Date.parse(created);
@@ -201,14 +209,18 @@ export class Directory {
       else tell();
     };
     await new Promise<void>((resolve, reject) => {
-      const callback = ({ subject, data, seq, info }: JsMsg): void => {
+      const callback = ({ subject, data, seq }: JsMsg): void => {
         if (round !== this.#round) return;
         const key = subject.slice(SUBJECT.length);
-        stale.delete(key);
-        changed.add(key);
-        this.#take(key, data, seq);
+        const isStale = stale.delete(key);
+        // What this process has written since is newer.
+        if (isStale || seq >= (this.entries.get(key)?.revision ?? 0)) {
+          changed.add(key);
+          this.#take(key, data, seq);
+        }
+        this.#readTo = seq;
         if (!isReading) tell();
-        else if (info.pending === 0) {
+        else if (seq >= last) {
           read();
           resolve();
         }
@@ -224,7 +236,7 @@ export class Directory {
           if (isReading) reject(why);
           else this.#restartLater(round, why);
         });
-        if (pending === 0 && isReading) {
+        if (last === 0) {
           read();
           resolve();
         }
@@ -232,8 +244,15 @@ export class Directory {
     });
   }
 
+  /** The revision of the newest entry; 0 if there is none. */
+  async #lastRevision(): Promise<number> {
+    const { connection, registry } = this.#settings;
+    const { streams } = await jetstreamManager(connection);
+    const last_by_subj = `${SUBJECT}${registry}.>`;
+    return (await streams.getMessage(`KV_${DIRECTORY}`, { last_by_subj }))?.seq ?? 0;
+  }
+
   #take(key: string, data: Uint8Array, revision: number): void {
-    this.#readTo = revision;
     // A deleted entry has no value.
     const value = data.byteLength === 0 ? undefined : this.#settings.seal.unwrap(data, key);
     if (isObject(value)) this.entries.set(key, { value, revision });
