@@ -5,13 +5,7 @@
  * @module
  */
 
-import {
-  type ConsumerMessages,
-  DeliverPolicy,
-  jetstream,
-  jetstreamManager,
-  type JsMsg,
-} from "@nats-io/jetstream";
+import { type ConsumerMessages, DeliverPolicy, jetstream, type JsMsg } from "@nats-io/jetstream";
 import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { type HookLog, isListOf, isObject, isWord, systemClock } from "../../tool/mod.ts";
@@ -25,6 +19,9 @@ const MAX_BYTES = 1_073_741_824;
 const SUBJECT = `$KV.${DIRECTORY}.`;
 /** How long to wait before a failed watch begins again. */
 const AGAIN_MS = 1_000;
+
+/** The server may count an entry too many, which then never comes: when to stop waiting, in milliseconds. */
+const QUIET_MS = 1_000;
 
 /** An entry of the directory. */
 export interface DirectoryEntry {
@@ -175,9 +172,7 @@ export class Directory {
       filter_subjects: `${SUBJECT}${registry}.>`,
       deliver_policy: DeliverPolicy.LastPerSubject,
     });
-    const { created } = await consumer.info(true);
-    // The count of those that are pending is wrong when entries are written meanwhile.
-    const last = await this.#lastRevision();
+    const { num_pending: count, created } = await consumer.info(true);
     if (round !== this.#round) return;
     // The server has made the consumer between the two times.
     const madeAt = Date.parse(created);
@@ -198,8 +193,10 @@ export class Directory {
       }, 0);
     };
     let isReading = true;
+    let disarm = (): void => {};
     const read = (): void => {
       isReading = false;
+      disarm();
       for (const key of stale) {
         this.entries.delete(key);
         changed.add(key);
@@ -209,7 +206,17 @@ export class Directory {
       else tell();
     };
     await new Promise<void>((resolve, reject) => {
-      const callback = ({ subject, data, seq }: JsMsg): void => {
+      const end = (): void => {
+        if (isReading) read();
+        resolve();
+      };
+      const endWhenQuiet = (): void => {
+        disarm();
+        // Without a server there is more to come when it is back.
+        disarm = systemClock.setTimeout(() => consumer.info().then(end, endWhenQuiet), QUIET_MS);
+      };
+      let seen = 0;
+      const callback = ({ subject, data, seq, info }: JsMsg): void => {
         if (round !== this.#round) return;
         const key = subject.slice(SUBJECT.length);
         const isStale = stale.delete(key);
@@ -220,10 +227,8 @@ export class Directory {
         }
         this.#readTo = seq;
         if (!isReading) tell();
-        else if (seq >= last) {
-          read();
-          resolve();
-        }
+        else if (info.pending === 0 || ++seen >= count) end();
+        else endWhenQuiet();
       };
       consumer.consume({ callback }).then((messages) => {
         if (round !== this.#round) {
@@ -233,23 +238,14 @@ export class Directory {
         this.#messages = messages;
         void messages.closed().then((error) => {
           const why = error ?? new Error("The watch of the directory has ended");
+          disarm();
           if (isReading) reject(why);
           else this.#restartLater(round, why);
         });
-        if (last === 0) {
-          read();
-          resolve();
-        }
+        if (count === 0) end();
+        else if (isReading) endWhenQuiet();
       }, reject);
     });
-  }
-
-  /** The revision of the newest entry; 0 if there is none. */
-  async #lastRevision(): Promise<number> {
-    const { connection, registry } = this.#settings;
-    const { streams } = await jetstreamManager(connection);
-    const last_by_subj = `${SUBJECT}${registry}.>`;
-    return (await streams.getMessage(`KV_${DIRECTORY}`, { last_by_subj }))?.seq ?? 0;
   }
 
   #take(key: string, data: Uint8Array, revision: number): void {
