@@ -2,11 +2,12 @@ import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { Kvm } from "@nats-io/kv";
 import { type ToolDefinition, ToolRegistry } from "@plue/tools";
+import { serveTools } from "@plue/tools/nats";
 import { Directory } from "../../src/adapters/nats/directory.ts";
 import { Seal } from "../../src/adapters/nats/message.ts";
 import { Offers } from "../../src/adapters/nats/offers.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
-import { World } from "./world.ts";
+import { event, World } from "./world.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
@@ -184,5 +185,27 @@ describe("The directory of tools in NATS", () => {
     await connection.flush();
     assertEquals(one.length, 1);
     witness.stop();
+  });
+
+  withServer("closes without a server, and waits for no answer of it", async () => {
+    const own = await TestServer.start();
+    try {
+      const connection = await own.connect();
+      const lost = event();
+      void (async () => {
+        for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
+      })();
+      const log: unknown[] = [];
+      const served = await serveTools(new ToolRegistry({ tools: [ping] }), connection, {
+        ...{ secret: SECRET, drainTimeoutMs: 0 },
+        onError: (error) => void log.push(error),
+      });
+      await own.kill();
+      await lost.came;
+      await served.close();
+      assertEquals(log, []);
+    } finally {
+      await own.stop();
+    }
   });
 });
