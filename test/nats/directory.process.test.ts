@@ -191,15 +191,16 @@ describe("The directory of tools in NATS", () => {
     const own = await TestServer.start();
     try {
       const connection = await own.connect();
-      const lost = event();
-      void (async () => {
-        for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
-      })();
       const log: unknown[] = [];
       const served = await serveTools(new ToolRegistry({ tools: [ping] }), connection, {
         ...{ secret: SECRET, drainTimeoutMs: 0 },
         onError: (error) => void log.push(error),
       });
+      // After the worker's own, so that the worker knows of it too.
+      const lost = event();
+      void (async () => {
+        for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
+      })();
       await own.kill();
       await lost.came;
       await served.close();
