@@ -128,11 +128,7 @@ function Filters(): JSX.Element {
             ) => (filters.value = { ...filters.value, [name]: event.currentTarget.value })}
           >
             <option value="">any {name}</option>
-            {values[name].map((value) => (
-              <option key={value} value={value}>
-                {value}
-              </option>
-            ))}
+            {values[name].map((value) => <option key={value} value={value}>{value}</option>)}
           </select>
         ))}
     </div>
