@@ -93,10 +93,7 @@ async function turn(target: TargetName, response: unknown): Promise<unknown[]> {
 }
 
 /** The messages that answer a streamed response. */
-async function streamed(
-  target: StreamTarget,
-  stream: AsyncIterable<unknown>,
-): Promise<unknown[]> {
+async function streamed(target: StreamTarget, stream: AsyncIterable<unknown>): Promise<unknown[]> {
   const calls = accumulateCalls(target, namesFor(target));
   for await (const event of stream) calls.push(event);
   const { results, messages } = await dispatchCalls(target, calls.end(), {
@@ -155,17 +152,11 @@ describe("a turn with OpenAI Chat", () => {
       model: "m",
       messages: [...messages, ...more as OpenAI.ChatCompletionMessageParam[]],
     });
-    assertEquals(
-      (received as { messages: unknown[] }).messages.slice(1),
-      expected,
-    );
+    assertEquals((received as { messages: unknown[] }).messages.slice(1), expected);
   });
 
   it("puts the client's chunks together", async () => {
-    const chunk = (
-      delta: object,
-      finish_reason: string | null = null,
-    ): object => ({
+    const chunk = (delta: object, finish_reason: string | null = null): object => ({
       id: "c",
       object: "chat.completion.chunk",
       created: 1,
@@ -306,19 +297,13 @@ describe("a turn with Anthropic", () => {
       role: "user",
       content: "1 + 2?",
     }];
-    const more = await turn(
-      "anthropic",
-      await client().messages.create({ ...request, messages }),
-    );
+    const more = await turn("anthropic", await client().messages.create({ ...request, messages }));
     assertEquals(more, expected);
     await client().messages.create({
       ...request,
       messages: [...messages, ...more as Anthropic.MessageParam[]],
     });
-    assertEquals(
-      (received as { messages: unknown[] }).messages.slice(1),
-      expected,
-    );
+    assertEquals((received as { messages: unknown[] }).messages.slice(1), expected);
   });
 
   it("puts the client's events together", async () => {
@@ -447,9 +432,7 @@ describe("a turn with Bedrock", () => {
       }],
     }];
     assertEquals(more, expected);
-    await client.send(
-      new ConverseCommand({ ...request, messages: more as [] }),
-    );
+    await client.send(new ConverseCommand({ ...request, messages: more as [] }));
     assertEquals((received as { messages: unknown }).messages, expected);
     client.destroy();
   });
@@ -489,9 +472,7 @@ describe("a turn with Mistral", () => {
     );
     assertEquals(more, expected);
     // Its SDK writes camel case.
-    const [{ tool_call_id: toolCallId, ...rest }] = more as [
-      (typeof expected)[0],
-    ];
+    const [{ tool_call_id: toolCallId, ...rest }] = more as [(typeof expected)[0]];
     await client().chat.complete({
       model: "m",
       messages: [{ ...rest, role: "tool", toolCallId }],
@@ -536,17 +517,12 @@ describe("a turn with Cohere", () => {
       finish_reason: "TOOL_CALL",
       message: { role: "assistant", tool_plan: "I add.", tool_calls: [call] },
     });
-    const more = await turn(
-      "cohere",
-      await client().chat({ model: "m", messages: [] }),
-    );
+    const more = await turn("cohere", await client().chat({ model: "m", messages: [] }));
     assertEquals(more, expected);
     // Its SDK writes camel case.
     const [{ tool_call_id: toolCallId, content }] = more as [{
       tool_call_id: string;
-      content: [
-        { type: "document"; document: { data: Record<string, unknown> } },
-      ];
+      content: [{ type: "document"; document: { data: Record<string, unknown> } }];
     }];
     await client().chat({
       model: "m",
@@ -594,10 +570,7 @@ describe("a turn with Ollama", () => {
 
   it("reads the client's response, and its answer arrives", async () => {
     json({ model: "m", message, done: true, done_reason: "stop" });
-    const more = await turn(
-      "ollama",
-      await client().chat({ model: "m", messages: [] }),
-    );
+    const more = await turn("ollama", await client().chat({ model: "m", messages: [] }));
     assertEquals(more, expected);
     await client().chat({ model: "m", messages: more as typeof expected });
     assertEquals((received as { messages: unknown }).messages, expected);
