@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { jetstreamManager } from "@nats-io/jetstream";
+import { type ConsumerInfo, jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { type ToolDefinition, ToolRegistry } from "@plue/tools";
 import { Directory } from "../../src/adapters/nats/directory.ts";
@@ -181,8 +181,10 @@ describe("The directory of tools in NATS", () => {
       const { config } = await manager.streams.info("KV_plue_tools");
       const found = await manager.consumers.list(config.name).next();
       const own = `$KV.plue_tools.${name}.>`;
-      return found.filter(({ config, push_bound }) =>
-        push_bound === true && (config.filter_subject ?? config.filter_subjects?.[0]) === own
+      // The server lists nothing for one that ends meanwhile.
+      return found.filter((consumer: ConsumerInfo | null) =>
+        consumer?.push_bound === true &&
+        (consumer.config.filter_subject ?? consumer.config.filter_subjects?.[0]) === own
       ).length;
     };
     while (await watches() !== 2);
