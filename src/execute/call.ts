@@ -14,6 +14,7 @@ import {
   callHook,
   checkFunction,
   clip,
+  defined,
   type FailureCode,
   isFunction,
   isObject,
@@ -514,9 +515,5 @@ export function chosenCallId(request: Partial<ToolCall> | null | undefined): str
 
 /** What the lower services inherit from a class stays, and so does what is `undefined` above them. */
 function laidOver(below: Services, above: Services): Services {
-  const given = Object.entries(above).filter(([, value]) => value !== undefined);
-  return Object.setPrototypeOf(
-    { ...below, ...Object.fromEntries(given) },
-    Object.getPrototypeOf(below),
-  );
+  return Object.setPrototypeOf({ ...below, ...defined(above) }, Object.getPrototypeOf(below));
 }

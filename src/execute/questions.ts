@@ -6,10 +6,9 @@
  */
 
 import type { ToolHost } from "../registry/mod.ts";
-import { checkSchema, compileOnce } from "../schema/mod.ts";
+import { checkSchema, compileOnce, issuesOf } from "../schema/mod.ts";
 import {
   type Answer,
-  atOnce,
   checkWord,
   cleanText,
   describe,
@@ -269,9 +268,7 @@ export class CallQuestions {
   /** What is wrong with an answer. */
   #misfits({ schema }: Question, answer: Answer): readonly Issue[] {
     if (answer.action !== "accept" || schema === undefined) return [];
-    const validator = compileOnce(this.#call.host.engine, schema);
-    const content = answer.content ?? null;
-    return atOnce(validator.check(content)) === true ? [] : atOnce(validator.issues(content));
+    return issuesOf(compileOnce(this.#call.host.engine, schema), answer.content ?? null) ?? [];
   }
 
   /**

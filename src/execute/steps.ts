@@ -6,9 +6,8 @@
  */
 
 import { ToolLifecycleError, type ToolRuntime } from "../registry/mod.ts";
-import { compileOnce, type StandardOutcome, validateStandard } from "../schema/mod.ts";
+import { compileOnce, issuesOf, type StandardOutcome, validateStandard } from "../schema/mod.ts";
 import {
-  atOnce,
   clip,
   describeThrown,
   type FailureCode,
@@ -309,10 +308,8 @@ function checkContext({ tool, host, options }: Call): StandardOutcome | Promise<
   if (schema === undefined || isStandardSchema(schema)) {
     return schema ? validateStandard(schema, value) : { value };
   }
-  const validator = compileOnce(host.engine, schema);
-  return atOnce(validator.check(value)) === true
-    ? { value }
-    : { issues: atOnce(validator.issues(value)) };
+  const issues = issuesOf(compileOnce(host.engine, schema), value);
+  return issues === undefined ? { value } : { issues };
 }
 
 function keepContext(call: Call, { issues, value }: StandardOutcome): StepAnswer {

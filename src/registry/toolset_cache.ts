@@ -6,8 +6,8 @@
  */
 
 import {
+  checkSelection,
   type Selection,
-  selectionKey,
   ToolAvailabilityContext,
   type ToolAvailabilityInput,
   type Toolset,
@@ -82,10 +82,8 @@ export class ToolsetCache {
 
 /** Two selections that say the same, with the same filters and policies, have one key. */
 function keyOf(selection: Selection): string {
-  const key = selectionKey(selection);
-  if (key !== undefined) return key;
-  const { filters = [], policies = [], ...data } = selection;
-  return `${filters.map(numberOf)} ${policies.map(numberOf)} ${selectionKey(data)}`;
+  const { filters = [], policies = [], ...data } = checkSelection(selection);
+  return `${filters.map(numberOf)} ${policies.map(numberOf)} ${JSON.stringify(data)}`;
 }
 
 const numbers = new WeakMap<object, number>();

@@ -38,6 +38,15 @@ export function setOwn(target: Record<string, unknown>, key: string, value: unkn
   } else target[key] = value;
 }
 
+/** The members that are not `undefined`. */
+export function defined<Members extends object>(
+  members: Members,
+): { [Key in keyof Members]?: Exclude<Members[Key], undefined> } {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined);
+  // What was left out is what the type leaves out.
+  return Object.fromEntries(entries) as { [Key in keyof Members]?: never };
+}
+
 /**
  * Whether two JSON values are equal: the order counts in lists, and not in objects.
  *

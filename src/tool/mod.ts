@@ -83,6 +83,7 @@ export {
 export {
   canonicalJson,
   copyJson,
+  defined,
   isPlain,
   jsonEqual,
   JsonReader,

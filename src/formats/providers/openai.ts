@@ -217,7 +217,6 @@ function readEntry(
   }
   const parameters = readParameters(session, imported, tool["parameters"], `${at}/parameters`);
   if (parameters === undefined) return;
-  imported.parameters = parameters;
   imported.returns = readReturns(session, imported, tool["output_schema"], `${at}/output_schema`);
   readSharedHints(imported, tool);
   const isAsync = flagIn(tool, "async");
