@@ -27,6 +27,7 @@ import {
   isToolId,
   makeTool,
   must,
+  once,
   readFields,
   refuse,
   type Tool,
@@ -359,11 +360,7 @@ function rememberedForms(
   target: string,
   make: () => readonly Form[] | string,
 ): readonly Form[] | string {
-  let byTarget = remembered.get(tool);
-  if (byTarget === undefined) remembered.set(tool, byTarget = new Map());
-  let forms = byTarget.get(target);
-  if (forms === undefined) byTarget.set(target, forms = make());
-  return forms;
+  return once(once(remembered, tool, () => new Map()), target, make);
 }
 
 /** The ways to show a tool; or why the target cannot hold it. */
@@ -397,11 +394,7 @@ const variants = new WeakMap<Tool, Map<ToolDetail, Tool>>();
 /** The tool in less detail: to be exported, not to be called. */
 export function atDetail(tool: Tool, detail: ToolDetail): Tool {
   if (detail === "full" || (detail === "no-examples" && tool.examples.length === 0)) return tool;
-  let byDetail = variants.get(tool);
-  if (byDetail === undefined) variants.set(tool, byDetail = new Map());
-  let made = byDetail.get(detail);
-  if (made === undefined) byDetail.set(detail, made = variantOf(tool, detail));
-  return made;
+  return once(once(variants, tool, () => new Map()), detail, () => variantOf(tool, detail));
 }
 
 function variantOf(tool: Tool, detail: "no-examples" | "signature"): Tool {

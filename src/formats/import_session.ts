@@ -21,6 +21,7 @@ import {
   type JsonSchema,
   type JsonSchemaObject,
   makeTool,
+  once,
   type RiskLevel,
   type Tool,
   type ToolAnnotations,
@@ -531,8 +532,7 @@ function nameTools(
   const byNamespace = new Map<string | undefined, Map<string, ImportedTool>>();
   for (const imported of read) {
     const { namespace, path, sourceName, wantedName = sourceName } = imported;
-    let wanted = byNamespace.get(namespace);
-    if (wanted === undefined) byNamespace.set(namespace, wanted = new Map());
+    const wanted = once(byNamespace, namespace, () => new Map<string, ImportedTool>());
     const other = wanted.get(wantedName);
     if (other === undefined) wanted.set(wantedName, imported);
     else {

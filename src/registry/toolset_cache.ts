@@ -14,7 +14,7 @@ import {
   toolsetOf,
   type ToolSource,
 } from "../select/mod.ts";
-import type { Tool } from "../tool/mod.ts";
+import { numberOf, type Tool } from "../tool/mod.ts";
 
 /** How many selections are remembered, as a server may make one for each request. */
 const MAX_REMEMBERED = 256;
@@ -84,14 +84,4 @@ export class ToolsetCache {
 function keyOf(selection: Selection): string {
   const { filters = [], policies = [], ...data } = checkSelection(selection);
   return `${filters.map(numberOf)} ${policies.map(numberOf)} ${JSON.stringify(data)}`;
-}
-
-const numbers = new WeakMap<object, number>();
-let count = 0;
-
-/** A number for a filter or a policy in a key: two functions are the same only if they are one object. */
-function numberOf(object: object): number {
-  let number = numbers.get(object);
-  if (number === undefined) numbers.set(object, number = ++count);
-  return number;
 }

@@ -80,6 +80,7 @@ export {
   fnv1a,
   isWithinEdits,
 } from "./text.ts";
+export { numberOf, once } from "./memo.ts";
 export {
   canonicalJson,
   copyJson,
