@@ -34,7 +34,6 @@ function mayBeInfinite(text: string): boolean {
   return THREE_DIGITS.test(text) && LARGE_NUMBER.test(text);
 }
 
-/** Reads the arguments that the call came with. */
 export function readArguments(call: Call): StepAnswer | Promise<undefined> {
   return read(call, call.request.arguments);
 }
@@ -102,7 +101,6 @@ function tooLarge(call: Call): ToolFailure {
 
 /** What a repair that says nothing else is called in the result. */
 const REPAIRED = "the arguments were repaired";
-/** How many notes of repairs a result has. */
 const MAX_REPAIRS = 16;
 
 /**

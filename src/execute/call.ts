@@ -45,7 +45,6 @@ import { traced } from "./telemetry.ts";
 /** What a step says: nothing to go on with the next step, or the result of the call. */
 export type StepAnswer = ToolResult | undefined;
 
-/** One step of a call. */
 export interface Step {
   /** What the call does in this step, for messages: "waiting for its turn". */
   readonly doing: string;
@@ -81,7 +80,6 @@ export interface CallShared {
   report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void;
 }
 
-/** A cleanup that a tool deferred. */
 type Cleanup = () => void | Promise<void>;
 
 const MAX_CALL_ID = 256;

@@ -66,7 +66,6 @@ interface AskingCall extends CallSource {
   fail(code: FailureCode, why: string): ToolFailure;
 }
 
-/** The questions and steps of one call. */
 export class CallQuestions {
   /** Whether the call ends because it waits for answers. */
   isSuspended = false;
@@ -265,7 +264,6 @@ export class CallQuestions {
     }
   }
 
-  /** What is wrong with an answer. */
   #misfits({ schema }: Question, answer: Answer): readonly Issue[] {
     if (answer.action !== "accept" || schema === undefined) return [];
     return issuesOf(compileOnce(this.#call.host.engine, schema), answer.content ?? null) ?? [];
@@ -348,7 +346,6 @@ function shownArguments(call: AskingCall): unknown {
 
 const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization", "client"];
 
-/** What the fields of a question must be. */
 const FIELDS = {
   kind: must(KINDS.join(" or "), (kind): kind is QuestionKind => KINDS.includes(kind as never)),
   message: (action: string, message: unknown, place: string): string =>

@@ -158,7 +158,6 @@ const ORDER: readonly OrderedStep<unknown>[] = [
   },
 ];
 
-/** Makes the plan of a tool. */
 export function planFor(
   tool: Tool,
   settings: Settings,

@@ -315,7 +315,6 @@ function toolsOf(source: Toolset | readonly Tool[]): readonly Tool[] {
     );
 }
 
-/** One way to show a tool. */
 interface Form extends Choice {
   readonly detail: ToolDetail;
   /** The tool as it is exported. */
@@ -323,7 +322,6 @@ interface Form extends Choice {
   readonly tokens: number;
 }
 
-/** A tool that may be shown. */
 interface Candidate {
   readonly tool: Tool;
   readonly value: number;
@@ -413,7 +411,6 @@ function variantOf(tool: Tool, detail: "no-examples" | "signature"): Tool {
   return makeTool({ ...fields, ...shown } as ToolDefinition);
 }
 
-/** A tool that is shown, and how. */
 interface Chosen {
   readonly candidate: Candidate;
   readonly form: Form;

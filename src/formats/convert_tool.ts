@@ -34,7 +34,6 @@ import type { SchemaLoss } from "./transform/report.ts";
 
 type Convert = (schema: JsonSchema, describe: boolean) => Conversion;
 
-/** The schema converters of a target. */
 interface Converters {
   readonly input: Convert;
   readonly output: Convert | undefined;
@@ -159,7 +158,6 @@ export function convertTool(
   return { ok: true, candidate: { tool, view, encoding, losses, uncertain, load } };
 }
 
-/** A loss in a field of a tool. */
 function fieldLoss(
   tool: Tool,
   path: string,

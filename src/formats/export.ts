@@ -67,7 +67,6 @@ export type Exportable = readonly Tool[] | {
   readonly bridge?: { loadable(): readonly Tool[] | undefined } | undefined;
 };
 
-/** The options of an export without any. */
 const DEFAULTS: ExportOptions = Object.freeze({});
 
 /** One tool of an export, in the target's shape. */

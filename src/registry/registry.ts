@@ -588,7 +588,6 @@ export class ToolRegistry implements ToolHost {
     this.#tell("added", added);
   }
 
-  /** Replaces the tool with the same id. */
   #replace(life: ToolLifecycle): void {
     const previous = this.#tools.get(life.tool.id);
     this.#set(life);

@@ -19,7 +19,6 @@ import { numberOf, type Tool } from "../tool/mod.ts";
 /** How many selections are remembered, as a server may make one for each request. */
 const MAX_REMEMBERED = 256;
 
-/** The toolsets of one source. */
 export class ToolsetCache {
   readonly #source: ToolSource;
   readonly #peek: () => readonly Tool[];

@@ -85,7 +85,6 @@ export interface ToolsetBridge {
   loadable(): readonly Tool[] | undefined;
 }
 
-/** What a toolset is made of. */
 export interface ToolsetParts {
   readonly name: string;
   readonly source: ToolSource;

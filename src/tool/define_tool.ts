@@ -258,7 +258,6 @@ function eachOnce(
 const checkNames = eachOnce("a list of strings that are not empty", isWord);
 const checkIds = eachOnce('a list of ids, each "name" or "namespace:name"', isToolId);
 
-/** A library's schema, if it is one. */
 function keepStandard(_action: string, value: unknown): StandardSchema | undefined {
   return isStandardSchema(value) ? value : undefined;
 }

@@ -105,7 +105,6 @@ export const MAX_DEPTH = 256;
 /** What {@linkcode JsonReader.read} answers when it stopped. */
 export const STOPPED: unique symbol = Symbol("plue.stopped");
 
-/** How a value is read. */
 export interface JsonReaderOptions {
   /** How many values it may hold. */
   readonly maxValues?: number;
@@ -117,7 +116,6 @@ export interface JsonReaderOptions {
   readonly freezeTo?: number;
 }
 
-/** One reading of one value. */
 export class JsonReader {
   /** The value has at least so many bytes of JSON, as far as it was read. */
   bytes = 0;

@@ -6,7 +6,6 @@
 
 import { type JsonSchema, type ToolContext, ToolResult } from "../../tool/mod.ts";
 
-/** The key of the question. */
 const KEY = "client";
 
 /** Options for {@linkcode runByClient}. */

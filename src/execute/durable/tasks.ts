@@ -525,7 +525,6 @@ export class CallTasks {
     });
   }
 
-  /** Writes how a run has ended. */
   async #end(
     given: ToolResult,
     tool: string,

@@ -113,7 +113,6 @@ export const OPENAI_FORMATS: readonly string[] = [
   "uuid",
 ];
 
-/** The limits of a strict schema. */
 export const OPENAI_STRICT_LIMITS: readonly Limit[] = [
   { name: "maxProperties", value: 5_000 },
   { name: "maxDepth", value: 10 },

@@ -74,7 +74,6 @@ function wire(view: ToolView, strict: boolean | undefined): OpenAiChatTool {
 
 // Calls
 
-/** Why a call of a custom tool is refused. */
 export const CUSTOM_TOOL =
   "it is a call of a custom tool, which takes text, and only functions were offered";
 

@@ -17,7 +17,6 @@ export type ListTarget<Id extends string, Tool, Part, Message = Part> = Target<
   Message
 >;
 
-/** A list, or `undefined` if it is empty. */
 export function unlessEmpty<Item>(list: readonly Item[]): Item[] | undefined {
   return list.length === 0 ? undefined : [...list];
 }
