@@ -7,7 +7,6 @@
  */
 
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 
@@ -33,9 +32,7 @@ type Row = { readonly label: string; readonly rounds: Figures[] };
 function build(): void {
   const steps = [
     ["make", "-s", "-C", join(ROOT, "ffi"), "all", "bench"],
-    ...(existsSync(join(BUILD, "plue-sidecar"))
-      ? []
-      : [["node", join(ROOT, "scripts", "build_native.mjs"), "--sidecar"]]),
+    ["node", join(ROOT, "scripts", "build_native.mjs"), "--sidecar"],
   ];
   for (const [command = "", ...args] of steps) {
     const { status, stderr } = spawnSync(command, args, { encoding: "utf8" });

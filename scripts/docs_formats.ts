@@ -153,9 +153,9 @@ const FILES: Readonly<Record<string, readonly string[]>> = {
 };
 
 function takes(id: string, types: readonly string[]): boolean {
-  if (id.startsWith("mcp@") || id.startsWith("openapi@")) return true;
+  if (id.startsWith("openapi@")) return true;
   const { media } = targetOf(id as TargetName).calls as CallFormat;
-  return types.every((mimeType) => media?.file({ mimeType, data: "" }) !== undefined);
+  return types.every((mimeType) => media?.file({ mimeType, data: "" }, "1") !== undefined);
 }
 
 function fileTable(): string {

@@ -7,9 +7,10 @@
 
 import process from "node:process";
 import { connect } from "@nats-io/transport-node";
-import { ToolRegistry } from "@plue/tools";
+import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { callTasks, storedKeys, storedTickets } from "@plue/tools/calls";
 import { createToolHandler } from "@plue/tools/hono";
-import { remoteTools } from "@plue/tools/nats";
+import { natsCallStore, natsRateLimitStore, remoteTools } from "@plue/tools/nats";
 import { Cluster, hasServer, runtimes, SECRET } from "./cluster.ts";
 
 const CALLS = 600;
@@ -30,7 +31,17 @@ for (const { name } of workers) console.log(`started      ${name}`);
 const connection = await connect({ servers: cluster.url });
 const registry = new ToolRegistry();
 await using remote = await remoteTools(connection, { registry, secret: SECRET });
-const edge = createToolHandler(registry, { authorize: () => ({ principal: "ann" }) });
+// What it keeps is for all edges: start more of them behind a balancer.
+const store = await natsCallStore(connection);
+const edge = createToolHandler(registry, {
+  authorize: () => ({ principal: "ann" }),
+  dispatcher: new ToolDispatcher(registry, {
+    tickets: storedTickets(store),
+    idempotency: { kept: storedKeys(store) },
+  }),
+  tasks: callTasks({ store }),
+  rateLimit: { limit: 10_000, windowMs: 60_000, store: natsRateLimitStore(store) },
+});
 console.log(`edge         ${remote.tools.map(({ id }) => id).join(", ")}`);
 
 const answers = new Map<string, number>();

@@ -20,9 +20,21 @@
  * OWNERSHIP  Every `char *` that is returned is yours: give it to plue_free_json(), never to free().
  *            None is ever NULL. A `const char *` that is returned belongs to the library.
  * RESULTS    A success is the tool's result as JSON. A failure is
- *            {"error":"<code>","message":"<text>"}, for some codes with "issues":[...].
- *            A tool may well return an object with a key "error"; plue_get_last_error_json() is
- *            "{}" exactly when the call of this thread succeeded.
+ *            {"error":"<code>","message":"<text>"}, for some codes with "issues":[...], and with
+ *            "repaired":[...] where the arguments were repaired. A tool may well return an object
+ *            with a key "error"; plue_get_last_error_json() is "{}" exactly when the call of this
+ *            thread succeeded.
+ * BLOCKS     A result of texts, images, audio and files is
+ *            {"content":[...],"structuredContent":...,"metadata":{...}}, and has PLUE_RESULT_BLOCKS
+ *            in plue_get_last_result_flags(): a result without that flag is a value, whatever it
+ *            looks like. "content" has the blocks of MCP, with bytes in base64:
+ *              {"type":"text","text":"..."}
+ *              {"type":"image"|"audio","data":"<base64>","mimeType":"image/png"}
+ *              {"type":"resource","resource":{"uri":"...","mimeType":"...","text":"..."}}, or "blob"
+ *                with base64 in place of "text"
+ *              {"type":"resource_link","uri":"...","name":"..."}
+ *            "structuredContent", where there is one, is the same as a value, and fits `returns`.
+ *            "metadata", where there is some, is for the program, and not for a model.
  * CODES      From the dispatcher: unknown_tool unavailable denied not_executable invalid_arguments
  *            invalid_result approval_required input_required input_unavailable ticket_refused
  *            aborted timeout transaction_failed output_too_large overloaded threw. From this
@@ -77,9 +89,10 @@ typedef struct {
      * What a tool sends with ctx.metadata(x) arrives as x. Progress and streamed output arrive as
      * {"type":"progress"|"output",...}. A call that fails tells so with
      * {"type":"error","tool":"<tool_name>","error":"<code>","message":"<text>"}, for some codes with
-     * "issues":[...]. Events that wait for a slow callback are bounded to 16 MiB per call, and an
-     * aborted call waits for none when its grace period is over; what is dropped is counted in one
-     * last {"type":"dropped","count":n}. */
+     * "issues":[...]; one that succeeds with repaired arguments tells how they were repaired with
+     * {"type":"repaired","repaired":[{"path":"/n","message":"..."}]}. Events that wait for a slow
+     * callback are bounded to 16 MiB per call, and an aborted call waits for none when its grace period
+     * is over; what is dropped is counted in one last {"type":"dropped","count":n}. */
     void (*metadata_callback)(const char *metadata_json, void *user_data);
     void *user_data;
 } plue_tool_context_t;
@@ -125,6 +138,19 @@ enum {
     PLUE_UNKNOWN_TASK = 71,
     PLUE_OTHER = 127 /* a code that this version does not know */
 };
+
+/* What there is to know of a result besides its JSON. A later version may have more. */
+enum {
+    PLUE_RESULT_BLOCKS = 1,    /* it is blocks: see the top of this file */
+    PLUE_RESULT_TRUNCATED = 2, /* it was cut to the limit of the tools, and says so at its end */
+    PLUE_RESULT_REPLAYED = 4,  /* it is that of an earlier call */
+    PLUE_RESULT_REPAIRED = 8   /* the arguments were repaired first; {"type":"repaired",...} says how */
+};
+
+/* Returns the PLUE_RESULT_... of this thread's last call: 0 for a plain value, and for a call that
+ * failed. In a plue_done_t it is about the call that is told of. Ask before this thread calls another
+ * function of the library that can fail: a host whose tasks change threads uses plue_tool_submit(). */
+PLUE_API int plue_get_last_result_flags(void);
 
 /* plue_tool_execute() with the answer to "did it succeed" as its value, for hosts whose tasks change
  * threads. Returns PLUE_OK or another PLUE_...; `*json` (yours; never NULL) is the result or the
@@ -204,9 +230,10 @@ typedef void (*plue_execute_t)(plue_invocation_t *invocation, const char *params
  * filtered, checked, exported and called like them. `definition_json` is an object with `name` and
  * `description`, and what else plue_tool_list() shows: "namespace", "title", "version",
  * "parameters", "returns", "category", "risk", "tags", "annotations", "examples", "deprecated",
- * "requiresApproval", "timeoutMs", "idempotent"; and "aliases", "roles", "scopes". Without
- * "parameters" the tool takes none: a call with any is refused. Starts the runtime,
- * and waits until it has taken the tool. A sidecar that is started again gets it again.
+ * "requiresApproval", "timeoutMs", "idempotent"; and "aliases", "roles", "scopes", "blocks". Without
+ * "parameters" the tool takes none: a call with any is refused. With "blocks":true every result of the
+ * tool is blocks, as at the top of this file. Starts the runtime, and waits until it has taken the
+ * tool. A sidecar that is started again gets it again.
  * `destroy` may be NULL; it is called once, when the tool is gone, its last invocation has ended and
  * `execute` has returned, and also if this fails. Returns PLUE_OK; PLUE_INVALID_ARGUMENT for a bad
  * definition or a name that is taken; or another PLUE_...; with plue_get_last_error() set. */
@@ -248,7 +275,8 @@ PLUE_API void plue_invocation_on_abort(plue_invocation_t *invocation,
 
 /* ---------------------------------------------------------------------------------- questions */
 
-/* A tool may ask before it goes on: for a value, an approval, or a visit to a URL. Then
+/* A tool may ask before it goes on: for a value, an approval, a visit to a URL, or for its own result
+ * if its caller is to run it. Then
  *   - plue_set_question() answers at once, while the tool waits; or
  *   - the call fails with PLUE_INPUT_REQUIRED, and
  *     {"error":"input_required","message":"...","questions":[...],"ticket":"..."}. plue_tool_resume()
@@ -257,13 +285,16 @@ PLUE_API void plue_invocation_on_abort(plue_invocation_t *invocation,
 
 /* Answers the questions of the calls that begin after this. `ask` is run like a tool of this program,
  * on the thread that waits for the call or in plue_events_dispatch(), with the question as its
- * parameters: {"key":"sure","kind":"input"|"approval"|"authorization","message":"...","tool":"..."},
- * with "schema", "url", "arguments" or "issues" where there are some. The invocation is ended with
- * an answer, {"action":"accept","content":...}, {"action":"decline"} or {"action":"cancel"}; or with
- * plue_invocation_fail(), which leaves the question to a ticket. Its signal is aborted when the
- * question is void. NULL: nobody is asked. A question that is under way goes on when `ask` is replaced;
- * `destroy`, which may be NULL, is called once, when the last of them has ended, and also if this
- * fails. Returns PLUE_OK; or another PLUE_..., with plue_get_last_error() set. */
+ * parameters: {"key":"sure","kind":"input"|"approval"|"authorization"|"client","message":"...",
+ * "tool":"..."}, with "schema", "url", "arguments" or "issues" where there are some. The invocation is
+ * ended with an answer, {"action":"accept","content":...}, {"action":"decline"} or
+ * {"action":"cancel"}; or with plue_invocation_fail(), which leaves the question to a ticket. Content
+ * that does not fit "schema" is asked for again, with "issues". The kind "client" has this program run
+ * "tool" with "arguments": the content of the answer is the tool's result, of at most 64 KiB; without
+ * "accept" the call is `denied`. The invocation's signal is aborted when the question is void. NULL:
+ * nobody is asked. A question that is under way goes on when `ask` is replaced; `destroy`, which may be
+ * NULL, is called once, when the last of them has ended, and also if this fails. Returns PLUE_OK; or
+ * another PLUE_..., with plue_get_last_error() set. */
 PLUE_API int plue_set_question(plue_execute_t ask, void (*destroy)(void *user_data),
                                void *user_data);
 
@@ -282,8 +313,9 @@ PLUE_API int plue_tool_submit_resume(const char *ticket, const char *answers_jso
  *     export const tasks = callTasks({ store });       of "@plue/tools/calls"
  * and is told of as {"id":"...","status":"working"|"input_required"|"completed"|"failed"|"cancelled",
  * "tool":"...","pollMs":n,...}, with "progress", "questions", or, at its end, a "result" of
- * {"ok":true,"content":...} or {"ok":false,"error":{"code":"...","message":"..."}}. A task that these
- * tools do not know is PLUE_UNKNOWN_TASK. These functions wait for the answer, not for the task. */
+ * {"ok":true,"content":...}, with "blocks":true if that is blocks, or
+ * {"ok":false,"error":{"code":"...","message":"..."}}. A task that these tools do not know is
+ * PLUE_UNKNOWN_TASK. These functions wait for the answer, not for the task. */
 
 /* Starts a task, and tells of it. Its events go nowhere; an abort signal aborts the start only. */
 PLUE_API int plue_tool_start(const char *tool_name, const char *params_json,
@@ -330,8 +362,8 @@ typedef struct {
     const char *config_json;
     /* The program that runs the tools, and its arguments, up to a NULL. Default: $PLUE_SIDECAR (a
      * program, or a script *.js), else "plue-sidecar" beside libplue or where `make install` put it,
-     * else the "plue-sidecar.js" there; scripts are run by "bun" or "node". Beside libplue is beside the program or plugin that it is linked into,
-     * if it is linked statically. */
+     * else the "plue-sidecar.js" there; scripts are run by "bun" or "node". Beside libplue is beside the
+     * program or plugin that it is linked into, if it is linked statically. */
     const char *const *sidecar_argv;
     const char *sidecar_cwd;   /* the working directory of the sidecar; that of this process */
     uint32_t start_timeout_ms; /* how long the tools may take to be ready; 10000 */
@@ -364,7 +396,8 @@ PLUE_API void plue_shutdown(void);
 /* ------------------------------------------------------------------------ errors and versions */
 
 /* The message of the failure of this thread's last function that can fail (not one of invocations or
- * abort signals), or "No error" if that succeeded. Valid until this thread's next such call. */
+ * abort signals), or "No error" if that succeeded; in a plue_done_t, of the call that is told of. Valid
+ * until this thread's next such call. */
 PLUE_API const char *plue_get_last_error(void);
 /* The same failure as JSON, with its code and details; "{}" if there was none. */
 PLUE_API const char *plue_get_last_error_json(void);
@@ -372,8 +405,8 @@ PLUE_API const char *plue_get_last_error_json(void);
 /* The version of the ABI that this library implements: PLUE_ABI_VERSION of its own header. */
 PLUE_API uint32_t plue_abi_version(void);
 /* Returns 1 if this library has the functions of that name, else 0: "call", "submit", "events",
- * "register_tool", "list_changed", "log", "questions", "tasks", "start". For hosts that load it with
- * dlopen(). */
+ * "register_tool", "list_changed", "log", "questions", "tasks", "start", "result_flags". For hosts that
+ * load it with dlopen(). */
 PLUE_API int plue_feature(const char *name);
 /* The version of the package: PLUE_VERSION of its own header. */
 PLUE_API const char *plue_get_version(void);

@@ -70,8 +70,11 @@ class Error : public std::runtime_error {
 struct Result {
     Status status = Status::ok;
     std::string json; ///< the tool's result, or the failure
+    int flags = 0;    ///< PLUE_RESULT_... of plue.h
 
     explicit operator bool() const noexcept { return status == Status::ok; }
+    /// Whether the result is texts, images, audio and files, in the form that plue.h shows.
+    bool has_blocks() const noexcept { return (flags & PLUE_RESULT_BLOCKS) != 0; }
     /// The tool's result. Throws an Error if the call failed.
     const std::string &value() const & {
         check();
@@ -245,9 +248,10 @@ inline Result wait(Wait function, const std::string &name, const std::string &js
     const Catcher catcher;
     char *json = nullptr;
     const int status = function(first, second, &context, &json);
+    const int flags = plue_get_last_result_flags();
     const Json owned(json);
     catcher.finish();
-    return {static_cast<Status>(status), json};
+    return {static_cast<Status>(status), json, flags};
 }
 
 inline void submit(Submit function, const std::string &name, const std::string &json_text,
@@ -262,7 +266,8 @@ inline void submit(Submit function, const std::string &name, const std::string &
     };
     const auto end = [](int status, const char *json, void *user_data) {
         const std::unique_ptr<Pending> own(static_cast<Pending *>(user_data));
-        guard([&] { own->on_done({static_cast<Status>(status), json}); });
+        const int flags = plue_get_last_result_flags();
+        guard([&] { own->on_done({static_cast<Status>(status), json, flags}); });
     };
     const auto context = context_of(options, on_event, pending.get());
     check(function(c_string(name), c_string(json_text), &context, end, pending.get()));

@@ -27,7 +27,7 @@ void plue_free_string(char *string) {
 }
 
 struct plue_outcome plue_outcome_out_of_memory(void) {
-    return (struct plue_outcome){out_of_memory_json, out_of_memory_message, PLUE_OUT_OF_MEMORY};
+    return (struct plue_outcome){out_of_memory_json, out_of_memory_message, PLUE_OUT_OF_MEMORY, 0};
 }
 
 void plue_outcome_free(struct plue_outcome outcome) {
@@ -93,7 +93,7 @@ struct plue_outcome plue_outcome_failure(const char *code, const char *message) 
     static const char tail[] = "\"}";
     /* A path or a system's message may be in another encoding, or be cut short. */
     struct plue_outcome outcome = {NULL, plue_text_repair(message, strlen(message)),
-                                   status_of(code)};
+                                   status_of(code), 0};
     if (outcome.message == NULL) {
         return plue_outcome_out_of_memory();
     }
@@ -166,12 +166,12 @@ void plue_outcome_clear(void) {
 
 char *plue_outcome_answer(struct plue_outcome outcome) {
     if (outcome.message == NULL) {
-        plue_outcome_clear();
+        set_last((struct plue_outcome){.flags = outcome.flags});
         return outcome.json;
     }
     char *copy = plue_text_copy(outcome.json, strlen(outcome.json));
     set_last((struct plue_outcome){copy == NULL ? out_of_memory_json : copy, outcome.message,
-                                   outcome.status});
+                                   outcome.status, 0});
     return outcome.json;
 }
 
@@ -187,4 +187,8 @@ const char *plue_get_last_error(void) {
 
 const char *plue_get_last_error_json(void) {
     return last.json == NULL ? "{}" : last.json;
+}
+
+int plue_get_last_result_flags(void) {
+    return last.flags;
 }

@@ -7,6 +7,7 @@ struct plue_outcome {
     char *json;    /* what the caller gets */
     char *message; /* NULL: success */
     int status;    /* PLUE_OK, PLUE_UNKNOWN_TOOL, ... */
+    int flags;     /* of a success: PLUE_RESULT_BLOCKS, ... */
 };
 
 /* Once, before any other function. */

@@ -109,12 +109,14 @@ static bool read_outcome(struct plue_frame_view *view, struct plue_outcome *outc
     const uint8_t *message = NULL;
     size_t message_length = 0;
     *outcome = (struct plue_outcome){.status = PLUE_OK};
-    if (view->flags & PLUE_RESULT_FAILED) {
+    int said = view->flags >> PLUE_RESULT_STATUS_SHIFT;
+    if (!(view->flags & PLUE_RESULT_FAILED)) {
+        outcome->flags = said;
+    } else {
         if (length < 4 || plue_read_u32(json) > length - 4) {
             return false;
         }
-        int status = view->flags >> PLUE_RESULT_STATUS_SHIFT;
-        outcome->status = status == PLUE_OK ? PLUE_OTHER : status;
+        outcome->status = said == PLUE_OK ? PLUE_OTHER : said;
         message = json + 4;
         message_length = plue_read_u32(json);
         json += 4 + message_length;

@@ -163,7 +163,7 @@ int plue_start(void) {
 int plue_feature(const char *name) {
     static const char *const features[] = {
         "call", "submit",    "events", "register_tool", "list_changed",
-        "log",  "questions", "tasks",  "start",
+        "log",  "questions", "tasks",  "start",         "result_flags",
     };
     for (size_t i = 0; name != NULL && i < sizeof features / sizeof *features; i++) {
         if (strcmp(features[i], name) == 0) {

@@ -112,9 +112,11 @@ static bool tell_submission(struct plue_due *due, int *told) PLUE_UNLOCKED {
     }
     struct plue_outcome outcome =
         plue_call_conclude(call, submission->tool_name, &submission->context);
-    submission->on_done(outcome.status, outcome.json, submission->user_data);
+    int status = outcome.status;
+    char *json = plue_outcome_answer(outcome); /* its callback may ask for more about it */
+    submission->on_done(status, json, submission->user_data);
     ++*told;
-    plue_outcome_free(outcome);
+    plue_free_json(json);
     free(submission);
     return false;
 }

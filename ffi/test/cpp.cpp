@@ -334,6 +334,35 @@ void test_options() {
 
 } // namespace
 
+void test_blocks() {
+    plue::register_tool(R"({"name":"host:photo","description":"Takes a photo.","blocks":true})",
+                        [](plue::Invocation &, std::string_view) {
+                            return plue::call("look_alike").value();
+                        });
+    for (const auto &[tool, has_blocks] :
+         {std::pair("draw", true), std::pair("host:photo", true), std::pair("look_alike", false)}) {
+        plue::Result result = plue::call(tool);
+        CHECK(result.has_blocks() == has_blocks && contains(result.value(), "dot.gif"), result.json);
+        result.flags = -1;
+        plue::submit(tool, "{}", {}, [&](plue::Result last) { result = std::move(last); });
+        while (result.flags < 0) {
+            plue::dispatch();
+        }
+        CHECK(result.has_blocks() == has_blocks && contains(result.value(), "dot.gif"), result.json);
+    }
+    plue::unregister_tool("host:photo");
+}
+
+// A tool that this program is to run.
+void test_client() {
+    plue::set_question([](plue::Invocation &, std::string_view question) {
+        CHECK(contains(std::string(question), R"("kind":"client")"), std::string(question));
+        return std::string(R"({"action":"accept","content":{"at":4}})");
+    });
+    CHECK(plue::call("locate").value() == R"({"at":4})", "its result");
+    plue::clear_question();
+}
+
 int main() {
     {
         const plue::Library library;
@@ -346,6 +375,8 @@ int main() {
         test_on_abort();
         test_leaving();
         test_questions();
+        test_blocks();
+        test_client();
         test_tasks();
     }
     test_options();

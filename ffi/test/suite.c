@@ -888,6 +888,7 @@ static const struct {
     {"offer", suite_offer},        {"questions", suite_questions},
     {"dropping", test_dropping},   {"cancellation", test_cancellation},
     {"waiting", suite_waiting},    {"waiting_restarts", suite_waiting_restarts},
+    {"blocks", suite_blocks},
 };
 
 static void run_part(const char *part) {

@@ -30,4 +30,8 @@ void suite_tasks(void);
 void suite_waiting(void);
 void suite_waiting_restarts(void);
 
+/* In suite_blocks.c. They need a runtime in JavaScript. */
+void suite_blocks(void);
+void suite_offer_blocks(void);
+
 #endif

@@ -650,12 +650,14 @@ void suite_offer(void) {
     is_stopped = false;
     expect_registered(adder, run_add, "adder");
     expect_registered(definition("held"), run_held, NULL);
+    suite_offer_blocks();
     expect_registered(definition("stop"), run_stop, NULL);
     while (!is_stopped) {
         CHECK(plue_events_dispatch(-1) >= 0, "%s", plue_get_last_error());
     }
     plue_unregister_tool("host:add");
     plue_unregister_tool("host:held");
+    plue_unregister_tool("host:photo");
     plue_unregister_tool("host:stop");
 }
 

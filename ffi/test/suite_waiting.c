@@ -107,6 +107,68 @@ static void test_tampered(void) {
     expect_resumed(ticket, "{}", PLUE_INPUT_REQUIRED, "\"ticket\"");
 }
 
+#define CLIENT(answer) "{\"client\":" answer "}"
+
+/* A tool that this program is to run: the answer is its result, which has to fit. */
+static void test_client(void) {
+    char ticket[TICKET_BYTES];
+    char *json = NULL;
+    int status = plue_tool_call("locate", "{\"who\":\"Ann\"}", NULL, &json);
+    CHECK(status == PLUE_INPUT_REQUIRED, "%d %s", status, json);
+    CHECK(contains(json, "\"kind\":\"client\"") && contains(json, "\"arguments\":{\"who\":\"Ann\"}"),
+          "%s", json);
+    CHECK(contains(json, "\"schema\":{\"type\":\"object\""), "%s", json);
+    keep_ticket(ticket, json);
+    plue_free_json(json);
+    status = plue_tool_resume(ticket, CLIENT("{\"action\":\"accept\",\"content\":{\"at\":\"x\"}}"),
+                              NULL, &json);
+    CHECK(status == PLUE_INPUT_REQUIRED && contains(json, "/at must be a number"), "%d %s", status,
+          json);
+    keep_ticket(ticket, json);
+    plue_free_json(json);
+    expect_resumed(ticket, CLIENT("{\"action\":\"accept\",\"content\":{\"at\":4}}"), PLUE_OK,
+                   "{\"at\":4}");
+
+    suspend("locate", ticket);
+    expect_resumed(ticket, CLIENT("{\"action\":\"decline\"}"), PLUE_DENIED, "did not run it");
+    /* Its question has no schema: the tool's own is the last word. */
+    suspend("locate_freely", ticket);
+    expect_resumed(ticket, CLIENT("{\"action\":\"accept\",\"content\":{\"at\":\"x\"}}"),
+                   PLUE_INVALID_RESULT, "/at must be a number");
+}
+
+/* Answers with its user_data, once it has seen that it is to run the tool. */
+static void run_locate(plue_invocation_t *invocation, const char *question, void *user_data) {
+    CHECK(contains(question, "\"kind\":\"client\"") && contains(question, "\"tool\":\"locate\"") &&
+              contains(question, "\"arguments\":{\"who\":\"Bob\"}"),
+          "%s", question);
+    plue_invocation_succeed(invocation, user_data);
+}
+
+/* The same, while the call waits. */
+static void test_client_at_once(void) {
+    static const struct {
+        const char *answer;
+        int status;
+        const char *part;
+    } rows[] = {
+        {"{\"action\":\"accept\",\"content\":{\"at\":5}}", PLUE_OK, "{\"at\":5}"},
+        {"{\"action\":\"accept\",\"content\":{}}", PLUE_INPUT_UNAVAILABLE, "did not fit 10 times"},
+        {"{\"action\":\"cancel\"}", PLUE_DENIED, "did not run it"},
+        {"{\"at\":5}", PLUE_INPUT_UNAVAILABLE, "must have the \\\"action\\\""},
+        {"not JSON", PLUE_INPUT_UNAVAILABLE, "must have the \\\"action\\\""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *json = NULL;
+        plue_set_question(run_locate, NULL, (void *)(size_t)rows[i].answer);
+        int status = plue_tool_call("locate", "{\"who\":\"Bob\"}", NULL, &json);
+        CHECK(status == rows[i].status && contains(json, rows[i].part), "%s: %d %s", rows[i].answer,
+              status, json);
+        plue_free_json(json);
+    }
+    plue_set_question(NULL, NULL, NULL);
+}
+
 static plue_abort_signal_t *signal_of_call;
 
 static void abort_and_answer(plue_invocation_t *invocation, const char *question, void *user_data) {
@@ -134,6 +196,8 @@ void suite_waiting(void) {
     test_misfit();
     test_declined();
     test_tampered();
+    test_client();
+    test_client_at_once();
     test_aborted();
 }
 

@@ -7,12 +7,12 @@
 
 import { AckPolicy, DeliverPolicy, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { Directory } from "../adapters/nats/directory.ts";
+import { Directory, listIn, type ToolList } from "../adapters/nats/directory.ts";
 import { HERE_EVERY_MS, type HereMessage } from "../adapters/nats/fleet.ts";
 import { Seal } from "../adapters/nats/message.ts";
 import { checkServer, problemOf } from "../adapters/nats/server.ts";
-import { DIRECTORY, hereSubject, toolKey, workerKey } from "../adapters/nats/subjects.ts";
-import { describeThrown, isListOf, isObject, isWord, systemClock } from "../tool/mod.ts";
+import { DIRECTORY, hereSubject, idOfPath } from "../adapters/nats/subjects.ts";
+import { describeThrown, isObject, systemClock } from "../tool/mod.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 import { connectNats, type NatsSettings } from "./nats.ts";
 import { CommandError, counted } from "./terminal.ts";
@@ -213,23 +213,26 @@ async function lookAtWorkers(
     return [broken(part, reason(error))];
   }
   const { entries } = directory;
-  const prefix = workerKey(REGISTRY, "");
-  const ids = [...entries.keys()].filter((key) => key.startsWith(prefix))
-    .map((key) => key.slice(prefix.length));
-  const heard = await listen(connection, seal, ids);
+  const workers = new Map<string, ToolList[]>();
+  for (const [key, { value }] of entries) {
+    const list = listIn(REGISTRY, key, value);
+    if (list !== undefined) workers.set(list.worker, [...workers.get(list.worker) ?? [], list]);
+  }
+  const heard = await listen(connection, seal, [...workers.keys()]);
   directory.stop();
-  const rows = ids.map((id): Row => {
+  const rows = [...workers].map(([id, lists]): Row => {
     const skewMs = heard.get(id);
-    const paths = entries.get(prefix + id)?.value["paths"];
-    const tools = (isListOf(paths, isWord) ? paths : [])
-      .map((path) => entries.get(toolKey(path))?.value)
-      .filter(isObject).map(({ namespace, name }) =>
-        isWord(namespace) ? `${namespace}:${name}` : String(name)
-      ).sort();
-    const named = tools.slice(0, MAX_NAMED).join(", ") + (tools.length > MAX_NAMED ? ", …" : "");
-    const has = `"${id}": ${counted(tools.length, "tool")}${named === "" ? "" : ` (${named})`}`;
-    return skewMs === undefined
-      ? missing(part, `${has}; is not heard: it has ended, or is cut off`)
+    const tools = lists.flatMap(({ up, down }) => [...up, ...down]).map(idOfPath).sort();
+    const has = `"${id}": ${counted(tools.length, "tool")}${named(tools)}`;
+    if (skewMs === undefined) {
+      return missing(part, `${has}; is not heard: it has ended, or is cut off`);
+    }
+    const tooLarge = lists.flatMap((list) => list.tooLarge);
+    return tooLarge.length > 0
+      ? broken(
+        part,
+        `${has}; max_payload is too small for the definitions of others${named(tooLarge)}`,
+      )
       : clockRow(part, skewMs, "this machine's", `${has}; its clock is `);
   });
   const [problem] = problems;
@@ -241,6 +244,12 @@ async function lookAtWorkers(
     ));
   }
   return rows.length > 0 ? rows : [missing(part, "none is there")];
+}
+
+/** The first of some tools, in brackets. */
+function named(tools: readonly string[]): string {
+  if (tools.length === 0) return "";
+  return ` (${tools.slice(0, MAX_NAMED).join(", ")}${tools.length > MAX_NAMED ? ", …" : ""})`;
 }
 
 /** Waits until all workers have said that they are there, for two of their beats. Gives how far their clocks are ahead. */

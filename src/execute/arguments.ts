@@ -20,7 +20,13 @@ import {
 } from "../tool/mod.ts";
 import type { Call, StepAnswer } from "./call.ts";
 import { CallView } from "./context.ts";
-import { describeRefusal, type JsonVerdict, readJson, utf8Length } from "./json_value.ts";
+import {
+  describeRefusal,
+  frozenCopy,
+  type JsonVerdict,
+  readJson,
+  utf8Length,
+} from "./json_value.ts";
 
 const THREE_DIGITS = /\d{3}/;
 const LARGE_NUMBER = /e\+?\d{3}|\d{200}/i;
@@ -108,6 +114,10 @@ const MAX_REPAIRS = 16;
  * repaired goes the way of all arguments from here on: hooks, rules and approvers see nothing else.
  */
 export function repairArguments(call: Call): StepAnswer | Promise<StepAnswer> {
+  if (call.repaired) {
+    call.hasText = false;
+    return read(call, call.repaired.arguments);
+  }
   const wrong = misfits(call);
   return wrong instanceof Promise
     ? wrong.then((issues) => repair(call, issues))
@@ -133,7 +143,7 @@ async function tryRepairs(call: Call, found: readonly Issue[]): Promise<StepAnsw
       if (answer === undefined || answer === null) continue;
       call.hasText = true;
       if (
-        isObject(answer) && Object.hasOwn(answer, "arguments") &&
+        isObject(answer) && isWritten(answer.arguments) &&
         await read(call, answer.arguments) === undefined &&
         (!hasText || !decode || await read(call, atOnce(decode(call.args))) === undefined)
       ) {
@@ -146,7 +156,7 @@ async function tryRepairs(call: Call, found: readonly Issue[]): Promise<StepAnsw
       }
       refuse(
         "repair the arguments",
-        "what it answered has no arguments that are JSON, or too large ones",
+        "what it answered has no arguments that are JSON, or too large ones; {} is written out",
       );
     } catch (error) {
       call.report("repair", error);
@@ -154,8 +164,16 @@ async function tryRepairs(call: Call, found: readonly Issue[]): Promise<StepAnsw
     Object.assign(call, { args, argumentLength, hasText });
   }
   if (call.hasText) return notJson(call, "");
-  if (notes.length > 0) call.repairs = Object.freeze(notes.slice(0, MAX_REPAIRS));
+  if (notes.length > 0) {
+    const repairs = Object.freeze(notes.slice(0, MAX_REPAIRS));
+    call.repaired = { arguments: frozenCopy(call.args), repairs };
+  }
   return undefined;
+}
+
+/** Whether a repair has answered something: nothing stands for `{}` only where a model says it. */
+function isWritten(args: unknown): boolean {
+  return typeof args === "string" ? !["", "null"].includes(args.trim()) : (args ?? null) !== null;
 }
 
 /** What is wrong with the arguments by the tool's schema; `undefined` if nothing is. */

@@ -8,7 +8,6 @@ import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import { MAX_ISSUES } from "../schema/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import {
-  type ArgumentRepair,
   atOnce,
   brandResult,
   callHook,
@@ -40,6 +39,7 @@ import type { ToolStats } from "./metrics.ts";
 import { type DispatchPhase, MIN_OUTPUT_BYTES, type Settings } from "./options.ts";
 import type { SettleKey } from "./ports.ts";
 import type { DispatchContext, ToolCall } from "./request.ts";
+import type { RepairedArguments } from "./suspension.ts";
 import { traced } from "./telemetry.ts";
 
 /** What a step says: nothing to go on with the next step, or the result of the call. */
@@ -109,8 +109,8 @@ export class Call {
   argumentLength = 0;
   /** The arguments are text that is not JSON, which a repair may mend. */
   hasText = false;
-  /** What was repaired in the arguments. */
-  repairs: readonly ArgumentRepair[] | undefined = undefined;
+  /** What a repair made of the arguments, here or before the call was suspended. */
+  repaired: RepairedArguments | undefined = undefined;
   /** What the host gave the call, once it is checked; only for a tool that declares it. */
   hostContext: unknown = undefined;
   /** What the tool returned. */
@@ -305,7 +305,7 @@ export class Call {
     const { stats } = this.#plan;
     const now = this.settings.clock.now();
     (result as Settable<ToolResult>).durationMs = now - this.#startedAt;
-    if (this.repairs !== undefined) (result as Settable<ToolResult>).repaired = this.repairs;
+    if (this.repaired) (result as Settable<ToolResult>).repaired = this.repaired.repairs;
     brandResult(result);
     this.#cleanedUp = true;
     this.giveTurnBack?.();

@@ -298,14 +298,30 @@ export class ToolDispatcher {
     return new ToolDispatcher(toolset, this.#state as ToolDispatcherOptions);
   }
 
+  /**
+   * A dispatcher with options, limits and keys of its own, whose calls are counted with these: both
+   * have the same metrics. For a process that takes calls in several ways. Calls that wait for their
+   * turn there are not counted.
+   *
+   * @param source The tools that may be called, as the constructor takes them.
+   * @throws {TypeError | RangeError} If an option is wrong.
+   */
+  withOptions(
+    source: Toolset | SelectableToolHost,
+    options: ToolDispatcherOptions,
+  ): ToolDispatcher {
+    const state = new DispatcherState(resolveSettings(options), this.#state);
+    return new ToolDispatcher(source, state as ToolDispatcherOptions);
+  }
+
   /** Counts and durations of the calls, per tool. JSON. */
   metrics(): DispatcherMetrics {
-    return this.#state.metrics();
+    return this.#state.counter.metrics();
   }
 
   /** Sets the metrics back to zero. Calls that are under way stay counted as such. */
   resetMetrics(): void {
-    this.#state.resetMetrics();
+    this.#state.counter.resetMetrics();
   }
 
   #begin(
@@ -318,7 +334,7 @@ export class ToolDispatcher {
 
   /** Makes the call of a ticket, or says why it does not go on. */
   async #resume(
-    { decode, ...request }: ResumedCall,
+    request: ResumedCall,
     options: DispatchContext,
     events: EventQueue | undefined,
   ): Promise<Call | ToolFailure> {
@@ -344,9 +360,11 @@ export class ToolDispatcher {
       resumed = cannotContinue("unavailable", why);
     }
     if ("ok" in resumed) return this.#refuse(request, options, resumed);
-    const again = { ...resumed.call, decode };
-    const call = await this.#resolve(again, { ...options, ...resumed.context }, events);
-    if (call instanceof Call) call.questions = new CallQuestions(call, resumed);
+    const call = await this.#resolve(resumed.call, { ...options, ...resumed.context }, events);
+    if (call instanceof Call) {
+      call.questions = new CallQuestions(call, resumed);
+      call.repaired = resumed.repaired;
+    }
     return call;
   }
 
@@ -373,7 +391,7 @@ export class ToolDispatcher {
         if (tool.id !== name) plan.stats.countAlias();
         return new Call(this.#state, toolset, this.#host, plan, call, options, events);
       }
-      this.#state.unknown++;
+      this.#state.counter.unknown++;
       failed = name === undefined
         ? ToolResult.error(
           "unknown_tool",

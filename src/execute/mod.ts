@@ -23,6 +23,7 @@ export type {
   CallMemory,
   CallTickets,
   KeptAnswer,
+  RepairedArguments,
   Resumption,
   ReturnedTicket,
   WaitingCall,

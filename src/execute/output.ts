@@ -6,7 +6,14 @@
  */
 
 import { issuesOf, type StandardOutcome, validateStandard } from "../schema/mod.ts";
-import { type Issue, isToolResult, type ToolContent, type ToolResult } from "../tool/mod.ts";
+import {
+  clip,
+  isObject,
+  type Issue,
+  isToolResult,
+  type ToolContent,
+  type ToolResult,
+} from "../tool/mod.ts";
 import type { Call } from "./call.ts";
 import { readResult } from "./failures.ts";
 import { describeRefusal, jsonBytes, readJson } from "./json_value.ts";
@@ -78,6 +85,9 @@ function check(call: Call, output: Output, isValidated: boolean): ToolResult {
   const { maxOutputBytes: limit, options, tool, settings } = call;
   // A tool that returns nothing answers `null`: JSON has no other nothing.
   const given = value === undefined ? null : value;
+  if (blocks && !hasBlocks(given)) {
+    return call.fail("invalid_result", "its blocks are no list: ToolResult.blocks([…]) makes them");
+  }
   const verdict = readJson(given, limit);
   if (verdict.kind === "refused") {
     const why = `the tool's result is not JSON: ${describeRefusal(verdict)}`;
@@ -104,9 +114,10 @@ function check(call: Call, output: Output, isValidated: boolean): ToolResult {
   }
   call.resultBytes = isLarge ? limit : verdict.bytes;
   if (isLarge) {
-    // The text is for models, which get no metadata.
-    const shown = blocks ? { ...content as ToolContent, metadata: undefined } : content;
-    return { ok: true, content: truncate(shown, limit), durationMs: 0, truncated: true };
+    const cut = blocks && hasBlocks(content)
+      ? truncate(textOf(content), limit, `more than ${limit}`)
+      : truncate(content, limit);
+    return { ok: true, content: cut, durationMs: 0, truncated: true };
   }
   return {
     ok: true,
@@ -115,6 +126,19 @@ function check(call: Call, output: Output, isValidated: boolean): ToolResult {
     ...(truncated && { truncated }),
     durationMs: 0,
   };
+}
+
+/** Whether a value, which a tool in JavaScript may have made, has a list of blocks. */
+function hasBlocks(content: unknown): content is { readonly content: readonly unknown[] } {
+  return isObject(content) && Array.isArray(content["content"]);
+}
+
+/** The texts of blocks: bytes that were cut are of no use, and models get no metadata. */
+function textOf({ content }: { readonly content: readonly unknown[] }): string {
+  return content.map((block) => {
+    const { type, text } = isObject(block) ? block : {};
+    return typeof text === "string" ? text : `[${clip(String(type))} left out]`;
+  }).join("\n");
 }
 
 function misfit(call: Call, issues: readonly Issue[]): ToolResult {
@@ -131,8 +155,9 @@ const MARKER_BYTES = 96;
  *
  * @param value JSON, as far as the limit reaches.
  * @param limit At least 128.
+ * @param of How many bytes the whole has, in words; counted for a string.
  */
-export function truncate(value: unknown, limit: number): string {
+export function truncate(value: unknown, limit: number, of?: string): string {
   const text = typeof value === "string" ? value : beginningOf(value, limit);
   const room = limit - MARKER_BYTES;
   // Halves the range of ends that may fit: a character takes one byte at least.
@@ -145,7 +170,7 @@ export function truncate(value: unknown, limit: number): string {
   // Not between the halves of a pair.
   if ((text.codePointAt(end - 1) ?? 0) > 0xffff) end--;
   const kept = text.slice(0, end);
-  const whole = typeof value === "string" ? jsonBytes(value) : `more than ${limit}`;
+  const whole = of ?? (typeof value === "string" ? jsonBytes(value) : `more than ${limit}`);
   return `${kept}… [truncated: ${jsonBytes(kept)} of ${whole} bytes]`;
 }
 

@@ -102,7 +102,7 @@ export interface ToolHooks {
 
 /** What a repair answers: nothing, or other arguments. */
 export type RepairAnswer = void | {
-  /** The arguments: a value, or JSON as a string. */
+  /** The arguments: a value, or JSON as a string. Nothing, or an empty text, repairs nothing. */
   readonly arguments: unknown;
   /** What was changed, for the result. */
   readonly repairs?: readonly ArgumentRepair[];

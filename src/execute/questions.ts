@@ -35,7 +35,7 @@ import { fingerprintOf } from "./idempotency.ts";
 import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
 import type { Settings } from "./options.ts";
 import type { ToolCall } from "./request.ts";
-import type { KeptAnswer, Resumption } from "./suspension.ts";
+import type { KeptAnswer, RepairedArguments, Resumption } from "./suspension.ts";
 
 /** How many questions and steps a call has at most. */
 const MAX_KEYS = 64;
@@ -61,6 +61,7 @@ interface AskingCall extends CallSource {
   readonly settings: Settings;
   readonly host: ToolHost;
   readonly request: ToolCall;
+  readonly repaired: RepairedArguments | undefined;
   /** The tool was started. */
   readonly ran: boolean;
   fail(code: FailureCode, why: string): ToolFailure;
@@ -155,7 +156,9 @@ export class CallQuestions {
     try {
       const asked = (async () => await options.onQuestion?.(question, new CallView(call)))();
       const answer: unknown = await untilAborted(asked, deadline.signal);
-      why = `the answer to "${question.key}" must have the "action" accept, decline or cancel`;
+      why =
+        `the answer to "${question.key}" must have the "action" accept, decline or cancel, and ` +
+        'at most 64 kB of "content"';
       return answer === undefined || answer === null
         ? answer
         : readAnswer(answer) ?? refuse("take an answer", why);
@@ -302,6 +305,7 @@ export class CallQuestions {
         callId: call.callId,
         context: call.options,
         arguments: givenArguments(call),
+        repaired: call.repaired,
         questions: [...this.#waiting.values()],
         memory: Object.fromEntries(this.#memory),
         now: clock.timestamp(),
@@ -331,7 +335,7 @@ function givenArguments({ request }: AskingCall): unknown {
   try {
     return given.trim() === "" ? {} : JSON.parse(given) ?? {};
   } catch {
-    // It was repaired, and is when the call goes on.
+    // It was repaired.
     return given;
   }
 }

@@ -54,8 +54,6 @@ export interface ResumedCall {
   readonly arguments?: unknown;
   /** The call's name, where the caller repeats it. It must be that of the ticket. */
   readonly callId?: string | undefined;
-  /** As of the call: a ticket does not hold it. */
-  readonly decode?: ToolCall["decode"];
 }
 
 /** How far a call has come. */

@@ -31,7 +31,7 @@ import type { Call, Step, StepAnswer, ToolPlan } from "./call.ts";
 import { CallView } from "./context.ts";
 import { interruption, readIssues } from "./failures.ts";
 import { fingerprintOf } from "./idempotency.ts";
-import { frozenCopy } from "./json_value.ts";
+import { frozenCopy, readJson } from "./json_value.ts";
 import type { Settings } from "./options.ts";
 import type { ClaimedKey } from "./ports.ts";
 import { readOutput } from "./output.ts";
@@ -307,8 +307,11 @@ function checkContext({ tool, host, options }: Call): StandardOutcome | Promise<
   if (schema === undefined || isStandardSchema(schema)) {
     return schema ? validateStandard(schema, value) : { value };
   }
-  const issues = issuesOf(compileOnce(host.engine, schema), value);
-  return issues === undefined ? { value } : { issues };
+  // A tool that writes to its context must not change what other calls are given.
+  const read = readJson(value, Infinity, true);
+  const given = "value" in read ? read.value : value;
+  const issues = issuesOf(compileOnce(host.engine, schema), given);
+  return issues === undefined ? { value: given } : { issues };
 }
 
 function keepContext(call: Call, { issues, value }: StandardOutcome): StepAnswer {

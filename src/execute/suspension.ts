@@ -4,7 +4,14 @@
  * @module
  */
 
-import type { Answer, Question, SuspendedCall, Tool, ToolFailure } from "../tool/mod.ts";
+import type {
+  Answer,
+  ArgumentRepair,
+  Question,
+  SuspendedCall,
+  Tool,
+  ToolFailure,
+} from "../tool/mod.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 
 /** What is kept of a question or a step. JSON. */
@@ -21,6 +28,14 @@ export interface CallMemory {
   readonly [key: string]: KeptAnswer;
 }
 
+/** What a repair has made of arguments. A call that goes on is not repaired again. */
+export interface RepairedArguments {
+  /** JSON. */
+  readonly arguments: unknown;
+  /** What was done, for the result. */
+  readonly repairs: readonly ArgumentRepair[];
+}
+
 /** A call that waits for answers. */
 export interface WaitingCall {
   readonly tool: Tool;
@@ -28,6 +43,7 @@ export interface WaitingCall {
   readonly context: DispatchContext;
   /** The arguments, as the caller gave them. JSON. */
   readonly arguments: unknown;
+  readonly repaired?: RepairedArguments | undefined;
   readonly questions: readonly Question[];
   readonly memory: CallMemory;
   /** Milliseconds since 1970. */
@@ -47,6 +63,7 @@ export interface ReturnedTicket {
 /** How a call goes on. */
 export interface Resumption {
   readonly call: ToolCall;
+  readonly repaired?: RepairedArguments | undefined;
   readonly context: Pick<DispatchContext, "sessionId" | "messageId" | "idempotencyKey">;
   readonly memory: CallMemory;
   /** Makes the ticket valid again: the call has ended before its tool ran. */

@@ -67,6 +67,8 @@ export interface AnswerBlocks {
   readonly content: readonly ContentBlock[];
   /** In the target's own blocks; absent if all of it is words. */
   readonly parts?: readonly unknown[];
+  /** Whether the tool gave words with them. */
+  readonly hasText: boolean;
   /** Whether the tool gave a value with them. */
   readonly hasValue: boolean;
   /** For the application. A target sends it only where no model reads it. */
@@ -92,8 +94,12 @@ export interface MediaFormat<Block = unknown> {
   takes?(call: AnsweredCall): boolean;
   /** Writes a text. */
   text(text: string): Block;
-  /** Writes a file; `undefined` if the target takes none of its type: a text stands for it then. */
-  file(file: MediaFile): Block | undefined;
+  /**
+   * Writes a file; `undefined` if the target takes none of its type: a text stands for it then.
+   *
+   * @param id Another one for each file of a conversation.
+   */
+  file(file: MediaFile, id: string): Block | undefined;
 }
 
 /** The text of an answer, for targets that have no mark for a failure. */

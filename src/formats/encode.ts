@@ -22,8 +22,8 @@ import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./ta
 /**
  * Writes the result of one call as the provider's message, part, block or item. A failure is a text
  * that a model can act on, which names tools as the model knows them, marked as a failure if the
- * target has a mark for that. A result that cannot be sent (no JSON, too long) is answered with a
- * failure that says so.
+ * target has a mark for that. A result that cannot be sent (no JSON, too long, a file that is not
+ * base64) is answered with a failure that says so.
  *
  * @example Usage
  * ```ts
@@ -62,7 +62,7 @@ export function encodeResult<Like extends TargetLike>(
   const encoding = call.name === undefined ? undefined : names?.encodingOf(call.name);
   const { maxCharacters, media } = format;
   const limits = { maxCharacters, media: media?.takes?.(call) === false ? undefined : media };
-  let answer = answerOf(result, encoding, limits, (index, mimeType) => {
+  let answer = answerOf(call.callId, result, encoding, limits, (index, mimeType) => {
     const path = `/content/${index}`;
     onLoss({
       callId: call.callId,
@@ -162,6 +162,7 @@ const MAX_ISSUES = 8;
  * @param lose Is told of each block that has no place in the target.
  */
 function answerOf(
+  callId: string,
   result: ToolResult,
   encoding: ToolEncoding | undefined,
   { maxCharacters = Infinity, media }: {
@@ -187,12 +188,18 @@ function answerOf(
   let written: WrittenContent | undefined;
   try {
     json = JSON.stringify(plain);
-    written = content && writeContent(content.content, media);
+    written = content &&
+      writeContent(content.content, media, callId, hasValue ? json : undefined);
   } catch {
     json = undefined;
   }
   if (json === undefined) {
     const message = "Cannot send the result: it is not JSON";
+    return failed(ToolResult.error("invalid_result", message).error);
+  }
+  if (written?.broken !== undefined) {
+    const message = `Cannot send the result: "/content/${written.broken}" is not base64, ` +
+      "which is padded and has no line breaks";
     return failed(ToolResult.error("invalid_result", message).error);
   }
   const text = written?.text ?? (typeof plain === "string" ? plain : json);
@@ -212,6 +219,7 @@ function answerOf(
     ...(content === undefined || written === undefined ? {} : {
       blocks: {
         content: content.content,
+        hasText: written.hasText,
         hasValue,
         ...(written.parts === undefined ? {} : { parts: written.parts }),
         ...(content.metadata === undefined ? {} : { metadata: content.metadata }),

@@ -166,7 +166,8 @@ export function exportTools<Like extends TargetLike>(
 /** The export with tools of its own: the kept ones stay as they are. */
 function lend(kept: ExportResult, to: Target, options: ExportOptions): ExportResult {
   const { target, losses, rejected, names, warnings } = kept;
-  const { fields, warnings: more } = writeSettings(options, to, names);
+  const sendsTools = Array.isArray(kept.tools) ? kept.tools.length > 0 : names.encodings.length > 0;
+  const { fields, warnings: more } = writeSettings(options, to, names, sendsTools);
   if (options.onLoss === "throw" && more[0] !== undefined) {
     throw new TypeError(`Cannot export the tools to ${more[0].message}`);
   }
@@ -239,7 +240,9 @@ function exportList(
   const losses: Loss[] = [];
   const rejected: RejectedTool[] = [];
   const sent: Candidate[] = [];
-  const own: { readonly tool: Tool; readonly wire: object }[] = [];
+  const providers: { readonly tool: Tool; readonly wire: { readonly name?: unknown } }[] = [];
+  /** The names on the wire, which no provider's own tool may have as well. */
+  const taken = new Set<string>();
   const reject = (tool: Tool, rule: string, why: string): void => {
     const message = `Cannot export "${tool.id}" to ${target.id}: ${why}`;
     if (rule === "onLoss" && options.onLoss === "throw") throw new TypeError(message);
@@ -249,7 +252,7 @@ function exportList(
     const { definitions } = hintsOf(tool);
     if (definitions !== undefined) {
       const wire = definitions[target.id] ?? definitions[plainModeOf(target).id];
-      if (wire !== undefined) own.push({ tool, wire });
+      if (wire !== undefined) providers.push({ tool, wire });
       else {
         const others = Object.keys(definitions).join(", ");
         reject(tool, "definitions", `a provider runs it, and it is defined for ${others} only`);
@@ -267,7 +270,13 @@ function exportList(
     limits.add(candidate.load);
     losses.push(...candidate.losses);
     sent.push(candidate);
+    if (candidate.encoding.namespace === undefined) taken.add(candidate.encoding.name);
   }
+  const own = providers.filter(({ tool, wire: { name } }) => {
+    if (typeof name !== "string") return true;
+    if (taken.has(name)) reject(tool, "definitions", `another tool is sent as "${name}"`);
+    return taken.size < taken.add(name).size;
+  });
   const wires = sent.map(({ view }) => ({ view, wire: target.wire(view) }));
   // What a search answers as definitions is not in the request.
   const assembled = target.assemble(

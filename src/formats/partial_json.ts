@@ -11,8 +11,8 @@ const MAX_DEPTH = 64;
 
 const WHITE = /[ \t\n\r]*/y;
 const SCALAR = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?)(?=[ \t\n\r,\]}])/y;
-/** A text up to its end, or up to the last character that is whole. */
-const TEXT = /"([^"\\]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\]*)*)("?)/y;
+/** Whole characters of a text. Of escapes a bounded number, since engines stack them up. */
+const CHARACTERS = /[^"\\]+|(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,1000}/y;
 
 /**
  * Reads the beginning of a JSON text. What may still change is left out: numbers and words at the
@@ -55,11 +55,14 @@ export function readPartialJson(text: string): JsonValue | undefined {
   }
 
   function readText(): { readonly value: string; readonly ended: boolean } {
-    const [, inside = "", end] = take(TEXT) ?? [];
+    at++;
+    let inside = "";
+    for (let found; (found = take(CHARACTERS)) !== null;) inside += found[0];
     // Half of a pair may come alone, and control characters are written as they are by some models.
     const escaped = inside.replace(/\p{Cc}/gu, (one) => JSON.stringify(one).slice(1, -1));
     const value: string = JSON.parse(`"${escaped}"`);
-    const ended = end === '"';
+    const ended = text[at] === '"';
+    if (ended) at++;
     return { value: ended ? value : value.replace(/[\ud800-\udbff]$/, ""), ended };
   }
 

@@ -60,7 +60,8 @@ export interface WrittenSettings {
 const NOTHING: WrittenSettings = Object.freeze({ fields: {}, warnings: Object.freeze([]) });
 
 /**
- * Writes the settings of a request in the target's fields.
+ * Writes the settings of a request in the target's fields. Without tools there are none, because
+ * providers refuse a choice among no tools.
  *
  * @throws {TypeError} If the chosen tool is not among those that are sent.
  */
@@ -68,6 +69,7 @@ export function writeSettings(
   { toolChoice, parallel }: RequestSettings,
   target: { readonly title: string; readonly choose?: WriteSettings | undefined },
   names: ExportNames,
+  sendsTools: boolean,
 ): WrittenSettings {
   if (toolChoice === undefined && parallel === undefined) return NOTHING;
   const warnings: { readonly rule: string; readonly message: string }[] = [];
@@ -78,6 +80,10 @@ export function writeSettings(
     ...(toolChoice === undefined ? {} : { toolChoice: onWire(toolChoice, names) }),
     ...(parallel === undefined ? {} : { parallel }),
   };
+  if (!sendsTools) {
+    if (toolChoice === "required") lose("toolChoice", "there is no tool that the model could call");
+    return { fields: {}, warnings };
+  }
   const choose = target.choose ?? chooseNothing;
   return { fields: choose(settings, lose), warnings };
 }
@@ -91,7 +97,7 @@ function onWire(
   if (encoding === undefined) {
     throw new TypeError(
       `Cannot export the tools: toolChoice names ${JSON.stringify(choice.tool)}, ` +
-        "which is not among those that are sent",
+        "which is not among those that are sent; a provider's own tool cannot be chosen",
     );
   }
   const { name, namespace } = encoding;

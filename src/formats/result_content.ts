@@ -31,8 +31,12 @@ type Read = { readonly text: string } | {
 export interface WrittenContent {
   /** All of it in words. */
   readonly text: string;
+  /** Whether blocks of the tool's own are words. */
+  readonly hasText: boolean;
   /** In the target's own blocks; absent if all of it is words. */
   readonly parts?: readonly unknown[];
+  /** The first block whose bytes are not base64. */
+  readonly broken?: number;
   /** The blocks that have no place in the target. */
   readonly lost: readonly { readonly index: number; readonly mimeType: string }[];
 }
@@ -42,32 +46,60 @@ export interface WrittenContent {
  *
  * @param content The blocks.
  * @param media How the target writes blocks; absent: it takes words only.
+ * @param callId The id of the call.
+ * @param instead What stands for the blocks if there is nothing in them.
  */
 export function writeContent(
   content: readonly ContentBlock[],
   media: MediaFormat | undefined,
+  callId: string,
+  instead: string | undefined,
 ): WrittenContent {
   const lost: { index: number; mimeType: string }[] = [];
   const texts: string[] = [];
+  const parts: unknown[] = [];
+  let hasText = false;
   let hasFiles = false;
-  const parts = content.map((block, index) => {
-    const read = readBlock(block);
-    if (!("text" in read)) {
-      const part = media?.file(read);
-      if (part !== undefined) {
-        hasFiles = true;
-        return part;
-      }
-      lost.push({ index, mimeType: read.mimeType });
-    }
-    const text = "text" in read ? read.text : standIn(read);
+  let broken: number | undefined;
+  const write = (text: string): void => {
     texts.push(text);
-    return media?.text(text);
-  });
-  return { text: texts.join("\n"), lost, ...(hasFiles ? { parts } : {}) };
+    parts.push(media?.text(text));
+  };
+  for (const [index, block] of content.entries()) {
+    const read = readBlock(block);
+    if ("text" in read) {
+      // Providers refuse a request with an empty text.
+      if (read.text !== "") write(read.text);
+      hasText ||= read.text !== "";
+    } else if (!isBase64(read.data)) broken ??= index;
+    else {
+      const part = read.data === "" ? undefined : media?.file(read, `${callId}-${index}`);
+      hasFiles ||= part !== undefined;
+      if (part !== undefined) parts.push(part);
+      else {
+        lost.push({ index, mimeType: read.mimeType });
+        write(standIn(read));
+      }
+    }
+  }
+  if (parts.length === 0 && instead !== undefined) write(instead);
+  return {
+    ...{ text: texts.join("\n"), hasText, lost },
+    ...(hasFiles ? { parts } : {}),
+    ...(broken === undefined ? {} : { broken }),
+  };
 }
 
-/** A tool in JavaScript may have made any block: what is not known is shown as JSON. */
+/** Whether a text is base64 as providers take it: padded, and without line breaks. */
+function isBase64(data: string): boolean {
+  // V8 overflows its stack on a group of four that is repeated for megabytes.
+  return data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
+}
+
+/**
+ * A tool in JavaScript, or a server of others, may have made any block. Of what is not known the type
+ * is told only: it may hold bytes or metadata, which are not for models to read.
+ */
 function readBlock(block: unknown): Read {
   const { type, text, data, mimeType, resource, uri } = isObject(block) ? block : {};
   if (type === "text" && typeof text === "string") return { text };
@@ -82,7 +114,7 @@ function readBlock(block: unknown): Read {
     }
   }
   if (type === "resource_link" && typeof uri === "string") return { text: linkText(block, uri) };
-  return { text: JSON.stringify(block) ?? "" };
+  return { mimeType: typeof type === "string" ? type : "unknown", data: "" };
 }
 
 /** Media types have no case, and their parameters do not matter here. */
@@ -111,6 +143,7 @@ function linkText(block: unknown, uri: string): string {
 /** What the model is told of a file that it cannot get. */
 function standIn({ mimeType, data, name }: Exclude<Read, { readonly text: string }>): string {
   const bytes = Math.floor(data.replace(/=+$/, "").length * 3 / 4);
+  const size = bytes === 0 ? "" : ` (${bytes} bytes)`;
   const named = name === undefined ? "" : ` "${clip(name)}"`;
-  return `[A file${named} of the type ${clip(mimeType)} (${bytes} bytes) cannot be shown here.]`;
+  return `[A file${named} of the type ${clip(mimeType)}${size} cannot be shown here.]`;
 }

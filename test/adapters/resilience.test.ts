@@ -325,6 +325,65 @@ describe("breakCircuits()", () => {
     assertEquals(outcome(await dispatcher.dispatch({ name: "good" })), 1);
   });
 
+  it("keeps the circuits of principals apart, unless it is told to count them together", async () => {
+    const execute = (_: unknown, { principal }: { principal?: string | undefined }) => {
+      if (principal === "bob") throw new Error("His token is bad");
+      return "up";
+    };
+    for (const [per, others] of [[undefined, "up"], ["tool", "unavailable"]] as const) {
+      const { call } = answering([], { hooks: breakCircuits({ ...minute, per }) }, { execute });
+      const outcomes = [];
+      for (const principal of ["bob", "bob", "bob", "ann", undefined]) {
+        outcomes.push(outcome(await call({}, { principal })));
+      }
+      assertEquals(outcomes, ["threw", "threw", "unavailable", others, others]);
+    }
+  });
+
+  it("keeps a bounded number of circuits, those that were used lately", async () => {
+    const { call, runs } = answering([new Error("no")], {
+      hooks: breakCircuits({ ...minute, failures: 1 }),
+    });
+    await call({}, { principal: "first" });
+    for (let n = 0; n < 999; n++) await call({}, { principal: `p${n}` });
+    assertEquals(outcome(await call({}, { principal: "first" })), "unavailable");
+    await call({}, { principal: "one more" });
+    assertEquals(runs(), 1_001);
+    assertEquals(outcome(await call({}, { principal: "first" })), "unavailable");
+    assertEquals(outcome(await call({}, { principal: "p0" })), "threw");
+  });
+
+  it("lets no call wait for the one that tries the tool again", async () => {
+    const gate = deferred<string>();
+    const started = deferred();
+    let broken = true;
+    const { call } = answering([], { hooks: breakCircuits(minute) }, {
+      execute() {
+        if (broken) throw new Error("no");
+        started.resolve();
+        return gate.promise;
+      },
+    });
+    await call();
+    await call();
+    broken = false;
+    const trial = at(61_000, call);
+    await started.promise;
+    const meanwhile = await call();
+    assert(!meanwhile.ok);
+    assertEquals([meanwhile.error.code, meanwhile.error.retryAfterMs], ["unavailable", 1_000]);
+    gate.resolve("up");
+    assertEquals([outcome(await trial), outcome(await call())], ["up", "up"]);
+  });
+
+  it("refuses other words", () => {
+    assertThrows(
+      () => breakCircuits({ per: "session" as never }),
+      TypeError,
+      '"/per" must be "principal" or "tool"',
+    );
+  });
+
   it("counts timeouts of a tool that ignores its signal, and tries it again", async () => {
     const clock = new FakeClock();
     let hangs = true;
@@ -393,6 +452,23 @@ describe("limitCalls()", () => {
     assertEquals(await codes(limitCalls([{ ...limit, tools: ["y"] }])), [1, 1, 1]);
   });
 
+  it("forgets the counts of who fills them, and not of others", async () => {
+    const { call } = answering(["up"], {
+      hooks: limitCalls([
+        { per: "principal", limit: 10_100 },
+        { per: "session", of: "same", limit: 1 },
+      ]),
+    });
+    const of = async (principal: string, sessionId: string) =>
+      outcome(await call({}, { principal, sessionId }));
+    assertEquals([await of("ann", "1"), await of("bob", "1")], ["up", "up"]);
+    for (let n = 0; n < 10_100; n++) await of("eve", `s${n}`);
+    assertEquals([await of("ann", "1"), await of("bob", "1")], ["denied", "denied"]);
+    // Her own oldest counts are gone, but not the limit that does not ask for a session.
+    assertEquals(await of("eve", "s0"), "denied");
+    assertEquals(await of("ann", "2"), "up");
+  });
+
   it("counts together with other processes in a store", async () => {
     const store = storedRateLimits(memoryCallStore());
     const process = () =>
@@ -458,6 +534,19 @@ describe("cacheResults()", () => {
     assertEquals(runs(), 3);
     const changed = answering([4], { hooks: cache }, { description: "Another." });
     assertEquals(outcome(await changed.call({ a: 1 })), 4);
+  });
+
+  it("keeps nothing where what it depends on is not said by a text", async () => {
+    for (const answer of [undefined, Promise.resolve("s"), 1]) {
+      const errors: unknown[] = [];
+      const hooks = cacheResults({
+        tools: { t: { ttlMs: HOUR, vary: () => answer as never } },
+        onError: (error) => void errors.push(error),
+      });
+      const { call } = answering([1, 2], { hooks });
+      assertEquals([outcome(await call()), outcome(await call())], [1, 2]);
+      assertStringIncludes(String(errors[0]), 'vary of "t" must answer a text');
+    }
   });
 
   it("keeps successes only, for as long as it is told", async () => {

@@ -38,8 +38,9 @@ function numbersIn(
 
 const statuses = numbersIn(
   textOf("include", "plue.h"),
-  /^ {4}PLUE_(?!MODE_)(\w+) = (\d+)/gm,
+  /^ {4}PLUE_(?!MODE_|RESULT_)(\w+) = (\d+)/gm,
 );
+const flags = numbersIn(textOf("include", "plue.h"), /^ {4}PLUE_RESULT_(\w+) = (\d+)/gm);
 const functions = textOf("symbols.txt").match(/^plue_\w+$/gm)
   ?.filter((name) => !name.startsWith("plue_guest_")).sort() ?? [];
 
@@ -98,9 +99,9 @@ describe("each binding", () => {
   for (const [name, source] of Object.entries(sources)) {
     it(`has calls, questions, tasks, tools and their aborts: ${name}`, () => {
       const wanted = functions.filter((name) =>
-        /^plue_(tool_(?!list|execute)|set_question|.*on_abort)/.test(name)
+        /^plue_(tool_(?!list|execute)|set_question|.*on_abort|.*result_flags)/.test(name)
       );
-      assertEquals(wanted.length, 10);
+      assertEquals(wanted.length, 11);
       assertEquals(wanted.filter((name) => !source.includes(name)), []);
     });
   }
@@ -119,8 +120,9 @@ describe("plue-sys", () => {
   });
 
   it("has each status", () => {
-    const own = numbersIn(crate, /^ {4}PLUE_(?!MODE_)(\w+) = (\d+),$/gm);
+    const own = numbersIn(crate, /^ {4}PLUE_(?!MODE_|RESULT_)(\w+) = (\d+),$/gm);
     assertEquals(own, statuses);
+    assertEquals(numbersIn(crate, /^ {4}PLUE_RESULT_(\w+) = (\d+),$/gm), flags);
   });
 
   it("has each function", () => {

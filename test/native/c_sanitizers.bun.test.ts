@@ -135,6 +135,7 @@ for (const sanitizer of ["thread", "address,undefined"]) {
           "questions",
           "waiting",
           "waiting_restarts",
+          "blocks",
           "notices",
           "log_left",
           "submit_restarts",

@@ -6,8 +6,19 @@
 
 import { existsSync, writeFileSync } from "node:fs";
 import process from "node:process";
-import { defineTool, ToolDispatcher, type ToolDispatcherOptions, ToolRegistry } from "../../mod.ts";
-import { callTasks, memoryCallStore, sealedTickets } from "../../src/adapters/calls/mod.ts";
+import {
+  defineTool,
+  ToolDispatcher,
+  type ToolDispatcherOptions,
+  ToolRegistry,
+  ToolResult,
+} from "../../mod.ts";
+import {
+  callTasks,
+  memoryCallStore,
+  runByClient,
+  sealedTickets,
+} from "../../src/adapters/calls/mod.ts";
 
 /** How many events a flood sends in each turn. */
 const EVENTS_OF_A_FLOOD = 100;
@@ -45,6 +56,26 @@ function aborted(signal: AbortSignal): Promise<never> {
 /** One turn of the event loop, without the millisecond that a timer takes. */
 function turn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
+}
+
+/** What `locate` and `locate_freely` return. */
+const PLACE = {
+  type: "object",
+  properties: { at: { type: "number" } },
+  required: ["at"],
+} as const;
+const WHO = { type: "object", properties: { who: { type: "string" } } } as const;
+
+/** The members of the results of `draw` and `look_alike`. */
+function dot(data: string) {
+  return {
+    content: [
+      { type: "text", text: "A dot." },
+      { type: "image", data, mimeType: "image/gif" },
+    ],
+    metadata: { file: "dot.gif" },
+    structuredContent: { dots: 1 },
+  } as const;
 }
 
 const tools = [
@@ -106,6 +137,34 @@ const tools = [
       const word = answer.action === "accept" ? answer.content : answer.action;
       return { steps: steps.get(callId), word };
     },
+  }),
+  defineTool({
+    name: "draw",
+    description: "Returns blocks: a text, and an image of so many letters of base64.",
+    parameters: { type: "object", properties: { letters: { type: "integer", minimum: 0 } } },
+    execute({ letters }) {
+      const { content, ...more } = dot(letters === undefined ? "R0lG" : "A".repeat(letters));
+      return ToolResult.blocks(content, more);
+    },
+  }),
+  defineTool({
+    name: "look_alike",
+    description: "Returns a value that has the form of blocks.",
+    execute: () => dot("R0lG"),
+  }),
+  defineTool({
+    name: "locate",
+    description: "Is run by its caller.",
+    parameters: WHO,
+    returns: PLACE,
+    execute: runByClient({ returns: PLACE }),
+  }),
+  defineTool({
+    name: "locate_freely",
+    description: "Is run by its caller, who is not told what must be returned.",
+    parameters: WHO,
+    returns: PLACE,
+    execute: runByClient(),
   }),
   defineTool({
     name: "sleep",

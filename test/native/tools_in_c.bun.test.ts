@@ -4,7 +4,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { afterAll, beforeAll, describe } from "bun:test";
 import { type Selection, type Tool, ToolDispatcher } from "../../mod.ts";
 import { createToolHandler } from "../../src/adapters/hono/mod.ts";
-import { exportTools } from "../../src/formats/mod.ts";
+import { dispatchResponse, exportTools } from "../../src/formats/mod.ts";
 import { createMcpEndpoint } from "../../src/adapters/mcp/mod.ts";
 import { attachNative, type NativeAttachment } from "../../src/adapters/native/mod.ts";
 import { modernRequest } from "../adapters/mcp/support.ts";
@@ -79,6 +79,28 @@ describe("a tool in C", () => {
     });
     const response = await endpoint.fetch(request);
     assertStringIncludes(await response.text(), '"sum":42');
+  });
+
+  test("returns an image to MCP clients and to models, and metadata to no model", async () => {
+    const endpoint = createMcpEndpoint(registry, { openExecution: true });
+    const request = modernRequest("tools/call", { name: "host.photo", arguments: {} });
+    const text = await (await endpoint.fetch(request)).text();
+    const image = { type: "image", data: "R0lG", mimeType: "image/gif" } as const;
+    assertStringIncludes(text, JSON.stringify(image));
+
+    const toolset = registry.select({ namespace: "host" });
+    const { names } = exportTools(toolset, "anthropic");
+    const use = { type: "tool_use", id: "toolu_1", name: "host__photo", input: {} };
+    const photographer = new ToolDispatcher(toolset);
+    const { messages } = await dispatchResponse("anthropic", [use], {
+      dispatcher: photographer,
+      names,
+    });
+    const { type, data, mimeType: media_type } = image;
+    assertEquals(messages[0]?.content[0]?.content, [
+      { type: "text", text: "A dot." },
+      { type, source: { type: "base64", media_type, data } },
+    ]);
   });
 
   test("is selected and exported like all others", () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from "bun:test";
-import { assertEquals, assertLess, assertNotEquals } from "@std/assert";
+import { assertEquals, assertLess, assertNotEquals, assertRejects } from "@std/assert";
 import { jetstreamManager } from "@nats-io/jetstream";
+import type { CallStore } from "@plue/tools/calls";
 import { natsCallStore } from "@plue/tools/nats";
 import { missing, TestServer, withServer } from "./server.ts";
 
@@ -35,13 +36,54 @@ describe("natsCallStore()", () => {
     assertEquals((await store.get("a.b"))?.value.byteLength, large.byteLength);
   });
 
+  withServer("keeps no more for an owner than its share, over all processes", async () => {
+    const clock = { now: Date.now(), timestamp: () => clock.now };
+    const options = { bucket: "shares", maxOwnerBytes: 100_000, clock };
+    const open = async () => await natsCallStore(await server.connect(), options);
+    const [one, other] = [await open(), await open()];
+    const full = (store: CallStore, key: string, value = small) =>
+      assertRejects(() => store.create(key, value), RangeError, "its owner's share is full");
+    const expiresAt = clock.now + 20_000;
+    const first = await one.create("a.ann.1", new Uint8Array(50_000), { expiresAt }) ?? 0;
+    // Each process may let an owner go over by a little before it measures.
+    await other.create("b.ann.2", new Uint8Array(45_000));
+    await full(other, "b.ann.3", new Uint8Array(10_000));
+    await full(one, "b.ann.3", new Uint8Array(10_000));
+    await full(one, "b.ann", new Uint8Array(10_000));
+    for (const key of ["a.bob.1", "b.anna.1", "b.ann-e.1"]) {
+      await one.create(key, large.slice(0, 90_000));
+    }
+    assertEquals(await one.create("a.ann.1", new Uint8Array(10_000)), undefined);
+    // What takes the place of another value counts as the difference.
+    const second = await one.update("a.ann.1", new Uint8Array(50_010), first, { expiresAt });
+    assertNotEquals(second, undefined);
+    clock.now = expiresAt;
+    assertNotEquals(await one.create("b.ann.3", new Uint8Array(10_000)), undefined);
+    assertNotEquals(await other.create("b.ann.4", new Uint8Array(10_000)), undefined);
+    await full(await open(), "b.ann.5", new Uint8Array(50_000));
+  });
+
+  withServer("counts all parts of a large value for its owner", async () => {
+    const options = { bucket: "shared_parts", maxOwnerBytes: 2_500_000 };
+    const store = await natsCallStore(await server.connect(), options);
+    const revision = await store.create("a.ann.1", large) ?? 0;
+    await store.create("a.ann.2", large);
+    await assertRejects(() => store.create("a.ann.3", large), RangeError, "share is full");
+    assertNotEquals(await store.update("a.ann.1", large, revision), undefined);
+    assertNotEquals(await store.create("a.bob.1", large), undefined);
+    // Nothing of what was refused is left.
+    const count = await countOf("shared_parts");
+    assertEquals(count, 9);
+  });
+
   withServer("makes room when a write finds none, from what has expired", async () => {
     const clock = { now: Date.now(), timestamp: () => clock.now };
-    const options = { bucket: "full", maxBytes: 5_000_000, clock };
+    const options = { bucket: "full", maxBytes: 5_000_000, maxOwnerBytes: 5_000_000, clock };
     const store = await natsCallStore(await server.connect(), options);
-    const expiresAt = clock.now + 1_000;
+    // An owner without room is measured again after 10 s.
+    const expiresAt = clock.now + 10_000;
     for (const key of ["a", "b", "c", "d"]) await store.create(key, large, { expiresAt });
-    clock.now += 1_000;
+    clock.now += 10_000;
     for (const key of ["e", "f", "g"]) {
       assertNotEquals(await store.create(key, large), undefined);
     }

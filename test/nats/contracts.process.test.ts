@@ -30,7 +30,7 @@ describe("NATS", () => {
       (clock) => open(`bucket_${++buckets}`, clock),
       (store, clock) => open(bucketOf.get(store) ?? "", clock),
     );
-  }
+  } else withServer("natsCallStore() as a CallStore", () => {});
 
   describeDispatch("A worker", async (far) => {
     const served = await serveTools(far, await server.connect(), { secret: SECRET });

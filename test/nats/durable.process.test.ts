@@ -170,47 +170,55 @@ describe("Durable calls over NATS", () => {
     }
   });
 
-  withServer("says that the server has no room for a result", async () => {
-    const own = await TestServer.start();
-    try {
-      await new Kvm(await own.connect()).create("plue_results", { max_bytes: 100_000 });
-      await using world = new World(own);
-      let size = 200_000;
-      await world.serve([{ ...task, execute: () => "x".repeat(size) }]);
-      const { dispatcher } = await world.call();
-      const result = await dispatcher.dispatch({ name: "build" });
-      assert(!result.ok);
-      assertEquals(result.error.code, "unavailable");
-      assertStringIncludes(result.error.message, "cannot keep its result; it has run");
-      size = 10;
-      assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
-    } finally {
-      await own.stop();
-    }
-  });
+  withServer(
+    "says that the server has no room for a result, or the caller's share has none",
+    async () => {
+      const own = await TestServer.start();
+      try {
+        await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
+        const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
+        for (let owner = 0; owner < 7; owner++) {
+          await store.create(`a.${owner}`, new Uint8Array(95_000));
+        }
+        await using world = new World(own);
+        let size = 98_000;
+        await world.serve([{ ...task, execute: () => "x".repeat(size) }]);
+        const { dispatcher } = await world.call();
+        const run = (principal: string) => dispatcher.dispatch({ name: "build" }, { principal });
+        assertEquals((await run("ann")).ok, true);
+        const full = await run("bob");
+        assert(!full.ok);
+        assertEquals(full.error.code, "unavailable");
+        assertStringIncludes(full.error.message, "cannot keep its result; it has run");
+        size = 120_000;
+        const large = await run("cid");
+        assert(!large.ok);
+        assertEquals(large.error.code, "output_too_large");
+        assertStringIncludes(large.error.message, "its owner's share is full); it has run");
+        size = 10;
+        assertEquals((await run("bob")).ok, true);
+      } finally {
+        await own.stop();
+      }
+    },
+  );
 
-  withServer("keeps no more for a caller than its share of a day", async () => {
+  withServer("takes no more of a caller than its share of a day", async () => {
     await using world = open();
-    await world.serve([{ ...task, execute: () => "x".repeat(5_000) }]);
+    await world.serve([task]);
     const { dispatcher } = await world.call();
     const run = (principal: string) => dispatcher.dispatch({ name: "build" }, { principal });
     const store = await natsCallStore(await server.connect(), { bucket: "plue_results" });
-    // So many KiB of 131,072 are counted.
-    const count = async (principal: string, count: number): Promise<void> => {
-      const value = JSON.stringify({ count, endsAt: Date.now() + 60_000 });
-      const key = `lease.${await ownerDigest(principal)}.86400000`;
-      await store.create(key, new TextEncoder().encode(value));
-    };
-    const [full, nearlyFull] = [`${world.name}.full`, `${world.name}.nearly`];
-    await count(full, 131_072);
-    await count(nearlyFull, 131_069);
-    const [one, two, three] = [await run(full), await run(nearlyFull), await run("ann")];
-    assert(!one.ok && !two.ok);
-    assertEquals(one.error.code, "overloaded");
-    assertStringIncludes(one.error.message, "nothing has run");
-    assertEquals(two.error.code, "output_too_large");
-    assertStringIncludes(two.error.message, "it has run");
-    assertEquals(three.ok, true);
+    // So many KiB are counted.
+    const value = JSON.stringify({ count: 131_072, endsAt: Date.now() + 60_000 });
+    const principal = `${world.name}.full`;
+    const key = `lease.${await ownerDigest(principal)}.86400000`;
+    await store.create(key, new TextEncoder().encode(value));
+    const full = await run(principal);
+    assert(!full.ok);
+    assertEquals(full.error.code, "overloaded");
+    assertStringIncludes(full.error.message, "nothing has run");
+    assertEquals((await run("ann")).ok, true);
   });
 
   withServer("uses the stream of an operator, and says what is wrong with another", async () => {

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe } from "bun:test";
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertLessOrEqual,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { headers } from "@nats-io/nats-core";
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
@@ -169,6 +175,62 @@ describe("Plain calls over NATS", () => {
     assertStringIncludes(message, "may have run");
   });
 
+  for (
+    const [size, count, most] of [
+      // 1 MiB and one more in each of three places: both dispatchers, and between them.
+      [1_000_000, 64, 8],
+      // 64 events in each.
+      [1, 1_000, 195],
+    ] as const
+  ) {
+    withServer(`makes few outputs of ${size} bytes before they are taken`, async () => {
+      await using world = open();
+      let made = 0;
+      await world.serve([ping, {
+        ...ping,
+        name: "list",
+        async *execute() {
+          const output = "x".repeat(size);
+          for (; made < count; made++) yield output;
+        },
+      }]);
+      const { dispatcher } = await world.call();
+      let taken = 0;
+      for await (const { type } of dispatcher.stream({ name: "list" })) {
+        // A worker that does not wait makes all of them before it answers this.
+        if (taken % 50 === 1) await dispatcher.dispatch({ name: "ping" });
+        if (type === "output") taken++;
+        assertLessOrEqual(made - taken, most);
+      }
+      assertEquals(taken, count);
+    });
+  }
+
+  withServer("ends a call of whose answers one is lost", async () => {
+    await using world = open();
+    const { connection } = await world.serve([{
+      ...ping,
+      async *execute() {
+        yield "a";
+        yield "b";
+        return "end";
+      },
+    }]);
+    const publish = connection.publish.bind(connection);
+    let answers = 0;
+    connection.publish = (subject, ...rest) => {
+      // After `accepted` and "a".
+      if (!subject.startsWith("_INBOX.") || ++answers !== 3) publish(subject, ...rest);
+    };
+    const { dispatcher } = await world.call();
+    const events = [];
+    for await (const one of dispatcher.stream({ name: "ping" })) events.push(one);
+    const [a, end, ...more] = events;
+    assertEquals([a?.type === "output" && a.value, more], ["a", []]);
+    assert(end?.type === "result" && !end.result.ok);
+    assertStringIncludes(end.result.error.message, "may have run");
+  });
+
   withServer("tells the worker how long a call may take", async () => {
     await using world = open();
     const remaining = event<number>();
@@ -208,29 +270,22 @@ describe("Plain calls over NATS", () => {
 
   withServer("does not hear a worker's old message again", async () => {
     await using world = open();
-    let isUp = false;
-    const worker = await world.serve([{ ...ping, isAvailable: () => isUp }]);
+    const worker = await world.serve([ping]);
+    const { dispatcher, registry, connection } = await world.call();
     const spy = await server.connect();
     const subject = `plue.v1.here.${worker.worker}`;
-    const beats: Uint8Array[] = [];
-    const [first, second] = [event(), event()];
-    const { registry, connection } = await world.call();
-    spy.subscribe(subject, {
-      callback(_, { data }) {
-        if (beats.push(Uint8Array.from(data)) === 1) first.come();
-        else second.come();
-      },
-    });
+    const beat = event<Uint8Array>();
+    spy.subscribe(subject, { callback: (_, { data }) => beat.come(Uint8Array.from(data)) });
     await spy.flush();
-    await first.came;
-    isUp = true;
-    await second.came;
+    const data = await beat.came;
     await connection.flush();
-    assertEquals(registry.getAvailableTools().length, 1);
-    spy.publish(subject, beats[0]);
+    await worker.kill();
+    assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, false);
+    assertEquals(registry.getAvailableTools().length, 0);
+    spy.publish(subject, data);
     await spy.flush();
     await connection.flush();
-    assertEquals(registry.getAvailableTools().length, 1);
+    assertEquals(registry.getAvailableTools().length, 0);
   });
 
   withServer("takes a remote tool when a local one of its id is gone", async () => {
@@ -252,27 +307,6 @@ describe("Plain calls over NATS", () => {
         "max_payload of the server is 1024 bytes, and 65536 or more are needed",
       );
     } finally {
-      await own.stop();
-    }
-  });
-
-  withServer("says that a worker has more tools than fit its entry", async () => {
-    const own = await TestServer.start({ lines: "max_payload: 65536" });
-    const connection = await own.connect();
-    try {
-      const tools = Array.from(
-        { length: 2_000 },
-        (_, i) => ({ ...ping, name: `tool_number_${i}` }),
-      );
-      const registry = new ToolRegistry({ tools });
-      const { message } = await assertRejects(
-        async () => await serveTools(registry, connection, { secret: SECRET }),
-        Error,
-      );
-      assertStringIncludes(message, "Cannot serve tools: the entry");
-      assertStringIncludes(message, "give groups of tools names of their own");
-    } finally {
-      await connection.close();
       await own.stop();
     }
   });

@@ -2,6 +2,7 @@
 
 from ._calls import (
     AbortSignal,
+    Blocks,
     answer_task,
     call,
     call_async,
@@ -49,6 +50,7 @@ __all__ = [
     "AbortSignal",
     "AbortedError",
     "ApprovalRequiredError",
+    "Blocks",
     "Code",
     "DeniedError",
     "InputRequiredError",

@@ -26,6 +26,15 @@ from ._native import (
 
 EventCallback = Callable[[Any], object]
 
+_HAS_BLOCKS = 1
+
+
+class Blocks(dict[str, Any]):
+    """A result of texts, images, audio and files: ``content`` is a list of the blocks of MCP, with bytes
+    in base64. ``structuredContent`` is the same as a value, and ``metadata`` is for the program and not
+    for a model, where there are any. A tool's own dict is never one of these.
+    """
+
 
 class AbortSignal:
     """Stops the calls that carry it, from any thread. One-shot."""
@@ -57,6 +66,10 @@ class AbortSignal:
             self._release(self._pointer)
 
 
+# A status, and what there is to know of a result.
+_End = tuple[int, int]
+
+
 class _BlockingCall:
     """A call whose thread waits for it, and runs its callback."""
 
@@ -78,7 +91,7 @@ class _AsyncCall:
     def __init__(self, on_event: EventCallback | None, signal: AbortSignal) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._news: deque[tuple[int | None, bytes]] = deque()
+        self._news: deque[tuple[_End | None, bytes]] = deque()
         self._on_event = on_event
         self._signal = signal
         self.future: asyncio.Future[Any] = self._loop.create_future()
@@ -86,11 +99,11 @@ class _AsyncCall:
     def event(self, event: bytes) -> None:
         self._tell(None, event)
 
-    def done(self, status: int, answer: bytes) -> None:
-        self._tell(status, answer)
+    def done(self, end: _End, answer: bytes) -> None:
+        self._tell(end, answer)
 
-    def _tell(self, status: int | None, answer: bytes) -> None:
-        self._news.append((status, answer))
+    def _tell(self, end: _End | None, answer: bytes) -> None:
+        self._news.append((end, answer))
         if threading.get_ident() == self._thread:
             self._read()
             return
@@ -101,12 +114,12 @@ class _AsyncCall:
 
     def _read(self) -> None:
         while self._news:
-            status, answer = self._news.popleft()
+            end, answer = self._news.popleft()
             if self.future.done():
                 continue
             try:
-                if status is not None:
-                    self.future.set_result((status, answer))
+                if end is not None:
+                    self.future.set_result((end, answer))
                 elif self._on_event is not None:
                     self._on_event(json.loads(answer))
             except BaseException as error:
@@ -130,7 +143,7 @@ def _on_metadata(event: bytes, number: int) -> None:
 def _on_done(status: int, answer: bytes, number: int) -> None:
     call = _open.take(number)
     if isinstance(call, _AsyncCall):
-        call.done(status, answer)
+        call.done(_end(status), answer)
 
 
 _NO_METADATA = METADATA()
@@ -156,11 +169,17 @@ def _params(params: Any) -> bytes | None:
     return None if params is None else to_json(params)
 
 
-def _answer(status: int, answer: bytes) -> Any:
+def _end(status: int) -> _End:
+    """How this thread's last call ended, or the one that is told of."""
+    return status, library().plue_get_last_result_flags()
+
+
+def _answer(end: _End, answer: bytes) -> Any:
+    status, flags = end
     value = json.loads(answer)
     if status != 0:
         raise ToolError.of(value)
-    return value
+    return Blocks(value) if flags & _HAS_BLOCKS else value
 
 
 def is_waiting() -> bool:
@@ -192,7 +211,8 @@ def call(
     signal: AbortSignal | None = None,
     on_event: EventCallback | None = None,
 ) -> Any:
-    """Calls a tool, waits for its end, and returns its result. Other threads of Python run meanwhile.
+    """Calls a tool, waits for its end, and returns its result: a value, or Blocks. Other threads of
+    Python run meanwhile.
 
     :param params: what becomes the JSON of its parameters; ``None`` is ``{}``
     :param signal: aborts the call, from another thread
@@ -259,7 +279,7 @@ def answer_task(task_id: str, answers: Mapping[str, Any]) -> dict[str, Any]:
 def _of_task(function: str, task_id: str) -> dict[str, Any]:
     pointer = ctypes.c_void_p()
     status = getattr(library(), function)(text(task_id, "the task's id"), ctypes.byref(pointer))
-    state: dict[str, Any] = _answer(status, _take(pointer))
+    state: dict[str, Any] = _answer((status, 0), _take(pointer))
     return state
 
 
@@ -289,13 +309,14 @@ def _wait(
         status = getattr(library(), function)(
             first, second, ctypes.byref(context), ctypes.byref(pointer)
         )
+        end = _end(status)
     finally:
         _waiting.depth -= 1
         _open.take(number)
     answer = _take(pointer)
     if call is not None and call.error is not None:
         raise call.error
-    return _answer(status, answer)
+    return _answer(end, answer)
 
 
 async def call_async(

@@ -86,6 +86,7 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "plue_start": (c_int,),
     "plue_shutdown": (None,),
     "plue_get_last_error_json": (c_char_p,),
+    "plue_get_last_result_flags": (c_int,),
     "plue_get_version": (c_char_p,),
 }
 

@@ -40,6 +40,8 @@ class ToolDefinition(_Named, total=False):
     aliases: list[str]
     roles: list[str]
     scopes: list[str]
+    #: Every result is blocks, as ``Blocks`` has them: ``{"content": [...]}``.
+    blocks: bool
 
 
 class Invocation:
@@ -224,7 +226,8 @@ def unregister(tool_id: str) -> None:
 
 def on_question(function: Function | None) -> None:
     """Has a function answer the questions of tools. It gets a question (``key``, ``kind``, ``message``
-    and others) and an Invocation, runs where a tool of this program would, and may be ``async``. It
+    and others) and an Invocation, runs where a tool of this program would, and may be ``async``. The
+    ``kind`` ``client`` wants the result of ``tool`` with ``arguments``, which this program runs. It
     returns an answer: ``{"action": "accept", "content": ...}``, ``{"action": "decline"}`` or
     ``{"action": "cancel"}``. When it raises, or with ``None``, the call raises InputRequiredError.
     """

@@ -34,6 +34,15 @@ class Calling(unittest.TestCase):
         self.assertEqual(plue.call("echo"), {})
         self.assertEqual(plue.call("error_key"), {"error": "not one"})
 
+    def test_tells_blocks_from_a_value_of_their_form(self):
+        blocks = plue.call("draw")
+        self.assertIs(type(blocks), plue.Blocks)
+        image = {"type": "image", "data": "R0lG", "mimeType": "image/gif"}
+        self.assertEqual(blocks["content"][1], image)
+        self.assertEqual(blocks["metadata"], {"file": "dot.gif"})
+        value = plue.call("look_alike")
+        self.assertEqual([type(value), value == blocks], [dict, True])
+
     def test_raises_each_failure_as_its_class(self):
         with self.assertRaises(plue.UnknownToolError) as caught:
             plue.call("nope")
@@ -129,6 +138,12 @@ class CallingAsync(unittest.IsolatedAsyncioTestCase):
             await plue.call_async("nope")
         with self.assertRaises(plue.InvalidArgumentError):
             await plue.call_async("a\0b")
+
+    async def test_tells_blocks_from_a_value_of_their_form(self):
+        blocks, value = await asyncio.gather(
+            *(plue.call_async(tool) for tool in ("draw", "look_alike"))
+        )
+        self.assertEqual([type(blocks), type(value), value == blocks], [plue.Blocks, dict, True])
 
     async def test_tells_events_before_the_end(self):
         events = []
@@ -263,6 +278,17 @@ class Offering(unittest.TestCase):
         server.join()
         self.assertEqual(answer, server.ident)
 
+    def test_returns_blocks_where_it_is_registered_with_them(self):
+        definition = {"name": "host:photo", "description": "Takes a photo.", "blocks": True}
+        results = [{"content": [{"type": "text", "text": "A dot."}]}, {"content": 1}]
+        plue.register(definition, lambda params, invocation: results.pop(0))
+        blocks = plue.call("host:photo")
+        self.assertIs(type(blocks), plue.Blocks)
+        self.assertEqual(blocks["content"][0]["text"], "A dot.")
+        with self.assertRaisesRegex(plue.InvalidResultError, "/content"):
+            plue.call("host:photo")
+        plue.unregister("host:photo")
+
     def test_forgets_what_is_gone(self):
         class Tool:
             def __call__(self, params, invocation):
@@ -375,6 +401,20 @@ class Asking(unittest.TestCase):
         self.assertEqual(plue.resume(caught.exception.ticket, ACCEPTED), "accept")
         with self.assertRaises(plue.TicketRefusedError):
             plue.resume(caught.exception.ticket, ACCEPTED)
+
+    def test_is_asked_for_the_result_of_a_tool_that_it_runs(self):
+        asked = []
+
+        def locate(question, invocation):
+            asked.append([question[name] for name in ("kind", "tool", "arguments")])
+            return {"action": "accept", "content": {"at": 4}}
+
+        plue.on_question(locate)
+        self.assertEqual(plue.call("locate", {"who": "Ann"}), {"at": 4})
+        self.assertEqual(asked, [["client", "locate", {"who": "Ann"}]])
+        plue.on_question(lambda question, invocation: {"action": "decline"})
+        with self.assertRaises(plue.DeniedError):
+            plue.call("locate")
 
     def test_keeps_tasks(self):
         def await_task(task):

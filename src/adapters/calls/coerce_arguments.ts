@@ -36,7 +36,8 @@ const references = new WeakMap<Tool, ReferenceIndex>();
  * - JSON as text where a list or an object is wanted: `"[1,2]"`, also for all of the arguments;
  * - a single value where a list is wanted: a list of one.
  *
- * Nothing is changed where the schema allows the value as it is, or several forms that are no `null`.
+ * Nothing is changed where the schema allows the value as it is, or several forms that are no `null`,
+ * nor where a text has digits that a number has no room for, or two members of one name.
  *
  * @example Usage
  * ```ts
@@ -126,6 +127,7 @@ class Coercion {
       return read;
     };
     const parsed = typeof value === "string" ? parse(value) : undefined;
+    if (parsed === LOSSY) return value;
     for (const type of types) {
       if (parsed === undefined || !isOfType(type, parsed)) continue;
       if (type === "array") return said("a text was read as a list", parsed);
@@ -182,10 +184,48 @@ function isNull(schema: unknown): boolean {
   return isObject(schema) && schema["type"] === "null";
 }
 
+/** Stands for JSON text with digits that a number has no room for, or with two members of one name. */
+const LOSSY = Symbol();
+
+/** The value of JSON text; `undefined` if it is none. */
 function parse(text: string): unknown {
+  // The reviver is told of the value itself, too.
+  let members = -1;
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text, function (this: unknown, _, member) {
+      if (!Array.isArray(this)) members++;
+      return member;
+    });
   } catch {
     return undefined;
   }
+  for (let at = 0; at < text.length; at++) {
+    const sign = text.charAt(at);
+    if (sign === ":") members--;
+    else if (sign === '"') { while (text[++at] !== '"') if (text[at] === "\\") at++; }
+    else if (/[-\d]/.test(sign)) {
+      NUMBER.lastIndex = at;
+      const [number = ""] = NUMBER.exec(text) ?? [];
+      if (exactly(number) !== exactly(String(Number(number)))) return LOSSY;
+      at += number.length - 1;
+    }
+  }
+  return members === 0 ? value : LOSSY;
 }
+
+const NUMBER = /-?\d[\d.eE+-]*/y;
+/** The digits and the power of a number; longer ones than this lose some. */
+const MAX_NUMBER = 400;
+
+/** A number in one form: its digits without zeros around them, and their power of ten. */
+function exactly(number: string): string | undefined {
+  const parts = number.length > MAX_NUMBER ? null : PARTS.exec(number);
+  if (parts === null) return undefined;
+  const [, whole = "", fraction = "", power = "0"] = parts;
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const kept = digits.replace(/0+$/, "");
+  return kept && `${kept}e${Number(power) - fraction.length + digits.length - kept.length}`;
+}
+
+const PARTS = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;

@@ -78,7 +78,10 @@ export const ABORTS_SIGNAL = 1;
 /** How many bytes stand before the strings of an execute frame: the id of its abort signal. */
 export const SIGNAL_BYTES = 8;
 
-/** The flag of a result frame: the call failed. The other bits are the status of `plue.h`. */
+/**
+ * The flag of a result frame: the call failed. The other bits are the status of `plue.h`, or the flags
+ * of the result.
+ */
 export const CALL_FAILED = 1;
 export const STATUS_SHIFT = 1;
 

@@ -14,7 +14,7 @@ import {
   type ReplyType,
   STATUS_SHIFT,
 } from "./frames.ts";
-import { type BridgeFailureCode, STATUS } from "./statuses.ts";
+import { type BridgeFailureCode, flagsOf, STATUS } from "./statuses.ts";
 
 /** What a host gets of a failed call. */
 interface Failure {
@@ -23,6 +23,7 @@ interface Failure {
   readonly issues?: ToolFailure["error"]["issues"] | undefined;
   readonly questions?: ToolFailure["questions"] | undefined;
   readonly ticket?: string | undefined;
+  readonly repaired?: ToolFailure["repaired"] | undefined;
 }
 
 /** More than this is sent at once: a tool that never waits may send without end. */
@@ -95,12 +96,17 @@ export class Replies {
    */
   result(call: number, result: ToolResult, tool: string | undefined): void {
     if (!result.ok) {
-      const { error: { code, message, issues }, questions, ticket } = result;
+      const { error: { code, message, issues }, questions, ticket, repaired } = result;
       // JSON leaves out what is undefined.
-      return this.#failure(call, { error: code, message, issues, questions, ticket });
+      return this.#failure(call, { error: code, message, issues, questions, ticket, repaired });
     }
-    const text = writeJson(result.content);
-    if (text === undefined || !this.#add(REPLY.result, call, text)) {
+    const { content, repaired } = result;
+    if (repaired !== undefined && tool !== undefined) {
+      this.event(call, { type: "repaired", repaired });
+    }
+    const text = writeJson(content);
+    const flags = flagsOf(result) << STATUS_SHIFT;
+    if (text === undefined || !this.#add(REPLY.result, call, text, flags)) {
       const message = "Cannot hand the result over: it is larger than 256 MiB; ask for less of it";
       this.failure(call, "output_too_large", message, tool);
     }

@@ -1,10 +1,10 @@
 /**
- * The numbers by which C knows failure codes: those of `plue.h`.
+ * The numbers by which C knows failure codes and kinds of results: those of `plue.h`.
  *
  * @module
  */
 
-import type { FailureCode } from "../../tool/mod.ts";
+import type { FailureCode, ToolSuccess } from "../../tool/mod.ts";
 
 /** Codes of failures between libplue and the dispatcher. */
 export type BridgeFailureCode =
@@ -39,4 +39,9 @@ export const STATUS: { readonly [Code in FailureCode | BridgeFailureCode]: numbe
 /** The code of a number; `threw` for those that are none. */
 export function codeOf(status: number): string {
   return Object.entries(STATUS).find(([, number]) => number === status)?.[0] ?? "threw";
+}
+
+/** What there is to know of a result besides its content: `PLUE_RESULT_BLOCKS` and so on. */
+export function flagsOf({ blocks, truncated, replayed, repaired }: ToolSuccess): number {
+  return (blocks ? 1 : 0) | (truncated ? 2 : 0) | (replayed ? 4 : 0) | (repaired ? 8 : 0);
 }

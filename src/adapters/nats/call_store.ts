@@ -29,6 +29,7 @@ import {
   type RegistryClock,
   systemClock,
 } from "../../tool/mod.ts";
+import { OwnerShares } from "./owner_shares.ts";
 import { checkServer, isConflict, isFull, problemOf } from "./server.ts";
 import { CALLS_BUCKET } from "./subjects.ts";
 
@@ -47,6 +48,13 @@ export interface NatsCallStoreOptions {
    */
   readonly maxBytes?: number;
   /**
+   * How many bytes the entries of one owner may have, who is the second word of their keys; each
+   * counts 128 for itself. A process may let an owner go over that by a hundredth.
+   *
+   * @default {an eighth of what the bucket may have}
+   */
+  readonly maxOwnerBytes?: number;
+  /**
    * How many servers of a cluster keep a new bucket.
    *
    * @default {1}
@@ -57,6 +65,8 @@ export interface NatsCallStoreOptions {
 }
 
 const ACTION = "open the store";
+/** What an entry weighs besides its key and its value. */
+const ENTRY_BYTES = 128;
 /** A value has its end in front, and a byte that says whether the rest is elsewhere. */
 const HEAD_BYTES = 9;
 const IN_PARTS = 1;
@@ -77,6 +87,8 @@ const SWEPT = "=swept";
 /** What a deletion needs to know, where it can be read without the value. */
 const END = "Plue-End";
 const OWN_PARTS = "Plue-Parts";
+/** What a measurement needs to know. */
+const WEIGHT = "Plue-Weight";
 /** Parts and marks of deletion that are so old belong to nothing, in milliseconds. */
 const OLD_MS = 3_600_000;
 /** How many deletions a sweep has under way. */
@@ -90,6 +102,7 @@ const OPTIONS = {
     (value): value is string => typeof value === "string" && /^[\w-]{1,64}$/.test(value),
   ),
   maxBytes: numberFrom(1_048_576),
+  maxOwnerBytes: numberFrom(1),
   replicas: numberFrom(1, 5),
   clock: must("a clock", (value): value is Pick<RegistryClock, "timestamp"> => isObject(value)),
 };
@@ -100,8 +113,6 @@ const decoder = new TextDecoder();
 /**
  * Opens a {@linkcode CallStore} in a bucket of JetStream: tickets, tasks, idempotency keys and rate
  * limits are then those of all processes that use the server. It survives what the server survives.
- *
- * The bucket bounds what all callers keep together; it has no share for each.
  *
  * @example Usage
  * ```ts ignore
@@ -133,7 +144,9 @@ export async function natsCallStore(
       allow_direct: false,
     });
     const manager = await jetstreamManager(connection);
-    return new NatsCallStore(bucket, kv, manager, connection, options);
+    const { config: { max_bytes: most } } = await manager.streams.info(`KV_${bucket}`);
+    const { maxOwnerBytes = (most > 0 ? most : maxBytes) / 8, clock = systemClock } = options;
+    return new NatsCallStore(bucket, kv, manager, connection, maxOwnerBytes, clock);
   } catch (cause) {
     throw new Error(`Cannot ${ACTION} "${bucket}": ${problemOf(cause, connection)}`, { cause });
   }
@@ -144,6 +157,7 @@ interface Written {
   readonly message: Uint8Array;
   /** When it is gone. */
   readonly end: number;
+  readonly weight: number;
   readonly parts: readonly string[];
 }
 
@@ -153,6 +167,8 @@ class NatsCallStore implements CallStore {
   readonly #manager: JetStreamManager;
   readonly #connection: NatsConnection;
   readonly #clock: Pick<RegistryClock, "timestamp">;
+  readonly #shares: OwnerShares;
+  readonly #maxOwnerBytes: number;
   #writes = 0;
   #sweeping: Promise<void> | undefined;
   #sweptFullAt = -Infinity;
@@ -162,13 +178,19 @@ class NatsCallStore implements CallStore {
     kv: KV,
     manager: JetStreamManager,
     connection: NatsConnection,
-    options: NatsCallStoreOptions,
+    maxOwnerBytes: number,
+    clock: Pick<RegistryClock, "timestamp">,
   ) {
     this.#bucket = bucket;
     this.#kv = kv;
     this.#manager = manager;
     this.#connection = connection;
-    this.#clock = options.clock ?? systemClock;
+    this.#clock = clock;
+    this.#maxOwnerBytes = maxOwnerBytes;
+    this.#shares = new OwnerShares({
+      ...{ maxBytes: maxOwnerBytes, clock },
+      measure: (owner, bytes) => this.#weightOf(owner, bytes),
+    });
   }
 
   async get(key: string): Promise<StoredEntry | undefined> {
@@ -191,9 +213,13 @@ class NatsCallStore implements CallStore {
   ): Promise<number | undefined> {
     checkStored(key, value);
     return await this.#attempt(async () => {
+      const hasRoom = await this.#shares.take(ownerOf(key), weightOf(key, value.byteLength));
       // Parts are written first, and not for a key that is taken.
-      if (this.#isLarge(value) && this.#isThere(await this.#kv.get(key))) return undefined;
-      return await this.#withParts(value, options, async (written) => {
+      if (!hasRoom || this.#isLarge(value)) {
+        if (this.#isThere(await this.#kv.get(key))) return undefined;
+        if (!hasRoom) throw shareIsFull();
+      }
+      return await this.#withParts(key, value, options, async (written) => {
         let before = 0;
         for (let tries = 0; tries < MAX_TRIES; tries++) {
           const revision = await this.#put(key, written, before);
@@ -218,7 +244,10 @@ class NatsCallStore implements CallStore {
     return await this.#attempt(async () => {
       const entry = await this.#kv.get(key);
       if (!this.#isThere(entry) || entry.revision !== revision) return undefined;
+      const more = value.byteLength - lengthOf(entry);
+      if (!await this.#shares.take(ownerOf(key), more)) throw shareIsFull();
       const after = await this.#withParts(
+        key,
         value,
         options,
         (written) => this.#put(key, written, revision),
@@ -263,11 +292,12 @@ class NatsCallStore implements CallStore {
   /** Writes a value in the place of the one with that revision; 0 for none. */
   async #put(
     key: string,
-    { message, end, parts }: Written,
+    { message, end, weight, parts }: Written,
     revision: number,
   ): Promise<number | undefined> {
     const about = headers();
     about.set(END, String(end));
+    about.set(WEIGHT, String(weight));
     if (parts.length > 0) about.set(OWN_PARTS, parts.join(" "));
     try {
       const { seq } = await this.#inRoom(() =>
@@ -282,6 +312,21 @@ class NatsCallStore implements CallStore {
       if (isConflict(error)) return undefined;
       throw error;
     }
+  }
+
+  /** How many bytes an owner keeps; or all of them, if more have room beside those. */
+  async #weightOf(owner: string, more: number): Promise<number> {
+    const { state: { bytes } } = await this.#manager.streams.info(`KV_${this.#bucket}`);
+    if (bytes + more <= this.#maxOwnerBytes) return bytes;
+    const now = this.#clock.timestamp();
+    let sum = 0;
+    for (const filter of owner === "" ? ["*"] : [`*.${owner}`, `*.${owner}.>`]) {
+      for await (const { headers } of this.#heads(filter)) {
+        const isKept = Number(headers?.get(END) || 0) > now;
+        if (isKept) sum += Number(headers?.get(WEIGHT));
+      }
+    }
+    return sum;
   }
 
   /** Makes a write. If there is no room for it, once more when what has expired is deleted. */
@@ -322,6 +367,7 @@ class NatsCallStore implements CallStore {
 
   /** Writes the parts of a large value, and then what has their keys. */
   async #withParts(
+    key: string,
     value: Uint8Array,
     { expiresAt = Infinity }: StoreOptions,
     write: (written: Written) => Promise<number | undefined>,
@@ -331,17 +377,20 @@ class NatsCallStore implements CallStore {
     const most = this.#partBytes;
     try {
       for (let at = 0; isLarge && at < value.byteLength; at += most) {
-        const key = `${PARTS}${nuid.next()}`;
-        parts.push(key);
-        await this.#inRoom(() => this.#kv.put(key, value.slice(at, at + most)));
+        const part = `${PARTS}${nuid.next()}`;
+        parts.push(part);
+        await this.#inRoom(() => this.#kv.put(part, value.slice(at, at + most)));
       }
-      const body = isLarge ? encoder.encode(JSON.stringify(parts)) : value;
+      const body = isLarge
+        ? encoder.encode(JSON.stringify({ bytes: value.byteLength, parts }))
+        : value;
       const message = new Uint8Array(HEAD_BYTES + body.byteLength);
       const view = new DataView(message.buffer);
       view.setFloat64(0, expiresAt);
       view.setUint8(8, isLarge ? IN_PARTS : 0);
       message.set(body, HEAD_BYTES);
-      const revision = await write({ message, end: expiresAt, parts });
+      const weight = weightOf(key, value.byteLength);
+      const revision = await write({ message, end: expiresAt, weight, parts });
       if (revision === undefined) await this.#forget(parts);
       return revision;
     } catch (error) {
@@ -422,8 +471,9 @@ class NatsCallStore implements CallStore {
   }
 
   /** The last message of each key, without its value. */
-  async *#heads(): AsyncGenerator<JsMsg, void, void> {
+  async *#heads(keys = ">"): AsyncGenerator<JsMsg, void, void> {
     const consumer = await jetstream(this.#connection).consumers.get(`KV_${this.#bucket}`, {
+      filter_subjects: `$KV.${this.#bucket}.${keys}`,
       deliver_policy: DeliverPolicy.LastPerSubject,
       headers_only: true,
     });
@@ -439,6 +489,7 @@ class NatsCallStore implements CallStore {
     try {
       return await work();
     } catch (cause) {
+      if (cause instanceof RangeError) throw cause;
       const problem = problemOf(cause, this.#connection);
       throw new Error(`Cannot use the store of calls: ${problem}`, { cause });
     }
@@ -446,6 +497,10 @@ class NatsCallStore implements CallStore {
 }
 
 function leaveToSweep(): void {}
+
+function shareIsFull(): RangeError {
+  return new RangeError("Cannot store a value: its owner's share is full");
+}
 
 function revisionOf(entry: KvEntry | null): number {
   return entry?.revision ?? 0;
@@ -456,9 +511,31 @@ function endOf(value: Uint8Array): number {
   return new DataView(value.buffer, value.byteOffset, HEAD_BYTES).getFloat64(0);
 }
 
+/** What a value in parts has in its place. */
+interface PartList {
+  readonly bytes: number;
+  readonly parts: readonly string[];
+}
+
+function partListOf({ value }: KvEntry): PartList | undefined {
+  return value[8] === IN_PARTS ? JSON.parse(decoder.decode(value.subarray(HEAD_BYTES))) : undefined;
+}
+
 /** The keys of the parts of a value. */
-function partsOf({ value }: KvEntry): readonly string[] {
-  return value[8] === IN_PARTS ? JSON.parse(decoder.decode(value.subarray(HEAD_BYTES))) : [];
+function partsOf(entry: KvEntry): readonly string[] {
+  return partListOf(entry)?.parts ?? [];
+}
+
+function lengthOf(entry: KvEntry): number {
+  return partListOf(entry)?.bytes ?? entry.value.byteLength - HEAD_BYTES;
+}
+
+function weightOf(key: string, bytes: number): number {
+  return ENTRY_BYTES + key.length + bytes;
+}
+
+function ownerOf(key: string): string {
+  return key.split(".", 2)[1] ?? "";
 }
 
 function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {

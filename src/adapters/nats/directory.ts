@@ -5,14 +5,14 @@
  * @module
  */
 
-import { type ConsumerMessages, DeliverPolicy, jetstream } from "@nats-io/jetstream";
+import { type ConsumerMessages, DeliverPolicy, jetstream, type JsMsg } from "@nats-io/jetstream";
 import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
-import { type HookLog, isObject, systemClock } from "../../tool/mod.ts";
+import { type HookLog, isListOf, isObject, isWord, systemClock } from "../../tool/mod.ts";
 import type { Seal } from "./message.ts";
 import { MAX_SKEW_MS } from "./frames.ts";
 import { isConflict, problemOf } from "./server.ts";
-import { DIRECTORY } from "./subjects.ts";
+import { DIRECTORY, workerKey } from "./subjects.ts";
 
 /** How large the directory may become, in bytes. */
 const MAX_BYTES = 1_073_741_824;
@@ -25,6 +25,36 @@ export interface DirectoryEntry {
   readonly value: Record<string, unknown>;
   /** Later entries have higher ones. */
   readonly revision: number;
+}
+
+/** How many tools an entry with a part of a worker's list has: every server takes so many paths. */
+export const MAX_LISTED = 128;
+
+/** A part of the list of the tools that a worker serves, by their paths. */
+export interface ToolList {
+  readonly worker: string;
+  /** Those that are available. */
+  readonly up: readonly string[];
+  /** Those that are not available now. */
+  readonly down: readonly string[];
+  /** The ids of some that are not served, because no server message can have their definitions. */
+  readonly tooLarge: readonly string[];
+}
+
+/** Reads an entry as a part of a worker's list; `undefined` if it is none. */
+export function listIn(
+  registry: string,
+  key: string,
+  value: Readonly<Record<string, unknown>> | undefined,
+): ToolList | undefined {
+  const prefix = workerKey(registry, "");
+  if (value === undefined || !key.startsWith(prefix)) return undefined;
+  const words = (field: string): readonly string[] => {
+    const given = value[field];
+    return isListOf(given, isWord) ? given as readonly string[] : [];
+  };
+  const [worker = ""] = key.slice(prefix.length).split(".");
+  return { worker, up: words("up"), down: words("down"), tooLarge: words("tooLarge") };
 }
 
 /** What a directory is opened with. */
@@ -43,13 +73,21 @@ export class Directory {
   readonly entries: Map<string, DirectoryEntry> = new Map();
   readonly #settings: DirectorySettings;
   readonly #kv: KV;
-  readonly #onChange: () => void;
+  readonly #onChange: (keys: ReadonlySet<string>) => void;
   #messages: ConsumerMessages | undefined;
+  /** Counts the times that the entries were read from the beginning. */
+  #round = 0;
+  /** The revision that was read last. */
+  #readTo = 0;
   #isStopped = false;
   /** How far this clock is ahead of the server's, in milliseconds. */
   #skewMs = 0;
 
-  private constructor(settings: DirectorySettings, kv: KV, onChange: () => void) {
+  private constructor(
+    settings: DirectorySettings,
+    kv: KV,
+    onChange: (keys: ReadonlySet<string>) => void,
+  ) {
     this.#settings = settings;
     this.#kv = kv;
     this.#onChange = onChange;
@@ -58,15 +96,18 @@ export class Directory {
   /**
    * Opens the directory, and reads the entries that are there.
    *
-   * @param onChange Is called after changes, not after each.
+   * @param onChange Is called after later changes, not after each, with the keys that may have changed.
    * @throws {Error} If it cannot be read.
    */
-  static async open(settings: DirectorySettings, onChange: () => void): Promise<Directory> {
+  static async open(
+    settings: DirectorySettings,
+    onChange: (keys: ReadonlySet<string>) => void,
+  ): Promise<Directory> {
     const { action, connection } = settings;
     try {
       const kv = await new Kvm(connection).create(DIRECTORY, { history: 1, max_bytes: MAX_BYTES });
       const directory = new Directory(settings, kv, onChange);
-      await directory.#follow();
+      await directory.#follow(directory.#round);
       directory.#checkClock();
       return directory;
     } catch (cause) {
@@ -84,18 +125,11 @@ export class Directory {
     );
   }
 
-  /** Writes an entry, also over one that is there. Gives its revision. */
-  put(key: string, value: unknown): Promise<number> {
-    const { action, connection, seal } = this.#settings;
-    const entry = seal.wrap(value, key);
-    const { max_payload: most = entry.length } = connection.info ?? {};
-    if (entry.length > most) {
-      throw new RangeError(
-        `Cannot ${action}: the entry "${key}" of the directory has ${entry.length} bytes, and the ` +
-          `server takes ${most}; give groups of tools names of their own, or raise max_payload`,
-      );
-    }
-    return this.#kv.put(key, entry);
+  /** Writes an entry, also over one that is there. */
+  async put(key: string, value: Record<string, unknown>): Promise<void> {
+    const revision = await this.#kv.put(key, this.#settings.seal.wrap(value, key));
+    // What was read meanwhile is newer.
+    if (revision > this.#readTo) this.entries.set(key, { value, revision });
   }
 
   /** Removes an entry, unless it is not the one that was seen. */
@@ -111,11 +145,8 @@ export class Directory {
   restart(): void {
     this.#messages?.stop();
     this.#messages = undefined;
-    if (this.#isStopped) return;
-    this.#follow().catch((error) => {
-      this.#settings.log(error);
-      systemClock.setTimeout(() => this.#messages ?? this.restart(), AGAIN_MS);
-    });
+    const round = ++this.#round;
+    if (!this.#isStopped) this.#follow(round).catch((error) => this.#restartLater(round, error));
   }
 
   stop(): void {
@@ -123,59 +154,86 @@ export class Directory {
     this.restart();
   }
 
+  #restartLater(round: number, error: unknown): void {
+    const { connection, log } = this.#settings;
+    if (round !== this.#round || this.#isStopped || connection.isClosed()) return;
+    log(error);
+    systemClock.setTimeout(() => round === this.#round && this.restart(), AGAIN_MS);
+  }
+
   /** Reads what is there, and follows what comes. Resolves when the first is done. */
-  async #follow(): Promise<void> {
+  async #follow(round: number): Promise<void> {
     const { connection, registry } = this.#settings;
     const before = systemClock.timestamp();
     const consumer = await jetstream(connection).consumers.getPushConsumer(`KV_${DIRECTORY}`, {
       filter_subjects: `${SUBJECT}${registry}.>`,
       deliver_policy: DeliverPolicy.LastPerSubject,
     });
-    if (this.#isStopped) return;
-    const stale = new Set(this.entries.keys());
     const { num_pending: pending, created } = await consumer.info(true);
+    if (round !== this.#round) return;
     // The server has made the consumer between the two times.
     const madeAt = Date.parse(created);
     this.#skewMs = Math.max(0, before - madeAt) + Math.min(0, systemClock.timestamp() - madeAt);
-    let isRead = (): void => {};
-    const ready = new Promise<void>((resolve) => isRead = resolve);
-    let isReading = pending > 0;
+    this.#readTo = 0;
+    const stale = new Set(this.entries.keys());
+    const changed = new Set<string>();
     let isTelling = false;
     const tell = (): void => {
-      if (isReading || isTelling) return;
+      if (isTelling) return;
       isTelling = true;
       // One deploy writes many entries.
       systemClock.setTimeout(() => {
         isTelling = false;
-        this.#onChange();
+        const keys = new Set(changed);
+        changed.clear();
+        if (round === this.#round) this.#onChange(keys);
       }, 0);
     };
-    const done = (): void => {
+    let isReading = true;
+    const read = (): void => {
       isReading = false;
-      for (const key of stale) this.entries.delete(key);
-      isRead();
-      tell();
+      for (const key of stale) {
+        this.entries.delete(key);
+        changed.add(key);
+      }
+      // The entries of the beginning are no changes.
+      if (round === 0) changed.clear();
+      else tell();
     };
-    const messages = await consumer.consume({
-      callback: ({ subject, data, seq, info }) => {
+    await new Promise<void>((resolve, reject) => {
+      const callback = ({ subject, data, seq, info }: JsMsg): void => {
+        if (round !== this.#round) return;
         const key = subject.slice(SUBJECT.length);
         stale.delete(key);
+        changed.add(key);
         this.#take(key, data, seq);
-        if (isReading && info.pending === 0) done();
-        else tell();
-      },
+        if (!isReading) tell();
+        else if (info.pending === 0) {
+          read();
+          resolve();
+        }
+      };
+      consumer.consume({ callback }).then((messages) => {
+        if (round !== this.#round) {
+          messages.stop();
+          return resolve();
+        }
+        this.#messages = messages;
+        void messages.closed().then((error) => {
+          const why = error ?? new Error("The watch of the directory has ended");
+          if (isReading) reject(why);
+          else this.#restartLater(round, why);
+        });
+        if (pending === 0 && isReading) {
+          read();
+          resolve();
+        }
+      }, reject);
     });
-    this.#messages = messages;
-    void messages.closed().then((error) => {
-      if (this.#messages !== messages || this.#isStopped || connection.isClosed()) return;
-      this.#settings.log(error ?? new Error("The watch of the directory has ended"));
-      systemClock.setTimeout(() => this.#messages === messages && this.restart(), AGAIN_MS);
-    });
-    if (!isReading) done();
-    await ready;
   }
 
   #take(key: string, data: Uint8Array, revision: number): void {
+    this.#readTo = revision;
     // A deleted entry has no value.
     const value = data.byteLength === 0 ? undefined : this.#settings.seal.unwrap(data, key);
     if (isObject(value)) this.entries.set(key, { value, revision });

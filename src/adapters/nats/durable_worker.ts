@@ -41,6 +41,8 @@ export interface DurableWorkerSettings {
   readonly dispatcher: ToolDispatcher;
   /** How long a worker holds a call without renewing that, in milliseconds. */
   readonly leaseMs: number;
+  /** Is told of each call that fails. */
+  readonly failed: (tool: Tool, failure: ToolFailure) => void;
   readonly log: HookLog;
 }
 
@@ -52,8 +54,6 @@ const MAX_ATTEMPTS = 5;
 const AGAIN_MS = 1_000;
 /** How long a consumer asks for calls, in milliseconds. Half of it without a word is a silence. */
 const PULL_MS = 10_000;
-/** A result with fewer characters weighs nothing of its own. */
-const SMALL_RESULT = 512;
 /** The service by which a tool is told its attempt. */
 const ATTEMPT = "plue:attempt";
 
@@ -234,7 +234,7 @@ export class DurableWorker {
       await this.#claimAndRun(message, call, tool, abort);
     } catch (error) {
       log(error);
-      if (isRefused(error)) {
+      if (isRefused(error) || error instanceof RangeError) {
         // Its result cannot be kept: its caller hears of it now, or not at all.
         const result = unkept(tool.id, "it may have run");
         this.#tell(call, { type: "ended", result });
@@ -305,6 +305,7 @@ export class DurableWorker {
     } finally {
       disarm();
     }
+    if (!result.ok) this.#settings.failed(tool, result);
     const { code } = result.ok ? {} : result.error;
     const isCutOff = this.#isStopping && code === "aborted" && tool.idempotent;
     if (code === "overloaded" || isCutOff) {
@@ -312,15 +313,7 @@ export class DurableWorker {
       await write(() => claim(0));
       return message.nak(isCutOff ? 0 : AGAIN_MS);
     }
-    const { length } = JSON.stringify(result);
-    // What the record of a call weighs without a result was counted when it was sent.
-    let isCounted = length < SMALL_RESULT;
     await this.#commit(message, tool, result, async (done) => {
-      if (!isCounted) {
-        const hasRoom = await runs.takeRoom(call.principal, length);
-        isCounted = true;
-        if (!hasRoom) throw new RangeError("No more is kept for its caller today");
-      }
       await write(() => ({ state: "done", result: done }));
     });
     // Also if another run has written its own: what counts is that there is one.

@@ -5,11 +5,11 @@
  */
 
 import type { NatsConnection, Subscription } from "@nats-io/nats-core";
-import { type HookLog, isListOf, isObject, isWord, systemClock } from "../../tool/mod.ts";
-import type { DirectoryEntry } from "./directory.ts";
+import { type HookLog, isObject, systemClock } from "../../tool/mod.ts";
+import type { ToolList } from "./directory.ts";
 import { MAX_SKEW_MS } from "./frames.ts";
 import type { Seal } from "./message.ts";
-import { hereSubject, workerKey } from "./subjects.ts";
+import { hereSubject } from "./subjects.ts";
 
 /** How often a worker says that it is there. */
 export const HERE_EVERY_MS = 2_000;
@@ -23,8 +23,6 @@ export interface HereMessage {
   readonly time: number;
   /** It takes no more calls. */
   readonly bye?: true;
-  /** Its tools that are not available now. */
-  readonly down?: readonly string[];
 }
 
 interface Worker {
@@ -33,14 +31,17 @@ interface Worker {
   heardAt: number;
   /** How many calls of this process it runs. */
   calls: number;
-  down: ReadonlySet<string>;
+  /** How many parts of its list are known. */
+  lists: number;
+  /** Its tools that are not available now. */
+  readonly down: Set<string>;
 }
-
-const isPath = (value: unknown): value is string => isWord(value);
 
 /** The workers of one registry. */
 export class Fleet {
   readonly #workers: Map<string, Worker> = new Map();
+  /** The parts of the workers' lists, by their keys. */
+  readonly #lists: Map<string, ToolList> = new Map();
   /** By the path of a tool. */
   readonly #serving: Map<string, Worker[]> = new Map();
   readonly #subscription: Subscription;
@@ -55,24 +56,32 @@ export class Fleet {
     );
   }
 
-  /** Takes over which worker serves what. */
-  update(registry: string, entries: ReadonlyMap<string, DirectoryEntry>): void {
-    const prefix = workerKey(registry, "");
-    const known = new Map(this.#workers);
-    this.#workers.clear();
-    this.#serving.clear();
-    for (const [key, { value: { paths } }] of entries) {
-      if (!key.startsWith(prefix) || !isListOf(paths, isPath)) continue;
-      const id = key.slice(prefix.length);
-      // One that is new was heard now: it has written its entry.
-      const worker = known.get(id) ??
-        { id, heardAt: systemClock.now(), calls: 0, down: new Set() };
-      this.#workers.set(id, worker);
-      for (const path of paths) {
-        const serving = this.#serving.get(path);
-        if (serving === undefined) this.#serving.set(path, [worker]);
-        else serving.push(worker);
+  /** Takes over a part of a worker's list, in the place of the one with that key; or that it is gone. */
+  update(key: string, list: ToolList | undefined): void {
+    const before = this.#lists.get(key);
+    const known = before && this.#workers.get(before.worker);
+    if (before !== undefined && known !== undefined) {
+      for (const path of before.down) known.down.delete(path);
+      for (const path of [...before.up, ...before.down]) {
+        const left = (this.#serving.get(path) ?? []).filter((worker) => worker !== known);
+        if (left.length > 0) this.#serving.set(path, left);
+        else this.#serving.delete(path);
       }
+      if (--known.lists === 0 && list === undefined) this.#workers.delete(known.id);
+    }
+    if (list === undefined) return void this.#lists.delete(key);
+    this.#lists.set(key, list);
+    const { worker: id } = list;
+    // One that is new was heard now: it has written its list.
+    const worker = this.#workers.get(id) ??
+      { id, heardAt: systemClock.now(), calls: 0, lists: 0, down: new Set() };
+    this.#workers.set(id, worker);
+    worker.lists++;
+    for (const path of list.down) worker.down.add(path);
+    for (const path of [...list.up, ...list.down]) {
+      const serving = this.#serving.get(path);
+      if (serving === undefined) this.#serving.set(path, [worker]);
+      else serving.push(worker);
     }
   }
 
@@ -114,11 +123,9 @@ export class Fleet {
     this.#subscription.unsubscribe();
   }
 
-  #hear({ worker: id, bye, down = [] }: HereMessage): void {
+  #hear({ worker: id, bye }: HereMessage): void {
     const worker = this.#workers.get(id);
-    if (worker === undefined) return;
-    worker.heardAt = bye ? -Infinity : systemClock.now();
-    worker.down = new Set(down);
+    if (worker !== undefined) worker.heardAt = bye ? -Infinity : systemClock.now();
   }
 }
 

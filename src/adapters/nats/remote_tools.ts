@@ -14,7 +14,6 @@ import {
   type HookLog,
   isObject,
   isSuspended,
-  isWord,
   must,
   NO_LOG,
   type Question,
@@ -27,7 +26,7 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import { CallContext, type CallTelemetry } from "../../execute/mod.ts";
-import { Directory } from "./directory.ts";
+import { Directory, listIn } from "./directory.ts";
 import { DurableCalls } from "./durable_calls.ts";
 import { Fleet, HERE_EVERY_MS } from "./fleet.ts";
 import { Seal } from "./message.ts";
@@ -35,7 +34,7 @@ import { type CallRequest, RemoteCalls, type TakeOutput } from "./remote_calls.t
 import { isDurable } from "./runs.ts";
 import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
 import { followStatus } from "./status.ts";
-import { checkRegistryName, toolKey } from "./subjects.ts";
+import { checkRegistryName, idOfPath, toolKey } from "./subjects.ts";
 import { isTelemetry, placeNow } from "./telemetry.ts";
 
 /** Options for {@linkcode remoteTools}. */
@@ -150,9 +149,6 @@ export async function remoteTools(
     log,
   });
   let directory: Directory | undefined;
-  const follow = (): void => {
-    if (directory !== undefined) sync.update(directory.entries);
-  };
   const unfollow = followStatus(connection, {
     down(why) {
       calls.disconnect(why);
@@ -185,8 +181,10 @@ export async function remoteTools(
   try {
     await checkSubscriptions(ACTION, connection, refused);
     const settings = { action: ACTION, connection, seal, registry: name, log };
-    directory = await Directory.open(settings, follow);
-    follow();
+    directory = await Directory.open(settings, (keys) => {
+      if (directory !== undefined) sync.update(keys, directory.entries);
+    });
+    sync.update(directory.entries.keys(), directory.entries);
   } catch (error) {
     close();
     throw error;
@@ -214,9 +212,12 @@ class Sync {
   /** The tools in the registry, with the paths of their definitions, by id. */
   readonly #tools: Map<string, { readonly path: string; readonly tool: Tool }> = new Map();
   /** Definitions that the registry has refused. When it changes, they are tried again. */
-  #refused: Set<string> = new Set();
+  readonly #refused: Set<string> = new Set();
   #isPutting = false;
-  #versions: ReadonlyMap<string, readonly Version[]> = new Map();
+  /** By id. */
+  readonly #versions: Map<string, Version[]> = new Map();
+  /** The ids of those that have several. */
+  readonly #mixed: Set<string> = new Set();
   #stopLooking: (() => void) | undefined;
 
   constructor(
@@ -239,46 +240,60 @@ class Sync {
     return [...this.#tools.values()].map(({ tool }) => tool);
   }
 
-  update(entries: Directory["entries"]): void {
-    this.#fleet.update(this.#name, entries);
+  /** Takes over the entries with these keys. */
+  update(keys: Iterable<string>, entries: Directory["entries"]): void {
     const prefix = toolKey(`${this.#name}.`);
-    const versions = new Map<string, Version[]>();
-    for (const [key, { value: record, revision }] of entries) {
-      if (!key.startsWith(prefix)) continue;
-      const { namespace, name } = record;
-      const id = isWord(namespace) ? `${namespace}:${name}` : String(name);
-      const version = { path: `${this.#name}.${key.slice(prefix.length)}`, revision, record };
-      versions.set(id, [...versions.get(id) ?? [], version]);
+    const ids = new Set<string>();
+    let isMoved = false;
+    for (const key of keys) {
+      const entry = entries.get(key);
+      if (!key.startsWith(prefix)) {
+        this.#fleet.update(key, listIn(this.#name, key, entry?.value));
+        isMoved = true;
+        continue;
+      }
+      const path = `${this.#name}.${key.slice(prefix.length)}`;
+      const id = idOfPath(path);
+      const versions = (this.#versions.get(id) ?? []).filter((known) => known.path !== path);
+      if (entry === undefined) this.#refused.delete(path);
+      else versions.push({ path, revision: entry.revision, record: entry.value });
+      this.#versions.set(id, versions);
+      ids.add(id);
     }
-    this.#versions = versions;
-    for (const id of [...this.#tools.keys()]) if (!versions.has(id)) this.#remove(id);
-    const paths = new Set([...versions.values()].flat().map(({ path }) => path));
-    for (const path of this.#refused) if (!paths.has(path)) this.#refused.delete(path);
-    this.#choose();
+    this.#choose(ids);
+    if (isMoved) this.#choose([...this.#mixed]);
   }
 
   clear(): void {
     this.#stopLooking?.();
-    this.#versions = new Map();
+    this.#mixed.clear();
+    this.#versions.clear();
     for (const id of [...this.#tools.keys()]) this.#remove(id);
   }
 
-  /** Takes of each tool the newest definition that a worker serves. */
-  #choose(): void {
-    this.#stopLooking?.();
-    this.#stopLooking = undefined;
-    let isMixed = false;
-    for (const [id, versions] of this.#versions) {
-      isMixed ||= versions.length > 1;
+  /** Takes of each of these tools the newest definition that a worker serves. */
+  #choose(ids: Iterable<string>): void {
+    for (const id of ids) {
+      const versions = this.#versions.get(id) ?? [];
+      if (versions.length > 1) this.#mixed.add(id);
+      else this.#mixed.delete(id);
       const rank = ({ path, revision }: Version): number =>
         revision + (this.#fleet.serves(path) ? Number.MAX_SAFE_INTEGER / 2 : 0);
-      const newest = versions.reduce((one, other) => rank(other) > rank(one) ? other : one);
+      const [first, ...others] = versions;
+      if (first === undefined) {
+        this.#versions.delete(id);
+        this.#remove(id);
+        continue;
+      }
+      const newest = others.reduce((one, other) => rank(other) > rank(one) ? other : one, first);
       if (this.#tools.get(id)?.path !== newest.path) this.#put(id, newest);
     }
     // While old and new workers run side by side, those of the newest definition may go.
-    if (isMixed) {
-      this.#stopLooking = systemClock.setTimeout(() => this.#choose(), HERE_EVERY_MS);
-    }
+    if (this.#mixed.size === 0) return;
+    this.#stopLooking ??= systemClock.setTimeout(() => {
+      this.#stopLooking = undefined;
+      this.#choose([...this.#mixed]);
+    }, HERE_EVERY_MS);
   }
 
   #put(id: string, { path, record }: Version): void {
@@ -313,8 +328,9 @@ class Sync {
   /** Tries again what the registry has refused: the tool that was in the way may be gone. */
   retry(): void {
     if (this.#isPutting || this.#refused.size === 0) return;
-    this.#refused = new Set();
-    this.#choose();
+    const refused = [...this.#refused].map(idOfPath);
+    this.#refused.clear();
+    this.#choose(refused);
   }
 
   /** Removes a tool, unless another one has taken its id in the registry. */
@@ -374,6 +390,7 @@ class Sync {
   }
 }
 
+/** What a step ends with that is not to be recorded, because nothing follows it. */
 const ENDED = new Error("The call has ended");
 
 /** Asks the caller what a worker asks. */

@@ -34,7 +34,7 @@ export const KEPT_MS = 86_400_000;
 const MAX_WAITING_BYTES = 1_073_741_824;
 /** In what the room of a caller is counted, in bytes. */
 const ROOM_UNIT = 1_024;
-/** How much of one caller is kept in a day: 128 MiB, an eighth of a new bucket. */
+/** How much one caller may send in a day: 128 MiB, an eighth of what may wait. */
 const SHARE = { limit: 131_072, windowMs: KEPT_MS };
 /** How long the server remembers the keys of calls, in milliseconds. The store remembers them longer. */
 const REMEMBERED_MS = 120_000;
@@ -122,7 +122,10 @@ export class Runs {
     }
   }
 
-  /** Counts what is to be kept for a caller. Answers whether its share of the day has room for it. */
+  /**
+   * Counts what a caller sends, which the stream keeps until it has run. Answers whether its share of
+   * the day has room for it. What is kept of results, the store counts.
+   */
   async takeRoom(principal: string | undefined, bytes: number): Promise<boolean> {
     const units = 1 + Math.ceil(bytes / ROOM_UNIT);
     const { count } = await this.#shares.take(principal ?? "", units, SHARE);

@@ -47,7 +47,7 @@ function word(text: string | undefined): string {
   return text === undefined ? "/" : text.replaceAll(".", "=");
 }
 
-/** Where the directory keeps what a worker serves. */
+/** Where the directory keeps what a worker serves. A dot and the number of a part follow. */
 export const workerKey = (registry: string, worker: string): string =>
   `${registry}.worker.${worker}`;
 /** Where the directory keeps a definition. */
@@ -57,6 +57,12 @@ export const toolKey = (path: string): string => path.replace(".", ".tool.");
 export function pathOf(registry: string, id: string, digest: string): string {
   const { namespace, name } = parseToolId(id);
   return `${registry}.${word(namespace)}.${word(name)}.${digest}`;
+}
+
+/** The id of the tool whose definition a path names. */
+export function idOfPath(path: string): string {
+  const [, namespace, name] = path.split(".").map((part) => part.replaceAll("=", "."));
+  return namespace === "/" ? `${name}` : `${namespace}:${name}`;
 }
 
 /** What a caller needs of a tool in order to list, choose, check and call it. */

@@ -1,5 +1,5 @@
 /**
- * A circuit breaker per tool, which is Cockatiel's.
+ * A circuit breaker per tool and principal, which is Cockatiel's.
  *
  * @module
  */
@@ -12,18 +12,27 @@ import {
   handleWhenResult,
   isBrokenCircuitError,
 } from "cockatiel";
-import type { ToolHooks } from "../../execute/mod.ts";
+import type { CallInfo, ToolHooks } from "../../execute/mod.ts";
 import {
   type FailureCode,
+  must,
   numberFrom,
   readFields,
   type Tool,
   type ToolFailure,
   ToolResult,
 } from "../../tool/mod.ts";
+import { BoundedMap } from "../http/mod.ts";
 
 /** Options for {@linkcode breakCircuits}. */
 export interface CircuitBreakerOptions {
+  /**
+   * Whose failures count together: those of one principal, or those of all callers of the tool. With
+   * `"tool"` one caller, by a bad credential or a short timeout, can stop the tool for the others.
+   *
+   * @default {"principal"}
+   */
+  readonly per?: "principal" | "tool" | undefined;
   /**
    * After how many failures in a row a tool is not run any more.
    *
@@ -38,8 +47,17 @@ export interface CircuitBreakerOptions {
   readonly coolDownMs?: number | undefined;
 }
 
-const checkFailures = numberFrom(1);
-const checkCoolDown = numberFrom(1);
+const CHECKS = {
+  per: must(
+    '"principal" or "tool"',
+    (value): value is "principal" | "tool" => value === "principal" || value === "tool",
+  ),
+  failures: numberFrom(1),
+  coolDownMs: numberFrom(1),
+};
+
+/** How many circuits a tool has at most. Beyond them, the one that was used least lately is closed. */
+const MAX_CIRCUITS = 1_000;
 
 /** What says that a tool, or what it needs, is broken; other failures are the caller's. */
 const BROKEN: ReadonlySet<FailureCode> = new Set([
@@ -53,8 +71,8 @@ const BROKEN: ReadonlySet<FailureCode> = new Set([
 /**
  * Stops running a tool that fails again and again: its calls fail with `unavailable` at once, and say
  * when to try again. Failures with the codes `unavailable`, `overloaded`, `threw` and `invalid_result`
- * count, and calls that timed out; a refusal or an abort does not. Each tool has a circuit of its own,
- * shared by all callers of the hook in this process.
+ * count, and calls that timed out; a refusal or an abort does not. Each tool has a circuit for each
+ * principal, in this process; callers without a principal share one.
  *
  * @example Usage
  * ```ts
@@ -85,13 +103,19 @@ const BROKEN: ReadonlySet<FailureCode> = new Set([
  * @throws {TypeError | RangeError} If an option is wrong.
  */
 export function breakCircuits(options: CircuitBreakerOptions = {}): ToolHooks {
-  const { failures = 5, coolDownMs = 30_000 } = readFields("break circuits", options, {
-    failures: checkFailures,
-    coolDownMs: checkCoolDown,
-  });
-  const circuits = new WeakMap<Tool, Circuit>();
-  const circuitOf = (tool: Tool): Circuit => {
-    const known = circuits.get(tool);
+  const { per = "principal", failures = 5, coolDownMs = 30_000 } = readFields(
+    "break circuits",
+    options,
+    CHECKS,
+  );
+  const circuits = new WeakMap<Tool, BoundedMap<string | undefined, Circuit>>();
+  const circuitOf = ({ tool, principal }: CallInfo): Circuit => {
+    let ofTool = circuits.get(tool);
+    if (ofTool === undefined) {
+      circuits.set(tool, ofTool = new BoundedMap({ maxEntries: MAX_CIRCUITS }));
+    }
+    const whose = per === "tool" ? undefined : principal;
+    const known = ofTool.get(whose);
     if (known !== undefined) return known;
     // A trial that was aborted proves nothing.
     const isFailure = (result: unknown): boolean =>
@@ -102,25 +126,34 @@ export function breakCircuits(options: CircuitBreakerOptions = {}): ToolHooks {
     });
     const circuit = { policy, closesAt: 0 };
     policy.onBreak(() => circuit.closesAt = Date.now() + coolDownMs);
-    circuits.set(tool, circuit);
+    ofTool.set(whose, circuit);
     return circuit;
   };
   return {
     name: "breakCircuits",
-    async around({ tool, signal }, run) {
-      const circuit = circuitOf(tool);
+    async around(call, run) {
+      const { tool, signal } = call;
+      const { policy, closesAt } = circuitOf(call);
+      // Cockatiel would have all other calls wait for the result of the trial.
+      if (policy.state === CircuitState.HalfOpen) {
+        return leftAlone(tool, Math.min(1_000, coolDownMs));
+      }
       try {
-        return await circuit.policy.execute(() => orEnded(run, tool, signal));
+        return await policy.execute(() => orEnded(run, tool, signal));
       } catch (error) {
         if (!isBrokenCircuitError(error)) throw error;
-        return ToolResult.error(
-          "unavailable",
-          `Cannot call "${tool.id}": it has failed too often, and is left alone for a while`,
-          { retryAfterMs: Math.max(0, circuit.closesAt - Date.now()) },
-        );
+        return leftAlone(tool, Math.max(0, closesAt - Date.now()));
       }
     },
   };
+}
+
+function leftAlone(tool: Tool, retryAfterMs: number): ToolResult {
+  return ToolResult.error(
+    "unavailable",
+    `Cannot call "${tool.id}": it has failed too often, and is left alone for a while`,
+    { retryAfterMs },
+  );
 }
 
 interface Circuit {

@@ -96,7 +96,8 @@ interface KeptResult {
  * as any other; then the tool does not run, and the result says `replayed`.
  *
  * Not kept are results that were cut, results of tools that require a transaction, and those of
- * arguments or contexts that are not JSON. Callers without a principal share their results.
+ * arguments or contexts that are not JSON. Callers without a principal share their results. Equal calls
+ * that come before the first result is there run each.
  *
  * @example Usage
  * ```ts
@@ -222,7 +223,7 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
 
 function readTool(id: string, tool: CachedTool): CachedTool & { readonly ttlMs: number } {
   const { ttlMs, tags, vary } = readFields(ACTION, tool, {
-    ttlMs: numberFrom(1),
+    ttlMs: numberFrom(1, Number.MAX_SAFE_INTEGER),
     tags: checkTags,
     vary: checkFunction as Check<(call: CallInfo) => string>,
   }, (field) => `${field} of "${id}"`);
@@ -245,7 +246,10 @@ async function keyOf(call: CallInfo, { vary }: CachedTool): Promise<string | und
   } catch {
     return undefined;
   }
-  const text = canonicalJson([tool.id, await definitionDigest(tool), depends, vary?.(call) ?? ""]);
+  const varied: unknown = vary === undefined ? "" : vary(call);
+  // Anything else, such as a promise, would be the same for all calls.
+  if (typeof varied !== "string") refuse(ACTION, `vary of "${tool.id}" must answer a text`);
+  const text = canonicalJson([tool.id, await definitionDigest(tool), depends, varied]);
   return `result.${await ownerDigest(principal)}.${await ownerDigest(text)}`;
 }
 

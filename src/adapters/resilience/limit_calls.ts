@@ -15,8 +15,9 @@ import {
   numberFrom,
   readFields,
   refuse,
+  systemClock,
 } from "../../tool/mod.ts";
-import { type RateLimitStore, takerOf, WINDOW_CHECKS } from "../http/mod.ts";
+import { type RateLimitStore, type RateLimitWindow, takerOf, WINDOW_CHECKS } from "../http/mod.ts";
 
 /** One limit. */
 export interface CallLimit {
@@ -49,9 +50,8 @@ export interface CallLimitOptions {
   readonly windowMs?: number | undefined;
   /**
    * Holds the counts: `storedRateLimits(store)` of `@plue/tools/hono` where several processes count
-   * together.
-   *
-   * @default {new MemoryRateLimitStore()}
+   * together. Absent: 10,000 counts are kept in this process. Where there are more, the oldest are
+   * forgotten of a principal that has more than its share of those of the limit.
    */
   readonly store?: RateLimitStore | undefined;
 }
@@ -125,13 +125,19 @@ export function limitCalls(
     windowMs: numberFrom(1, MAX_TIMEOUT_MS),
     store: WINDOW_CHECKS.store as Check<RateLimitStore>,
   });
-  const take = takerOf(store === undefined ? {} : { store });
+  const counts = new MemoryCounts();
+  const stored = store && takerOf({ store });
   return {
     name: "limitCalls",
     async before(call) {
       for (const { per, of, limit, tools, index } of read) {
         if (tools !== undefined && !tools.has(call.tool.id)) continue;
-        const { count } = await take(keyOf(call, index, per, of), 1, { limit, windowMs });
+        const owner = JSON.stringify([index, call.principal]);
+        const key = keyOf(call, per, of);
+        const window = { limit, windowMs };
+        const count = stored === undefined
+          ? counts.take(owner, key, window)
+          : (await stored(owner + key, 1, window)).count;
         if (count > limit) return { refuse: tooMany(limit, per, of) };
       }
       return undefined;
@@ -139,13 +145,64 @@ export function limitCalls(
   };
 }
 
+interface Window {
+  count: number;
+  readonly endsAt: number;
+}
+
+/** How many windows are kept in this process. */
+const MAX_WINDOWS = 10_000;
+
+/**
+ * Counts in fixed windows. A caller names its sessions as it likes, so it must not push out the windows
+ * of others by that: each owner, a limit and a principal, has a share.
+ */
+class MemoryCounts {
+  readonly #owners = new Map<string, Map<string, Window>>();
+  #size = 0;
+
+  /** Counts a call; the answer is above the limit where that is one too many. */
+  take(owner: string, key: string, { limit, windowMs }: RateLimitWindow): number {
+    const now = systemClock.now();
+    const window = this.#owners.get(owner)?.get(key);
+    if (window !== undefined && window.endsAt > now) {
+      return window.count < limit ? ++window.count : limit + 1;
+    }
+    if (window !== undefined) this.#drop(owner, key);
+    if (this.#size >= MAX_WINDOWS) this.#makeRoom(owner);
+    let own = this.#owners.get(owner);
+    if (own === undefined) this.#owners.set(owner, own = new Map());
+    own.set(key, { count: Math.min(1, limit), endsAt: now + windowMs });
+    this.#size++;
+    return 1;
+  }
+
+  /** Drops the oldest window of the owner if it has its share, else of one that has more than that. */
+  #makeRoom(owner: string): void {
+    const own = this.#owners.get(owner);
+    const share = MAX_WINDOWS / (this.#owners.size + (own === undefined ? 1 : 0));
+    for (
+      const [from, windows] of own && own.size >= share ? [[owner, own] as const] : this.#owners
+    ) {
+      const [oldest] = windows.keys();
+      if (windows.size >= share && oldest !== undefined) return this.#drop(from, oldest);
+    }
+  }
+
+  #drop(owner: string, key: string): void {
+    const own = this.#owners.get(owner);
+    if (own?.delete(key)) this.#size--;
+    if (own?.size === 0) this.#owners.delete(owner);
+  }
+}
+
+/** What is counted together of a limit and a principal. */
 function keyOf(
-  { principal, sessionId, messageId, tool, arguments: args }: CallInfo,
-  index: number,
+  { sessionId, messageId, tool, arguments: args }: CallInfo,
   per: CallLimit["per"],
   of: NonNullable<CallLimit["of"]>,
 ): string {
-  const key: unknown[] = [index, principal];
+  const key: unknown[] = [];
   if (per !== "principal") key.push(sessionId);
   if (per === "message") key.push(messageId);
   if (of !== "all") key.push(tool.id);

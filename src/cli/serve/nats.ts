@@ -1,22 +1,35 @@
 /**
  * `plue serve --nats`: a worker where tools are named, and else an edge, which has the tools of the
- * workers.
+ * workers, and shares what is kept of calls with the other edges.
  *
  * @module
  */
 
-import { type RemoteTools, remoteTools, serveTools } from "../../adapters/nats/mod.ts";
+import {
+  natsCallStore,
+  natsRateLimitStore,
+  remoteTools,
+  serveTools,
+} from "../../adapters/nats/mod.ts";
+import type { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import { describeThrown } from "../../tool/mod.ts";
 import { connectNats, type NatsSettings, wantedSecret } from "../nats.ts";
 import type { LoadedTools } from "../sources/mod.ts";
 import { CommandError, counted, usageError } from "../terminal.ts";
+import type { SharedState } from "./state.ts";
 
 /** What a server has to do with NATS. */
 export interface NatsService extends AsyncDisposable {
   /** A line for the banner. */
   readonly about: string;
+}
+
+/** What an edge has. */
+export interface NatsEdge extends NatsService {
+  /** What all edges keep of calls. */
+  readonly state: SharedState;
 }
 
 type Log = (error: unknown) => void;
@@ -28,12 +41,14 @@ export async function openEdge(
   registry: ToolRegistry,
   settings: NatsSettings,
   log: Log,
-): Promise<NatsService> {
+): Promise<NatsEdge> {
   return await open(settings, log, async (connection, options) => {
-    const remote: RemoteTools = await remoteTools(connection, { registry, ...options });
+    const store = await natsCallStore(connection);
+    const remote = await remoteTools(connection, { registry, ...options });
     return {
       end: () => remote.close(),
-      about: () => `The tools are those of ${counted(remote.workers, "worker")} on`,
+      about: `The tools are those of ${counted(remote.workers, "worker")} on`,
+      state: { store, logins: natsRateLimitStore(store) },
     };
   });
 }
@@ -41,38 +56,53 @@ export async function openEdge(
 /**
  * Offers tools to the edges. They decide who may call and what is approved, so a role and scopes
  * narrow only where the owner of the worker names them.
+ *
+ * @param countedBy Has the calls in its metrics too, which are served over HTTP.
  */
 export async function openWorker(
   { registry, dispatch }: LoadedTools,
   selection: Selection,
   settings: NatsSettings,
+  countedBy: ToolDispatcher,
   log: Log,
 ): Promise<NatsService> {
   const { approve: _callers, ...dispatcher } = dispatch;
   return await open(settings, log, async (connection, options) => {
-    const served = await serveTools(registry, connection, { ...options, selection, dispatcher });
+    const served = await serveTools(registry, connection, {
+      ...options,
+      ...{ selection, dispatcher, countedBy },
+    });
     const { length } = registry.select(selection).tools;
     return {
       end: () => served.close(),
-      about: () => `${counted(length, "tool")} can also be called over`,
+      about: `${counted(length, "tool")} can also be called over`,
     };
   });
 }
 
-type Begin = (
-  connection: Awaited<ReturnType<typeof connectNats>>,
-  options: { readonly secret: readonly string[]; readonly onError: Log },
-) => Promise<{ end(): Promise<void>; about(): string }>;
+interface Begun {
+  readonly about: string;
+  end(): Promise<void>;
+}
 
-async function open(settings: NatsSettings, log: Log, begin: Begin): Promise<NatsService> {
+async function open<T extends Begun>(
+  settings: NatsSettings,
+  log: Log,
+  begin: (
+    connection: Awaited<ReturnType<typeof connectNats>>,
+    options: { readonly secret: readonly string[]; readonly onError: Log },
+  ) => Promise<T>,
+): Promise<T & NatsService> {
   const secret = wantedSecret(ACTION, settings);
   const connection = await connectNats(ACTION, settings);
   try {
-    const { end, about } = await begin(connection, { secret, onError: log });
+    const begun = await begin(connection, { secret, onError: log });
+    void logStatus(connection, settings.shown, log);
     return {
-      about: `${about()} ${settings.shown}`,
+      ...begun,
+      about: `${begun.about} ${settings.shown}`,
       async [Symbol.asyncDispose]() {
-        await end();
+        await begun.end();
         // What was said last, such as aborts of calls, still goes out.
         await connection.drain().catch(() => {});
       },
@@ -83,4 +113,19 @@ async function open(settings: NatsSettings, log: Log, begin: Begin): Promise<Nat
     const why = describeThrown(cause, 2_000).replace(/^Cannot [^:]*: /, "");
     throw usageError(`Cannot ${ACTION} over NATS at ${settings.shown}: ${why}`, { cause });
   }
+}
+
+/** Tells the log that the connection was lost, and that it is there again. */
+async function logStatus(
+  connection: Awaited<ReturnType<typeof connectNats>>,
+  shown: string,
+  log: Log,
+): Promise<void> {
+  const tell = (what: string): void => log(`The connection to NATS at ${shown} ${what}`);
+  for await (const { type } of connection.status()) {
+    if (type === "disconnect" && !connection.isDraining()) tell("is lost; calls are unavailable");
+    else if (type === "reconnect") tell("is there again");
+  }
+  const error = await connection.closed();
+  if (error) tell(`has ended: ${describeThrown(error, 300)}; start this process again`);
 }

@@ -20,8 +20,7 @@ import { type SelectionFlags, selectionOf, type SourceFlags, toolsFrom } from ".
 import type { LoadedTools } from "../sources/mod.ts";
 import { CommandError, counted, EXIT, type Terminal } from "../terminal.ts";
 import { VERSION } from "../version.ts";
-import { type NatsSettings, readNats } from "../nats.ts";
-import type { NatsService } from "./nats.ts";
+import { readNats } from "../nats.ts";
 import { banner } from "./banner.ts";
 import { clientAddress, listen } from "./listen.ts";
 import { hostOf, readSettings, type ServeSettings, urlOf } from "./settings.ts";
@@ -59,11 +58,19 @@ export async function serve(
     return await supervise(terminal);
   }
   await using loaded = await toolsFrom(sources, flags, io, nats !== undefined);
-  using state = await openState(flags.state, loaded.state, terminal);
-  const access = await accessOf(loaded, flags, settings, state, terminal);
+  const log = (error: unknown): void => terminal.note(logText(error));
+  // A process without tools has those of others.
+  const isEdge = nats !== undefined && loaded.sources.length === 0;
+  const service = nats && await import("./nats.ts");
+  await using edge = isEdge ? await service?.openEdge(loaded.registry, nats, log) : undefined;
+  using state = await openState(flags.state, edge?.state ?? loaded.state, terminal);
+  const access = await accessOf(loaded, flags, settings, state, terminal, log);
   const { selection } = access;
   // Before an earlier process is told to stop, so that a reload leaves no gap.
-  await using service = nats && await openNats(nats, loaded, access, settings, flags);
+  const offered = workerSelection(loaded, flags, settings);
+  await using worker = nats === undefined || isEdge
+    ? undefined
+    : await service?.openWorker(loaded, offered, nats, access.dispatcher, log);
   const mcp = createMcpEndpoint(loaded.registry, {
     ...access,
     tasks: state.tasks,
@@ -103,11 +110,13 @@ export async function serve(
   } else if (terminal.isJson) {
     terminal.printJson({
       ...{ url, mcp: `${url}/mcp`, tools: toolset.available().map(({ id }) => id) },
-      ...(nats && { nats: nats.shown, isEdge: loaded.sources.length === 0 }),
+      ...(nats && { nats: nats.shown, isEdge }),
     });
   } else {
     const origin = loaded.sources.length > 0 ? loaded.sources : ["the tools of workers"];
-    terminal.print(banner(origin, url, settings, toolset, count, terminal, service?.about));
+    terminal.print(
+      banner(origin, url, settings, toolset, count, terminal, (edge ?? worker)?.about),
+    );
   }
 
   await aborted(io.signal);
@@ -116,18 +125,13 @@ export async function serve(
   return EXIT.ok;
 }
 
-/** A process with tools offers them; one without has those of others. */
-async function openNats(
-  nats: NatsSettings,
+/** Which tools a worker offers. Roles and scopes are asked of callers where those are known. */
+function workerSelection(
   loaded: LoadedTools,
-  { onError }: { onError(error: unknown): void },
-  { maxRisk, role }: ServeSettings,
   flags: ServeFlags,
-): Promise<NatsService> {
-  const { openEdge, openWorker } = await import("./nats.ts");
-  if (loaded.sources.length === 0) return await openEdge(loaded.registry, nats, onError);
-  const selection = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
-  return await openWorker(loaded, selection, nats, onError);
+  { maxRisk, role }: ServeSettings,
+): Selection {
+  return { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
 }
 
 /** How often an address may show a wrong token. */
@@ -140,6 +144,7 @@ async function accessOf(
   settings: ServeSettings,
   state: ServeState,
   terminal: Terminal,
+  log: (error: unknown) => void,
 ) {
   const { registry } = loaded;
   const selection: Selection = {
@@ -150,7 +155,6 @@ async function accessOf(
     ...withinSelection(loaded),
   };
   await recover(loaded, selection, terminal);
-  const log = (error: unknown): void => terminal.note(logText(error));
   const isRemote = flags.stdio !== true && settings.token !== undefined;
   return {
     selection,

@@ -30,27 +30,37 @@ export interface ServeState extends Disposable {
   recover(dispatcher: ToolDispatcher, signal: AbortSignal): void;
 }
 
+/** What several servers keep together. */
+export interface SharedState {
+  readonly store: CallStore;
+  readonly logins: RateLimitStore;
+}
+
 /** How often tasks of other processes that died are looked for, in milliseconds. */
 const RECOVER_MS = 30_000;
+/** Held by the process that has looked last. */
+const RECOVER_TURN = "recover.turn";
 
 /**
  * Opens the state in a folder, which is made if it is not there.
  *
- * @param wanted The folder that the user wants; `undefined`: that of the module.
- * @param own The folder that the module has for it. Absent: the state ends with the process.
+ * @param wanted The folder that the user wants; `undefined`: what is there without it.
+ * @param own The folder that the module has for it, or what is shared with other servers. Absent: the
+ * state ends with the process.
  * @throws {CommandError} If the folder that the user wants cannot be used.
  */
 export async function openState(
   wanted: string | undefined,
-  own: string | undefined,
+  own: string | SharedState | undefined,
   terminal: Terminal,
 ): Promise<ServeState> {
-  const folder = wanted ?? own;
-  let store: CallStore & Partial<Disposable> = memoryCallStore();
+  const place = wanted ?? own;
+  const shared = typeof place === "object" ? place : undefined;
+  let store: CallStore & Partial<Disposable> = shared?.store ?? memoryCallStore();
   try {
-    if (folder !== undefined) {
-      await makeFolder(folder);
-      store = await sqliteCallStore(join(folder, "calls.db"));
+    if (typeof place === "string") {
+      await makeFolder(place);
+      store = await sqliteCallStore(join(place, "calls.db"));
     }
   } catch (cause) {
     const why = describeThrown(cause, 1_000);
@@ -62,11 +72,17 @@ export async function openState(
   return {
     dispatch: { tickets: storedTickets(store), idempotency: { kept: storedKeys(store) } },
     tasks,
-    logins: storedRateLimits(store),
+    logins: shared?.logins ?? storedRateLimits(store),
     recover(dispatcher, signal) {
-      const look = (): void => void tasks.recover(dispatcher).catch(log);
-      look();
-      const timer = setInterval(look, RECOVER_MS);
+      const look = (): Promise<unknown> => tasks.recover(dispatcher);
+      // Of the processes that share a store, one is enough.
+      const lookInTurn = async (): Promise<void> => {
+        const expiresAt = Date.now() + RECOVER_MS;
+        const turn = await store.create(RECOVER_TURN, new Uint8Array(), { expiresAt });
+        if (turn !== undefined) await look();
+      };
+      look().catch(log);
+      const timer = setInterval(() => void lookInTurn().catch(log), RECOVER_MS);
       signal.addEventListener("abort", () => clearInterval(timer), { once: true });
     },
     [Symbol.dispose]: () => store[Symbol.dispose]?.(),

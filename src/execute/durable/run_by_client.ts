@@ -4,7 +4,16 @@
  * @module
  */
 
-import { type JsonSchema, type ToolContext, ToolResult } from "../../tool/mod.ts";
+import { checkSchema } from "../../schema/mod.ts";
+import {
+  checkText,
+  isObject,
+  type JsonSchema,
+  must,
+  readFields,
+  type ToolContext,
+  ToolResult,
+} from "../../tool/mod.ts";
 
 const KEY = "client";
 
@@ -15,6 +24,11 @@ export interface RunByClientOptions {
   /** Says what is wanted, for people who see the question. */
   readonly message?: string;
 }
+
+const CHECKS = {
+  returns: must<JsonSchema>("a JSON Schema", isObject),
+  message: checkText,
+};
 
 /**
  * The `execute` of a tool that the caller runs, such as one that needs a browser or a device. The
@@ -56,15 +70,21 @@ export interface RunByClientOptions {
  *
  * @param options What the result must fit.
  * @returns A function for the field `execute` of a tool.
+ * @throws {TypeError | SyntaxError | RangeError} If an option is wrong.
  */
 export function runByClient(
-  { returns, message = "The caller runs this tool, and its result is wanted" }: RunByClientOptions =
-    {},
+  options: RunByClientOptions = {},
   // The schema of the result checks it, so its type is that of the tool.
 ): (params: unknown, context: ToolContext<never, never>) => Promise<never> {
+  const { returns, message = "The caller runs this tool, and its result is wanted" } = readFields(
+    "let the client run a tool",
+    options,
+    CHECKS,
+  );
+  if (returns !== undefined) checkSchema(returns, { what: "returns" });
+  const question = { kind: "client", message, ...(returns && { schema: returns }) } as const;
   return async (_params, { ask }) => {
-    const schema = returns === undefined ? {} : { schema: returns };
-    const answer = await ask(KEY, { kind: "client", message, ...schema });
+    const answer = await ask(KEY, question);
     const result: unknown = answer.action === "accept"
       ? answer.content ?? null
       : ToolResult.error("denied", "Its caller did not run it");

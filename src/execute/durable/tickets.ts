@@ -21,6 +21,7 @@ import { utf8Length } from "../json_value.ts";
 import type {
   CallMemory,
   CallTickets,
+  RepairedArguments,
   Resumption,
   ReturnedTicket,
   WaitingCall,
@@ -85,6 +86,7 @@ interface TicketContent {
   /** The digest of the tool's definition. */
   readonly definition: string;
   readonly arguments: unknown;
+  readonly repaired?: RepairedArguments | undefined;
   readonly callId: string;
   readonly sessionId?: string | undefined;
   readonly messageId?: string | undefined;
@@ -171,7 +173,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       }
       const release = sealer.use === undefined ? await claim(store, content) : await sealer.use(
         ticket,
-        bytesOf({ ...content, arguments: null, memory: {}, used: true }),
+        bytesOf({ ...content, arguments: null, repaired: undefined, memory: {}, used: true }),
       );
       if (release === undefined) return refused(USED);
       return resumptionOf(content, memory, release);
@@ -229,7 +231,7 @@ async function contentOf(call: WaitingCall, id: string, expiresAt: number): Prom
   const { principal = null, sessionId, messageId, idempotencyKey } = context;
   return {
     ...{ version: 1, id, expiresAt, principal, tool: tool.id, callId, sessionId, messageId },
-    ...{ idempotencyKey, memory, arguments: call.arguments },
+    ...{ idempotencyKey, memory, arguments: call.arguments, repaired: call.repaired },
     definition: await definitionDigest(tool),
     questions: call.questions.map(({ key }) => key),
   };
@@ -266,7 +268,7 @@ export function wrongAnswers(
     // An answer before its question would be a yes to what was never shown.
     if (!keys.includes(key)) return `there is no question ${shown}`;
     if (readAnswer(value) === undefined) {
-      return `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel", and "content" that is JSON`;
+      return `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel", and at most 64 kB of JSON as "content"`;
     }
   }
   return undefined;
@@ -315,6 +317,7 @@ function resumptionOf(
   const { sessionId, messageId, idempotencyKey } = content;
   return {
     call: { name, arguments: args, callId },
+    repaired: content.repaired,
     context: { sessionId, messageId, idempotencyKey },
     memory,
     release,

@@ -258,33 +258,28 @@ const VIDEOS: ReadonlyMap<string, BedrockVideoFormat> = new Map([
 /** Images, documents and videos. */
 const MEDIA: MediaFormat<BedrockContentBlock> = {
   text: (text) => ({ text }),
-  file(file) {
+  file(file, id) {
     const source = bytesOf(file);
-    if (source === undefined) return undefined;
     const image = IMAGES.get(file.mimeType);
     if (image !== undefined) return { image: { format: image, source } };
     const video = VIDEOS.get(file.mimeType);
     if (video !== undefined) return { video: { format: video, source } };
     const format = DOCUMENTS.get(file.mimeType);
-    return format && { document: { format, name: nameOf(file), source } };
+    return format && { document: { format, name: nameOf(file, id), source } };
   },
 };
 
-/** The bytes of a file; `undefined` if they are not base64. */
-function bytesOf({ data }: MediaFile): BedrockBytes | undefined {
-  try {
-    const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
-    Object.defineProperty(bytes, "toJSON", { value: () => data });
-    return { bytes };
-  } catch {
-    return undefined;
-  }
+function bytesOf({ data }: MediaFile): BedrockBytes {
+  const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
+  Object.defineProperty(bytes, "toJSON", { value: () => data });
+  return { bytes };
 }
 
-/** A name that the API takes. It refuses others, and the model reads it. */
-function nameOf({ name = "" }: MediaFile): string {
-  return name.replace(/[^A-Za-z0-9 ()[\]-]+/g, " ").replace(/ +/g, " ").trim().slice(0, 200) ||
-    "document";
+/** A name that the API takes: no other document of the conversation may have it. */
+function nameOf({ name = "" }: MediaFile, id: string): string {
+  const plain = (text: string): string =>
+    text.replace(/[^A-Za-z0-9 ()[\]-]+/g, " ").replace(/ +/g, " ").trim().slice(0, 90);
+  return `${plain(name) || "document"} (${plain(id.replace(/_/g, "-"))})`;
 }
 
 /** The message with the answers to all calls of a response. */
@@ -296,7 +291,7 @@ export interface BedrockToolMessage {
 function contentOf(answer: Answer): BedrockToolResult["toolResult"]["content"] {
   if (!answer.ok || answer.blocks !== undefined || !isObject(answer.value)) {
     const parts = answer.ok ? answer.blocks?.parts : undefined;
-    return parts as BedrockContentBlock[] | undefined ?? [{ text: answer.text }];
+    return parts as BedrockContentBlock[] | undefined ?? [{ text: answer.text || "(empty)" }];
   }
   // `json` takes objects only. Its type is mutable, but the SDK does not write to it.
   return [{ json: answer.value as { [key: string]: BedrockDocument } }];

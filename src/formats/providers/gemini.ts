@@ -358,7 +358,8 @@ const MEDIA: MediaFormat<GeminiInlineData | undefined> = {
 function responseOf(
   { value, text, blocks }: Answer & { readonly ok: true },
 ): Pick<GeminiFunctionResponse["functionResponse"], "response" | "parts"> {
-  const isText = blocks !== undefined && (text !== "" || !blocks.hasValue) || hasReference(value);
+  const isText = blocks !== undefined && (blocks.hasText || !blocks.hasValue) ||
+    hasReference(value);
   const parts = blocks?.parts?.filter((part) => part !== undefined) as GeminiInlineData[];
   return { response: { output: isText ? text : value }, ...(parts === undefined ? {} : { parts }) };
 }

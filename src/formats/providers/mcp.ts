@@ -19,7 +19,7 @@ import {
   type ToolIcon,
   ToolResult,
 } from "../../tool/mod.ts";
-import { type Answer, given, Shape, type WireCall } from "../call_format.ts";
+import { type Answer, given, type MediaFormat, Shape, type WireCall } from "../call_format.ts";
 import {
   beginTool,
   HINTS,
@@ -177,7 +177,9 @@ function resultOf(answer: Answer, complete: boolean): McpToolResult {
   const blocks = answer.ok ? answer.blocks : undefined;
   return {
     ...(complete ? { resultType: "complete" } : {}),
-    content: blocks === undefined ? [{ type: "text", text: answer.text }] : [...blocks.content],
+    content: blocks === undefined || blocks.hasValue && blocks.content.length === 0
+      ? [{ type: "text", text: answer.text }]
+      : [...blocks.content],
     ...(!answer.ok
       ? { isError: true }
       // It is required if the tool has an `outputSchema`.
@@ -540,6 +542,9 @@ function unwrapResult(result: unknown): unknown {
 
 type McpTarget<Id extends string, Tool> = ListTarget<Id, Tool, McpToolAnswer> & Unstreamed;
 
+/** Every block is one of MCP's own. */
+const MEDIA: MediaFormat = { text: (text) => ({ type: "text", text }), file: (file) => file };
+
 /** How a revision takes results: from 2026-07-28 on, they say that they are complete. */
 function callFormat(complete: boolean, note: string): McpTarget<string, McpTool>["calls"] {
   return {
@@ -555,6 +560,7 @@ function callFormat(complete: boolean, note: string): McpTarget<string, McpTool>
         ? { jsonrpc: "2.0", id, result }
         : result;
     },
+    media: MEDIA,
     notes: [
       "A JSON-RPC request is answered with a JSON-RPC response, its params alone with the result.",
       "Every failure is a result with isError, an unknown tool too: the model can read that.",

@@ -154,16 +154,27 @@ describe("a result that is larger than the limit", () => {
     assert(result.content.startsWith('[{"id":0},{"id":1},'));
   });
 
-  it("is cut without the metadata of blocks, which is for the application only", async () => {
-    const blocks = ToolResult.blocks([{ type: "text", text: "a" }], {
-      metadata: { id: "for-the-application" },
-      structuredContent: { rows: "x".repeat(2_000) },
-    });
+  it("must be blocks where it says so", async () => {
+    for (const wrong of [null, "abc", { content: "abc" }]) {
+      const marked = Object.assign(ToolResult.ok(wrong), { blocks: true });
+      assertEquals(outcome(await fixture([returning(marked)]).call("give")), "invalid_result");
+    }
+  });
+
+  it("is cut to the texts of blocks, without their bytes and metadata", async () => {
+    const data = "A".repeat(2_000);
+    const blocks = ToolResult.blocks([
+      { type: "text", text: "a" },
+      { type: "image", mimeType: "image/png", data },
+      { type: "text", text: "b" },
+    ], { metadata: { id: "for-the-application" }, structuredContent: { rows: 5 } });
     const result = await fixture([returning(blocks)], limits)
       .call("give", {}, { outputOverflow: "truncate" });
     assert(result.ok && typeof result.content === "string");
-    assertStringIncludes(result.content, '[{"type":"text","text":"a"}]');
-    assertEquals(result.content.includes("for-the-application"), false);
+    assertEquals(
+      result.content,
+      "a\n[image left out]\nb… [truncated: 24 of more than 1000 bytes]",
+    );
   });
 
   it("is held to a lower limit of the caller's, and never to a higher one", async () => {

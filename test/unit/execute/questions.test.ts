@@ -159,16 +159,17 @@ describe("context.ask()", () => {
 
   it("says of what a caller answered that it is no answer, and reports it", async () => {
     const { call, reports } = fixture([NAME]);
-    for (const answer of [{ nope: 1 }, { action: "maybe" }, "yes"]) {
+    const large = { action: "accept", content: "x".repeat(65_536) };
+    for (const answer of [{ nope: 1 }, { action: "maybe" }, "yes", large]) {
       const onQuestion = (): Answer => answer as Answer;
       const result = await call("greet", {}, { onQuestion });
       assertEquals(outcome(result), "input_unavailable");
       assertStringIncludes(
         messageOf(result),
-        'the answer to "name" must have the "action" accept, decline or cancel',
+        'the answer to "name" must have the "action" accept, decline or cancel, and at most 64 kB of "content"',
       );
     }
-    assertEquals(reports.length, 3);
+    assertEquals(reports.length, 4);
   });
 
   it("asks again with the issues when a call goes on with an answer that does not fit", async () => {

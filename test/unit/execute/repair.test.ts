@@ -1,5 +1,6 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { jsonrepair } from "jsonrepair";
 import { z } from "zod";
 import {
   defineTool,
@@ -51,6 +52,18 @@ describe("the option repair", () => {
     const result = await call("count", { n: 1 });
     assertEquals([outcome(result), "repaired" in result, asked], [{ n: 1 }, false, []]);
   });
+
+  it.each([undefined, null, "", " \n"])(
+    "runs nothing for %j in place of arguments",
+    async (given) => {
+      let runs = 0;
+      const wipe = { name: "wipe", execute: () => runs += 1 };
+      const { call, reports } = fixture([wipe], { repair: answering(given) });
+      const result = await call("wipe", '{"only":"tmp"');
+      assertEquals([result.ok ? "" : result.error.code, runs], ["invalid_arguments", 0]);
+      assertStringIncludes(String(reports[0]?.error), "{} is written out");
+    },
+  );
 
   it("is asked for text that is not JSON, and may answer text that is", async () => {
     const asked: unknown[] = [];
@@ -148,7 +161,7 @@ describe("the option repair", () => {
     assertEquals([outcome(result), shown], [{ n: 1 }, [{ n: 1 }]]);
   });
 
-  it("shows who approves what a library makes its values of, and asks again for others", async () => {
+  it("shows who approves what a library makes its values of, and runs with that", async () => {
     let day = 0;
     const taken: unknown[] = [];
     const tool = defineTool({
@@ -169,8 +182,48 @@ describe("the option repair", () => {
     assert(isSuspended(first));
     assertEquals(first.questions[0]?.arguments, { day: "day 1" });
     const second = await dispatcher.resume(first.ticket, yes);
-    assert(isSuspended(second));
-    assertEquals([second.questions[0]?.arguments, taken], [{ day: "day 2" }, []]);
+    assertEquals([second.ok, second.repaired, taken], [true, first.repaired, [["day 1"]]]);
+  });
+
+  it("is asked once for a call that is suspended, and its answer is decoded then", async () => {
+    let asked = 0;
+    const store = memoryCallStore();
+    const dispatcher = () =>
+      new ToolDispatcher(
+        new ToolRegistry({ tools: [{ ...COUNT, description: "Counts.", requiresApproval: true }] }),
+        {
+          repair: () => ({ arguments: `{"n":${++asked},"unit":null}` }),
+          approve: "ask",
+          tickets: storedTickets(store),
+          idempotency: {},
+        },
+      );
+    const first = await dispatcher().dispatch({
+      name: "count",
+      arguments: "{n:",
+      decode: (args) => ({ n: (args as { n: number }).n }),
+    }, { idempotencyKey: "k" });
+    assert(isSuspended(first));
+    // Another process, which knows nothing of the names of the export.
+    const yes = { "plue:approval": { action: "accept" } } as const;
+    const result = await dispatcher().resume(first.ticket, yes);
+    assertEquals([outcome(result), result.repaired, asked], [{ n: 1 }, first.repaired, 1]);
+  });
+
+  it("does not run a tool with nothing because a repair has found nothing", async () => {
+    for (const nothing of [undefined, null, "", " ", "null", " null\n"]) {
+      const reports: unknown[] = [];
+      const { call } = fixture([{ ...COUNT, parameters: { type: "object" } }], {
+        repair: () => ({ arguments: nothing }),
+        onError: ({ phase }) => void reports.push(phase),
+      });
+      assertEquals(outcome(await call("count", '{"only":"tmp"')), "invalid_arguments");
+      assertEquals(reports, ["repair"]);
+    }
+    const { call } = fixture([{ ...COUNT, parameters: { type: "object" } }], {
+      repair: () => ({ arguments: "{}" }),
+    });
+    assertEquals(outcome(await call("count", "{")), {});
   });
 
   it("is bound by the time of the call", async () => {
@@ -195,6 +248,38 @@ describe("the option repair", () => {
       repair: coerceArguments(),
     });
     assertEquals(outcome(await dispatcher.dispatch({ name: "zod", arguments: { n: "4" } })), "8 m");
+  });
+});
+
+describe("a repair with jsonrepair", () => {
+  const repair: RepairHook = ({ arguments: given }, [issue]) =>
+    issue?.keyword === "json" ? { arguments: jsonrepair(String(given)) } : undefined;
+
+  for (
+    const [text, taken] of [
+      ['{"n":3,}', { n: 3 }],
+      ["{n: 3}", { n: 3 }],
+      ["{'n': 3}", { n: 3 }],
+      ['{"n":3', { n: 3 }],
+      ['```json\n{"n": 3}\n```', { n: 3 }],
+      ['{"n":3 // three\n}', { n: 3 }],
+      ['{"n":True}', "invalid_arguments"],
+      ["three", "invalid_arguments"],
+      ["{", "invalid_arguments"],
+      ["}", "invalid_arguments"],
+    ] as const
+  ) {
+    it(`makes ${JSON.stringify(taken)} of ${JSON.stringify(text)}`, async () => {
+      const result = await fixture([COUNT], { repair, onError() {} }).call("count", text);
+      assertEquals(outcome(result), taken);
+    });
+  }
+
+  it("comes before coerceArguments", async () => {
+    const { call } = fixture([COUNT], { repair: [repair, coerceArguments()] });
+    const result = await call("count", "{n: '3'}");
+    assertEquals(outcome(result), { n: 3 });
+    assertEquals(result.repaired?.map(({ path }) => path), ["", "/n"]);
   });
 });
 
@@ -230,6 +315,21 @@ describe("coerceArguments()", () => {
       [{ int: "03" }, undefined],
       [{ int: "9007199254740993" }, undefined],
       [{ int: " 3" }, undefined],
+      [{ int: "12345678901234567890" }, undefined],
+      [{ number: "0.1000000000000000055" }, undefined],
+      [{ list: "[1,12345678901234567890]" }, undefined],
+      [{ list: "[1e400]" }, undefined],
+      [{ list: `[1${"0".repeat(500)}]` }, undefined],
+      [{ list: "[ 10, 1e2, 1.0, -0, 0.00e9 ]" }, { list: [10, 100, 1, 0, 0] }],
+      [{ point: '{"x":0.1000000000000000055}' }, undefined],
+      [{ point: '{"x":1e-7,"y":"\\":9007199254740993"}' }, {
+        point: { x: 1e-7, y: '":9007199254740993' },
+      }],
+      [{ point: '{"x":1,"x":2}' }, undefined],
+      [{ point: '{"x":1,"y":[{"a":1,"\\u0061":2}]}' }, undefined],
+      [{ point: '{"x":1,"y":[{"a":1},{"a":":"}]}' }, {
+        point: { x: 1, y: [{ a: 1 }, { a: ":" }] },
+      }],
       [{ int: true }, undefined],
       [{ number: "1.5" }, { number: 1.5 }],
       [{ number: "1e400" }, undefined],

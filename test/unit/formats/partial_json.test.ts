@@ -74,6 +74,15 @@ describe("readPartialJson()", () => {
     });
   }
 
+  it("reads texts of millions of escapes", () => {
+    const text = "\n".repeat(3_000_000);
+    assertEquals(readPartialJson(JSON.stringify(text)) === text, true);
+    assertEquals(
+      readPartialJson(JSON.stringify(`a${text}b`).slice(0, -3)) === `a${text.slice(1)}`,
+      true,
+    );
+  });
+
   it("reads 64 levels, and ends on more", () => {
     const value = readPartialJson("[".repeat(100_000));
     assertEquals(JSON.stringify(value).length, 2 * 65);

@@ -52,6 +52,18 @@ describe("providerTool()", () => {
     assertStringIncludes(why("ai-sdk") ?? "", "its tools are no list");
   });
 
+  it("is rejected where another tool has its name on the wire", () => {
+    const own = defineTool({ name: "web_search", description: "Searches." });
+    const twin = providerTool({ name: "twin", description: "Searches.", definitions });
+    const { tools, rejected } = exportTools([search, twin, own], "anthropic");
+    assertEquals([tools.length, rejected.map(({ tool }) => tool)], [1, ["search", "twin"]]);
+    assertStringIncludes(rejected[0]?.message ?? "", 'another tool is sent as "web_search"');
+    assertEquals(exportTools([search, twin], "anthropic").rejected.map(({ tool }) => tool), [
+      "twin",
+    ]);
+    assertEquals(exportTools([search, own], "openai.responses").rejected, []);
+  });
+
   it("leaves the provider's calls and results alone, and cannot be called", async () => {
     const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
     const { names } = exportTools(toolset, "anthropic");

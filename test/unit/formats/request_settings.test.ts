@@ -180,6 +180,16 @@ describe("the settings of a request", () => {
     );
   });
 
+  it("are none where no tool is sent, which providers refuse", () => {
+    for (const { id } of listTargets()) {
+      for (const toolChoice of ["none", "required"] as const) {
+        const { request, warnings } = exportTools([], id, { toolChoice, parallel: false });
+        const about = toolChoice === "required" ? ["toolChoice"] : [];
+        assertEquals<unknown>([request, warnings.map(({ rule }) => rule)], [{}, about], id);
+      }
+    }
+  });
+
   it("belong to targets of one's own too", () => {
     const acme = defineTarget({ ...targetOf("openai.chat"), id: "acme" });
     const { request } = exportTools(tools, acme, { toolChoice: "required" });

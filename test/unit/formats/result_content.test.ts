@@ -101,7 +101,7 @@ const ROWS: readonly (readonly [readonly TargetName[], unknown])[] = [
         content: [
           { text: "Two files." },
           { image: { format: "png", source: { bytes: GIF } } },
-          { document: { format: "pdf", name: "report pdf", source: { bytes: PDF } } },
+          { document: { format: "pdf", name: "report pdf (c1-2)", source: { bytes: PDF } } },
         ],
         status: "success",
       },
@@ -204,9 +204,35 @@ describe("results of blocks", () => {
   it("are bytes for the client of Bedrock", () => {
     const { content } = encodeResult("bedrock", CALL, MIXED).toolResult;
     assertEquals(content[1], { image: { format: "png", source: { bytes: BYTES } } });
-    const broken = ToolResult.blocks([{ ...IMAGE, data: "?" } as ContentBlock]);
-    const [only] = encodeResult("bedrock", CALL, broken).toolResult.content;
-    assertStringIncludes(JSON.stringify(only), "cannot be shown here");
+  });
+
+  it("are a failure for every target where a file is not base64, which says where", () => {
+    const file = (blob: string) => ({ type: "resource", resource: { uri: "file:///a", blob } });
+    for (
+      const data of [
+        "data:image/png;base64,AAAA",
+        "_-AA", // base64url
+        "QUI", // not padded
+        "A===",
+        "QUJD\nQUJD",
+        "hello",
+      ]
+    ) {
+      for (
+        const block of [{ ...IMAGE, data }, { ...AUDIO, data }, file(data)] as ContentBlock[]
+      ) {
+        const blocks = ToolResult.blocks([TEXT, block]);
+        for (const { id } of listTargets()) {
+          const answer = JSON.stringify(encodeResult(id as TargetName, CALL, blocks));
+          assertStringIncludes(answer, 'Cannot send the result: \\"/content/1\\" is not base64');
+          assertEquals(answer.includes(JSON.stringify(data).slice(1, -1)), false, id);
+        }
+      }
+    }
+    for (const data of ["", "QQ==", "QUI=", "+/AA", "QUJD".repeat(2_500_000)]) {
+      const blocks = ToolResult.blocks([{ ...IMAGE, data } as ContentBlock]);
+      assertEquals(encodeResult("anthropic", CALL, blocks).is_error, undefined);
+    }
   });
 
   it("have no metadata where a model reads it", () => {
@@ -261,8 +287,47 @@ describe("results of blocks", () => {
     assertEquals(
       content,
       "Two files.\nA picture: https://plue.dev/a.png (image/png, 7 bytes)\n" +
-        'file:///a.md\n# A\n{"type":"smell","strength":7}',
+        "file:///a.md\n# A\n[A file of the type smell cannot be shown here.]",
     );
+    assertEquals(lossesOf("anthropic", [odd, null as never]).map(({ mimeType }) => mimeType), [
+      "smell",
+      "unknown",
+    ]);
+  });
+
+  it("have no empty texts and files, which providers refuse", () => {
+    const empty = { type: "image", data: "", mimeType: "image/png" } as const;
+    const blocks = [{ type: "text", text: "" }, IMAGE, empty] as const;
+    const { content } = encodeResult("anthropic", CALL, ToolResult.blocks(blocks));
+    assertEquals(content.length, 2);
+    assertStringIncludes(JSON.stringify(content[1]), "cannot be shown here");
+    const none = encodeResult("bedrock", CALL, ToolResult.ok(""));
+    assertEquals(none.toolResult.content, [{ text: "(empty)" }]);
+  });
+
+  it("are the value as text where there are none", () => {
+    const result = ToolResult.blocks([], { structuredContent: { a: 1 } });
+    assertEquals(encodeResult("anthropic", CALL, result).content, '{"a":1}');
+    assertEquals(encodeResult("mcp", CALL, result), {
+      resultType: "complete",
+      content: [{ type: "text", text: '{"a":1}' }],
+      structuredContent: { a: 1 },
+    });
+    const { functionResponse } = encodeResult("gemini", CALL, result);
+    assertEquals<unknown>(functionResponse.response, { output: { a: 1 } });
+  });
+
+  it("have names of their own on Bedrock, which refuses two documents of one name", () => {
+    const twice = ToolResult.blocks([FILE, FILE]);
+    const names = ["a_1", "a_2"].flatMap((callId) =>
+      JSON.stringify(encodeResult("bedrock", { ...CALL, callId }, twice)).match(/"name":"[^"]*"/g)
+    );
+    assertEquals(names, [
+      '"name":"report pdf (a-1-0)"',
+      '"name":"report pdf (a-1-1)"',
+      '"name":"report pdf (a-2-0)"',
+      '"name":"report pdf (a-2-1)"',
+    ]);
   });
 
   it("are texts in answers to calls from code, which take nothing else", () => {

@@ -2,7 +2,7 @@ import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { FrameError, REQUEST } from "../../../src/adapters/native/frames.ts";
 import { callTasks, memoryCallStore } from "../../../src/execute/durable/mod.ts";
-import type { ToolContext } from "../../../src/tool/mod.ts";
+import { type ToolContext, ToolResult } from "../../../src/tool/mod.ts";
 import { FakeClock } from "../execute/support.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
 import { call, FakeHost, frame, join, settle, strings, toolsOfRegistry } from "./fakes.ts";
@@ -244,6 +244,39 @@ describe("HostBridge, for a call", () => {
       1 | 5 << 1,
     ]);
     assertEquals(reply?.message, message);
+  });
+
+  it("says of a result what it is, beside its JSON", async () => {
+    const content = [{ type: "text", text: "long" }] as const;
+    const tools = [
+      fakeTool("blocks", { execute: () => ToolResult.blocks(content) }),
+      fakeTool("look_alike", { execute: () => ({ content, blocks: true, truncated: true }) }),
+      fakeTool("long", { execute: () => "x".repeat(500), outputOverflow: "truncate" }),
+    ];
+    const { host } = hostOf({ tools }, { dispatch: { maxOutputBytes: 300 } });
+    await host.configure();
+    for (const [index, { id }] of tools.entries()) await host.execute(index, id);
+    assertEquals(host.of("result").map(({ flags }) => flags), [1 << 1, 0, 2 << 1]);
+    assertEquals(host.result(0), { content });
+  });
+
+  it("says that and how arguments were repaired, also of a call that fails", async () => {
+    const picky = (id: string, execute: () => unknown) =>
+      fakeTool(id, { parameters: { type: "object", required: ["path"] }, execute });
+    const denied = (): ToolResult => ToolResult.error("denied", "No");
+    const tools = [picky("good", () => 1), picky("bad", denied)];
+    const repaired = [{ path: "/path", message: "it was missing" }];
+    const repair = () => ({ arguments: { path: "." }, repairs: repaired });
+    const { host } = hostOf({ tools }, { dispatch: { repair } });
+    await host.configure();
+    await host.execute(1, "good", {}, { metadata: true });
+    await host.execute(2, "good", {});
+    await host.execute(3, "bad", {});
+    assertEquals(host.of("metadata").map(({ id, value }) => [id, value]), [
+      [1, { type: "repaired", repaired }],
+    ]);
+    assertEquals(host.of("result").map(({ flags }) => flags), [8 << 1, 8 << 1, 1 | 3 << 1]);
+    assertEquals(host.result(3), { error: "denied", message: "No", repaired });
   });
 
   it("says of parameters that are not JSON where that is so", async () => {

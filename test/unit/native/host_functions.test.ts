@@ -135,6 +135,62 @@ describe("a tool of the host", () => {
     }
   });
 
+  it("returns blocks if it is registered with them, and what only looks so as a value", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 1, { ...ANY, blocks: true });
+    await host.register(2, 2, { ...ANY, name: "value", blocks: false });
+    const content = [
+      { type: "text", text: "A dot." },
+      { type: "audio", data: "AAAA", mimeType: "audio/wav", _meta: { kept: true } },
+      { type: "resource", resource: { uri: "a:b", text: "" } },
+      { type: "resource", resource: { uri: "a:b", blob: "AAAA" } },
+      { type: "resource_link", uri: "a:b", name: "b" },
+    ];
+    const result = { content, structuredContent: 1, metadata: { file: "b" } };
+    for (const [call, name, flags] of [[3, "any", 1 << 1], [4, "value", 0]] as const) {
+      await host.execute(call, name, {});
+      const id = host.of("invoke").at(-1)?.id ?? 0;
+      await host.yield(id, YIELD.result, yielded(JSON.stringify(result)));
+      assertEquals(host.of("result").at(-1), { type: "result", id: call, flags, value: result });
+    }
+  });
+
+  it("is told which of its blocks is wrong", async () => {
+    const { host } = await hostOf();
+    await host.register(1, 1, { ...ANY, blocks: true });
+    const image = { type: "image", data: "AAAA", mimeType: "image/png" };
+    const wrong: readonly (readonly [unknown, string])[] = [
+      [null, '"/content" must be a list'],
+      [{ content: {} }, '"/content" must be a list'],
+      [{ content: [], metadata: 1 }, '"/metadata" must be an object'],
+      [{ content: [], meta: {} }, 'there is no "/meta"'],
+      [{ content: [image, 1] }, '"/content/1/type" must be text or image or'],
+      [{ content: [{ type: "constructor" }] }, '"/content/0/type" must be'],
+      [{ content: [image, { ...image, data: 1 }] }, '"/content/1/data" must be a text'],
+      [
+        { content: [{ type: "resource", resource: { uri: "a:b" } }] },
+        '"uri", and "text" or "blob"',
+      ],
+    ];
+    for (const [index, [value, part]] of wrong.entries()) {
+      await host.execute(10 + index, "any", {});
+      const id = host.of("invoke").at(-1)?.id ?? 0;
+      await host.yield(id, YIELD.result, yielded(JSON.stringify(value)));
+      const { error, message } = host.result(10 + index) as { error: string; message: string };
+      assertEquals(error, "invalid_result");
+      assertStringIncludes(message, part);
+    }
+    await host.execute(30, "any", {});
+    const failing = host.of("invoke").at(-1)?.id ?? 0;
+    await host.yield(failing, YIELD.failure, yielded("No", [STATUS.denied, 0]));
+    assertEquals((host.result(30) as { error: string }).error, "denied");
+    await host.register(31, 3, { ...ANY, name: "more", blocks: "yes" });
+    assertStringIncludes(
+      host.of("result").at(-1)?.message ?? "",
+      '"/blocks" must be true or false',
+    );
+  });
+
   it("is told of the abort of its call, and why", async () => {
     const { host } = await hostOf();
     await host.register(1, 1, ANY);
@@ -262,6 +318,16 @@ describe("a question of a call", () => {
       const resume = call(0, failure.ticket, answers, undefined, undefined);
       host.bridge.receive(frame(REQUEST.execute, RESUME, 2, resume));
       assertEquals(await ended(host, 2), "accept");
+    }
+  });
+
+  it("says of what the host gave that it is no answer, also of what is not JSON", async () => {
+    for (const text of ['"yes"', "not JSON"]) {
+      const host = await asking(ANSWERS);
+      await host.yield(host.of("invoke")[0]?.id ?? 0, YIELD.result, yielded(text));
+      const { error, message } = host.result(1) as { error: string; message: string };
+      assertEquals(error, "input_unavailable");
+      assertStringIncludes(message, 'the answer to "sure" must have the "action"');
     }
   });
 

@@ -36,6 +36,10 @@ statuses! {
     PLUE_OUT_OF_MEMORY = 70,
     PLUE_UNKNOWN_TASK = 71,
     PLUE_OTHER = 127,
+    PLUE_RESULT_BLOCKS = 1,
+    PLUE_RESULT_TRUNCATED = 2,
+    PLUE_RESULT_REPLAYED = 4,
+    PLUE_RESULT_REPAIRED = 8,
     PLUE_MODE_AUTO = 0,
     PLUE_MODE_GUEST = 1,
     PLUE_MODE_SIDECAR = 2,
@@ -196,6 +200,7 @@ extern "C" {
 
     pub fn plue_get_last_error() -> *const c_char;
     pub fn plue_get_last_error_json() -> *const c_char;
+    pub fn plue_get_last_result_flags() -> c_int;
     pub fn plue_abi_version() -> u32;
     pub fn plue_feature(name: *const c_char) -> c_int;
     pub fn plue_get_version() -> *const c_char;

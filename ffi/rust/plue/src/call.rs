@@ -2,7 +2,9 @@
 
 use std::any::Any;
 use std::ffi::CString;
+use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::os::raw::{c_char, c_int, c_void};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::pin::Pin;
@@ -10,12 +12,12 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use plue_sys::{plue_tool_context_t, PLUE_OK};
+use plue_sys::{plue_get_last_result_flags, plue_tool_context_t, PLUE_OK, PLUE_RESULT_BLOCKS};
 
 use crate::{text, AbortSignal, Error};
 
 type Panic = Box<dyn Any + Send>;
-type Outcome = Result<String, Error>;
+type Outcome = Result<Answer, Error>;
 
 type Wait = unsafe extern "C" fn(
     *const c_char,
@@ -23,6 +25,52 @@ type Wait = unsafe extern "C" fn(
     *const plue_tool_context_t,
     *mut *mut c_char,
 ) -> c_int;
+
+/// The result of a call: its JSON, and what else there is to know of it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Answer {
+    json: String,
+    flags: c_int,
+}
+
+impl Answer {
+    /// Whether the result is texts, images, audio and files, in the form that `plue.h` shows. A value
+    /// that only looks like that is a value.
+    pub fn has_blocks(&self) -> bool {
+        self.flags & PLUE_RESULT_BLOCKS != 0
+    }
+
+    /// The `PLUE_RESULT_...` of the result.
+    pub fn flags(&self) -> c_int {
+        self.flags
+    }
+}
+
+impl Deref for Answer {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.json
+    }
+}
+
+impl PartialEq<&str> for Answer {
+    fn eq(&self, json: &&str) -> bool {
+        self.json == *json
+    }
+}
+
+impl From<Answer> for String {
+    fn from(answer: Answer) -> String {
+        answer.json
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.json)
+    }
+}
 
 /// One call of a tool: what it is called with, and then [`Call::wait`] or [`Call::start`].
 #[must_use = "it is made by wait() or start()"]
@@ -129,9 +177,10 @@ impl Prepared {
     }
 }
 
+/// How this thread's last call ended, or the one that is told of.
 fn outcome(status: c_int, json: String) -> Outcome {
     if status == PLUE_OK {
-        Ok(json)
+        Ok(Answer { json, flags: unsafe { plue_get_last_result_flags() } })
     } else {
         Err(Error::of(status, json))
     }
@@ -163,8 +212,8 @@ impl<F: FnMut(&str)> Call<F> {
 
     /// Starts a task: a call with a life of its own. Returns how it is, as JSON with an `id` for
     /// [`crate::poll_task`]. Its events go nowhere, and the signal aborts the start only.
-    pub fn start_task(self) -> Outcome {
-        self.wait_for(plue_sys::plue_tool_start)
+    pub fn start_task(self) -> Result<String, Error> {
+        Ok(self.wait_for(plue_sys::plue_tool_start)?.json)
     }
 
     fn wait_for(self, function: Wait) -> Outcome {
@@ -303,7 +352,7 @@ impl Drop for Pending {
 ///
 /// # Errors
 /// [`crate::Code::UnknownTask`]: these tools know no such task.
-pub fn poll_task(id: &str) -> Outcome {
+pub fn poll_task(id: &str) -> Result<String, Error> {
     of_task(id, |id, json| unsafe { plue_sys::plue_tool_poll(id, json) })
 }
 
@@ -311,7 +360,7 @@ pub fn poll_task(id: &str) -> Outcome {
 ///
 /// # Errors
 /// [`crate::Code::UnknownTask`]: these tools know no such task.
-pub fn cancel_task(id: &str) -> Outcome {
+pub fn cancel_task(id: &str) -> Result<String, Error> {
     of_task(id, |id, json| unsafe { plue_sys::plue_tool_cancel(id, json) })
 }
 
@@ -319,13 +368,16 @@ pub fn cancel_task(id: &str) -> Outcome {
 ///
 /// # Errors
 /// [`crate::Code::UnknownTask`]: these tools know no such task.
-pub fn answer_task(id: &str, answers_json: &str) -> Outcome {
-    Call::new(id).params(answers_json).wait_for(plue_sys::plue_tool_answer)
+pub fn answer_task(id: &str, answers_json: &str) -> Result<String, Error> {
+    Ok(Call::new(id).params(answers_json).wait_for(plue_sys::plue_tool_answer)?.json)
 }
 
-fn of_task(id: &str, ask: impl Fn(*const c_char, *mut *mut c_char) -> c_int) -> Outcome {
+fn of_task(
+    id: &str,
+    ask: impl Fn(*const c_char, *mut *mut c_char) -> c_int,
+) -> Result<String, Error> {
     let id = text::to_c(id)?;
     let mut json = ptr::null_mut();
     let status = ask(id.as_ptr(), &mut json);
-    outcome(status, unsafe { text::take(json) })
+    Ok(outcome(status, unsafe { text::take(json) })?.json)
 }

@@ -8,7 +8,7 @@ mod signal;
 mod text;
 mod tool;
 
-pub use call::{answer_task, cancel_task, poll_task, Call, Pending};
+pub use call::{answer_task, cancel_task, poll_task, Answer, Call, Pending};
 pub use error::{Code, Error};
 pub use events::{dispatch, events_fd};
 pub use library::{tools, version, Library, Options};

@@ -198,8 +198,8 @@ pub fn unregister_tool(tool_id: &str) -> Result<(), Error> {
 
 /// Answers the questions of tools. `run` gets the JSON of a question, on the thread that waits for the
 /// call by [`crate::Call::wait`], and otherwise in [`crate::dispatch`]; it returns the JSON of an
-/// answer: `{"action":"accept","content":...}`, `{"action":"decline"}` or `{"action":"cancel"}`. An
-/// error leaves the question to a ticket: the call fails with [`crate::Code::InputRequired`].
+/// answer: `{"action":"accept","content":...}`, `{"action":"decline"}` or `{"action":"cancel"}`. The
+/// kind `client` wants the result of a tool that this program runs. An error leaves the question to a ticket: the call fails with [`crate::Code::InputRequired`].
 ///
 /// # Errors
 /// Out of memory.

@@ -306,6 +306,14 @@ fn a_question_is_answered_or_left_to_a_ticket() {
     let error = Call::resume(ticket, ACCEPTED).wait().unwrap_err();
     assert_eq!(error.code(), Code::TicketRefused);
 
+    plue::set_question(|_, question| {
+        assert!(question.contains(r#""kind":"client""#), "{question}");
+        Ok(r#"{"action":"accept","content":{"at":4}}"#.into())
+    })
+    .unwrap();
+    assert_eq!(Call::new("locate").wait().unwrap(), r#"{"at":4}"#);
+    plue::clear_question();
+
     let task = Call::new("confirm").start_task().unwrap();
     let id = value(&task, "id");
     assert!(awaited(id).contains("input_required"));
@@ -321,6 +329,23 @@ fn awaited(id: &str) -> String {
             return task;
         }
     }
+}
+
+#[test]
+fn blocks_are_told_from_a_value_of_their_form() {
+    plue::register_tool(
+        r#"{"name":"host:photo","description":"Takes a photo.","blocks":true}"#,
+        |_, _| Ok(Call::new("look_alike").wait()?.into()),
+    )
+    .unwrap();
+    for (tool, has_blocks) in [("draw", true), ("host:photo", true), ("look_alike", false)] {
+        let answer = Call::new(tool).wait().unwrap();
+        assert!(answer.starts_with(r#"{"content":[{"type":"text""#), "{answer}");
+        assert_eq!(answer.has_blocks(), has_blocks, "{tool}");
+        let later = block_on(Call::new(tool).start().unwrap()).unwrap();
+        assert_eq!((later.has_blocks(), later.flags()), (has_blocks, answer.flags()), "{tool}");
+    }
+    plue::unregister_tool("host:photo").unwrap();
 }
 
 #[test]

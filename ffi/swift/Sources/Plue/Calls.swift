@@ -33,6 +33,19 @@ public struct CallOptions: Sendable {
     }
 }
 
+/// The result of a call.
+public struct Answer: Sendable {
+    public let json: String
+    /// Whether the result is texts, images, audio and files, in the form that plue.h shows.
+    public let hasBlocks: Bool
+
+    /// The result of this thread's last call, or of the one that is told of.
+    init(_ json: String) {
+        self.json = json
+        hasBlocks = Int(plue_get_last_result_flags()) & PLUE_RESULT_BLOCKS != 0
+    }
+}
+
 /// Carries a closure through C.
 private final class Listener {
     let onEvent: @Sendable (String) -> Void
@@ -42,11 +55,11 @@ private final class Listener {
 /// A call that a task waits for.
 private final class Started {
     let onEvent: (@Sendable (String) -> Void)?
-    let continuation: CheckedContinuation<String, any Error>
+    let continuation: CheckedContinuation<Answer, any Error>
 
     init(
         _ onEvent: (@Sendable (String) -> Void)?,
-        _ continuation: CheckedContinuation<String, any Error>
+        _ continuation: CheckedContinuation<Answer, any Error>
     ) {
         self.onEvent = onEvent
         self.continuation = continuation
@@ -66,7 +79,7 @@ extension Plue {
     public static func callAndWait(
         _ tool: String, _ params: String = "{}", _ options: CallOptions = CallOptions(),
         signal: AbortSignal? = nil
-    ) throws -> String {
+    ) throws -> Answer {
         try wait(tool, params, options, signal) { plue_tool_call($0, $1, $2, &$3) }
     }
 
@@ -76,7 +89,7 @@ extension Plue {
     public static func resumeAndWait(
         _ ticket: String, _ answers: String, _ options: CallOptions = CallOptions(),
         signal: AbortSignal? = nil
-    ) throws -> String {
+    ) throws -> Answer {
         try wait(ticket, answers, options, signal) { plue_tool_resume($0, $1, $2, &$3) }
     }
 
@@ -85,28 +98,28 @@ extension Plue {
     public static func startTask(
         _ tool: String, _ params: String = "{}", _ options: CallOptions = CallOptions()
     ) throws -> String {
-        try wait(tool, params, options, nil) { plue_tool_start($0, $1, $2, &$3) }
+        try wait(tool, params, options, nil) { plue_tool_start($0, $1, $2, &$3) }.json
     }
 
     /// How a task is.
     public static func pollTask(_ id: String) throws -> String {
-        try wait(id, "", CallOptions(), nil) { id, _, _, json in plue_tool_poll(id, &json) }
+        try wait(id, "", CallOptions(), nil) { id, _, _, json in plue_tool_poll(id, &json) }.json
     }
 
     /// Cancels a task, unless it has ended.
     public static func cancelTask(_ id: String) throws -> String {
-        try wait(id, "", CallOptions(), nil) { id, _, _, json in plue_tool_cancel(id, &json) }
+        try wait(id, "", CallOptions(), nil) { id, _, _, json in plue_tool_cancel(id, &json) }.json
     }
 
     /// Answers the questions of a task, as `resume` does it.
     public static func answerTask(_ id: String, _ answers: String) throws -> String {
-        try wait(id, answers, CallOptions(), nil) { plue_tool_answer($0, $1, $2, &$3) }
+        try wait(id, answers, CallOptions(), nil) { plue_tool_answer($0, $1, $2, &$3) }.json
     }
 
     private static func wait(
         _ first: String, _ second: String, _ options: CallOptions, _ signal: AbortSignal?,
         _ function: Wait
-    ) throws -> String {
+    ) throws -> Answer {
         try checkText(first, second)
         let listener = options.onEvent.map { Listener($0) }
         return try options.withContext(signal) { context in
@@ -124,7 +137,7 @@ extension Plue {
             }
             let text = take(json)
             guard status == 0 else { throw ToolError(status: status, json: text) }
-            return text
+            return Answer(text)
         }
     }
 
@@ -132,20 +145,20 @@ extension Plue {
     /// throws a `CancellationError`.
     public static func call(
         _ tool: String, _ params: String = "{}", _ options: CallOptions = CallOptions()
-    ) async throws -> String {
+    ) async throws -> Answer {
         try await submit(tool, params, options) { plue_tool_submit($0, $1, $2, $3, $4) }
     }
 
     /// `resumeAndWait`, as `call` does it.
     public static func resume(
         _ ticket: String, _ answers: String, _ options: CallOptions = CallOptions()
-    ) async throws -> String {
+    ) async throws -> Answer {
         try await submit(ticket, answers, options) { plue_tool_submit_resume($0, $1, $2, $3, $4) }
     }
 
     private static func submit(
         _ first: String, _ second: String, _ options: CallOptions, _ function: Submit
-    ) async throws -> String {
+    ) async throws -> Answer {
         try checkText(first, second)
         _ = dispatcher
         let signal = AbortSignal()
@@ -164,7 +177,7 @@ extension Plue {
 
     private static func begin(
         _ first: String, _ second: String, _ options: CallOptions, _ signal: AbortSignal,
-        _ continuation: CheckedContinuation<String, any Error>, _ function: Submit
+        _ continuation: CheckedContinuation<Answer, any Error>, _ function: Submit
     ) {
         let started = Unmanaged.passRetained(Started(options.onEvent, continuation))
         do {
@@ -184,7 +197,7 @@ extension Plue {
                         let started = Unmanaged<Started>.fromOpaque(userData).takeRetainedValue()
                         let text = String(cString: json)
                         if status == 0 {
-                            started.continuation.resume(returning: text)
+                            started.continuation.resume(returning: Answer(text))
                         } else {
                             started.continuation.resume(
                                 throwing: ToolError(status: status, json: text))

@@ -131,7 +131,8 @@ extension Plue {
 
     /// Answers the questions of tools. `run` gets the JSON of a question where a tool would run, and
     /// returns that of an answer: `{"action":"accept","content":...}`, `{"action":"decline"}` or
-    /// `{"action":"cancel"}`. When it throws, or with `nil`, the call fails with `inputRequired`.
+    /// `{"action":"cancel"}`. The kind `client` wants the result of a tool that this program runs. When
+    /// it throws, or with `nil`, the call fails with `inputRequired`.
     public static func setQuestion(
         _ run: (@Sendable (Invocation, String) throws -> String)?
     ) throws {

@@ -6,7 +6,7 @@ import XCTest
 final class PlueTests: XCTestCase {
     func testReturnsTheResult() throws {
         XCTAssertTrue(try Plue.tools().contains("\"echo\""))
-        XCTAssertEqual(try Plue.callAndWait("echo", #"{"a":"ü"}"#), #"{"a":"ü"}"#)
+        XCTAssertEqual(try Plue.callAndWait("echo", #"{"a":"ü"}"#).json, #"{"a":"ü"}"#)
     }
 
     func testThrowsFailures() async throws {
@@ -27,7 +27,7 @@ final class PlueTests: XCTestCase {
     func testWaitsForAThousandCalls() async throws {
         try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<1000 {
-                group.addTask { try await Plue.call("sleep", #"{"ms":100}"#) }
+                group.addTask { try await Plue.call("sleep", #"{"ms":100}"#).json }
             }
             for try await answer in group {
                 XCTAssertEqual(answer, #"{"slept":100}"#)
@@ -58,9 +58,11 @@ final class PlueTests: XCTestCase {
         }
         try Plue.registerAsync(
             #"{"name":"host:later","description":"Later.","parameters":{"type":"object"}}"#
-        ) { _, params in try await Plue.call("host:add", params) }
+        ) { _, params in try await Plue.call("host:add", params).json }
         let answer = try await Plue.call("host:later", #"{"a":1}"#)
-        XCTAssertEqual(answer, #"{"a":1}"#)
+        XCTAssertEqual(answer.json, #"{"a":1}"#)
+        XCTAssertFalse(answer.hasBlocks)
+        XCTAssertTrue(try Plue.callAndWait("draw").hasBlocks)
         XCTAssertThrowsError(try Plue.callAndWait("host:add")) { error in
             XCTAssertEqual((error as? ToolError)?.code, .denied)
         }
@@ -73,7 +75,7 @@ final class PlueTests: XCTestCase {
             XCTAssertTrue(question.contains("Really?"))
             return #"{"action":"decline"}"#
         }
-        XCTAssertEqual(try Plue.callAndWait("confirm"), #""decline""#)
+        XCTAssertEqual(try Plue.callAndWait("confirm").json, #""decline""#)
         try Plue.setQuestion(nil)
         do {
             _ = try await Plue.call("confirm")

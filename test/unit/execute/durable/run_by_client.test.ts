@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
   memoryCallStore,
@@ -33,6 +33,18 @@ function dispatcherWith(options: Partial<ToolDispatcherOptions> = {}): ToolDispa
 }
 
 describe("runByClient()", () => {
+  it("refuses options that are wrong when it is made", () => {
+    const wrong: readonly (readonly [object, string])[] = [
+      [{ return: returns }, '"/return" is not one of its fields: did you mean "returns"?'],
+      [{ returns: [] }, '"/returns" must be a JSON Schema'],
+      [{ returns: { type: "objec" } }, "returns"],
+      [{ message: 5 }, '"/message" must be a string, not 5'],
+    ];
+    for (const [options, message] of wrong) {
+      assertThrows(() => runByClient(options), TypeError, message);
+    }
+  });
+
   it("waits for the result of its caller, and shows the arguments", async () => {
     const dispatcher = dispatcherWith();
     const waiting = await dispatcher.dispatch(CALL);

@@ -1,0 +1,74 @@
+/**
+ * How much each owner may keep in a bucket. The server counts no owners, so what one keeps is measured
+ * now and then, and each process lets it write a part of what is free before it is measured again.
+ *
+ * @module
+ */
+
+import type { RegistryClock } from "../../tool/mod.ts";
+import { BoundedMap } from "../http/mod.ts";
+
+/** What shares are kept with. */
+export interface OwnerSharesSettings {
+  /** How many bytes one owner may keep. */
+  readonly maxBytes: number;
+  readonly clock: Pick<RegistryClock, "timestamp">;
+  /** How many bytes an owner keeps. May answer more than that if so many others still have room. */
+  measure(owner: string, bytes: number): Promise<number>;
+}
+
+/** What a process knows of an owner. */
+interface Share {
+  /** How much may be written before it is measured again. */
+  left: number;
+  /** How much is free, as far as this process knows. */
+  free: number;
+  /** When it was measured. */
+  at: number;
+}
+
+/** Of what is free, and of the share, a process lets an owner write so much: one part of these. */
+const PART_OF_FREE = 8;
+const MOST = 128;
+const LEAST = 1_024;
+/** An owner whose share is full is measured again after that time, in milliseconds. */
+const AGAIN_MS = 10_000;
+/** How many owners a process knows. */
+const MAX_OWNERS = 10_000;
+
+/** The shares of the owners of a bucket. */
+export class OwnerShares {
+  readonly #settings: OwnerSharesSettings;
+  readonly #shares: BoundedMap<string, Share> = new BoundedMap({ maxEntries: MAX_OWNERS });
+
+  constructor(settings: OwnerSharesSettings) {
+    this.#settings = settings;
+  }
+
+  /** Counts what an owner is about to write. Answers whether its share has room for that. */
+  async take(owner: string, bytes: number): Promise<boolean> {
+    if (bytes <= 0) return true;
+    const { maxBytes, clock } = this.#settings;
+    const least = maxBytes / LEAST;
+    let share = this.#shares.get(owner);
+    if (share === undefined) {
+      share = { left: least, free: maxBytes, at: -Infinity };
+      this.#shares.set(owner, share);
+    }
+    if (bytes > share.left) {
+      const now = clock.timestamp();
+      if (bytes <= share.free || now - share.at >= AGAIN_MS) {
+        share.free = maxBytes - await this.#settings.measure(owner, bytes);
+        share.left = Math.max(least, Math.min(share.free / PART_OF_FREE, maxBytes / MOST));
+        share.at = now;
+      }
+      if (bytes > share.free) {
+        share.left = 0;
+        return false;
+      }
+    }
+    share.left -= bytes;
+    share.free -= bytes;
+    return true;
+  }
+}

@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, describe } from "bun:test";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
+import { type ToolDefinition, ToolRegistry } from "@plue/tools";
+import { Directory } from "../../src/adapters/nats/directory.ts";
+import { Seal } from "../../src/adapters/nats/message.ts";
+import { Offers } from "../../src/adapters/nats/offers.ts";
+import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { World } from "./world.ts";
+
+const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
+
+describe("The directory of tools in NATS", () => {
+  let server: TestServer;
+  let watcher: Awaited<ReturnType<TestServer["connect"]>>;
+  beforeAll(async () => {
+    if (missing !== undefined) return;
+    server = await TestServer.start();
+    watcher = await server.connect();
+  });
+  afterAll(async () => await server?.stop());
+  const open = (): World => new World(server);
+  const seal = new Seal("test", SECRET);
+
+  /** The tools of a worker that has no other part, by a clock that the test sets. */
+  async function offer(name: string, worker: string, tools: readonly ToolDefinition[]) {
+    const clock = { ms: 0, now: () => clock.ms };
+    const registry = new ToolRegistry({ tools });
+    const connection = await server.connect();
+    const log: unknown[] = [];
+    const offers = new Offers({
+      ...{ action: "test", registry, selection: undefined, connection, seal, name, worker, clock },
+      log: (error) => void log.push(error),
+    });
+    await offers.open();
+    return { offers, registry, clock, log };
+  }
+
+  async function keysOf(name: string): Promise<readonly string[]> {
+    const connection = watcher;
+    const settings = { action: "test", connection, seal, registry: name, log() {} };
+    const directory = await Directory.open(settings, () => {});
+    directory.stop();
+    return [...directory.entries.keys()].sort();
+  }
+
+  withServer("has a worker with more tools than one message can list", async () => {
+    const own = await TestServer.start({ lines: "max_payload: 65536" });
+    try {
+      await using world = new World(own);
+      const tools = Array.from({ length: 1_000 }, (_, index) => ({
+        ...{ ...ping, namespace: "n".repeat(64), name: `${"t".repeat(60)}_${index}` },
+        execute: () => index,
+      }));
+      const worker = await world.serve(tools);
+      const { dispatcher, registry } = await world.call();
+      assertEquals(registry.count, tools.length);
+      const { namespace, name } = tools[999] ?? ping;
+      const result = await dispatcher.dispatch({ name: `${namespace}:${name}` });
+      assertEquals(result.ok && result.content, 999);
+      // One more and one less are written with the part of the list that they are in.
+      const spy = await own.connect();
+      let lists = 0;
+      spy.subscribe(`$KV.plue_tools.*.worker.>`, { callback: () => void lists++ });
+      await spy.flush();
+      const changes = registry.changes();
+      worker.registry.registerTool(ping);
+      assertEquals((await changes.next()).value?.tool.id, "ping");
+      assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+      assertEquals(lists, 1);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  withServer("serves all tools but the one whose definition is too large", async () => {
+    const own = await TestServer.start({ lines: "max_payload: 65536" });
+    try {
+      await using world = new World(own);
+      const worker = await world.serve([ping, {
+        ...ping,
+        name: "big",
+        description: "x".repeat(70_000),
+      }]);
+      const { registry } = await world.call();
+      assertEquals(registry.ids, ["ping"]);
+      worker.registry.registerTool({ ...ping, name: "pang" });
+      const [{ value }] = [await registry.changes().next()];
+      assertEquals(value?.tool.id, "pang");
+      const [error, ...others] = world.errors;
+      assertEquals(others, []);
+      assertStringIncludes(String(error), 'Cannot serve "big": its definition has 70');
+      assertStringIncludes(String(error), "the server takes 65536");
+    } finally {
+      await own.stop();
+    }
+  });
+
+  withServer("says which tools are not available at their workers, and when they are", async () => {
+    await using world = open();
+    const isUp = { ping: true, pang: false };
+    await world.serve([
+      { ...ping, isAvailable: () => isUp.ping },
+      { ...ping, name: "pang", isAvailable: () => isUp.pang },
+    ]);
+    const { registry, connection } = await world.call();
+    const available = (): string => registry.getAvailableTools().map(({ id }) => id).join();
+    assertEquals(available(), "ping");
+    isUp.ping = false;
+    while (available() !== "") await connection.flush();
+    isUp.pang = true;
+    while (available() !== "pang") await connection.flush();
+    assertEquals(world.errors, []);
+  });
+
+  withServer("writes again what others have removed", async () => {
+    await using world = open();
+    await world.serve([ping]);
+    const before = await keysOf(world.name);
+    assertEquals(before.length, 2);
+    const kv = await new Kvm(await server.connect()).open("plue_tools");
+    for (const key of before) await kv.delete(key);
+    while ((await keysOf(world.name)).length < before.length);
+    assertEquals(await keysOf(world.name), before);
+    const { dispatcher } = await world.call();
+    assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+  });
+
+  withServer("removes workers that have died, and what only they have served", async () => {
+    const name = "dead";
+    const live = await offer(name, "live", [ping]);
+    await offer(name, "silent", [ping, { ...ping, name: "pang" }]);
+    await offer(name, "heard", [{ ...ping, name: "pong" }]);
+    const before = await keysOf(name);
+    assertEquals(before.length, 6);
+    while (!live.offers.knows("heard")) {
+      await watcher.flush();
+      await live.offers.removeDead();
+    }
+    live.clock.ms = 59_000;
+    live.offers.hear("heard");
+    await live.offers.removeDead();
+    assertEquals(await keysOf(name), before);
+    live.clock.ms = 61_000;
+    await live.offers.removeDead();
+    const left = (await keysOf(name)).map((key) => key.split(".").slice(1, 4).join("."));
+    assertEquals(left, ["tool./.ping", "tool./.pong", "worker.heard.0", "worker.live.0"]);
+    assertEquals(live.log, []);
+  });
+
+  withServer("writes a definition once, so that an old worker does not seem new", async () => {
+    await using world = open();
+    const old = { ...ping, description: "Old." };
+    await world.serve([old]);
+    await world.serve([{ ...ping, description: "New." }]);
+    await world.serve([old]);
+    const { registry } = await world.call();
+    assertEquals(registry.getTool("ping")?.description, "New.");
+  });
+
+  withServer("goes on when its watch is lost, also while it is read", async () => {
+    const connection = await server.connect();
+    const name = "watched";
+    const log: unknown[] = [];
+    const changes: string[][] = [];
+    const settings = {
+      ...{ action: "test", connection, seal, registry: name },
+      log: (error: unknown) => void log.push(error),
+    };
+    const directory = await Directory.open(settings, (keys) => void changes.push([...keys]));
+    await directory.put(`${name}.tool.a`, { n: 1 });
+    // Two at once: the first does not read on beside the second.
+    directory.restart();
+    directory.restart();
+    const other = await Directory.open(settings, () => {});
+    await other.put(`${name}.tool.b`, { n: 2 });
+    while (!directory.entries.has(`${name}.tool.b`)) await connection.flush();
+    const manager = await jetstreamManager(connection);
+    const watches = async (): Promise<number> => {
+      const { config } = await manager.streams.info("KV_plue_tools");
+      const found = await manager.consumers.list(config.name).next();
+      const own = `$KV.plue_tools.${name}.>`;
+      return found.filter(({ config, push_bound }) =>
+        push_bound === true && (config.filter_subject ?? config.filter_subjects?.[0]) === own
+      ).length;
+    };
+    while (await watches() !== 2);
+    directory.stop();
+    other.stop();
+    while (await watches() > 0);
+    assert(changes.flat().includes(`${name}.tool.b`));
+    assertEquals(log, []);
+  });
+});
