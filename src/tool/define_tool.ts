@@ -262,11 +262,6 @@ function keepStandard(_action: string, value: unknown): StandardSchema | undefin
   return isStandardSchema(value) ? value : undefined;
 }
 
-/** What `viewOf` made. */
-function keepView(_action: string, value: unknown): ViewedTool {
-  return value as ViewedTool;
-}
-
 /** What each field must be; `satisfies` keeps the table complete. */
 const FIELDS = {
   // The name and the namespace are checked before the other fields: their messages name the tool.
@@ -348,7 +343,8 @@ const TOOL_FIELDS = {
   ...FIELDS,
   id: keep,
   describe: checkFunction as Check<NonNullable<Tool["describe"]>>,
-  view: keepView,
+  // What `viewOf` made.
+  view: keep as Check<ViewedTool>,
   parametersStandard: keepStandard,
   returnsStandard: keepStandard,
 };
