@@ -32,6 +32,7 @@ describe("ServedCalls", () => {
       connection: far,
       ...{ seal, worker, clock, dispatcher: new ToolDispatcher(registry) },
       toolAt: (): Tool | undefined => registry.getTool("work"),
+      failed: () => {},
       log: (error) => console.error(error),
     });
     /** Waits until the worker has read what was sent. */

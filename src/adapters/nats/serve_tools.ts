@@ -217,7 +217,7 @@ class Worker implements ServedTools {
   }
 
   async start(): Promise<void> {
-    const { registry, connection, seal, dispatcher, log } = this.#settings;
+    const { registry, connection, seal, name, dispatcher, log } = this.#settings;
     const { worker } = this;
     const { refused, note } = noteRefusals(log);
     const failed = ({ id }: Tool, { error: { code } }: ToolFailure): void => {
