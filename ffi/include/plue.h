@@ -21,9 +21,9 @@
  *            None is ever NULL. A `const char *` that is returned belongs to the library.
  * RESULTS    A success is the tool's result as JSON. A failure is
  *            {"error":"<code>","message":"<text>"}, for some codes with "issues":[...], and with
- *            "repaired":[...] where arguments were repaired.
- *            A tool may well return an object with a key "error"; plue_get_last_error_json() is
- *            "{}" exactly when the call of this thread succeeded.
+ *            "repaired":[...] where the arguments were repaired. A tool may well return an object
+ *            with a key "error"; plue_get_last_error_json() is "{}" exactly when the call of this
+ *            thread succeeded.
  * BLOCKS     A result of texts, images, audio and files is
  *            {"content":[...],"structuredContent":...,"metadata":{...}}, and has PLUE_RESULT_BLOCKS
  *            in plue_get_last_result_flags(): a result without that flag is a value, whatever it
@@ -90,9 +90,9 @@ typedef struct {
      * {"type":"progress"|"output",...}. A call that fails tells so with
      * {"type":"error","tool":"<tool_name>","error":"<code>","message":"<text>"}, for some codes with
      * "issues":[...]; one that succeeds with repaired arguments tells how they were repaired with
-     * {"type":"repaired","repaired":[{"path":"/n","message":"..."}]}. Events that wait for a slow callback are bounded to 16 MiB per call, and an
-     * aborted call waits for none when its grace period is over; what is dropped is counted in one
-     * last {"type":"dropped","count":n}. */
+     * {"type":"repaired","repaired":[{"path":"/n","message":"..."}]}. Events that wait for a slow
+     * callback are bounded to 16 MiB per call, and an aborted call waits for none when its grace period
+     * is over; what is dropped is counted in one last {"type":"dropped","count":n}. */
     void (*metadata_callback)(const char *metadata_json, void *user_data);
     void *user_data;
 } plue_tool_context_t;
@@ -291,9 +291,10 @@ PLUE_API void plue_invocation_on_abort(plue_invocation_t *invocation,
  * {"action":"cancel"}; or with plue_invocation_fail(), which leaves the question to a ticket. Content
  * that does not fit "schema" is asked for again, with "issues". The kind "client" has this program run
  * "tool" with "arguments": the content of the answer is the tool's result, of at most 64 KiB; without
- * "accept" the call is `denied`. The invocation's signal is aborted when the question is void. NULL: nobody is asked. A question that is under way goes on when `ask` is replaced;
- * `destroy`, which may be NULL, is called once, when the last of them has ended, and also if this
- * fails. Returns PLUE_OK; or another PLUE_..., with plue_get_last_error() set. */
+ * "accept" the call is `denied`. The invocation's signal is aborted when the question is void. NULL:
+ * nobody is asked. A question that is under way goes on when `ask` is replaced; `destroy`, which may be
+ * NULL, is called once, when the last of them has ended, and also if this fails. Returns PLUE_OK; or
+ * another PLUE_..., with plue_get_last_error() set. */
 PLUE_API int plue_set_question(plue_execute_t ask, void (*destroy)(void *user_data),
                                void *user_data);
 
@@ -361,8 +362,8 @@ typedef struct {
     const char *config_json;
     /* The program that runs the tools, and its arguments, up to a NULL. Default: $PLUE_SIDECAR (a
      * program, or a script *.js), else "plue-sidecar" beside libplue or where `make install` put it,
-     * else the "plue-sidecar.js" there; scripts are run by "bun" or "node". Beside libplue is beside the program or plugin that it is linked into,
-     * if it is linked statically. */
+     * else the "plue-sidecar.js" there; scripts are run by "bun" or "node". Beside libplue is beside the
+     * program or plugin that it is linked into, if it is linked statically. */
     const char *const *sidecar_argv;
     const char *sidecar_cwd;   /* the working directory of the sidecar; that of this process */
     uint32_t start_timeout_ms; /* how long the tools may take to be ready; 10000 */

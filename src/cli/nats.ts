@@ -6,19 +6,24 @@
  * |---|---|
  * | `PLUE_NATS` | the servers, as `--nats`: `nats://host:4222`, several with commas between them |
  * | `PLUE_NATS_SECRET` | what callers and workers share; several with spaces, of which the first signs |
- * | `PLUE_NATS_CREDS` | a file with the user's credentials |
+ * | `PLUE_NATS_CREDS` | a file with the user's credentials, or with its seed |
  *
  * @module
  */
 
+import { Buffer } from "node:buffer";
 import { readFile } from "node:fs/promises";
+import process from "node:process";
 import {
+  type Authenticator,
   connect,
   type ConnectionOptions,
   credsAuthenticator,
   type NatsConnection,
+  nkeyAuthenticator,
+  nkeys,
 } from "@nats-io/transport-node";
-import { describeThrown } from "../tool/mod.ts";
+import { describeThrown, systemClock } from "../tool/mod.ts";
 import { type CommandIo, usageError } from "./terminal.ts";
 
 /** How to reach NATS. */
@@ -99,13 +104,28 @@ export async function readNats(
  */
 export async function connectNats(
   action: string,
-  { connection, shown }: NatsSettings,
+  settings: NatsSettings,
 ): Promise<NatsConnection> {
+  ignoreResets();
   try {
-    return await connect(connection);
+    return await connect(settings.connection);
   } catch (cause) {
-    throw usageError(`Cannot ${action}: ${problemOf(cause, shown)}`, { cause });
+    throw usageError(`Cannot ${action}: ${problemOf(cause, settings)}`, { cause });
   }
+}
+
+let ignoresResets = !("Deno" in globalThis);
+
+/**
+ * Deno reports that a socket was reset which the client has given up, and no longer listens to. That
+ * would end the process, after the error that counts.
+ */
+function ignoreResets(): void {
+  if (ignoresResets) return;
+  ignoresResets = true;
+  process.on("uncaughtException", (error: Error & { readonly code?: string }) => {
+    if (error.code !== "ECONNRESET") throw error;
+  });
 }
 
 /** The secrets, for what cannot be done without one. */
@@ -117,12 +137,26 @@ export function wantedSecret(action: string, { secret }: NatsSettings): readonly
   );
 }
 
-function problemOf(error: unknown, shown: string): string {
+function problemOf(error: unknown, { shown, connection }: NatsSettings): string {
   const { name, message } = error as Error;
   const said = describeThrown(error, 300);
   if (name === "AuthorizationError" || name === "UserAuthenticationExpiredError") {
-    return `NATS at ${shown} refuses the user: put it into the URL in PLUE_NATS, or its ` +
-      `credentials' file into PLUE_NATS_CREDS (${said})`;
+    const { authenticator, token, user } = connection;
+    const why = authenticator !== undefined
+      ? "refuses the credentials in PLUE_NATS_CREDS"
+      : token !== undefined
+      ? "refuses the token in its URL"
+      : user !== undefined
+      ? "refuses the user in its URL, or the password"
+      : "wants a user: put it into the URL in PLUE_NATS, or its credentials' file into PLUE_NATS_CREDS";
+    return `NATS at ${shown} ${why} (${said})`;
+  }
+  if (/altname|not valid for name/i.test(message)) {
+    return `the certificate of NATS at ${shown} is for another host (${said})`;
+  }
+  if (/certificate|issuer/i.test(message)) {
+    return `the certificate of NATS at ${shown} is not trusted; the file with its authority's ` +
+      `belongs into NODE_EXTRA_CA_CERTS (${said})`;
   }
   if (/tls/i.test(message)) return `no TLS with NATS at ${shown} (${said})`;
   return `no NATS server answers at ${shown} (${said})`;
@@ -147,11 +181,24 @@ function secretsIn(action: string, env: CommandIo["env"]): readonly string[] | u
   );
 }
 
-async function credentialsIn(action: string, file: string) {
+/** The JWT of a user, and its seed, as a file of credentials has them. */
+const CREDENTIALS =
+  /-----BEGIN NATS USER JWT-----\s+(\S+)\s[^]*-----BEGIN USER NKEY SEED-----\s+(\S+)\s/;
+
+async function credentialsIn(action: string, file: string): Promise<Authenticator> {
   try {
     const text = await readFile(file);
-    if (!/-----BEGIN NATS USER JWT-----[^]*-----BEGIN USER NKEY SEED-----/.test(String(text))) {
-      throw new Error("it has no JWT and no seed of a user");
+    const [, jwt, seed = String(text).trim()] = CREDENTIALS.exec(String(text)) ?? [];
+    if (!/^SU\w+$/.test(seed)) {
+      throw new Error("it has no JWT and seed of a user, and is not a seed alone");
+    }
+    const bytes = new TextEncoder().encode(seed);
+    const user = nkeys.fromSeed(bytes).getPublicKey();
+    if (jwt === undefined) return nkeyAuthenticator(bytes);
+    const { sub, exp } = JSON.parse(String(Buffer.from(jwt.split(".")[1] ?? "", "base64url")));
+    if (sub !== user) throw new Error("its seed is not that of its user");
+    if (exp * 1_000 < systemClock.timestamp()) {
+      throw new Error(`it has expired on ${new Date(exp * 1_000).toISOString()}`);
     }
     return credsAuthenticator(text);
   } catch (cause) {

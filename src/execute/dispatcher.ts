@@ -298,14 +298,30 @@ export class ToolDispatcher {
     return new ToolDispatcher(toolset, this.#state as ToolDispatcherOptions);
   }
 
+  /**
+   * A dispatcher with options, limits and keys of its own, whose calls are counted with these: both
+   * have the same metrics. For a process that takes calls in several ways. Calls that wait for their
+   * turn there are not counted.
+   *
+   * @param source The tools that may be called, as the constructor takes them.
+   * @throws {TypeError | RangeError} If an option is wrong.
+   */
+  withOptions(
+    source: Toolset | SelectableToolHost,
+    options: ToolDispatcherOptions,
+  ): ToolDispatcher {
+    const state = new DispatcherState(resolveSettings(options), this.#state);
+    return new ToolDispatcher(source, state as ToolDispatcherOptions);
+  }
+
   /** Counts and durations of the calls, per tool. JSON. */
   metrics(): DispatcherMetrics {
-    return this.#state.metrics();
+    return this.#state.counter.metrics();
   }
 
   /** Sets the metrics back to zero. Calls that are under way stay counted as such. */
   resetMetrics(): void {
-    this.#state.resetMetrics();
+    this.#state.counter.resetMetrics();
   }
 
   #begin(
@@ -375,7 +391,7 @@ export class ToolDispatcher {
         if (tool.id !== name) plan.stats.countAlias();
         return new Call(this.#state, toolset, this.#host, plan, call, options, events);
       }
-      this.#state.unknown++;
+      this.#state.counter.unknown++;
       failed = name === undefined
         ? ToolResult.error(
           "unknown_tool",

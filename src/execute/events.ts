@@ -80,13 +80,15 @@ export interface EventQueue {
    * @returns `false` if there was no room.
    */
   push(event: QueuedEvent): boolean;
-  /** Adds an event when there is room, and resolves when there is room for one more. */
-  pushAndWait(event: QueuedEvent): Promise<void>;
+  /** Adds an output of so many bytes when there is room, and resolves when there is room for one more. */
+  pushAndWait(event: QueuedEvent, bytes: number): Promise<void>;
   /** The call is over: lets everything go on that waits for room. */
   release(): void;
 }
 
 const MAX_PROGRESS_MESSAGE = 1_000;
+/** Outputs larger than this count as several events. */
+const BYTES_OF_EVENT = 16_384;
 
 /**
  * Tells the host's `metadata` callback that a call has failed. A stream has its result for that.
@@ -108,7 +110,7 @@ export function tellFailure(
 /** Sends what the tool says. A value that is not JSON is dropped and counted: it never fails the tool. */
 export function sendMetadata(call: SendingCall, value: unknown): void {
   const { events, options } = call;
-  const copy = copyFor(options.metadata, call, value);
+  const copy = copyFor(options.metadata, call, value)?.value;
   if (copy === undefined) return;
   if (events?.push({ type: "metadata", value: copy }) === false) call.dropped++;
   callHook(() => options.metadata?.(copy), (error) => call.report("metadata", error));
@@ -142,11 +144,11 @@ export async function sendOutput(call: SendingCall, value: unknown): Promise<voi
   const copy = copyFor(options.output, call, value);
   if (copy === undefined) return;
   try {
-    await options.output?.(copy);
+    await options.output?.(copy.value);
   } catch (error) {
     call.report("metadata", error);
   }
-  await events?.pushAndWait({ type: "output", value: copy });
+  await events?.pushAndWait({ type: "output", value: copy.value }, copy.bytes);
 }
 
 /** Whether a value is wanted: not without a consumer, and not after the result was decided. */
@@ -155,11 +157,17 @@ function isHeard(callback: unknown, call: SendingCall): boolean {
 }
 
 /** A frozen copy for a consumer; `undefined` if there is none, or the value must be dropped. */
-function copyFor(callback: unknown, call: SendingCall, value: unknown): unknown {
+function copyFor(
+  callback: unknown,
+  call: SendingCall,
+  value: unknown,
+): { readonly value: unknown; readonly bytes: number } | undefined {
   if (!isHeard(callback, call)) return undefined;
   const limit = call.maxOutputBytes;
   const verdict = readJson(value, limit);
-  if (verdict.kind === "json") return frozenCopy(verdict.value);
+  if (verdict.kind === "json") {
+    return { value: frozenCopy(verdict.value), bytes: verdict.bytes };
+  }
   const why = verdict.kind === "large"
     ? `it is larger than ${limit} bytes of JSON`
     : describeRefusal(verdict);
@@ -179,7 +187,7 @@ const DONE: Answer = Object.freeze({ done: true, value: undefined });
 /**
  * The events of one call, to be taken once.
  *
- * @param size How many events wait for their consumer.
+ * @param size How many events wait for their consumer. Large outputs count as several.
  * @param begin Makes the call, which sends into the queue, or says why there is none.
  * @param nextCallId Gives an id to a call that there is no tool for.
  */
@@ -188,7 +196,9 @@ export function streamEvents(
   begin: (queue: EventQueue) => StreamedCall | ToolFailure | Promise<StreamedCall | ToolFailure>,
   nextCallId: () => string,
 ): AsyncIterableIterator<ToolEvent, undefined> {
-  const events: QueuedEvent[] = [];
+  const events: (readonly [event: QueuedEvent, count: number])[] = [];
+  /** As how many events they count. */
+  let waiting = 0;
   /** Consumers that asked for an event before there was one. */
   const asked: ((answer: Answer) => void)[] = [];
   /** Called when there is room again. */
@@ -201,22 +211,25 @@ export function streamEvents(
   let isReleased = false;
   let isFinished = false;
 
+  function push(event: QueuedEvent, count: number): boolean {
+    if (event.type === "progress") {
+      const stale = events.findIndex(([{ type }]) => type === "progress");
+      if (stale !== -1) waiting -= events.splice(stale, 1).length;
+    } else if (waiting >= size) return false;
+    waiting += count;
+    events.push([event, count]);
+    serve();
+    return true;
+  }
+
   const queue: EventQueue = {
-    push(event) {
-      if (event.type === "progress") {
-        const stale = events.findIndex(({ type }) => type === "progress");
-        if (stale !== -1) events.splice(stale, 1);
-      } else if (events.length >= size) return false;
-      events.push(event);
-      serve();
-      return true;
-    },
-    async pushAndWait(event) {
-      while (!queue.push(event)) {
+    push: (event) => push(event, 1),
+    async pushAndWait(event, bytes) {
+      while (!push(event, Math.ceil(bytes / BYTES_OF_EVENT))) {
         if (isReleased) return;
         await room();
       }
-      while (events.length >= size && !isReleased) await room();
+      while (waiting >= size && !isReleased) await room();
     },
     release() {
       isReleased = true;
@@ -245,10 +258,11 @@ export function streamEvents(
 
   function serve(): void {
     while (asked.length > 0 && !isFinished) {
-      const event = events.shift() ??
-        (result && { type: "result" as const, result, dropped: call?.dropped ?? 0 });
+      const [event, count] = events.shift() ??
+        [result && { type: "result" as const, result, dropped: call?.dropped ?? 0 }, 0];
       if (event === undefined) return;
-      if (events.length < size) letGo();
+      waiting -= count;
+      if (waiting < size) letGo();
       callId ??= call?.callId ?? nextCallId();
       const value = Object.freeze({ ...event, callId, sequence: sequence++ });
       asked.shift()?.({ done: false, value });

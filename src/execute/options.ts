@@ -214,7 +214,7 @@ export interface ToolDispatcherOptions {
   readonly maxCallsPerBatch?: number;
   /**
    * How many events of a streamed call wait for their consumer. A generator then waits, progress
-   * keeps its newest, and metadata is dropped and counted.
+   * keeps its newest, and metadata is dropped and counted. An output counts as one for every 16 KiB.
    *
    * @default {64}
    */

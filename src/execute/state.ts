@@ -25,6 +25,8 @@ export class DispatcherState implements CallShared {
   readonly settings: Settings;
   readonly gate: Gate;
   readonly keys: IdempotencyStore;
+  /** Counts the calls: this one, or that of another dispatcher. */
+  readonly counter: DispatcherState;
   /** Calls that named no tool of their caller's. */
   unknown = 0;
   readonly #plans: Map<string, ToolPlan> = new Map();
@@ -34,9 +36,10 @@ export class DispatcherState implements CallShared {
   #calls = 0;
   #callPrefix: string | undefined;
 
-  constructor(settings: Settings) {
+  constructor(settings: Settings, counter?: DispatcherState) {
     const { clock } = settings;
     this.settings = settings;
+    this.counter = counter?.counter ?? this;
     const { maxConcurrent, maxConcurrentPerTool, maxQueued } = settings.limits;
     this.gate = new Gate(maxConcurrent, maxConcurrentPerTool, maxQueued);
     this.keys = new IdempotencyStore(clock, settings.idempotency);
@@ -46,11 +49,16 @@ export class DispatcherState implements CallShared {
   /** How calls of `tool`, which `host` runs, go, and where they are counted. */
   planOf(tool: Tool, host: ToolHost): ToolPlan {
     const known = this.#plans.get(tool.id);
-    if (known !== undefined && known.tool === tool) return known;
+    const { counter } = this;
+    // The counter may have given the place of the numbers to another tool.
+    const counted = counter === this ? known?.stats : counter.planOf(tool, host).stats;
+    if (known?.tool === tool && known.stats === counted) return known;
     // A tool that replaced another of its id goes on with the other's numbers.
-    const stats = known?.stats ?? (this.#hasRoom() ? new ToolStats(tool.id) : this.#others);
+    const stats = counted ?? (this.#hasRoom() ? new ToolStats(tool.id) : this.#others);
     const plan = planFor(tool, this.settings, { stats, host });
-    if (stats !== this.#others) this.#plans.set(tool.id, plan);
+    // Plans of removed tools, whose numbers are kept elsewhere.
+    if (this.#plans.size > this.settings.maxMeteredTools) this.#plans.clear();
+    if (stats.id === tool.id) this.#plans.set(tool.id, plan);
     return plan;
   }
 

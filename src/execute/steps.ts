@@ -32,7 +32,7 @@ import type { Call, Step, StepAnswer, ToolPlan } from "./call.ts";
 import { CallView } from "./context.ts";
 import { interruption, readIssues } from "./failures.ts";
 import { fingerprintOf } from "./idempotency.ts";
-import { frozenCopy } from "./json_value.ts";
+import { frozenCopy, readJson } from "./json_value.ts";
 import type { Settings } from "./options.ts";
 import type { ClaimedKey } from "./ports.ts";
 import { readOutput } from "./output.ts";
@@ -310,9 +310,12 @@ function checkContext({ tool, host, options }: Call): StandardOutcome | Promise<
     return schema ? validateStandard(schema, value) : { value };
   }
   const validator = compileOnce(host.engine, schema);
-  return atOnce(validator.check(value)) === true
-    ? { value }
-    : { issues: atOnce(validator.issues(value)) };
+  // A tool that writes to its context must not change what other calls are given.
+  const read = readJson(value, Infinity, true);
+  const given = "value" in read ? read.value : value;
+  return atOnce(validator.check(given)) === true
+    ? { value: given }
+    : { issues: atOnce(validator.issues(given)) };
 }
 
 function keepContext(call: Call, { issues, value }: StandardOutcome): StepAnswer {

@@ -169,14 +169,22 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
     ...(context === undefined ? [] : [context]),
   );
   const inOrder = answered.values();
-  const results = calls.map(({ problem, wireName }) =>
-    problem === undefined
-      ? inOrder.next().value ?? ToolResult.error(
-        "threw",
-        `Cannot call ${JSON.stringify(clip(wireName))}: the dispatcher did not answer`,
+  const waiting = new Set<string>();
+  const results = calls.map(({ problem, wireName, callId }) => {
+    if (problem !== undefined) return ToolResult.error(problem.code, problem.message);
+    const result = inOrder.next().value;
+    const action = `Cannot call ${JSON.stringify(clip(wireName))}`;
+    if (result === undefined) {
+      return ToolResult.error("threw", `${action}: the dispatcher did not answer`);
+    }
+    // The answers to a call go by its id, so two that wait must not share one.
+    return isSuspended(result) && waiting.size === waiting.add(callId).size
+      ? ToolResult.error(
+        "unavailable",
+        `${action}: another call with its id waits for an answer; call it again after that`,
       )
-      : ToolResult.error(problem.code, problem.message)
-  );
+      : result;
+  });
   return turnOf(target, calls, results, names);
 }
 
@@ -277,13 +285,13 @@ function checkTurnAnswers(
   if (!isObject(answers)) refuse("resume the turn", "the answers must be an object");
   for (const [callId, given] of Object.entries(answers)) {
     const action = `resume the call ${JSON.stringify(clip(callId))}`;
-    // Calls may share an id.
     const meant = results.filter((_, place) => calls[place]?.callId === callId);
     if (meant.length === 0) refuse(action, "the turn has no call with that id");
     if (!isObject(given)) refuse(action, "its answers must be an object");
-    for (const result of meant) {
-      if (isSuspended(result)) checkAnswers(callId, result.questions, given);
-    }
+    // Calls may share an id, of which one waits.
+    const [waiting, ...others] = meant.filter(isSuspended);
+    if (others.length > 0) refuse(action, "several calls with that id wait");
+    if (waiting !== undefined) checkAnswers(callId, waiting.questions, given);
   }
 }
 

@@ -55,7 +55,7 @@ export function asDraft2020(
   for (const keyword of Object.keys(node)) {
     const value = node[keyword];
     if (
-      keyword === "$schema" || isLater(keyword, dialect) ||
+      keyword === "$schema" || keyword === "$recursiveAnchor" || isLater(keyword, dialect) ||
       (old && hasRef && !BESIDE_REF.has(keyword) && keyword !== kept)
     ) {
       changed = true;

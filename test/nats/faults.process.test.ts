@@ -358,6 +358,7 @@ describe("Workers and callers over NATS", () => {
       [{ secret: SECRET, name: "a.b" }, '1 to 64 letters, digits, "_" or "-"'],
       [{ secret: SECRET, drainMs: 1 }, '"/drainMs" is not one of its fields'],
       [{ secret: SECRET, dispatcher: { approve: () => true } }, "approved by their callers"],
+      [{ secret: SECRET, countedBy: { metrics() {} } }, "countedBy must be a dispatcher"],
     ];
     for (const [options, says] of wrong) {
       const error = await assertRejects(

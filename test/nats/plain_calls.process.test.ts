@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe } from "bun:test";
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertLessOrEqual,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { headers } from "@nats-io/nats-core";
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
@@ -167,6 +173,62 @@ describe("Plain calls over NATS", () => {
     await read;
     assertEquals(outputs, ["a"]);
     assertStringIncludes(message, "may have run");
+  });
+
+  for (
+    const [size, count, most] of [
+      // 1 MiB and one more in each of three places: both dispatchers, and between them.
+      [1_000_000, 64, 8],
+      // 64 events in each.
+      [1, 1_000, 195],
+    ] as const
+  ) {
+    withServer(`makes few outputs of ${size} bytes before they are taken`, async () => {
+      await using world = open();
+      let made = 0;
+      await world.serve([ping, {
+        ...ping,
+        name: "list",
+        async *execute() {
+          const output = "x".repeat(size);
+          for (; made < count; made++) yield output;
+        },
+      }]);
+      const { dispatcher } = await world.call();
+      let taken = 0;
+      for await (const { type } of dispatcher.stream({ name: "list" })) {
+        // A worker that does not wait makes all of them before it answers this.
+        if (taken % 50 === 1) await dispatcher.dispatch({ name: "ping" });
+        if (type === "output") taken++;
+        assertLessOrEqual(made - taken, most);
+      }
+      assertEquals(taken, count);
+    });
+  }
+
+  withServer("ends a call of whose answers one is lost", async () => {
+    await using world = open();
+    const { connection } = await world.serve([{
+      ...ping,
+      async *execute() {
+        yield "a";
+        yield "b";
+        return "end";
+      },
+    }]);
+    const publish = connection.publish.bind(connection);
+    let answers = 0;
+    connection.publish = (subject, ...rest) => {
+      // After `accepted` and "a".
+      if (!subject.startsWith("_INBOX.") || ++answers !== 3) publish(subject, ...rest);
+    };
+    const { dispatcher } = await world.call();
+    const events = [];
+    for await (const one of dispatcher.stream({ name: "ping" })) events.push(one);
+    const [a, end, ...more] = events;
+    assertEquals([a?.type === "output" && a.value, more], ["a", []]);
+    assert(end?.type === "result" && !end.result.ok);
+    assertStringIncludes(end.result.error.message, "may have run");
   });
 
   withServer("tells the worker how long a call may take", async () => {

@@ -16,6 +16,7 @@ import {
 import { SECRET, type TestServer } from "./server.ts";
 
 type Definition = Tool | ToolDefinition;
+type Connection = Awaited<ReturnType<TestServer["connect"]>>;
 
 /** An event that a test waits for. */
 export function event<T = void>(): { readonly came: Promise<T>; come(value: T): void } {
@@ -40,7 +41,13 @@ export class World implements AsyncDisposable {
   async serve(
     tools: readonly Definition[],
     options: Partial<ServeToolsOptions> = {},
-  ): Promise<ServedTools & { kill(): Promise<void>; readonly registry: ToolRegistry }> {
+  ): Promise<
+    ServedTools & {
+      readonly registry: ToolRegistry;
+      readonly connection: Connection;
+      kill(): Promise<void>;
+    }
+  > {
     const connection = await this.#server.connect();
     const registry = new ToolRegistry({ tools });
     const served = await serveTools(registry, connection, {
@@ -59,7 +66,7 @@ export class World implements AsyncDisposable {
           .then(() => true, ({ name }) => name === "TimeoutError");
       }
     };
-    return Object.assign(served, { kill, registry });
+    return Object.assign(served, { kill, registry, connection });
   }
 
   async call(
@@ -68,7 +75,7 @@ export class World implements AsyncDisposable {
     readonly dispatcher: ToolDispatcher;
     readonly registry: ToolRegistry;
     readonly remote: RemoteTools;
-    readonly connection: Awaited<ReturnType<TestServer["connect"]>>;
+    readonly connection: Connection;
   }> {
     const connection = await this.#server.connect();
     const registry = new ToolRegistry();

@@ -42,6 +42,7 @@ export async function serveWorker(
     naming: "worker.mjs",
     target: "browser",
     conditions: ["workerd", "worker"],
+    external: ["node:*"],
     tsconfig: join(import.meta.dirname, "../../tsconfig.json"),
   });
   if (!built.success) throw new AggregateError(built.logs, "Cannot bundle the worker");
@@ -50,7 +51,11 @@ export async function serveWorker(
     join(folder, "config.capnp"),
     `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
-  services = [(name = "main", worker = .main)],
+  services = [
+    (name = "main", worker = .main),
+    # By default, workers reach no address of this machine.
+    (name = "internet", network = (allow = ["public", "private"])),
+  ],
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
 );
 const main :Workerd.Worker = (

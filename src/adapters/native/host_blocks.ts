@@ -5,6 +5,7 @@
  */
 
 import {
+  clip,
   type ContentBlock,
   type ContentOptions,
   isObject,
@@ -38,7 +39,8 @@ function problemOf(value: unknown): string | undefined {
   if (!isObject(metadata)) return '"/metadata" must be an object';
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
-    return `there is no "/${unknown}" beside "content", "structuredContent" and "metadata"`;
+    const place = JSON.stringify(clip(`/${unknown}`));
+    return `there is no ${place} beside "content", "structuredContent" and "metadata"`;
   }
   for (const [index, block] of content.entries()) {
     const problem = problemOfBlock(block, `/content/${index}`);

@@ -46,6 +46,8 @@ const ASK = 0;
 interface Invocation {
   /** Of a tool; questions have none. */
   readonly context: ToolContext | undefined;
+  /** Reads what the host ends it with. */
+  readonly read: (text: string) => unknown;
   /** What it has yielded as output, and nobody has taken. */
   readonly output: unknown[];
   result: unknown;
@@ -138,8 +140,7 @@ export class HostFunctions {
     const { context } = invocation;
     switch (kind) {
       case YIELD.result:
-        // The dispatcher says what is wrong with an answer.
-        return this.#end(id, invocation, context === undefined ? valueOf(text) : parse(text));
+        return this.#end(id, invocation, invocation.read(text));
       case YIELD.failure:
         return this.#end(id, invocation, ToolResult.error(codeOf(first) as FailureCode, text));
       case YIELD.metadata:
@@ -178,16 +179,12 @@ export class HostFunctions {
     const { name, namespace } = fields;
     // A listing has the id as the name.
     const names = typeof name === "string" && namespace === undefined ? parseToolId(name) : {};
-    const run = (params: unknown, context: ToolContext): AsyncGenerator<unknown, unknown, void> =>
-      this.#invoke(number, params, context);
+    const read = blocks ? (text: string) => readBlocks(parse(text)) : parse;
     return {
       ...(fields as unknown as ToolDefinition),
       ...names,
-      execute: blocks
-        ? async function* (params: unknown, context: ToolContext) {
-          return readBlocks(yield* run(params, context));
-        }
-        : run,
+      execute: (params: unknown, context: ToolContext) =>
+        this.#invoke(number, read, params, context),
     };
   }
 
@@ -205,32 +202,38 @@ export class HostFunctions {
    * @returns What the host answered; `undefined` if it cannot.
    */
   async ask(call: number, question: unknown, signal: AbortSignal): Promise<Answer | undefined> {
-    const invocation = this.#run(ASK, call, undefined, [JSON.stringify(question)], signal);
+    // The dispatcher says what is wrong with an answer.
+    const params = [JSON.stringify(question)];
+    const invocation = this.#run(ASK, call, undefined, valueOf, params, signal);
     const { value } = await invocation.next();
     return isToolResult(value) ? undefined : value as Answer;
   }
 
   #invoke(
     number: number,
+    read: (text: string) => unknown,
     params: unknown,
     context: ToolContext,
   ): AsyncGenerator<unknown, unknown, void> {
     const { signal, services, sessionId, messageId } = context;
     const { [HOST_CALL]: call } = services;
     const strings = [JSON.stringify(params), sessionId, messageId];
-    return this.#run(number, typeof call === "number" ? call : NO_CALL, context, strings, signal);
+    const caller = typeof call === "number" ? call : NO_CALL;
+    return this.#run(number, caller, context, read, strings, signal);
   }
 
   async *#run(
     number: number,
     call: number,
     context: ToolContext | undefined,
+    read: (text: string) => unknown,
     [params, sessionId, messageId]: readonly (string | undefined)[],
     signal: AbortSignal,
   ): AsyncGenerator<unknown, unknown, void> {
     const id = ++this.#lastInvocation;
     const invocation: Invocation = {
       context,
+      read,
       output: [],
       result: undefined,
       hasEnded: false,

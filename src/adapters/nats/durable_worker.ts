@@ -42,6 +42,8 @@ export interface DurableWorkerSettings {
   readonly dispatcher: ToolDispatcher;
   /** How long a worker holds a call without renewing that, in milliseconds. */
   readonly leaseMs: number;
+  /** Is told of each call that fails. */
+  readonly failed: (tool: Tool, failure: ToolFailure) => void;
   readonly log: HookLog;
 }
 
@@ -313,6 +315,7 @@ export class DurableWorker {
     } finally {
       disarm();
     }
+    if (!result.ok) this.#settings.failed(tool, result);
     const { code } = result.ok ? {} : result.error;
     const isCutOff = this.#isStopping && code === "aborted" && tool.idempotent;
     if (code === "overloaded" || isCutOff) {

@@ -10,16 +10,21 @@ import type { ToolProgress } from "../../execute/mod.ts";
 
 /** How often both sides look at their calls. Silence is counted in ticks, not by the clock. */
 export const TICK_MS = 500;
-/** A worker says within so many ticks that it has a call. If not, the call goes to another one. */
+/**
+ * A worker says within so many ticks that it has a call which may not run twice. If not, the call
+ * goes to another one.
+ */
 export const TICKS_TO_ACCEPT = 4;
 /** It sends something at least every so many ticks while the call runs. */
 export const TICKS_TO_BEAT = 4;
-/** A call that was not heard of for so many ticks is lost: three beats. */
+/** A call whose worker was silent for so many ticks is lost: three beats. */
 export const TICKS_TO_LOSE = 13;
-/** How many events a worker sends unless it is given more. */
-export const FIRST_CREDIT = 64;
-/** The caller gives more when it has taken so many. */
-export const CREDIT_STEP = 32;
+/** How many bytes of events a worker sends ahead of its caller. */
+export const FIRST_CREDIT = 1_048_576;
+/** The caller gives more when it has taken so many bytes. */
+export const CREDIT_STEP = FIRST_CREDIT / 2;
+/** An event counts as at least so many bytes, so that at most 64 wait at the caller. */
+const MIN_EVENT_BYTES = FIRST_CREDIT / 64;
 /** How old a call may be when a worker begins it, by both clocks. */
 export const MAX_AGE_MS = 10_000;
 /** Clocks may differ by so much, in milliseconds. */
@@ -51,7 +56,7 @@ export interface CallMessage {
 
 /** From the worker to the caller. */
 export type Frame =
-  /** The worker has the call. It begins when the caller says so, or at once if it may run twice. */
+  /** The worker has a call that may not run twice, and begins it when the caller says so. */
   | { readonly type: "accepted" }
   /** The worker still runs it. */
   | { readonly type: "beat" }
@@ -68,3 +73,8 @@ export type Control =
   | { readonly go: true }
   | { readonly abort: string }
   | { readonly credit: number };
+
+/** How much credit an event takes. */
+export function creditOf(bytes: number): number {
+  return Math.max(bytes, MIN_EVENT_BYTES);
+}

@@ -74,7 +74,7 @@ export class Seal {
     return message;
   }
 
-  /** The value that was kept under a key; `undefined` if none of the keys has signed it, or it is no JSON. */
+  /** The value that was kept under a key; `undefined` if it is no JSON, or signed with another secret. */
   unwrap(message: Uint8Array, key: string): unknown {
     if (!this.accepts(message, key, "")) return undefined;
     try {
@@ -123,8 +123,13 @@ export class Sender {
     this.#maxPart = Math.min(MAX_PART_BYTES, most - ROOM_BYTES);
   }
 
-  /** @throws If the connection is closed, or the user may not publish there. */
-  send(value: unknown): void {
+  /**
+   * Sends a value.
+   *
+   * @returns How many bytes it has.
+   * @throws If the connection is closed, or the user may not publish there.
+   */
+  send(value: unknown): number {
     const text = encoder.encode(JSON.stringify(value));
     let at = 0;
     do {
@@ -141,6 +146,7 @@ export class Sender {
         this.#reply === "" ? undefined : { reply: this.#reply },
       );
     } while (at < text.length);
+    return text.length;
   }
 }
 
@@ -153,16 +159,19 @@ export class Receiver {
   #bytes = 0;
   #next = 0;
 
+  /** How many bytes the last value had, or have come of the one that is under way. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** @returns A value; `undefined` while more of it is to come; or {@linkcode GAP}. */
   take({ sequence, isLast, bytes }: OpenedPart): unknown {
     if (sequence !== this.#next) return GAP;
     this.#next = sequence === MAX_SEQUENCE ? 0 : sequence + 1;
-    this.#bytes += bytes.length;
+    const isFirst = this.#parts.length === 0;
+    this.#bytes = isFirst ? bytes.length : this.#bytes + bytes.length;
     if (this.#bytes > MAX_TOTAL_BYTES) return GAP;
-    if (isLast && this.#parts.length === 0) {
-      this.#bytes = 0;
-      return parse(bytes);
-    }
+    if (isLast && isFirst) return parse(bytes);
     this.#parts.push(bytes);
     if (!isLast) return undefined;
     const whole = new Uint8Array(this.#bytes);
@@ -172,12 +181,11 @@ export class Receiver {
       at += part.length;
     }
     this.#parts = [];
-    this.#bytes = 0;
     return parse(whole);
   }
 }
 
-/** Parses what was signed. The one who signed it has written JSON. */
+/** Parses what was signed, which is JSON. */
 function parse(bytes: Uint8Array): unknown {
   return JSON.parse(decoder.decode(bytes));
 }

@@ -7,6 +7,7 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
 import { createInbox, nuid } from "@nats-io/nats-core";
 import {
+  type Clock,
   describeThrown,
   type HookLog,
   systemClock,
@@ -20,6 +21,7 @@ import {
   type CallMessage,
   type Control,
   CREDIT_STEP,
+  creditOf,
   type Frame,
   TICK_MS,
   TICKS_TO_ACCEPT,
@@ -59,12 +61,13 @@ interface RunningCall {
   readonly control: Sender;
   /** How many ticks nothing was heard. */
   silence: number;
-  /** The worker begins without being told to. */
+  /** It may run twice, so the worker begins without being told to. */
   readonly isRepeatable: boolean;
+  /** The worker has answered. */
   isAccepted: boolean;
   /** Something that it yielded was passed on. */
   hasYielded: boolean;
-  /** How many events were taken that credit was not given for. */
+  /** How many bytes of events were taken that credit was not given for. */
   taken: number;
   end(end: ToolResult | Miss): void;
 }
@@ -81,6 +84,7 @@ export class RemoteCalls {
   readonly #seal: Seal;
   readonly #fleet: Fleet;
   readonly #log: HookLog;
+  readonly #clock: Clock;
   readonly #inbox: string;
   readonly #subscription: Subscription;
   readonly #running: Map<string, RunningCall> = new Map();
@@ -88,11 +92,19 @@ export class RemoteCalls {
   /** Why no call can be sent now. */
   #down: string | undefined;
 
-  constructor(connection: NatsConnection, seal: Seal, fleet: Fleet, inbox: string, log: HookLog) {
+  constructor(
+    connection: NatsConnection,
+    seal: Seal,
+    fleet: Fleet,
+    inbox: string,
+    log: HookLog,
+    clock: Clock = systemClock,
+  ) {
     this.#connection = connection;
     this.#seal = seal;
     this.#fleet = fleet;
     this.#log = log;
+    this.#clock = clock;
     this.#inbox = `${createInbox(inbox)}.`;
     this.#subscription = connection.subscribe(`${this.#inbox}*`, {
       callback: (error, message) => {
@@ -215,7 +227,7 @@ export class RemoteCalls {
       this.#fleet.count(worker, 1);
       this.#tick();
       try {
-        const message: CallMessage = { id, time: systemClock.timestamp(), ...request };
+        const message: CallMessage = { id, time: this.#clock.timestamp(), ...request };
         new Sender(this.#connection, this.#seal, subject, this.#inbox + id).send(message);
       } catch (error) {
         this.#log(error);
@@ -229,8 +241,8 @@ export class RemoteCalls {
   #hear(message: Msg): void {
     const id = message.subject.slice(this.#inbox.length);
     const call = this.#running.get(id);
-    // The server says that no worker listens. Others could say so too, which does no harm: the worker
-    // runs only what may run twice before this side has answered its signed `accepted`.
+    // The server says that the worker does not listen. Others can say so too, which does no harm: the
+    // worker runs only what may run twice before this side has answered its signed `accepted`.
     if (message.data.byteLength === 0 && message.headers?.code === 503) {
       if (call?.isAccepted === false) this.#miss(call);
       return;
@@ -242,9 +254,9 @@ export class RemoteCalls {
     }
     call.silence = 0;
     const frame = call.receiver.take(part);
-    if (frame === undefined) return;
     if (frame === GAP) return this.#miss(call);
-    this.#take(call, frame as Frame);
+    call.isAccepted = true;
+    if (frame !== undefined) this.#take(call, frame as Frame);
   }
 
   /** Tells a worker that a call which it has accepted late is not to be begun. */
@@ -268,23 +280,22 @@ export class RemoteCalls {
 
   #take(call: RunningCall, frame: Frame): void {
     const { context } = call;
+    const credit = creditOf(call.receiver.bytes);
     switch (frame.type) {
       case "accepted":
-        call.isAccepted = true;
-        if (!call.isRepeatable) this.#say(call, { go: true });
-        return;
+        return this.#say(call, { go: true });
       case "metadata":
         call.hasYielded = true;
         context.metadata(frame.value);
-        return this.#taken(call);
+        return this.#taken(call, credit);
       case "progress": {
         const { done, total, message } = frame.progress;
         context.progress(done, total, message);
-        return this.#taken(call);
+        return this.#taken(call, credit);
       }
       case "output":
         call.hasYielded = true;
-        return call.output(frame.value, () => this.#taken(call));
+        return call.output(frame.value, () => this.#taken(call, credit));
       case "refused":
         return call.end({
           mayHaveRun: false,
@@ -297,8 +308,9 @@ export class RemoteCalls {
   }
 
   /** Gives credit for what was taken. */
-  #taken(call: RunningCall): void {
-    if (++call.taken < CREDIT_STEP) return;
+  #taken(call: RunningCall, credit: number): void {
+    call.taken += credit;
+    if (call.taken < CREDIT_STEP) return;
     this.#say(call, { credit: call.taken });
     call.taken = 0;
   }
@@ -315,10 +327,10 @@ export class RemoteCalls {
 
   /** Counts the silence of all calls, while there are some. */
   #tick(): void {
-    this.#stopTicking ??= systemClock.setTimeout(() => {
+    this.#stopTicking ??= this.#clock.setTimeout(() => {
       this.#stopTicking = undefined;
       for (const call of [...this.#running.values()]) {
-        const most = call.isAccepted ? TICKS_TO_LOSE : TICKS_TO_ACCEPT;
+        const most = call.isAccepted || call.isRepeatable ? TICKS_TO_LOSE : TICKS_TO_ACCEPT;
         if (++call.silence > most) this.#miss(call);
       }
       if (this.#running.size > 0) this.#tick();

@@ -21,6 +21,8 @@ import {
   readFields,
   refuse,
   systemClock,
+  type Tool,
+  type ToolFailure,
 } from "../../tool/mod.ts";
 import type { CallTelemetry } from "../../execute/mod.ts";
 import { natsCallStore } from "./call_store.ts";
@@ -30,6 +32,7 @@ import { Seal } from "./message.ts";
 import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
 import { Offers } from "./offers.ts";
 import { ServedCalls } from "./served_calls.ts";
+import { Service } from "./service.ts";
 import { followStatus } from "./status.ts";
 import { checkRegistryName, hereSubject } from "./subjects.ts";
 import { isTelemetry } from "./telemetry.ts";
@@ -54,6 +57,11 @@ export interface ServeToolsOptions {
    * decide is not asked again: approvals are theirs.
    */
   readonly dispatcher?: Omit<ToolDispatcherOptions, "approve">;
+  /**
+   * The dispatcher of the calls that the process takes in other ways, such as over HTTP. It counts
+   * these calls among its own, so that `GET /metrics` has them.
+   */
+  readonly countedBy?: ToolDispatcher;
   /**
    * How long `close` waits for running calls, in milliseconds. Then they are aborted.
    *
@@ -104,6 +112,10 @@ const OPTIONS = {
   name: checkRegistryName,
   selection: must("an object", (value): value is Selection => isObject(value)),
   dispatcher: must("an object", (value): value is ToolDispatcherOptions => isObject(value)),
+  countedBy: must(
+    "a dispatcher",
+    (value): value is ToolDispatcher => value instanceof ToolDispatcher,
+  ),
   drainTimeoutMs: numberFrom(0, MAX_TIMEOUT_MS),
   leaseMs: numberFrom(1_000, 3_600_000),
   telemetry: must("what openTelemetry makes", isTelemetry),
@@ -147,7 +159,7 @@ export async function serveTools(
   const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
   await checkServer(ACTION, connection);
   await registry.ready();
-  const dispatcher = new ToolDispatcher(registry, {
+  const dispatcherOptions: ToolDispatcherOptions = {
     tickets: storedTickets(await natsCallStore(connection)),
     timeoutMs: LONGEST_CALL_MS,
     maxArgumentBytes: MAX_BYTES,
@@ -158,7 +170,9 @@ export async function serveTools(
     ...read.dispatcher,
     limits: { maxConcurrent: MAX_CONCURRENT, ...read.dispatcher?.limits },
     approve: () => true,
-  });
+  };
+  const dispatcher = read.countedBy?.withOptions(registry, dispatcherOptions) ??
+    new ToolDispatcher(registry, dispatcherOptions);
   const worker = new Worker({
     ...{ registry, connection, seal, name, dispatcher, log, drainTimeoutMs, leaseMs },
     selection: read.selection,
@@ -185,6 +199,7 @@ class Worker implements ServedTools {
   readonly #offers: Offers;
   #calls: ServedCalls | undefined;
   #durable: DurableWorker | undefined;
+  #service: Service | undefined;
   readonly #end: (() => void)[] = [];
   /** Whether the connection is up. */
   #isUp = true;
@@ -202,9 +217,13 @@ class Worker implements ServedTools {
   }
 
   async start(): Promise<void> {
-    const { registry, connection, seal, dispatcher, log } = this.#settings;
+    const { registry, connection, seal, name, dispatcher, log } = this.#settings;
     const { worker } = this;
     const { refused, note } = noteRefusals(log);
+    const failed = ({ id }: Tool, { error: { code } }: ToolFailure): void => {
+      if (code === "input_required") return;
+      if (this.#service !== undefined) this.#service.lastError = `${code}: ${id}`;
+    };
     const here = listenForWorkers(
       connection,
       seal,
@@ -216,9 +235,10 @@ class Worker implements ServedTools {
     this.#calls = new ServedCalls({
       ...{ connection, seal, worker, dispatcher, log: note },
       toolAt: (path) => this.#offers.at(path),
+      failed,
     });
     this.#durable = new DurableWorker({
-      ...{ connection, seal, worker, dispatcher, log },
+      ...{ connection, seal, worker, dispatcher, log, failed },
       leaseMs: this.#settings.leaseMs,
     });
     try {
@@ -241,6 +261,10 @@ class Worker implements ServedTools {
         },
       }),
     );
+    this.#service = new Service({
+      ...{ connection, worker, log, registry: name },
+      metrics: () => dispatcher.metrics(),
+    });
     void connection.closed().then(() => this.close());
     this.#beat();
   }
@@ -257,6 +281,7 @@ class Worker implements ServedTools {
     const { connection, drainTimeoutMs, log } = this.#settings;
     for (const end of this.#end.splice(0)) end();
     this.#stopBeating();
+    this.#service?.stop();
     this.#say(true);
     // Without a connection, results reach nobody.
     const graceMs = connection.isClosed() ? 0 : drainTimeoutMs;
@@ -280,6 +305,7 @@ class Worker implements ServedTools {
 
   #beat(): void {
     this.#say(false);
+    this.#service?.renew();
     this.#stopBeating = systemClock.setTimeout(() => {
       this.#beat();
       if (this.#isUp) this.#offers.announce();

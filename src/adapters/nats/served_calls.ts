@@ -6,10 +6,18 @@
 
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
 import type { DispatchContext, ToolDispatcher, ToolEvent } from "../../execute/mod.ts";
-import { type HookLog, isObject, systemClock, type Tool } from "../../tool/mod.ts";
+import {
+  type Clock,
+  type HookLog,
+  isObject,
+  systemClock,
+  type Tool,
+  type ToolFailure,
+} from "../../tool/mod.ts";
 import {
   type CallMessage,
   type Control,
+  creditOf,
   FIRST_CREDIT,
   type Frame,
   MAX_AGE_MS,
@@ -30,11 +38,15 @@ export interface ServedCallsSettings {
   readonly dispatcher: ToolDispatcher;
   /** The tool that is served at a path. */
   readonly toolAt: (path: string) => Tool | undefined;
+  /** Is told of each call that fails. */
+  readonly failed: (tool: Tool, failure: ToolFailure) => void;
   readonly log: HookLog;
+  /** Tells the time. @default {systemClock} */
+  readonly clock?: Clock;
 }
 
-/** How many calls whose parts are still coming are kept at once. */
-const MAX_PARTIAL = 64;
+/** How many bytes are kept of calls that have come in part. */
+const MAX_PARTIAL_BYTES = 134_217_728;
 /** After a stop of the process so long, messages may be old. */
 const STALL_MS = 3 * TICK_MS;
 /** How long calls wait after a stop, for aborts that came meanwhile. */
@@ -50,6 +62,7 @@ interface ServedCall {
   readonly controls: Receiver;
   /** Begins the call; `undefined` once that has happened. */
   begin: (() => void) | undefined;
+  /** How many bytes of events may be sent. */
   credit: number;
   /** Called when there is credit again. */
   onCredit: () => void;
@@ -57,23 +70,32 @@ interface ServedCall {
   silence: number;
 }
 
+/** A call whose parts are still coming. */
+interface PartialCall {
+  readonly receiver: Receiver;
+  /** How many ticks no part came. */
+  silence: number;
+}
+
 /** Takes the calls of one worker. */
 export class ServedCalls {
   readonly #settings: ServedCallsSettings;
+  readonly #clock: Clock;
   readonly #calls: Subscription;
   readonly #controls: Subscription;
   readonly #prefix: string;
   readonly #controlPrefix: string;
   readonly #running: Map<string, ServedCall> = new Map();
-  /** Calls that have come in part, by where they are answered. */
-  readonly #partial: Map<string, Receiver> = new Map();
+  /** By where they are answered. */
+  readonly #partial: Map<string, PartialCall> = new Map();
+  #partialBytes = 0;
   /** The ids that came lately, and those before: none is taken twice. */
   #seen: Set<string> = new Set();
   #seenBefore: Set<string> = new Set();
-  /** Calls that begin in this turn. */
-  #ready: ServedCall[] = [];
   #ticks = 0;
-  #lastTick: number = systemClock.now();
+  #lastTick: number;
+  /** Until when calls wait, because the process was stopped. */
+  #settledAt = 0;
   #stopTicking: () => void = () => {};
   #isDraining = false;
   #onIdle: () => void = () => {};
@@ -82,7 +104,9 @@ export class ServedCalls {
 
   constructor(settings: ServedCallsSettings) {
     this.#settings = settings;
-    const { connection, worker, log } = settings;
+    const { connection, worker, log, clock = systemClock } = settings;
+    this.#clock = clock;
+    this.#lastTick = clock.now();
     const listen = (subject: string, take: (message: Msg) => void): Subscription =>
       connection.subscribe(subject, {
         callback: (error, message) => {
@@ -120,7 +144,7 @@ export class ServedCalls {
     if (!connection.isClosed()) await Promise.race([this.#calls.drain().catch(log), closed]);
     if (this.#running.size > 0) {
       const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
-      const disarm = systemClock.setTimeout(() => this.abort("the worker stops"), graceMs);
+      const disarm = this.#clock.setTimeout(() => this.abort("the worker stops"), graceMs);
       await idle;
       disarm();
     }
@@ -142,26 +166,33 @@ export class ServedCalls {
   }
 
   #take(message: Msg): void {
-    const { seal, log } = this.#settings;
+    const { connection, seal, log } = this.#settings;
     const { subject, reply } = message;
     const part = seal.open(message);
     if (part === undefined || reply === undefined) {
       this.forged++;
       return log(new Error("A call has a wrong signature, and was not run"));
     }
-    const receiver = this.#partial.get(reply) ?? new Receiver();
+    const { receiver } = this.#forget(reply) ?? { receiver: new Receiver() };
     const call = receiver.take(part);
-    if (call === GAP || call !== undefined) this.#partial.delete(reply);
-    else {
-      if (this.#partial.size >= MAX_PARTIAL) {
-        for (const oldest of this.#partial.keys()) {
-          this.#partial.delete(oldest);
-          break;
-        }
-      }
-      this.#partial.set(reply, receiver);
+    if (isObject(call)) return this.#begin(subject, reply, call as unknown as CallMessage);
+    if (call === GAP) return;
+    if (this.#partialBytes + receiver.bytes > MAX_PARTIAL_BYTES) {
+      const why = "the worker has no room for more calls that are so large";
+      new Sender(connection, seal, reply).send({ type: "refused", why } satisfies Frame);
+      return;
     }
-    if (isObject(call)) this.#begin(subject, reply, call as unknown as CallMessage);
+    this.#partial.set(reply, { receiver, silence: 0 });
+    this.#partialBytes += receiver.bytes;
+  }
+
+  /** Takes a call that has come in part out of the list. */
+  #forget(reply: string): PartialCall | undefined {
+    const partial = this.#partial.get(reply);
+    if (partial === undefined) return undefined;
+    this.#partial.delete(reply);
+    this.#partialBytes -= partial.receiver.bytes;
+    return partial;
   }
 
   #begin(subject: string, reply: string, call: CallMessage): void {
@@ -170,16 +201,16 @@ export class ServedCalls {
     if (this.#seen.has(id) || this.#seenBefore.has(id)) return;
     this.#seen.add(id);
     const sender = new Sender(connection, seal, reply, controlSubject(worker, id));
-    const age = systemClock.timestamp() - call.time;
+    const refuse = (why: string): void =>
+      void sender.send({ type: "refused", why } satisfies Frame);
+    const age = this.#clock.timestamp() - call.time;
     const tool = toolAt(subject.slice(this.#prefix.length));
     if (Math.abs(age) > MAX_AGE_MS) {
       const seconds = Math.round(Math.abs(age) / 1_000);
-      const why = `it came ${seconds} s ${age > 0 ? "late" : "early"}, by the worker's clock`;
-      return sender.send({ type: "refused", why } satisfies Frame);
+      return refuse(`it came ${seconds} s ${age > 0 ? "late" : "early"}, by the worker's clock`);
     }
     if (this.#isDraining || tool === undefined) {
-      const why = this.#isDraining ? "the worker stops" : "the worker has no such tool";
-      return sender.send({ type: "refused", why } satisfies Frame);
+      return refuse(this.#isDraining ? "the worker stops" : "the worker has no such tool");
     }
     const run = (): void => {
       void this.#run(tool, call, served).catch(this.#settings.log).finally(() => {
@@ -193,31 +224,21 @@ export class ServedCalls {
       controls: new Receiver(),
       begin: () => {
         served.begin = undefined;
-        // The process was stopped: the caller may have given up, and its word follows.
-        if (systemClock.now() - this.#lastTick > STALL_MS) systemClock.setTimeout(run, SETTLE_MS);
-        else run();
+        // If the process was stopped, the caller may have given up, and its abort comes next.
+        const now = this.#clock.now();
+        const isSettled = now >= this.#settledAt && now - this.#lastTick <= STALL_MS;
+        if (isSettled) run();
+        else this.#clock.setTimeout(run, SETTLE_MS);
       },
       credit: FIRST_CREDIT,
       onCredit: () => {},
       silence: 0,
     };
     this.#running.set(id, served);
-    // The tool begins when the caller has read this and answers. Until then the caller may give the
-    // call to another worker, because it knows that nothing has run.
-    this.#say(served, { type: "accepted" });
-    if (tool.idempotent === true) this.#beginSoon(served);
-  }
-
-  /** Begins a call that may run twice, once the connection has written that it was accepted. */
-  #beginSoon(served: ServedCall): void {
-    if (this.#ready.push(served) > 1) return;
-    queueMicrotask(() => {
-      const ready = this.#ready;
-      this.#ready = [];
-      // This writes at once. The answer is of no interest.
-      this.#settings.connection.flush().catch(this.#settings.log);
-      for (const { begin } of ready) begin?.();
-    });
+    // A tool that may not run twice begins when the caller has read `accepted` and answers. Until then
+    // the caller may give the call to another worker, because it knows that nothing has run.
+    if (tool.idempotent === true) served.begin?.();
+    else this.#say(served, { type: "accepted" });
   }
 
   async #run(tool: Tool, call: CallMessage, served: ServedCall): Promise<void> {
@@ -243,14 +264,15 @@ export class ServedCalls {
       while (served.credit <= 0 && !signal.aborted) {
         await new Promise<void>((resolve) => served.onCredit = resolve);
       }
-      served.credit--;
       const { type } = event;
-      this.#say(
+      const bytes = this.#say(
         served,
         type === "progress" ? { type, progress: event.progress } : { type, value: event.value },
       );
+      served.credit -= creditOf(bytes);
     }
     const { result } = last as Extract<ToolEvent, { readonly type: "result" }>;
+    if (!result.ok) this.#settings.failed(tool, result);
     // There was no place for it, and others may have one. A ticket is good once.
     const isLeft = !result.ok && result.error.code === "overloaded" && call.ticket === undefined;
     try {
@@ -265,12 +287,13 @@ export class ServedCalls {
     }
   }
 
-  #say(served: ServedCall, frame: Frame): void {
+  /** Sends a frame. Gives its size in bytes. */
+  #say(served: ServedCall, frame: Frame): number {
     served.silence = 0;
-    served.sender.send(frame);
+    return served.sender.send(frame);
   }
 
-  /** What the caller says, or the server of it. */
+  /** Takes what the caller says of a call, or what the server says: that the caller is gone. */
   #control(message: Msg): void {
     const id = message.subject.slice(this.#controlPrefix.length);
     const served = this.#running.get(id);
@@ -294,8 +317,11 @@ export class ServedCalls {
 
   /** Says of calls that are silent that they still run, and forgets old ids. */
   #tick(): void {
-    this.#lastTick = systemClock.now();
-    this.#stopTicking = systemClock.setTimeout(() => {
+    this.#lastTick = this.#clock.now();
+    this.#stopTicking = this.#clock.setTimeout(() => {
+      const now = this.#clock.now();
+      const wasStopped = now - this.#lastTick > STALL_MS;
+      if (wasStopped) this.#settledAt = now + SETTLE_MS;
       this.#tick();
       for (const served of this.#running.values()) {
         served.silence++;
@@ -303,12 +329,16 @@ export class ServedCalls {
           if (served.silence >= TICKS_TO_LOSE) this.#abort(served, "The caller is gone");
           continue;
         }
-        if (served.silence < TICKS_TO_BEAT) continue;
+        // After a stop, callers have heard nothing for longer than the ticks say.
+        if (served.silence < TICKS_TO_BEAT && !wasStopped) continue;
         try {
           this.#say(served, { type: "beat" });
         } catch (error) {
           this.#settings.log(error);
         }
+      }
+      for (const [reply, partial] of this.#partial) {
+        if (++partial.silence > TICKS_TO_LOSE) this.#forget(reply);
       }
       if (++this.#ticks < TICKS_TO_FORGET) return;
       this.#ticks = 0;

@@ -11,6 +11,7 @@ import {
   remoteTools,
   serveTools,
 } from "../../adapters/nats/mod.ts";
+import type { ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import { describeThrown } from "../../tool/mod.ts";
@@ -55,16 +56,22 @@ export async function openEdge(
 /**
  * Offers tools to the edges. They decide who may call and what is approved, so a role and scopes
  * narrow only where the owner of the worker names them.
+ *
+ * @param countedBy Has the calls in its metrics too, which are served over HTTP.
  */
 export async function openWorker(
   { registry, dispatch }: LoadedTools,
   selection: Selection,
   settings: NatsSettings,
+  countedBy: ToolDispatcher,
   log: Log,
 ): Promise<NatsService> {
   const { approve: _callers, ...dispatcher } = dispatch;
   return await open(settings, log, async (connection, options) => {
-    const served = await serveTools(registry, connection, { ...options, selection, dispatcher });
+    const served = await serveTools(registry, connection, {
+      ...options,
+      ...{ selection, dispatcher, countedBy },
+    });
     const { length } = registry.select(selection).tools;
     return {
       end: () => served.close(),
@@ -90,6 +97,7 @@ async function open<T extends Begun>(
   const connection = await connectNats(ACTION, settings);
   try {
     const begun = await begin(connection, { secret, onError: log });
+    void logStatus(connection, settings.shown, log);
     return {
       ...begun,
       about: `${begun.about} ${settings.shown}`,
@@ -105,4 +113,19 @@ async function open<T extends Begun>(
     const why = describeThrown(cause, 2_000).replace(/^Cannot [^:]*: /, "");
     throw usageError(`Cannot ${ACTION} over NATS at ${settings.shown}: ${why}`, { cause });
   }
+}
+
+/** Tells the log that the connection was lost, and that it is there again. */
+async function logStatus(
+  connection: Awaited<ReturnType<typeof connectNats>>,
+  shown: string,
+  log: Log,
+): Promise<void> {
+  const tell = (what: string): void => log(`The connection to NATS at ${shown} ${what}`);
+  for await (const { type } of connection.status()) {
+    if (type === "disconnect" && !connection.isDraining()) tell("is lost; calls are unavailable");
+    else if (type === "reconnect") tell("is there again");
+  }
+  const error = await connection.closed();
+  if (error) tell(`has ended: ${describeThrown(error, 300)}; start this process again`);
 }

@@ -67,9 +67,10 @@ export async function serve(
   const access = await accessOf(loaded, flags, settings, state, terminal, log);
   const { selection } = access;
   // Before an earlier process is told to stop, so that a reload leaves no gap.
+  const offered = workerSelection(loaded, flags, settings);
   await using worker = nats === undefined || isEdge
     ? undefined
-    : await service?.openWorker(loaded, workerSelection(loaded, flags, settings), nats, log);
+    : await service?.openWorker(loaded, offered, nats, access.dispatcher, log);
   const mcp = createMcpEndpoint(loaded.registry, {
     ...access,
     tasks: state.tasks,
@@ -77,6 +78,7 @@ export async function serve(
     name: "plue",
     version: VERSION,
   });
+  using _followed = followAvailability(loaded);
   if (flags.stdio === true) {
     return await serveStdio(mcp, (name) => {
       const toolset = loaded.registry.select(selection);
@@ -122,6 +124,15 @@ export async function serve(
   // Closing the connections aborts their calls, which stop their commands and roll back.
   await server.close();
   return EXIT.ok;
+}
+
+/** How often availability functions are asked again, in milliseconds. */
+const FOLLOW_MS = 2_000;
+
+/** Has clients told of tools that become available or unavailable. */
+function followAvailability({ registry }: LoadedTools): Disposable {
+  const timer = setInterval(() => registry.refresh(), FOLLOW_MS);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /** Which tools a worker offers. Roles and scopes are asked of callers where those are known. */

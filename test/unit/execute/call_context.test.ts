@@ -77,6 +77,28 @@ describe("the context of one call", () => {
     assertStringIncludes(messageOf(await dispatcher.dispatch(inCall)), "belongs in the context");
   });
 
+  it("is a copy where it is JSON: what a tool writes to it changes no other call", async () => {
+    const seen: unknown[] = [];
+    const tool = defineTool({
+      name: "t",
+      description: "T.",
+      context: { type: "object", properties: { tenant: { type: "string" } } },
+      execute(_, { context }) {
+        seen.push({ ...context });
+        Object.assign(context, { tenant: "mallory" });
+      },
+    });
+    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool] }));
+    const context = { tenant: "acme" };
+    await dispatcher.dispatch({ name: "t" }, { context });
+    await dispatcher.dispatch({ name: "t" }, { context });
+    assertEquals([seen, context], [[context, context], { tenant: "acme" }]);
+    const open = () => {};
+    const live = { tenant: "acme", open };
+    await dispatcher.dispatch({ name: "t" }, { context: live });
+    assertEquals(seen.at(-1), { tenant: "acme", open });
+  });
+
   it("is shown to hooks once it is checked", async () => {
     const seen: unknown[] = [];
     const registry = setUp().dispatcher.toolset;

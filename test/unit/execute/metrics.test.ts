@@ -1,6 +1,7 @@
 import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import { Histogram } from "../../../src/execute/metrics.ts";
+import type { Tool } from "../../../src/tool/mod.ts";
 import { deferred, fakeTool, fixture, outcome } from "./support.ts";
 
 describe("ToolDispatcher.metrics()", () => {
@@ -119,6 +120,27 @@ describe("ToolDispatcher.metrics()", () => {
     assertEquals(ids(), [["*", 1], ["gone", 1]]);
     await call("a");
     assertEquals(ids(), [["*", 2], ["a", 1]]);
+  });
+
+  it("has the calls of dispatchers with other options", async () => {
+    const tools = ["a", "gone", "b"].map((name) => ({ name, execute: () => 1 }));
+    const { call, clock, registry, dispatcher } = fixture(tools, { maxMeteredTools: 2 });
+    const other = dispatcher.withOptions(registry, { clock });
+    const counts = () => dispatcher.metrics().tools.map(({ id, calls }) => [id, calls]);
+    await call("a");
+    const gone = registry.getTool("gone") as Tool;
+    for (const name of ["a", "gone", "none"]) await other.dispatch({ name });
+    assertEquals(counts(), [["a", 2], ["gone", 1]]);
+    assertEquals(dispatcher.metrics().unknownTool, 1);
+    // A tool that comes back, after its place was given away, is counted with the others.
+    registry.unregisterTool("gone");
+    await call("b");
+    registry.registerTool(gone);
+    await other.dispatch({ name: "gone" });
+    assertEquals(counts(), [["*", 2], ["a", 2], ["b", 1]]);
+    assertEquals(other.metrics(), dispatcher.metrics());
+    other.resetMetrics();
+    assertEquals(counts(), []);
   });
 
   it("does not grow with names that no tool has", async () => {

@@ -112,26 +112,34 @@ describe("ToolDispatcher.stream()", () => {
     assertEquals(runs, 1);
   });
 
-  it("goes on with a generator as its output is taken", async () => {
-    const log: number[] = [];
-    const { dispatcher } = fixture([{
-      name: "produces",
-      async *execute() {
-        for (let n = 0; n < 50; n++) {
-          log.push(n);
-          yield n;
-        }
-      },
-    }], { maxBufferedEvents: 4 });
-    const stream = dispatcher.stream({ name: "produces" });
-    await stream.next();
-    await until(() => log.length === 5);
-    for (let turn = 0; turn < 200; turn++) await Promise.resolve();
-    assertEquals(log.length, 5);
-    const rest = await collect(stream);
-    assertEquals(rest.length, 50);
-    assertEquals(log.length, 50);
-  });
+  for (
+    const [what, output, made] of [
+      ["output", 1, 5],
+      // Each counts as five.
+      ["large output", Array(3_000).fill(1.5), 2],
+    ] as const
+  ) {
+    it(`goes on with a generator as its ${what} is taken`, async () => {
+      const log: number[] = [];
+      const { dispatcher } = fixture([{
+        name: "produces",
+        async *execute() {
+          for (let n = 0; n < 50; n++) {
+            log.push(n);
+            yield output;
+          }
+        },
+      }], { maxBufferedEvents: 4 });
+      const stream = dispatcher.stream({ name: "produces" });
+      await stream.next();
+      await until(() => log.length === made);
+      for (let turn = 0; turn < 200; turn++) await Promise.resolve();
+      assertEquals(log.length, made);
+      const rest = await collect(stream);
+      assertEquals(rest.length, 50);
+      assertEquals(log.length, 50);
+    });
+  }
 
   it("keeps the newest progress, and drops metadata over the bound with a count", async () => {
     const { dispatcher } = fixture([{

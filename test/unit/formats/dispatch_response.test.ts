@@ -317,6 +317,25 @@ describe("resumeTurn()", () => {
     assertEquals([whole.messages.length, whole.suspended], [1, []]);
   });
 
+  it("lets one call with an id wait, since answers go by it", async () => {
+    const { dispatcher } = asking();
+    const twice = chat(
+      ["city__weather", '{"city":"Rome"}', "same"],
+      ["city__weather", '{"city":"Oslo"}', "same"],
+    );
+    const turn = await dispatchResponse("openai", twice, { dispatcher, names });
+    assertEquals(turn.suspended.map(({ callId }) => callId), ["same"]);
+    const [first, second] = turn.results;
+    assert(second?.ok === false && first !== undefined);
+    assertStringIncludes(second.error.message, "another call with its id waits for an answer");
+    const made = { ...turn, results: [first, first] };
+    await assertRejects(
+      () => resumeTurn("openai", made, { same: YES }, { dispatcher, names }),
+      TypeError,
+      "several calls with that id wait",
+    );
+  });
+
   it("continues the calls that are answered, and leaves the others waiting", async () => {
     const { dispatcher } = asking();
     const turn = await dispatchResponse(

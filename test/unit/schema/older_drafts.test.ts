@@ -1,6 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { checkSchema, checkWithoutEngine } from "../../../src/schema/mod.ts";
+import { asDraft2020, checkSchema, checkWithoutEngine } from "../../../src/schema/mod.ts";
 import type { JsonSchemaObject } from "../../../src/tool/mod.ts";
 
 const DRAFT_04 = "http://json-schema.org/draft-04/schema#";
@@ -136,6 +136,11 @@ describe("schemas of older drafts", () => {
       TypeError,
       '"/$defs/a/$recursiveAnchor" must stand in one place: write several as "$dynamicAnchor"',
     );
+  });
+
+  it("leave no word of theirs behind", () => {
+    const schema = { $schema: DRAFT_2019_09, $recursiveAnchor: true, $recursiveRef: "#" };
+    assertEquals<unknown>(asDraft2020(schema, "2019-09"), { $ref: "#" });
   });
 
   it("of draft-04 are refused where a limit's flag is a number", () => {

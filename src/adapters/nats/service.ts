@@ -1,0 +1,148 @@
+/**
+ * A worker as a service of NATS, for `nats micro` and others that ask which services are there and
+ * what they have done: `$SRV.PING`, `$SRV.INFO` and `$SRV.STATS` (ADR-32 of NATS).
+ *
+ * @module
+ */
+
+import {
+  type Msg,
+  type NatsConnection,
+  PermissionViolationError,
+  type Subscription,
+} from "@nats-io/nats-core";
+import type { DispatcherMetrics } from "../../execute/mod.ts";
+import { type HookLog, systemClock } from "../../tool/mod.ts";
+import { callSubject } from "./subjects.ts";
+
+/** What is told of a worker. */
+export interface ServiceSettings {
+  readonly connection: NatsConnection;
+  readonly worker: string;
+  /** The name of the registry that it serves. */
+  readonly registry: string;
+  /** What its calls came to. */
+  readonly metrics: () => DispatcherMetrics;
+  readonly log: HookLog;
+}
+
+/** The version of what callers and workers say to each other. */
+const VERSION = "1.0.0";
+/** How many tools are told of one by one: those with the most calls. */
+const MAX_TOOLS = 100;
+/** An answer costs 1, and 1 more for so many tools. */
+const TOOLS_TO_COST = 64;
+/** What answers may cost until the budget is renewed: anyone of the account may ask. */
+const BUDGET = 1_000;
+
+/** Answers who asks for services. */
+export class Service {
+  readonly #settings: ServiceSettings;
+  readonly #name: string;
+  readonly #started: string = new Date(systemClock.timestamp()).toISOString();
+  readonly #subscriptions: readonly Subscription[];
+  #budget = BUDGET;
+  #isRefused = false;
+  /** The last call that failed: its code and its tool. The message may quote arguments. */
+  lastError = "";
+
+  constructor(settings: ServiceSettings) {
+    this.#settings = settings;
+    this.#name = `plue-${settings.registry}`;
+    this.#subscriptions = ["", `.${this.#name}`, `.${this.#name}.${settings.worker}`]
+      .map((place) =>
+        settings.connection.subscribe(`$SRV.*${place}`, {
+          callback: (error, message) => error === null ? this.#hear(message) : this.#refused(error),
+        })
+      );
+  }
+
+  /** Lets as many questions be answered again. */
+  renew(): void {
+    this.#budget = BUDGET;
+  }
+
+  stop(): void {
+    for (const subscription of this.#subscriptions) subscription.unsubscribe();
+  }
+
+  /** Says once that the user may not hear them. Calls are served all the same. */
+  #refused(error: Error): void {
+    if (this.#isRefused) return;
+    this.#isRefused = true;
+    const why = error instanceof PermissionViolationError
+      ? new Error(
+        `Cannot answer "nats micro": the user of the connection may not subscribe to "$SRV.>"; ` +
+          "calls are served all the same",
+        { cause: error },
+      )
+      : error;
+    this.#settings.log(why);
+  }
+
+  #hear(message: Msg): void {
+    const [, verb = "", name, id] = message.subject.split(".");
+    // A worker may write to the directory and to the server's API: nobody may have it answer there.
+    if (this.#budget <= 0 || message.reply?.startsWith("_INBOX") !== true) return;
+    const told = this.#tell(verb, name !== undefined && id !== undefined);
+    if (told === undefined) return;
+    this.#budget--;
+    try {
+      this.#settings.connection.publish(message.reply, JSON.stringify(told));
+    } catch (error) {
+      this.#settings.log(error);
+    }
+  }
+
+  /** @param isMeant Whether this one worker is asked: each tool is then told of. */
+  #tell(verb: string, isMeant: boolean): Record<string, unknown> | undefined {
+    const { worker, registry } = this.#settings;
+    const common = (type: string) => ({
+      type: `io.nats.micro.v1.${type}_response`,
+      ...{ name: this.#name, id: worker, version: VERSION, metadata: { registry } },
+    });
+    const endpoint = { name: "call", subject: callSubject(worker, ">"), queue_group: "" };
+    switch (verb) {
+      case "PING":
+        return common("ping");
+      case "INFO":
+        return {
+          ...common("info"),
+          description: `Tools of the registry "${registry}", by plue`,
+          endpoints: [{ ...endpoint, metadata: {} }],
+        };
+      case "STATS":
+        return {
+          ...common("stats"),
+          started: this.#started,
+          endpoints: [{ ...endpoint, ...this.#stats(isMeant) }],
+        };
+    }
+    return undefined;
+  }
+
+  #stats(isMeant: boolean): Record<string, unknown> {
+    const { tools, inFlight } = this.#settings.metrics();
+    this.#budget -= tools.length / TOOLS_TO_COST;
+    let [calls, failed, ms] = [0, 0, 0];
+    for (const tool of tools) {
+      calls += tool.calls;
+      failed += tool.failed;
+      ms += tool.duration?.totalMs ?? 0;
+    }
+    const most = isMeant ? [...tools].sort((a, b) => b.calls - a.calls).slice(0, MAX_TOOLS) : [];
+    return {
+      num_requests: calls,
+      num_errors: failed,
+      last_error: this.lastError,
+      processing_time: Math.round(ms * 1e6),
+      average_processing_time: calls === 0 ? 0 : Math.trunc(Math.round(ms * 1e6) / calls),
+      data: {
+        in_flight: inFlight,
+        ...(isMeant && {
+          tools: most.map(({ id, calls, failed, errors }) => ({ id, calls, failed, errors })),
+        }),
+      },
+    };
+  }
+}

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe } from "bun:test";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import type { NatsConnection } from "@nats-io/nats-core";
+import { type Tool, type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import type { Control, Frame } from "../../src/adapters/nats/frames.ts";
+import { type OpenedPart, Receiver, Seal, Sender } from "../../src/adapters/nats/message.ts";
+import { ServedCalls } from "../../src/adapters/nats/served_calls.ts";
+import { callSubject, controlSubject } from "../../src/adapters/nats/subjects.ts";
+import { FakeClock } from "../unit/execute/support.ts";
+import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { event } from "./world.ts";
+
+const seal = new Seal("test", SECRET);
+let names = 0;
+
+describe("ServedCalls", () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    if (missing === undefined) server = await TestServer.start();
+  });
+  afterAll(async () => await server?.stop());
+
+  /** A worker with one tool, whose clock moves when it is told to, and what its callers hear. */
+  async function open(definition: Partial<ToolDefinition> & Pick<ToolDefinition, "execute">) {
+    const clock = new FakeClock();
+    const worker = `worker_${++names}`;
+    const registry = new ToolRegistry({
+      tools: [{ name: "work", description: "Works.", ...definition } as ToolDefinition],
+    });
+    const [connection, far] = [await server.connect(), await server.connect()];
+    new ServedCalls({
+      connection: far,
+      ...{ seal, worker, clock, dispatcher: new ToolDispatcher(registry) },
+      toolAt: (): Tool | undefined => registry.getTool("work"),
+      failed: () => {},
+      log: (error) => console.error(error),
+    });
+    /** Waits until the worker has read what was sent. */
+    const read = async (): Promise<void> => {
+      await connection.flush();
+      await far.flush();
+    };
+    await read();
+    /** Sends a call, as many of its messages as are wanted, and reads what comes of it. */
+    const call = (input: unknown = {}, messages: (of: number) => number = (of) => of) => {
+      const id = `call_${++names}`;
+      const inbox = `_INBOX.${id}`;
+      const frames: Frame[] = [];
+      const [first, ended] = [event<Frame>(), event()];
+      const receiver = new Receiver();
+      connection.subscribe(inbox, {
+        callback(_, message) {
+          const frame = receiver.take(seal.open(message) as OpenedPart) as Frame;
+          frames.push(frame);
+          first.come(frame);
+          if (frame.type === "result") ended.come();
+        },
+      });
+      const parts: Parameters<NatsConnection["publish"]>[] = [];
+      const collector = {
+        info: connection.info,
+        publish: (...part: typeof parts[number]) => void parts.push(part),
+      };
+      new Sender(collector as unknown as NatsConnection, seal, callSubject(worker, "path"), inbox)
+        .send({ id, time: clock.timestamp(), arguments: input });
+      const rest = parts.splice(messages(parts.length));
+      for (const part of parts) connection.publish(...part);
+      const control = new Sender(connection, seal, controlSubject(worker, id));
+      return {
+        ...{ frames, first: first.came, ended: ended.came },
+        say: (words: Control) => control.send(words),
+        sendRest: () => rest.forEach((part) => connection.publish(...part)),
+      };
+    };
+    return { clock, read, call };
+  }
+
+  withServer("says at once after a stop of its process that its calls still run", async () => {
+    const [began, goOn] = [event(), event()];
+    const { clock, call } = await open({
+      async execute() {
+        began.come();
+        await goOn.came;
+      },
+    });
+    const { first, say, frames, ended } = call();
+    await first;
+    say({ go: true });
+    await began.came;
+    clock.advance(5_000);
+    goOn.come();
+    await ended;
+    assertEquals(frames.map(({ type }) => type), ["accepted", "beat", "result"]);
+  });
+
+  for (const idempotent of [false, true]) {
+    withServer(
+      `hears aborts that came while its process was stopped (idempotent: ${idempotent})`,
+      async () => {
+        let runs = 0;
+        const { clock, call, read } = await open({ idempotent, execute: () => ++runs });
+        // After a stop, the timer is due before messages are read.
+        clock.advance(5_000);
+        const { first, say, frames, ended } = call();
+        if (!idempotent) {
+          await first;
+          say({ go: true });
+        }
+        say({ abort: "the caller has given up" });
+        await read();
+        clock.advance(50);
+        await ended;
+        assertEquals([runs, frames.at(-1)?.type], [0, "result"]);
+      },
+    );
+  }
+
+  withServer("forgets a call of which no more comes", async () => {
+    const { clock, call, read } = await open({ execute: () => "done" });
+    const large = call("x".repeat(1_200_000), () => 1);
+    await read();
+    for (let tick = 0; tick < 14; tick++) clock.advance(500);
+    large.sendRest();
+    await call().first;
+    assertEquals(large.frames, []);
+  });
+
+  withServer("refuses large calls when too many are on their way", async () => {
+    const { call } = await open({ execute: () => "done" });
+    const sizes = [60_000_000, 60_000_000, 20_000_000];
+    const calls = sizes.map((size) => call("x".repeat(size), (of) => of - 1));
+    const refused = await calls[2]?.first;
+    assertEquals(refused?.type, "refused");
+    assertStringIncludes(refused?.type === "refused" ? refused.why : "", "no room for more calls");
+    calls[0]?.sendRest();
+    assertEquals((await calls[0]?.first)?.type, "accepted");
+    assertEquals(calls[1]?.frames, []);
+  });
+});
