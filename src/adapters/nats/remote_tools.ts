@@ -28,7 +28,7 @@ import {
 import { CallContext, type CallTelemetry } from "../../execute/mod.ts";
 import { Directory, listIn } from "./directory.ts";
 import { DurableCalls } from "./durable_calls.ts";
-import { Fleet, HERE_EVERY_MS } from "./fleet.ts";
+import { Fleet, PRESENCE_EVERY_MS } from "./fleet.ts";
 import { Seal } from "./message.ts";
 import { type CallRequest, RemoteCalls, type TakeOutput } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
@@ -141,7 +141,7 @@ export async function remoteTools(
   const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
   await checkServer(ACTION, connection);
   const { refused, note } = noteRefusals(log);
-  const fleet = new Fleet(connection, seal, note);
+  const fleet = new Fleet(connection, seal, name, note);
   const calls = new RemoteCalls(connection, seal, fleet, inboxPrefix, note);
   const durable = new DurableCalls(connection, seal, inboxPrefix, log);
   const sync = new Sync(name, registry, fleet, calls, durable, {
@@ -293,7 +293,7 @@ class Sync {
     this.#stopLooking ??= systemClock.setTimeout(() => {
       this.#stopLooking = undefined;
       this.#choose([...this.#mixed]);
-    }, HERE_EVERY_MS);
+    }, PRESENCE_EVERY_MS);
   }
 
   #put(id: string, { path, record }: Version): void {
