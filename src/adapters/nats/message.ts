@@ -74,7 +74,7 @@ export class Seal {
     return message;
   }
 
-  /** The value that was kept under a key; `undefined` if it is no JSON, or signed with another secret. */
+  /** The value that was kept under a key; `undefined` if none of the keys has signed it, or it is no JSON. */
   unwrap(message: Uint8Array, key: string): unknown {
     if (!this.accepts(message, key, "")) return undefined;
     try {
