@@ -6,7 +6,7 @@
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Selection, Toolset } from "../select/mod.ts";
-import { isRiskLevel, RISK_LEVELS, type RiskLevel } from "../tool/mod.ts";
+import { isRiskLevel, RISK_LEVELS, type RiskLevel, type ToolReader } from "../tool/mod.ts";
 import { type LoadedTools, loadTools } from "./sources/mod.ts";
 import { type CommandIo, usageError } from "./terminal.ts";
 
@@ -17,8 +17,8 @@ export interface SourceFlags {
   readonly baseUrl?: string;
 }
 
-/** What a caller is and has, as flags. */
-export interface SelectionFlags {
+/** What a caller is and has, and who reads the descriptions, as flags. */
+export interface SelectionFlags extends ToolReader {
   readonly role?: string;
   readonly scope?: readonly string[];
   readonly maxRisk?: RiskLevel;
@@ -63,7 +63,19 @@ export function withSelection(command: Command): Command {
     .addOption(grouped(new Option("--no-workspace", "as where there is no workspace")))
     .addOption(grouped(new Option("--no-terminal", "as where there is no terminal")))
     .addOption(grouped(new Option("--no-editor", "as where there is no editor")))
-    .addOption(grouped(new Option("--no-git", "as where there is no git repository")));
+    .addOption(grouped(new Option("--no-git", "as where there is no git repository")))
+    .addOption(readerOption("--model <name>", "the model, such as claude-opus-4-5"))
+    .addOption(readerOption("--provider <name>", "its provider, such as anthropic"))
+    .addOption(readerOption("--locale <tag>", "the language, such as de or pt-BR"));
+}
+
+/** Who reads descriptions that are functions of that. */
+function readerOption(flags: string, description: string): Option {
+  return new Option(flags, description).helpGroup("Who reads the descriptions:")
+    .argParser((value: string) => {
+      if (/^[!-~]{1,128}$/.test(value)) return value;
+      throw new InvalidArgumentError("It must be 1 to 128 letters, digits or signs of ASCII.");
+    });
 }
 
 function grouped(option: Option): Option {
@@ -96,19 +108,26 @@ export function selectionOf(flags: SelectionFlags): Selection {
       hasTerminal: flags.terminal,
       hasEditor: flags.editor,
       hasGitRepository: flags.git,
+      ...readerOf(flags),
     },
   };
+}
+
+function readerOf({ model, provider, locale }: ToolReader): ToolReader {
+  return { model, provider, locale };
 }
 
 /** Loads the sources that flags and words name. */
 export async function toolsFrom(
   words: readonly string[],
-  { from = [], header, baseUrl }: SourceFlags,
+  flags: SourceFlags & ToolReader,
   io: CommandIo,
   mayBeNone = false,
 ): Promise<LoadedTools> {
+  const { from = [], header, baseUrl } = flags;
   const headers = header && Object.fromEntries(header.map(readHeader));
-  return await loadTools([...words, ...from], io, { headers, baseUrl, mayBeNone });
+  const reader = readerOf(flags);
+  return await loadTools([...words, ...from], io, { headers, baseUrl, reader, mayBeNone });
 }
 
 function readHeader(text: string): readonly [string, string] {

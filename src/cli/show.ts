@@ -168,11 +168,11 @@ export async function search(
   );
 }
 
-/** Finds a tool that the caller sees, by its id or an earlier one. */
+/** Finds a tool that the caller sees, by its id or an earlier one, as its reader sees it. */
 export function findTool({ registry }: LoadedTools, toolset: Toolset, id: string): Tool {
   const tool = toolset.resolve(id);
   if (tool === undefined) throw unknownTool(id, toolset.ids, registry.hasTool(id));
-  return tool;
+  return toolset.get(tool.id) ?? tool;
 }
 
 function unknownTool(id: string, ids: Iterable<string>, isHidden = false): CommandError {

@@ -3,7 +3,8 @@ import { Readable, Writable } from "node:stream";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
-import { ToolDispatcher } from "../../src/adapters/typebox/mod.ts";
+import { importMcpServer } from "../../src/adapters/mcp/mod.ts";
+import { ToolDispatcher, ToolRegistry } from "../../src/adapters/typebox/mod.ts";
 import { EXIT_CODES } from "../../src/cli/exit_codes.ts";
 import { loadTools } from "../../src/cli/sources/mod.ts";
 import type { CommandIo } from "../../src/cli/terminal.ts";
@@ -240,6 +241,70 @@ describe("plue serve", () => {
     assertEquals(served.tools.includes("launch"), true);
     await using few = await service([TOOLS, "--tag", "read-only"]);
     assertEquals(few.tools, ["search"]);
+  });
+
+  it("tells listeners of tools that become available, over HTTP and MCP", async () => {
+    const gate = join(files.path, "gate");
+    const module = await files.write(
+      "gated.mjs",
+      `import { existsSync } from "node:fs";
+      export const gated = {
+        name: "gated", description: "Waits.", isAvailable: () => existsSync(${
+        JSON.stringify(gate)
+      }),
+      };`,
+    );
+    await using served = await service([module]);
+    const registry = new ToolRegistry();
+    await using _client = await importMcpServer(`${served.url}/mcp`, {
+      namespace: "far",
+      registry,
+    });
+    const added = new Promise<string>((resolve) => {
+      registry.subscribe(({ type, tool }) => type === "added" && resolve(tool.id));
+    });
+    const events = await fetch(`${served.url}/events`);
+    await files.write("gate", "");
+    assertEquals(await added, "far:gated");
+    let told = "";
+    for await (const part of events.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      if ((told += part).includes("\ndata: ")) break;
+    }
+    assertStringIncludes(told, 'data: {"type":"added","id":"gated"}');
+  });
+
+  it("gives descriptions for who reads them, also as a source", async () => {
+    const module = await files.write(
+      "read.mjs",
+      `export const read = {
+        name: "read",
+        risk: "low",
+        description: ({ locale, model = "?" }) => {
+          if (locale === "xx") throw new Error("No such language");
+          return (locale === "de" ? "Liest für " : "Reads for ") + model;
+        },
+      };`,
+    );
+    await using served = await service([module, "--locale", "de"]);
+    for (
+      const [words, text] of [
+        [["-f", module], "Reads for ?"],
+        [["-f", module, "--locale", "de", "--model", "m1"], "Liest für m1"],
+        [["-f", served.url], "Liest für ?"],
+        [["-f", served.url, "--locale", "fr", "--model", "m1"], "Reads for m1"],
+      ] as const
+    ) {
+      assertStringIncludes((await plue(["show", "read", ...words])).stdout, text);
+      assertStringIncludes((await plue(["list", ...words])).stdout, text);
+      assertStringIncludes((await plue(["export", "--to", "anthropic", ...words])).stdout, text);
+      assertStringIncludes((await plue(["call", ...words, "read", "--help"])).stdout, text);
+    }
+    const failed = await plue(["show", "read", "-f", module, "--locale", "xx"]);
+    assertStringIncludes(failed.stdout, "Reads for ?");
+    assertMatch(failed.stderr, /^warning: description of "read": [^\n]+: No such language\n$/);
+    const wrong = await plue(["show", "read", "-f", module, "--locale", "pt BR"]);
+    assertEquals(wrong.code, 2);
+    assertStringIncludes(wrong.stderr, "It must be 1 to 128 letters");
   });
 
   it("rolls back what an earlier run left open, before it serves what needs transactions", async () => {

@@ -43,7 +43,7 @@ import {
   type ToolHandlerOptions,
 } from "../../src/adapters/hono/mod.ts";
 import { importTools } from "../../src/formats/mod.ts";
-import { atOnce } from "../../src/tool/mod.ts";
+import { atOnce, systemClock } from "../../src/tool/mod.ts";
 import { createMcpEndpoint, importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
 import {
@@ -365,6 +365,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
       callTasks({ store: { ...memoryCallStore(), list } }).list()
         .then(() => "listed", () => "its owner is told"),
   },
+  "CallTasksOptions.callContext": { right: "unavailable", run: takenUp },
   "CallTasksOptions.onError": {
     right: "working",
     run: (onError) =>
@@ -915,6 +916,33 @@ async function statusOfTask(options: CallTasksOptions): Promise<string> {
   await ended.promise;
   await new Promise((resolve) => setTimeout(resolve, 1));
   return "id" in task ? (await tasks.get(task.id))?.status ?? "gone" : task.error.code;
+}
+
+/** How a task ends that is taken up, and whose tool wants a context. */
+async function takenUp(callContext: CallTasksOptions["callContext"] & object): Promise<string> {
+  const store = memoryCallStore();
+  const idempotent = {
+    ...{ ...WAIT, idempotent: true },
+    context: { type: "object", required: ["tenant"] },
+  } as const;
+  const hang = { ...idempotent, execute: () => new Promise(() => {}) };
+  const dispatcher = (tool: ToolDefinition): ToolDispatcher =>
+    new ToolDispatcher(new ToolRegistry({ tools: [tool] }), SHORT);
+  const early = {
+    ...systemClock,
+    timestamp: () => Date.now() - 60_000,
+    setTimeout: () => () => {},
+  };
+  const dead = callTasks({ store, clock: early });
+  const task = await dead.start(dispatcher(hang), { name: "t" }, { context: { tenant: "acme" } });
+  if (!("id" in task)) return task.error.code;
+  const tasks = callTasks({ store, leaseMs: 500, callContext });
+  await tasks.recover(dispatcher(idempotent));
+  for await (const { status, result } of tasks.follow(task.id)) {
+    if (status === "completed") return "completed";
+    if (result?.ok === false) return result.error.code;
+  }
+  return "gone";
 }
 
 const SENDING: Partial<ToolDefinition> = {

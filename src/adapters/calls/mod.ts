@@ -18,6 +18,7 @@ export {
   MAX_STORED_BYTES,
   memoryCallStore,
   type MemoryCallStoreOptions,
+  type RecoveredCall,
   runByClient,
   type RunByClientOptions,
   type StoredEntry,

@@ -78,6 +78,7 @@ export async function serve(
     name: "plue",
     version: VERSION,
   });
+  using _followed = followAvailability(loaded);
   if (flags.stdio === true) {
     return await serveStdio(mcp, (name) => {
       const toolset = loaded.registry.select(selection);
@@ -123,6 +124,15 @@ export async function serve(
   // Closing the connections aborts their calls, which stop their commands and roll back.
   await server.close();
   return EXIT.ok;
+}
+
+/** How often availability functions are asked again, in milliseconds. */
+const FOLLOW_MS = 2_000;
+
+/** Has clients told of tools that become available or unavailable. */
+function followAvailability({ registry }: LoadedTools): Disposable {
+  const timer = setInterval(() => registry.refresh(), FOLLOW_MS);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /** Which tools a worker offers. Roles and scopes are asked of callers where those are known. */

@@ -17,8 +17,16 @@ import { importOpenApi } from "../../adapters/openapi/mod.ts";
 import { ToolRegistry } from "../../adapters/typebox/mod.ts";
 import type { ToolDispatcherOptions } from "../../execute/mod.ts";
 import { type ImportResult, importTools } from "../../formats/mod.ts";
+import type { RegistryErrorReport } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
-import { describeThrown, isObject, isToolName, type Tool } from "../../tool/mod.ts";
+import {
+  cleanText,
+  describeThrown,
+  isObject,
+  isToolName,
+  type Tool,
+  type ToolReader,
+} from "../../tool/mod.ts";
 import { type CommandIo, usageError } from "../terminal.ts";
 import { reach, readService, type ServiceAddress } from "./service.ts";
 
@@ -28,6 +36,8 @@ export interface SourceOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Where the API of an OpenAPI document is, in place of what the document says. */
   readonly baseUrl?: string | undefined;
+  /** Who reads the descriptions. A service is told, since it gives one text. */
+  readonly reader?: ToolReader | undefined;
   /** Whether no sources are no fault: the tools come another way. */
   readonly mayBeNone?: boolean | undefined;
 }
@@ -116,7 +126,7 @@ export async function loadTools(
       );
     }
   }
-  const registry = state.module?.registry ?? new ToolRegistry();
+  const registry = state.module?.registry ?? new ToolRegistry({ onError: warner(io) });
   const { transactions, dispatch, selection, state: folder } = state.module?.exports ?? {};
   const servers: AsyncDisposable[] = [];
   const close = async (): Promise<void> => {
@@ -144,6 +154,17 @@ export async function loadTools(
     selection: selection as Selection | undefined ?? {},
     state: typeof folder === "string" && folder !== "" ? folder : undefined,
     [Symbol.asyncDispose]: close,
+  };
+}
+
+/** Prints an error of a tool once: the same function may fail at each listing. */
+function warner({ stderr }: CommandIo): (report: RegistryErrorReport) => void {
+  const told = new Set<string>();
+  return ({ phase, toolId, error }) => {
+    const what = `${phase} of "${toolId}"`;
+    if (told.has(what)) return;
+    told.add(what);
+    stderr.write(`warning: ${what}: ${cleanText(describeThrown(error), 1_000)}\n`);
   };
 }
 
@@ -256,7 +277,7 @@ async function loadModule({ namespace, place }: SourceName, state: Loading): Pro
 /** By shape: the module may have another copy of plue, or none and define its tools as data. */
 function isToolLike(value: unknown): value is Tool {
   return isObject(value) && typeof value["name"] === "string" &&
-    typeof value["description"] === "string";
+    (typeof value["description"] === "string" || typeof value["description"] === "function");
 }
 
 function loadMcp(
@@ -300,7 +321,7 @@ async function loadService(place: string, state: Loading): Promise<void> {
 
 async function addService(place: string, state: Loading): Promise<boolean> {
   const service = { url: place.replace(/\/$/, ""), headers: state.options.headers ?? {} };
-  const tools = await readService(service, state.io.signal);
+  const tools = await readService(service, state.io.signal, state.options.reader);
   if (tools === undefined) return false;
   state.tools.push(...tools);
   state.services.push(service);

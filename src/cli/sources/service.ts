@@ -20,6 +20,7 @@ import {
   type Tool,
   type ToolContext,
   type ToolDefinition,
+  type ToolReader,
   ToolResult,
 } from "../../tool/mod.ts";
 import type { TaskState } from "../../execute/durable/mod.ts";
@@ -48,10 +49,15 @@ const NOT_DEFINED = ["id", "executable", "requiresApproval", "requiresTransactio
 export async function readService(
   service: ServiceAddress,
   signal: AbortSignal,
+  reader: ToolReader = {},
 ): Promise<readonly Tool[] | undefined> {
   const tools: Tool[] = [];
+  const reads = Object.entries(reader).filter(([, value]) => value !== undefined);
   for (let cursor: string | undefined = "";;) {
-    const query = new URLSearchParams({ limit: String(PAGE), ...(cursor && { cursor }) });
+    const query = new URLSearchParams({
+      ...{ limit: String(PAGE), ...Object.fromEntries(reads) },
+      ...(cursor && { cursor }),
+    });
     const page = await readJson(service, `/tools?${query}`, signal);
     if (!isObject(page) || !Array.isArray(page["tools"])) return undefined;
     tools.push(...page["tools"].map((tool) => remoteTool(service, tool)));

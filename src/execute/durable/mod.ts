@@ -30,6 +30,7 @@ export {
   CallTasks,
   callTasks,
   type CallTasksOptions,
+  type RecoveredCall,
   type TaskList,
   type TaskListOptions,
   type TaskOwner,

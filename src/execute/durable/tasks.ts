@@ -8,6 +8,7 @@ import {
   type Answers,
   atOnce,
   callHook,
+  checkFunction,
   clip,
   type Clock,
   isSuspended,
@@ -73,10 +74,24 @@ export interface CallTasksOptions {
    * @default {64}
    */
   readonly maxRunning?: number;
-  /** Is told what goes wrong with the store while a task runs. */
+  /**
+   * Gives the context of a call that `recover` takes up, if its tool declares one: that of the call
+   * itself is not kept. A call that gets none, or not within `leaseMs`, fails with `unavailable`.
+   */
+  callContext?(call: RecoveredCall): unknown;
+  /** Is told what goes wrong with the store while a task runs, and what `callContext` throws. */
   onError?(error: unknown): void;
   /** Tells the time. */
   readonly clock?: Clock;
+}
+
+/** A call that is taken up. */
+export interface RecoveredCall {
+  /** The tool's id. */
+  readonly tool: string;
+  readonly principal: string | undefined;
+  readonly sessionId?: string | undefined;
+  readonly messageId?: string | undefined;
 }
 
 /** Whose tasks are meant. */
@@ -159,6 +174,7 @@ export class CallTasks {
   readonly #leaseMs: number;
   readonly #maxRunning: number;
   readonly #log: (error: unknown) => void;
+  readonly #callContext: CallTasksOptions["callContext"];
   /** By key. */
   readonly #runs: Map<string, Run> = new Map();
 
@@ -167,7 +183,7 @@ export class CallTasks {
     const action = "make tasks";
     const names = ["ttlMs", "leaseMs", "pollMs", "maxRunning"] as const;
     checkStore(action, options?.store);
-    refuseOthers(action, options, ["store", "onError", "clock", ...names]);
+    refuseOthers(action, options, ["store", "callContext", "onError", "clock", ...names]);
     const positive = numberFrom(1);
     const [ttlMs, leaseMs, pollMs, maxRunning] = [86_400_000, 30_000, 1_000, 64].map(
       (otherwise, index) => {
@@ -180,6 +196,8 @@ export class CallTasks {
     this.#records = new TaskRecords(options.store, this.#clock, { ttlMs, leaseMs, pollMs });
     this.#leaseMs = leaseMs;
     this.#maxRunning = maxRunning;
+    checkFunction(action, options.callContext ?? NO_LOG, "callContext");
+    this.#callContext = options.callContext;
     this.#log = (error) => callHook(() => options.onError?.(error), NO_LOG);
   }
 
@@ -442,19 +460,37 @@ export class CallTasks {
       const { sessionId, messageId } = ids;
       // Without its idempotency key, which the run that has died may still hold.
       const context = { principal: principal ?? undefined, sessionId, messageId };
+      const call = { name, arguments: args, callId };
       const owner = key.split(".")[1] ?? "";
       this.#hold(
         owner,
         after,
-        beginRun(
-          owner,
-          context,
-          (own) => dispatcher.dispatch({ name, arguments: args, callId }, own),
-        ),
+        beginRun(owner, context, (own) => this.#again(dispatcher, call, own)),
       );
       count++;
     }
     return count;
+  }
+
+  /** Runs a call that is taken up, with the context that its owner gives. */
+  async #again(
+    dispatcher: ToolDispatcher,
+    call: ToolCall,
+    own: DispatchContext,
+  ): Promise<ToolResult> {
+    let context: unknown;
+    if (dispatcher.toolset.resolve(call.name)?.context !== undefined) {
+      const { principal, sessionId, messageId } = own;
+      try {
+        const asked = this.#callContext?.({ tool: call.name, principal, sessionId, messageId });
+        context = await within(this.#clock, this.#leaseMs, Promise.resolve(asked));
+        if (context === TIME_OVER) refuse("take up a task", "callContext took too long");
+      } catch (error) {
+        context = undefined;
+        this.#log(error);
+      }
+    }
+    return await dispatcher.dispatch(call, { ...own, ...(context !== undefined && { context }) });
   }
 
   /** Why a call is not started as a task, if it is not. */

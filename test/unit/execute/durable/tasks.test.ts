@@ -478,6 +478,56 @@ describe("a task", () => {
     assertEquals(attempts, [1, 1, 0, 0]);
   });
 
+  it("is given its typed context by the owner where it is taken up", async () => {
+    const context = {
+      type: "object",
+      properties: { tenant: { type: "string" } },
+      required: ["tenant"],
+    };
+    const tools: readonly FakeTool[] = [
+      { ...HANG, idempotent: true, context },
+      { ...HANG, name: "plain", idempotent: true },
+    ];
+    const again = (_: unknown, { context }: { context?: unknown }) => context ?? "none";
+    const failed = ["failed", "unavailable"];
+    for (
+      const [callContext, ends, reports] of [
+        [
+          ({ principal }) => ({ tenant: `of ${principal}` }),
+          ["completed", { tenant: "of ann" }],
+          0,
+        ],
+        [() => Promise.resolve({ tenant: "late" }), ["completed", { tenant: "late" }], 0],
+        [() => ({ tenant: 1 }), failed, 0],
+        [() => undefined, failed, 0],
+        [undefined, failed, 0],
+        [() => Promise.reject(new Error("no")), failed, 1],
+      ] as readonly (readonly [CallTasksOptions["callContext"], readonly unknown[], number])[]
+    ) {
+      const dead = processOf(tools);
+      const { id } = await dead.start("hang", { ...ANN, context: { tenant: "acme" } });
+      const plain = await dead.start("plain");
+      const clock = new FakeClock();
+      clock.advance(30_001);
+      const asked: unknown[] = [];
+      const alive = processOf(tools.map((tool) => ({ ...tool, execute: again })), {
+        ...{ store: dead.store, clock },
+        ...(callContext && {
+          callContext: (call) => {
+            asked.push(call.tool);
+            return callContext(call);
+          },
+        }),
+      });
+      assertEquals(await alive.tasks.recover(alive.dispatcher), 2);
+      const { status, result } = await alive.when(id, ends[0] as TaskState["status"]);
+      assertEquals([status, result && outcome(result), alive.errors.length], [...ends, reports]);
+      const other = await alive.when(plain.id, "completed");
+      assertEquals(other.result && outcome(other.result), "none");
+      assertEquals(asked, callContext ? ["hang"] : []);
+    }
+  });
+
   it("is taken up also if it began with an idempotency key, which its dead run holds", async () => {
     const clock = new FakeClock();
     const store = memoryCallStore({ clock });
