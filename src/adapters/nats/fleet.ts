@@ -44,18 +44,19 @@ export class Fleet {
   readonly #lists: Map<string, ToolList> = new Map();
   /** By the path of a tool. */
   readonly #serving: Map<string, Worker[]> = new Map();
-  readonly #subscription: Subscription;
+  readonly #subscription: Subscription | undefined;
   readonly #clock: Clock;
 
+  /** @param connection Over which workers say that they are there. Absent: they are there while listed. */
   constructor(
-    connection: NatsConnection,
+    connection: NatsConnection | undefined,
     seal: Seal,
     registry: string,
     log: HookLog,
     clock: Clock = systemClock,
   ) {
     this.#clock = clock;
-    this.#subscription = listenForWorkers(
+    this.#subscription = connection && listenForWorkers(
       connection,
       seal,
       registry,
@@ -83,7 +84,13 @@ export class Fleet {
     const { worker: id } = list;
     // One that is new was heard now: it has written its list.
     const worker = this.#workers.get(id) ??
-      { id, heardAt: this.#clock.now(), calls: 0, lists: 0, down: new Set() };
+      {
+        id,
+        heardAt: this.#subscription ? this.#clock.now() : Infinity,
+        calls: 0,
+        lists: 0,
+        down: new Set(),
+      };
     this.#workers.set(id, worker);
     worker.lists++;
     for (const path of list.down) worker.down.add(path);
@@ -129,7 +136,17 @@ export class Fleet {
   }
 
   stop(): void {
-    this.#subscription.unsubscribe();
+    this.#subscription?.unsubscribe();
+  }
+
+  /** Whether a worker did not answer. */
+  get hasLost(): boolean {
+    return [...this.#workers.values()].some(({ heardAt }) => heardAt === -Infinity);
+  }
+
+  /** Gives calls again to the workers that did not answer, where they are not heard. */
+  find(): void {
+    for (const worker of this.#workers.values()) worker.heardAt = Infinity;
   }
 
   #hear({ worker: id, isLeaving }: PresenceMessage): void {
