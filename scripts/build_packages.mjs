@@ -63,9 +63,7 @@ function readArguments(args) {
   for (let at = 0; at < args.length; at += 2) {
     const [name, value] = args.slice(at, at + 2);
     if (value === undefined || !["--out", "--only"].includes(name)) {
-      console.error(
-        "Usage: node scripts/build_packages.mjs [--out folder] [--only name,…]",
-      );
+      console.error("Usage: node scripts/build_packages.mjs [--out folder] [--only name,…]");
       console.error(`Names: ${NAMES.join(", ")}`);
       process.exit(2);
     }
@@ -104,9 +102,7 @@ function pack(folder) {
 /** `@plue/tools` as it is published: compiled, and with the platforms' packages. */
 async function buildTools(folder) {
   await run(process.execPath, ["scripts/build.mjs", join(folder, "dist")]);
-  for (
-    const file of files.filter((name) => name !== "dist" && existsSync(join(ROOT, name)))
-  ) {
+  for (const file of files.filter((name) => name !== "dist" && existsSync(join(ROOT, name)))) {
     cpSync(join(ROOT, file), join(folder, file), { recursive: true });
   }
   // Not in the repository's package.json: `npm ci` would look for them before they are published.
@@ -128,9 +124,7 @@ function linkText({ zig, os }) {
     return ["libplue.so", "/* GNU ld script */\nINPUT(libplue.so.1)\n"];
   }
   const target = zig.replace("aarch64", "arm64");
-  const symbols = readFileSync(join(FFI, "symbols.txt"), "utf8").trim().split(
-    "\n",
-  )
+  const symbols = readFileSync(join(FFI, "symbols.txt"), "utf8").trim().split("\n")
     .map((symbol) => `_${symbol}`).join(", ");
   return [
     "libplue.tbd",

@@ -61,12 +61,11 @@ let ratio = 0;
 for (const atOnce of [1, 32]) {
   const [request, called, calledOnce] = await fastest(atOnce);
   ratio ||= called / request;
+  const times = (cost: number): string =>
+    `${cost.toFixed(0)} µs (${(cost / request).toFixed(2)} x)`;
   console.log(
-    `${atOnce} at once: a request of NATS ${request.toFixed(0)} µs, a call ${
-      called.toFixed(0)
-    } µs, ` +
-      `ratio ${(called / request).toFixed(2)}; ` +
-      `one that may not run twice ${calledOnce.toFixed(0)} µs`,
+    `${atOnce} at once: a request of NATS ${request.toFixed(0)} µs, a call ${times(called)}, ` +
+      `one that may not run twice ${times(calledOnce)}`,
   );
 }
 console.log();

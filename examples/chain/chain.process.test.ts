@@ -123,10 +123,7 @@ describe("the role matrix of the chain", () => {
     const readme = await readFile(new URL("README.md", import.meta.url), "utf8");
     const rows = [...readme.matchAll(/^\| `([^`]+)` +\|.*\| (yes|no) +\| (yes|no) +\|$/gm)]
       .map(([, name, control, impl]) => [name, control === "yes", impl === "yes"]);
-    assertEquals(
-      rows.sort(),
-      MATRIX.map(({ name, may }) => [name, may.control, may.impl]).sort(),
-    );
+    assertEquals(rows.sort(), MATRIX.map(({ name, may }) => [name, may.control, may.impl]).sort());
   });
 });
 
@@ -469,10 +466,7 @@ describe("chain tools", () => {
     const spawn = () => chain.call("control", "spawn_impl_session", { task: "01" });
     const results = await Promise.all([spawn(), spawn(), spawn()]);
     assertEquals(results.map((result) => result.ok), [true, false, false]);
-    assertEquals(
-      problem(await spawn()),
-      'denied: Task "01" has the session "impl-01" already',
-    );
+    assertEquals(problem(await spawn()), 'denied: Task "01" has the session "impl-01" already');
   });
 
   it("start an agent where the host can, and say so", async () => {

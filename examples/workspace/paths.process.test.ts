@@ -114,10 +114,7 @@ describe("resolveInside()", () => {
         "not for the file tools",
       );
     }
-    assertEquals(
-      (await resolveInside(folder.path, ".gitignore")).relative,
-      ".gitignore",
-    );
+    assertEquals((await resolveInside(folder.path, ".gitignore")).relative, ".gitignore");
   });
 
   it("never shows where the workspace lies", async () => {

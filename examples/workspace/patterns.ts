@@ -52,10 +52,7 @@ export function regexFinder(pattern: string, ignoreCase: boolean): Finder {
   if (pattern.length * repetitions(pattern) > MAX_ESTIMATE) throw repeatsTooMuch();
   let regex: RE2JS;
   try {
-    regex = RE2JS.compile(
-      RE2JS.translateRegExp(pattern),
-      ignoreCase ? RE2JS.CASE_INSENSITIVE : 0,
-    );
+    regex = RE2JS.compile(RE2JS.translateRegExp(pattern), ignoreCase ? RE2JS.CASE_INSENSITIVE : 0);
   } catch (cause) {
     if (!(cause instanceof RE2JSSyntaxException)) throw cause;
     const reason = cause.message.replace("error parsing regexp: ", "").replaceAll("`", '"');

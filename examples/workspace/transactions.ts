@@ -31,9 +31,7 @@ export type { FileTransaction } from "./file_transaction.ts";
  *
  * @throws {TypeError} If the dispatcher was given another transaction manager.
  */
-export function fileTransaction(
-  context: Pick<ToolContext, "transaction">,
-): FileTransaction {
+export function fileTransaction(context: Pick<ToolContext, "transaction">): FileTransaction {
   const { transaction } = context;
   if (!(transaction instanceof JournaledTransaction)) {
     throw new TypeError(

@@ -85,10 +85,7 @@ function oneFile(folder, files) {
 }
 
 /** Runs one entry of the plan, and judges it as `judge` says. */
-export async function runSuite(
-  { runtime, files, noEval = false, together = false },
-  coverageDir,
-) {
+export async function runSuite({ runtime, files, noEval = false, together = false }, coverageDir) {
   const folder = mkdtempSync(join(tmpdir(), "plue-test-"));
   const junit = join(folder, "junit.xml");
   try {

@@ -25,7 +25,7 @@ const SUITES = [
     noEval: true,
     together: true,
   },
-  { name: "adapters", folders: ["test/adapters"], on: ALL, coverage: true },
+  { name: "adapters", folders: ["test/adapters"], on: ALL, coverage: true, together: true },
   { name: "runtime", folders: ["test/runtime"], on: WITH_FILES, coverage: true },
   { name: "examples", folders: ["examples"], on: WITH_FILES, coverage: true },
   { name: "cli", folders: ["test/cli"], on: WITH_FILES, coverage: true },

@@ -170,7 +170,11 @@ function parseWords(
       tokens: true,
     });
   } catch (error) {
-    throw usageError(`Cannot call "${tool.id}": ${describeThrown(error)}`, { cause: error });
+    const why = describeThrown(error);
+    const hint = why.includes("'--json")
+      ? "; behind the id it is the arguments, and before it, it prints the result as JSON"
+      : "";
+    throw usageError(`Cannot call "${tool.id}": ${why}${hint}`, { cause: error });
   }
 }
 

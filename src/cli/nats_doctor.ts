@@ -8,10 +8,10 @@
 import { AckPolicy, DeliverPolicy, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { Directory, listIn, type ToolList } from "../adapters/nats/directory.ts";
-import { HERE_EVERY_MS, type HereMessage } from "../adapters/nats/fleet.ts";
+import { PRESENCE_EVERY_MS, type PresenceMessage } from "../adapters/nats/fleet.ts";
 import { Seal } from "../adapters/nats/message.ts";
 import { checkServer, problemOf } from "../adapters/nats/server.ts";
-import { DIRECTORY, hereSubject, idOfPath } from "../adapters/nats/subjects.ts";
+import { DIRECTORY, idOfPath, presenceSubject } from "../adapters/nats/subjects.ts";
 import { describeThrown, isObject, systemClock } from "../tool/mod.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 import { connectNats, type NatsSettings } from "./nats.ts";
@@ -98,13 +98,13 @@ async function lookAtRights(connection: NatsConnection): Promise<readonly Row[]>
   const call = [
     await mayPublish(connection, refused, "plue.v1.call.doctor.a.b.c.d"),
     await mayPublish(connection, refused, "plue.v1.ctl.doctor.a"),
-    await maySubscribe(connection, hereSubject("*")),
+    await maySubscribe(connection, presenceSubject("doctor", "*")),
   ];
   const serve = [
     await maySubscribe(connection, "plue.v1.call.doctor.>"),
     await maySubscribe(connection, "plue.v1.ctl.doctor.*"),
     await maySubscribe(connection, "plue.v1.stop.>"),
-    await mayPublish(connection, refused, hereSubject("doctor")),
+    await mayPublish(connection, refused, presenceSubject("doctor", "doctor")),
   ];
   return [["nats caller", call, "call tools"], ["nats worker", serve, "offer tools"]]
     .map(([part, problems, what]) => {
@@ -266,13 +266,13 @@ async function listen(
       subscription.unsubscribe();
       resolve();
     };
-    const stopWaiting = systemClock.setTimeout(end, 2 * HERE_EVERY_MS + 1_000);
-    const subscription = connection.subscribe(hereSubject("*"), {
+    const stopWaiting = systemClock.setTimeout(end, 2 * PRESENCE_EVERY_MS + 1_000);
+    const subscription = connection.subscribe(presenceSubject("*", "*"), {
       callback: (error, { data, subject }) => {
         const message = error === null ? seal.unwrap(data, subject) : undefined;
         if (!isObject(message)) return;
-        const { worker, time, bye } = message as unknown as HereMessage;
-        if (bye !== true) heard.set(worker, time - systemClock.timestamp());
+        const { worker, time, isLeaving } = message as unknown as PresenceMessage;
+        if (isLeaving !== true) heard.set(worker, time - systemClock.timestamp());
         if (ids.every((id) => heard.has(id))) end();
       },
     });

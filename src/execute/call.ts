@@ -111,6 +111,8 @@ export class Call {
   hasText = false;
   /** What a repair made of the arguments, here or before the call was suspended. */
   repaired: RepairedArguments | undefined = undefined;
+  /** It goes on with its ticket. */
+  resumed = false;
   /** What the host gave the call, once it is checked; only for a tool that declares it. */
   hostContext: unknown = undefined;
   /** What the tool returned. */

@@ -32,6 +32,7 @@ export interface CallSource extends SendingCall {
   readonly callId: string;
   readonly args: unknown;
   readonly hostContext: unknown;
+  readonly resumed: boolean;
   readonly services: Services;
   readonly runtime: ToolRuntime;
   readonly transaction: Transaction | undefined;
@@ -137,6 +138,7 @@ export class CallView implements CallInfo {
   readonly messageId: string | undefined;
   readonly principal: string | undefined;
   readonly context: unknown;
+  readonly resumed: boolean;
   readonly #call: CallSource;
   readonly #args: unknown;
   #shown: unknown;
@@ -149,6 +151,7 @@ export class CallView implements CallInfo {
     this.messageId = messageId;
     this.principal = principal;
     this.context = call.hostContext;
+    this.resumed = call.resumed;
     this.#args = call.args;
     this.#call = call;
   }

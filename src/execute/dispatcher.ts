@@ -364,6 +364,7 @@ export class ToolDispatcher {
     if (call instanceof Call) {
       call.questions = new CallQuestions(call, resumed);
       call.repaired = resumed.repaired;
+      call.resumed = true;
     }
     return call;
   }

@@ -5,7 +5,7 @@
  */
 
 import { callHook, clip, type HookLog, type ToolFailure, type ToolResult } from "../tool/mod.ts";
-import { describeRefusal, frozenCopy, readJson } from "./json_value.ts";
+import { describeRefusal, frozenCopy, type JsonAccepted, readJson } from "./json_value.ts";
 import type { DispatchPhase } from "./options.ts";
 import type { DispatchContext, ToolProgress } from "./request.ts";
 
@@ -80,8 +80,12 @@ export interface EventQueue {
    * @returns `false` if there was no room.
    */
   push(event: QueuedEvent): boolean;
-  /** Adds an output of so many bytes when there is room, and resolves when there is room for one more. */
-  pushAndWait(event: QueuedEvent, bytes: number): Promise<void>;
+  /**
+   * Adds an event, and resolves when there is room for one more.
+   *
+   * @param size As how many events it counts.
+   */
+  pushAndWait(event: QueuedEvent, size: number): Promise<void>;
   /** The call is over: lets everything go on that waits for room. */
   release(): void;
 }
@@ -147,7 +151,10 @@ export async function sendOutput(call: SendingCall, value: unknown): Promise<voi
   } catch (error) {
     call.report("metadata", error);
   }
-  await events?.pushAndWait({ type: "output", value: copy.value }, copy.bytes);
+  await events?.pushAndWait(
+    { type: "output", value: copy.value },
+    Math.ceil(copy.bytes / BYTES_OF_EVENT),
+  );
 }
 
 /** Whether a value is wanted: not without a consumer, and not after the result was decided. */
@@ -160,13 +167,11 @@ function copyFor(
   callback: unknown,
   call: SendingCall,
   value: unknown,
-): { readonly value: unknown; readonly bytes: number } | undefined {
+): JsonAccepted | undefined {
   if (!isHeard(callback, call)) return undefined;
   const limit = call.maxOutputBytes;
   const verdict = readJson(value, limit);
-  if (verdict.kind === "json") {
-    return { value: frozenCopy(verdict.value), bytes: verdict.bytes };
-  }
+  if (verdict.kind === "json") return { ...verdict, value: frozenCopy(verdict.value) };
   const why = verdict.kind === "large"
     ? `it is larger than ${limit} bytes of JSON`
     : describeRefusal(verdict);
@@ -186,17 +191,17 @@ const DONE: Answer = Object.freeze({ done: true, value: undefined });
 /**
  * The events of one call, to be taken once.
  *
- * @param size How many events wait for their consumer. Large outputs count as several.
+ * @param most How many events wait for their consumer. Large outputs count as several.
  * @param begin Makes the call, which sends into the queue, or says why there is none.
  * @param nextCallId Gives an id to a call that there is no tool for.
  */
 export function streamEvents(
-  size: number,
+  most: number,
   begin: (queue: EventQueue) => StreamedCall | ToolFailure | Promise<StreamedCall | ToolFailure>,
   nextCallId: () => string,
 ): AsyncIterableIterator<ToolEvent, undefined> {
-  const events: (readonly [event: QueuedEvent, count: number])[] = [];
-  /** As how many events they count. */
+  const events: (readonly [event: QueuedEvent, size: number])[] = [];
+  /** The sum of their sizes. */
   let waiting = 0;
   /** Consumers that asked for an event before there was one. */
   const asked: ((answer: Answer) => void)[] = [];
@@ -210,25 +215,20 @@ export function streamEvents(
   let isReleased = false;
   let isFinished = false;
 
-  function push(event: QueuedEvent, count: number): boolean {
-    if (event.type === "progress") {
-      const stale = events.findIndex(([{ type }]) => type === "progress");
-      if (stale !== -1) waiting -= events.splice(stale, 1).length;
-    } else if (waiting >= size) return false;
-    waiting += count;
-    events.push([event, count]);
-    serve();
-    return true;
-  }
-
   const queue: EventQueue = {
-    push: (event) => push(event, 1),
-    async pushAndWait(event, bytes) {
-      while (!push(event, Math.ceil(bytes / BYTES_OF_EVENT))) {
-        if (isReleased) return;
-        await room();
+    push(event) {
+      if (event.type === "progress") {
+        const stale = events.findIndex(([{ type }]) => type === "progress");
+        if (stale !== -1) waiting -= events.splice(stale, 1).length;
+      } else if (waiting >= most) return false;
+      add(event, 1);
+      return true;
+    },
+    async pushAndWait(event, size) {
+      add(event, size);
+      while (waiting >= most && !isReleased) {
+        await new Promise<void>((resolve) => onRoom.push(resolve));
       }
-      while (waiting >= size && !isReleased) await room();
     },
     release() {
       isReleased = true;
@@ -236,8 +236,10 @@ export function streamEvents(
     },
   };
 
-  function room(): Promise<void> {
-    return new Promise((resolve) => onRoom.push(resolve));
+  function add(event: QueuedEvent, size: number): void {
+    waiting += size;
+    events.push([event, size]);
+    serve();
   }
 
   function letGo(): void {
@@ -257,11 +259,11 @@ export function streamEvents(
 
   function serve(): void {
     while (asked.length > 0 && !isFinished) {
-      const [event, count] = events.shift() ??
+      const [event, size] = events.shift() ??
         [result && { type: "result" as const, result, dropped: call?.dropped ?? 0 }, 0];
       if (event === undefined) return;
-      waiting -= count;
-      if (waiting < size) letGo();
+      waiting -= size;
+      if (waiting < most) letGo();
       callId ??= call?.callId ?? nextCallId();
       const value = Object.freeze({ ...event, callId, sequence: sequence++ });
       asked.shift()?.({ done: false, value });

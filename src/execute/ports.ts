@@ -24,6 +24,8 @@ export interface CallInfo {
   readonly principal: string | undefined;
   /** What the host gave the call, checked; `undefined` for a tool that declares no `context`. */
   readonly context: unknown;
+  /** The call goes on with its ticket: hooks have seen it before. */
+  readonly resumed: boolean;
   /** Aborts when the call does. */
   readonly signal: AbortSignal;
   /** How long the call may still take, in milliseconds. */

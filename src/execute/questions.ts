@@ -157,8 +157,7 @@ export class CallQuestions {
       const asked = (async () => await options.onQuestion?.(question, new CallView(call)))();
       const answer: unknown = await untilAborted(asked, deadline.signal);
       why =
-        `the answer to "${question.key}" must have the "action" accept, decline or cancel, and ` +
-        'at most 64 kB of "content"';
+        `the answer to "${question.key}" must have the "action" accept, decline or cancel, in at most 64 kB`;
       return answer === undefined || answer === null
         ? answer
         : readAnswer(answer) ?? refuse("take an answer", why);

@@ -3,13 +3,14 @@ import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/a
 import {
   defineTool,
   type DispatchContext,
+  isSuspended,
   ToolDispatcher,
   type ToolDispatcherOptions,
   type ToolHooks,
   ToolRegistry,
   ToolResult,
 } from "@plue/tools";
-import { type CallStore, memoryCallStore } from "@plue/tools/calls";
+import { type CallStore, memoryCallStore, storedTickets } from "@plue/tools/calls";
 import { breakCircuits, cacheResults, limitCalls, retryCalls } from "@plue/tools/resilience";
 import { storedRateLimits } from "@plue/tools/hono";
 import { z } from "zod";
@@ -376,6 +377,23 @@ describe("breakCircuits()", () => {
     assertEquals([outcome(await trial), outcome(await call())], ["up", "up"]);
   });
 
+  it("refuses numbers that are no bounds", () => {
+    for (
+      const make of [
+        () => breakCircuits({ failures: 1.5 }),
+        () => breakCircuits({ failures: Infinity }),
+        () => breakCircuits({ coolDownMs: Infinity }),
+        () => retryCalls({ maxAttempts: 1.5 }),
+        () => retryCalls({ initialDelayMs: Infinity }),
+        () => limitCalls([{ per: "session", limit: Infinity }]),
+        () => limitCalls([{ per: "session", limit: 1.5 }]),
+        () => cacheResults({ tools: { t: { ttlMs: Infinity } } }),
+        () => cacheResults({ tools: {}, storeTimeoutMs: Infinity }),
+      ]
+    ) assertThrows(make, RangeError);
+    assertThrows(() => retryCalls({ clock: 5 as never }), TypeError, "a clock, with a function");
+  });
+
   it("refuses other words", () => {
     assertThrows(
       () => breakCircuits({ per: "session" as never }),
@@ -434,6 +452,22 @@ describe("limitCalls()", () => {
     assertEquals(outcome(await call({ a: 2 })), "up");
     assertEquals(outcome(await call({ a: "x" })), "invalid_arguments");
     assertEquals(outcome(await call({ a: "x" })), "denied");
+  });
+
+  it("counts a call that waits for answers once", async () => {
+    const tickets = storedTickets(memoryCallStore());
+    const { dispatcher } = answering(["paid"], {
+      hooks: limitCalls([{ per: "principal", limit: 1 }, { per: "session", of: "same", limit: 1 }]),
+      tickets,
+      approve: "ask",
+    }, { requiresApproval: true });
+    const pay = () => dispatcher.dispatch({ name: "t", callId: "c" }, { sessionId: "s" });
+    const waiting = await pay();
+    assert(isSuspended(waiting));
+    const yes = { "plue:approval": { action: "accept" } } as const;
+    assertEquals(outcome(await dispatcher.resume(waiting.ticket, yes, { sessionId: "s" })), "paid");
+    // A new call under the name of that one is another call.
+    assertEquals(outcome(await pay()), "denied");
   });
 
   it("counts all tools together, or those that are named", async () => {
@@ -629,6 +663,22 @@ describe("cacheResults()", () => {
     });
     const { call } = answering([1, 2], { hooks });
     assertEquals([outcome(await call()), outcome(await call()), errors.length], [1, 2, 2]);
+  });
+
+  it("waits for a store no longer than it is told", async () => {
+    const hang = (): Promise<never> => new Promise(() => {});
+    for (const method of ["get", "create"] as const) {
+      const errors: unknown[] = [];
+      const hooks = cacheResults({
+        tools: { t: { ttlMs: HOUR } },
+        store: Object.assign(memoryCallStore(), { [method]: hang }),
+        onError: (error) => void errors.push(error),
+        storeTimeoutMs: 5,
+      });
+      const { call, runs } = answering(["up"], { hooks });
+      assertEquals([outcome(await call()), runs(), errors.length], ["up", 1, 1]);
+      assertStringIncludes(String(errors[0]), "the store took too long");
+    }
   });
 
   it("names what is wrong with its options", () => {

@@ -136,6 +136,7 @@ describe("readArguments()", () => {
       [["@nothing.json"], "there is no such file"],
       [["--query", "@nothing.txt"], 'is written "@@…"'],
       [["--query"], "argument missing"],
+      [["--json"], "before it, it prints the result as JSON"],
     ] as const
   ) {
     it(`refuses ${words.join(" ")}, and says what is right`, async () => {

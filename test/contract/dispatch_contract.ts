@@ -299,10 +299,7 @@ export function describeDispatch(
         ),
         [{ number: 1 }, { number: 2 }, { number: 3 }],
       );
-      assertEquals(
-        events.filter(({ type }) => type === "metadata").length,
-        3,
-      );
+      assertEquals(events.filter(({ type }) => type === "metadata").length, 3);
       const progress = events.filter(({ type }) => type === "progress").at(-1);
       assertEquals(progress?.type === "progress" && progress.progress, {
         done: 3,

@@ -41,9 +41,7 @@ const metering = new MeterProvider({
 api.trace.setGlobalTracerProvider(tracing);
 api.metrics.setGlobalMeterProvider(metering);
 api.propagation.setGlobalPropagator(new W3CTraceContextPropagator());
-api.context.setGlobalContextManager(
-  new AsyncLocalStorageContextManager().enable(),
-);
+api.context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
 
 const registry = new ToolRegistry({
   tools: [
@@ -85,10 +83,7 @@ const app = createToolHandler(registry, {
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const PARENT = "b7ad6b7169203331";
 
-const run = (
-  id: string,
-  headers: Record<string, string> = {},
-): Promise<Response> =>
+const run = (id: string, headers: Record<string, string> = {}): Promise<Response> =>
   Promise.resolve(app.request(`http://localhost/tools/${id}/execute`, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
@@ -126,10 +121,7 @@ describe("openTelemetry()", () => {
     assertEquals(span.status.code, api.SpanStatusCode.UNSET);
     const { traceId, spanId } = span.spanContext();
     assertEquals([traceId, span.parentSpanContext?.spanId], [TRACE, PARENT]);
-    assertEquals(
-      response.headers.get("traceparent"),
-      `00-${TRACE}-${spanId}-01`,
-    );
+    assertEquals(response.headers.get("traceparent"), `00-${TRACE}-${spanId}-01`);
   });
 
   for (
@@ -154,10 +146,7 @@ describe("openTelemetry()", () => {
       async () => (await run("nest", { traceparent: `00-${TRACE}-${PARENT}-01` })).text(),
     );
     outer.end();
-    assertEquals(
-      named("execute_tool nest").parentSpanContext?.spanId,
-      outer.spanContext().spanId,
-    );
+    assertEquals(named("execute_tool nest").parentSpanContext?.spanId, outer.spanContext().spanId);
   });
 
   it("tells the place of the span that is active", () => {
@@ -213,10 +202,7 @@ describe("openTelemetry()", () => {
       () => dispatcher.dispatch({ name: "nest" }, { trace: { headers } }),
     );
     outer.end();
-    assertEquals(
-      named("execute_tool nest").parentSpanContext?.spanId,
-      outer.spanContext().spanId,
-    );
+    assertEquals(named("execute_tool nest").parentSpanContext?.spanId, outer.spanContext().spanId);
   });
 
   it("records a call that is refused before its tool runs", async () => {

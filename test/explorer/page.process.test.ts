@@ -790,10 +790,7 @@ describe("the page", () => {
         1,
       );
       const answer = await page.evaluate(() =>
-        fetch("https://example.com/").then(
-          () => "fetched",
-          () => "refused",
-        )
+        fetch("https://example.com/").then(() => "fetched", () => "refused")
       );
       assertEquals(answer, "refused");
       assertEquals(await page.evaluate(() => "ran" in globalThis), false);

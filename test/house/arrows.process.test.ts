@@ -161,9 +161,7 @@ function reachedFrom(start: string, imports: Imports): ReadonlySet<string> {
 
 /** The groups of files that import each other, directly or through others, each group sorted. */
 function circlesIn(imports: Imports): readonly (readonly string[])[] {
-  const reached = new Map(
-    [...imports.keys()].map((file) => [file, reachedFrom(file, imports)]),
-  );
+  const reached = new Map([...imports.keys()].map((file) => [file, reachedFrom(file, imports)]));
   const isMutual = (a: string, b: string): boolean =>
     reached.get(a)?.has(b) === true && reached.get(b)?.has(a) === true;
   const files = [...imports.keys()].sort();

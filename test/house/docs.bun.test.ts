@@ -9,9 +9,7 @@ import { createToolHandler, serveFormats } from "@plue/tools/hono";
 import { maybe } from "../support/skip.ts";
 import { jsonOf } from "./source_tree.ts";
 
-const ENTRIES = Object.values(
-  jsonOf("deno.json")["exports"] as Readonly<Record<string, string>>,
-);
+const ENTRIES = Object.values(jsonOf("deno.json")["exports"] as Readonly<Record<string, string>>);
 
 /** Every field of a definition; the types know when one is missing. */
 const FIELDS_OF_DEFINITIONS: { readonly [Field in keyof ToolDefinition]-?: true } = {
@@ -51,9 +49,7 @@ const FIELDS_OF_DEFINITIONS: { readonly [Field in keyof ToolDefinition]-?: true 
 };
 /** The guides: what the README's table links to. */
 const GUIDES = [
-  ...readFileSync("README.md", "utf8").matchAll(
-    /^\| \[[^\]]*\]\((docs\/[\w-]+\.md)\)/gm,
-  ),
+  ...readFileSync("README.md", "utf8").matchAll(/^\| \[[^\]]*\]\((docs\/[\w-]+\.md)\)/gm),
 ]
   .map(([, file]) => file ?? "");
 /** Written for people, and linked from the guides. */
@@ -63,18 +59,13 @@ describe("the guides", () => {
   it("are all pages in docs, linked from the README", () => {
     const pages = [...new Bun.Glob("docs/*.md").scanSync(".")];
     assertGreater(pages.length, 10);
-    assertEquals(
-      GUIDES.toSorted(),
-      pages.filter((page) => !REFERENCES.includes(page)).toSorted(),
-    );
+    assertEquals(GUIDES.toSorted(), pages.filter((page) => !REFERENCES.includes(page)).toSorted());
   });
 
   it("take ten minutes at most", () => {
     // 200 words of prose a minute. Code and tables are looked at, not read word by word.
     const words = (file: string): number =>
-      readFileSync(file, "utf8").replaceAll(/^```.*?^```|^\|.*$/gms, "").split(
-        /\s+/,
-      ).length;
+      readFileSync(file, "utf8").replaceAll(/^```.*?^```|^\|.*$/gms, "").split(/\s+/).length;
     assertEquals(GUIDES.filter((file) => words(file) > 2_000), []);
   });
 
@@ -136,10 +127,7 @@ describe("the links of the documentation", () => {
     .filter((page) => !page.includes("node_modules"));
   /** What a heading is called in a link. */
   const slug = (heading: string): string =>
-    heading.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, "").replaceAll(
-      " ",
-      "-",
-    );
+    heading.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-");
 
   it("lead to files and headings that are there", () => {
     const dead = pages.flatMap((page) => {
@@ -173,9 +161,7 @@ describe("the documentation", () => {
       // Members of interfaces may speak for themselves, so the linter always has something to say.
       assertStringIncludes(problems, "documentation lint errors");
       const missing = [
-        ...problems.matchAll(
-          /error\[missing-jsdoc\].*\n *--> (.*)\n[ |]*\n *\d+ \| export /g,
-        ),
+        ...problems.matchAll(/error\[missing-jsdoc\].*\n *--> (.*)\n[ |]*\n *\d+ \| export /g),
       ].map(([, place]) => place);
       assertEquals(missing, []);
     },
@@ -207,9 +193,6 @@ describe("the documentation", () => {
     ]
       .map(([, name]) => name ?? "");
     assertGreater(symbols.length, 30);
-    assertEquals(
-      [...new Set(symbols)].filter((name) => !exported.has(name)),
-      [],
-    );
+    assertEquals([...new Set(symbols)].filter((name) => !exported.has(name)), []);
   });
 });

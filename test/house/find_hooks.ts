@@ -32,9 +32,7 @@ const HANDED_IN = new Set([
 ]);
 
 /** The names of all hooks, such as `HttpOptions.onError`. */
-export async function findHooks(
-  entries: readonly string[],
-): Promise<readonly string[]> {
+export async function findHooks(entries: readonly string[]): Promise<readonly string[]> {
   const api = new API({ cwd: ROOT });
   try {
     const snapshot = await api.updateSnapshot({
@@ -58,13 +56,8 @@ export async function findHooks(
           : exported;
         const isType = symbol.flags &
           (SymbolFlags.Interface | SymbolFlags.TypeAlias);
-        if (
-          isType && (/Options$/.test(symbol.name) || HANDED_IN.has(symbol.name))
-        ) {
-          await hooks.read(
-            await checker.getDeclaredTypeOfSymbol(symbol),
-            symbol.name,
-          );
+        if (isType && (/Options$/.test(symbol.name) || HANDED_IN.has(symbol.name))) {
+          await hooks.read(await checker.getDeclaredTypeOfSymbol(symbol), symbol.name);
         }
       }
     }
@@ -101,17 +94,11 @@ class HookReader {
       }
       return;
     }
-    const signatures = await checker.getSignaturesOfType(
-      type,
-      SignatureKind.Call,
-    );
+    const signatures = await checker.getSignaturesOfType(type, SignatureKind.Call);
     if (signatures.length > 0) this.names.add(name);
     // What a hook answers may have hooks too: a span of telemetry, the check of a schema.
     for (const signature of signatures) {
-      await this.read(
-        await checker.getReturnTypeOfSignature(signature),
-        `${name}()`,
-      );
+      await this.read(await checker.getReturnTypeOfSignature(signature), `${name}()`);
     }
     if (this.#seen.has(type.id)) return;
     this.#seen.add(type.id);
@@ -127,10 +114,7 @@ class HookReader {
       if (parent !== undefined && !isOwn(parent)) continue;
       const isNamed = parent !== undefined && !parent.name.startsWith("__");
       const owner = isNamed ? parent.name : (await type.getAliasSymbol())?.name ?? name;
-      await this.read(
-        await checker.getTypeOfSymbol(member),
-        `${owner}.${member.name}`,
-      );
+      await this.read(await checker.getTypeOfSymbol(member), `${owner}.${member.name}`);
     }
   }
 }

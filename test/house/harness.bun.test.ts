@@ -61,10 +61,7 @@ describe("runSuite()", () => {
     const place = together ? `${runtime}, in one process` : runtime;
 
     test(`counts tests, not groups, on ${place}`, async () => {
-      const { passed, failed, skipped, skips } = await run(
-        "mixed.test.ts",
-        MIXED,
-      );
+      const { passed, failed, skipped, skips } = await run("mixed.test.ts", MIXED);
       assertEquals({ passed, failed, skipped }, {
         passed: 3,
         failed: 2,
@@ -113,10 +110,7 @@ describe("runSuite()", () => {
     });
 
     test(`fails on ${place} when a file cannot be resolved`, async () => {
-      const { failed } = await run(
-        "unresolved.test.ts",
-        'import "./not_there.ts";',
-      );
+      const { failed } = await run("unresolved.test.ts", 'import "./not_there.ts";');
       assertGreater(failed, 0);
     });
   }
@@ -171,10 +165,7 @@ describe("the options of npm test and npm run bench", () => {
   for (const [script, values] of helps) {
     for (const option of ["--help", "-h"]) {
       it(`${script} ${option} lists them and their values`, () => {
-        const { exitCode, stdout, stderr } = run(
-          `scripts/${script}.mjs`,
-          option,
-        );
+        const { exitCode, stdout, stderr } = run(`scripts/${script}.mjs`, option);
         assertEquals([exitCode, stderr], [0, ""]);
         for (const part of values) assertStringIncludes(stdout, part);
       });

@@ -3,10 +3,7 @@ import { describe, it } from "bun:test";
 import { exists, filesBelow, textOf, withoutComments } from "./source_tree.ts";
 
 const TEXT = /\.(ts|mts|mjs|js|json|jsonc|toml|md|capnp|c|h|yml)$/;
-const WRITTEN = filesBelow(
-  ".",
-  (path) => TEXT.test(path) || path === ".ci/run",
-);
+const WRITTEN = filesBelow(".", (path) => TEXT.test(path) || path === ".ci/run");
 const PRODUCT = WRITTEN.filter((path) =>
   /^(mod\.ts|src\/|examples\/|[A-Z]+\.md)/.test(path) &&
   !path.endsWith(".test.ts")
@@ -15,10 +12,7 @@ const PRODUCT = WRITTEN.filter((path) =>
 /** Put together here, so that this file does not name what it forbids. */
 const path = (...steps: readonly string[]): string => `/${steps.join("/")}/`;
 
-function naming(
-  files: readonly string[],
-  what: string | RegExp,
-): readonly string[] {
+function naming(files: readonly string[], what: string | RegExp): readonly string[] {
   return files.filter((file) => {
     const text = textOf(file);
     return typeof what === "string" ? text.includes(what) : what.test(text);
@@ -30,19 +24,14 @@ describe("the files of the project", () => {
     assertGreater(WRITTEN.length, 50);
   });
 
-  for (
-    const folder of [path("work", "main"), path("work", "shared"), path("root")]
-  ) {
+  for (const folder of [path("work", "main"), path("work", "shared"), path("root")]) {
     it(`do not name ${folder} of somebody's machine`, () => {
       assertEquals(naming(WRITTEN, folder), []);
     });
   }
 
   it("do not name the host of a package registry", () => {
-    assertEquals(
-      naming(WRITTEN, new RegExp("registry\\.(npmjs|yarnpkg|npmmirror)\\.")),
-      [],
-    );
+    assertEquals(naming(WRITTEN, new RegExp("registry\\.(npmjs|yarnpkg|npmmirror)\\.")), []);
   });
 
   it("do not speak, in product and documentation, of data beside the repository", () => {
@@ -54,17 +43,11 @@ describe("the sources", () => {
   const sources = filesBelow("src", (file) => /\.tsx?$/.test(file));
 
   it("each begin with what they are", () => {
-    assertEquals(
-      sources.filter((file) => !textOf(file).startsWith("/**\n")),
-      [],
-    );
+    assertEquals(sources.filter((file) => !textOf(file).startsWith("/**\n")), []);
   });
 
   it("have no `any` and no non-null assertion that the linter was told to overlook", () => {
-    assertEquals(
-      naming(sources, /deno-lint-ignore|@ts-ignore|@ts-expect-error/),
-      [],
-    );
+    assertEquals(naming(sources, /deno-lint-ignore|@ts-ignore|@ts-expect-error/), []);
   });
 });
 
@@ -84,9 +67,7 @@ describe("the test files", () => {
 
   it("have a name from which their runtimes follow", () => {
     const wrong = tests.filter((file) =>
-      !/^(test|examples)\/(.*\/)?[a-z0-9_]+(\.process|\.bun)?\.test\.ts$/.test(
-        file,
-      )
+      !/^(test|examples)\/(.*\/)?[a-z0-9_]+(\.process|\.bun)?\.test\.ts$/.test(file)
     );
     assertEquals(wrong, []);
   });

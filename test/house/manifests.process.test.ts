@@ -83,11 +83,7 @@ describe("the packages that the adapters name", () => {
       .map((specifier) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier),
   );
   // Imported by a variable, so that nobody needs it for the types.
-  if (
-    textOf("src/adapters/native/guest_runtimes.ts").includes(
-      'const module = "koffi"',
-    )
-  ) {
+  if (textOf("src/adapters/native/guest_runtimes.ts").includes('const module = "koffi"')) {
     named.add("koffi");
   }
 
@@ -104,9 +100,7 @@ describe("tsconfig.json", () => {
     >;
     const wanted = Object.entries(imports).filter(([name]) => name !== "bun:test")
       // Without its extension, so that TypeScript finds the types and Bun the code.
-      .map((
-        [name, path],
-      ): [string, readonly string[]] => [name, [path.replace(/\.js$/, "")]]);
+      .map(([name, path]): [string, readonly string[]] => [name, [path.replace(/\.js$/, "")]]);
     assertEquals(Object.entries(paths), wanted);
   });
 });
@@ -133,10 +127,7 @@ describe("the lock files", () => {
 });
 
 describe("a table of contents", () => {
-  const contents = filesBelow(
-    "src",
-    (path) => /(^|\/)(mod|core)\.ts$/.test(path),
-  );
+  const contents = filesBelow("src", (path) => /(^|\/)(mod|core)\.ts$/.test(path));
 
   it("is there", () => {
     assertGreater(contents.length, 3);

@@ -22,10 +22,7 @@ const NOT_OURS = new Set([
 ]);
 
 /** Paths of the files below `folder` of which `choose` says yes, from the root, with `/`. */
-export function filesBelow(
-  folder: string,
-  choose: (path: string) => boolean,
-): readonly string[] {
+export function filesBelow(folder: string, choose: (path: string) => boolean): readonly string[] {
   if (!existsSync(join(ROOT, folder))) return [];
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap(
     (entry) => {
@@ -56,10 +53,7 @@ export function exists(path: string): boolean {
 
 /** A source without its comments, which may show imports in examples. */
 export function withoutComments(source: string): string {
-  return source.replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, "").replace(
-    /^[ \t]*\/\/.*$/gm,
-    "",
-  );
+  return source.replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, "").replace(/^[ \t]*\/\/.*$/gm, "");
 }
 
 /** The specifiers that a source imports or exports from, types included. */

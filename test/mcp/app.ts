@@ -54,9 +54,7 @@ function watchTimers(): void {
 /** Has those counted who follow the registry. */
 function watchFollowers(followed: ToolRegistry): void {
   const changes = followed.changes.bind(followed);
-  followed.changes = async function* (
-    options,
-  ): AsyncGenerator<ToolChange, undefined, void> {
+  followed.changes = async function* (options): AsyncGenerator<ToolChange, undefined, void> {
     watch.following++;
     try {
       yield* changes(options);
@@ -169,11 +167,7 @@ const mcp = createMcpEndpoint(registry, {
   },
 });
 
-async function answer(
-  request: Request,
-  env?: unknown,
-  context?: unknown,
-): Promise<Response> {
+async function answer(request: Request, env?: unknown, context?: unknown): Promise<Response> {
   switch (new URL(request.url).pathname) {
     case "/mcp":
       return await mcp.fetch(request, env, context);

@@ -47,10 +47,7 @@ function servedAt(child: ChildProcess): Promise<string> {
       const url = /Serving (\S+)/.exec(printed)?.[1];
       if (url !== undefined) resolve(url);
     });
-    child.once(
-      "exit",
-      (code) => reject(new Error(`The server ended with ${code}: ${printed}`)),
-    );
+    child.once("exit", (code) => reject(new Error(`The server ended with ${code}: ${printed}`)));
     child.once("error", reject);
   });
 }

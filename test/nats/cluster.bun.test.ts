@@ -1,7 +1,11 @@
 import { describe } from "bun:test";
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { connect } from "@nats-io/transport-node";
+import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { remoteTools } from "@plue/tools/nats";
+import { Cluster, SECRET } from "../../examples/cluster/cluster.ts";
 import { withServer } from "./server.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -15,5 +19,33 @@ describe("bench/nats/faults.ts", () => {
     });
     assertEquals(status, 0, stdout + stderr);
     assertStringIncludes(stdout, "lost 0, done twice that may not be 0, hung 0");
+  });
+});
+
+describe("A worker whose process is stopped", () => {
+  withServer("is left out until it goes on", async () => {
+    await using cluster = await Cluster.start();
+    const worker = await cluster.startWorker("bun");
+    const connection = await connect({ servers: cluster.url });
+    const registry = new ToolRegistry({ refreshEveryMs: 1_000 });
+    const remote = await remoteTools(connection, { registry, secret: SECRET });
+    const dispatcher = new ToolDispatcher(registry);
+    const call = () => dispatcher.dispatch({ name: "count", arguments: { number: 1 } });
+    assertEquals((await call()).ok, true);
+
+    const changes = registry.changes();
+    worker.pause();
+    assertEquals((await changes.next()).value?.type, "unavailable");
+    assertEquals(remote.workers, 0);
+    const refused = await call();
+    assert(!refused.ok);
+    assertEquals([refused.error.code, refused.error.retryable], ["unavailable", true]);
+
+    worker.resume();
+    while ((await changes.next()).value?.type !== "available");
+    assertEquals(remote.workers, 1);
+    assertEquals((await call()).ok, true);
+    await remote.close();
+    await connection.close();
   });
 });

@@ -64,7 +64,7 @@ describe("plue --nats", () => {
   beforeAll(async () => {
     if (missing !== undefined) return;
     const users = `{ user: "ann lee", password: "p:w" }, { user: caller, password: p, permissions: {
-      subscribe: ["_INBOX.>", "plue.v1.here.*"]
+      subscribe: ["_INBOX.>", "plue.v1.here.*.*"]
     } }, { user: reader, password: p, permissions: { publish: { deny: "plue.>" } } }`;
     [server, guarded] = await Promise.all([
       TestServer.start(),

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe } from "bun:test";
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { jetstreamManager } from "@nats-io/jetstream";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { Kvm } from "@nats-io/kv";
 import { type ToolDefinition, ToolRegistry } from "@plue/tools";
+import { serveTools } from "@plue/tools/nats";
 import { Directory } from "../../src/adapters/nats/directory.ts";
 import { Seal } from "../../src/adapters/nats/message.ts";
 import { Offers } from "../../src/adapters/nats/offers.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
-import { World } from "./world.ts";
+import { event, World } from "./world.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
@@ -159,37 +159,54 @@ describe("The directory of tools in NATS", () => {
     assertEquals(registry.getTool("ping")?.description, "New.");
   });
 
-  withServer("goes on when its watch is lost, also while it is read", async () => {
+  withServer("has one watch, also when it is restarted while it reads", async () => {
     const connection = await server.connect();
     const name = "watched";
-    const log: unknown[] = [];
-    const changes: string[][] = [];
-    const settings = {
-      ...{ action: "test", connection, seal, registry: name },
-      log: (error: unknown) => void log.push(error),
+    const kv = await new Kvm(connection).open("plue_tools");
+    const open = (log: unknown[]) => {
+      const settings = { action: "test", connection, seal, registry: name };
+      return Directory.open({ ...settings, log: (error) => void log.push(error) }, () => {});
     };
-    const directory = await Directory.open(settings, (keys) => void changes.push([...keys]));
-    await directory.put(`${name}.tool.a`, { n: 1 });
-    // Two at once: the first does not read on beside the second.
+    const [one, other]: [unknown[], unknown[]] = [[], []];
+    const directory = await open(one);
+    const witness = await open(other);
     directory.restart();
     directory.restart();
-    const other = await Directory.open(settings, () => {});
-    await other.put(`${name}.tool.b`, { n: 2 });
-    while (!directory.entries.has(`${name}.tool.b`)) await connection.flush();
-    const manager = await jetstreamManager(connection);
-    const watches = async (): Promise<number> => {
-      const { config } = await manager.streams.info("KV_plue_tools");
-      const found = await manager.consumers.list(config.name).next();
-      const own = `$KV.plue_tools.${name}.>`;
-      return found.filter(({ config, push_bound }) =>
-        push_bound === true && (config.filter_subject ?? config.filter_subjects?.[0]) === own
-      ).length;
-    };
-    while (await watches() !== 2);
+    await witness.put(`${name}.tool.a`, { n: 1 });
+    while (!directory.entries.has(`${name}.tool.a`)) await connection.flush();
+    // Each watch tells once of what is not signed.
+    await kv.put(`${name}.tool.b`, "not signed");
+    while (one.length === 0 || other.length === 0) await connection.flush();
+    await connection.flush();
+    assertEquals([one.length, other.length], [1, 1]);
     directory.stop();
-    other.stop();
-    while (await watches() > 0);
-    assert(changes.flat().includes(`${name}.tool.b`));
-    assertEquals(log, []);
+    await kv.put(`${name}.tool.c`, "not signed");
+    while (other.length < 2) await connection.flush();
+    await connection.flush();
+    assertEquals(one.length, 1);
+    witness.stop();
+  });
+
+  withServer("closes without a server, and waits for no answer of it", async () => {
+    const own = await TestServer.start();
+    try {
+      const connection = await own.connect();
+      const log: unknown[] = [];
+      const served = await serveTools(new ToolRegistry({ tools: [ping] }), connection, {
+        ...{ secret: SECRET, drainTimeoutMs: 0 },
+        onError: (error) => void log.push(error),
+      });
+      // After the worker's own, so that the worker knows of it too.
+      const lost = event();
+      void (async () => {
+        for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
+      })();
+      await own.kill();
+      await lost.came;
+      await served.close();
+      assertEquals(log, []);
+    } finally {
+      await own.stop();
+    }
   });
 });

@@ -244,12 +244,17 @@ describe("Durable calls over NATS", () => {
     }
   });
 
+  const claimed = { state: "claimed", worker: "x", until: 8.64e15, attempts: 1 };
   for (
-    const forged of [{ state: "done", result: { ok: true, content: "forged" } }, {
-      ...{ state: "claimed", worker: "x", until: Infinity, attempts: 1 },
-    }]
+    const [what, record, isSigned] of [
+      ["done, and not signed", { state: "done", result: { ok: true, content: "forged" } }, false],
+      ["claimed, and not signed", claimed, false],
+      ["signed, and done without a result", { state: "done" }, true],
+      ["signed, and claimed for ever", { ...claimed, until: "for ever" }, true],
+      ["signed, and no record", "forged", true],
+    ] as const
   ) {
-    withServer(`takes no record that is ${forged.state} and not signed`, async () => {
+    withServer(`takes no record that is ${what}`, async () => {
       await using world = open();
       const [began, goOn] = [event(), event()];
       await world.serve([{
@@ -265,13 +270,16 @@ describe("Durable calls over NATS", () => {
       await began.came;
       const store = await natsCallStore(await server.connect(), { bucket: "plue_results" });
       for await (const { key, revision } of store.list(await ownerPrefix(world.name))) {
-        await store.update(key, new TextEncoder().encode(JSON.stringify(forged)), revision);
+        const value = isSigned
+          ? new Seal("test", SECRET).wrap(record, `plue_results.${key}`)
+          : new TextEncoder().encode(JSON.stringify(record));
+        await store.update(key, value, revision);
       }
       goOn.come();
       const result = await running;
       assert(!result.ok);
       assertEquals(result.error.code, "unavailable");
-      assertStringIncludes(result.error.message, "wrong signature");
+      assertStringIncludes(result.error.message, "is damaged, or has a wrong signature");
     });
   }
 
@@ -459,5 +467,68 @@ describe("Durable calls over NATS", () => {
     await spy.request(subject, data);
     assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
     assertEquals(runs, 2);
+  });
+
+  withServer("holds a call for longer than its lease, so that it runs once", async () => {
+    await using world = open();
+    let runs = 0;
+    const goOn = event();
+    const tool = {
+      ...task,
+      async execute() {
+        // A second run must not wait, nor the first one then.
+        if (++runs > 1) goOn.come();
+        await goOn.came;
+        return "built";
+      },
+    };
+    await world.serve([tool], { leaseMs });
+    await world.serve([tool], { leaseMs });
+    const { dispatcher } = await world.call();
+    const spy = await server.connect();
+    const own = await ownerPrefix(world.name);
+    let writes = 0;
+    spy.subscribe(`$KV.plue_results.${own}.>`, {
+      // The claim, and four renewals, a third of a lease each.
+      callback: () => void (++writes === 5 && goOn.come()),
+    });
+    await spy.flush();
+    const result = await dispatcher.dispatch({ name: "build" }, { principal: world.name });
+    assertEquals([result.ok && result.content, runs], ["built", 1]);
+  });
+
+  withServer("takes calls off the stream that cannot be run", async () => {
+    await using world = open();
+    let runs = 0;
+    await world.serve([{ ...task, execute: () => ++runs }]);
+    const { dispatcher } = await world.call();
+    const spy = await server.connect();
+    const subject = event<string>();
+    spy.subscribe(`plue.v1.run.${world.name}.>`, {
+      callback: (_, message) => subject.come(message.subject),
+    });
+    await spy.flush();
+    assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
+    const to = await subject.came;
+    const seal = new Seal("test", SECRET);
+    const told = event<Uint8Array>();
+    spy.subscribe("told", { callback: (_, { data }) => told.come(data) });
+    const call = { id: "x", key: `run.${world.name}.x`, inbox: "told" };
+    const early = { ...call, time: Date.now() + 60_000 };
+    for (const message of [{}, "no call", { ...call, time: Date.now(), key: 7 }, early]) {
+      await spy.request(to, seal.wrap(message, to));
+    }
+    const { streams } = await jetstreamManager(spy);
+    const left = async (): Promise<number> => {
+      const { state } = await streams.info("PLUE_CALLS", { subjects_filter: to });
+      return state.subjects?.[to] ?? 0;
+    };
+    while (await left() > 0);
+    const { result } = seal.unwrap(await told.came, "told") as {
+      readonly result: { readonly error: { readonly message: string } };
+    };
+    assertStringIncludes(result.error.message, "60 s ahead of its worker's; nothing has run");
+    assertEquals(runs, 1);
+    assertEquals(world.errors.length, 4);
   });
 });

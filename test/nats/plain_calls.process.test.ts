@@ -273,7 +273,7 @@ describe("Plain calls over NATS", () => {
     const worker = await world.serve([ping]);
     const { dispatcher, registry, connection } = await world.call();
     const spy = await server.connect();
-    const subject = `plue.v1.here.${worker.worker}`;
+    const subject = `plue.v1.here.${world.name}.${worker.worker}`;
     const beat = event<Uint8Array>();
     spy.subscribe(subject, { callback: (_, { data }) => beat.come(Uint8Array.from(data)) });
     await spy.flush();

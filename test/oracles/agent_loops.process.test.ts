@@ -7,8 +7,7 @@
 
 import Anthropic from "@anthropic-ai/sdk";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { afterAll, beforeAll, describe, it } from "bun:test";
-import { createServer, type Server } from "node:http";
+import { describe, it } from "bun:test";
 import OpenAI from "openai";
 import {
   runTools,
@@ -20,6 +19,7 @@ import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
 import { ToolDispatcher } from "../../src/execute/mod.ts";
 import { buildToolset } from "../../src/select/mod.ts";
 import { defineTool } from "../../src/tool/mod.ts";
+import { playProvider } from "./provider.ts";
 
 const add = defineTool({
   namespace: "math",
@@ -40,42 +40,19 @@ type Json = Readonly<Record<string, unknown>>;
 /** What the server answers, in order: a body, or the events of a stream. */
 let answers: (Json | readonly Json[])[] = [];
 let bodies: Json[] = [];
-let server: Server;
-let url = "";
 
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    let text = "";
-    request.setEncoding("utf8").on("data", (part) => text += part);
-    request.on("end", () => {
-      bodies.push(JSON.parse(text) as Json);
-      const answer = answers.shift();
-      if (answer === undefined) {
-        response.writeHead(400, { "content-type": "application/json" });
-        response.end('{"error":{"message":"no answer is left"}}');
-      } else if (Array.isArray(answer)) {
-        response.writeHead(200, { "content-type": "text/event-stream" });
-        for (const event of answer as readonly Json[]) {
-          response.write(`event: ${event["type"]}\ndata: ${JSON.stringify(event)}\n\n`);
-        }
-        response.end();
-      } else {
-        response.writeHead(200, { "content-type": "application/json" });
-        response.end(JSON.stringify(answer));
-      }
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (typeof address !== "object" || address === null) {
-    throw new Error("Cannot find the server: it has no address");
+const provider = playProvider((sent) => {
+  bodies.push(sent as Json);
+  const answer = answers.shift();
+  if (answer === undefined) {
+    return { status: 400, body: '{"error":{"message":"no answer is left"}}' };
   }
-  url = `http://127.0.0.1:${address.port}`;
-});
-
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
+  if (!Array.isArray(answer)) return { body: JSON.stringify(answer) };
+  const events = answer as readonly Json[];
+  return {
+    type: "text/event-stream",
+    body: events.map((event) => `event: ${event["type"]}\ndata: ${JSON.stringify(event)}\n\n`),
+  };
 });
 
 /** The model's answers of the next loop. */
@@ -106,7 +83,7 @@ function plain(value: unknown): unknown {
 }
 
 describe("a loop over OpenAI Chat", () => {
-  const client = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: url, maxRetries: 0 });
+  const client = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: provider.url, maxRetries: 0 });
   const calls = [
     ["c1", '{"a":1,"b":2}'],
     ["c2", '{"a":1}'],
@@ -233,7 +210,7 @@ describe("a loop over OpenAI Chat", () => {
 });
 
 describe("a loop over OpenAI Responses", () => {
-  const client = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: url, maxRetries: 0 });
+  const client = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: provider.url, maxRetries: 0 });
   const reasoning = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "e" };
   const call = {
     type: "function_call",
@@ -308,7 +285,8 @@ describe("a loop over OpenAI Responses", () => {
 });
 
 describe("a loop over Anthropic", () => {
-  const client = (): Anthropic => new Anthropic({ apiKey: "k", baseURL: url, maxRetries: 0 });
+  const client = (): Anthropic =>
+    new Anthropic({ apiKey: "k", baseURL: provider.url, maxRetries: 0 });
   const thinking = { type: "thinking", thinking: "Add them.", signature: "sig" };
   const use = { type: "tool_use", id: "toolu_1", name: "math__add", input: { a: 1, b: 2 } };
   const text = { type: "text", text: "3", citations: null };

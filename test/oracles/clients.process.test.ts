@@ -11,47 +11,28 @@ import { GoogleGenAI } from "@google/genai";
 import { Mistral } from "@mistralai/mistralai";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 import { assertEquals, assertRejects } from "@std/assert";
-import { afterAll, beforeAll, describe, it } from "bun:test";
+import { describe, it } from "bun:test";
 import { CohereClientV2 } from "cohere-ai";
-import { createServer, type Server } from "node:http";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
 import { exportTools } from "../../src/formats/mod.ts";
+import { playProvider } from "./provider.ts";
 import { ALL } from "./tools.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
-let server: Server;
-let url = "";
 let arrived: Body | undefined;
 
-beforeAll(async () => {
-  // A request that is refused is neither repeated nor read further.
-  server = createServer((request, response) => {
-    let text = "";
-    request.setEncoding("utf8").on("data", (part) => text += part);
-    request.on("end", () => {
-      arrived = JSON.parse(text) as Body;
-      response.writeHead(400, { "content-type": "application/json" }).end("{}");
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (typeof address !== "object" || address === null) {
-    throw new Error("Cannot find the server: it has no address");
-  }
-  url = `http://127.0.0.1:${address.port}`;
+// A request that is refused is neither repeated nor read further.
+const provider = playProvider((sent) => {
+  arrived = sent as Body;
+  return { status: 400, body: "{}" };
 });
 
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
-
-const openai = () => new OpenAI({ apiKey: "k", baseURL: url });
-const anthropic = () => new Anthropic({ apiKey: "k", baseURL: url });
+const openai = () => new OpenAI({ apiKey: "k", baseURL: provider.url });
+const anthropic = () => new Anthropic({ apiKey: "k", baseURL: provider.url });
 const google = (vertexai: boolean) =>
-  new GoogleGenAI({ apiKey: "k", vertexai, httpOptions: { baseUrl: url } });
+  new GoogleGenAI({ apiKey: "k", vertexai, httpOptions: { baseUrl: provider.url } });
 const said = [{ role: "user" as const, content: "Hello." }];
 
 interface Request {
@@ -104,7 +85,7 @@ const converse = (target: "bedrock" | "bedrock.strict") =>
     (tools) =>
       new BedrockRuntimeClient({
         region: "us-east-1",
-        endpoint: url,
+        endpoint: provider.url,
         credentials: { accessKeyId: "k", secretAccessKey: "s" },
         requestHandler: new NodeHttpHandler(),
         maxAttempts: 1,
@@ -150,7 +131,7 @@ const REQUESTS: Readonly<Record<string, () => Request>> = {
     request(
       exportTools(ALL, "mistral").tools,
       (tools) =>
-        new Mistral({ apiKey: "k", serverURL: url }).chat.complete({
+        new Mistral({ apiKey: "k", serverURL: provider.url }).chat.complete({
           model: "m",
           messages: said,
           tools,
@@ -160,7 +141,7 @@ const REQUESTS: Readonly<Record<string, () => Request>> = {
     request(
       exportTools(ALL, "cohere").tools,
       (tools) =>
-        new CohereClientV2({ token: "k", environment: url }).chat(
+        new CohereClientV2({ token: "k", environment: provider.url }).chat(
           { model: "m", messages: said, tools },
           { maxRetries: 0 },
         ),
@@ -168,7 +149,7 @@ const REQUESTS: Readonly<Record<string, () => Request>> = {
   "ollama": () =>
     request(
       exportTools(ALL, "ollama").tools,
-      (tools) => new Ollama({ host: url }).chat({ model: "m", messages: said, tools }),
+      (tools) => new Ollama({ host: provider.url }).chat({ model: "m", messages: said, tools }),
     ),
 };
 

@@ -84,11 +84,7 @@ describe("a turn with the AI SDK", () => {
     });
     const prompt: ModelMessage[] = [{ role: "user", content: "1 + 2?" }];
     const first = await generateText({ model, tools, messages: prompt });
-    const { messages } = await dispatchResponse(
-      "ai-sdk",
-      first,
-      turnOf("ai-sdk"),
-    );
+    const { messages } = await dispatchResponse("ai-sdk", first, turnOf("ai-sdk"));
     assertEquals(messages as unknown, expected);
     await generateText({
       model,
@@ -96,10 +92,7 @@ describe("a turn with the AI SDK", () => {
       messages: [...prompt, ...first.response.messages, ...messages],
     });
     const [last] = (model.doGenerateCalls.at(-1)?.prompt ?? []).slice(-1);
-    assertEquals(
-      JSON.stringify(last?.content),
-      JSON.stringify(expected[0]?.content),
-    );
+    assertEquals(JSON.stringify(last?.content), JSON.stringify(expected[0]?.content));
   });
 
   it("reads streamText's parts", async () => {
@@ -147,11 +140,7 @@ describe("a turn with LangChain", () => {
       }],
     });
     for (const response of [message, JSON.parse(JSON.stringify(message))]) {
-      const { messages } = await dispatchResponse(
-        "langchain",
-        response,
-        options,
-      );
+      const { messages } = await dispatchResponse("langchain", response, options);
       assertEquals(messages as unknown, [expected]);
       const [answer] = messages;
       assert(answer !== undefined);
@@ -187,11 +176,7 @@ describe("a turn with LangChain", () => {
         response_metadata: { finish_reason: "tool_calls" },
       }),
     );
-    const { messages } = await dispatchCalls(
-      "langchain",
-      stream.end(),
-      options,
-    );
+    const { messages } = await dispatchCalls("langchain", stream.end(), options);
     assertEquals(messages as unknown, [expected]);
   });
 });

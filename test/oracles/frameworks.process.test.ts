@@ -131,10 +131,7 @@ describe("the AI SDK", () => {
     const strict = exportTools(ALL, "anthropic.strict").tools.filter((one) => one.strict === true);
     assertGreater(strict.length, 1);
     const set = strictSet(strict.map((one) => [one.name, one.description, one.input_schema]));
-    assertEquals(
-      withoutExamples(await theirs(MODELS["anthropic"], set)),
-      withoutExamples(strict),
-    );
+    assertEquals(withoutExamples(await theirs(MODELS["anthropic"], set)), withoutExamples(strict));
   });
 });
 

@@ -37,9 +37,7 @@ const app = createToolHandler(registry, {
 const document: Json = await (await app.request("http://localhost/openapi.json")).json();
 
 async function faults(candidate: Json): Promise<unknown> {
-  const { valid, errors } = await new Validator().validate(
-    structuredClone(candidate),
-  );
+  const { valid, errors } = await new Validator().validate(structuredClone(candidate));
   return valid ? undefined : errors;
 }
 
@@ -55,9 +53,7 @@ describe("the document of the handler", () => {
   });
 
   it("fits what the handler answers, results and problems", async () => {
-    const resolved = await SwaggerParser.dereference(
-      structuredClone(document) as never,
-    ) as Json;
+    const resolved = await SwaggerParser.dereference(structuredClone(document) as never) as Json;
     const at = (...keys: readonly string[]): unknown =>
       keys.reduce<unknown>((value, key) => (value as Json)[key], resolved);
     const execute = "/tools/double/execute";

@@ -16,10 +16,9 @@ import { generateText, stepCountIs } from "ai";
 import { generateText as generateText6, stepCountIs as stepCountIs6 } from "ai6";
 import { MockLanguageModelV3 } from "ai6/test";
 import { MockLanguageModelV4 } from "ai/test";
-import { afterAll, beforeAll, describe, it } from "bun:test";
+import { describe, it } from "bun:test";
 import { CohereClientV2 } from "cohere-ai";
 import { AIMessage, createAgent, fakeModel, tool, ToolMessage } from "langchain";
-import { createServer, type Server } from "node:http";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
 import {
@@ -32,6 +31,7 @@ import { ToolDispatcher } from "../../src/execute/mod.ts";
 import { encodeResults, type MessageOf, type TargetName } from "../../src/formats/mod.ts";
 import { buildToolset } from "../../src/select/mod.ts";
 import { defineTool, ToolResult } from "../../src/tool/mod.ts";
+import { playProvider } from "./provider.ts";
 
 const GIF = "R0lGODlhAQABAAAAACw=";
 const PDF = "JVBERi0xLjQ=";
@@ -43,30 +43,10 @@ const CONTENT = ToolResult.blocks([
 ], { metadata: { id: SECRET } });
 
 let received: unknown;
-let server: Server;
-let url = "";
 
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    let text = "";
-    request.on("data", (chunk) => text += chunk);
-    request.on("end", () => {
-      received = JSON.parse(text);
-      response.writeHead(400, { "content-type": "application/json" });
-      response.end("{}");
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (typeof address !== "object" || address === null) {
-    throw new Error("Cannot find the server: it has no address");
-  }
-  url = `http://127.0.0.1:${address.port}`;
-});
-
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
+const provider = playProvider((sent) => {
+  received = sent;
+  return { status: 400, body: "{}" };
 });
 
 function messagesFor<Target extends TargetName>(target: Target): readonly MessageOf<Target>[] {
@@ -96,7 +76,7 @@ function has(text: string, pieces: readonly unknown[], files = true): void {
 }
 
 describe("a result of blocks through the client of", () => {
-  const openai = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: url, maxRetries: 0 });
+  const openai = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: provider.url, maxRetries: 0 });
 
   it("OpenAI", async () => {
     const output = [
@@ -116,7 +96,7 @@ describe("a result of blocks through the client of", () => {
   });
 
   it("Anthropic", async () => {
-    const client = new Anthropic({ apiKey: "k", baseURL: url, maxRetries: 0 });
+    const client = new Anthropic({ apiKey: "k", baseURL: provider.url, maxRetries: 0 });
     const messages = [...messagesFor("anthropic")];
     has(await sent(client.messages.create({ model: "m", max_tokens: 9, messages })), [
       { type: "image", source: { type: "base64", media_type: "image/png", data: GIF } },
@@ -125,7 +105,7 @@ describe("a result of blocks through the client of", () => {
   });
 
   it("Gemini", async () => {
-    const client = new GoogleGenAI({ apiKey: "k", httpOptions: { baseUrl: url } });
+    const client = new GoogleGenAI({ apiKey: "k", httpOptions: { baseUrl: provider.url } });
     const contents = [...messagesFor("gemini")];
     has(await sent(client.models.generateContent({ model: "m", contents })), [
       JSON.stringify({
@@ -141,7 +121,7 @@ describe("a result of blocks through the client of", () => {
   it("Bedrock", async () => {
     const client = new BedrockRuntimeClient({
       region: "us-east-1",
-      endpoint: url,
+      endpoint: provider.url,
       maxAttempts: 1,
       credentials: { accessKeyId: "k", secretAccessKey: "s" },
       requestHandler: new NodeHttpHandler(),
@@ -154,7 +134,11 @@ describe("a result of blocks through the client of", () => {
   });
 
   it("Mistral, Cohere and Ollama, as words", async () => {
-    const mistral = new Mistral({ apiKey: "k", serverURL: url, retryConfig: { strategy: "none" } });
+    const mistral = new Mistral({
+      apiKey: "k",
+      serverURL: provider.url,
+      retryConfig: { strategy: "none" },
+    });
     const forMistral = messagesFor("mistral").map(({ tool_call_id: toolCallId, ...rest }) => ({
       ...rest,
       toolCallId,
@@ -164,13 +148,13 @@ describe("a result of blocks through the client of", () => {
       [STAND_INS],
       false,
     );
-    const cohere = new CohereClientV2({ token: "k", environment: url, maxRetries: 0 });
+    const cohere = new CohereClientV2({ token: "k", environment: provider.url, maxRetries: 0 });
     const forCohere = messagesFor("cohere").map(({ tool_call_id: toolCallId, ...rest }) => ({
       ...rest,
       toolCallId,
     }));
     has(await sent(cohere.chat({ model: "m", messages: forCohere })), [STAND_INS], false);
-    const ollama = new Ollama({ host: url });
+    const ollama = new Ollama({ host: provider.url });
     const forOllama = [...messagesFor("ollama")];
     has(await sent(ollama.chat({ model: "m", messages: forOllama })), [STAND_INS], false);
   });

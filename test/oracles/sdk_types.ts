@@ -129,9 +129,7 @@ export const mcpList: ListToolsResult = {
 export const oldMcpList: OldListToolsResult = {
   tools: exportTools(SIMPLE, "mcp@2025-11-25").tools,
 };
-export const text: (
-  model: Parameters<typeof generateText>[0]["model"],
-) => unknown = (model) =>
+export const text: (model: Parameters<typeof generateText>[0]["model"]) => unknown = (model) =>
   generateText({
     model,
     prompt: "p",

@@ -33,19 +33,14 @@ function strictOnes(
 }
 
 /** `schema` with every schema in it changed by `change`, innermost first. */
-function mapSchemas(
-  schema: unknown,
-  change: (schema: Schema) => Schema,
-): unknown {
+function mapSchemas(schema: unknown, change: (schema: Schema) => Schema): unknown {
   if (typeof schema !== "object" || schema === null) return schema;
   const result: Schema = { ...schema };
   const map = (value: unknown) => mapSchemas(value, change);
   for (const keyword of ["properties", "$defs"]) {
     if (Object.hasOwn(result, keyword)) {
       result[keyword] = Object.fromEntries(
-        Object.entries(result[keyword] as Schema).map((
-          [key, value],
-        ) => [key, map(value)]),
+        Object.entries(result[keyword] as Schema).map(([key, value]) => [key, map(value)]),
       );
     }
   }
@@ -132,9 +127,7 @@ describe("OpenAI's toStrictJsonSchema()", () => {
   it("changes nothing in the export of any schema", () => {
     fc.assert(
       fc.property(anyParameters, (parameters) => {
-        const tools = [
-          makeTool({ name: "any", description: "Does it.", parameters }),
-        ];
+        const tools = [makeTool({ name: "any", description: "Does it.", parameters })];
         for (const [, schema] of strictOnes(tools, "openai.chat.strict")) {
           assertEquals(toStrictJsonSchema(schema), asOpenAi(schema));
         }
@@ -155,9 +148,7 @@ describe("Anthropic's transformJSONSchema()", () => {
   it("changes nothing in the export of any schema", () => {
     fc.assert(
       fc.property(anyParameters, (parameters) => {
-        const tools = [
-          makeTool({ name: "any", description: "Does it.", parameters }),
-        ];
+        const tools = [makeTool({ name: "any", description: "Does it.", parameters })];
         for (const [, schema] of strictOnes(tools, "anthropic.strict")) {
           const known = asAnthropic(schema);
           assertEquals(transformJSONSchema(known as Schema), known);

@@ -222,10 +222,7 @@ export const HINTED: readonly Tool[] = Object.freeze([
   }),
 ]);
 
-const GITHUB_FILE = new URL(
-  "../../../shared/data/github-mcp-tools.json",
-  import.meta.url,
-);
+const GITHUB_FILE = new URL("../../../shared/data/github-mcp-tools.json", import.meta.url);
 
 /** GitHub's list as its server gives it, or `undefined` where it is not. */
 export const GITHUB_LIST: { readonly tools: readonly unknown[] } | undefined =

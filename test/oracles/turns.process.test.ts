@@ -11,9 +11,8 @@ import { GoogleGenAI } from "@google/genai";
 import { Mistral } from "@mistralai/mistralai";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 import { assertEquals } from "@std/assert";
-import { afterAll, beforeAll, describe, it } from "bun:test";
+import { describe, it } from "bun:test";
 import { CohereClientV2 } from "cohere-ai";
-import { createServer, type Server } from "node:http";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
 import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
@@ -30,6 +29,7 @@ import {
 } from "../../src/formats/mod.ts";
 import { buildToolset } from "../../src/select/mod.ts";
 import { defineTool } from "../../src/tool/mod.ts";
+import { playProvider } from "./provider.ts";
 
 const add = defineTool({
   namespace: "math",
@@ -56,8 +56,6 @@ let answer: { readonly type: string; readonly body: string } = {
   body: "",
 };
 let received: unknown;
-let server: Server;
-let url = "";
 
 const json = (body: unknown): void => {
   answer = { type: "application/json", body: JSON.stringify(body) };
@@ -76,27 +74,9 @@ const lines = (list: readonly unknown[]): void => {
   };
 };
 
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    let text = "";
-    request.on("data", (chunk) => text += chunk);
-    request.on("end", () => {
-      received = text === "" ? undefined : JSON.parse(text);
-      response.writeHead(200, { "content-type": answer.type });
-      response.end(answer.body);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (typeof address !== "object" || address === null) {
-    throw new Error("Cannot find the server: it has no address");
-  }
-  url = `http://127.0.0.1:${address.port}`;
-});
-
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
+const provider = playProvider((sent) => {
+  received = sent;
+  return answer;
 });
 
 /** The messages that answer a response. */
@@ -113,10 +93,7 @@ async function turn(target: TargetName, response: unknown): Promise<unknown[]> {
 }
 
 /** The messages that answer a streamed response. */
-async function streamed(
-  target: StreamTarget,
-  stream: AsyncIterable<unknown>,
-): Promise<unknown[]> {
+async function streamed(target: StreamTarget, stream: AsyncIterable<unknown>): Promise<unknown[]> {
   const calls = accumulateCalls(target, namesFor(target));
   for await (const event of stream) calls.push(event);
   const { results, messages } = await dispatchCalls(target, calls.end(), {
@@ -157,7 +134,7 @@ describe("a turn with OpenAI Chat", () => {
     tool_call_id: "call_1",
     content: '{"sum":3}',
   }];
-  const client = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: url });
+  const client = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: provider.url });
 
   it("reads the client's completion, and its answer arrives", async () => {
     json(completion);
@@ -175,17 +152,11 @@ describe("a turn with OpenAI Chat", () => {
       model: "m",
       messages: [...messages, ...more as OpenAI.ChatCompletionMessageParam[]],
     });
-    assertEquals(
-      (received as { messages: unknown[] }).messages.slice(1),
-      expected,
-    );
+    assertEquals((received as { messages: unknown[] }).messages.slice(1), expected);
   });
 
   it("puts the client's chunks together", async () => {
-    const chunk = (
-      delta: object,
-      finish_reason: string | null = null,
-    ): object => ({
+    const chunk = (delta: object, finish_reason: string | null = null): object => ({
       id: "c",
       object: "chat.completion.chunk",
       created: 1,
@@ -243,7 +214,7 @@ describe("a turn with OpenAI Responses", () => {
     output: '{"sum":3}',
     caller: { type: "program", caller_id: "p1" },
   }];
-  const client = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: url });
+  const client = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: provider.url });
 
   it("reads the client's response, and its answer arrives", async () => {
     json(response);
@@ -317,7 +288,7 @@ describe("a turn with Anthropic", () => {
       content: '{"sum":3}',
     }],
   }];
-  const client = (): Anthropic => new Anthropic({ apiKey: "k", baseURL: url });
+  const client = (): Anthropic => new Anthropic({ apiKey: "k", baseURL: provider.url });
 
   it("reads the client's message, and its answer arrives", async () => {
     json(message);
@@ -326,19 +297,13 @@ describe("a turn with Anthropic", () => {
       role: "user",
       content: "1 + 2?",
     }];
-    const more = await turn(
-      "anthropic",
-      await client().messages.create({ ...request, messages }),
-    );
+    const more = await turn("anthropic", await client().messages.create({ ...request, messages }));
     assertEquals(more, expected);
     await client().messages.create({
       ...request,
       messages: [...messages, ...more as Anthropic.MessageParam[]],
     });
-    assertEquals(
-      (received as { messages: unknown[] }).messages.slice(1),
-      expected,
-    );
+    assertEquals((received as { messages: unknown[] }).messages.slice(1), expected);
   });
 
   it("puts the client's events together", async () => {
@@ -402,7 +367,8 @@ describe("a turn with Gemini", () => {
       },
     }],
   }];
-  const client = (): GoogleGenAI => new GoogleGenAI({ apiKey: "k", httpOptions: { baseUrl: url } });
+  const client = (): GoogleGenAI =>
+    new GoogleGenAI({ apiKey: "k", httpOptions: { baseUrl: provider.url } });
 
   it("reads the client's response, and its answer arrives", async () => {
     json(response);
@@ -436,7 +402,7 @@ describe("a turn with Bedrock", () => {
   it("reads the client's response, and its answer arrives", async () => {
     const client = new BedrockRuntimeClient({
       region: "us-east-1",
-      endpoint: url,
+      endpoint: provider.url,
       credentials: { accessKeyId: "k", secretAccessKey: "s" },
       requestHandler: new NodeHttpHandler(),
     });
@@ -466,9 +432,7 @@ describe("a turn with Bedrock", () => {
       }],
     }];
     assertEquals(more, expected);
-    await client.send(
-      new ConverseCommand({ ...request, messages: more as [] }),
-    );
+    await client.send(new ConverseCommand({ ...request, messages: more as [] }));
     assertEquals((received as { messages: unknown }).messages, expected);
     client.destroy();
   });
@@ -486,7 +450,7 @@ describe("a turn with Mistral", () => {
     name: "math__add",
     content: '{"sum":3}',
   }];
-  const client = (): Mistral => new Mistral({ apiKey: "k", serverURL: url });
+  const client = (): Mistral => new Mistral({ apiKey: "k", serverURL: provider.url });
   const choice = { index: 0, finish_reason: "tool_calls" };
 
   it("reads the client's response, and its answer arrives", async () => {
@@ -508,9 +472,7 @@ describe("a turn with Mistral", () => {
     );
     assertEquals(more, expected);
     // Its SDK writes camel case.
-    const [{ tool_call_id: toolCallId, ...rest }] = more as [
-      (typeof expected)[0],
-    ];
+    const [{ tool_call_id: toolCallId, ...rest }] = more as [(typeof expected)[0]];
     await client().chat.complete({
       model: "m",
       messages: [{ ...rest, role: "tool", toolCallId }],
@@ -546,7 +508,8 @@ describe("a turn with Cohere", () => {
     tool_call_id: "c1",
     content: [{ type: "document", document: { data: { sum: 3 } } }],
   }];
-  const client = (): CohereClientV2 => new CohereClientV2({ token: "k", environment: url });
+  const client = (): CohereClientV2 =>
+    new CohereClientV2({ token: "k", environment: provider.url });
 
   it("reads the client's response, and its answer arrives", async () => {
     json({
@@ -554,17 +517,12 @@ describe("a turn with Cohere", () => {
       finish_reason: "TOOL_CALL",
       message: { role: "assistant", tool_plan: "I add.", tool_calls: [call] },
     });
-    const more = await turn(
-      "cohere",
-      await client().chat({ model: "m", messages: [] }),
-    );
+    const more = await turn("cohere", await client().chat({ model: "m", messages: [] }));
     assertEquals(more, expected);
     // Its SDK writes camel case.
     const [{ tool_call_id: toolCallId, content }] = more as [{
       tool_call_id: string;
-      content: [
-        { type: "document"; document: { data: Record<string, unknown> } },
-      ];
+      content: [{ type: "document"; document: { data: Record<string, unknown> } }];
     }];
     await client().chat({
       model: "m",
@@ -608,14 +566,11 @@ describe("a turn with Ollama", () => {
     tool_name: "math__add",
     content: '{"sum":3}',
   }];
-  const client = (): Ollama => new Ollama({ host: url });
+  const client = (): Ollama => new Ollama({ host: provider.url });
 
   it("reads the client's response, and its answer arrives", async () => {
     json({ model: "m", message, done: true, done_reason: "stop" });
-    const more = await turn(
-      "ollama",
-      await client().chat({ model: "m", messages: [] }),
-    );
+    const more = await turn("ollama", await client().chat({ model: "m", messages: [] }));
     assertEquals(more, expected);
     await client().chat({ model: "m", messages: more as typeof expected });
     assertEquals((received as { messages: unknown }).messages, expected);
@@ -647,7 +602,7 @@ describe("a turn through the bridge", () => {
 
   it("is a tool_search of OpenAI's, whose output is the definitions", async () => {
     const { tools, names } = exportTools(bridge, "openai.responses");
-    const client = new OpenAI({ apiKey: "k", baseURL: url });
+    const client = new OpenAI({ apiKey: "k", baseURL: provider.url });
     const search: OpenAI.Responses.ResponseToolSearchCall = {
       type: "tool_search_call",
       id: "tsc_1",
@@ -693,7 +648,7 @@ describe("a turn through the bridge", () => {
 
   it("is answered with tool_reference blocks of Anthropic's", async () => {
     const { tools, names } = exportTools(bridge, "anthropic");
-    const client = new Anthropic({ apiKey: "k", baseURL: url });
+    const client = new Anthropic({ apiKey: "k", baseURL: provider.url });
     const request = { model: "m", max_tokens: 9, tools };
     const question: Anthropic.MessageParam = { role: "user", content: "1 + 2?" };
     const answerWith = (name: string, input: unknown): void =>

@@ -17,9 +17,7 @@ import { publint } from "publint";
 import { maybe } from "../support/skip.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const manifest = JSON.parse(
-  readFileSync(join(ROOT, "package.json"), "utf8"),
-) as {
+const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
   readonly name: string;
   readonly bin: { readonly plue: string };
   readonly exports: Readonly<Record<string, unknown>>;
@@ -143,10 +141,7 @@ function unpack(folder: string, packages: readonly string[]): void {
 }
 
 describe("the npm package", () => {
-  const test = maybe(
-    hasNpm,
-    "npm, Node and the packages of package-lock.json are not all here",
-  );
+  const test = maybe(hasNpm, "npm, Node and the packages of package-lock.json are not all here");
 
   beforeAll(() => {
     if (hasNpm) install();
@@ -162,9 +157,7 @@ describe("the npm package", () => {
     const onRuntime = maybe(hasNpm && isThere(command), `${name} is not here`);
 
     onRuntime(`exports on ${name} what the sources export`, async () => {
-      const names = JSON.parse(
-        run(command, [...args, "names.mjs"], app),
-      ) as Record<
+      const names = JSON.parse(run(command, [...args, "names.mjs"], app)) as Record<
         string,
         unknown
       >;
@@ -196,21 +189,14 @@ describe("the npm package", () => {
           PATH: `${dirname(node)}:${process.env["PATH"]}`,
         };
         const printed = run("npm", ["test", "--silent"], app, env).trim();
-        assertMatch(
-          printed,
-          new RegExp(`^${version.replaceAll(".", "\\.")}[\\d.]* ran [3-9]$`),
-        );
+        assertMatch(printed, new RegExp(`^${version.replaceAll(".", "\\.")}[\\d.]* ran [3-9]$`));
       },
     );
   }
   for (const [name, command, args] of runtimes.slice(1)) {
     maybe(hasNpm && isThere(command), `${name} is not here`)(
       `runs the code of the README on ${name}`,
-      () =>
-        assertMatch(
-          run(command, [...args, "readme.mjs"], app),
-          / ran [3-9]\n$/,
-        ),
+      () => assertMatch(run(command, [...args, "readme.mjs"], app), / ran [3-9]\n$/),
     );
   }
 

@@ -11,10 +11,7 @@ import { maybe } from "../support/skip.ts";
 const set = readSearchSets().find(({ name }) => name === "dev_livemcp");
 const tools = set?.tools ?? [];
 const questions = set?.questions ?? [];
-const withData = maybe(
-  set !== undefined,
-  "../shared/data/search/dev_livemcp.json is not there",
-);
+const withData = maybe(set !== undefined, "../shared/data/search/dev_livemcp.json is not there");
 
 const tokensOf = (value: unknown): number => countTokens(JSON.stringify(value));
 

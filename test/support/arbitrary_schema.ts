@@ -22,12 +22,7 @@ const aNumber = fc.constantFrom(...NUMBERS);
 export const aValue: fc.Arbitrary<unknown> = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3, withCrossShrink: true },
-    fc.oneof(
-      fc.constant(null),
-      fc.boolean(),
-      aNumber,
-      fc.constantFrom<string>(...TEXTS),
-    ),
+    fc.oneof(fc.constant(null), fc.boolean(), aNumber, fc.constantFrom<string>(...TEXTS)),
     fc.array(tie("value"), { maxLength: 3 }),
     entries(tie("value")),
   ),

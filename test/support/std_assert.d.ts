@@ -35,11 +35,7 @@ export function assertArrayIncludes<T>(
 export function assertStringIncludes(actual: string, expected: string, message?: string): void;
 export function assertMatch(actual: string, expected: RegExp, message?: string): void;
 export function assertNotMatch(actual: string, expected: RegExp, message?: string): void;
-export function assertObjectMatch(
-  actual: object,
-  expected: object,
-  message?: string,
-): void;
+export function assertObjectMatch(actual: object, expected: object, message?: string): void;
 export function assertInstanceOf<T extends AnyConstructor>(
   actual: unknown,
   expected: T,

@@ -128,11 +128,7 @@ async function fetchUrl(params: Params, context: Context): Promise<Static<typeof
   }
 }
 
-async function follow(
-  params: Params,
-  context: Context,
-  signal: AbortSignal,
-): Promise<{
+async function follow(params: Params, context: Context, signal: AbortSignal): Promise<{
   readonly response: IncomingMessage;
   readonly url: URL;
   readonly redirects: string[];

@@ -125,10 +125,7 @@ async function* search(
       () => regex ? regexFinder(pattern, ignoreCase) : textFinder(pattern, ignoreCase),
     );
     const fits = glob === undefined ? () => true : compiled("/glob", () => globMatcher(glob));
-    const path = await resolveInside(
-      workspaceOf(context.services).root,
-      params.path ?? ".",
-    );
+    const path = await resolveInside(workspaceOf(context.services).root, params.path ?? ".");
     return yield* searchFiles(params.maxMatches ?? 200, finder, fits, path, context);
   } catch (error) {
     return failureOf(error);

@@ -92,21 +92,19 @@ export function metricsText(
 }
 
 function familiesOf({ tools, totals }: ShownMetrics): readonly Family[] {
-  const each = (
-    suffix: string,
-    value: (tool: ToolMetrics) => number | undefined,
-  ): readonly Sample[] =>
-    tools.flatMap((tool) => {
-      const number = value(tool);
-      return number === undefined ? [] : [[suffix, [["tool", tool.id]], number] as const];
-    });
+  const each = (suffix: string, value: (tool: ToolMetrics) => number): readonly Sample[] =>
+    tools.map((tool) => [suffix, [["tool", tool.id]], value(tool)]);
+  const counter = (
+    field: "calls" | "suspended" | "replayed" | "aliased",
+    help: string,
+  ): Family => ({
+    name: `plue_tool_${field}`,
+    type: "counter",
+    help,
+    samples: each("_total", (tool) => tool[field]),
+  });
   return [
-    {
-      name: "plue_tool_calls",
-      type: "counter",
-      help: "Calls that have ended.",
-      samples: each("_total", ({ calls }) => calls),
-    },
+    counter("calls", "Calls that have ended."),
     {
       name: "plue_tool_failures",
       type: "counter",
@@ -119,24 +117,9 @@ function familiesOf({ tools, totals }: ShownMetrics): readonly Family[] {
         ])
       ),
     },
-    {
-      name: "plue_tool_suspended",
-      type: "counter",
-      help: "Calls that ended because they wait for answers.",
-      samples: each("_total", ({ suspended }) => suspended),
-    },
-    {
-      name: "plue_tool_replayed",
-      type: "counter",
-      help: "Calls that were answered with the result of an earlier one.",
-      samples: each("_total", ({ replayed }) => replayed),
-    },
-    {
-      name: "plue_tool_aliased",
-      type: "counter",
-      help: "Calls that named the tool by one of its aliases.",
-      samples: each("_total", ({ aliased }) => aliased),
-    },
+    counter("suspended", "Calls that ended because they wait for answers."),
+    counter("replayed", "Calls that were answered with the result of an earlier one."),
+    counter("aliased", "Calls that named the tool by one of its aliases."),
     {
       name: "plue_tool_in_flight",
       type: "gauge",
@@ -154,9 +137,8 @@ function familiesOf({ tools, totals }: ShownMetrics): readonly Family[] {
       type: "gauge",
       unit: "seconds",
       help: "When the last call ended.",
-      samples: each(
-        "",
-        ({ lastRun }) => lastRun === null ? undefined : lastRun / 1000,
+      samples: tools.flatMap(({ id, lastRun }): readonly Sample[] =>
+        lastRun === null ? [] : [["", [["tool", id]], lastRun / 1000]]
       ),
     },
     {
@@ -202,8 +184,5 @@ function durationSamples(
 }
 
 function escaped(text: string): string {
-  return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll(
-    "\n",
-    "\\n",
-  );
+  return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }

@@ -92,9 +92,7 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
  */
 function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
   if (!(tokens instanceof Map) || tokens.size === 0) {
-    throw new TypeError(
-      "Cannot check tokens: a map of tokens, or verify, is wanted",
-    );
+    throw new TypeError("Cannot check tokens: a map of tokens, or verify, is wanted");
   }
   for (const [token, caller] of tokens) {
     if (!TOKEN.test(token)) {

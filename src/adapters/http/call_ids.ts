@@ -33,10 +33,7 @@ const ID = /^(?! )[\x20-\x7e]{1,256}(?<! )$/;
  *
  * @throws {RequestError} If an id is wrong, or another one in the body than in a header.
  */
-export function readCallIds(
-  body: Readonly<Record<string, unknown>>,
-  headers: Headers,
-): CallIds {
+export function readCallIds(body: Readonly<Record<string, unknown>>, headers: Headers): CallIds {
   const id = (field: keyof CallIds): string | undefined => {
     const inBody: unknown = body[field];
     const inHeader = headers.get(CALL_ID_HEADERS[field]) ?? undefined;

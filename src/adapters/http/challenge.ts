@@ -93,10 +93,7 @@ const MAX_HEADER = 16_384;
 const BEARER = /^bearer ([\x21-\x7e]+)$/i;
 
 /** The token of a request, or the response that refuses it. */
-export function bearerToken(
-  request: Request,
-  challenger: Challenger,
-): string | Response {
+export function bearerToken(request: Request, challenger: Challenger): string | Response {
   const header = request.headers.get("authorization");
   // Another scheme counts as no token.
   if (header === null || !/^bearer(\s|$)/i.test(header)) {
@@ -144,9 +141,7 @@ export function metadataUrl(resource: string): string {
 }
 
 /** The paths that serve the metadata: the resource's own, and that of its host. */
-export function metadataPaths(
-  resource: string,
-): readonly [string, ...string[]] {
+export function metadataPaths(resource: string): readonly [string, ...string[]] {
   const { pathname } = urlOf(resource);
   return pathname === "/" ? [WELL_KNOWN] : [WELL_KNOWN + pathname, WELL_KNOWN];
 }
@@ -156,16 +151,12 @@ export function metadataPaths(
  *
  * @throws {TypeError} If a URL is none, there is no authorization server, or a field is unknown.
  */
-export function resourceMetadata(
-  options: ProtectedResource,
-): Record<string, unknown> {
+export function resourceMetadata(options: ProtectedResource): Record<string, unknown> {
   checkOptions("describe the resource", options, CHECKS);
   const { resource, authorizationServers, scopes, name, documentation } = options;
   urlOf(resource);
   if (authorizationServers.length === 0) {
-    throw new TypeError(
-      "Cannot describe the resource: it needs an authorization server",
-    );
+    throw new TypeError("Cannot describe the resource: it needs an authorization server");
   }
   for (const server of authorizationServers) urlOf(server);
   return {
@@ -181,9 +172,7 @@ export function resourceMetadata(
 function urlOf(text: string): URL {
   if (URL.canParse(text)) {
     const url = new URL(text);
-    if (
-      /^https?:$/.test(url.protocol) && url.search === "" && url.hash === ""
-    ) return url;
+    if (/^https?:$/.test(url.protocol) && url.search === "" && url.hash === "") return url;
   }
   throw new TypeError(
     `Cannot describe the resource: "${text}" must be a URL without a query, such as ` +

@@ -92,10 +92,7 @@ const CHECKS = {
  * @throws {TypeError} If there are no origins, or an option is unknown or wrong.
  * @throws {RangeError} If a number is out of range.
  */
-export function createCors(
-  options: CorsOptions,
-  origins: readonly string[],
-): Cors {
+export function createCors(options: CorsOptions, origins: readonly string[]): Cors {
   const { credentials = false, headers = [], maxAgeS = 600 } = checkOptions(
     "serve other origins (cors)",
     options,

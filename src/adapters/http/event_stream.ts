@@ -57,10 +57,7 @@ export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = {
  * A comment goes out at once, so that the headers do; then one per heartbeat, unless the reader has
  * not taken what there is. workerd notices only when it writes that a client is gone.
  */
-export function eventStream(
-  source: FrameSource,
-  options: EventStreamOptions,
-): EventStream {
+export function eventStream(source: FrameSource, options: EventStreamOptions): EventStream {
   const { heartbeatMs, signal, headers = {} } = options;
   let isOver = false;
   let settle = (): void => {};

@@ -33,9 +33,7 @@ const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
  *
  * @throws {TypeError} If a host or an origin is not written as one.
  */
-export function createGuard(
-  options: GuardOptions,
-): (request: Request) => Problem | undefined {
+export function createGuard(options: GuardOptions): (request: Request) => Problem | undefined {
   const { allowedHosts = LOOPBACK, allowedOrigins = [] } = options;
   const hosts = allowedHosts === "any" ? undefined : new Set(allowedHosts.map(hostName));
   const origins = new Set(allowedOrigins.map(originOf));

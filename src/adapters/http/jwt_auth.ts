@@ -81,9 +81,7 @@ export interface JwtAuthOptions extends ChallengeOptions {
    * Makes the caller from the claims, in place of the options above. `principalClaim` still names a
    * caller without a `principal`. `undefined` refuses the token.
    */
-  toCaller?(
-    claims: JwtClaims,
-  ): Caller | undefined | Promise<Caller | undefined>;
+  toCaller?(claims: JwtClaims): Caller | undefined | Promise<Caller | undefined>;
   /** Gives the time, in milliseconds since 1970. @default {Date.now} */
   readonly now?: () => number;
 }
@@ -177,10 +175,7 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
   const keyOf = keyFinder(options);
   const algorithms = algorithmsOf(options);
   const challenger = createChallenger(options);
-  if (
-    audiences.length === 0 ||
-    audiences.some((one) => typeof one !== "string" || one === "")
-  ) {
+  if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === "")) {
     throw refused("audience must say whom tokens are for");
   }
   if (issuer === undefined && options.secret === undefined) {

@@ -20,10 +20,7 @@ export interface ListingChange {
  *
  * @returns The changes, in order of id.
  */
-function listingChanges(
-  before: readonly Tool[],
-  after: readonly Tool[],
-): readonly ListingChange[] {
+function listingChanges(before: readonly Tool[], after: readonly Tool[]): readonly ListingChange[] {
   if (before === after) return [];
   const changes: ListingChange[] = [];
   let left = 0;

@@ -24,9 +24,7 @@ const NO_TRACE = "0".repeat(32);
 const NO_SPAN = "0".repeat(16);
 
 /** Reads the header; `undefined` if it is malformed: the specification wants it ignored then. */
-export function readTraceParent(
-  header: string | null,
-): TraceParent | undefined {
+export function readTraceParent(header: string | null): TraceParent | undefined {
   if (header === null || header.length > 512) return undefined;
   const [, version, traceId, spanId, flags = "", rest] = HEADER.exec(header.trim()) ?? [];
   if (traceId === undefined || spanId === undefined || version === "ff") {
@@ -38,9 +36,7 @@ export function readTraceParent(
 }
 
 /** Writes the header. */
-export function writeTraceParent(
-  { traceId, spanId, sampled }: TraceParent,
-): string {
+export function writeTraceParent({ traceId, spanId, sampled }: TraceParent): string {
   return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`;
 }
 
@@ -55,9 +51,7 @@ export function nextTraceParent(parent: TraceParent | undefined): TraceParent {
 
 function randomHex(bytes: number): string {
   const values = crypto.getRandomValues(new Uint8Array(bytes));
-  return [...values].map((value) => value.toString(16).padStart(2, "0")).join(
-    "",
-  );
+  return [...values].map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
 /** One call of a request, for an access log. */

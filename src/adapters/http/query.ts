@@ -53,6 +53,31 @@ const MAX_SEARCH = 8_192;
 
 type Reader = (value: string, name: string) => unknown;
 
+/** Reads what has a value, and refuses other text with what is wanted. */
+function fitting<Value>(
+  wanted: string,
+  valueOf: (text: string) => Value | undefined,
+): (text: string, name: string) => Value {
+  return (text, name) => {
+    const value = valueOf(text);
+    if (value !== undefined) return value;
+    throw unfit(name, text, wanted);
+  };
+}
+
+/** Reads one of two words. */
+function either(yes: string, no: string): (text: string, name: string) => boolean {
+  return fitting(`${yes} or ${no}`, (text) => text === yes || (text === no ? false : undefined));
+}
+
+const digit = either("1", "0");
+const flag = either("true", "false");
+
+const readerField = fitting(
+  "1 to 128 letters, digits or signs of ASCII",
+  (text) => /^[!-~]{1,128}$/.test(text) ? text : undefined,
+);
+
 function oneWord(value: string, name: string): string {
   return atMost(MAX_TEXT, value, name);
 }
@@ -65,10 +90,10 @@ function atMost(length: number, value: string, name: string): string {
 const READERS = {
   role: oneWord,
   scopes: words,
-  maxRisk: (value, name) => {
-    if (isRiskLevel(value)) return value;
-    throw unfit(name, value, `one of ${RISK_LEVELS.join(", ")}`);
-  },
+  maxRisk: fitting(
+    `one of ${RISK_LEVELS.join(", ")}`,
+    (text) => isRiskLevel(text) ? text : undefined,
+  ),
   category: (value, name) => {
     const list = words(value, name);
     for (const word of list) {
@@ -79,32 +104,24 @@ const READERS = {
   },
   tagsAny: words,
   tagsAll: words,
-  namespace: (value, name) => {
-    if (isToolName(value)) return value;
-    throw unfit(name, value, "a namespace");
-  },
+  namespace: fitting("a namespace", (text) => isToolName(text) ? text : undefined),
   q: (value, name) => atMost(MAX_SEARCH, value, name),
-  minScore: (value, name) => {
-    if (/^(0|1|0\.\d{1,6})$/.test(value)) return Number(value);
-    throw unfit(name, value, "a number from 0 to 1");
-  },
-  limit: (value, name) => {
-    const limit = /^\d{1,4}$/.test(value) ? Number(value) : 0;
-    if (limit >= 1 && limit <= MAX_PAGE) return limit;
-    throw unfit(name, value, `a whole number from 1 to ${MAX_PAGE}`);
-  },
+  minScore: fitting("a number from 0 to 1", numberLike(/^(0|1|0\.\d{1,6})$/)),
+  limit: fitting(`a whole number from 1 to ${MAX_PAGE}`, (text) => {
+    const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+    return limit >= 1 && limit <= MAX_PAGE ? limit : undefined;
+  }),
   cursor: oneWord,
   format: oneWord,
-  tokens: (value, name) => {
-    if (/^[1-9]\d{0,6}$/.test(value)) return Number(value);
-    throw unfit(name, value, "a whole number from 1 to 9999999");
-  },
+  tokens: fitting("a whole number from 1 to 9999999", numberLike(/^[1-9]\d{0,6}$/)),
   losses: digit,
-  toolChoice: (value, name): ToolChoice => {
-    if (value === "auto" || value === "none" || value === "required") return value;
-    if (isToolId(value)) return { tool: value };
-    throw unfit(name, value, "auto, none, required or the id of a tool");
-  },
+  toolChoice: fitting(
+    "auto, none, required or the id of a tool",
+    (text): ToolChoice | undefined => {
+      if (text === "auto" || text === "none" || text === "required") return text;
+      return isToolId(text) ? { tool: text } : undefined;
+    },
+  ),
   parallel: flag,
   bridge: digit,
   hasWorkspace: flag,
@@ -138,10 +155,7 @@ export function readListingQuery(url: string): ListingQuery {
 /** Parameters that do not go together. A bridge has a tool that searches. */
 const APART = [["limit", "tokens"], ["q", "bridge"], ["tokens", "bridge"]] as const;
 
-function readValues(
-  parameters: URLSearchParams,
-  known: readonly ParameterName[],
-): QueryValues {
+function readValues(parameters: URLSearchParams, known: readonly ParameterName[]): QueryValues {
   const values: Record<string, unknown> = {};
   for (const [given, value] of parameters) {
     const name = known.find((one) => one === given);
@@ -271,19 +285,8 @@ function words(value: string, name: string): readonly string[] {
   return list;
 }
 
-function readerField(value: string, name: string): string {
-  if (/^[!-~]{1,128}$/.test(value)) return value;
-  throw unfit(name, value, "1 to 128 letters, digits or signs of ASCII");
-}
-
-function digit(value: string, name: string): boolean {
-  if (value === "1" || value === "0") return value === "1";
-  throw unfit(name, value, "1 or 0");
-}
-
-function flag(value: string, name: string): boolean {
-  if (value === "true" || value === "false") return value === "true";
-  throw unfit(name, value, "true or false");
+function numberLike(pattern: RegExp): (text: string) => number | undefined {
+  return (text) => pattern.test(text) ? Number(text) : undefined;
 }
 
 function unfit(name: string, value: string, wanted: string): RequestError {

@@ -25,9 +25,7 @@ export interface NamedKey extends JsonWebKey {
 }
 
 /** Gives the keys that may have signed a token. `kid` is the name of the key in the token. */
-export type KeySource = (
-  kid: string | undefined,
-) => Promise<readonly NamedKey[]>;
+export type KeySource = (kid: string | undefined) => Promise<readonly NamedKey[]>;
 
 /** Options for {@linkcode remoteKeys}. */
 export interface RemoteKeysOptions {
@@ -90,10 +88,7 @@ const MAX_BYTES = 262_144;
  * wrong.
  * @throws {RangeError} If a number is out of range.
  */
-export function remoteKeys(
-  url: string,
-  options: RemoteKeysOptions = {},
-): KeySource {
+export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySource {
   checkOptions("fetch keys", options, CHECKS);
   const {
     cacheMs = 600_000,
@@ -146,9 +141,7 @@ export function remoteKeys(
     });
     if (response.status !== 200) {
       await response.body?.cancel();
-      throw new Error(
-        `Cannot fetch keys from "${url}": it answered ${response.status}`,
-      );
+      throw new Error(`Cannot fetch keys from "${url}": it answered ${response.status}`);
     }
     const text = await boundedText(response.body, MAX_BYTES);
     if (text === undefined) {

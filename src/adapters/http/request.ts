@@ -541,9 +541,7 @@ function isBunServer(
 }
 
 /** Bun hands over its server where Workers hand over a context, and others hand over nothing. */
-function hasWaitUntil(
-  context: unknown,
-): context is { waitUntil(work: Promise<unknown>): void } {
+function hasWaitUntil(context: unknown): context is { waitUntil(work: Promise<unknown>): void } {
   return typeof (context as { readonly waitUntil?: unknown } | null | undefined)?.waitUntil ===
     "function";
 }

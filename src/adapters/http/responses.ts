@@ -193,10 +193,7 @@ export function problemResponse(problem: Problem): Response {
 }
 
 /** The problem of a failed call. */
-export function problemOfFailure(
-  failure: ToolFailure,
-  callId: string,
-): Problem {
+export function problemOfFailure(failure: ToolFailure, callId: string): Problem {
   const { code, message, issues, retryable, retryAfterMs, acknowledged } = failure.error;
   const wait = retryAfterMs ?? (code === "overloaded" ? 1_000 : undefined);
   const { questions, ticket } = failure;

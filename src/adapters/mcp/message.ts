@@ -222,10 +222,7 @@ export function boundsRefusal(
 }
 
 /** Says what is wrong with the params of a message that is no batch. */
-export function paramsRefusal(
-  message: unknown,
-  methods: MethodParams,
-): JsonRpcRefusal | undefined {
+export function paramsRefusal(message: unknown, methods: MethodParams): JsonRpcRefusal | undefined {
   if (!isRequest(message)) return undefined;
   const wrong = wrongParams(message, "", methods);
   if (wrong === undefined) return undefined;

@@ -152,9 +152,7 @@ function cannotAsk(key: string): string {
 }
 
 /** The words of a question; `undefined` if the arguments that it is about cannot be shown. */
-function messageOf(
-  { kind, message, arguments: args, issues = [] }: Question,
-): string | undefined {
+function messageOf({ kind, message, arguments: args, issues = [] }: Question): string | undefined {
   const shown = (kind === "approval" || kind === "client") && args !== undefined
     ? argumentsText(args, MAX_ARGUMENTS, 2)
     : "";

@@ -91,6 +91,8 @@ const OWN_PARTS = "Plue-Parts";
 const WEIGHT = "Plue-Weight";
 /** Parts and marks of deletion that are so old belong to nothing, in milliseconds. */
 const OLD_MS = 3_600_000;
+/** The server may count an entry too many, which then never comes: when to stop waiting, in milliseconds. */
+const QUIET_MS = 1_000;
 /** How many deletions a sweep has under way. */
 const AT_ONCE = 64;
 /** How often a creation is tried that meets what has expired or was deleted. */
@@ -276,11 +278,10 @@ class NatsCallStore implements CallStore {
   async *list(prefix: string, after = ""): AsyncIterable<StoredEntry> {
     if (prefix !== "") checkStoreKey(prefix);
     const keys = await this.#attempt(async () => {
-      const found: string[] = [];
-      for await (const key of await this.#kv.keys(prefix === "" ? ">" : `${prefix}.>`)) {
-        if (!key.startsWith("=")) found.push(key);
-      }
-      return prefix === "" ? found : [prefix, ...found];
+      const subjects_filter = `$KV.${this.#bucket}.${prefix === "" ? ">" : `${prefix}.>`}`;
+      const { state } = await this.#manager.streams.info(`KV_${this.#bucket}`, { subjects_filter });
+      const found = Object.keys(state.subjects ?? {}).map((subject) => this.#keyOf(subject));
+      return prefix === "" ? found.filter((key) => !key.startsWith("=")) : [prefix, ...found];
     });
     // A bucket has no order, so all keys are read at once, and values as they are taken.
     for (const key of keys.filter((key) => key > after).sort()) {
@@ -314,10 +315,10 @@ class NatsCallStore implements CallStore {
     }
   }
 
-  /** How many bytes an owner keeps; or all of them, if more have room beside those. */
-  async #weightOf(owner: string, more: number): Promise<number> {
+  /** How many bytes an owner keeps; `undefined` if all owners together have room for more. */
+  async #weightOf(owner: string, more: number): Promise<number | undefined> {
     const { state: { bytes } } = await this.#manager.streams.info(`KV_${this.#bucket}`);
-    if (bytes + more <= this.#maxOwnerBytes) return bytes;
+    if (bytes + more <= this.#maxOwnerBytes) return undefined;
     const now = this.#clock.timestamp();
     let sum = 0;
     for (const filter of owner === "" ? ["*"] : [`*.${owner}`, `*.${owner}.>`]) {
@@ -343,6 +344,10 @@ class NatsCallStore implements CallStore {
       await this.#sweep();
       return await write();
     }
+  }
+
+  #keyOf(subject: string): string {
+    return subject.slice(`$KV.${this.#bucket}.`.length);
   }
 
   #isThere(entry: KvEntry | null): entry is KvEntry {
@@ -450,7 +455,7 @@ class NatsCallStore implements CallStore {
     const erased: Promise<void>[] = [];
     const now = this.#clock.timestamp();
     for await (const { subject, seq, time, headers } of this.#heads()) {
-      const key = subject.slice(`$KV.${this.#bucket}.`.length);
+      const key = this.#keyOf(subject);
       const isOld = time.getTime() < now - OLD_MS;
       const own = (headers?.get(OWN_PARTS) ?? "").split(" ").filter((part) => part !== "");
       const end = headers?.get(END) ?? "";
@@ -477,11 +482,22 @@ class NatsCallStore implements CallStore {
       deliver_policy: DeliverPolicy.LastPerSubject,
       headers_only: true,
     });
-    if ((await consumer.info()).num_pending === 0) return;
+    const { num_pending: count } = await consumer.info();
+    if (count === 0) return;
     const messages = await consumer.consume();
-    for await (const message of messages) {
-      yield message;
-      if (message.info.pending === 0) return;
+    const stopWhenQuiet = (): () => void => systemClock.setTimeout(() => messages.stop(), QUIET_MS);
+    let disarm = stopWhenQuiet();
+    let seen = 0;
+    try {
+      for await (const message of messages) {
+        disarm();
+        yield message;
+        // Others may write meanwhile, so that there is no end.
+        if (message.info.pending === 0 || ++seen >= count) return;
+        disarm = stopWhenQuiet();
+      }
+    } finally {
+      disarm();
     }
   }
 

@@ -20,6 +20,9 @@ const SUBJECT = `$KV.${DIRECTORY}.`;
 /** How long to wait before a failed watch begins again. */
 const AGAIN_MS = 1_000;
 
+/** The server may count an entry too many, which then never comes: when to stop waiting, in milliseconds. */
+const QUIET_MS = 1_000;
+
 /** An entry of the directory. */
 export interface DirectoryEntry {
   readonly value: Record<string, unknown>;
@@ -169,7 +172,7 @@ export class Directory {
       filter_subjects: `${SUBJECT}${registry}.>`,
       deliver_policy: DeliverPolicy.LastPerSubject,
     });
-    const { num_pending: pending, created } = await consumer.info(true);
+    const { num_pending: count, created } = await consumer.info(true);
     if (round !== this.#round) return;
     // The server has made the consumer between the two times.
     const madeAt = Date.parse(created);
@@ -190,8 +193,10 @@ export class Directory {
       }, 0);
     };
     let isReading = true;
+    let disarm = (): void => {};
     const read = (): void => {
       isReading = false;
+      disarm();
       for (const key of stale) {
         this.entries.delete(key);
         changed.add(key);
@@ -201,17 +206,29 @@ export class Directory {
       else tell();
     };
     await new Promise<void>((resolve, reject) => {
+      const end = (): void => {
+        if (isReading) read();
+        resolve();
+      };
+      const endWhenQuiet = (): void => {
+        disarm();
+        // Without a server there is more to come when it is back.
+        disarm = systemClock.setTimeout(() => consumer.info().then(end, endWhenQuiet), QUIET_MS);
+      };
+      let seen = 0;
       const callback = ({ subject, data, seq, info }: JsMsg): void => {
         if (round !== this.#round) return;
         const key = subject.slice(SUBJECT.length);
-        stale.delete(key);
-        changed.add(key);
-        this.#take(key, data, seq);
-        if (!isReading) tell();
-        else if (info.pending === 0) {
-          read();
-          resolve();
+        const isStale = stale.delete(key);
+        // What this process has written since is newer.
+        if (isStale || seq >= (this.entries.get(key)?.revision ?? 0)) {
+          changed.add(key);
+          this.#take(key, data, seq);
         }
+        this.#readTo = seq;
+        if (!isReading) tell();
+        else if (info.pending === 0 || ++seen >= count) end();
+        else endWhenQuiet();
       };
       consumer.consume({ callback }).then((messages) => {
         if (round !== this.#round) {
@@ -221,19 +238,17 @@ export class Directory {
         this.#messages = messages;
         void messages.closed().then((error) => {
           const why = error ?? new Error("The watch of the directory has ended");
+          disarm();
           if (isReading) reject(why);
           else this.#restartLater(round, why);
         });
-        if (pending === 0 && isReading) {
-          read();
-          resolve();
-        }
+        if (count === 0) end();
+        else if (isReading) endWhenQuiet();
       }, reject);
     });
   }
 
   #take(key: string, data: Uint8Array, revision: number): void {
-    this.#readTo = revision;
     // A deleted entry has no value.
     const value = data.byteLength === 0 ? undefined : this.#settings.seal.unwrap(data, key);
     if (isObject(value)) this.entries.set(key, { value, revision });

@@ -5,8 +5,7 @@
  * @module
  */
 
-import { AckPolicy, type ConsumerMessages, type JsMsg } from "@nats-io/jetstream";
-import { jetstream } from "@nats-io/jetstream";
+import { AckPolicy, type ConsumerMessages, jetstream, type JsMsg } from "@nats-io/jetstream";
 import { nanos, type NatsConnection, type Subscription } from "@nats-io/nats-core";
 import { createHash } from "node:crypto";
 import type { ToolDispatcher } from "../../execute/mod.ts";
@@ -19,9 +18,11 @@ import {
   type ToolFailure,
   ToolResult,
 } from "../../tool/mod.ts";
+import { MAX_SKEW_MS } from "./frames.ts";
 import type { Seal } from "./message.ts";
 import {
   isDurable,
+  isRunMessage,
   KEPT_MS,
   RUN_CONTROL,
   type RunMessage,
@@ -219,13 +220,22 @@ export class DurableWorker {
 
   async #take(message: JsMsg, tool: Tool): Promise<void> {
     const { seal, log } = this.#settings;
-    const call = seal.unwrap(message.data, message.subject) as RunMessage | undefined;
-    if (call === undefined) {
-      log(new Error("A durable call has a wrong signature, and was not run"));
+    const call = seal.unwrap(message.data, message.subject);
+    if (!isRunMessage(call)) {
+      log(new Error("A durable call is damaged or has a wrong signature, and was not run"));
       return message.term();
     }
-    const { key } = call;
-    if (systemClock.timestamp() - call.time > KEPT_MS) return message.term();
+    const { key, time } = call;
+    const ageMs = systemClock.timestamp() - time;
+    if (ageMs > KEPT_MS) return message.term();
+    if (ageMs < -MAX_SKEW_MS) {
+      const seconds = Math.round(-ageMs / 1_000);
+      const why = `its caller's clock is ${seconds} s ahead of its worker's; nothing has run`;
+      const result = ToolResult.error("unavailable", `Cannot call "${tool.id}": ${why}`);
+      log(new Error(result.error.message));
+      this.#tell(call, { type: "ended", result });
+      return message.term();
+    }
     // It was delivered here a second time: the first one answers.
     if (this.#running.has(key)) return;
     const abort = new AbortController();

@@ -5,24 +5,24 @@
  */
 
 import type { NatsConnection, Subscription } from "@nats-io/nats-core";
-import { type HookLog, isObject, systemClock } from "../../tool/mod.ts";
+import { type Clock, type HookLog, isObject, systemClock } from "../../tool/mod.ts";
 import type { ToolList } from "./directory.ts";
 import { MAX_SKEW_MS } from "./frames.ts";
 import type { Seal } from "./message.ts";
-import { hereSubject } from "./subjects.ts";
+import { presenceSubject } from "./subjects.ts";
 
 /** How often a worker says that it is there. */
-export const HERE_EVERY_MS = 2_000;
+export const PRESENCE_EVERY_MS = 2_000;
 /** A worker that was not heard for so long is not there. */
 const AWAY_AFTER_MS = 6_000;
 
-/** What a worker says every {@linkcode HERE_EVERY_MS}. */
-export interface HereMessage {
+/** What a worker says every {@linkcode PRESENCE_EVERY_MS}. */
+export interface PresenceMessage {
   readonly worker: string;
   /** Its clock, in milliseconds since 1970. */
   readonly time: number;
   /** It takes no more calls. */
-  readonly bye?: true;
+  readonly isLeaving?: true;
 }
 
 interface Worker {
@@ -44,12 +44,22 @@ export class Fleet {
   readonly #lists: Map<string, ToolList> = new Map();
   /** By the path of a tool. */
   readonly #serving: Map<string, Worker[]> = new Map();
-  readonly #subscription: Subscription;
+  readonly #subscription: Subscription | undefined;
+  readonly #clock: Clock;
 
-  constructor(connection: NatsConnection, seal: Seal, log: HookLog) {
-    this.#subscription = listenForWorkers(
+  /** @param connection Over which workers say that they are there. Absent: they are there while listed. */
+  constructor(
+    connection: NatsConnection | undefined,
+    seal: Seal,
+    registry: string,
+    log: HookLog,
+    clock: Clock = systemClock,
+  ) {
+    this.#clock = clock;
+    this.#subscription = connection && listenForWorkers(
       connection,
       seal,
+      registry,
       log,
       (id) => this.#workers.has(id),
       (message) => this.#hear(message),
@@ -74,7 +84,13 @@ export class Fleet {
     const { worker: id } = list;
     // One that is new was heard now: it has written its list.
     const worker = this.#workers.get(id) ??
-      { id, heardAt: systemClock.now(), calls: 0, lists: 0, down: new Set() };
+      {
+        id,
+        heardAt: this.#subscription ? this.#clock.now() : Infinity,
+        calls: 0,
+        lists: 0,
+        down: new Set(),
+      };
     this.#workers.set(id, worker);
     worker.lists++;
     for (const path of list.down) worker.down.add(path);
@@ -87,19 +103,19 @@ export class Fleet {
 
   /** Whether a worker is there that serves a tool. */
   serves(path: string): boolean {
-    const now = systemClock.now();
+    const now = this.#clock.now();
     return this.#serving.get(path)?.some((worker) => isThere(worker, path, now)) ?? false;
   }
 
   /** How many workers are there. */
   get size(): number {
-    const now = systemClock.now();
+    const now = this.#clock.now();
     return [...this.#workers.values()].filter((worker) => isThere(worker, "", now)).length;
   }
 
   /** The worker with fewer calls of two that are picked at random; `undefined` if none is there. */
   choose(path: string, tried: ReadonlySet<string>): string | undefined {
-    const now = systemClock.now();
+    const now = this.#clock.now();
     const there = (this.#serving.get(path) ?? [])
       .filter((worker) => !tried.has(worker.id) && isThere(worker, path, now));
     const pick = (): Worker | undefined => there[Math.floor(Math.random() * there.length)];
@@ -120,35 +136,46 @@ export class Fleet {
   }
 
   stop(): void {
-    this.#subscription.unsubscribe();
+    this.#subscription?.unsubscribe();
   }
 
-  #hear({ worker: id, bye }: HereMessage): void {
+  /** Whether a worker did not answer. */
+  get hasLost(): boolean {
+    return [...this.#workers.values()].some(({ heardAt }) => heardAt === -Infinity);
+  }
+
+  /** Gives calls again to the workers that did not answer, where they are not heard. */
+  find(): void {
+    for (const worker of this.#workers.values()) worker.heardAt = Infinity;
+  }
+
+  #hear({ worker: id, isLeaving }: PresenceMessage): void {
     const worker = this.#workers.get(id);
-    if (worker !== undefined) worker.heardAt = bye ? -Infinity : systemClock.now();
+    if (worker !== undefined) worker.heardAt = isLeaving ? -Infinity : this.#clock.now();
   }
 }
 
 /**
- * Hears which workers are there. A message counts if it is signed, newer than the last one of its
+ * Hears which workers of a registry are there. A message counts if it is signed, newer than the last one of its
  * worker, and not old: otherwise others could send it again.
  */
 export function listenForWorkers(
   connection: NatsConnection,
   seal: Seal,
+  registry: string,
   log: HookLog,
   isKnown: (worker: string) => boolean,
-  hear: (message: HereMessage) => void,
+  hear: (message: PresenceMessage) => void,
 ): Subscription {
   /** The time of the last message, by worker. */
   const last = new Map<string, number>();
   /** The workers whose messages came late, until one comes in time. */
   const late = new Set<string>();
-  return connection.subscribe(hereSubject("*"), {
+  return connection.subscribe(presenceSubject(registry, "*"), {
     callback: (error, message) => {
       if (error !== null) return log(error);
       const { data, subject } = message;
-      const id = subject.slice(hereSubject("").length);
+      const id = subject.slice(presenceSubject(registry, "").length);
       if (!isKnown(id)) {
         last.delete(id);
         late.delete(id);
@@ -166,7 +193,7 @@ export function listenForWorkers(
       }
       last.set(id, time);
       late.delete(id);
-      hear(said as unknown as HereMessage);
+      hear(said as unknown as PresenceMessage);
     },
   });
 }

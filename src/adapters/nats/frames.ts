@@ -22,7 +22,7 @@ export const TICKS_TO_LOSE = 13;
 /** How many bytes of events a worker sends ahead of its caller. */
 export const FIRST_CREDIT = 1_048_576;
 /** The caller gives more when it has taken so many bytes. */
-export const CREDIT_STEP = FIRST_CREDIT / 2;
+export const CREDIT_STEP: number = FIRST_CREDIT / 2;
 /** An event counts as at least so many bytes, so that at most 64 wait at the caller. */
 const MIN_EVENT_BYTES = FIRST_CREDIT / 64;
 /** How old a call may be when a worker begins it, by both clocks. */

@@ -74,10 +74,14 @@ export class Seal {
     return message;
   }
 
-  /** The value that was kept under a key; `undefined` if it was signed with another secret. */
+  /** The value that was kept under a key; `undefined` if none of the keys has signed it, or it is no JSON. */
   unwrap(message: Uint8Array, key: string): unknown {
     if (!this.accepts(message, key, "")) return undefined;
-    return parse(message.subarray(MAC_BYTES));
+    try {
+      return parse(message.subarray(MAC_BYTES));
+    } catch {
+      return undefined;
+    }
   }
 
   /** Checks and reads a message. `undefined` if it is not signed, or not for this place. */

@@ -6,6 +6,11 @@
 
 export { natsCallStore, type NatsCallStoreOptions } from "./call_store.ts";
 export { attemptOf } from "./durable_worker.ts";
+export {
+  type PerCallTools,
+  type PerCallToolsOptions,
+  remoteToolsPerCall,
+} from "./per_call_tools.ts";
 export { natsRateLimitStore } from "./rate_limits.ts";
 export { type RemoteTools, remoteTools, type RemoteToolsOptions } from "./remote_tools.ts";
 export { type ServedTools, serveTools, type ServeToolsOptions } from "./serve_tools.ts";

@@ -13,8 +13,8 @@ export interface OwnerSharesSettings {
   /** How many bytes one owner may keep. */
   readonly maxBytes: number;
   readonly clock: Pick<RegistryClock, "timestamp">;
-  /** How many bytes an owner keeps. May answer more than that if so many others still have room. */
-  measure(owner: string, bytes: number): Promise<number>;
+  /** How many bytes an owner keeps; `undefined` if so many others have room, whatever it keeps. */
+  measure(owner: string, bytes: number): Promise<number | undefined>;
 }
 
 /** What a process knows of an owner. */
@@ -58,7 +58,8 @@ export class OwnerShares {
     if (bytes > share.left) {
       const now = clock.timestamp();
       if (bytes <= share.free || now - share.at >= AGAIN_MS) {
-        share.free = maxBytes - await this.#settings.measure(owner, bytes);
+        const kept = await this.#settings.measure(owner, bytes);
+        share.free = kept === undefined ? Infinity : maxBytes - kept;
         share.left = Math.max(least, Math.min(share.free / PART_OF_FREE, maxBytes / MOST));
         share.at = now;
       }

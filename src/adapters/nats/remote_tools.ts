@@ -26,14 +26,13 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import { CallContext, type CallTelemetry } from "../../execute/mod.ts";
+import { CallLine, type CallLines } from "./call_line.ts";
 import { Directory, listIn } from "./directory.ts";
-import { DurableCalls } from "./durable_calls.ts";
-import { Fleet, HERE_EVERY_MS } from "./fleet.ts";
+import { Fleet, PRESENCE_EVERY_MS } from "./fleet.ts";
 import { Seal } from "./message.ts";
-import { type CallRequest, RemoteCalls, type TakeOutput } from "./remote_calls.ts";
+import type { CallRequest, TakeOutput } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
 import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
-import { followStatus } from "./status.ts";
 import { checkRegistryName, idOfPath, toolKey } from "./subjects.ts";
 import { isTelemetry, placeNow } from "./telemetry.ts";
 
@@ -97,6 +96,33 @@ interface Observer {
   readonly log: HookLog;
 }
 
+/** What options say, read. */
+export interface RemoteSettings {
+  readonly registry: ToolRegistry;
+  readonly seal: Seal;
+  readonly name: string;
+  readonly inboxPrefix: string;
+  readonly observer: Observer;
+}
+
+/**
+ * Reads the options.
+ *
+ * @param given What they are checked as: a copy, without fields that others read.
+ * @throws {TypeError} If one is wrong.
+ */
+export function readRemoteOptions(options: RemoteToolsOptions, given: object): RemoteSettings {
+  const { registry, secret, name = "default", inboxPrefix = "_INBOX", telemetry } = readFields(
+    ACTION,
+    given,
+    OPTIONS,
+  );
+  if (registry === undefined) refuse(ACTION, "it needs a registry");
+  const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
+  const seal = new Seal(ACTION, secret as string);
+  return { registry, seal, name, inboxPrefix, observer: { telemetry, log } };
+}
+
 /** One definition of a tool, as a worker has written it. */
 interface Version {
   readonly path: string;
@@ -131,49 +157,27 @@ export async function remoteTools(
   connection: NatsConnection,
   options: RemoteToolsOptions,
 ): Promise<RemoteTools> {
-  const { registry, secret, name = "default", inboxPrefix = "_INBOX" } = readFields(
-    ACTION,
-    { ...options },
-    OPTIONS,
-  );
-  if (registry === undefined) refuse(ACTION, "it needs a registry");
-  const seal = new Seal(ACTION, secret as string);
-  const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
+  const { registry, seal, name, inboxPrefix, observer } = readRemoteOptions(options, {
+    ...options,
+  });
+  const { log } = observer;
   await checkServer(ACTION, connection);
   const { refused, note } = noteRefusals(log);
-  const fleet = new Fleet(connection, seal, note);
-  const calls = new RemoteCalls(connection, seal, fleet, inboxPrefix, note);
-  const durable = new DurableCalls(connection, seal, inboxPrefix, log);
-  const sync = new Sync(name, registry, fleet, calls, durable, {
-    telemetry: options.telemetry,
-    log,
-  });
+  const fleet = new Fleet(connection, seal, name, note);
   let directory: Directory | undefined;
-  const unfollow = followStatus(connection, {
-    down(why) {
-      calls.disconnect(why);
-      durable.disconnect(why);
-    },
-    forbidden(subject) {
-      calls.forbid(subject);
-      log(new Error(`The user of the connection may not publish to "${subject}"`));
-    },
-    up() {
-      calls.reconnect();
-      durable.reconnect();
-      directory?.restart();
-    },
+  const line = new CallLine({
+    ...{ connection, seal, fleet, inboxPrefix, log: note },
+    up: () => directory?.restart(),
   });
+  const sync = new Sync(name, registry, fleet, { open: () => line, done() {} }, observer);
   const unsubscribe = registry.subscribe(({ type }) => {
     if (type === "removed") sync.retry();
   });
   const close = (): void => {
-    unfollow();
     unsubscribe();
     directory?.stop();
     sync.clear();
-    calls.stop();
-    durable.stop();
+    line.stop();
     fleet.stop();
   };
   const closed = (): Promise<void> => Promise.resolve(close());
@@ -202,12 +206,11 @@ export async function remoteTools(
 }
 
 /** Keeps a registry's tools as the directory has them. */
-class Sync {
+export class Sync {
   readonly #name: string;
   readonly #registry: ToolRegistry;
   readonly #fleet: Fleet;
-  readonly #calls: RemoteCalls;
-  readonly #durable: DurableCalls;
+  readonly #lines: CallLines;
   readonly #observer: Observer;
   /** The tools in the registry, with the paths of their definitions, by id. */
   readonly #tools: Map<string, { readonly path: string; readonly tool: Tool }> = new Map();
@@ -224,15 +227,13 @@ class Sync {
     name: string,
     registry: ToolRegistry,
     fleet: Fleet,
-    calls: RemoteCalls,
-    durable: DurableCalls,
+    lines: CallLines,
     observer: Observer,
   ) {
     this.#name = name;
     this.#registry = registry;
     this.#fleet = fleet;
-    this.#calls = calls;
-    this.#durable = durable;
+    this.#lines = lines;
     this.#observer = observer;
   }
 
@@ -293,7 +294,7 @@ class Sync {
     this.#stopLooking ??= systemClock.setTimeout(() => {
       this.#stopLooking = undefined;
       this.#choose([...this.#mixed]);
-    }, HERE_EVERY_MS);
+    }, PRESENCE_EVERY_MS);
   }
 
   #put(id: string, { path, record }: Version): void {
@@ -363,16 +364,29 @@ class Sync {
         const isRepeatable = idempotent === true;
         const { telemetry, log } = this.#observer;
         const call = { ...request, trace: placeNow(telemetry, log) };
-        end = isDurable(tool)
-          ? await this.#durable.run(path, id, call, context)
-          : await this.#calls.run(
-            path,
-            id,
-            { ...call, timeoutMs: CallContext.remainingMsOf(context) },
-            isRepeatable,
-            context,
-            output.push,
-          );
+        let line: CallLine;
+        try {
+          line = await this.#lines.open();
+        } catch (error) {
+          log(error);
+          const why = "there is no connection to NATS; nothing has run";
+          end = ToolResult.error("unavailable", `Cannot call "${id}": ${why}`);
+          throw ENDED;
+        }
+        try {
+          end = isDurable(tool)
+            ? await line.durable.run(path, id, call, context)
+            : await line.plain.run(
+              path,
+              id,
+              { ...call, timeoutMs: CallContext.remainingMsOf(context) },
+              isRepeatable,
+              context,
+              output.push,
+            );
+        } finally {
+          await this.#lines.done(line);
+        }
         if (!isSuspended(end)) throw ENDED;
         return { ticket: end.ticket, questions: end.questions };
       });

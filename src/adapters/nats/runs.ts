@@ -19,10 +19,18 @@ import { nanos, type NatsConnection, nuid } from "@nats-io/nats-core";
 import { createHash } from "node:crypto";
 import type { ToolProgress } from "../../execute/mod.ts";
 import { type CallStore, ownerDigest } from "../../execute/durable/mod.ts";
-import { canonicalJson, type HookLog, isObject, type Tool, ToolResult } from "../../tool/mod.ts";
+import {
+  canonicalJson,
+  type HookLog,
+  isObject,
+  isWord,
+  systemClock,
+  type Tool,
+  ToolResult,
+} from "../../tool/mod.ts";
 import type { RateLimitStore } from "../http/mod.ts";
 import { natsCallStore } from "./call_store.ts";
-import type { CallMessage } from "./frames.ts";
+import { type CallMessage, MAX_SKEW_MS } from "./frames.ts";
 import type { Seal } from "./message.ts";
 import { natsRateLimitStore } from "./rate_limits.ts";
 import { problemOf } from "./server.ts";
@@ -132,7 +140,7 @@ export class Runs {
     return count <= SHARE.limit;
   }
 
-  /** A record that is not signed counts as a failure: whether the call has run is not known then. */
+  /** A record that is not signed, or none, counts as a failure: whether the call has run is not known. */
   async read(
     key: string,
   ): Promise<{ readonly record: RunRecord; readonly revision: number } | undefined> {
@@ -140,9 +148,9 @@ export class Runs {
     if (stored === undefined) return undefined;
     const { value, revision } = stored;
     const record = this.#seal.unwrap(value, placeOf(key));
-    if (isObject(record)) return { record: record as unknown as RunRecord, revision };
-    this.#log(new Error("The record of a durable call has a wrong signature"));
-    return { record: { state: "done", result: FORGED }, revision };
+    if (isRecord(record)) return { record, revision };
+    this.#log(new Error("The record of a durable call is damaged, or has a wrong signature"));
+    return { record: { state: "done", result: DAMAGED }, revision };
   }
 
   /**
@@ -152,17 +160,32 @@ export class Runs {
    */
   write(key: string, record: RunRecord, revision: number): Promise<number | undefined> {
     const value = this.#seal.wrap(record, placeOf(key));
-    const options = { expiresAt: Date.now() + KEPT_MS };
+    // Longer than its call may be sent again, whatever clock its caller has.
+    const options = { expiresAt: systemClock.timestamp() + KEPT_MS + 2 * MAX_SKEW_MS };
     return revision === 0
       ? this.#store.create(key, value, options)
       : this.#store.update(key, value, revision, options);
   }
 }
 
-const FORGED: ToolResult = ToolResult.error(
+const DAMAGED: ToolResult = ToolResult.error(
   "unavailable",
-  "The result of the call has a wrong signature; it may have run",
+  "The record of the call is damaged, or has a wrong signature; it may have run",
 );
+
+function isRecord(value: unknown): value is RunRecord {
+  if (!isObject(value)) return false;
+  const { state, result, until, attempts } = value;
+  return state === "done"
+    ? isObject(result)
+    : state === "claimed" && typeof until === "number" && typeof attempts === "number";
+}
+
+/** Whether what a message of the stream has is a call. */
+export function isRunMessage(value: unknown): value is RunMessage {
+  return isObject(value) && isWord(value["key"]) && isWord(value["inbox"]) &&
+    typeof value["time"] === "number";
+}
 
 /** What the signature of a record is for. */
 function placeOf(key: string): string {

@@ -27,14 +27,14 @@ import {
 import type { CallTelemetry } from "../../execute/mod.ts";
 import { natsCallStore } from "./call_store.ts";
 import { DurableWorker } from "./durable_worker.ts";
-import { HERE_EVERY_MS, type HereMessage, listenForWorkers } from "./fleet.ts";
+import { listenForWorkers, PRESENCE_EVERY_MS, type PresenceMessage } from "./fleet.ts";
 import { Seal } from "./message.ts";
 import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
 import { Offers } from "./offers.ts";
 import { ServedCalls } from "./served_calls.ts";
 import { Service } from "./service.ts";
 import { followStatus } from "./status.ts";
-import { checkRegistryName, hereSubject } from "./subjects.ts";
+import { checkRegistryName, presenceSubject } from "./subjects.ts";
 import { isTelemetry } from "./telemetry.ts";
 
 /** Options for {@linkcode serveTools}. */
@@ -224,14 +224,15 @@ class Worker implements ServedTools {
       if (code === "input_required") return;
       if (this.#service !== undefined) this.#service.lastError = `${code}: ${id}`;
     };
-    const here = listenForWorkers(
+    const presence = listenForWorkers(
       connection,
       seal,
+      name,
       note,
       (id) => this.#offers.knows(id),
       ({ worker: id }) => this.#offers.hear(id),
     );
-    this.#end.push(() => here.unsubscribe());
+    this.#end.push(() => presence.unsubscribe());
     this.#calls = new ServedCalls({
       ...{ connection, seal, worker, dispatcher, log: note },
       toolAt: (path) => this.#offers.at(path),
@@ -312,16 +313,16 @@ class Worker implements ServedTools {
       if (++this.#beats % BEATS_TO_REMOVE === 0) {
         this.#offers.removeDead().catch(this.#settings.log);
       }
-    }, HERE_EVERY_MS);
+    }, PRESENCE_EVERY_MS);
   }
 
   #say(isLeaving: boolean): void {
-    const { connection, seal, log } = this.#settings;
-    const subject = hereSubject(this.worker);
-    const message: HereMessage = {
+    const { connection, seal, name, log } = this.#settings;
+    const subject = presenceSubject(name, this.worker);
+    const message: PresenceMessage = {
       worker: this.worker,
       time: systemClock.timestamp(),
-      ...(isLeaving && { bye: true }),
+      ...(isLeaving && { isLeaving }),
     };
     try {
       connection.publish(subject, seal.wrap(message, subject));

@@ -31,8 +31,9 @@ export const callSubject = (worker: string, path: string): string =>
 /** Where a worker gets what the caller of a running call has to say. */
 export const controlSubject = (worker: string, call: string): string =>
   `${ROOT}.ctl.${worker}.${call}`;
-/** Where workers say that they are there. */
-export const hereSubject = (worker: string): string => `${ROOT}.here.${worker}`;
+/** Where the workers of a registry say that they are there. */
+export const presenceSubject = (registry: string, worker: string): string =>
+  `${ROOT}.here.${registry}.${worker}`;
 /** Where durable calls are kept until they have run. */
 export const runSubject = (path: string): string => `${ROOT}.run.${path}`;
 

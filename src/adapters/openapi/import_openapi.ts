@@ -140,10 +140,7 @@ export function importOpenApi(
  * @returns The tools, what to know about them, and what was rejected and why.
  * @throws {TypeError | RangeError} If an option is wrong. Never for the document.
  */
-export function importOpenApi(
-  document: unknown,
-  options?: OpenApiImportOptions,
-): ImportResult;
+export function importOpenApi(document: unknown, options?: OpenApiImportOptions): ImportResult;
 export function importOpenApi(
   document: unknown,
   given: OpenApiImportOptions | WithPins<OpenApiImportOptions> = {},
@@ -443,11 +440,7 @@ function bindTool(
     return warn(path, "servers", `${problem}; the tool is a definition only`);
   }
   if (body !== undefined && body.binding === undefined) {
-    return warn(
-      path,
-      "requestBody",
-      "The body cannot be written: the tool is a definition only",
-    );
+    return warn(path, "requestBody", "The body cannot be written: the tool is a definition only");
   }
   draft.execute = (args, context) => callOperation(operation, server, client, args, context);
 }
@@ -478,12 +471,7 @@ function serverOf(
   if (!warned.has(origin)) {
     warned.add(origin);
     const why = "because the document says so: give baseUrl to decide it";
-    session.warn(
-      undefined,
-      "/servers",
-      "authorize",
-      `Credentials go to "${clip(origin)}", ${why}`,
-    );
+    session.warn(undefined, "/servers", "authorize", `Credentials go to "${clip(origin)}", ${why}`);
   }
   return server;
 }

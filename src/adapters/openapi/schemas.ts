@@ -109,11 +109,7 @@ export class SchemaReader {
   }
 
   /** Puts the definitions that `refs` lead to beside a schema. */
-  withDefinitions(
-    schema: JsonSchema,
-    refs: Iterable<string>,
-    direction: Direction,
-  ): JsonSchema {
+  withDefinitions(schema: JsonSchema, refs: Iterable<string>, direction: Direction): JsonSchema {
     const open = new Set(refs);
     if (open.size === 0) return schema;
     const definitions: Record<string, unknown> = {};

@@ -81,10 +81,7 @@ export function findServer(servers: unknown, options: ServerOptions): FoundServe
   return { address: undefined, problem };
 }
 
-function isAllowed(
-  { host, hostname }: URL,
-  { allowedHosts, documentUrl }: ServerOptions,
-): boolean {
+function isAllowed({ host, hostname }: URL, { allowedHosts, documentUrl }: ServerOptions): boolean {
   if (allowedHosts !== undefined) {
     return allowedHosts.some((allowed) => [host, hostname].includes(allowed.toLowerCase()));
   }

@@ -118,23 +118,19 @@ function operationOf(
       },
     },
     responses: {
-      "200": {
-        description: "The result; or an event stream that ends with the result.",
-        content: {
-          "application/json": {
-            schema: object({
-              callId: TEXT,
-              ok: { const: true },
-              content: output === undefined ? true : output.schema,
-              durationMs: { type: "number" },
-              blocks: BLOCKS,
-              truncated: { const: true },
-              replayed: { const: true },
-            }, ["callId", "ok", "durationMs"]),
-          },
-          "text/event-stream": { schema: TEXT },
-        },
-      },
+      "200": json(
+        "The result; or an event stream that ends with the result.",
+        object({
+          callId: TEXT,
+          ok: { const: true },
+          content: output === undefined ? true : output.schema,
+          durationMs: NUMBER,
+          blocks: BLOCKS,
+          truncated: { const: true },
+          replayed: { const: true },
+        }, ["callId", "ok", "durationMs"]),
+        EVENTS,
+      ),
       "202": ACCEPTED,
       default: PROBLEM,
     },
@@ -158,12 +154,12 @@ function requiresArguments(
 type Json = { readonly [key: string]: unknown };
 
 const TEXT: Json = { type: "string" };
+const NUMBER: Json = { type: "number" };
 const LIST: Json = { type: "array", items: { type: "object" } };
 const BLOCKS: Json = {
   const: true,
   description: "The content has blocks, such as images; the schema is about structuredContent.",
 };
-const RISK: Json = { type: "string", enum: RISK_LEVELS };
 
 const listOf = (items: Json): Json => ({ type: "array", items });
 const described = (description: string, schema: Json = {}): Json => ({ ...schema, description });
@@ -172,20 +168,30 @@ const object = (properties: Json, required: readonly string[] = Object.keys(prop
   properties,
   required,
 });
+const oneOf = (...words: readonly string[]): Json => ({ type: "string", enum: words });
+const RISK = oneOf(...RISK_LEVELS);
+
+/** What a response or a body holds, by media type. */
+const contentOf = (schemas: Readonly<Record<string, Json>>): Json =>
+  Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema }]));
+const json = (description: string, schema: Json, others: Readonly<Record<string, Json>> = {}) => ({
+  description,
+  content: contentOf({ "application/json": schema, ...others }),
+});
+const EVENTS = { "text/event-stream": TEXT };
 
 /** The response for every failure. */
 const PROBLEM: Json = {
   description: "What went wrong (RFC 9457).",
-  content: { "application/problem+json": { schema: ref("Problem") } },
+  content: contentOf({ "application/problem+json": ref("Problem") }),
 };
 
 /** The response of a call that waits for answers, and of one that became a task. */
 const ACCEPTED: Json = {
-  description: "The call waits for answers, or runs as a task. Location says where it is.",
-  headers: { location: { schema: { type: "string" } } },
-  content: {
-    "application/json": { schema: { anyOf: [ref("SuspendedCall"), ref("Task")] } },
-  },
+  ...json("The call waits for answers, or runs as a task. Location says where it is.", {
+    anyOf: [ref("SuspendedCall"), ref("Task")],
+  }),
+  headers: { location: { schema: TEXT } },
 };
 
 /** The id of a call, in the body or in a header. */
@@ -216,7 +222,7 @@ const SCHEMAS: Json = {
     issues: listOf(ref("Issue")),
     retryable: described("Whether the same call may succeed later.", { type: "boolean" }),
     callId: TEXT,
-    durationMs: { type: "number" },
+    durationMs: NUMBER,
   }, ["type", "title", "status", "code", "detail"]),
   Issue: object({
     path: described("Where, as a JSON Pointer.", TEXT),
@@ -226,7 +232,7 @@ const SCHEMAS: Json = {
   }),
   Question: object({
     key: described("The answer comes under this key.", TEXT),
-    kind: { type: "string", enum: ["input", "approval", "authorization", "client"] },
+    kind: oneOf("input", "approval", "authorization", "client"),
     message: TEXT,
     schema: described("JSON Schema of the content of an answer."),
     url: described("Where to go, for an authorization.", TEXT),
@@ -238,7 +244,7 @@ const SCHEMAS: Json = {
   Answers: described("By the keys of the questions.", {
     type: "object",
     additionalProperties: object({
-      action: { type: "string", enum: ["accept", "decline", "cancel"] },
+      action: oneOf("accept", "decline", "cancel"),
       content: {},
     }, ["action"]),
   }),
@@ -249,20 +255,17 @@ const SCHEMAS: Json = {
     error: { type: "object" },
     questions: listOf(ref("Question")),
     ticket: described("Continues the call.", TEXT),
-    durationMs: { type: "number" },
+    durationMs: NUMBER,
   }),
   Task: object({
     id: TEXT,
-    status: {
-      type: "string",
-      enum: ["working", "input_required", "completed", "failed", "cancelled"],
-    },
+    status: oneOf("working", "input_required", "completed", "failed", "cancelled"),
     tool: TEXT,
     callId: TEXT,
-    createdAt: described("Milliseconds since 1970.", { type: "number" }),
-    updatedAt: described("Milliseconds since 1970.", { type: "number" }),
-    ttlMs: { type: "number" },
-    pollMs: { type: "number" },
+    createdAt: described("Milliseconds since 1970.", NUMBER),
+    updatedAt: described("Milliseconds since 1970.", NUMBER),
+    ttlMs: NUMBER,
+    pollMs: NUMBER,
     progress: { type: "object" },
     questions: listOf(ref("Question")),
     result: described("Once it has ended.", { type: "object" }),
@@ -328,10 +331,7 @@ const FILTERS: readonly Json[] = [
   query("tagsAll", "Only tools with all these tags, separated by commas."),
   query("namespace", "Only tools of this namespace."),
   ...["hasWorkspace", "hasTerminal", "hasEditor", "hasGitRepository"].map((name) =>
-    query(name, "Whether the caller has this to work with.", {
-      type: "string",
-      enum: ["true", "false"],
-    })
+    query(name, "Whether the caller has this to work with.", oneOf("true", "false"))
   ),
   query("model", "The model that reads the descriptions."),
   query("provider", "The provider of that model."),
@@ -341,6 +341,12 @@ const FILTERS: readonly Json[] = [
   query("disabledToolIds", "Not these tools: ids, separated by commas."),
 ];
 
+/** The parameters of lists that come in pages. */
+const PAGING: readonly Json[] = [
+  query("limit", "How many at most.", { type: "integer", minimum: 1, maximum: 1000 }),
+  query("cursor", "The nextCursor of the page before."),
+];
+
 /** The parameter in a path. */
 const inPath = (name: string, description: string): Json => ({
   name,
@@ -348,11 +354,6 @@ const inPath = (name: string, description: string): Json => ({
   required: true,
   description,
   schema: TEXT,
-});
-
-const json = (description: string, schema: Json): Json => ({
-  description,
-  content: { "application/json": { schema } },
 });
 
 /** An operation that may fail. */
@@ -377,22 +378,23 @@ const ROUTES: Json = {
       {
         parameters: [
           query("q", "Words to search for; the best match comes first."),
-          query("limit", "How many at most.", { type: "integer", minimum: 1, maximum: 1000 }),
-          query("cursor", "The nextCursor of the page before."),
+          ...PAGING,
           ...FILTERS,
           query("format", "The target to export to, such as a provider; exports are not paged."),
-          query("losses", "Whether an export lists what the target cannot express.", {
-            type: "string",
-            enum: ["0", "1"],
-          }),
+          query(
+            "losses",
+            "Whether an export lists what the target cannot express.",
+            oneOf("0", "1"),
+          ),
           query(
             "toolChoice",
             "For an export: auto, none, required, or the id of the tool to call.",
           ),
-          query("parallel", "For an export: whether the model may call several tools at once.", {
-            type: "string",
-            enum: ["true", "false"],
-          }),
+          query(
+            "parallel",
+            "For an export: whether the model may call several tools at once.",
+            oneOf("true", "false"),
+          ),
         ],
       },
     ),
@@ -437,22 +439,15 @@ const ROUTES: Json = {
   "/calls": {
     get: operation("listTasks", "The caller's tasks, the newest first", {
       "200": json("A page.", object({ tasks: listOf(ref("Task")), nextCursor: TEXT }, ["tasks"])),
-    }, {
-      parameters: [
-        query("limit", "How many at most.", { type: "integer", minimum: 1, maximum: 1000 }),
-        query("cursor", "The nextCursor of the page before."),
-      ],
-    }),
+    }, { parameters: PAGING }),
   },
   "/calls/{id}": {
     get: operation("getTask", "One of the caller's tasks", {
-      "200": {
-        description: 'The task; or a stream of events "task" until it has ended.',
-        content: {
-          "application/json": { schema: ref("Task") },
-          "text/event-stream": { schema: TEXT },
-        },
-      },
+      "200": json(
+        'The task; or a stream of events "task" until it has ended.',
+        ref("Task"),
+        EVENTS,
+      ),
     }, { parameters: [inPath("id", "The task's id.")] }),
     post: operation("continueCall", "Answers the questions of a call or a task", {
       "200": json("The result of the call.", { type: "object" }),
@@ -461,14 +456,12 @@ const ROUTES: Json = {
       parameters: [inPath("id", "The call's or the task's id.")],
       requestBody: {
         required: true,
-        content: {
-          "application/json": {
-            schema: object({
-              ticket: described("Of a call that waits. Absent for a task.", TEXT),
-              answers: ref("Answers"),
-            }, []),
-          },
-        },
+        content: contentOf({
+          "application/json": object({
+            ticket: described("Of a call that waits. Absent for a task.", TEXT),
+            answers: ref("Answers"),
+          }, []),
+        }),
       },
     }),
     delete: operation("cancelTask", "Cancels one of the caller's tasks", {
@@ -488,7 +481,7 @@ const ROUTES: Json = {
         requestBody: {
           required: true,
           description: "The provider's response, unchanged.",
-          content: { "application/json": { schema: {} } },
+          content: contentOf({ "application/json": {} }),
         },
       },
     ),
@@ -497,21 +490,17 @@ const ROUTES: Json = {
     get: operation("followTools", "Changes of the caller's tools", {
       "200": {
         description: 'Events "added", "removed" and "updated", each with the id of a tool.',
-        content: { "text/event-stream": { schema: TEXT } },
+        content: contentOf(EVENTS),
       },
       "204": { description: "The tools of this server do not change." },
     }),
   },
   "/metrics": {
     get: operation("getMetrics", "Metrics of the calls of the caller's tools", {
-      "200": {
-        description: "The metrics.",
-        content: {
-          "application/json": { schema: { type: "object" } },
-          "text/plain": { schema: TEXT },
-          "application/openmetrics-text": { schema: TEXT },
-        },
-      },
+      "200": json("The metrics.", { type: "object" }, {
+        "text/plain": TEXT,
+        "application/openmetrics-text": TEXT,
+      }),
     }),
   },
   "/healthz": {

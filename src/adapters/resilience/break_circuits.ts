@@ -15,12 +15,14 @@ import {
 import type { CallInfo, ToolHooks } from "../../execute/mod.ts";
 import {
   type FailureCode,
+  MAX_TIMEOUT_MS,
   must,
   numberFrom,
   readFields,
   type Tool,
   type ToolFailure,
   ToolResult,
+  wholeFrom,
 } from "../../tool/mod.ts";
 import { BoundedMap } from "../http/mod.ts";
 
@@ -52,8 +54,8 @@ const CHECKS = {
     '"principal" or "tool"',
     (value): value is "principal" | "tool" => value === "principal" || value === "tool",
   ),
-  failures: numberFrom(1),
-  coolDownMs: numberFrom(1),
+  failures: wholeFrom(1),
+  coolDownMs: numberFrom(1, MAX_TIMEOUT_MS),
 };
 
 /** How many circuits a tool has at most. Beyond them, the one that was used least lately is closed. */

@@ -24,6 +24,7 @@ import {
   isListOf,
   isObject,
   isWord,
+  MAX_TIMEOUT_MS,
   must,
   NO_LOG,
   numberFrom,
@@ -31,7 +32,9 @@ import {
   refuse,
   type RegistryClock,
   systemClock,
+  TIME_OVER,
   type ToolResult,
+  within,
 } from "../../tool/mod.ts";
 
 /** How the results of a tool are kept. */
@@ -42,7 +45,7 @@ export interface CachedTool {
   readonly tags?: readonly string[] | ((call: CallInfo) => readonly string[]) | undefined;
   /**
    * What the result depends on besides the principal, the arguments and the context: the session, a
-   * service of the call.
+   * service of the call, or the tool's configuration, if others of the same store have another.
    */
   readonly vary?: ((call: CallInfo) => string) | undefined;
 }
@@ -58,7 +61,14 @@ export interface ResultCacheOptions {
    * @default {memoryCallStore()}
    */
   readonly store?: CallStore | undefined;
-  /** Is told what the store throws. Calls go on without the cache then. */
+  /**
+   * How long a call waits for the store at most, in milliseconds: once before its tool runs and once
+   * after it, and each time not longer than half of the time that it has left.
+   *
+   * @default {1_000}
+   */
+  readonly storeTimeoutMs?: number | undefined;
+  /** Is told what the store throws, or that it took too long. Calls go on without the cache then. */
   readonly onError?: ((error: unknown) => void) | undefined;
   /** Tells the time. */
   readonly clock?: Pick<RegistryClock, "timestamp"> | undefined;
@@ -88,6 +98,13 @@ interface KeptResult {
   readonly blocks?: true;
   /** What each of its tags was when the call began. */
   readonly tags: readonly (readonly [key: string, generation: string])[];
+}
+
+/** Where the result of a call is kept; empty where it is not. */
+interface Place {
+  readonly key?: string;
+  readonly revision?: number | undefined;
+  readonly tags?: KeptResult["tags"];
 }
 
 /**
@@ -127,11 +144,13 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
   const {
     tools: given,
     store = memoryCallStore(),
+    storeTimeoutMs = 1_000,
     onError = () => {},
     clock = systemClock,
   } = readFields(ACTION, options, {
     tools: must("an object", isObject) as Check<ResultCacheOptions["tools"]>,
     store: ((_action, value) => value) as Check<CallStore>,
+    storeTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
     onError: checkFunction as Check<(error: unknown) => void>,
     clock: ((_action, value) => value) as Check<Pick<RegistryClock, "timestamp">>,
   });
@@ -140,6 +159,11 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
   const tools = new Map(Object.entries(given).map(([id, tool]) => [id, readTool(id, tool)]));
   const longestMs = Math.max(0, ...[...tools.values()].map(({ ttlMs }) => ttlMs));
   const log = (error: unknown): void => callHook(() => onError(error), NO_LOG);
+
+  const inTime = async <T>({ remainingMs }: CallInfo, work: Promise<T>): Promise<T> => {
+    const answer = await within(systemClock, Math.min(storeTimeoutMs, remainingMs / 2), work);
+    return answer === TIME_OVER ? refuse(ACTION, "the store took too long") : answer;
+  };
 
   /** What a tag is now: another word after each `invalidate`. */
   const generationOf = async (key: string): Promise<string> => {
@@ -158,36 +182,37 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
     return kept;
   };
 
+  /** What is kept for a call, or where its result goes. */
+  const look = async (call: CallInfo, cached: CachedTool): Promise<Place | KeptResult> => {
+    const key = await keyOf(call, cached);
+    if (key === undefined) return {};
+    const stored = await store.get(key);
+    const kept = await find(stored);
+    if (kept !== undefined) return kept;
+    // Before the tool runs: what is invalidated meanwhile is not kept.
+    const tags = await Promise.all(
+      tagsOf(call, cached).map(async (tag) => {
+        const key = await tagKey(tag);
+        return [key, await generationOf(key)] as const;
+      }),
+    );
+    return { key, revision: stored?.revision, tags };
+  };
+
   return {
     name: "cacheResults",
     async around(call, run) {
       const cached = call.tool.requiresTransaction ? undefined : tools.get(call.tool.id);
       if (cached === undefined) return await run();
-      let key: string | undefined;
-      let revision: number | undefined;
-      let tags: KeptResult["tags"] = [];
-      try {
-        key = await keyOf(call, cached);
-        if (key !== undefined) {
-          const stored = await store.get(key);
-          const kept = await find(stored);
-          if (kept !== undefined) {
-            const { content, blocks } = kept;
-            return { ok: true, content, ...(blocks && { blocks }), durationMs: 0, replayed: true };
-          }
-          revision = stored?.revision;
-          // Before the tool runs: what is invalidated meanwhile is not kept.
-          tags = await Promise.all(
-            tagsOf(call, cached).map(async (tag) => {
-              const key = await tagKey(tag);
-              return [key, await generationOf(key)] as const;
-            }),
-          );
-        }
-      } catch (error) {
+      const found = await inTime(call, look(call, cached)).catch((error): Place => {
         log(error);
-        key = undefined;
+        return {};
+      });
+      if ("content" in found) {
+        const { content, blocks } = found;
+        return { ok: true, content, ...(blocks && { blocks }), durationMs: 0, replayed: true };
       }
+      const { key, revision, tags } = found;
       const result = await run();
       if (key === undefined || !mayBeKept(result)) return result;
       try {
@@ -196,8 +221,12 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
         if (value.byteLength > MAX_STORED_BYTES) return result;
         const life = { expiresAt: clock.timestamp() + cached.ttlMs };
         // Where another call was faster, its result is kept.
-        if (revision === undefined) await store.create(key, value, life);
-        else await store.update(key, value, revision, life);
+        await inTime<unknown>(
+          call,
+          revision === undefined
+            ? store.create(key, value, life)
+            : store.update(key, value, revision, life),
+        );
       } catch (error) {
         log(error);
       }

@@ -16,6 +16,7 @@ import {
   readFields,
   refuse,
   systemClock,
+  wholeFrom,
 } from "../../tool/mod.ts";
 import { type RateLimitStore, type RateLimitWindow, takerOf, WINDOW_CHECKS } from "../http/mod.ts";
 
@@ -34,7 +35,10 @@ export interface CallLimit {
    * @default {"tool"}
    */
   readonly of?: "all" | "tool" | "same" | undefined;
-  /** How many calls there may be. Calls with wrong arguments count, too. */
+  /**
+   * How many calls there may be. Calls with wrong arguments count, too; one that waits for answers
+   * counts once, when it begins, so give tickets a store: without one they may be used again.
+   */
   readonly limit: number;
   /** The ids of the tools that are counted. Absent: all. */
   readonly tools?: readonly string[] | undefined;
@@ -69,7 +73,7 @@ const LIMIT_CHECKS = {
     '"all", "tool" or "same"',
     (value): value is NonNullable<CallLimit["of"]> => (OF as readonly unknown[]).includes(value),
   ),
-  limit: numberFrom(0),
+  limit: wholeFrom(0),
   tools: must(
     "a list of ids",
     (value): value is readonly string[] =>
@@ -130,6 +134,8 @@ export function limitCalls(
   return {
     name: "limitCalls",
     async before(call) {
+      // It was counted when it began.
+      if (call.resumed) return undefined;
       for (const { per, of, limit, tools, index } of read) {
         if (tools !== undefined && !tools.has(call.tool.id)) continue;
         const owner = JSON.stringify([index, call.principal]);

@@ -12,12 +12,15 @@ import {
   type Clock,
   type FailureCode,
   isFailureCode,
+  isFunction,
   isListOf,
+  MAX_TIMEOUT_MS,
   must,
   numberFrom,
   readFields,
   systemClock,
   type ToolResult,
+  wholeFrom,
 } from "../../tool/mod.ts";
 
 /** Options for {@linkcode retryCalls}. */
@@ -53,13 +56,16 @@ export interface RetryOptions {
   readonly clock?: Clock | undefined;
 }
 
-const checkAttempts = numberFrom(1, 100);
-const checkDelay = numberFrom(0);
+const checkAttempts = wholeFrom(1);
+const checkDelay = numberFrom(0, MAX_TIMEOUT_MS);
 const checkCodes: Check<readonly FailureCode[]> = must(
   "a list of failure codes",
   (value) => isListOf(value, isFailureCode),
 );
-const keepClock: Check<Clock> = (_action, value) => value as Clock;
+const checkClock: Check<Clock> = must(
+  "a clock, with a function setTimeout",
+  (value): value is Clock => isFunction((value as Partial<Clock> | null)?.setTimeout),
+);
 
 /**
  * Runs tools again whose failure may pass: only those that are `idempotent` and want no transaction,
@@ -103,7 +109,7 @@ export function retryCalls(options: RetryOptions = {}): ToolHooks {
     initialDelayMs: checkDelay,
     maxDelayMs: checkDelay,
     codes: checkCodes,
-    clock: keepClock,
+    clock: checkClock,
   });
   const delays = new ExponentialBackoff({ initialDelay: initialDelayMs, maxDelay: maxDelayMs });
   const mayPass = (result: ToolResult): boolean =>

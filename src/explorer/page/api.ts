@@ -99,9 +99,7 @@ export interface StreamEvent {
 }
 
 /** The events of a response, as they come: those that came together are one list. */
-export async function* eventsOf(
-  response: Response,
-): AsyncGenerator<readonly StreamEvent[]> {
+export async function* eventsOf(response: Response): AsyncGenerator<readonly StreamEvent[]> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   if (reader === undefined) return;
   let waiting: StreamEvent[] = [];

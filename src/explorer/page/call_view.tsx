@@ -120,20 +120,12 @@ function Result({
       {isCut && <p class="wrong">The content was cut to the limit of the service.</p>}
       <div class="result" tabIndex={0} role="region" aria-label="Result">
         {view === "tree" && <Tree value={content} />}
-        {view === "text" && (
-          <pre>
-            <Text content={content} />
-          </pre>
-        )}
+        {view === "text" && <pre> <Text content={content} /></pre>}
         {view === "table" && table !== undefined && (
           <table>
             <thead>
               <tr>
-                {table.columns.map((name) => (
-                  <th key={name} scope="col">
-                    {name}
-                  </th>
-                ))}
+                {table.columns.map((name) => <th key={name} scope="col">{name}</th>)}
               </tr>
             </thead>
             <tbody>
@@ -184,11 +176,7 @@ function Questions({
     <div class="questions">
       {questions.map((question) =>
         Object.hasOwn(answers, question.key)
-          ? (
-            <p key={question.key} class="faint">
-              {question.message}: answered
-            </p>
-          )
+          ? <p key={question.key} class="faint">{question.message}: answered</p>
           : (
             <AskOne
               key={question.key}
@@ -230,11 +218,7 @@ function AskOne({
         <Form schema={schema} value={content} issues={issues} onChange={setContent} name="answer" />
       )}
       {!takesContent &&
-        issues.map((issue) => (
-          <p key={issue.message} class="wrong">
-            {issue.message}
-          </p>
-        ))}
+        issues.map((issue) => <p key={issue.message} class="wrong">{issue.message}</p>)}
       <div class="row">
         <Button
           kind="main"

@@ -81,13 +81,22 @@ interface FieldProps {
   readonly nesting?: number;
 }
 
+type GroupShape = Shape & { readonly kind: "object" | "list" | "variants" };
+
+function isGroup(shape: Shape): shape is GroupShape {
+  return shape.kind === "object" || shape.kind === "list" || shape.kind === "variants";
+}
+
 /** What an input is told. */
 interface InputProps {
-  readonly id: string;
+  /** The id of the element, and what is said of it to those who do not see it. */
+  readonly attributes: {
+    readonly id: string;
+    readonly "aria-invalid": boolean;
+    readonly "aria-required": boolean;
+    readonly "aria-describedby": string | undefined;
+  };
   readonly value: unknown;
-  readonly isInvalid: boolean;
-  readonly isRequired: boolean;
-  readonly describedBy: string | undefined;
   readonly hint: string;
   readonly onChange: (value: unknown) => void;
 }
@@ -109,7 +118,6 @@ function Field(props: FieldProps): Element {
     : (state.issues.get(pointer) ?? []).map(({ message }) => message);
   const isRoot = path.length === 0;
   const isThere = value !== undefined;
-  const isGroup = shape.kind === "object" || shape.kind === "list" || shape.kind === "variants";
   // Without a value, an item would be gone.
   const onChange = (next: unknown): void => state.set(path, isItem ? (next ?? null) : next);
   const described = [
@@ -148,21 +156,10 @@ function Field(props: FieldProps): Element {
     </Button>
   );
 
-  if (isGroup) {
-    const members = isThere && (
-      <>
-        {shape.kind === "object" && <ObjectField {...props} shape={shape} />}
-        {shape.kind === "list" && <ListField {...props} shape={shape} />}
-        {shape.kind === "variants" && <VariantsField {...props} variants={shape.variants} />}
-      </>
-    );
+  if (isGroup(shape)) {
+    const members = isThere && <GroupField {...props} shape={shape} />;
     if (isRoot && shape.kind === "object") {
-      return (
-        <>
-          {wrong}
-          {members}
-        </>
-      );
+      return <>{wrong} {members}</>;
     }
     return (
       <fieldset class="group" aria-describedby={described}>
@@ -185,11 +182,13 @@ function Field(props: FieldProps): Element {
     );
   }
   const input: InputProps = {
-    id,
+    attributes: {
+      id,
+      "aria-invalid": issues.length > 0,
+      "aria-required": required && !isItem,
+      "aria-describedby": described,
+    },
     value,
-    isInvalid: issues.length > 0,
-    isRequired: required && !isItem,
-    describedBy: described,
     hint: usual !== undefined
       ? `by default ${JSON.stringify(usual)}`
       : examples.length > 0
@@ -207,6 +206,14 @@ function Field(props: FieldProps): Element {
       {wrong}
     </div>
   );
+}
+
+/** The input for a value that has parts, or one of several forms. */
+function GroupField({ shape, ...props }: FieldProps & { readonly shape: GroupShape }): Element {
+  if (shape.kind === "object") return <ObjectField {...props} shape={shape} />;
+  return shape.kind === "list"
+    ? <ListField {...props} shape={shape} />
+    : <VariantsField {...props} variants={shape.variants} />;
 }
 
 /** The input for a value that has no parts. */
@@ -409,24 +416,25 @@ const MAX_NESTING = 4;
 function VariantInput(props: FieldProps): Element | null {
   const { state, place, path, value, name, nesting = 0 } = props;
   const shape = state.schema.shapeOf(place);
-  if (shape.kind === "object") return <ObjectField {...props} shape={shape} />;
-  if (shape.kind === "list") return <ListField {...props} shape={shape} />;
   if (shape.kind === "null") return null;
-  if (shape.kind === "variants" && nesting < MAX_NESTING) {
-    return <VariantsField {...props} nesting={nesting + 1} variants={shape.variants} />;
+  if (isGroup(shape) && (shape.kind !== "variants" || nesting < MAX_NESTING)) {
+    return <GroupField {...props} nesting={nesting + 1} shape={shape} />;
   }
+  const id = useId();
   const input: InputProps = {
-    id: useId(),
+    attributes: {
+      id,
+      "aria-invalid": state.issues.has(pointerOf(path)),
+      "aria-required": props.required,
+      "aria-describedby": undefined,
+    },
     value,
-    isInvalid: state.issues.has(pointerOf(path)),
-    isRequired: props.required,
-    describedBy: undefined,
     hint: "",
     onChange: (next) => state.set(path, next),
   };
   return (
     <>
-      <label for={input.id} class="hidden">
+      <label for={id} class="hidden">
         {name}
       </label>
       <Input {...input} shape={shape} />
@@ -435,25 +443,17 @@ function VariantInput(props: FieldProps): Element | null {
 }
 
 /** A list of values. The one that is there may be none of them. */
-function ChoiceInput({
-  id,
-  value,
-  isInvalid,
-  isRequired,
-  describedBy,
-  hint,
-  onChange,
-  choices,
-}: InputProps & { readonly choices: readonly Choice[] }): Element {
+function ChoiceInput(
+  { attributes, value, hint, onChange, choices }: InputProps & {
+    readonly choices: readonly Choice[];
+  },
+): Element {
   const text = JSON.stringify(value);
   const index = choices.findIndex((choice) => JSON.stringify(choice.value) === text);
   return (
     <select
-      id={id}
+      {...attributes}
       value={String(index)}
-      aria-invalid={isInvalid}
-      aria-required={isRequired}
-      aria-describedby={describedBy}
       onChange={(event) => {
         const next = Number(event.currentTarget.value);
         onChange(next === -1 ? undefined : choices[next]?.value);
@@ -462,11 +462,7 @@ function ChoiceInput({
       {index === -1 && (
         <option value="-1">{value === undefined ? hint : `${text} (no choice)`}</option>
       )}
-      {choices.map(({ label }, own) => (
-        <option key={own} value={String(own)}>
-          {label}
-        </option>
-      ))}
+      {choices.map(({ label }, own) => <option key={own} value={String(own)}>{label}</option>)}
     </select>
   );
 }
@@ -481,16 +477,9 @@ function numberOf(text: string): unknown {
     : text;
 }
 
-function NumberInput({
-  id,
-  value,
-  isInvalid,
-  isRequired,
-  describedBy,
-  hint,
-  onChange,
-  integer,
-}: InputProps & { readonly integer: boolean }): Element {
+function NumberInput(
+  { attributes, value, hint, onChange, integer }: InputProps & { readonly integer: boolean },
+): Element {
   const [typed, setTyped] = useState("");
   // What was typed stays as it is: "1.0" is on the way to "1.05".
   const text = numberOf(typed) === value
@@ -502,14 +491,11 @@ function NumberInput({
     : JSON.stringify(value);
   return (
     <input
-      id={id}
+      {...attributes}
       type="text"
       inputMode={integer ? "numeric" : "decimal"}
       value={text}
       placeholder={hint}
-      aria-invalid={isInvalid}
-      aria-required={isRequired}
-      aria-describedby={describedBy}
       onInput={(event) => {
         const next = event.currentTarget.value.trim();
         setTyped(next);
@@ -526,24 +512,16 @@ const TYPES: Readonly<Record<string, string>> = {
   password: "password",
 };
 
-function TextInput({
-  id,
-  value,
-  isInvalid,
-  isRequired,
-  describedBy,
-  hint,
-  onChange,
-  format,
-}: InputProps & { readonly format: string | undefined }): Element {
+function TextInput(
+  { attributes, value, hint, onChange, format }: InputProps & {
+    readonly format: string | undefined;
+  },
+): Element {
   const text = value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
   const common = {
-    id,
+    ...attributes,
     value: text,
     placeholder: format === undefined ? hint : `${format}${hint === "" ? "" : `, ${hint}`}`,
-    "aria-invalid": isInvalid,
-    "aria-required": isRequired,
-    "aria-describedby": describedBy,
     spellcheck: false,
     autocomplete: "off",
   };
@@ -568,15 +546,7 @@ function TextInput({
 }
 
 /** Any value, as JSON. It replaces the value whenever it is JSON. */
-function JsonInput({
-  id,
-  value,
-  isInvalid,
-  isRequired,
-  describedBy,
-  hint,
-  onChange,
-}: InputProps): Element {
+function JsonInput({ attributes, value, hint, onChange }: InputProps): Element {
   const [typed, setTyped] = useState("");
   const read = parse(typed);
   const isCurrent = read.ok && JSON.stringify(read.value) === JSON.stringify(value);
@@ -585,15 +555,13 @@ function JsonInput({
   return (
     <>
       <textarea
-        id={id}
+        {...attributes}
         class="code"
         value={text}
         placeholder={`any JSON${hint === "" ? "" : `, ${hint}`}`}
         rows={Math.min(12, text.split("\n").length)}
         spellcheck={false}
-        aria-invalid={isInvalid || isBroken}
-        aria-required={isRequired}
-        aria-describedby={describedBy}
+        aria-invalid={attributes["aria-invalid"] || isBroken}
         onInput={(event) => {
           const next = event.currentTarget.value;
           setTyped(next);

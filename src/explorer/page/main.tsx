@@ -138,11 +138,7 @@ function Tab({
   readonly isCurrent: boolean;
   readonly children: string;
 }): JSX.Element {
-  return (
-    <a href={hrefOf(to)} aria-current={isCurrent ? "page" : undefined}>
-      {children}
-    </a>
-  );
+  return <a href={hrefOf(to)} aria-current={isCurrent ? "page" : undefined}>{children}</a>;
 }
 
 function Welcome(): JSX.Element {
@@ -239,11 +235,7 @@ function About({ tool }: { readonly tool: ListedTool }): JSX.Element {
         {deprecated !== undefined && (
           <span class="badge">deprecated{typeof deprecated === "string" && `: ${deprecated}`}</span>
         )}
-        {tags.map((tag) => (
-          <span key={tag} class="badge quiet">
-            {tag}
-          </span>
-        ))}
+        {tags.map((tag) => <span key={tag} class="badge quiet">{tag}</span>)}
       </p>
       <p class="description">{description}</p>
     </div>

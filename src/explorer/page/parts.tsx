@@ -84,11 +84,7 @@ export function Coloured({ text }: { readonly text: string }): Element {
   return (
     <>
       {wordsOf(text).map(({ kind, text: word }, index) =>
-        kind === "plain" ? word : (
-          <span key={index} class={`json-${kind}`}>
-            {word}
-          </span>
-        )
+        kind === "plain" ? word : <span key={index} class={`json-${kind}`}>{word}</span>
       )}
     </>
   );

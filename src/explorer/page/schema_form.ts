@@ -158,10 +158,7 @@ export class FormSchema {
   variantOf(variants: readonly Variant[], value: unknown): number {
     const fits = variants.findIndex(({ place }) => this.#resembles(place, value, 2));
     if (fits !== -1) return fits;
-    return Math.max(
-      0,
-      variants.findIndex(({ place }) => this.#resembles(place, value, 0)),
-    );
+    return Math.max(0, variants.findIndex(({ place }) => this.#resembles(place, value, 0)));
   }
 
   /** The value of a required property that is known without asking: a constant, or what has one. */

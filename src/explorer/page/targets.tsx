@@ -107,11 +107,7 @@ async function exportTo(target: string, tool: string, signal: AbortSignal): Prom
 
 function Summary({ exported }: { readonly exported: Exported | undefined }): JSX.Element {
   if (exported === undefined || "error" in exported) {
-    return (
-      <td colSpan={3} class="faint">
-        {exported?.error ?? "…"}
-      </td>
-    );
+    return <td colSpan={3} class="faint">{exported?.error ?? "…"}</td>;
   }
   const { tokens, losses, rejected, warnings } = exported;
   const widened = losses.filter(({ widens }) => widens).length;
@@ -161,16 +157,8 @@ function Shape({
     <section class="shape" aria-label={title}>
       <h2>{title}</h2>
       <p class="faint">about {tokens} tokens</p>
-      {rejected.map(({ message }) => (
-        <p key={message} class="wrong">
-          {message}
-        </p>
-      ))}
-      {warnings.map(({ message }) => (
-        <p key={message} class="warning">
-          {message}
-        </p>
-      ))}
+      {rejected.map(({ message }) => <p key={message} class="wrong">{message}</p>)}
+      {warnings.map(({ message }) => <p key={message} class="warning">{message}</p>)}
       <h3>{losses.length === 0 ? "Nothing is lost" : "What is lost, in the tool's own schema"}</h3>
       {losses.length > 0 && (
         <MarkedJson

@@ -37,7 +37,6 @@ function moveIn(event: JSX.TargetedKeyboardEvent<HTMLElement>): void {
 export function ToolList(): JSX.Element {
   const list = shown.value;
   const { count, end } = useGrowing<HTMLLIElement>(list.length);
-  const chosen = route.value.page === "tool" ? route.value.id : undefined;
   const isFiltered = query.value.trim() !== "" || Object.values(filters.value).some(Boolean);
   return (
     <nav class="tools" aria-label="Tools" onKeyDown={moveIn}>
@@ -62,19 +61,7 @@ export function ToolList(): JSX.Element {
       </div>
       <ul>
         {list.slice(0, count).map(({ id, title, risk, description }) => (
-          <li key={id}>
-            <a
-              class="tool"
-              href={hrefOf({ page: "tool", id, view: "try" })}
-              aria-current={id === chosen ? "page" : undefined}
-            >
-              <span class="name">
-                <code>{id}</code>
-                <Risk level={risk} />
-              </span>
-              <span class="about">{title ?? description}</span>
-            </a>
-          </li>
+          <Entry key={id} id={id} risk={risk} about={title ?? description} />
         ))}
         {list.length > count && (
           <li key="" ref={end} class="faint">
@@ -84,23 +71,35 @@ export function ToolList(): JSX.Element {
         {!isFiltered &&
           list.length <= count &&
           unavailable.value.map(({ id, risk, reason }) => (
-            <li key={id}>
-              <a
-                class="tool absent"
-                href={hrefOf({ page: "tool", id, view: "try" })}
-                aria-current={id === chosen ? "page" : undefined}
-              >
-                <span class="name">
-                  <code>{id}</code>
-                  <span class="badge">unavailable</span>
-                  <Risk level={risk} />
-                </span>
-                <span class="about">{reason.replace(/^.*?now: /, "")}</span>
-              </a>
-            </li>
+            <Entry key={id} id={id} risk={risk} about={reason.replace(/^.*?now: /, "")} isAbsent />
           ))}
       </ul>
     </nav>
+  );
+}
+
+function Entry({ id, risk, about, isAbsent = false }: {
+  readonly id: string;
+  readonly risk: string;
+  readonly about: string;
+  readonly isAbsent?: boolean;
+}): JSX.Element {
+  const isChosen = route.value.page === "tool" && route.value.id === id;
+  return (
+    <li>
+      <a
+        class={isAbsent ? "tool absent" : "tool"}
+        href={hrefOf({ page: "tool", id, view: "try" })}
+        aria-current={isChosen ? "page" : undefined}
+      >
+        <span class="name">
+          <code>{id}</code>
+          {isAbsent && <span class="badge">unavailable</span>}
+          <Risk level={risk} />
+        </span>
+        <span class="about">{about}</span>
+      </a>
+    </li>
   );
 }
 
@@ -128,11 +127,7 @@ function Filters(): JSX.Element {
             ) => (filters.value = { ...filters.value, [name]: event.currentTarget.value })}
           >
             <option value="">any {name}</option>
-            {values[name].map((value) => (
-              <option key={value} value={value}>
-                {value}
-              </option>
-            ))}
+            {values[name].map((value) => <option key={value} value={value}>{value}</option>)}
           </select>
         ))}
     </div>

@@ -189,11 +189,7 @@ function Matrix({
       <thead>
         <tr>
           <th scope="col">tool</th>
-          {columns.map(({ name }) => (
-            <th key={name} scope="col">
-              {name}
-            </th>
-          ))}
+          {columns.map(({ name }) => <th key={name} scope="col">{name}</th>)}
         </tr>
       </thead>
       <tbody>

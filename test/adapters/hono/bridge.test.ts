@@ -285,10 +285,7 @@ describe("POST /dispatch/:target?bridge=1", () => {
         readonly result: { readonly ok: boolean };
       }[];
     }> => {
-      const answer = await app.request(
-        `${BASE}/dispatch/${target}?bridge=1`,
-        execution(response),
-      );
+      const answer = await app.request(`${BASE}/dispatch/${target}?bridge=1`, execution(response));
       assertEquals(answer.status, 200);
       return await answer.json();
     };

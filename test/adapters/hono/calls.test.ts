@@ -18,10 +18,7 @@ interface Answered {
 }
 
 /** A service whose callers name themselves by a header. */
-function service(
-  options: ToolHandlerOptions = {},
-  tools: readonly ToolDefinition[] = [ASKS],
-): (
+function service(options: ToolHandlerOptions = {}, tools: readonly ToolDefinition[] = [ASKS]): (
   method: string,
   path: string,
   body?: unknown,

@@ -32,9 +32,7 @@ describe("GET /tools?format=…&tokens=", () => {
     assertEquals(body.shown.length, body.tools.length);
     assertEquals(
       body.shown.map(({ id }: { id: string }) => id),
-      body.names.map(
-        ({ id }: { id: string }) => id,
-      ),
+      body.names.map(({ id }: { id: string }) => id),
     );
     assert(body.leftOut.every(({ reason }: { reason: string }) => reason === "budget"));
   });

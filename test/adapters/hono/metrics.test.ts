@@ -35,10 +35,7 @@ describe("GET /metrics", () => {
 
   it("is text for Prometheus", async () => {
     const response = await (await called())(OLD_PROMETHEUS);
-    assertEquals(
-      response.headers.get("content-type"),
-      "text/plain; version=0.0.4; charset=utf-8",
-    );
+    assertEquals(response.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
     const lines = (await response.text()).split("\n");
     for (
       const line of [

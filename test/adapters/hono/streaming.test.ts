@@ -293,11 +293,11 @@ describe("POST /tools/:id/execute as an event stream", () => {
       },
     }));
     const responses = await Promise.all(
-      Array.from({ length: 1_000 }, (_, index) =>
-        app.request(
-          `${BASE}/tools/wait/execute`,
-          execution({ callId: `call-${index}` }, STREAM),
-        )),
+      Array.from(
+        { length: 1_000 },
+        (_, index) =>
+          app.request(`${BASE}/tools/wait/execute`, execution({ callId: `call-${index}` }, STREAM)),
+      ),
     );
     for (let turns = 0; running < 1_000 && turns < 1_000; turns++) await null;
     assertEquals(running, 1_000);

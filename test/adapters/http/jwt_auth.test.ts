@@ -251,11 +251,7 @@ describe("jwtAuth()", () => {
     ] as const
   ) {
     it(`refuses to be made with ${what}`, () => {
-      assertThrows(
-        () => jwtAuth({ ...OPTIONS, ...options } as JwtAuthOptions),
-        Error,
-        "Cannot ",
-      );
+      assertThrows(() => jwtAuth({ ...OPTIONS, ...options } as JwtAuthOptions), Error, "Cannot ");
     });
   }
 });

@@ -226,9 +226,7 @@ describe("requests beyond the bounds", () => {
         method,
         params: { name: "run", capabilities: 0 },
       });
-      for (
-        const body of [text.replace("0}", `${deep}}`), `[${text.replace("0}", `${deep}}`)}]`]
-      ) {
+      for (const body of [text.replace("0}", `${deep}}`), `[${text.replace("0}", `${deep}}`)}]`]) {
         const response = await mcp.fetch(legacyRequest(body));
         assertEquals(response.status, 400);
         const answer = await response.json();

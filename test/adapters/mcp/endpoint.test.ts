@@ -571,9 +571,7 @@ describe("createMcpEndpoint()", () => {
     const errors: unknown[] = [];
     const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const call = { name: "math.add", arguments: { a: 1, b: 2 }, _meta: { traceparent: parent } };
-    const answerOf = async (
-      telemetry: CallTelemetry,
-    ) => {
+    const answerOf = async (telemetry: CallTelemetry) => {
       const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
         openExecution: true,
         onError: (error) => void errors.push(error),

@@ -403,10 +403,7 @@ describe("subscriptions to resources before 2026-07-28", () => {
     const { error } = await subscribe(mcp, session, long("c"));
     assertEquals(error?.code, -32602);
     assertStringIncludes(error?.message ?? "", "unsubscribe from others first");
-    assertEquals(
-      (await subscribe(mcp, session, long("a"), "resources/unsubscribe")).result,
-      {},
-    );
+    assertEquals((await subscribe(mcp, session, long("a"), "resources/unsubscribe")).result, {});
     assertEquals((await subscribe(mcp, session, long("c"))).result, {});
   });
 

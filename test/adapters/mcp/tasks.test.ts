@@ -165,9 +165,7 @@ describe("tasks of MCP 2026-07-28", () => {
     assertEquals([asked.status, asked.error?.code], [400, -32_021]);
     // Older revisions have no such tasks: the call waits for its result.
     const older = await messageIn(
-      await mcp.fetch(
-        legacyRequest({ jsonrpc: "2.0", id: 1, method: "tools/call", params: call }),
-      ),
+      await mcp.fetch(legacyRequest({ jsonrpc: "2.0", id: 1, method: "tools/call", params: call })),
     );
     assertEquals([older.result?.["content"], ran], [[{ type: "text", text: "1" }], 1]);
   });

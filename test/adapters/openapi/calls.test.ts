@@ -20,11 +20,7 @@ async function ask(
 }
 
 /** Calls an operation with one parameter, and gives the URL, its header and the result. */
-async function send(
-  path: string,
-  parameter: object,
-  value: unknown,
-): Promise<
+async function send(path: string, parameter: object, value: unknown): Promise<
   { readonly url?: string | undefined; readonly headers: object; readonly result: ToolResult }
 > {
   const { fetch, asked } = fakeApi();

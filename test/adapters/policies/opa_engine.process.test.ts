@@ -30,11 +30,50 @@ function compile(): Uint8Array<ArrayBuffer> {
   }
 }
 
+/** `tools.wat`, assembled by `wat2wasm`. No package of npm compiles Rego. */
+const BY_HAND = [
+  "AGFzbQEAAAABGwRgAAF/YAF/AX9gAn9/AX9gB39/f39/f38BfwIPAQNlbnYGbWVtb3J5AgABAwkIAAAAAQIBAgMGEQN/",
+  "AUGACAt/AEEBC38AQQILB5oBCRRvcGFfd2FzbV9hYmlfdmVyc2lvbgMBGm9wYV93YXNtX2FiaV9taW5vcl92ZXJzaW9u",
+  "AwIIYnVpbHRpbnMAAAtlbnRyeXBvaW50cwABEG9wYV9oZWFwX3B0cl9nZXQAAgpvcGFfbWFsbG9jAAMOb3BhX2pzb25f",
+  "cGFyc2UABA1vcGFfanNvbl9kdW1wAAUIb3BhX2V2YWwABwqbAQgEAEEQCwQAQSALBAAjAAsLACMAIwAgAGokAAsEACAA",
+  "CwQAIAALUgECfyAAIAFqIQIDQCAAIAJPBEBBCQ8LIANBDEYEQCAALQAAQTBrDwsgAC0AAEGAASADai0AAEYEQCADQQFq",
+  "IQMFQQAhAwsgAEEBaiEADAALAAshACADIAQQBkECSQRAQawCQaABIAEbDwtBygJByAEgARsLC9wBBwBBEAsDe30AAEEg",
+  "CyV7InRvb2xzL2RlY2lzaW9uIjowLCJ0b29scy9hbGxvdyI6MX0AAEGAAQsMInJpc2tMZXZlbCI6AEGgAQscW3sicmVz",
+  "dWx0Ijp7ImFsbG93Ijp0cnVlfX1dAABByAELTlt7InJlc3VsdCI6eyJhbGxvdyI6ZmFsc2UsInJlYXNvbiI6Im9ubHkg",
+  "ZmlsZXMgb2YgbG93IHJpc2sgYXJlIGZvciBndWVzdHMifX1dAABBrAILElt7InJlc3VsdCI6dHJ1ZX1dAABBygILA1td",
+  "AA==",
+].join("");
+
+const registry = new ToolRegistry({
+  tools: [
+    { name: "read", description: "Reads.", risk: "low", tags: ["files"] },
+    { name: "fetch", description: "Fetches.", risk: "low" },
+    { name: "rm", description: "Deletes.", risk: "high", tags: ["files"] },
+  ],
+});
+
 describe("opaPolicy() with @open-policy-agent/opa-wasm", () => {
   it("refuses a program that is still being loaded", async () => {
     const loading = loadPolicy(new Uint8Array([0]));
     assertThrows(() => opaPolicy(loading as never), TypeError, "await loadPolicy(…) first");
     await assertRejects(() => loading);
+  });
+
+  it("keeps what a program allows, and says why not the rest", async () => {
+    const bytes = Uint8Array.from(atob(BY_HAND), (sign) => sign.charCodeAt(0));
+    const program = await loadPolicy(bytes);
+    for (
+      const [entrypoint, ids, reason] of [
+        [undefined, ["fetch", "read"], "only files of low risk are for guests"],
+        ["tools/decision", ["fetch", "read"], "only files of low risk are for guests"],
+        ["tools/allow", ["fetch", "read"], "its rule is undefined for this tool"],
+        ["tools/other", [], "threw: entrypoint tools/other is not valid in this instance"],
+      ] as const
+    ) {
+      const toolset = registry.select({ policies: [opaPolicy(program, { entrypoint })] });
+      assertEquals(toolset.ids, ids);
+      assertStringIncludes(toolset.explain("rm").reason, reason);
+    }
   });
 
   const compiled = maybe(
@@ -43,13 +82,6 @@ describe("opaPolicy() with @open-policy-agent/opa-wasm", () => {
   );
 
   compiled("keeps what a compiled rule keeps, and shows its reason", async () => {
-    const registry = new ToolRegistry({
-      tools: [
-        { name: "read", description: "Reads.", risk: "low", tags: ["files"] },
-        { name: "fetch", description: "Fetches.", risk: "low" },
-        { name: "rm", description: "Deletes.", risk: "high", tags: ["files"] },
-      ],
-    });
     const program = await loadPolicy(compile());
     const seenBy = (user: string) =>
       registry.select({ policies: [opaPolicy(program, { input: { user } })] });

@@ -55,11 +55,7 @@ interface TestClient {
   close(): Promise<void>;
 }
 
-type Connect = (
-  url: URL,
-  token: string,
-  onChange?: () => void,
-) => Promise<TestClient>;
+type Connect = (url: URL, token: string, onChange?: () => void) => Promise<TestClient>;
 
 const INFO = { name: "test", version: "1.0.0" };
 
@@ -80,9 +76,7 @@ function newClient(
         },
       }),
     });
-    await client.connect(
-      new StreamableHTTPClientTransport(url, asCaller(token, headers)),
-    );
+    await client.connect(new StreamableHTTPClientTransport(url, asCaller(token, headers)));
     return {
       version: client.getNegotiatedProtocolVersion(),
       // A cursor of its own keeps the client from putting the pages together.
@@ -130,10 +124,7 @@ for (const runtime of RUNTIME_NAMES) {
   describe(`the MCP endpoint on ${runtime}`, () => {
     let server: RunningServer;
     beforeAll(async () => {
-      server = await startServer(
-        runtime,
-        join(import.meta.dirname, "../app.ts"),
-      );
+      server = await startServer(runtime, join(import.meta.dirname, "../app.ts"));
     });
     afterAll(() => server.stop());
 
@@ -147,10 +138,7 @@ for (const runtime of RUNTIME_NAMES) {
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     }
-    const toggle = (
-      name: string,
-      roles?: readonly string[],
-    ): Promise<Response> =>
+    const toggle = (name: string, roles?: readonly string[]): Promise<Response> =>
       fetch(new URL("/grow", server.url), {
         method: "POST",
         body: JSON.stringify({ name, roles }),
@@ -211,11 +199,7 @@ for (const runtime of RUNTIME_NAMES) {
               "math:add",
             ]
           ) {
-            await assertRejects(
-              () => client.call(hidden, {}),
-              Error,
-              "Unknown tool",
-            );
+            await assertRejects(() => client.call(hidden, {}), Error, "Unknown tool");
           }
         });
 
@@ -251,10 +235,7 @@ for (const runtime of RUNTIME_NAMES) {
           const after = await until(({ inFlight, cleaned }) =>
             inFlight === 0 && cleaned > before.cleaned
           );
-          assertEquals(
-            [after.aborted, after.cleaned],
-            [before.aborted + 1, before.cleaned + 1],
-          );
+          assertEquals([after.aborted, after.cleaned], [before.aborted + 1, before.cleaned + 1]);
         });
 
         it("tells of changes to the caller's list, and of no others", async () => {
@@ -301,9 +282,7 @@ for (const runtime of RUNTIME_NAMES) {
           },
           body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
         });
-      const statusOf = async (
-        headers: Record<string, string>,
-      ): Promise<number> => {
+      const statusOf = async (headers: Record<string, string>): Promise<number> => {
         const response = await ask(headers);
         await response.body?.cancel();
         return response.status;
@@ -312,14 +291,8 @@ for (const runtime of RUNTIME_NAMES) {
       assertEquals(await statusOf({}), 401);
       assertEquals(await statusOf({ authorization: "Bearer wrong" }), 401);
       assertEquals(await statusOf({ authorization }), 200);
-      assertEquals(
-        await statusOf({ authorization, origin: "http://evil.example" }),
-        403,
-      );
-      assertEquals(
-        await statusOf({ authorization, origin: server.url.origin }),
-        200,
-      );
+      assertEquals(await statusOf({ authorization, origin: "http://evil.example" }), 403);
+      assertEquals(await statusOf({ authorization, origin: server.url.origin }), 200);
     });
 
     it("lets pages of other origins in as its owner says", async () => {
@@ -334,10 +307,7 @@ for (const runtime of RUNTIME_NAMES) {
         },
       });
       assertEquals(preflight.status, 204);
-      assertEquals(
-        preflight.headers.get("access-control-allow-origin"),
-        origin,
-      );
+      assertEquals(preflight.headers.get("access-control-allow-origin"), origin);
       const allowed = preflight.headers.get("access-control-allow-headers")?.split(", ") ??
         [];
       for (
@@ -351,10 +321,7 @@ for (const runtime of RUNTIME_NAMES) {
       }
       const headers = { origin, authorization: "Bearer guest" };
       const client = await newClient("legacy", headers)(server.url, "guest");
-      assertEquals(
-        (await client.call("math.add", { a: 1, b: 2 })).structuredContent,
-        { sum: 3 },
-      );
+      assertEquals((await client.call("math.add", { a: 1, b: 2 })).structuredContent, { sum: 3 });
       await client.close();
       const initialized = await fetch(server.url, {
         method: "POST",
@@ -375,10 +342,7 @@ for (const runtime of RUNTIME_NAMES) {
         }),
       });
       await initialized.body?.cancel();
-      assertEquals(
-        initialized.headers.get("access-control-allow-origin"),
-        origin,
-      );
+      assertEquals(initialized.headers.get("access-control-allow-origin"), origin);
       assertStringIncludes(
         initialized.headers.get("access-control-expose-headers") ?? "",
         "mcp-session-id",
@@ -391,10 +355,7 @@ for (const runtime of RUNTIME_NAMES) {
       const before = await until(isIdle);
       const clients = new AbortController();
       const authorization = "Bearer guest";
-      const post = (
-        message: Record<string, unknown>,
-        headers: Record<string, string>,
-      ) =>
+      const post = (message: Record<string, unknown>, headers: Record<string, string>) =>
         fetch(server.url, {
           method: "POST",
           signal: clients.signal,
@@ -406,11 +367,7 @@ for (const runtime of RUNTIME_NAMES) {
           },
           body: JSON.stringify({ jsonrpc: "2.0", id: 1, ...message }),
         });
-      const modern = (
-        method: string,
-        params: Record<string, unknown>,
-        meta = {},
-      ) => {
+      const modern = (method: string, params: Record<string, unknown>, meta = {}) => {
         const _meta = {
           "io.modelcontextprotocol/protocolVersion": "2026-07-28",
           "io.modelcontextprotocol/clientCapabilities": {},

@@ -9,18 +9,13 @@ import process from "node:process";
 import { RUNTIME_NAMES } from "../../../scripts/lib/serve_app.mjs";
 import { ROOT, type RunningServer, startServer } from "../servers.ts";
 
-const PACKAGE = join(
-  import.meta.dirname,
-  "../node_modules/@modelcontextprotocol/inspector",
-);
+const PACKAGE = join(import.meta.dirname, "../node_modules/@modelcontextprotocol/inspector");
 
 /** What the inspector exits with when a tool answers that it failed. */
 const TOOL_FAILED = 5;
 
 function programOf(folder: string): string {
-  const { bin } = JSON.parse(
-    readFileSync(join(folder, "package.json"), "utf8"),
-  );
+  const { bin } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   return join(folder, bin["mcp-inspector"]);
 }
 
@@ -28,10 +23,7 @@ for (const runtime of RUNTIME_NAMES) {
   describe(`the inspector on ${runtime}`, () => {
     let server: RunningServer;
     beforeAll(async () => {
-      server = await startServer(
-        runtime,
-        join(ROOT, "examples/conformance/worker.ts"),
-      );
+      server = await startServer(runtime, join(ROOT, "examples/conformance/worker.ts"));
     });
     afterAll(() => server.stop());
 
@@ -79,10 +71,7 @@ for (const runtime of RUNTIME_NAMES) {
         inspect(...call, "test_error_handling"),
       ]);
       assertEquals(text.code, 0, text.output);
-      assertStringIncludes(
-        text.output,
-        "This is a simple text response for testing.",
-      );
+      assertStringIncludes(text.output, "This is a simple text response for testing.");
       assertEquals(failure.code, TOOL_FAILED, failure.output);
     });
   });

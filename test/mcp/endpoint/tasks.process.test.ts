@@ -63,27 +63,18 @@ for (const runtime of RUNTIME_NAMES) {
   describe(`the official client for tasks, on ${runtime}`, () => {
     let server: RunningServer;
     beforeAll(async () => {
-      server = await startServer(
-        runtime,
-        join(ROOT, "examples/conformance/worker.ts"),
-      );
+      server = await startServer(runtime, join(ROOT, "examples/conformance/worker.ts"));
     });
     afterAll(() => server.stop());
 
     /** Has a tool called, and tells what was asked on the way, and what came of it. */
-    async function settle(
-      name: string,
-      args: Record<string, number | string> = {},
-    ) {
+    async function settle(name: string, args: Record<string, number | string> = {}) {
       const client = new Client(FRAMING.clientInfo, {
         versionNegotiation: { mode: "auto" },
       });
       await client.connect(new StreamableHTTPClientTransport(server.url));
       const asked: string[] = [];
-      const answer: ApplicationInputHandler["handle"] = (
-        { params },
-        { delivery },
-      ) => {
+      const answer: ApplicationInputHandler["handle"] = ({ params }, { delivery }) => {
         asked.push(`${delivery}: ${params?.["message"]}`);
         const { properties = {} } = params?.["requestedSchema"] as {
           properties?: object;

@@ -24,11 +24,7 @@ serveStdio(() => {
     { description: "Tells which process this is." },
     () => text(String(process.pid)),
   );
-  server.registerTool(
-    "crash",
-    { description: "Ends the process." },
-    () => process.exit(1),
-  );
+  server.registerTool("crash", { description: "Ends the process." }, () => process.exit(1));
   server.registerTool(
     "wait",
     { description: "Waits until it is cancelled." },

@@ -66,10 +66,7 @@ describe("importMcpServer() with a program that is hostile", () => {
     const dispatcher = new ToolDispatcher(registry);
     const endless = await dispatcher.dispatch({ name: "x:endless" });
     assertEquals(endless.ok ? "ran" : endless.error.code, "unavailable");
-    assertStringIncludes(
-      errors[0]?.message ?? "",
-      "maximum size of 1048576 bytes",
-    );
+    assertStringIncludes(errors[0]?.message ?? "", "maximum size of 1048576 bytes");
     const [first] = logged().filter((line) => line.startsWith("pid")).slice(-1);
     await until(() => !isRunning(Number(first?.slice(4))));
     const call = await dispatcher.dispatch({ name: "x:call" });
@@ -123,13 +120,8 @@ describe("importMcpServer() with a program that is hostile", () => {
     ] as const
   ) {
     it(`says that ${why}, and no secret`, async () => {
-      const { message } = await errorOf(
-        importMcpServer(hostile(what), { namespace: "x" }),
-      );
-      assertEquals(
-        message,
-        `Cannot import the MCP server "node": ${why}`,
-      );
+      const { message } = await errorOf(importMcpServer(hostile(what), { namespace: "x" }));
+      assertEquals(message, `Cannot import the MCP server "node": ${why}`);
     });
   }
 
@@ -163,9 +155,7 @@ describe("importMcpServer() with a program that is hostile", () => {
 });
 
 /** A server over HTTP whose calls are answered by `answer`, which may go on for good. */
-async function serve(
-  answer: (response: ServerResponse, message: RawMessage) => void,
-) {
+async function serve(answer: (response: ServerResponse, message: RawMessage) => void) {
   const closed = Promise.withResolvers<void>();
   const server = createServer((request, response) => {
     let body = "";

@@ -14,12 +14,7 @@ import { freePort } from "../../runtime/workerd.ts";
 import { type RunningServer, startServer } from "../servers.ts";
 
 const packageFile = (name: string): string =>
-  join(
-    import.meta.dirname,
-    "../node_modules/@modelcontextprotocol",
-    name,
-    "dist/index.js",
-  );
+  join(import.meta.dirname, "../node_modules/@modelcontextprotocol", name, "dist/index.js");
 
 const node = (...args: readonly string[]) => ({
   command: "node",
@@ -77,10 +72,7 @@ describe("importMcpServer() with servers from npm", () => {
       name: "files:read_text_file",
       arguments: { path: "/etc/hostname" },
     });
-    assertStringIncludes(
-      outside.ok ? "" : outside.error.message,
-      "Access denied",
-    );
+    assertStringIncludes(outside.ok ? "" : outside.error.message, "Access denied");
   });
 
   it("remembers with server-memory, and takes its tools out in the end", async () => {
@@ -337,10 +329,7 @@ async function startEverything(port: string): Promise<RunningServer> {
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       if (text.includes("listening")) resolve();
     });
-    child.once(
-      "exit",
-      (code) => reject(new Error(`server-everything ended with ${code}`)),
-    );
+    child.once("exit", (code) => reject(new Error(`server-everything ended with ${code}`)));
   });
   return {
     url: new URL(`http://127.0.0.1:${free}/mcp`),
@@ -356,10 +345,7 @@ for (const runtime of ["bun", "workerd"] as const) {
   describe(`importMcpServer() with plue's own endpoint on ${runtime}`, () => {
     let server: RunningServer;
     beforeAll(async () => {
-      server = await startServer(
-        runtime,
-        join(import.meta.dirname, "../app.ts"),
-      );
+      server = await startServer(runtime, join(import.meta.dirname, "../app.ts"));
     });
     afterAll(() => server.stop());
     const http = {
@@ -420,9 +406,7 @@ for (const runtime of ["bun", "workerd"] as const) {
       const call = new ToolDispatcher(registry).dispatch({ name: "far:wait" }, {
         signal: caller.signal,
       });
-      const until = async (
-        holds: (now: typeof before) => boolean,
-      ): Promise<void> => {
+      const until = async (holds: (now: typeof before) => boolean): Promise<void> => {
         while (!holds(await watch())) {
           await new Promise((resolve) => setTimeout(resolve, 5));
         }

@@ -166,7 +166,7 @@ describe("context.ask()", () => {
       assertEquals(outcome(result), "input_unavailable");
       assertStringIncludes(
         messageOf(result),
-        'the answer to "name" must have the "action" accept, decline or cancel, and at most 64 kB of "content"',
+        'the answer to "name" must have the "action" accept, decline or cancel, in at most 64 kB',
       );
     }
     assertEquals(reports.length, 4);

@@ -2,6 +2,7 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { IMPORT_SOURCES, importTools } from "../../../src/formats/mod.ts";
+import { documentPart, documentWord } from "../../support/arbitrary_document.ts";
 import { call } from "../../support/call_tool.ts";
 
 const INPUT = { type: "object", properties: { a: { type: "string" } } };
@@ -310,59 +311,9 @@ describe("importTools()", () => {
   });
 
   it("never throws for what a document says", () => {
-    const words = fc.constantFrom(
-      "tools",
-      "functions",
-      "function",
-      "toolSpec",
-      "name",
-      "type",
-      "object",
-      "inputSchema",
-      "input_schema",
-      "parameters",
-      "functionDeclarations",
-      "OBJECT",
-      "openapi",
-      "3.1.0",
-      "3.0.0",
-      "paths",
-      "/a/{b}",
-      "get",
-      "$ref",
-      "#/paths/~1a",
-      "#",
-      "schema",
-      "in",
-      "query",
-      "path",
-      "content",
-      "application/json",
-      "requestBody",
-      "responses",
-      "200",
-      "allOf",
-      "properties",
-      "items",
-      "namespace",
-      "__proto__",
-      "toString",
-      "nullable",
-      "enum",
-      "json",
-    );
-    const value = fc.letrec<{ any: unknown }>((tie) => ({
-      any: fc.oneof(
-        { maxDepth: 5 },
-        words,
-        fc.constantFrom<unknown>(null, true, 0, -1.5, "", {}, []),
-        fc.array(tie("any"), { maxLength: 4 }),
-        fc.dictionary(words, tie("any"), { maxKeys: 5 }),
-      ),
-    })).any;
     fc.assert(
       fc.property(
-        value,
+        documentPart,
         fc.constantFrom(...IMPORT_SOURCES, "auto" as const),
         (document, source) => {
           const { tools } = importTools(source, document, {});
@@ -372,15 +323,19 @@ describe("importTools()", () => {
       { numRuns: 400, seed: 7 },
     );
     const entry = fc.record({
-      name: fc.oneof(fc.string(), words),
-      type: fc.option(words, { nil: undefined }),
-      function: value,
-      parameters: value,
-      inputSchema: fc.record({ type: fc.constant("object"), properties: value, allOf: value }),
-      input_schema: value,
-      toolSpec: value,
-      annotations: value,
-      outputSchema: value,
+      name: fc.oneof(fc.string(), documentWord),
+      type: fc.option(documentWord, { nil: undefined }),
+      function: documentPart,
+      parameters: documentPart,
+      inputSchema: fc.record({
+        type: fc.constant("object"),
+        properties: documentPart,
+        allOf: documentPart,
+      }),
+      input_schema: documentPart,
+      toolSpec: documentPart,
+      annotations: documentPart,
+      outputSchema: documentPart,
     }, { requiredKeys: [] });
     fc.assert(
       fc.property(

@@ -14,6 +14,7 @@ import type { NativeTools } from "../../../src/adapters/native/host_tools.ts";
 import { ToolDispatcher, type ToolDispatcherOptions } from "../../../src/execute/mod.ts";
 import type { ToolRegistry } from "../../../src/registry/mod.ts";
 import type { Selection } from "../../../src/select/mod.ts";
+import { FakeClock } from "../execute/support.ts";
 
 const encoder = new TextEncoder();
 
@@ -148,7 +149,8 @@ export function toolsOfRegistry(
   registry: ToolRegistry,
   options: { readonly selection?: Selection; readonly dispatch?: ToolDispatcherOptions } = {},
 ): NativeTools {
-  const dispatcher = new ToolDispatcher(registry, options.dispatch);
+  // Calls that a test leaves open arm no real timer, which would keep Node alive for a minute.
+  const dispatcher = new ToolDispatcher(registry, { clock: new FakeClock(), ...options.dispatch });
   return { registry, dispatcher, selection: options.selection };
 }
 

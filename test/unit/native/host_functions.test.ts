@@ -5,6 +5,7 @@ import { STATUS } from "../../../src/adapters/native/statuses.ts";
 import { callTasks, memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
 import { ToolDispatcher } from "../../../src/execute/mod.ts";
 import type { ToolContext } from "../../../src/tool/mod.ts";
+import { FakeClock } from "../execute/support.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
 import {
   call,
@@ -358,7 +359,7 @@ describe("a task", () => {
   it("is started, polled and cancelled by its id", async () => {
     const own = fakeTool("own", { execute: () => new Promise<never>(() => {}) });
     const native = toolsOfRegistry(fakeRegistry({ tools: [own] }));
-    const tasks = callTasks({ store: memoryCallStore() });
+    const tasks = callTasks({ store: memoryCallStore(), clock: new FakeClock() });
     const host = new FakeHost({ load: () => ({ ...native, tasks }) });
     await host.configure();
     const { id, status, tool } = await ask(host, 1, OPERATIONS.start, "own", "{}");

@@ -1,0 +1,40 @@
+/**
+ * An edge on Cloudflare Workers: it has the tools of all workers, and calls them over WebSocket. Its
+ * settings need `nodejs_compat`, and NATS a `websocket` block.
+ *
+ * @module
+ */
+
+import { wsconnect } from "@nats-io/nats-core";
+import { ToolRegistry } from "@plue/tools";
+import { bearerAuth, createToolHandler } from "@plue/tools/hono";
+import { type PerCallTools, remoteToolsPerCall } from "@plue/tools/nats";
+
+interface Env {
+  /** Such as `wss://nats.example.com`. */
+  readonly NATS: string;
+  readonly PLUE_NATS_SECRET: string;
+  /** What callers must present. */
+  readonly TOKEN: string;
+}
+
+// These are kept between requests. Connections are not: each ends with its request.
+const registry = new ToolRegistry();
+let tools: PerCallTools | undefined;
+let handler: ReturnType<typeof createToolHandler> | undefined;
+
+export default {
+  async fetch(request: Request, env: Env): Promise<Response> {
+    if (new URL(request.url).pathname === "/healthz") return new Response("ok");
+    tools ??= remoteToolsPerCall(() => wsconnect({ servers: env.NATS }), {
+      registry,
+      secret: env.PLUE_NATS_SECRET,
+      onError: (error) => console.error(error),
+    });
+    handler ??= createToolHandler(registry, {
+      authorize: bearerAuth({ tokens: new Map([[env.TOKEN, {}]]) }),
+    });
+    await tools.refresh();
+    return await handler.fetch(request);
+  },
+};

@@ -1,0 +1,142 @@
+/**
+ * The tools of all workers, where a connection lives no longer than a request.
+ *
+ * @module
+ */
+
+import type { NatsConnection } from "@nats-io/nats-core";
+import {
+  MAX_TIMEOUT_MS,
+  NO_LOG,
+  numberFrom,
+  systemClock,
+  type Tool,
+  within,
+} from "../../tool/mod.ts";
+import { CallLine } from "./call_line.ts";
+import { Directory } from "./directory.ts";
+import { Fleet } from "./fleet.ts";
+import { readRemoteOptions, type RemoteToolsOptions, Sync } from "./remote_tools.ts";
+import { checkServer } from "./server.ts";
+
+/** Options for {@linkcode remoteToolsPerCall}. */
+export interface PerCallToolsOptions extends RemoteToolsOptions {
+  /**
+   * How old what is known of the tools may be, in milliseconds, when `refresh` reads them again. When
+   * a worker did not answer, it is a second.
+   *
+   * @default {10_000}
+   */
+  readonly maxAgeMs?: number;
+}
+
+/** The tools of all workers, in a registry that is kept between requests. */
+export interface PerCallTools {
+  /** Those that are in the registry now. */
+  readonly tools: readonly Tool[];
+  /**
+   * Reads the tools, unless that was done lately. Rejects if they were never read; later, what is
+   * known stays, and the error goes to `onError`.
+   */
+  refresh(): Promise<void>;
+}
+
+const ACTION = "use remote tools";
+/** How old what is known may be when a worker did not answer. */
+const LOST_MS = 1_000;
+/** How long the end of a connection waits for what was said last. */
+const FLUSH_MS = 1_000;
+
+/**
+ * Brings the tools of all workers into a registry, like {@linkcode remoteTools}, for runtimes that end
+ * a connection with the request that has made it, such as Cloudflare Workers. Registry, handler and
+ * tools are kept; each call, and each `refresh`, has a connection of its own.
+ *
+ * @example Usage
+ * ```ts ignore
+ * const registry = new ToolRegistry();
+ * const handler = createToolHandler(registry, { authorize });
+ * let tools: PerCallTools | undefined;
+ *
+ * export default {
+ *   async fetch(request: Request, env: Env): Promise<Response> {
+ *     tools ??= remoteToolsPerCall(() => wsconnect({ servers: env.NATS }), {
+ *       registry,
+ *       secret: env.PLUE_NATS_SECRET,
+ *     });
+ *     await tools.refresh();
+ *     return await handler.fetch(request);
+ *   },
+ * };
+ * ```
+ *
+ * @param connect Makes a connection, which is closed here.
+ * @throws {TypeError | RangeError} If an option is wrong.
+ */
+export function remoteToolsPerCall(
+  connect: () => Promise<NatsConnection>,
+  options: PerCallToolsOptions,
+): PerCallTools {
+  const { maxAgeMs = 10_000, ...given } = { ...options };
+  numberFrom(0, MAX_TIMEOUT_MS)(ACTION, maxAgeMs, "maxAgeMs");
+  const { registry, seal, name, inboxPrefix, observer } = readRemoteOptions(options, given);
+  const { log } = observer;
+  const fleet = new Fleet(undefined, seal, name, log);
+  const sync = new Sync(name, registry, fleet, {
+    open: async () =>
+      new CallLine({ ...{ seal, fleet, inboxPrefix, log }, connection: await connect() }),
+    done(line) {
+      line.stop();
+      return end(line.connection);
+    },
+  }, observer);
+  registry.subscribe(({ type }) => {
+    if (type === "removed") sync.retry();
+  });
+  let known: readonly string[] | undefined;
+  let triedAt = -Infinity;
+
+  async function read(): Promise<void> {
+    const connection = await connect();
+    try {
+      if (known === undefined) await checkServer(ACTION, connection);
+      const settings = { action: ACTION, connection, seal, registry: name, log };
+      const directory = await Directory.open(settings, () => {});
+      directory.stop();
+      const { entries } = directory;
+      fleet.find();
+      sync.update(new Set([...known ?? [], ...entries.keys()]), entries);
+      known = [...entries.keys()];
+    } finally {
+      await end(connection);
+    }
+  }
+
+  return {
+    get tools() {
+      return sync.tools;
+    },
+    async refresh() {
+      const now = systemClock.now();
+      // Requests that come meanwhile use what is known: they cannot wait for another one's connection.
+      const mostMs = fleet.hasLost ? Math.min(maxAgeMs, LOST_MS) : maxAgeMs;
+      if (known !== undefined && now - triedAt < mostMs) return;
+      triedAt = now;
+      try {
+        await read();
+      } catch (error) {
+        if (known === undefined) throw error;
+        log(error);
+      }
+    },
+  };
+}
+
+/** Closes a connection, once what was said last is sent. */
+async function end(connection: NatsConnection): Promise<void> {
+  // A WebSocket with unsent bytes closes 100 ms later. One that is lost is never flushed.
+  if (!connection.isClosed()) {
+    await within(systemClock, FLUSH_MS, connection.flush().catch(NO_LOG));
+  }
+  await connection.close();
+}

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, describe } from "bun:test";
+import { assertEquals } from "@std/assert";
+import { systemClock } from "../../src/core.ts";
+import { Fleet, type PresenceMessage } from "../../src/adapters/nats/fleet.ts";
+import { Seal } from "../../src/adapters/nats/message.ts";
+import { presenceSubject } from "../../src/adapters/nats/subjects.ts";
+import { missing, SECRET, TestServer, withServer } from "./server.ts";
+
+describe("Fleet", () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    if (missing === undefined) server = await TestServer.start();
+  });
+  afterAll(async () => await server?.stop());
+
+  withServer("has the workers of its registry that were heard in the last 6 s", async () => {
+    const [near, far] = [await server.connect(), await server.connect()];
+    const seal = new Seal("test", SECRET);
+    let now = 0;
+    let time = Date.now();
+    const clock = { ...systemClock, now: () => now };
+    const fleet = new Fleet(near, seal, "mine", (error) => console.error(error), clock);
+    for (const worker of ["one", "two"]) {
+      fleet.update(`mine.worker.${worker}.0`, { worker, up: ["path"], down: [], tooLarge: [] });
+    }
+    const say = async (registry: string, more: Partial<PresenceMessage> = {}): Promise<void> => {
+      const subject = presenceSubject(registry, "one");
+      far.publish(subject, seal.wrap({ worker: "one", time: time++, ...more }, subject));
+      await far.flush();
+      await near.flush();
+    };
+    await near.flush();
+    const there =
+      (): unknown => [fleet.size, fleet.serves("path"), fleet.choose("path", new Set())];
+
+    now = 3_000;
+    await say("mine");
+    assertEquals(fleet.size, 2);
+    now = 6_000;
+    assertEquals(there(), [1, true, "one"]);
+    await say("else");
+    now = 9_000;
+    assertEquals(there(), [0, false, undefined]);
+    await say("mine");
+    assertEquals(there(), [1, true, "one"]);
+    await say("mine", { isLeaving: true });
+    assertEquals(there(), [0, false, undefined]);
+    fleet.stop();
+  });
+});

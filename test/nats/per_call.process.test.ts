@@ -1,0 +1,79 @@
+// Tools of workers, with a connection for each call.
+
+import { afterAll, beforeAll, describe } from "bun:test";
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { type PerCallToolsOptions, remoteToolsPerCall, serveTools } from "@plue/tools/nats";
+import { missing, SECRET, TestServer, withServer } from "./server.ts";
+
+type Connection = Awaited<ReturnType<TestServer["connect"]>>;
+
+const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
+
+describe("remoteToolsPerCall()", () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    if (missing === undefined) server = await TestServer.start();
+  });
+  afterAll(async () => await server?.stop());
+
+  withServer("closes the connection of each call, and of each look", async () => {
+    const far = new ToolRegistry({ tools: [ping] });
+    const served = await serveTools(far, await server.connect(), { secret: SECRET });
+    const opened: Connection[] = [];
+    const registry = new ToolRegistry();
+    const tools = remoteToolsPerCall(async () => {
+      const connection = await server.connect();
+      opened.push(connection);
+      return connection;
+    }, { registry, secret: SECRET, maxAgeMs: 0 });
+    const dispatcher = new ToolDispatcher(registry);
+    await tools.refresh();
+    const known = registry.getTool("ping");
+    assertEquals(tools.tools.map(({ id }) => id), ["ping"]);
+    const results = await Promise.all([1, 2].map(() => dispatcher.dispatch({ name: "ping" })));
+    assertEquals(results.map((result) => result.ok && result.content), ["pong", "pong"]);
+    far.registerTool({ ...ping, name: "pong" });
+    while (!registry.hasTool("pong")) await tools.refresh();
+    // What has not changed stays the same tool.
+    assertEquals(registry.getTool("ping") === known, true);
+    await served.close();
+    while (tools.tools.some((tool) => registry.isAvailable(tool))) await tools.refresh();
+    assertEquals(opened.every((connection) => connection.isClosed()), true);
+  });
+
+  withServer("tells of a look that fails once it knows the tools, and rejects before", async () => {
+    const errors: unknown[] = [];
+    let isDown = true;
+    const tools = remoteToolsPerCall(async () => {
+      if (isDown) throw new Error("No way");
+      return await server.connect();
+    }, {
+      ...{ registry: new ToolRegistry(), secret: SECRET, maxAgeMs: 0 },
+      onError: (error) => errors.push(error),
+    });
+    await assertRejects(() => tools.refresh(), Error, "No way");
+    isDown = false;
+    await tools.refresh();
+    isDown = true;
+    await tools.refresh();
+    assertEquals(errors.map(String), ["Error: No way"]);
+  });
+
+  withServer("says what is wrong with its options", () => {
+    const registry = new ToolRegistry();
+    const rows: readonly (readonly [object, string])[] = [
+      [{ secret: SECRET }, "Cannot use remote tools: it needs a registry"],
+      [{ registry, secret: "short" }, "secret must be a string of at least 16 characters"],
+      [{ registry, secret: SECRET, maxAgeMs: -1 }, "maxAgeMs must be a number from 0"],
+      [{ registry, secret: SECRET, maxAge: 1 }, '"/maxAge" is not one of its fields'],
+    ];
+    for (const [options, wanted] of rows) {
+      assertThrows(
+        () => remoteToolsPerCall(() => server.connect(), options as PerCallToolsOptions),
+        Error,
+        wanted,
+      );
+    }
+  });
+});

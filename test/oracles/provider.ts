@@ -1,0 +1,53 @@
+/**
+ * A server that plays a provider for the tests of one file.
+ *
+ * @module
+ */
+
+import { afterAll, beforeAll } from "bun:test";
+import { createServer } from "node:http";
+
+/** What the provider answers. */
+export interface ProviderAnswer {
+  /** @default {200} */
+  readonly status?: number;
+  /** @default {"application/json"} */
+  readonly type?: string;
+  /** The body; the parts of a list are written one by one. */
+  readonly body: string | readonly string[];
+}
+
+/**
+ * Plays a provider while the tests of the file run.
+ *
+ * @param answer Is given the JSON of each request; `undefined` for one without a body.
+ * @returns Where it is, once the tests run.
+ */
+export function playProvider(answer: (sent: unknown) => ProviderAnswer): { readonly url: string } {
+  const provider = { url: "" };
+  const server = createServer((request, response) => {
+    let text = "";
+    request.setEncoding("utf8").on("data", (part) => text += part);
+    request.on("end", () => {
+      const { status = 200, type = "application/json", body } = answer(
+        text === "" ? undefined : JSON.parse(text),
+      );
+      response.writeHead(status, { "content-type": type });
+      for (const part of [body].flat()) response.write(part);
+      response.end();
+    });
+  });
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    if (typeof address !== "object" || address === null) {
+      throw new Error("Cannot find the server: it has no address");
+    }
+    provider.url = `http://127.0.0.1:${address.port}`;
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return provider;
+}
