@@ -4,7 +4,7 @@
  * @module
  */
 
-import { compileOnce, type StandardOutcome, validateStandard } from "../schema/mod.ts";
+import { compileOnce, issuesOf, type StandardOutcome, validateStandard } from "../schema/mod.ts";
 import {
   type ArgumentRepair,
   atOnce,
@@ -40,7 +40,6 @@ function mayBeInfinite(text: string): boolean {
   return THREE_DIGITS.test(text) && LARGE_NUMBER.test(text);
 }
 
-/** Reads the arguments that the call came with. */
 export function readArguments(call: Call): StepAnswer | Promise<undefined> {
   return read(call, call.request.arguments);
 }
@@ -108,7 +107,6 @@ function tooLarge(call: Call): ToolFailure {
 
 /** What a repair that says nothing else is called in the result. */
 const REPAIRED = "the arguments were repaired";
-/** How many notes of repairs a result has. */
 const MAX_REPAIRS = 16;
 
 /**
@@ -188,10 +186,7 @@ function misfits(
     const checked = checkStandard(call);
     return checked instanceof Promise ? checked.then(({ issues }) => issues) : checked.issues;
   }
-  const { parameters } = call.runtime;
-  return atOnce(parameters.check(call.args, call.argumentLength)) === true
-    ? undefined
-    : atOnce(parameters.issues(call.args));
+  return issuesOf(call.runtime.parameters, call.args, call.argumentLength);
 }
 
 const NOT_JSON: Issue = Object.freeze({
@@ -215,10 +210,8 @@ function readNotes(list: unknown): ArgumentRepair[] {
 
 /** Checks the arguments against the tool's JSON Schema. */
 export function checkArguments(call: Call): StepAnswer {
-  const { parameters } = call.runtime;
-  return atOnce(parameters.check(call.args, call.argumentLength)) === true
-    ? undefined
-    : misfit(call, atOnce(parameters.issues(call.args)), call.tool);
+  const issues = issuesOf(call.runtime.parameters, call.args, call.argumentLength);
+  return issues && misfit(call, issues, call.tool);
 }
 
 /**
@@ -230,10 +223,8 @@ export function leadBack(call: Call): StepAnswer {
     const { tool } = view;
     call.args = view.lead(call.args);
     if (tool.parametersStandard && !tool.view) break;
-    const parameters = compileOnce(call.host.engine, tool.parameters);
-    if (atOnce(parameters.check(call.args)) !== true) {
-      return misfit(call, atOnce(parameters.issues(call.args)), tool);
-    }
+    const issues = issuesOf(compileOnce(call.host.engine, tool.parameters), call.args);
+    if (issues !== undefined) return misfit(call, issues, tool);
   }
   return undefined;
 }

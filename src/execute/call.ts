@@ -13,6 +13,7 @@ import {
   callHook,
   checkFunction,
   clip,
+  defined,
   type FailureCode,
   isFunction,
   isObject,
@@ -44,7 +45,6 @@ import { traced } from "./telemetry.ts";
 /** What a step says: nothing to go on with the next step, or the result of the call. */
 export type StepAnswer = ToolResult | undefined;
 
-/** One step of a call. */
 export interface Step {
   /** What the call does in this step, for messages: "waiting for its turn". */
   readonly doing: string;
@@ -80,7 +80,6 @@ export interface CallShared {
   report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void;
 }
 
-/** A cleanup that a tool deferred. */
 type Cleanup = () => void | Promise<void>;
 
 const MAX_CALL_ID = 256;
@@ -516,9 +515,5 @@ export function chosenCallId(request: Partial<ToolCall> | null | undefined): str
 
 /** What the lower services inherit from a class stays, and so does what is `undefined` above them. */
 function laidOver(below: Services, above: Services): Services {
-  const given = Object.entries(above).filter(([, value]) => value !== undefined);
-  return Object.setPrototypeOf(
-    { ...below, ...Object.fromEntries(given) },
-    Object.getPrototypeOf(below),
-  );
+  return Object.setPrototypeOf({ ...below, ...defined(above) }, Object.getPrototypeOf(below));
 }

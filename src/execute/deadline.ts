@@ -6,7 +6,6 @@
 
 import type { Clock } from "../tool/mod.ts";
 
-/** What ended the call. */
 export type InterruptCause = "aborted" | "timeout";
 
 /**
@@ -16,7 +15,6 @@ export type InterruptCause = "aborted" | "timeout";
  */
 const listeners = new WeakMap<AbortSignal, Set<Deadline>>();
 
-/** What a deadline ends. */
 export interface Interruptible {
   /** The time is over, or the call was aborted. Must not throw. */
   interrupt(): void;

@@ -456,7 +456,6 @@ export interface SelectableToolHost extends ToolHost {
   select(selection?: Selection): Toolset;
 }
 
-/** Whether `source` is a registry. */
 function isSelectable(source: unknown): source is SelectableToolHost {
   const { select, acquire } = (source ?? {}) as Partial<SelectableToolHost>;
   return isFunction(select) && isFunction(acquire);

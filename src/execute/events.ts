@@ -120,7 +120,6 @@ export function sendMetadata(call: SendingCall, value: unknown): void {
   callHook(() => options.metadata?.(copy), (error) => call.report("metadata", error));
 }
 
-/** Sends how far the tool has come. */
 export function sendProgress(
   call: SendingCall,
   done: number,

@@ -11,7 +11,6 @@ import {
   isFailureCode,
   isObject,
   type Issue,
-  type ToolCallError,
   type ToolFailure,
   ToolResult,
 } from "../tool/mod.ts";
@@ -25,7 +24,7 @@ export function failure(
   code: FailureCode,
   id: string,
   why: string,
-  more?: Pick<ToolCallError, "issues" | "acknowledged">,
+  more?: { readonly issues?: readonly Issue[]; readonly acknowledged?: boolean | undefined },
 ): ToolFailure {
   return ToolResult.error(
     code,
@@ -55,8 +54,11 @@ export function interruption(
 ): ToolFailure {
   const what = cause === "timeout" ? "its time was over" : "the call was aborted";
   const rest = acknowledged === false ? ", and the tool has not stopped yet" : "";
-  const more = acknowledged === undefined ? {} : { acknowledged };
-  return failure(cause, id, `${what} while it was ${doing}${rest}`, more);
+  return failure(cause, id, `${what} while it was ${doing}${rest}`, { acknowledged });
+}
+
+function flag(value: unknown): boolean | undefined {
+  return typeof value === "boolean" ? value : undefined;
 }
 
 function isMs(value: unknown): value is number {
@@ -80,10 +82,10 @@ export function readResult(value: unknown): ToolResult | undefined {
   const { code, message, issues, retryable, retryAfterMs, acknowledged } = error;
   if (!isFailureCode(code) || typeof message !== "string") return undefined;
   const failed = ToolResult.error(code, clip(message, MAX_MESSAGE), {
-    ...(Array.isArray(issues) ? { issues: readIssues(issues) } : {}),
-    ...(typeof retryable === "boolean" ? { retryable } : {}),
-    ...(isMs(retryAfterMs) ? { retryAfterMs } : {}),
-    ...(typeof acknowledged === "boolean" ? { acknowledged } : {}),
+    issues: Array.isArray(issues) ? readIssues(issues) : undefined,
+    retryable: flag(retryable),
+    retryAfterMs: isMs(retryAfterMs) ? retryAfterMs : undefined,
+    acknowledged: flag(acknowledged),
   });
   if (code !== "input_required") return failed;
   // Only a dispatcher gives tickets: the tool dispatched another call, which waits.

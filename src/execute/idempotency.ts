@@ -26,7 +26,6 @@ interface KeptResult extends KeyOf<ToolResult> {
   readonly bytes: number;
 }
 
-/** The keys of one principal. */
 interface Owner {
   readonly principal: string | undefined;
   readonly running: Map<string, KeyOf<Promise<ToolResult>>>;

@@ -26,7 +26,6 @@ export interface JsonTooLarge {
   readonly bytes: number;
 }
 
-/** A value that is not JSON. */
 export interface JsonRefused {
   readonly kind: "refused";
   /** Where, as a JSON Pointer. */
@@ -40,7 +39,6 @@ export function describeRefusal({ pointer, what }: JsonRefused): string {
   return pointer === "" ? `it is ${what}` : `"${pointer}" is ${what}`;
 }
 
-/** What {@linkcode readJson} says of a value. */
 export type JsonVerdict = JsonAccepted | JsonTooLarge | JsonRefused;
 
 /**
@@ -151,12 +149,10 @@ export function frozenCopy<T>(value: T): T | undefined {
 
 const ENCODER = new TextEncoder();
 
-/** How many bytes `text` has in UTF-8. */
 export function utf8Length(text: string): number {
   return ENCODER.encode(text).length;
 }
 
-/** How many bytes of JSON a string takes. */
 export function jsonBytes(text: string): number {
   return utf8Length(JSON.stringify(text));
 }

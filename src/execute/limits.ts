@@ -6,7 +6,6 @@
  * @module
  */
 
-/** A call that waits for its turn. */
 interface Waiter {
   readonly key: string;
   readonly principal: string | undefined;

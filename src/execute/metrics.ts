@@ -61,7 +61,6 @@ export interface DispatcherMetrics {
   readonly tools: readonly ToolMetrics[];
 }
 
-/** The ended calls of one tool. */
 interface Counts {
   calls: number;
   failed: number;
@@ -91,7 +90,6 @@ function count<Key>(counts: Map<Key, number>, key: Key, times: number): void {
   counts.set(key, (counts.get(key) ?? 0) + times);
 }
 
-/** The counters of one tool. */
 export class ToolStats {
   readonly id: string;
   inFlight = 0;

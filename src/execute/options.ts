@@ -238,7 +238,6 @@ export const MIN_OUTPUT_BYTES = 128;
 /** The default of an option that is a number, and the least and the most that it may be. */
 type Range = readonly [otherwise: number, least: number, most?: number];
 
-/** The options that are numbers. */
 type NumberOption = keyof {
   [
     Name in keyof ToolDispatcherOptions as ToolDispatcherOptions[Name] extends number | undefined

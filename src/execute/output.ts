@@ -5,9 +5,8 @@
  * @module
  */
 
-import { type StandardOutcome, validateStandard } from "../schema/mod.ts";
+import { issuesOf, type StandardOutcome, validateStandard } from "../schema/mod.ts";
 import {
-  atOnce,
   clip,
   isObject,
   type Issue,
@@ -109,13 +108,9 @@ function check(call: Call, output: Output, isValidated: boolean): ToolResult {
     (!isLarge || typeof content === "string")
   ) {
     const { returns } = call.runtime;
-    const promised = valueOf(content, blocks);
-    if (
-      returns !== undefined &&
-      atOnce(returns.check(promised, isLarge ? undefined : verdict.bytes)) !== true
-    ) {
-      return misfit(call, atOnce(returns.issues(promised)));
-    }
+    const length = isLarge ? undefined : verdict.bytes;
+    const issues = returns && issuesOf(returns, valueOf(content, blocks), length);
+    if (issues !== undefined) return misfit(call, issues);
   }
   call.resultBytes = isLarge ? limit : verdict.bytes;
   if (isLarge) {

@@ -43,7 +43,6 @@ export async function runBeforeHooks(call: Call): Promise<StepAnswer> {
   return undefined;
 }
 
-/** Does what a hook answered. */
 async function follow(
   call: Call,
   hook: ToolHooks,
@@ -102,7 +101,6 @@ function nameOf(hook: ToolHooks): string {
   return typeof hook.name === "string" ? `the hook "${hook.name.slice(0, 60)}"` : "a hook";
 }
 
-/** Has the call approved. */
 export function askApproval(call: Call): StepAnswer | Promise<StepAnswer> {
   const { approve } = call.settings;
   if (approve !== undefined) return approval(call, approve);
@@ -142,7 +140,6 @@ export function approverFailed(call: Call, error: unknown): ToolFailure {
   return call.failed("approve", error, "denied", "the approver failed, so the call is refused");
 }
 
-/** Opens the transaction that the tool requires. */
 export function beginTransaction(call: Call): unknown {
   const { tool, callId, services, deadline: { signal } } = call;
   const { sessionId, messageId, principal } = call.options;

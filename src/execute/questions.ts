@@ -6,10 +6,9 @@
  */
 
 import type { ToolHost } from "../registry/mod.ts";
-import { checkSchema, compileOnce } from "../schema/mod.ts";
+import { checkSchema, compileOnce, issuesOf } from "../schema/mod.ts";
 import {
   type Answer,
-  atOnce,
   checkWord,
   cleanText,
   describe,
@@ -68,7 +67,6 @@ interface AskingCall extends CallSource {
   fail(code: FailureCode, why: string): ToolFailure;
 }
 
-/** The questions and steps of one call. */
 export class CallQuestions {
   /** Whether the call ends because it waits for answers. */
   isSuspended = false;
@@ -268,12 +266,9 @@ export class CallQuestions {
     }
   }
 
-  /** What is wrong with an answer. */
   #misfits({ schema }: Question, answer: Answer): readonly Issue[] {
     if (answer.action !== "accept" || schema === undefined) return [];
-    const validator = compileOnce(this.#call.host.engine, schema);
-    const content = answer.content ?? null;
-    return atOnce(validator.check(content)) === true ? [] : atOnce(validator.issues(content));
+    return issuesOf(compileOnce(this.#call.host.engine, schema), answer.content ?? null) ?? [];
   }
 
   /**
@@ -354,7 +349,6 @@ function shownArguments(call: AskingCall): unknown {
 
 const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization", "client"];
 
-/** What the fields of a question must be. */
 const FIELDS = {
   kind: must(KINDS.join(" or "), (kind): kind is QuestionKind => KINDS.includes(kind as never)),
   message: (action: string, message: unknown, place: string): string =>

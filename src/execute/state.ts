@@ -6,7 +6,7 @@
 
 import { isToolHost, type ToolHost, ToolRegistry } from "../registry/mod.ts";
 import type { Toolset, ToolSource } from "../select/mod.ts";
-import { callHook, NO_LOG, refuse, type Tool } from "../tool/mod.ts";
+import { callHook, NO_LOG, once, refuse, type Tool } from "../tool/mod.ts";
 import { Gate } from "./limits.ts";
 import { IdempotencyStore } from "./idempotency.ts";
 import { type DispatcherMetrics, ToolStats } from "./metrics.ts";
@@ -87,8 +87,7 @@ export class DispatcherState implements CallShared {
   hostOf(toolset: Toolset): ToolHost {
     const { source, bridge } = toolset;
     if (isToolHost(source)) return source;
-    let host = this.#hosts.get(source);
-    if (host === undefined) {
+    return once(this.#hosts, source, () => {
       const engine = this.settings.engine ?? (bridge && this.hostOf(bridge.behind).engine);
       if (engine === undefined) {
         refuse(
@@ -97,10 +96,8 @@ export class DispatcherState implements CallShared {
         );
       }
       // All tools of the list, so that its toolsets share each tool's state.
-      host = new ToolRegistry({ engine, tools: source.tools });
-      this.#hosts.set(source, host);
-    }
-    return host;
+      return new ToolRegistry({ engine, tools: source.tools });
+    });
   }
 
   /** A name for a call that has none. */

@@ -6,9 +6,8 @@
  */
 
 import { ToolLifecycleError, type ToolRuntime } from "../registry/mod.ts";
-import { compileOnce, type StandardOutcome, validateStandard } from "../schema/mod.ts";
+import { compileOnce, issuesOf, type StandardOutcome, validateStandard } from "../schema/mod.ts";
 import {
-  atOnce,
   clip,
   describeThrown,
   type FailureCode,
@@ -159,7 +158,6 @@ const ORDER: readonly OrderedStep<unknown>[] = [
   },
 ];
 
-/** Makes the plan of a tool. */
 export function planFor(
   tool: Tool,
   settings: Settings,
@@ -309,13 +307,11 @@ function checkContext({ tool, host, options }: Call): StandardOutcome | Promise<
   if (schema === undefined || isStandardSchema(schema)) {
     return schema ? validateStandard(schema, value) : { value };
   }
-  const validator = compileOnce(host.engine, schema);
   // A tool that writes to its context must not change what other calls are given.
   const read = readJson(value, Infinity, true);
   const given = "value" in read ? read.value : value;
-  return atOnce(validator.check(given)) === true
-    ? { value: given }
-    : { issues: atOnce(validator.issues(given)) };
+  const issues = issuesOf(compileOnce(host.engine, schema), given);
+  return issues === undefined ? { value: given } : { issues };
 }
 
 function keepContext(call: Call, { issues, value }: StandardOutcome): StepAnswer {

@@ -20,10 +20,12 @@ import {
   type Check,
   checkFlag,
   clip,
+  defined,
   describeTool,
   isObject,
   makeTool,
   must,
+  once,
   readFields,
   refuse,
   type Tool,
@@ -71,8 +73,6 @@ const CALL = "call_tool";
 /** How many tools one search gives, and one description takes, at most. */
 const MAX_TOOLS = 50;
 
-const DETAILS: readonly ToolDetail[] = ["signature", "no-examples", "full"];
-
 /** How much of a query is read: an index may send it to a provider. */
 const MAX_QUERY = 8_192;
 
@@ -85,7 +85,7 @@ const CHECKS = {
   ),
   detail: must(
     '"signature", "no-examples" or "full"',
-    (value): value is ToolDetail => DETAILS.includes(value as ToolDetail),
+    (value): value is ToolDetail => ["signature", "no-examples", "full"].includes(value as string),
   ),
   native: checkFlag,
 } satisfies { readonly [Field in keyof ToolBridgeOptions]-?: Check };
@@ -269,12 +269,11 @@ function targetIn(
 const made = new Map<string, Toolset>();
 
 function ownTools(limit: number, detail: ToolDetail): Toolset {
-  const key = `${limit} ${detail}`;
-  let own = made.get(key);
-  if (own === undefined) {
-    made.set(key, own = buildToolset([searchTool(limit, detail), DESCRIBE_TOOL, CALL_TOOL]));
-  }
-  return own;
+  return once(
+    made,
+    `${limit} ${detail}`,
+    () => buildToolset([searchTool(limit, detail), DESCRIBE_TOOL, CALL_TOOL]),
+  );
 }
 
 const READS = {
@@ -398,10 +397,7 @@ function told(tool: Tool, detail: ToolDetail): Record<string, unknown> {
     ...(detail === "full" && { examples }),
   };
   // Results are JSON, which has no `undefined`.
-  return {
-    name: tool.id,
-    ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
-  };
+  return { name: tool.id, ...defined(fields) };
 }
 
 function inOrder(tools: readonly Tool[]): readonly Tool[] {
@@ -425,11 +421,9 @@ function loadingSearch(tool: Tool): Tool {
 }
 
 function variantOf(tool: Tool, hints: object, change: Partial<ToolDefinition> = {}): Tool {
-  let variant = variants.get(tool);
-  if (variant === undefined) {
+  return once(variants, tool, () => {
     const { parametersStandard: _, returnsStandard: __, ...fields } = tool;
     const meta = { ...tool.meta, provider: { ...hintsOf(tool), ...hints } };
-    variants.set(tool, variant = makeTool({ ...fields, ...change, meta } as ToolDefinition));
-  }
-  return variant;
+    return makeTool({ ...fields, ...change, meta } as ToolDefinition);
+  });
 }

@@ -27,6 +27,7 @@ import {
   isToolId,
   makeTool,
   must,
+  once,
   readFields,
   refuse,
   type Tool,
@@ -314,7 +315,6 @@ function toolsOf(source: Toolset | readonly Tool[]): readonly Tool[] {
     );
 }
 
-/** One way to show a tool. */
 interface Form extends Choice {
   readonly detail: ToolDetail;
   /** The tool as it is exported. */
@@ -322,7 +322,6 @@ interface Form extends Choice {
   readonly tokens: number;
 }
 
-/** A tool that may be shown. */
 interface Candidate {
   readonly tool: Tool;
   readonly value: number;
@@ -359,11 +358,7 @@ function rememberedForms(
   target: string,
   make: () => readonly Form[] | string,
 ): readonly Form[] | string {
-  let byTarget = remembered.get(tool);
-  if (byTarget === undefined) remembered.set(tool, byTarget = new Map());
-  let forms = byTarget.get(target);
-  if (forms === undefined) byTarget.set(target, forms = make());
-  return forms;
+  return once(once(remembered, tool, () => new Map()), target, make);
 }
 
 /** The ways to show a tool; or why the target cannot hold it. */
@@ -397,11 +392,7 @@ const variants = new WeakMap<Tool, Map<ToolDetail, Tool>>();
 /** The tool in less detail: to be exported, not to be called. */
 export function atDetail(tool: Tool, detail: ToolDetail): Tool {
   if (detail === "full" || (detail === "no-examples" && tool.examples.length === 0)) return tool;
-  let byDetail = variants.get(tool);
-  if (byDetail === undefined) variants.set(tool, byDetail = new Map());
-  let made = byDetail.get(detail);
-  if (made === undefined) byDetail.set(detail, made = variantOf(tool, detail));
-  return made;
+  return once(once(variants, tool, () => new Map()), detail, () => variantOf(tool, detail));
 }
 
 function variantOf(tool: Tool, detail: "no-examples" | "signature"): Tool {
@@ -420,7 +411,6 @@ function variantOf(tool: Tool, detail: "no-examples" | "signature"): Tool {
   return makeTool({ ...fields, ...shown } as ToolDefinition);
 }
 
-/** A tool that is shown, and how. */
 interface Chosen {
   readonly candidate: Candidate;
   readonly form: Form;

@@ -36,7 +36,6 @@ const SCALARS: Readonly<Record<string, string>> = {
   null: "null",
 };
 
-/** Writes the arguments of a tool as a type. */
 export function argumentsOf(tool: Tool): TypeText {
   const writer = new Writer(tool.parameters);
   const text = writer.type(tool.parameters, MAX_LEVELS);
@@ -45,7 +44,6 @@ export function argumentsOf(tool: Tool): TypeText {
 
 const MAX_SENTENCE = 200;
 
-/** The first sentence of a tool's description. */
 export function firstSentence({ description }: Tool): string {
   const [sentence = ""] = description.trim().split(/(?<=[.!?])\s|(?<=[。！？])|\n/u, 1);
   return clip(sentence, MAX_SENTENCE);

@@ -318,7 +318,6 @@ function linked(schema: JsonSchemaObject): JsonSchemaObject {
   }
 }
 
-/** The schema that the view shows. */
 function shownSchema(original: JsonSchemaObject, change: Change): JsonSchemaObject {
   const { defaults } = change;
   const schema = linked(original);

@@ -48,7 +48,6 @@ export interface SchemaPlan {
   readonly fallsBack?: boolean | undefined;
 }
 
-/** What became of a schema. */
 export type Conversion =
   | {
     readonly ok: true;

@@ -10,6 +10,7 @@ import {
   isObject,
   type JsonSchema,
   type JsonSchemaObject,
+  once,
   pointerStep,
   type Tool,
 } from "../tool/mod.ts";
@@ -33,7 +34,6 @@ import type { SchemaLoss } from "./transform/report.ts";
 
 type Convert = (schema: JsonSchema, describe: boolean) => Conversion;
 
-/** The schema converters of a target. */
 interface Converters {
   readonly input: Convert;
   readonly output: Convert | undefined;
@@ -42,26 +42,15 @@ interface Converters {
 const converters = new WeakMap<Target, Converters>();
 
 function convertersOf(target: Target): Converters {
-  let made = converters.get(target);
-  if (made === undefined) {
-    const { input, output, keys, formats, typed, draft07, fallback } = target;
-    made = {
-      input: schemaConverter({
-        keywords: input,
-        keys,
-        formats,
-        typed,
-        draft07,
-        fallsBack: fallback !== undefined,
-      }),
+  return once(converters, target, () => {
+    const { input: keywords, output, keys, formats, typed, draft07, fallback } = target;
+    const fallsBack = fallback !== undefined;
+    return {
+      input: schemaConverter({ keywords, keys, formats, typed, draft07, fallsBack }),
       // Keys are not renamed in results, because the tool writes them.
-      output: output === undefined
-        ? undefined
-        : schemaConverter({ keywords: output.keywords, typed, draft07 }),
+      output: output && schemaConverter({ keywords: output.keywords, typed, draft07 }),
     };
-    converters.set(target, made);
-  }
-  return made;
+  });
 }
 
 /** A converted tool that may still be too much for the request. */
@@ -169,7 +158,6 @@ export function convertTool(
   return { ok: true, candidate: { tool, view, encoding, losses, uncertain, load } };
 }
 
-/** A loss in a field of a tool. */
 function fieldLoss(
   tool: Tool,
   path: string,

@@ -121,7 +121,6 @@ function record<Of>(fields: Fields<Of>): Check {
   };
 }
 
-/** The check of a list. */
 function listOf(item: Check): Check {
   return (action, value, place) => {
     const list = must("a list", Array.isArray)(action, value, place);

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Tool } from "../tool/mod.ts";
+import { numberOf, type Tool } from "../tool/mod.ts";
 import { type Attempt, type Candidate, convertTool, type Refusal } from "./convert_tool.ts";
 import {
   createExportNames,
@@ -67,7 +67,6 @@ export type Exportable = readonly Tool[] | {
   readonly bridge?: { loadable(): readonly Tool[] | undefined } | undefined;
 };
 
-/** The options of an export without any. */
 const DEFAULTS: ExportOptions = Object.freeze({});
 
 /** One tool of an export, in the target's shape. */
@@ -204,16 +203,6 @@ function exportKey(target: object, options: ExportOptions): string {
   return `${of} ${onLoss} ${strictFallback} ${namespaces} ${describeExamples} ${describeReturns} ${
     engine === undefined ? "" : numberOf(engine)
   } ${path}`;
-}
-
-const numbers = new WeakMap<object, number>();
-let lastNumber = 0;
-
-/** A number that stands for an engine or a target in a key. */
-function numberOf(object: object): number {
-  let number = numbers.get(object);
-  if (number === undefined) numbers.set(object, number = ++lastNumber);
-  return number;
 }
 
 function listOf(source: Exportable, { toolSearch }: Target): readonly Tool[] {

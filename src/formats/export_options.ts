@@ -66,7 +66,6 @@ export interface ExportOptions extends RequestSettings {
   readonly engine?: SchemaEngine;
 }
 
-/** What each field must be. */
 const FIELDS = {
   onLoss: must(
     '"describe", "warn", "reject-tool" or "throw"',

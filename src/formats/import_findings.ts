@@ -18,7 +18,6 @@ export interface Finding {
   readonly message: string;
 }
 
-/** The rules of the remarks. */
 export const FINDING_RULES: ReadonlySet<string> = new Set<FindingRule>([
   "hidden-text",
   "instruction",

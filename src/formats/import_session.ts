@@ -21,6 +21,7 @@ import {
   type JsonSchema,
   type JsonSchemaObject,
   makeTool,
+  once,
   type RiskLevel,
   type Tool,
   type ToolAnnotations,
@@ -102,7 +103,6 @@ const MAX_DESCRIPTION = 8_192;
 const MAX_ICONS = 16;
 const MAX_ICON = 65_536;
 
-/** One import. */
 export class ImportSession {
   readonly source: string;
   readonly #options: ImportOptions;
@@ -519,7 +519,6 @@ function countValues(value: unknown, limit: number): number {
   return count;
 }
 
-/** The rule for names of tools. */
 const TOOL_NAMES: NameRule = { also: ".-", max: 128, separator: "_" };
 
 /** A legal name for each tool, unique in its namespace. The second tool of one name is rejected. */
@@ -531,8 +530,7 @@ function nameTools(
   const byNamespace = new Map<string | undefined, Map<string, ImportedTool>>();
   for (const imported of read) {
     const { namespace, path, sourceName, wantedName = sourceName } = imported;
-    let wanted = byNamespace.get(namespace);
-    if (wanted === undefined) byNamespace.set(namespace, wanted = new Map());
+    const wanted = once(byNamespace, namespace, () => new Map<string, ImportedTool>());
     const other = wanted.get(wantedName);
     if (other === undefined) wanted.set(wantedName, imported);
     else {
@@ -563,7 +561,6 @@ function nameTools(
   return names;
 }
 
-/** The names of the hints. */
 export const HINTS = [
   "readOnlyHint",
   "destructiveHint",
@@ -571,7 +568,6 @@ export const HINTS = [
   "openWorldHint",
 ] as const;
 
-/** The hints that the source gives. */
 export function readHints(value: unknown): ToolAnnotations {
   const hints: Record<string, boolean> = {};
   for (const hint of HINTS) {

@@ -83,6 +83,19 @@ function itemsOf(items: readonly unknown[], path: string): readonly Entry[] {
   return items.map((value, index) => ({ value, path: `${path}/${index}` }));
 }
 
+/** Reads the entries that are objects, as many as the session takes. */
+export function readEach(
+  session: ImportSession,
+  entries: Iterable<Entry>,
+  read: (entry: JsonRecord, path: string) => void,
+): void {
+  for (const { value, path } of entries) {
+    if (!session.count(path)) return;
+    const entry = session.copy(value, path);
+    if (entry !== undefined) read(entry, path);
+  }
+}
+
 /**
  * Begins to read a tool.
  *
@@ -136,7 +149,7 @@ export function keepExtra(
 }
 
 /**
- * The schema of the arguments, with an object at the root.
+ * Reads the schema of the arguments, with an object at the root.
  *
  * @param root Whether the root must have a type, as in MCP; providers assume `object`.
  * @returns The schema, or `undefined` if the tool was rejected.
@@ -147,6 +160,16 @@ export function readParameters(
   raw: unknown,
   path: string,
   root: "typed" | "any" = "any",
+): JsonSchemaObject | undefined {
+  return imported.parameters = parametersOf(session, imported, raw, path, root);
+}
+
+function parametersOf(
+  session: ImportSession,
+  imported: ImportedTool,
+  raw: unknown,
+  path: string,
+  root: "typed" | "any",
 ): JsonSchemaObject | undefined {
   const name = clip(imported.sourceName);
   if (raw === undefined || raw === null) {

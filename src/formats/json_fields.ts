@@ -16,31 +16,26 @@ export function member(value: unknown, key: string): unknown {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
-/** A member that is an object. */
 export function objectIn(value: unknown, key: string): JsonRecord | undefined {
   const found = member(value, key);
   return isObject(found) ? found : undefined;
 }
 
-/** A member that is a list. */
 export function listIn(value: unknown, key: string): readonly unknown[] | undefined {
   const found = member(value, key);
   return Array.isArray(found) ? found : undefined;
 }
 
-/** A member that is a string. */
 export function textIn(value: unknown, key: string): string | undefined {
   const found = member(value, key);
   return typeof found === "string" ? found : undefined;
 }
 
-/** A member that is a string and not blank. */
 export function wordsIn(value: unknown, key: string): string | undefined {
   const found = textIn(value, key);
   return found === undefined || found.trim() === "" ? undefined : found;
 }
 
-/** A member that is `true` or `false`. */
 export function flagIn(value: unknown, key: string): boolean | undefined {
   const found = member(value, key);
   return typeof found === "boolean" ? found : undefined;

@@ -119,7 +119,6 @@ export interface SchemaSize {
 /** From how many values on the characters of one enum count. */
 const LARGE_ENUM = 250;
 
-/** Measures a schema. */
 function measureSchema(schema: JsonSchema): SchemaSize {
   let properties = 0;
   let optional = 0;

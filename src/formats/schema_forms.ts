@@ -18,7 +18,6 @@ import {
 import { lacksItems } from "./transform/replace_keywords.ts";
 import { eachChildIn, HOLDS, MAX_DEPTH, requiredBy, tooDeep } from "./transform/rewrite.ts";
 
-/** The forms that a schema uses. */
 export type FormSet = ReadonlySet<KeywordForm>;
 
 /** Keywords of one form, whatever they hold. */

@@ -76,7 +76,6 @@ export type StreamTarget = {
   [Name in TargetName]: TargetOf<Name> extends Unstreamed ? never : Name;
 }[TargetName];
 
-/** A call that is being streamed. */
 interface Slot {
   id: string | undefined;
   name: string;
@@ -263,7 +262,6 @@ export function accumulateCalls(
     return { ...call, cutOff };
   }
 
-  /** An id for a call that has none. */
   function newId(): string {
     const taken = new Set([...slots.values()].map(({ id, call }) => call?.callId ?? id));
     for (;;) {

@@ -146,7 +146,6 @@ export function strictModeOf(target: Target): Target | undefined {
   return target.strictMode === undefined ? undefined : findTarget(target.strictMode);
 }
 
-/** The target without strict mode. */
 export function plainModeOf(target: Target): Target {
   return target.fallback === undefined ? target : findTarget(target.fallback);
 }
@@ -215,7 +214,6 @@ const INFOS: readonly TargetInfo[] = Object.freeze(
   TARGETS.map((target) => infoOf(target) as TargetInfo),
 );
 
-/** The rules of a target as data. */
 export function infoOf(target: Target): TargetInfo<string> {
   const { id, title, source, names, keys, features, input, output, formats, limits, fallback } =
     target;

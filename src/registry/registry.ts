@@ -18,6 +18,7 @@ import {
   askAvailable,
   callHook,
   checkFunction,
+  defined,
   makeTool,
   MAX_TIMEOUT_MS,
   NO_LOG,
@@ -272,7 +273,7 @@ export class ToolRegistry implements ToolHost {
    */
   configureTools(config: { readonly [id: string]: unknown }): () => void {
     const given = new Map(Object.entries(config));
-    const rules = { ...this.#rules, config: definedOnly(given) };
+    const rules = { ...this.#rules, config: new Map(Object.entries(defined(config))) };
     const lives = [...given.keys()].map((id) => {
       const tool = this.#tools.get(id)?.tool;
       if (tool === undefined) refuse(`configure tool "${id}"`, "it is not registered");
@@ -588,7 +589,6 @@ export class ToolRegistry implements ToolHost {
     this.#tell("added", added);
   }
 
-  /** Replaces the tool with the same id. */
   #replace(life: ToolLifecycle): void {
     const previous = this.#tools.get(life.tool.id);
     this.#set(life);
@@ -624,10 +624,6 @@ export class ToolRegistry implements ToolHost {
     const details = { previous: replaced?.tool, timestamp: this.#clock.timestamp() };
     for (const { tool } of lives) this.#feed.emit(ToolChange[type](tool, details));
   }
-}
-
-function definedOnly(config: ReadonlyMap<string, unknown>): ReadonlyMap<string, unknown> {
-  return new Map([...config].filter(([, value]) => value !== undefined));
 }
 
 function refuseTaken({ id }: Tool): never {

@@ -6,20 +6,19 @@
  */
 
 import {
+  checkSelection,
   type Selection,
-  selectionKey,
   ToolAvailabilityContext,
   type ToolAvailabilityInput,
   type Toolset,
   toolsetOf,
   type ToolSource,
 } from "../select/mod.ts";
-import type { Tool } from "../tool/mod.ts";
+import { numberOf, type Tool } from "../tool/mod.ts";
 
 /** How many selections are remembered, as a server may make one for each request. */
 const MAX_REMEMBERED = 256;
 
-/** The toolsets of one source. */
 export class ToolsetCache {
   readonly #source: ToolSource;
   readonly #peek: () => readonly Tool[];
@@ -82,18 +81,6 @@ export class ToolsetCache {
 
 /** Two selections that say the same, with the same filters and policies, have one key. */
 function keyOf(selection: Selection): string {
-  const key = selectionKey(selection);
-  if (key !== undefined) return key;
-  const { filters = [], policies = [], ...data } = selection;
-  return `${filters.map(numberOf)} ${policies.map(numberOf)} ${selectionKey(data)}`;
-}
-
-const numbers = new WeakMap<object, number>();
-let count = 0;
-
-/** A number for a filter or a policy in a key: two functions are the same only if they are one object. */
-function numberOf(object: object): number {
-  let number = numbers.get(object);
-  if (number === undefined) numbers.set(object, number = ++count);
-  return number;
+  const { filters = [], policies = [], ...data } = checkSelection(selection);
+  return `${filters.map(numberOf)} ${policies.map(numberOf)} ${JSON.stringify(data)}`;
 }

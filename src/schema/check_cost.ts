@@ -70,7 +70,6 @@ export function boundSteps(
   });
 }
 
-/** What the schemas in a schema cost. */
 interface Costs {
   /** More than all of them take for one character of JSON. */
   readonly total: number;

@@ -39,6 +39,17 @@ export interface SchemaEngine {
   compile(schema: JsonSchema, dialect: Dialect): SchemaValidator;
 }
 
+/** What is wrong with a value; `undefined` if it fits. A promise in the place of a verdict is refused. */
+export function issuesOf(
+  validator: SchemaValidator,
+  value: unknown,
+  length?: number,
+): readonly Issue[] | undefined {
+  return atOnce(validator.check(value, length)) === true
+    ? undefined
+    : atOnce(validator.issues(value));
+}
+
 const caches = new WeakMap<SchemaEngine, WeakMap<JsonSchemaObject, SchemaValidator>>();
 
 const NOTHING_FITS: readonly Issue[] = Object.freeze([

@@ -35,7 +35,6 @@ import { isMultipleOf, isOfType, isOneOf, sameItems, typeOf } from "./semantics.
 const MAX_STEPS = 60_000;
 /** How much of a property's name a path repeats. */
 const MAX_KEY = 100;
-/** Says whether a string has a format. */
 export type FormatTest = (format: string, value: string) => boolean;
 
 /**

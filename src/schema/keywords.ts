@@ -101,7 +101,6 @@ export type KeywordShape = Row[0];
  */
 export type KeywordRole = Row[1];
 
-/** A keyword of a draft. */
 export interface Keyword {
   readonly shape: KeywordShape;
   readonly role: KeywordRole;
@@ -132,7 +131,6 @@ export const KEYWORDS: { readonly [D in Dialect]: ReadonlyMap<string, Keyword> }
   "2020-12": table([...BOTH, ...SINCE_2019_09, ...DRAFT_2020_12]),
 };
 
-/** Whether `value` is a schema. */
 export function isSchema(value: unknown): value is JsonSchema {
   return typeof value === "boolean" || isObject(value);
 }
@@ -255,7 +253,6 @@ export function dialectOf(schema: JsonSchema, action: string): Dialect {
   }
 }
 
-/** Whether a value is an object or a list. */
 export function isStructure(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }

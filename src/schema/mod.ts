@@ -12,7 +12,13 @@ export {
   MAX_PATTERN_STATES,
 } from "./check_schema.ts";
 export { asDraft2020, BESIDE_REF, isLater } from "./older_drafts.ts";
-export { compileOnce, MAX_ISSUES, type SchemaEngine, type SchemaValidator } from "./engine.ts";
+export {
+  compileOnce,
+  issuesOf,
+  MAX_ISSUES,
+  type SchemaEngine,
+  type SchemaValidator,
+} from "./engine.ts";
 export { boundSteps } from "./check_cost.ts";
 export { checkWithoutEngine, explain } from "./explain.ts";
 export { vagueIssue } from "./issues.ts";

@@ -37,7 +37,6 @@ export function resetSteps(): void {
   steps = MAX_STEPS;
 }
 
-/** Whether the last check ran out of steps. */
 export function isOutOfSteps(): boolean {
   return steps < 0;
 }

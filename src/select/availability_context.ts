@@ -128,7 +128,6 @@ const DEFAULTS: CompleteAvailabilityFields = Object.freeze({
 
 const FIELDS = Object.keys(CHECKS) as readonly (keyof CompleteAvailabilityFields)[];
 
-/** Whether a context has this field. */
 export function isContextField(field: string): boolean {
   return Object.hasOwn(CHECKS, field);
 }

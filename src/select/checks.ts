@@ -93,7 +93,6 @@ export function checkArguments<Kept>(
   return check(action, given, ARGUMENTS);
 }
 
-/** Reads the fields of a plain object. */
 export function readPlain<Checks extends { readonly [field: string]: Check }>(
   action: string,
   value: unknown,
@@ -104,7 +103,6 @@ export function readPlain<Checks extends { readonly [field: string]: Check }>(
   return readFields(action, checkPlain(action, value, "it"), checks, undefined, hint);
 }
 
-/** Checks that a value is a plain object. */
 export const checkPlain: Check<Record<string, unknown>> = must(
   "a plain object",
   (value): value is Record<string, unknown> => isObject(value) && isPlain(value),

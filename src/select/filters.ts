@@ -234,7 +234,6 @@ function fieldAmong(
   );
 }
 
-/** Checks the arguments of a filter. */
 function checkedSet(
   filter: string,
   given: readonly string[],

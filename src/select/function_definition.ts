@@ -13,6 +13,7 @@ import {
   type JsonSchemaObject,
   must,
   NO_PARAMETERS,
+  once,
   readFields,
   refuse,
   synonyms,
@@ -98,12 +99,7 @@ export class FunctionDefinition {
 
   /** The definition of a tool: the same object for the same tool. */
   static fromTool(tool: Tool): FunctionDefinition {
-    let definition = FunctionDefinition.#byTool.get(tool);
-    if (definition === undefined) {
-      definition = FunctionDefinition.#of(tool);
-      FunctionDefinition.#byTool.set(tool, definition);
-    }
-    return definition;
+    return once(FunctionDefinition.#byTool, tool, () => FunctionDefinition.#of(tool));
   }
 
   /** The definition of a tool, with a text that is appended to the description. */
@@ -170,12 +166,7 @@ const lists = new WeakMap<readonly Tool[], readonly FunctionDefinition[]>();
 
 /** The definitions of a frozen list of tools: the same array for the same list. */
 export function functionDefinitions(tools: readonly Tool[]): readonly FunctionDefinition[] {
-  let definitions = lists.get(tools);
-  if (definitions === undefined) {
-    definitions = Object.freeze(tools.map(FunctionDefinition.fromTool));
-    lists.set(tools, definitions);
-  }
-  return definitions;
+  return once(lists, tools, () => Object.freeze(tools.map(FunctionDefinition.fromTool)));
 }
 
 /** The keywords whose subschemas apply to the same value. */

@@ -88,7 +88,6 @@ export function claimNames(
   }
 }
 
-/** The tools by alias. */
 export function toolsByAlias(tools: Iterable<Tool>): ReadonlyMap<string, Tool> {
   const byAlias = new Map<string, Tool>();
   for (const tool of tools) for (const alias of tool.aliases) byAlias.set(alias, tool);

@@ -85,7 +85,6 @@ export interface ToolsetBridge {
   loadable(): readonly Tool[] | undefined;
 }
 
-/** What a toolset is made of. */
 export interface ToolsetParts {
   readonly name: string;
   readonly source: ToolSource;
@@ -407,20 +406,18 @@ function explainTool(
       : { ...names, passed: true };
   });
   const removed = answers.find((answer) => !answer.passed);
-  const id = tool.id;
-  if (removed === undefined) {
-    const reason = `"${id}" is in the toolset and available`;
-    return { id, selected, available: true, steps: answers, reason };
-  }
+  const why = removed === undefined
+    ? "is in the toolset and available"
+    : selected
+    ? `is in the toolset, but not available now: ${removed.reason}`
+    : `is removed by ${removed.step}: ${removed.reason}`;
   return {
-    id,
+    id: tool.id,
     selected,
-    available: false,
+    available: removed === undefined,
     steps: answers,
-    removedBy: removed.step,
-    reason: selected
-      ? `"${id}" is in the toolset, but not available now: ${removed.reason}`
-      : `"${id}" is removed by ${removed.step}: ${removed.reason}`,
+    ...(removed && { removedBy: removed.step }),
+    reason: `"${tool.id}" ${why}`,
   };
 }
 

@@ -64,7 +64,6 @@ export function isListOf<T>(
   return true;
 }
 
-/** Whether `value` is a function. */
 export function isFunction(value: unknown): value is () => unknown {
   return typeof value === "function";
 }

@@ -246,31 +246,20 @@ const checkDescription = must(
   (value): value is string => typeof value === "string" && value.trim() !== "",
 );
 
-const checkNameList = must(
-  "a list of strings that are not empty",
-  (value): value is readonly string[] => isListOf(value, isWord),
-);
-
-/** Checks a list of names, and keeps each once. */
-const checkNames: Check<readonly string[]> = (action, value, place) =>
-  Object.freeze([...new Set(checkNameList(action, value, place))]);
-
-const checkIdList = must(
-  'a list of ids, each "name" or "namespace:name"',
-  (value): value is readonly string[] => isListOf(value, isToolId),
-);
-
-const checkIds: Check<readonly string[]> = (action, value, place) =>
-  Object.freeze([...new Set(checkIdList(action, value, place))]);
-
-/** A library's schema, if it is one. */
-function keepStandard(_action: string, value: unknown): StandardSchema | undefined {
-  return isStandardSchema(value) ? value : undefined;
+/** The check of a list, of which each item is kept once. */
+function eachOnce(
+  wanted: string,
+  accepts: (item: unknown) => item is string,
+): Check<readonly string[]> {
+  const check = must(wanted, (value): value is readonly string[] => isListOf(value, accepts));
+  return (action, value, place) => Object.freeze([...new Set(check(action, value, place))]);
 }
 
-/** What `viewOf` made. */
-function keepView(_action: string, value: unknown): ViewedTool {
-  return value as ViewedTool;
+const checkNames = eachOnce("a list of strings that are not empty", isWord);
+const checkIds = eachOnce('a list of ids, each "name" or "namespace:name"', isToolId);
+
+function keepStandard(_action: string, value: unknown): StandardSchema | undefined {
+  return isStandardSchema(value) ? value : undefined;
 }
 
 /** What each field must be; `satisfies` keeps the table complete. */
@@ -354,7 +343,8 @@ const TOOL_FIELDS = {
   ...FIELDS,
   id: keep,
   describe: checkFunction as Check<NonNullable<Tool["describe"]>>,
-  view: keepView,
+  // What `viewOf` made.
+  view: keep as Check<ViewedTool>,
   parametersStandard: keepStandard,
   returnsStandard: keepStandard,
 };

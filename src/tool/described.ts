@@ -6,6 +6,7 @@
  */
 
 import { adopt, describedBy } from "./define_tool.ts";
+import { once } from "./memo.ts";
 import type { Tool, ToolReader } from "./tool.ts";
 
 /** How many readers a tool's copies are kept for. Callers may choose what they say of themselves. */
@@ -34,8 +35,7 @@ export function describedFor(
   const original = originalOf(tool);
   const { describe } = original;
   if (describe === undefined) return tool;
-  let byReader = copies.get(original);
-  if (byReader === undefined) copies.set(original, byReader = new Map());
+  const byReader = once(copies, original, () => new Map());
   const key = JSON.stringify([model, provider, locale]);
   let copy = byReader.get(key);
   if (copy !== undefined) return copy;

@@ -38,6 +38,15 @@ export function setOwn(target: Record<string, unknown>, key: string, value: unkn
   } else target[key] = value;
 }
 
+/** The members that are not `undefined`. */
+export function defined<Members extends object>(
+  members: Members,
+): { [Key in keyof Members]?: Exclude<Members[Key], undefined> } {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined);
+  // What was left out is what the type leaves out.
+  return Object.fromEntries(entries) as { [Key in keyof Members]?: never };
+}
+
 /**
  * Whether two JSON values are equal: the order counts in lists, and not in objects.
  *
@@ -96,7 +105,6 @@ export const MAX_DEPTH = 256;
 /** What {@linkcode JsonReader.read} answers when it stopped. */
 export const STOPPED: unique symbol = Symbol("plue.stopped");
 
-/** How a value is read. */
 export interface JsonReaderOptions {
   /** How many values it may hold. */
   readonly maxValues?: number;
@@ -108,7 +116,6 @@ export interface JsonReaderOptions {
   readonly freezeTo?: number;
 }
 
-/** One reading of one value. */
 export class JsonReader {
   /** The value has at least so many bytes of JSON, as far as it was read. */
   bytes = 0;

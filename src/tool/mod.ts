@@ -80,9 +80,11 @@ export {
   fnv1a,
   isWithinEdits,
 } from "./text.ts";
+export { numberOf, once } from "./memo.ts";
 export {
   canonicalJson,
   copyJson,
+  defined,
   isPlain,
   jsonEqual,
   JsonReader,

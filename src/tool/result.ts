@@ -230,11 +230,11 @@ export type ToolResult<Content = unknown> = ToolSuccess<Content> | ToolFailure;
 
 /** What `ToolResult.error` may be told besides the code and the message. */
 interface FailureOptions {
-  readonly issues?: readonly Issue[];
-  readonly retryable?: boolean;
-  readonly retryAfterMs?: number;
-  readonly acknowledged?: boolean;
-  readonly durationMs?: number;
+  readonly issues?: readonly Issue[] | undefined;
+  readonly retryable?: boolean | undefined;
+  readonly retryAfterMs?: number | undefined;
+  readonly acknowledged?: boolean | undefined;
+  readonly durationMs?: number | undefined;
 }
 
 const checkCode: Check<FailureCode> = must(
@@ -347,10 +347,10 @@ export const ToolResult: {
       error: {
         code,
         message,
-        ...(issues === undefined ? {} : { issues }),
+        ...(issues && { issues }),
         retryable,
-        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-        ...(acknowledged === undefined ? {} : { acknowledged }),
+        ...(retryAfterMs !== undefined && { retryAfterMs }),
+        ...(acknowledged !== undefined && { acknowledged }),
       },
       durationMs,
     });

@@ -25,7 +25,6 @@ export function isRiskLevel(value: unknown): value is RiskLevel {
   return (RISK_LEVELS as readonly unknown[]).includes(value);
 }
 
-/** Checks a risk level. */
 export const checkRisk: Check<RiskLevel> = must(`one of ${RISK_LEVELS.join(", ")}`, isRiskLevel);
 
 /** The rank of a level, 0 (`safe`) to 4 (`critical`). */

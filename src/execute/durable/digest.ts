@@ -8,7 +8,6 @@ import { canonicalJson, describeTool, type Tool } from "../../tool/mod.ts";
 
 const ENCODER = new TextEncoder();
 
-/** The digest of a text. */
 export async function digestOf(text: string): Promise<string> {
   return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", ENCODER.encode(text))));
 }

@@ -15,7 +15,6 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 
-/** The key of the question. */
 const KEY = "client";
 
 /** Options for {@linkcode runByClient}. */

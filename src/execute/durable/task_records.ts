@@ -77,7 +77,6 @@ interface TaskTimes {
   readonly pollMs: number;
 }
 
-/** The records of a store. */
 export class TaskRecords {
   readonly #store: CallStore;
   readonly #clock: Clock;

@@ -561,7 +561,6 @@ export class CallTasks {
     });
   }
 
-  /** Writes how a run has ended. */
   async #end(
     given: ToolResult,
     tool: string,

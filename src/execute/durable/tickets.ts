@@ -77,7 +77,6 @@ export interface TicketOptions {
   readonly store?: CallStore;
 }
 
-/** What a ticket holds. */
 interface TicketContent {
   readonly version: 1;
   readonly id: string;

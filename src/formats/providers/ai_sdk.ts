@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isObject, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
+import { defined, isObject, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
 import {
   calledName,
   given,
@@ -20,7 +20,7 @@ import type { JsonRecord } from "../json_fields.ts";
 import { ADVISORY, every, into, type KeywordTable, table } from "../form_rules.ts";
 import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
 import type { ProviderHints } from "../provider_hints.ts";
-import { asObject, defined, unlessEmpty, type WireValue } from "./shared.ts";
+import { asObject, unlessEmpty, type WireValue } from "./shared.ts";
 
 // Tools
 

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { clip, isObject } from "../../tool/mod.ts";
+import { clip, defined, isObject } from "../../tool/mod.ts";
 import {
   type Answer,
   calledName,
@@ -33,6 +33,7 @@ import {
   listIn,
   member,
   quote,
+  readEach,
   readParameters,
   readSharedHints,
   textIn,
@@ -59,7 +60,7 @@ import {
   type ToolView,
 } from "../target.ts";
 import type { ProviderHints } from "../provider_hints.ts";
-import { defined, descriptionOf, type ListTarget, unlessEmpty } from "./shared.ts";
+import { descriptionOf, type ListTarget, unlessEmpty } from "./shared.ts";
 
 // Tools
 
@@ -435,13 +436,8 @@ function readTool(
   }
   const imported = beginTool(session, tool, path, options.namespace);
   if (imported === undefined) return;
-  imported.parameters = readParameters(
-    session,
-    imported,
-    tool["input_schema"],
-    `${path}/input_schema`,
-  );
-  if (imported.parameters === undefined) return;
+  const schema = tool["input_schema"];
+  if (!readParameters(session, imported, schema, `${path}/input_schema`)) return;
   const examples = listIn(tool, "input_examples");
   if (examples !== undefined) imported.examples = examples.map((input) => ({ input }));
   readHints(session, imported, tool);
@@ -556,11 +552,9 @@ export const anthropic: Provider<
         member(value, "input_schema") !== undefined
       ),
     read(session, document, options) {
-      for (const { value, path } of entriesOf(document, ["tools"], [], session)) {
-        if (!session.count(path)) return;
-        const tool = session.copy(value, path);
-        if (tool !== undefined) readTool(session, tool, path, options);
-      }
+      readEach(session, entriesOf(document, ["tools"], [], session), (tool, path) => {
+        readTool(session, tool, path, options);
+      });
     },
   },
 };

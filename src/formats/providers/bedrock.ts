@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isObject } from "../../tool/mod.ts";
+import { defined, isObject } from "../../tool/mod.ts";
 import {
   type Answer,
   calledName,
@@ -37,6 +37,7 @@ import {
   keepExtra,
   member,
   objectIn,
+  readEach,
   readParameters,
   readSharedHints,
   textIn,
@@ -50,7 +51,7 @@ import {
   ANTHROPIC_STRICT_KEYWORDS,
   cacheFor,
 } from "./anthropic.ts";
-import { defined, descriptionOf, type WireValue } from "./shared.ts";
+import { descriptionOf, type WireValue } from "./shared.ts";
 
 // Tools
 
@@ -363,8 +364,7 @@ function readEntry(
   const imported = beginTool(session, tool, path, options.namespace, at);
   if (imported === undefined) return undefined;
   const schema = member(tool["inputSchema"], "json");
-  imported.parameters = readParameters(session, imported, schema, `${at}/inputSchema/json`);
-  if (imported.parameters === undefined) return undefined;
+  if (!readParameters(session, imported, schema, `${at}/inputSchema/json`)) return undefined;
   readSharedHints(imported, tool);
   keepExtra(imported, tool, KNOWN);
   session.add(imported);
@@ -448,13 +448,11 @@ export const bedrock: Provider<typeof BEDROCK | typeof BEDROCK_STRICT, Importer<
       ),
     read(session, document, options) {
       let last: ImportedTool | undefined;
-      for (const { value, path } of entriesOf(document, ["tools"], ["toolConfig"], session)) {
-        if (!session.count(path)) return;
-        const entry = session.copy(value, path);
-        if (entry === undefined) continue;
+      const entries = entriesOf(document, ["tools"], ["toolConfig"], session);
+      readEach(session, entries, (entry, path) => {
         if (isObject(entry["cachePoint"])) readCachePoint(session, last, entry["cachePoint"], path);
         else last = readEntry(session, entry, path, options) ?? last;
-      }
+      });
     },
   },
 };

@@ -26,18 +26,16 @@ import {
 } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
 import { makeTarget, type Provider } from "../target.ts";
-import { functionCallReader, functionTool, rebuildFunctionCall } from "./openai_chat.ts";
+import {
+  functionCallReader,
+  type FunctionTool,
+  functionTool,
+  rebuildFunctionCall,
+} from "./openai_chat.ts";
 import type { ListTarget } from "./shared.ts";
 
 /** A function in the `tools` of a chat request. */
-export interface CohereTool {
-  type: "function";
-  function: {
-    name: string;
-    description?: string;
-    parameters: { [keyword: string]: unknown };
-  };
-}
+export type CohereTool = FunctionTool;
 
 /** Cohere does not document its rule: this is what every provider allows. */
 const NAMES: NameRule = { also: "", max: 64, separator: "__", letterFirst: true };

@@ -6,6 +6,7 @@
 
 import {
   clip,
+  defined,
   isObject,
   type JsonSchema,
   type JsonSchemaObject,
@@ -40,6 +41,7 @@ import {
   keepExtra,
   listIn,
   member,
+  readEach,
   readParameters,
   readReturns,
 } from "../importer_kit.ts";
@@ -66,7 +68,7 @@ import {
 } from "../target.ts";
 import { acceptNull } from "../transform/nullable.ts";
 import { LENGTHS } from "../transform/replace_keywords.ts";
-import { defined, streamResponses } from "./shared.ts";
+import { streamResponses } from "./shared.ts";
 
 // Tools
 
@@ -435,8 +437,7 @@ function readDeclaration(
   const imported = beginTool(session, tool, path, options.namespace);
   if (imported === undefined) return;
   const input = schemaOf(session, imported, tool, "parameters");
-  imported.parameters = readParameters(session, imported, input.schema, input.path);
-  if (imported.parameters === undefined) return;
+  if (!readParameters(session, imported, input.schema, input.path)) return;
   const output = schemaOf(session, imported, tool, "response");
   imported.returns = readReturns(session, imported, output.schema, output.path);
   const { behavior } = tool;
@@ -654,15 +655,14 @@ export const gemini: Provider<
         (member(value, "type") === undefined && isTypedSchema(member(value, "parameters")))
       ),
     read(session, document, options) {
-      for (const { value, path } of entries(document, session)) {
-        const [key, declarations] = declarationsIn(value) ?? ["", [value]];
-        for (const [index, declaration] of declarations.entries()) {
-          const at = key === "" ? path : `${path}/${key}/${index}`;
-          if (!session.count(at)) return;
-          const tool = session.copy(declaration, at);
-          if (tool !== undefined) readDeclaration(session, tool, at, options);
-        }
-      }
+      const declarations = entries(document, session).flatMap((entry) => {
+        const [key = "", list = []] = declarationsIn(entry.value) ?? [];
+        const inside = list.map((value, at) => ({ value, path: `${entry.path}/${key}/${at}` }));
+        return key === "" ? entry : inside;
+      });
+      readEach(session, declarations, (tool, path) => {
+        readDeclaration(session, tool, path, options);
+      });
     },
   },
 };

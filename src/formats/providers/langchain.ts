@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isObject } from "../../tool/mod.ts";
+import { defined, isObject } from "../../tool/mod.ts";
 import {
   type Answer,
   calledName,
@@ -24,7 +24,7 @@ import type { Chooses, LoseSetting, WireSettings } from "../request_settings.ts"
 import type { JsonRecord } from "../json_fields.ts";
 import { ADVISORY, every } from "../form_rules.ts";
 import { features, makeTarget, type Provider } from "../target.ts";
-import { defined, type ListTarget, unlessEmpty } from "./shared.ts";
+import { type ListTarget, unlessEmpty } from "./shared.ts";
 
 // Tools
 

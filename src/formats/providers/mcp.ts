@@ -8,6 +8,7 @@ import { isSchema } from "../../schema/mod.ts";
 import {
   clip,
   type ContentBlock,
+  defined,
   isObject,
   isToolResult,
   type JsonSchema,
@@ -31,6 +32,7 @@ import {
   listIn,
   member,
   objectIn,
+  readEach,
   readHints,
   readParameters,
   readReturns,
@@ -48,7 +50,7 @@ import {
 } from "../target.ts";
 import { locate, pathOf } from "../transform/origin.ts";
 import { copyNode, eachNode, mapSchema } from "../transform/rewrite.ts";
-import { asObject, defined, descriptionOf, type ListTarget } from "./shared.ts";
+import { asObject, descriptionOf, type ListTarget } from "./shared.ts";
 
 // Tools
 
@@ -234,14 +236,10 @@ function toolsOf(page: unknown): readonly unknown[] | undefined {
 
 /** Reads the tools of a document: a list of tools, a page, or a list of pages. */
 function readMcp(session: ImportSession, document: unknown, options: McpImportOptions): void {
-  for (const { tools, path } of pagesOf(session, document)) {
-    for (const [index, entry] of tools.entries()) {
-      const at = `${path}/${index}`;
-      if (!session.count(at)) return;
-      const tool = session.copy(entry, at);
-      if (tool !== undefined) readTool(session, tool, at, options);
-    }
-  }
+  const entries = pagesOf(session, document).flatMap(({ tools, path }) =>
+    tools.map((value, index) => ({ value, path: `${path}/${index}` }))
+  );
+  readEach(session, entries, (tool, path) => readTool(session, tool, path, options));
 }
 
 /** The lists of tools, each with its path in the document. */
@@ -320,7 +318,6 @@ function readTool(
   const schemaPath = `${path}/inputSchema`;
   const parameters = readParameters(session, imported, tool["inputSchema"], schemaPath, "typed");
   if (parameters === undefined) return;
-  imported.parameters = parameters;
   const header = wrongHeader(parameters);
   if (header !== undefined) {
     const message = `has a wrong "x-mcp-header" at "${clip(header.path, 200)}": ${header.message}`;

@@ -4,22 +4,21 @@
  * @module
  */
 
+import { defined } from "../../tool/mod.ts";
 import { plainText } from "../call_format.ts";
 import { ADVISORY, into, READ_BY_THE_MODEL, table, unsure } from "../form_rules.ts";
 import { makeTarget, type Provider } from "../target.ts";
-import { functionCallReader, functionTool, streamFunctionCalls } from "./openai_chat.ts";
+import {
+  functionCallReader,
+  type FunctionTool,
+  functionTool,
+  streamFunctionCalls,
+} from "./openai_chat.ts";
 import type { Chooses, WireSettings } from "../request_settings.ts";
-import { defined, type ListTarget } from "./shared.ts";
+import type { ListTarget } from "./shared.ts";
 
 /** A function in the `tools` of a chat request. */
-export interface MistralTool {
-  type: "function";
-  function: {
-    name: string;
-    description?: string;
-    parameters: { [keyword: string]: unknown };
-  };
-}
+export type MistralTool = FunctionTool;
 
 /** The message that answers one call. */
 export interface MistralToolMessage {

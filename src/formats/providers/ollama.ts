@@ -15,18 +15,11 @@ import {
   table,
 } from "../form_rules.ts";
 import { makeTarget, type Provider } from "../target.ts";
-import { functionCallReader, functionTool } from "./openai_chat.ts";
+import { functionCallReader, type FunctionTool, functionTool } from "./openai_chat.ts";
 import { type ListTarget, streamResponses } from "./shared.ts";
 
 /** A function in the `tools` of a chat request. */
-export interface OllamaTool {
-  type: "function";
-  function: {
-    name: string;
-    description?: string;
-    parameters: { type: "object"; [keyword: string]: unknown };
-  };
-}
+export type OllamaTool = FunctionTool;
 
 /** The server parses the schema into a structure with these fields, and drops the rest. */
 const KEYWORDS: KeywordTable = table(

@@ -113,7 +113,6 @@ export const OPENAI_FORMATS: readonly string[] = [
   "uuid",
 ];
 
-/** The limits of a strict schema. */
 export const OPENAI_STRICT_LIMITS: readonly Limit[] = [
   { name: "maxProperties", value: 5_000 },
   { name: "maxDepth", value: 10 },
@@ -217,7 +216,6 @@ function readEntry(
   }
   const parameters = readParameters(session, imported, tool["parameters"], `${at}/parameters`);
   if (parameters === undefined) return;
-  imported.parameters = parameters;
   imported.returns = readReturns(session, imported, tool["output_schema"], `${at}/output_schema`);
   readSharedHints(imported, tool);
   const isAsync = flagIn(tool, "async");

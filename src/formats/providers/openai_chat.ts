@@ -5,7 +5,7 @@
  * @module
  */
 
-import { isObject } from "../../tool/mod.ts";
+import { defined, isObject } from "../../tool/mod.ts";
 import {
   calledName,
   given,
@@ -29,7 +29,7 @@ import {
   OPENAI_STRICT_KEYWORDS,
   OPENAI_STRICT_LIMITS,
 } from "./openai.ts";
-import { defined, descriptionOf, type ListTarget } from "./shared.ts";
+import { descriptionOf, type ListTarget } from "./shared.ts";
 
 // Tools
 
@@ -74,7 +74,6 @@ function wire(view: ToolView, strict: boolean | undefined): OpenAiChatTool {
 
 // Calls
 
-/** Why a call of a custom tool is refused. */
 export const CUSTOM_TOOL =
   "it is a call of a custom tool, which takes text, and only functions were offered";
 

@@ -6,7 +6,7 @@
  */
 
 import { OPENAI_NAME_RULE } from "../../select/mod.ts";
-import { isObject } from "../../tool/mod.ts";
+import { defined, isObject } from "../../tool/mod.ts";
 import {
   type Answer,
   calledName,
@@ -40,7 +40,7 @@ import {
   OPENAI_STRICT_LIMITS,
 } from "./openai.ts";
 import { CUSTOM_TOOL } from "./openai_chat.ts";
-import { asObject, defined, descriptionOf, type ListTarget, unlessEmpty } from "./shared.ts";
+import { asObject, descriptionOf, type ListTarget, unlessEmpty } from "./shared.ts";
 
 // Tools
 

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { HTTP_STATUS, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
+import { defined, HTTP_STATUS, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
 import { given, Shape, textOf, type WireCall } from "../call_format.ts";
 import type { JsonRecord } from "../json_fields.ts";
 import { ADVISORY, ENFORCED, every, type KeywordTable, REJECTED, table } from "../form_rules.ts";
@@ -19,7 +19,6 @@ import {
   type Unstreamed,
 } from "../target.ts";
 import { rebaseReferences } from "../transform/definitions.ts";
-import { defined } from "./shared.ts";
 
 // Tools
 

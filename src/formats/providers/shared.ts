@@ -17,16 +17,6 @@ export type ListTarget<Id extends string, Tool, Part, Message = Part> = Target<
   Message
 >;
 
-/** The members that are not `undefined`. */
-export function defined<Members extends object>(
-  members: Members,
-): { [Key in keyof Members]?: Exclude<Members[Key], undefined> } {
-  const entries = Object.entries(members).filter(([, value]) => value !== undefined);
-  // What was left out is what the type leaves out.
-  return Object.fromEntries(entries) as { [Key in keyof Members]?: never };
-}
-
-/** A list, or `undefined` if it is empty. */
 export function unlessEmpty<Item>(list: readonly Item[]): Item[] | undefined {
   return list.length === 0 ? undefined : [...list];
 }

@@ -15,7 +15,7 @@ import {
   resolveAnywhere,
   ROOT_URI,
 } from "../../schema/mod.ts";
-import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../../tool/mod.ts";
 import { changed, eachNode, mapOf, mapSchema, without } from "./rewrite.ts";
 
 /** Says which schema a `$ref` means; `undefined` if it leads outside. */
@@ -64,9 +64,7 @@ export function referenceTargets(
     if (target === undefined) return undefined;
     recursive ??= findReferences(root).recursive;
     if (recursive.has(String(ref))) return undefined;
-    let made = rewritten.get(target);
-    if (made === undefined) rewritten.set(target, made = rewrite(target, depth + 1));
-    return made;
+    return once(rewritten, target, () => rewrite(target, depth + 1));
   };
 }
 

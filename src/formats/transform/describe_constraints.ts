@@ -127,7 +127,6 @@ function opensAnother(keyword: string, node: JsonSchemaObject): boolean {
   return keyword === "prefixItems" && Object.hasOwn(node, "items") && node["items"] !== true;
 }
 
-/** How long the words for one constraint may be. */
 const MAX_WORDS = 400;
 
 function json(value: unknown): string {

@@ -9,7 +9,6 @@ import { countSteps } from "./origin.ts";
 
 const countOne = (): void => countSteps(1);
 
-/** Whether two JSON values are equal. */
 export function sameValue(a: unknown, b: unknown): boolean {
   return jsonEqual(a, b, countOne);
 }
@@ -24,12 +23,10 @@ export function valueKeys(values: readonly unknown[]): ReadonlySet<string> {
   return new Set(values.map(valueKey));
 }
 
-/** Whether a JSON value is in a list. */
 export function includesValue(values: readonly unknown[], value: unknown): boolean {
   return values.some((one) => sameValue(one, value));
 }
 
-/** `values` without repetitions. */
 export function distinct<T>(values: readonly T[]): T[] {
   const seen = new Set<string>();
   return values.filter((value) => seen.size < seen.add(valueKey(value)).size);

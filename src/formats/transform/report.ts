@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type JsonSchema, type JsonSchemaObject, pointerStep } from "../../tool/mod.ts";
+import { type JsonSchema, type JsonSchemaObject, once, pointerStep } from "../../tool/mod.ts";
 import type { Loss } from "../export_options.ts";
 import { locate, originOf, pathOf, traced } from "./origin.ts";
 import { hidesEffects, type Spot } from "./rewrite.ts";
@@ -57,11 +57,7 @@ export class Report {
       compare(String(a.step ?? ""), String(b.step ?? ""))
     );
     const hiding = new Map<JsonSchema, boolean>();
-    const hides = (schema: JsonSchema): boolean => {
-      let answer = hiding.get(schema);
-      if (answer === undefined) hiding.set(schema, answer = hidesEffects(schema));
-      return answer;
-    };
+    const hides = (schema: JsonSchema): boolean => once(hiding, schema, () => hidesEffects(schema));
     const losses: SchemaLoss[] = [];
     const seen = new Set<string>();
     for (const { entry, keyword, node, step } of found) {

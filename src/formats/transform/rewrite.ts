@@ -52,7 +52,6 @@ export interface Spot {
 /** Returns what a subschema becomes, or the same object if it stays. */
 export type NodeRewrite = (node: JsonSchemaObject, spot: Spot) => JsonSchema;
 
-/** The names that a node requires. */
 export function requiredBy({ required }: JsonSchemaObject): ReadonlySet<unknown> {
   return new Set(Array.isArray(required) ? required : []);
 }
@@ -231,7 +230,6 @@ export function hidesEffects(schema: JsonSchema): boolean {
   return both || (negated && reference);
 }
 
-/** The error of a walk that went deeper. */
 export function tooDeep(): RangeError {
   return new RangeError(`Cannot walk the schema: it has more than ${MAX_DEPTH} levels`);
 }
