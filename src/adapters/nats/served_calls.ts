@@ -10,6 +10,7 @@ import {
   type Clock,
   type HookLog,
   isObject,
+  NO_LOG,
   systemClock,
   type Tool,
   type ToolFailure,
@@ -150,7 +151,8 @@ export class ServedCalls {
     }
     this.#stopTicking();
     this.#controls.unsubscribe();
-    if (!connection.isClosed()) await Promise.race([connection.flush().catch(log), closed]);
+    // Without a server nothing is confirmed, and no error has to be told: the connection tells it.
+    if (!connection.isClosed()) await Promise.race([connection.flush().catch(NO_LOG), closed]);
   }
 
   /** Aborts all calls. */
