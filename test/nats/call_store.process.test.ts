@@ -63,6 +63,19 @@ describe("natsCallStore()", () => {
     await full(await open(), "b.ann.5", new Uint8Array(50_000));
   });
 
+  withServer("counts what an owner writes at once, and what it deletes", async () => {
+    const options = { bucket: "at_once", maxOwnerBytes: 100_000 };
+    const store = await natsCallStore(await server.connect(), options);
+    const write = (key: string) => store.create(`a.ann.${key}`, new Uint8Array(30_000));
+    const written = await Promise.allSettled(Array.from("12345678", write));
+    const kept = written.flatMap((one) => one.status === "fulfilled" ? [one.value ?? 0] : []);
+    assertEquals(kept.length, 3);
+    const first = written.findIndex(({ status }) => status === "fulfilled");
+    await assertRejects(() => write("9"), RangeError, "share is full");
+    assertEquals(await store.delete(`a.ann.${first + 1}`, kept[0] ?? 0), true);
+    assertNotEquals(await write("9"), undefined);
+  });
+
   withServer("counts all parts of a large value for its owner", async () => {
     const options = { bucket: "shared_parts", maxOwnerBytes: 2_500_000 };
     const store = await natsCallStore(await server.connect(), options);

@@ -185,6 +185,7 @@ function write(
 ): CallToolResult {
   // The format's type is read-only, the SDK's is not.
   const written = encodeResult(target, call, result, names) as CallToolResult;
+  if (result.repaired) written._meta = { ...written._meta, "plue/repaired": result.repaired };
   if (!result.ok || result.blocks !== true) return written;
   // A tool in JavaScript may have made any content.
   const read = specTypeSchemas.CallToolResult["~standard"].validate(written);

@@ -215,25 +215,29 @@ class NatsCallStore implements CallStore {
   ): Promise<number | undefined> {
     checkStored(key, value);
     return await this.#attempt(async () => {
-      const hasRoom = await this.#shares.take(ownerOf(key), weightOf(key, value.byteLength));
-      // Parts are written first, and not for a key that is taken.
-      if (!hasRoom || this.#isLarge(value)) {
-        if (this.#isThere(await this.#kv.get(key))) return undefined;
-        if (!hasRoom) throw shareIsFull();
-      }
-      return await this.#withParts(key, value, options, async (written) => {
-        let before = 0;
-        for (let tries = 0; tries < MAX_TRIES; tries++) {
-          const revision = await this.#put(key, written, before);
-          if (revision !== undefined) return revision;
-          const entry = await this.#kv.get(key);
-          if (this.#isThere(entry)) return undefined;
-          // It has expired, or was deleted.
-          before = revisionOf(entry);
-        }
-        return undefined;
+      const isTaken = async (): Promise<boolean> => this.#isThere(await this.#kv.get(key));
+      return await this.#shares.write(ownerOf(key), weightOf(key, value.byteLength), async () => {
+        // Parts are written first, and not for a key that is taken.
+        if (this.#isLarge(value) && await isTaken()) return undefined;
+        return await this.#withParts(key, value, options, (written) => this.#create(key, written));
+      }, async () => {
+        if (await isTaken()) return undefined;
+        throw shareIsFull();
       });
     });
+  }
+
+  async #create(key: string, written: Written): Promise<number | undefined> {
+    let before = 0;
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const revision = await this.#put(key, written, before);
+      if (revision !== undefined) return revision;
+      const entry = await this.#kv.get(key);
+      if (this.#isThere(entry)) return undefined;
+      // It has expired, or was deleted.
+      before = revisionOf(entry);
+    }
+    return undefined;
   }
 
   async update(
@@ -247,12 +251,13 @@ class NatsCallStore implements CallStore {
       const entry = await this.#kv.get(key);
       if (!this.#isThere(entry) || entry.revision !== revision) return undefined;
       const more = value.byteLength - lengthOf(entry);
-      if (!await this.#shares.take(ownerOf(key), more)) throw shareIsFull();
-      const after = await this.#withParts(
-        key,
-        value,
-        options,
-        (written) => this.#put(key, written, revision),
+      const write = (written: Written): Promise<number | undefined> =>
+        this.#put(key, written, revision);
+      const after = await this.#shares.write(
+        ownerOf(key),
+        more,
+        () => this.#withParts(key, value, options, write),
+        () => Promise.reject(shareIsFull()),
       );
       if (after !== undefined) await this.#forget(partsOf(entry));
       return after;
@@ -270,6 +275,7 @@ class NatsCallStore implements CallStore {
         if (isConflict(error)) return false;
         throw error;
       }
+      this.#shares.give(ownerOf(key), weightOf(key, lengthOf(entry)));
       await this.#forget(partsOf(entry));
       return true;
     });

@@ -23,6 +23,8 @@ interface Share {
   left: number;
   /** How much is free, as far as this process knows. */
   free: number;
+  /** How much is being written, which a measurement may not have seen. */
+  pending: number;
   /** When it was measured. */
   at: number;
 }
@@ -45,31 +47,52 @@ export class OwnerShares {
     this.#settings = settings;
   }
 
-  /** Counts what an owner is about to write. Answers whether its share has room for that. */
-  async take(owner: string, bytes: number): Promise<boolean> {
-    if (bytes <= 0) return true;
+  /**
+   * Writes for an owner.
+   *
+   * @param bytes How much more the owner keeps then.
+   * @param write What writes.
+   * @param full Answers instead of that where the owner's share has no room.
+   */
+  async write<Answer>(
+    owner: string,
+    bytes: number,
+    write: () => Promise<Answer>,
+    full: () => Promise<Answer>,
+  ): Promise<Answer> {
+    if (bytes <= 0) return await write();
     const { maxBytes, clock } = this.#settings;
     const least = maxBytes / LEAST;
     let share = this.#shares.get(owner);
     if (share === undefined) {
-      share = { left: least, free: maxBytes, at: -Infinity };
+      share = { left: least, free: maxBytes, pending: 0, at: -Infinity };
       this.#shares.set(owner, share);
     }
     if (bytes > share.left) {
-      const now = clock.timestamp();
-      if (bytes <= share.free || now - share.at >= AGAIN_MS) {
-        const kept = await this.#settings.measure(owner, bytes);
-        share.free = kept === undefined ? Infinity : maxBytes - kept;
+      if (bytes <= share.free || clock.timestamp() - share.at >= AGAIN_MS) {
+        const kept = await this.#settings.measure(owner, bytes + share.pending) ?? 0;
+        // Other writes may have begun meanwhile.
+        share.free = maxBytes - kept - share.pending;
         share.left = Math.max(least, Math.min(share.free / PART_OF_FREE, maxBytes / MOST));
-        share.at = now;
+        share.at = clock.timestamp();
       }
       if (bytes > share.free) {
         share.left = 0;
-        return false;
+        return await full();
       }
     }
     share.left -= bytes;
     share.free -= bytes;
-    return true;
+    share.pending += bytes;
+    try {
+      return await write();
+    } finally {
+      share.pending -= bytes;
+    }
+  }
+  /** Counts what an owner has deleted. */
+  give(owner: string, bytes: number): void {
+    const share = this.#shares.get(owner);
+    if (share !== undefined) share.free += bytes;
   }
 }

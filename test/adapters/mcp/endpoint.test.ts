@@ -1,4 +1,12 @@
-import { type CallTelemetry, defineTool, type Tool, ToolRegistry, ToolResult } from "@plue/tools";
+import {
+  type CallTelemetry,
+  defineTool,
+  type Tool,
+  ToolDispatcher,
+  ToolRegistry,
+  ToolResult,
+} from "@plue/tools";
+import { coerceArguments } from "@plue/tools/calls";
 import { type AccessEntry, createToolHandler } from "@plue/tools/hono";
 import { exportTools } from "@plue/tools/formats";
 import { createMcpEndpoint } from "@plue/tools/mcp";
@@ -294,6 +302,26 @@ describe("createMcpEndpoint()", () => {
     const like = await client.callTool({ name: "like" });
     assertEquals(like.content.map(({ type }) => type), ["text"]);
     await client.close();
+  });
+
+  it("says what was repaired in the arguments", async () => {
+    const registry = new ToolRegistry({
+      tools: [{
+        name: "twice",
+        description: "Doubles.",
+        parameters: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
+        execute: ({ n }: { n: number }) => 2 * n,
+      }],
+    });
+    const mcp = createMcpEndpoint(registry, {
+      ...{ name: "tools", version: "1", openExecution: true },
+      dispatcher: new ToolDispatcher(registry, { repair: coerceArguments() }),
+    });
+    const response = await mcp.fetch(
+      modernRequest("tools/call", { name: "twice", arguments: { n: "4" } }),
+    );
+    const { result } = await response.json();
+    assertEquals([result.content[0].text, result._meta["plue/repaired"][0].path], ["8", "/n"]);
   });
 
   it("logs what a tool says of itself and yields, to clients that ask", async () => {
