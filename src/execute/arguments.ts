@@ -210,8 +210,10 @@ function readNotes(list: unknown): ArgumentRepair[] {
 
 /** Checks the arguments against the tool's JSON Schema. */
 export function checkArguments(call: Call): StepAnswer {
-  const issues = issuesOf(call.runtime.parameters, call.args, call.argumentLength);
-  return issues && misfit(call, issues, call.tool);
+  const { parameters } = call.runtime;
+  return atOnce(parameters.check(call.args, call.argumentLength)) === true
+    ? undefined
+    : misfit(call, atOnce(parameters.issues(call.args)), call.tool);
 }
 
 /**

@@ -5,8 +5,9 @@
  * @module
  */
 
-import { issuesOf, type StandardOutcome, validateStandard } from "../schema/mod.ts";
+import { type StandardOutcome, validateStandard } from "../schema/mod.ts";
 import {
+  atOnce,
   clip,
   isObject,
   type Issue,
@@ -108,9 +109,13 @@ function check(call: Call, output: Output, isValidated: boolean): ToolResult {
     (!isLarge || typeof content === "string")
   ) {
     const { returns } = call.runtime;
-    const length = isLarge ? undefined : verdict.bytes;
-    const issues = returns && issuesOf(returns, valueOf(content, blocks), length);
-    if (issues !== undefined) return misfit(call, issues);
+    const promised = valueOf(content, blocks);
+    if (
+      returns !== undefined &&
+      atOnce(returns.check(promised, isLarge ? undefined : verdict.bytes)) !== true
+    ) {
+      return misfit(call, atOnce(returns.issues(promised)));
+    }
   }
   call.resultBytes = isLarge ? limit : verdict.bytes;
   if (isLarge) {

@@ -39,7 +39,10 @@ export interface SchemaEngine {
   compile(schema: JsonSchema, dialect: Dialect): SchemaValidator;
 }
 
-/** What is wrong with a value; `undefined` if it fits. A promise in the place of a verdict is refused. */
+/**
+ * What is wrong with a value; `undefined` if it fits. A promise in the place of a verdict is refused.
+ * The two checks that every call passes do not use it: on Node that costs a call 45 ns of 430.
+ */
 export function issuesOf(
   validator: SchemaValidator,
   value: unknown,

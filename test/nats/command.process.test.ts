@@ -4,6 +4,8 @@ import { join } from "node:path";
 import process from "node:process";
 import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { ToolRegistry } from "@plue/tools";
+import { serveTools } from "@plue/tools/nats";
 import { type Program, startProgram } from "../../examples/testing.ts";
 import { folder, plue, type Ran } from "../cli/support.ts";
 import { missing, TestServer, withServer } from "./server.ts";
@@ -119,6 +121,21 @@ describe("plue --nats", () => {
       await stop(edge.program);
     },
   );
+
+  withServer("names the tools whose definitions are too large for the server", async () => {
+    const own = await TestServer.start({ lines: "max_payload: 65536" });
+    try {
+      const tool = { name: "ping", description: "Answers.", execute() {} };
+      const big = { ...tool, name: "big", description: "x".repeat(70_000) };
+      const registry = new ToolRegistry({ tools: [tool, big] });
+      await using _served = await serveTools(registry, await own.connect(), { secret: SECRET });
+      const ran = await doctor(own.url);
+      assertEquals([ran.code, statesOf(ran).at(-1)], [1, "nats workers broken"]);
+      assertMatch(rowsOf(ran).at(-1)?.detail ?? "", /1 tool \(ping\); max_payload is .* \(big\)$/);
+    } finally {
+      await own.stop();
+    }
+  });
 
   withServer("says what a user may not do", async () => {
     const may = await doctor(`nats://ann%20lee:p%3Aw@127.0.0.1:${guarded.port}`);

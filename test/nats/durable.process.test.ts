@@ -448,7 +448,7 @@ describe("Durable calls over NATS", () => {
     }
   });
 
-  withServer("runs nothing that another hand has written", async () => {
+  withServer("runs nothing that was changed, or is sent again", async () => {
     await using world = open();
     let runs = 0;
     await world.serve([{ ...task, execute: () => ++runs }]);

@@ -129,7 +129,7 @@ describe("a result of blocks through the client of", () => {
     const command = new ConverseCommand({ modelId: "m", messages: [...messagesFor("bedrock")] });
     has(await sent(client.send(command)), [
       { image: { format: "png", source: { bytes: GIF } } },
-      { document: { name: "a pdf", source: { bytes: PDF }, format: "pdf" } },
+      { document: { name: "a pdf (call-1-2)", source: { bytes: PDF }, format: "pdf" } },
     ]);
   });
 

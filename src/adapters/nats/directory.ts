@@ -1,6 +1,6 @@
 /**
  * The directory: a bucket with the definitions of the tools, and with what each worker serves. Its
- * entries are signed, because whoever writes a definition writes to a model.
+ * entries are signed, because models read the definitions.
  *
  * @module
  */

@@ -138,11 +138,11 @@ export class ServedCalls {
    */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
-    const { connection } = this.#settings;
+    const { connection, log } = this.#settings;
     // Calls that are on their way are refused, so that another worker gets them at once.
-    // A connection that closes or is lost meanwhile confirms nothing.
+    // A connection that closes meanwhile confirms nothing.
     const closed = connection.closed();
-    if (!connection.isClosed()) await Promise.race([this.#calls.drain().catch(NO_LOG), closed]);
+    if (!connection.isClosed()) await Promise.race([this.#calls.drain().catch(log), closed]);
     if (this.#running.size > 0) {
       const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
       const disarm = this.#clock.setTimeout(() => this.abort("the worker stops"), graceMs);
@@ -151,6 +151,7 @@ export class ServedCalls {
     }
     this.#stopTicking();
     this.#controls.unsubscribe();
+    // Without a server nothing is confirmed, and no error has to be told: the connection tells it.
     if (!connection.isClosed()) await Promise.race([connection.flush().catch(NO_LOG), closed]);
   }
 
