@@ -242,6 +242,10 @@ class Worker implements ServedTools {
       ...{ connection, seal, worker, dispatcher, log, failed },
       leaseMs: this.#settings.leaseMs,
     });
+    this.#service = new Service({
+      ...{ connection, worker, log, registry: name },
+      metrics: () => dispatcher.metrics(),
+    });
     try {
       await checkSubscriptions(ACTION, connection, refused);
       await this.#offers.open();
@@ -262,10 +266,6 @@ class Worker implements ServedTools {
         },
       }),
     );
-    this.#service = new Service({
-      ...{ connection, worker, log, registry: name },
-      metrics: () => dispatcher.metrics(),
-    });
     void connection.closed().then(() => this.close());
     this.#beat();
   }
