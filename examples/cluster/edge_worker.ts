@@ -34,7 +34,14 @@ export default {
     handler ??= createToolHandler(registry, {
       authorize: bearerAuth({ tokens: new Map([[env.TOKEN, {}]]) }),
     });
-    await tools.refresh();
+    try {
+      await tools.refresh();
+    } catch {
+      return new Response("The tools cannot be reached now", {
+        status: 503,
+        headers: { "retry-after": "2" },
+      });
+    }
     return await handler.fetch(request);
   },
 };

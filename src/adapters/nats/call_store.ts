@@ -31,6 +31,7 @@ import {
 } from "../../tool/mod.ts";
 import { OwnerShares } from "./owner_shares.ts";
 import { checkServer, isConflict, isFull, problemOf } from "./server.ts";
+import { followStatus } from "./status.ts";
 import { CALLS_BUCKET } from "./subjects.ts";
 
 /** Options for {@linkcode natsCallStore}. */
@@ -171,6 +172,8 @@ class NatsCallStore implements CallStore {
   readonly #clock: Pick<RegistryClock, "timestamp">;
   readonly #shares: OwnerShares;
   readonly #maxOwnerBytes: number;
+  /** Why nothing can be read or written now. */
+  #down: string | undefined;
   #writes = 0;
   #sweeping: Promise<void> | undefined;
   #sweptFullAt = -Infinity;
@@ -189,6 +192,10 @@ class NatsCallStore implements CallStore {
     this.#connection = connection;
     this.#clock = clock;
     this.#maxOwnerBytes = maxOwnerBytes;
+    followStatus(connection, {
+      down: (why) => void (this.#down = why),
+      up: () => void (this.#down = undefined),
+    });
     this.#shares = new OwnerShares({
       ...{ maxBytes: maxOwnerBytes, clock },
       measure: (owner, bytes) => this.#weightOf(owner, bytes),
@@ -508,6 +515,8 @@ class NatsCallStore implements CallStore {
   }
 
   async #attempt<T>(work: () => Promise<T>): Promise<T> {
+    // The client would keep what is asked, and wait.
+    if (this.#down !== undefined) throw new Error(`Cannot use the store of calls: ${this.#down}`);
     try {
       return await work();
     } catch (cause) {
