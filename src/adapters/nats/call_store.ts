@@ -97,6 +97,8 @@ const QUIET_MS = 1_000;
 /** How many deletions a sweep has under way. */
 const AT_ONCE = 64;
 /** How often a creation is tried that meets what has expired or was deleted. */
+/** A value that is replaced by one so short is, also where its owner's share is full. */
+const SHORT_BYTES = 1_024;
 const MAX_TRIES = 8;
 
 const OPTIONS = {
@@ -262,7 +264,8 @@ class NatsCallStore implements CallStore {
         this.#put(key, written, revision);
       const after = await this.#shares.write(
         ownerOf(key),
-        more,
+        // Its own key was counted: how a call has ended can always be said.
+        value.byteLength <= SHORT_BYTES ? 0 : more,
         () => this.#withParts(key, value, options, write),
         () => Promise.reject(shareIsFull()),
       );

@@ -60,7 +60,7 @@ const FLUSH_MS = 1_000;
  *
  * export default {
  *   async fetch(request: Request, env: Env): Promise<Response> {
- *     tools ??= remoteToolsPerCall(() => wsconnect({ servers: env.NATS }), {
+ *     tools ??= remoteToolsPerCall(() => wsconnect({ servers: env.NATS, timeout: 2_000 }), {
  *       registry,
  *       secret: env.PLUE_NATS_SECRET,
  *     });
