@@ -26,7 +26,7 @@ let handler: ReturnType<typeof createToolHandler> | undefined;
 export default {
   async fetch(request: Request, env: Env): Promise<Response> {
     if (new URL(request.url).pathname === "/healthz") return new Response("ok");
-    tools ??= remoteToolsPerCall(() => wsconnect({ servers: env.NATS }), {
+    tools ??= remoteToolsPerCall(() => wsconnect({ servers: env.NATS, timeout: 2_000 }), {
       registry,
       secret: env.PLUE_NATS_SECRET,
       onError: (error) => console.error(error),
@@ -34,7 +34,14 @@ export default {
     handler ??= createToolHandler(registry, {
       authorize: bearerAuth({ tokens: new Map([[env.TOKEN, {}]]) }),
     });
-    await tools.refresh();
+    try {
+      await tools.refresh();
+    } catch {
+      return new Response("The tools cannot be reached now", {
+        status: 503,
+        headers: { "retry-after": "2" },
+      });
+    }
     return await handler.fetch(request);
   },
 };

@@ -4,6 +4,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import type { CallStore } from "@plue/tools/calls";
 import { natsCallStore } from "@plue/tools/nats";
 import { missing, TestServer, withServer } from "./server.ts";
+import { event } from "./world.ts";
 
 const small = new Uint8Array(10);
 /** Is kept in parts. */
@@ -101,6 +102,32 @@ describe("natsCallStore()", () => {
       assertNotEquals(await store.create(key, large), undefined);
     }
     assertEquals((await store.get("g"))?.value.byteLength, large.byteLength);
+  });
+
+  withServer("answers at once while its server is away", async () => {
+    const own = await TestServer.start();
+    try {
+      const connection = await own.connect();
+      const store = await natsCallStore(connection);
+      // After the store's own, so that the store knows of it too.
+      const lost = event();
+      void (async () => {
+        for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
+      })();
+      await own.kill();
+      await lost.came;
+      // The client itself would wait for five seconds.
+      const soon = new Promise<never>((_, reject) =>
+        setImmediate(() => reject(new Error("it waits")))
+      );
+      await assertRejects(
+        () => Promise.race([store.get("a.b"), soon]),
+        Error,
+        "Cannot use the store of calls: the connection to NATS is lost; try it again later",
+      );
+    } finally {
+      await own.stop();
+    }
   });
 
   withServer("deletes what has expired without reading each value", async () => {

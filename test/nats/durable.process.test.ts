@@ -203,6 +203,46 @@ describe("Durable calls over NATS", () => {
     },
   );
 
+  withServer("says that a caller's share is full, also when it is asked again", async () => {
+    const own = await TestServer.start();
+    try {
+      await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
+      await using world = new World(own);
+      let runs = 0;
+      await world.serve([{ ...task, idempotent: true, execute: () => `${++runs}`.repeat(60_000) }]);
+      const { dispatcher } = await world.call();
+      const run = (callId: string) =>
+        dispatcher.dispatch({ name: "build", callId }, { principal: "ann", messageId: callId });
+      assertEquals((await run("a")).ok, true);
+      for (
+        const expected of [
+          ["output_too_large", false, "it has run", 2],
+          // The failure is kept.
+          ["output_too_large", false, "it has run", 2],
+        ]
+      ) {
+        const result = await run("b");
+        assert(!result.ok);
+        const { code, retryable, message } = result.error;
+        assertEquals([code, retryable, message.slice(-10), runs], expected);
+      }
+      // Nothing is left for as much as a claim.
+      const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
+      const owner = await ownerDigest("ann");
+      for (let size = 30_000; size > 10; size = Math.floor(size / 2)) {
+        await store.create(`a.${owner}.${size}`, new Uint8Array(size)).catch(() => {});
+      }
+      for (let time = 0; time < 2; time++) {
+        const result = await run("c");
+        assert(!result.ok);
+        assertEquals([result.error.code, runs], ["overloaded", 2]);
+        assertStringIncludes(result.error.message, "nothing has run");
+      }
+    } finally {
+      await own.stop();
+    }
+  });
+
   withServer("takes no more of a caller than its share of a day", async () => {
     await using world = open();
     await world.serve([task]);

@@ -60,6 +60,22 @@ describe("remoteToolsPerCall()", () => {
     assertEquals(errors.map(String), ["Error: No way"]);
   });
 
+  withServer("looks for other workers where those that it knows are gone", async () => {
+    const far = new ToolRegistry({ tools: [{ ...ping, name: "moved" }] });
+    const serve = async () =>
+      await serveTools(far, await server.connect(), { secret: SECRET, name: "moving" });
+    const old = await serve();
+    const registry = new ToolRegistry();
+    const tools = remoteToolsPerCall(() => server.connect(), {
+      ...{ registry, secret: SECRET, name: "moving", maxAgeMs: 3_600_000 },
+    });
+    await tools.refresh();
+    await serve();
+    await old.close();
+    const result = await new ToolDispatcher(registry).dispatch({ name: "moved" });
+    assertEquals(result.ok && result.content, "pong");
+  });
+
   withServer("says what is wrong with its options", () => {
     const registry = new ToolRegistry();
     const rows: readonly (readonly [object, string])[] = [

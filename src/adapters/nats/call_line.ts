@@ -22,6 +22,8 @@ export interface CallLineSettings {
   readonly log: HookLog;
   /** Is called when the connection is there again. */
   up?(): void;
+  /** Looks for other workers, where those that are known do not take a call. */
+  lookAgain?(): Promise<void>;
 }
 
 /** Sends the plain and the durable calls of one connection, while that is up. */
@@ -31,8 +33,8 @@ export class CallLine {
   readonly durable: DurableCalls;
   readonly #unfollow: () => void;
 
-  constructor({ connection, seal, fleet, inboxPrefix, log, up }: CallLineSettings) {
-    const plain = new RemoteCalls(connection, seal, fleet, inboxPrefix, log);
+  constructor({ connection, seal, fleet, inboxPrefix, log, up, lookAgain }: CallLineSettings) {
+    const plain = new RemoteCalls(connection, seal, fleet, inboxPrefix, log, lookAgain);
     const durable = new DurableCalls(connection, seal, inboxPrefix, log);
     this.connection = connection;
     this.plain = plain;

@@ -31,6 +31,7 @@ import {
 } from "../../tool/mod.ts";
 import { OwnerShares } from "./owner_shares.ts";
 import { checkServer, isConflict, isFull, problemOf } from "./server.ts";
+import { followStatus } from "./status.ts";
 import { CALLS_BUCKET } from "./subjects.ts";
 
 /** Options for {@linkcode natsCallStore}. */
@@ -96,6 +97,8 @@ const QUIET_MS = 1_000;
 /** How many deletions a sweep has under way. */
 const AT_ONCE = 64;
 /** How often a creation is tried that meets what has expired or was deleted. */
+/** A value that is replaced by one so short is, also where its owner's share is full. */
+const SHORT_BYTES = 1_024;
 const MAX_TRIES = 8;
 
 const OPTIONS = {
@@ -171,6 +174,8 @@ class NatsCallStore implements CallStore {
   readonly #clock: Pick<RegistryClock, "timestamp">;
   readonly #shares: OwnerShares;
   readonly #maxOwnerBytes: number;
+  /** Why nothing can be read or written now. */
+  #down: string | undefined;
   #writes = 0;
   #sweeping: Promise<void> | undefined;
   #sweptFullAt = -Infinity;
@@ -189,6 +194,10 @@ class NatsCallStore implements CallStore {
     this.#connection = connection;
     this.#clock = clock;
     this.#maxOwnerBytes = maxOwnerBytes;
+    followStatus(connection, {
+      down: (why) => void (this.#down = why),
+      up: () => void (this.#down = undefined),
+    });
     this.#shares = new OwnerShares({
       ...{ maxBytes: maxOwnerBytes, clock },
       measure: (owner, bytes) => this.#weightOf(owner, bytes),
@@ -255,7 +264,8 @@ class NatsCallStore implements CallStore {
         this.#put(key, written, revision);
       const after = await this.#shares.write(
         ownerOf(key),
-        more,
+        // Its own key was counted: how a call has ended can always be said.
+        value.byteLength <= SHORT_BYTES ? 0 : more,
         () => this.#withParts(key, value, options, write),
         () => Promise.reject(shareIsFull()),
       );
@@ -508,6 +518,8 @@ class NatsCallStore implements CallStore {
   }
 
   async #attempt<T>(work: () => Promise<T>): Promise<T> {
+    // The client would keep what is asked, and wait.
+    if (this.#down !== undefined) throw new Error(`Cannot use the store of calls: ${this.#down}`);
     try {
       return await work();
     } catch (cause) {

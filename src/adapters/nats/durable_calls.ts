@@ -124,12 +124,19 @@ export class DurableCalls {
     context.throwIfAborted();
     if (this.#isStopped) return unavailable(id, `${this.#down}; nothing has run`);
     const call = this.#wait(runs, key, inbox, id, context);
-    // The server takes a call once that is sent twice, and again for another definition.
-    const sent = jetstream(this.#connection).publish(subject, body, { msgID: `${key}.${digest}` })
-      .catch((error) => {
-        this.#log(error);
-        call.end(unavailable(id, this.#unsent(error)));
-      });
+    const stream = jetstream(this.#connection);
+    const send = async (): Promise<void> => {
+      // The server takes a call once that is sent twice, and again for another definition.
+      const { duplicate } = await stream.publish(subject, body, { msgID: `${key}.${digest}` });
+      // What was sent before may have been taken off without a result: two that wait run once.
+      if (duplicate && !await runs.isHeld(key)) {
+        await stream.publish(subject, body, { msgID: nuid.next() });
+      }
+    };
+    const sent = send().catch((error) => {
+      this.#log(error);
+      call.end(unavailable(id, this.#unsent(error)));
+    });
     const [result] = await Promise.all([call.result, sent]);
     return result;
   }

@@ -244,7 +244,7 @@ export class DurableWorker {
       await this.#claimAndRun(message, call, tool, abort);
     } catch (error) {
       log(error);
-      if (isRefused(error) || error instanceof RangeError) {
+      if (isNoRoom(error)) {
         // Its result cannot be kept: its caller hears of it now, or not at all.
         const result = unkept(tool.id, "it may have run");
         this.#tell(call, { type: "ended", result });
@@ -284,7 +284,17 @@ export class DurableWorker {
     }
     const claim = (until: number): RunRecord => ({ state: "claimed", worker, until, attempts });
     const lease = (): RunRecord => claim(systemClock.timestamp() + leaseMs);
-    let revision = await runs.write(key, lease(), found?.revision ?? 0);
+    let revision: number | undefined;
+    try {
+      revision = await runs.write(key, lease(), found?.revision ?? 0);
+    } catch (error) {
+      if (!isNoRoom(error)) throw error;
+      this.#settings.log(error);
+      const why = "nothing more is kept for its caller now; nothing has run";
+      const result = ToolResult.error("overloaded", `Cannot call "${tool.id}": ${why}`);
+      this.#tell(call, { type: "ended", result });
+      return message.term();
+    }
     if (revision === undefined) return message.nak(AGAIN_MS);
     const attempt = revision;
 
@@ -395,6 +405,11 @@ export class DurableWorker {
     const { connection, seal, log } = this.#settings;
     callHook(() => connection.publish(inbox, seal.wrap(news, inbox)), log);
   }
+}
+
+/** Whether the store refuses to write, because there is no room for it. */
+function isNoRoom(error: unknown): boolean {
+  return isRefused(error) || error instanceof RangeError;
 }
 
 function unkept(id: string, whether: string): ToolFailure {

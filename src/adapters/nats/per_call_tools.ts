@@ -60,11 +60,15 @@ const FLUSH_MS = 1_000;
  *
  * export default {
  *   async fetch(request: Request, env: Env): Promise<Response> {
- *     tools ??= remoteToolsPerCall(() => wsconnect({ servers: env.NATS }), {
+ *     tools ??= remoteToolsPerCall(() => wsconnect({ servers: env.NATS, timeout: 2_000 }), {
  *       registry,
  *       secret: env.PLUE_NATS_SECRET,
  *     });
- *     await tools.refresh();
+ *     try {
+ *       await tools.refresh();
+ *     } catch {
+ *       return new Response("The tools cannot be reached now", { status: 503 });
+ *     }
  *     return await handler.fetch(request);
  *   },
  * };
@@ -83,8 +87,11 @@ export function remoteToolsPerCall(
   const { log } = observer;
   const fleet = new Fleet(undefined, seal, name, log);
   const sync = new Sync(name, registry, fleet, {
-    open: async () =>
-      new CallLine({ ...{ seal, fleet, inboxPrefix, log }, connection: await connect() }),
+    async open() {
+      const connection = await connect();
+      const lookAgain = (): Promise<void> => read(connection);
+      return new CallLine({ seal, fleet, inboxPrefix, log, connection, lookAgain });
+    },
     done(line) {
       line.stop();
       return end(line.connection);
@@ -96,20 +103,15 @@ export function remoteToolsPerCall(
   let known: readonly string[] | undefined;
   let triedAt = -Infinity;
 
-  async function read(): Promise<void> {
-    const connection = await connect();
-    try {
-      if (known === undefined) await checkServer(ACTION, connection);
-      const settings = { action: ACTION, connection, seal, registry: name, log };
-      const directory = await Directory.open(settings, () => {});
-      directory.stop();
-      const { entries } = directory;
-      fleet.find();
-      sync.update(new Set([...known ?? [], ...entries.keys()]), entries);
-      known = [...entries.keys()];
-    } finally {
-      await end(connection);
-    }
+  async function read(connection: NatsConnection): Promise<void> {
+    if (known === undefined) await checkServer(ACTION, connection);
+    const settings = { action: ACTION, connection, seal, registry: name, log };
+    const directory = await Directory.open(settings, () => {});
+    directory.stop();
+    const { entries } = directory;
+    fleet.find();
+    sync.update(new Set([...known ?? [], ...entries.keys()]), entries);
+    known = [...entries.keys()];
   }
 
   return {
@@ -123,7 +125,8 @@ export function remoteToolsPerCall(
       if (known !== undefined && now - triedAt < mostMs) return;
       triedAt = now;
       try {
-        await read();
+        const connection = await connect();
+        await read(connection).finally(() => end(connection));
       } catch (error) {
         if (known === undefined) throw error;
         log(error);

@@ -85,6 +85,7 @@ export class RemoteCalls {
   readonly #fleet: Fleet;
   readonly #log: HookLog;
   readonly #clock: Clock;
+  readonly #lookAgain: (() => Promise<void>) | undefined;
   readonly #inbox: string;
   readonly #subscription: Subscription;
   readonly #running: Map<string, RunningCall> = new Map();
@@ -92,14 +93,17 @@ export class RemoteCalls {
   /** Why no call can be sent now. */
   #down: string | undefined;
 
+  /** @param lookAgain Looks once for other workers where those that are known do not take a call. */
   constructor(
     connection: NatsConnection,
     seal: Seal,
     fleet: Fleet,
     inbox: string,
     log: HookLog,
+    lookAgain?: () => Promise<void>,
     clock: Clock = systemClock,
   ) {
+    this.#lookAgain = lookAgain;
     this.#connection = connection;
     this.#seal = seal;
     this.#fleet = fleet;
@@ -126,6 +130,7 @@ export class RemoteCalls {
     context: ToolContext,
     output: TakeOutput,
   ): Promise<ToolResult> {
+    let lookAgain = this.#lookAgain;
     const tried = new Set<string>();
     let last: Miss | undefined;
     let mayHaveRun = false;
@@ -134,7 +139,12 @@ export class RemoteCalls {
       if (this.#running.size >= MAX_CALLS) {
         return ToolResult.error("overloaded", `Cannot call "${id}": too many calls are waiting`);
       }
-      const worker = this.#fleet.choose(path, tried);
+      let worker = this.#fleet.choose(path, tried);
+      if (worker === undefined && lookAgain !== undefined) {
+        await lookAgain().catch(this.#log);
+        lookAgain = undefined;
+        worker = this.#fleet.choose(path, tried);
+      }
       if (worker === undefined) {
         if (last?.result !== undefined) return last.result;
         const why = tried.size === 0

@@ -153,6 +153,12 @@ export class Runs {
     return { record: { state: "done", result: DAMAGED }, revision };
   }
 
+  /** Whether a call has ended, or a worker holds it. */
+  async isHeld(key: string): Promise<boolean> {
+    const { record } = await this.read(key) ?? {};
+    return record?.state === "done" || (record?.until ?? 0) > systemClock.timestamp();
+  }
+
   /**
    * Writes a record in the place of the one with that revision; 0 for none.
    *
