@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { type ToolDefinition, ToolRegistry } from "@plue/tools";
-import { serveTools } from "@plue/tools/nats";
+import { remoteTools, serveTools } from "@plue/tools/nats";
 import { Directory } from "../../src/adapters/nats/directory.ts";
 import { Seal } from "../../src/adapters/nats/message.ts";
 import { Offers } from "../../src/adapters/nats/offers.ts";
@@ -185,6 +186,31 @@ describe("The directory of tools in NATS", () => {
     await connection.flush();
     assertEquals(one.length, 1);
     witness.stop();
+  });
+
+  withServer("leaves no consumer on the server", async () => {
+    const connection = await server.connect();
+    const manager = await jetstreamManager(connection);
+    const count = async (): Promise<number> =>
+      (await manager.streams.info("KV_plue_tools")).state.consumer_count;
+    const kept = await serveTools(new ToolRegistry({ tools: [ping] }), connection, {
+      ...{ secret: SECRET, name: "kept" },
+    });
+    const before = await count();
+    for (let time = 0; time < 3; time++) {
+      const served = await serveTools(new ToolRegistry({ tools: [ping] }), connection, {
+        ...{ secret: SECRET, name: "left" },
+      });
+      const remote = await remoteTools(connection, {
+        ...{ registry: new ToolRegistry(), secret: SECRET, name: "left" },
+      });
+      assertEquals(await count(), before + 2);
+      await remote.close();
+      await served.close();
+      await connection.flush();
+    }
+    while (await count() > before);
+    await kept.close();
   });
 
   withServer("closes without a server, and waits for no answer of it", async () => {

@@ -5,10 +5,16 @@
  * @module
  */
 
-import { type ConsumerMessages, DeliverPolicy, jetstream, type JsMsg } from "@nats-io/jetstream";
+import {
+  type ConsumerMessages,
+  DeliverPolicy,
+  jetstream,
+  type JsMsg,
+  type PushConsumer,
+} from "@nats-io/jetstream";
 import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
-import { type HookLog, isListOf, isObject, isWord, systemClock } from "../../tool/mod.ts";
+import { type HookLog, isListOf, isObject, isWord, NO_LOG, systemClock } from "../../tool/mod.ts";
 import type { Seal } from "./message.ts";
 import { MAX_SKEW_MS } from "./frames.ts";
 import { isConflict, problemOf } from "./server.ts";
@@ -77,6 +83,7 @@ export class Directory {
   readonly #settings: DirectorySettings;
   readonly #kv: KV;
   readonly #onChange: (keys: ReadonlySet<string>) => void;
+  #consumer: PushConsumer | undefined;
   #messages: ConsumerMessages | undefined;
   /** Counts the times that the entries were read from the beginning. */
   #round = 0;
@@ -148,6 +155,9 @@ export class Directory {
   restart(): void {
     this.#messages?.stop();
     this.#messages = undefined;
+    // The server would keep it for five minutes, and match each entry against it.
+    this.#consumer?.delete().catch(NO_LOG);
+    this.#consumer = undefined;
     const round = ++this.#round;
     if (!this.#isStopped) this.#follow(round).catch((error) => this.#restartLater(round, error));
   }
@@ -173,7 +183,8 @@ export class Directory {
       deliver_policy: DeliverPolicy.LastPerSubject,
     });
     const { num_pending: count, created } = await consumer.info(true);
-    if (round !== this.#round) return;
+    if (round !== this.#round) return void consumer.delete().catch(NO_LOG);
+    this.#consumer = consumer;
     // The server has made the consumer between the two times.
     const madeAt = Date.parse(created);
     this.#skewMs = Math.max(0, before - madeAt) + Math.min(0, systemClock.timestamp() - madeAt);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type NatsConnection, PermissionViolationError } from "@nats-io/nats-core";
+import { type NatsConnection, PermissionViolationError, type Status } from "@nats-io/nats-core";
 
 /** What follows a connection. */
 export interface StatusFollower {
@@ -19,8 +19,10 @@ export interface StatusFollower {
 /** Follows a connection until the function that it returns is called. */
 export function followStatus(connection: NatsConnection, follower: StatusFollower): () => void {
   let isOver = false;
+  // The client's iterator can be stopped, which its type does not say.
+  const statuses = connection.status() as AsyncIterable<Status> & { readonly stop?: () => void };
   void (async () => {
-    for await (const status of connection.status()) {
+    for await (const status of statuses) {
       if (isOver) return;
       const { type } = status;
       if (type === "error") {
@@ -35,5 +37,8 @@ export function followStatus(connection: NatsConnection, follower: StatusFollowe
   void connection.closed().then(() => {
     if (!isOver) follower.down("the connection to NATS is closed");
   });
-  return () => void (isOver = true);
+  return () => {
+    isOver = true;
+    statuses.stop?.();
+  };
 }
