@@ -231,6 +231,36 @@ describe("Plain calls over NATS", () => {
     assertStringIncludes(end.result.error.message, "may have run");
   });
 
+  for (const isRegistry of [true, false]) {
+    const what = isRegistry ? "registry" : "connection";
+    withServer(`says of a running call that the caller's ${what} was closed`, async () => {
+      await using world = open();
+      const [began, goOn] = [event(), event()];
+      await world.serve([{
+        ...ping,
+        async execute() {
+          began.come();
+          await goOn.came;
+        },
+      }]);
+      const { dispatcher, remote, connection } = await world.call();
+      const called = dispatcher.dispatch({ name: "ping" });
+      await began.came;
+      await (isRegistry ? remote : connection).close();
+      const result = await called;
+      goOn.come();
+      assert(!result.ok);
+      assertStringIncludes(result.error.message, "is closed; it may have run");
+    });
+  }
+
+  withServer("closes a worker together with its connection", async () => {
+    await using world = open();
+    const served = await world.serve([ping]);
+    await Promise.all([served.close(), served.connection.close()]);
+    assertEquals(world.errors, []);
+  });
+
   withServer("tells the worker how long a call may take", async () => {
     await using world = open();
     const remaining = event<number>();

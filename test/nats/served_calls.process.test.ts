@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from "bun:test";
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertLess, assertStringIncludes } from "@std/assert";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { type Tool, type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import type { Control, Frame } from "../../src/adapters/nats/frames.ts";
@@ -28,9 +28,14 @@ describe("ServedCalls", () => {
       tools: [{ name: "work", description: "Works.", ...definition } as ToolDefinition],
     });
     const [connection, far] = [await server.connect(), await server.connect()];
-    new ServedCalls({
+    const served = new ServedCalls({
       connection: far,
-      ...{ seal, worker, clock, dispatcher: new ToolDispatcher(registry) },
+      ...{
+        seal,
+        worker,
+        clock,
+        dispatcher: new ToolDispatcher(registry, { maxOutputBytes: 2 ** 26 }),
+      },
       toolAt: (): Tool | undefined => registry.getTool("work"),
       failed: () => {},
       log: (error) => console.error(error),
@@ -50,7 +55,8 @@ describe("ServedCalls", () => {
       const receiver = new Receiver();
       connection.subscribe(inbox, {
         callback(_, message) {
-          const frame = receiver.take(seal.open(message) as OpenedPart) as Frame;
+          const frame = receiver.take(seal.open(message) as OpenedPart) as Frame | undefined;
+          if (frame === undefined) return;
           frames.push(frame);
           first.come(frame);
           if (frame.type === "result") ended.come();
@@ -72,7 +78,7 @@ describe("ServedCalls", () => {
         sendRest: () => rest.forEach((part) => connection.publish(...part)),
       };
     };
-    return { clock, read, call };
+    return { clock, read, call, far, served };
   }
 
   withServer("says at once after a stop of its process that its calls still run", async () => {
@@ -135,5 +141,82 @@ describe("ServedCalls", () => {
     calls[0]?.sendRest();
     assertEquals((await calls[0]?.first)?.type, "accepted");
     assertEquals(calls[1]?.frames, []);
+  });
+
+  const sized = {
+    idempotent: true,
+    parameters: { type: "object", properties: { size: { type: "integer" } } },
+    execute: (input: unknown) => "x".repeat((input as { size: number }).size),
+  } as const;
+
+  /** Has the server confirm nothing to a connection until it is told to. */
+  function holdFlush(connection: NatsConnection) {
+    const [asked, released] = [event(), event()];
+    const flush = connection.flush.bind(connection);
+    connection.flush = async () => {
+      asked.come();
+      await released.came;
+      await flush();
+    };
+    return { asked: asked.came, release: released.come };
+  }
+
+  withServer("sends large results as fast as the server takes them", async () => {
+    const { call, far } = await open({ idempotent: true, execute: () => "x".repeat(6_000_000) });
+    let [unconfirmed, most] = [0, 0];
+    const [flush, publish] = [far.flush.bind(far), far.publish.bind(far)];
+    far.publish = (subject, data, ...rest) => {
+      unconfirmed += data?.length ?? 0;
+      most = Math.max(most, unconfirmed);
+      publish(subject, data, ...rest);
+    };
+    far.flush = async () => {
+      await flush();
+      unconfirmed = 0;
+    };
+    const calls = Array.from({ length: 4 }, () => call());
+    await Promise.all(calls.map(({ ended }) => ended));
+    assertLess(most, 5_000_000);
+  });
+
+  withServer("says that calls run whose large results wait to be sent", async () => {
+    const { call, clock, far } = await open(sized);
+    const { asked, release } = holdFlush(far);
+    const first = call({ size: 6_000_000 });
+    await asked;
+    const second = call({ size: 6_000_000 });
+    // Small results do not wait for large ones.
+    assertEquals((await call({ size: 1 }).first).type, "result");
+    for (let tick = 0; tick < 4; tick++) clock.advance(500);
+    assertEquals((await second.first).type, "beat");
+    release();
+    await Promise.all([first.ended, second.ended]);
+    const types = (frames: readonly Frame[]) => frames.map(({ type }) => type);
+    assertEquals([types(first.frames), types(second.frames)], [["result"], ["beat", "result"]]);
+  });
+
+  withServer("refuses calls of a tool of whose results too many wait to be sent", async () => {
+    const { call, far } = await open(sized);
+    const { release } = holdFlush(far);
+    const large = [1, 2, 3].map(() => call({ size: 50_000_000 }));
+    let first: Frame;
+    do first = await call({ size: 1 }).first; while (first.type !== "refused");
+    assertStringIncludes(first.why, "no room for more of its results");
+    release();
+    await Promise.all(large.map(({ ended }) => ended));
+    assertEquals((await call({ size: 1 }).first).type, "result");
+  });
+
+  withServer("ends when its connection is closed while a large result is sent", async () => {
+    const { call, far, served } = await open({
+      idempotent: true,
+      execute: () => "x".repeat(6_000_000),
+    });
+    const { asked } = holdFlush(far);
+    call();
+    await asked;
+    await far.close();
+    await served.drain(0);
+    assertEquals(served.running, 0);
   });
 });

@@ -20,6 +20,10 @@ const MAX_PART_BYTES = 524_288;
 const ROOM_BYTES = 1_024;
 /** How large the parts of one message may be together. */
 const MAX_TOTAL_BYTES = 67_108_864;
+/** Larger values are sent one after another. Every message that the server takes has room for one. */
+const SMALL_BYTES = 61_440;
+/** How many bytes of large values are sent before the server has confirmed them. */
+const MAX_UNCONFIRMED_BYTES = 4_194_304;
 const MIN_SECRET = 16;
 const MAX_SEQUENCE = 2 ** 32 - 1;
 
@@ -67,7 +71,7 @@ export class Seal {
 
   /** Signs a value to be kept under a key. */
   wrap(value: unknown, key: string): Uint8Array {
-    const text = encoder.encode(JSON.stringify(value));
+    const text = encode(value);
     const message = new Uint8Array(MAC_BYTES + text.length);
     message.set(text, MAC_BYTES);
     this.sign(message, key, "");
@@ -112,6 +116,7 @@ export class Sender {
   readonly #reply: string;
   readonly #maxPart: number;
   #sequence = 0;
+  #isAmid = false;
 
   /** @param reply Where answers go, and where the server says that nobody listens. */
   constructor(connection: NatsConnection, seal: Seal, subject: string, reply = "") {
@@ -123,6 +128,11 @@ export class Sender {
     this.#maxPart = Math.min(MAX_PART_BYTES, most - ROOM_BYTES);
   }
 
+  /** Whether a part of a value was sent, and more of it is to come: no other value may go between. */
+  get isAmid(): boolean {
+    return this.#isAmid;
+  }
+
   /**
    * Sends a value.
    *
@@ -130,22 +140,84 @@ export class Sender {
    * @throws If the connection is closed, or the user may not publish there.
    */
   send(value: unknown): number {
-    const text = encoder.encode(JSON.stringify(value));
-    let at = 0;
-    do {
-      const part = text.subarray(at, at += this.#maxPart);
-      const message = new Uint8Array(HEAD_BYTES + part.length);
-      message[MAC_BYTES] = at < text.length ? 1 : 0;
-      new DataView(message.buffer).setUint32(MAC_BYTES + 1, this.#sequence);
-      this.#sequence = this.#sequence === MAX_SEQUENCE ? 0 : this.#sequence + 1;
-      message.set(part, HEAD_BYTES);
-      this.#seal.sign(message, this.#subject, this.#reply);
-      this.#connection.publish(
-        this.#subject,
-        message,
-        this.#reply === "" ? undefined : { reply: this.#reply },
-      );
-    } while (at < text.length);
+    const text = encode(value);
+    for (let at = 0; at < text.length;) at = this.sendPart(text, at);
+    return text.length;
+  }
+
+  /** Sends the part of a value that begins at a byte. Gives the byte at which the next one begins. */
+  sendPart(text: Uint8Array, at: number): number {
+    const part = text.subarray(at, at + this.#maxPart);
+    const next = at + part.length;
+    this.#isAmid = next < text.length;
+    const message = new Uint8Array(HEAD_BYTES + part.length);
+    message[MAC_BYTES] = this.#isAmid ? 1 : 0;
+    new DataView(message.buffer).setUint32(MAC_BYTES + 1, this.#sequence);
+    this.#sequence = this.#sequence === MAX_SEQUENCE ? 0 : this.#sequence + 1;
+    message.set(part, HEAD_BYTES);
+    this.#seal.sign(message, this.#subject, this.#reply);
+    this.#connection.publish(
+      this.#subject,
+      message,
+      this.#reply === "" ? undefined : { reply: this.#reply },
+    );
+    return next;
+  }
+}
+
+/**
+ * Sends the values of many senders over one connection: small ones at once, and large ones one after
+ * another as fast as the server takes them, so that small ones get between and little waits in the client.
+ */
+export class Outbox {
+  readonly #connection: NatsConnection;
+  /** Resolves when the large values before have been sent. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #unconfirmed = 0;
+  #waiting = 0;
+  /** Ends the wait for the server. */
+  #fail: (why: Error) => void = () => {};
+
+  constructor(connection: NatsConnection) {
+    this.#connection = connection;
+    // A connection that is closed confirms nothing, and does not say so.
+    void connection.closed().then(() => this.#fail(new Error("The connection is closed")));
+  }
+
+  /** How many bytes of large values wait until they are sent. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /**
+   * Sends a value.
+   *
+   * @returns How many bytes it has, once they are sent.
+   * @throws If the connection is closed or lost, or the user may not publish there.
+   */
+  send(sender: Sender, value: unknown): number | Promise<number> {
+    const text = encode(value);
+    if (text.length <= SMALL_BYTES) return sender.sendPart(text, 0);
+    this.#waiting += text.length;
+    const sent = this.#turn.then(() => this.#sendParts(sender, text)).finally(() => {
+      this.#waiting -= text.length;
+    });
+    this.#turn = sent.catch(() => {});
+    return sent;
+  }
+
+  async #sendParts(sender: Sender, text: Uint8Array): Promise<number> {
+    for (let at = 0; at < text.length;) {
+      const next = sender.sendPart(text, at);
+      this.#unconfirmed += next - at;
+      at = next;
+      if (this.#unconfirmed < MAX_UNCONFIRMED_BYTES) continue;
+      this.#unconfirmed = 0;
+      await new Promise<void>((resolve, reject) => {
+        this.#fail = reject;
+        this.#connection.flush().then(resolve, reject);
+      });
+    }
     return text.length;
   }
 }
@@ -183,6 +255,10 @@ export class Receiver {
     this.#parts = [];
     return parse(whole);
   }
+}
+
+function encode(value: unknown): Uint8Array {
+  return encoder.encode(JSON.stringify(value));
 }
 
 /** Parses what was signed, which is JSON. */

@@ -179,8 +179,11 @@ export class Offers {
     this.#isClosed = true;
     this.#directory?.stop();
     if (!isUp) return;
-    await this.#writing;
-    await inTurn(this.#ownKeys(), (key) => this.#directory?.remove(key));
+    const removed = this.#writing.then(() =>
+      inTurn(this.#ownKeys(), (key) => this.#directory?.remove(key))
+    );
+    // A connection that is closed meanwhile confirms nothing.
+    await Promise.race([removed, this.#settings.connection.closed()]);
   }
 
   #offerOf(tool: Tool): Offer | undefined {

@@ -135,7 +135,9 @@ export class RemoteCalls {
     let last: Miss | undefined;
     let mayHaveRun = false;
     for (;;) {
-      if (this.#down !== undefined) return unavailable(id, this.#down);
+      if (this.#down !== undefined) {
+        return unavailable(id, mayHaveRun ? `${this.#down}; it may have run` : this.#down);
+      }
       if (this.#running.size >= MAX_CALLS) {
         return ToolResult.error("overloaded", `Cannot call "${id}": too many calls are waiting`);
       }
@@ -159,7 +161,7 @@ export class RemoteCalls {
       context.throwIfAborted();
       mayHaveRun ||= end.mayHaveRun;
       if (end.mayHaveRun && (!isRepeatable || end.hasYielded)) {
-        return unavailable(id, "its worker does not answer; it may have run");
+        return unavailable(id, `${this.#down ?? "its worker does not answer"}; it may have run`);
       }
       // That one has no place says more than that others are gone.
       if (end.result !== undefined || last?.result === undefined) last = end;

@@ -26,7 +26,7 @@ import {
   TICKS_TO_BEAT,
   TICKS_TO_LOSE,
 } from "./frames.ts";
-import { GAP, Receiver, type Seal, Sender } from "./message.ts";
+import { GAP, Outbox, Receiver, type Seal, Sender } from "./message.ts";
 import { callSubject, controlSubject } from "./subjects.ts";
 import { traceOf } from "./telemetry.ts";
 
@@ -46,8 +46,8 @@ export interface ServedCallsSettings {
   readonly clock?: Clock;
 }
 
-/** How many bytes are kept of calls that have come in part. */
-const MAX_PARTIAL_BYTES = 134_217_728;
+/** How many bytes are kept of calls that have come in part, and of what waits to be sent. */
+const MAX_KEPT_BYTES = 134_217_728;
 /** After a stop of the process so long, messages may be old. */
 const STALL_MS = 3 * TICK_MS;
 /** How long calls wait after a stop, for aborts that came meanwhile. */
@@ -57,6 +57,7 @@ const TICKS_TO_FORGET = 2 * MAX_AGE_MS / TICK_MS + 2;
 
 /** A call that runs here, or waits for its caller to let it begin. */
 interface ServedCall {
+  readonly tool: Tool;
   readonly sender: Sender;
   readonly abort: AbortController;
   /** Puts the caller's words together. Each is taken once. */
@@ -69,6 +70,8 @@ interface ServedCall {
   onCredit: () => void;
   /** How many ticks nothing was sent. */
   silence: number;
+  /** Something large that it gave waits to be sent. */
+  isSending: boolean;
 }
 
 /** A call whose parts are still coming. */
@@ -86,6 +89,7 @@ export class ServedCalls {
   readonly #controls: Subscription;
   readonly #prefix: string;
   readonly #controlPrefix: string;
+  readonly #outbox: Outbox;
   readonly #running: Map<string, ServedCall> = new Map();
   /** By where they are answered. */
   readonly #partial: Map<string, PartialCall> = new Map();
@@ -107,6 +111,7 @@ export class ServedCalls {
     this.#settings = settings;
     const { connection, worker, log, clock = systemClock } = settings;
     this.#clock = clock;
+    this.#outbox = new Outbox(connection);
     this.#lastTick = clock.now();
     const listen = (subject: string, take: (message: Msg) => void): Subscription =>
       connection.subscribe(subject, {
@@ -179,7 +184,7 @@ export class ServedCalls {
     const call = receiver.take(part);
     if (isObject(call)) return this.#begin(subject, reply, call as unknown as CallMessage);
     if (call === GAP) return;
-    if (this.#partialBytes + receiver.bytes > MAX_PARTIAL_BYTES) {
+    if (this.#partialBytes + receiver.bytes > MAX_KEPT_BYTES) {
       const why = "the worker has no room for more calls that are so large";
       new Sender(connection, seal, reply).send({ type: "refused", why } satisfies Frame);
       return;
@@ -214,6 +219,9 @@ export class ServedCalls {
     if (this.#isDraining || tool === undefined) {
       return refuse(this.#isDraining ? "the worker stops" : "the worker has no such tool");
     }
+    if (this.#outbox.waiting > MAX_KEPT_BYTES && this.#isSending(tool)) {
+      return refuse("the worker has no room for more of its results: large ones wait to be sent");
+    }
     const run = (): void => {
       void this.#run(tool, call, served).catch(this.#settings.log).finally(() => {
         this.#running.delete(id);
@@ -221,6 +229,7 @@ export class ServedCalls {
       });
     };
     const served: ServedCall = {
+      tool,
       sender,
       abort: new AbortController(),
       controls: new Receiver(),
@@ -235,12 +244,18 @@ export class ServedCalls {
       credit: FIRST_CREDIT,
       onCredit: () => {},
       silence: 0,
+      isSending: false,
     };
     this.#running.set(id, served);
     // A tool that may not run twice begins when the caller has read `accepted` and answers. Until then
     // the caller may give the call to another worker, because it knows that nothing has run.
     if (tool.idempotent === true) served.begin?.();
-    else this.#say(served, { type: "accepted" });
+    else void this.#say(served, { type: "accepted" });
+  }
+
+  /** Whether something large that a tool gave waits to be sent. */
+  #isSending(tool: Tool): boolean {
+    return [...this.#running.values()].some((served) => served.isSending && served.tool === tool);
   }
 
   async #run(tool: Tool, call: CallMessage, served: ServedCall): Promise<void> {
@@ -267,7 +282,7 @@ export class ServedCalls {
         await new Promise<void>((resolve) => served.onCredit = resolve);
       }
       const { type } = event;
-      const bytes = this.#say(
+      const bytes = await this.#say(
         served,
         type === "progress" ? { type, progress: event.progress } : { type, value: event.value },
       );
@@ -278,7 +293,7 @@ export class ServedCalls {
     // There was no place for it, and others may have one. A ticket is good once.
     const isLeft = !result.ok && result.error.code === "overloaded" && call.ticket === undefined;
     try {
-      this.#say(
+      await this.#say(
         served,
         isLeft
           ? { type: "refused", why: "the worker is overloaded", result }
@@ -289,10 +304,12 @@ export class ServedCalls {
     }
   }
 
-  /** Sends a frame. Gives its size in bytes. */
-  #say(served: ServedCall, frame: Frame): number {
+  /** Sends a frame. Gives its size in bytes, of a large one when it is sent. */
+  #say(served: ServedCall, frame: Frame): number | Promise<number> {
     served.silence = 0;
-    return served.sender.send(frame);
+    const sent = this.#outbox.send(served.sender, frame);
+    served.isSending = typeof sent !== "number";
+    return sent;
   }
 
   /** Takes what the caller says of a call, or what the server says: that the caller is gone. */
@@ -333,8 +350,11 @@ export class ServedCalls {
         }
         // After a stop, callers have heard nothing for longer than the ticks say.
         if (served.silence < TICKS_TO_BEAT && !wasStopped) continue;
+        // Its parts say it too.
+        if (served.sender.isAmid) continue;
         try {
-          this.#say(served, { type: "beat" });
+          served.silence = 0;
+          served.sender.send({ type: "beat" } satisfies Frame);
         } catch (error) {
           this.#settings.log(error);
         }
