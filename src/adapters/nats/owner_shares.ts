@@ -27,6 +27,8 @@ interface Share {
   pending: number;
   /** When it was measured. */
   at: number;
+  /** What is being measured now. */
+  measuring: Promise<number | undefined> | undefined;
 }
 
 /** Of what is free, and of the share, a process lets an owner write so much: one part of these. */
@@ -65,12 +67,15 @@ export class OwnerShares {
     const least = maxBytes / LEAST;
     let share = this.#shares.get(owner);
     if (share === undefined) {
-      share = { left: least, free: maxBytes, pending: 0, at: -Infinity };
+      share = { left: least, free: maxBytes, pending: 0, at: -Infinity, measuring: undefined };
       this.#shares.set(owner, share);
     }
     if (bytes > share.left) {
       if (bytes <= share.free || clock.timestamp() - share.at >= AGAIN_MS) {
-        const kept = await this.#settings.measure(owner, bytes + share.pending) ?? 0;
+        const measured = share;
+        measured.measuring ??= this.#settings.measure(owner, bytes + share.pending)
+          .finally(() => measured.measuring = undefined);
+        const kept = await share.measuring ?? 0;
         // Other writes may have begun meanwhile.
         share.free = maxBytes - kept - share.pending;
         share.left = Math.max(least, Math.min(share.free / PART_OF_FREE, maxBytes / MOST));
