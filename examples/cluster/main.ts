@@ -6,6 +6,7 @@
  */
 
 import process from "node:process";
+import { setTimeout } from "node:timers/promises";
 import { connect } from "@nats-io/transport-node";
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { callTasks, storedKeys, storedTickets } from "@plue/tools/calls";
@@ -48,6 +49,30 @@ const answers = new Map<string, number>();
 const failures = new Set<string>();
 const by = new Map<string, number>();
 
+/** A result over HTTP, or a problem. */
+interface Answer {
+  readonly ok?: boolean;
+  readonly content?: { readonly by: string };
+  readonly error?: { readonly message: string };
+  readonly detail?: string;
+}
+
+/** The result in a response. Of a task it says where the task is: that is asked until it has ended. */
+async function ended(response: Response): Promise<Answer> {
+  const place = response.headers.get("location");
+  if (response.status !== 202 || place === null) return await response.json();
+  for (;;) {
+    const looked = await edge.fetch(new Request(new URL(place, "http://localhost")));
+    const { status, result, detail } = await looked.json() as {
+      readonly status?: string | number;
+      readonly result?: Answer;
+      readonly detail?: string;
+    };
+    if (status !== "working") return result ?? { detail: detail ?? `It is ${status}` };
+    await setTimeout(100);
+  }
+}
+
 async function call(number: number): Promise<void> {
   const tool = ["again", "once", "task"][number % 3] ?? "";
   const response = await edge.fetch(
@@ -57,12 +82,12 @@ async function call(number: number): Promise<void> {
       body: JSON.stringify({ arguments: { number }, callId: `call ${number}` }),
     }),
   );
-  const body: { readonly content?: { readonly by: string }; readonly detail?: string } =
-    await response.json();
-  const what = `${tool}: ${response.ok ? "done" : `failed, ${response.status}`}`;
+  const body = await ended(response);
+  const what = `${tool}: ${body.ok === true ? "done" : `failed, ${response.status}`}`;
   answers.set(what, (answers.get(what) ?? 0) + 1);
   if (body.content !== undefined) by.set(body.content.by, (by.get(body.content.by) ?? 0) + 1);
-  else if (body.detail !== undefined) failures.add(body.detail);
+  const why = body.detail ?? body.error?.message;
+  if (why !== undefined) failures.add(why);
   if (number === CALLS / 2) {
     console.log(`killing      ${workers[0]?.name}`);
     await workers[0]?.kill();
