@@ -1,11 +1,10 @@
 /**
- * One call: its state, and the way from its first step to its result.
+ * One call: its state, and the end of it from outside.
  *
  * @module
  */
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
-import { MAX_ISSUES } from "../schema/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import {
   atOnce,
@@ -13,428 +12,292 @@ import {
   callHook,
   checkFunction,
   clip,
-  defined,
+  describeThrown,
   type FailureCode,
   isFunction,
   isObject,
-  type Issue,
+  isThenable,
   isWord,
-  type Services,
+  type QuickWait,
+  refuse,
   TIME_OVER,
   type Tool,
   type ToolFailure,
   type ToolResult,
-  type Transaction,
+  type ToolRun,
   watchLater,
   within,
 } from "../tool/mod.ts";
-import { CallContext } from "./context.ts";
-import { Deadline, type InterruptCause } from "./deadline.ts";
-import { type EventQueue, tellFailure } from "./events.ts";
-import { failure, interruption } from "./failures.ts";
-import { CallQuestions, InputUnavailable } from "./questions.ts";
-import type { IdempotencyStore } from "./idempotency.ts";
-import type { Gate } from "./limits.ts";
-import type { ToolStats } from "./metrics.ts";
-import { type DispatchPhase, MIN_OUTPUT_BYTES, type Settings } from "./options.ts";
-import type { SettleKey } from "./ports.ts";
+import type { CallContext } from "./context.ts";
+import { Deadline } from "./deadline.ts";
+import { CallFailure, failure, type FailureDetails, interruption } from "./failures.ts";
+import type { Kernel, Plan } from "./kernel.ts";
+import type { DispatchPhase, KernelSettings } from "./kernel_options.ts";
+import type { Call, Outcome, ToolState } from "./layer.ts";
+import { readOutput } from "./output.ts";
 import type { DispatchContext, ToolCall } from "./request.ts";
-import type { RepairedArguments } from "./suspension.ts";
-import { traced } from "./telemetry.ts";
-
-/** What a step says: nothing to go on with the next step, or the result of the call. */
-export type StepAnswer = ToolResult | undefined;
-
-export interface Step {
-  /** What the call does in this step, for messages: "waiting for its turn". */
-  readonly doing: string;
-  /** Answers at once where it can: a promise costs turns of the queue, and most calls need none. */
-  readonly run: (call: Call, doing: string) => unknown;
-  /** Reads what `run` or its promise gave, also when the call has ended. Absent: it is the answer. */
-  readonly settled: ((call: Call, value: unknown) => StepAnswer) | undefined;
-  /** Reads what `run` threw or its promise was rejected with. Absent: it is the dispatcher's fault. */
-  readonly rejected: ((call: Call, error: unknown) => StepAnswer) | undefined;
-  readonly next: Step | undefined;
-}
-
-/** How calls of one tool run. Made once per tool. */
-export interface ToolPlan {
-  readonly tool: Tool;
-  readonly first: Step | undefined;
-  /** The first step of a call that a policy wants approved. */
-  readonly firstOfAsked: () => Step | undefined;
-  /** Closes the transaction, cleans up and runs the `after` hooks. */
-  readonly close: (call: Call, result: ToolResult) => Promise<ToolResult>;
-  readonly timeoutMs: number;
-  readonly stats: ToolStats;
-  /** What runs the tool. */
-  readonly host: ToolHost;
-}
-
-/** What a call uses of its dispatcher. */
-export interface CallShared {
-  readonly settings: Settings;
-  readonly gate: Gate;
-  readonly keys: IdempotencyStore;
-  nextCallId(): string;
-  report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void;
-}
+import { sendOutput } from "./sending.ts";
 
 type Cleanup = () => void | Promise<void>;
+type Generator = AsyncGenerator<unknown, unknown, void>;
 
 const MAX_CALL_ID = 256;
 
-/** The dispatcher sets the duration of a result that it has made, before it hands it out. */
-type Settable<T> = { -readonly [Key in keyof T]: T[Key] };
+/** Unwinds the layers of a call that was ended from outside. */
+class Interrupted extends Error {}
 
-/**
- * One call, from its first step to its result. Nothing is made before it is needed: a tool that
- * answers at once and asks for nothing costs no controller, no timer and no list.
- */
-export class Call {
-  readonly shared: CallShared;
-  readonly settings: Settings;
+/** A wait that the end of the call cuts short. Waits are nested: the innermost one is cut first. */
+class Wait implements QuickWait<Wait> {
+  readonly outer: Wait | undefined;
+  readonly call: KernelCall;
+  readonly interrupt: (wait: Wait) => void;
+
+  constructor(call: KernelCall, outer: Wait | undefined, interrupt: (wait: Wait) => void) {
+    this.call = call;
+    this.outer = outer;
+    this.interrupt = interrupt;
+  }
+
+  waitsFor(): boolean {
+    return this.call.waitsFor(this);
+  }
+
+  watch(): void {
+    this.call.deadline.watch();
+  }
+}
+
+/** One call of the kernel. Nothing is created before it is needed. */
+export class KernelCall implements Call {
+  readonly tool: Tool;
   readonly toolset: Toolset;
   readonly host: ToolHost;
-  readonly tool: Tool;
   readonly request: ToolCall;
   readonly options: DispatchContext;
-  /** Where events go, if the call is streamed. */
-  readonly events: EventQueue | undefined;
-  /** The arguments, as far as the steps have come with them. */
-  args: unknown = undefined;
-  /** The arguments before a library's schema made others of them. JSON. */
-  plainArgs: unknown = undefined;
-  /** How long the arguments are as JSON, at most. */
-  argumentLength = 0;
-  /** The arguments are text that is not JSON, which a repair may mend. */
-  hasText = false;
-  /** What a repair made of the arguments, here or before the call was suspended. */
-  repaired: RepairedArguments | undefined = undefined;
-  /** It goes on with its ticket. */
-  resumed = false;
-  /** What the host gave the call, once it is checked; only for a tool that declares it. */
-  hostContext: unknown = undefined;
-  /** What the tool returned. */
-  output: unknown = undefined;
-  /** The tool was started. */
-  ran = false;
-  /** The tool was started and has not ended. */
-  isRunning = false;
-  /** Asks a generator to stop. */
-  stopTool: (() => Promise<unknown>) | undefined = undefined;
-  transaction: Transaction | undefined = undefined;
-  giveTurnBack: (() => void) | undefined = undefined;
-  settleKey: SettleKey | undefined = undefined;
-  /** The result is an earlier call's. */
-  replays = false;
-  /** How large the content of the result is, in bytes of JSON, at most. */
-  resultBytes = 0;
-  /** How many values that the tool sent were lost. */
-  dropped = 0;
-  /** The result is decided: what the tool sends from here on is dropped. */
-  over = false;
-  /** What the call asks; `undefined` until it asks. */
-  questions: CallQuestions | undefined = undefined;
-  readonly #plan: ToolPlan;
+  readonly settings: KernelSettings;
+  arguments: unknown = undefined;
+  plainArguments: unknown = undefined;
+  /** How large the arguments are as JSON, at most. */
+  argumentBytes = 0;
+  toolState: ToolState = "not started";
+  readonly #kernel: Kernel;
+  readonly #plan: Plan;
   readonly #startedAt: number;
-  /** The step whose promise is waited for. */
-  #waiting: Step | undefined = undefined;
-  #pending: Promise<unknown> | undefined = undefined;
-  /** The answer of `run`, once a step has had to wait. */
-  #answer: Promise<ToolResult> | undefined = undefined;
-  #resolve: (result: ToolResult | Promise<ToolResult>) => void = resolveNothing;
-  #cleanedUp = false;
-  #runtime: ToolRuntime | undefined = undefined;
+  /** The innermost ring ends the call: no layer takes part in it. */
+  #isDirect = false;
+  #isOver = false;
+  #isEnded = false;
+  #wait: Wait | undefined = undefined;
+  /** The failure of a call that was ended from outside. */
+  #interruption: ToolFailure | undefined = undefined;
+  /** Ends the call although a layer does not return. */
+  #giveUp: (() => void) | undefined = undefined;
+  #disarmGiveUp: (() => void) | undefined = undefined;
   #deadline: Deadline | undefined = undefined;
+  #runtime: ToolRuntime | undefined = undefined;
   #context: CallContext | undefined = undefined;
   #callId: string | undefined = undefined;
-  #services: Services | undefined = undefined;
   #cleanups: Cleanup[] | undefined = undefined;
+  #isCleanedUp = false;
+  #changes: ((result: ToolResult) => Outcome)[] | undefined = undefined;
+  /** Stops a generator. */
+  #stopTool: (() => Promise<unknown>) | undefined = undefined;
 
   constructor(
-    shared: CallShared,
+    kernel: Kernel,
     toolset: Toolset,
-    host: ToolHost,
-    plan: ToolPlan,
+    plan: Plan,
     request: ToolCall,
     options: DispatchContext,
-    events: EventQueue | undefined,
   ) {
-    this.shared = shared;
-    this.settings = shared.settings;
+    this.#kernel = kernel;
+    this.settings = kernel.settings;
     this.toolset = toolset;
-    this.host = host;
+    this.host = plan.host;
     this.tool = plan.tool;
     this.request = request;
     this.options = options;
     this.#plan = plan;
-    this.events = events;
     this.#startedAt = this.settings.clock.now();
-    plan.stats.inFlight++;
   }
+
+  // From the first ring to the result
 
   /** Runs the call. Never throws and never rejects. */
-  run(): ToolResult | Promise<ToolResult> {
-    const { first, firstOfAsked } = this.#plan;
-    const step = this.toolset.asks(this.tool) ? firstOfAsked() : first;
-    const { telemetry } = this.settings;
-    if (telemetry === undefined) return this.#advance(step);
-    const { tool, callId, options: { sessionId, trace } } = this;
-    return traced<ToolResult | Promise<ToolResult>>(
-      telemetry,
-      { tool, callId, sessionId, headers: trace?.headers },
-      trace,
-      () => this.#advance(step),
-      (error) => this.report("telemetry", error),
-    );
-  }
-
-  #advance(from: Step | undefined): ToolResult | Promise<ToolResult> {
-    try {
-      for (let step = from; step !== undefined; step = step.next) {
-        const answer = this.#take(step);
-        if (answer === undefined) continue;
-        return answer instanceof Promise ? this.#wait(step, answer) : this.#close(answer);
+  run(): Outcome {
+    const { observers, direct, layered, isPlain } = this.#plan;
+    for (const { began } of observers) began?.(this);
+    this.#isDirect = direct !== undefined && isPlain(this);
+    if (this.#isDirect && direct !== undefined) {
+      let outcome: Outcome;
+      try {
+        outcome = direct(this);
+      } catch (error) {
+        return this.#finish(this.thrown(error));
       }
-      throw new TypeError("Cannot end a call without a result");
-    } catch (error) {
-      return this.#close(this.broken(error));
+      if (!(outcome instanceof Promise)) return this.#finish(outcome);
+      // The innermost ring has the promise of the tool, and ends the call.
+      if (this.toolState === "running") return outcome;
+      return outcome.then(
+        (result) => this.#finish(result),
+        (error) => this.#finish(this.thrown(error)),
+      );
     }
+    const outcome = layered(this);
+    if (!(outcome instanceof Promise)) return this.#finish(outcome);
+    return new Promise((resolve) => {
+      this.#giveUp = () => resolve(this.#finish(this.#interruption ?? this.#interrupted("waiting")));
+      void outcome.then((result) => resolve(this.#finish(result)));
+    });
   }
 
-  #take(step: Step): StepAnswer | Promise<unknown> {
+  /** Makes the tool ready, which runs its `init` before the first call. */
+  acquire(next: (call: KernelCall) => Outcome): Outcome {
     try {
-      const value = step.run(this, step.doing);
-      if (value instanceof Promise) return value;
-      return step.settled === undefined ? value as StepAnswer : step.settled(this, value);
+      const runtime = this.host.acquire(this.tool);
+      if (!(runtime instanceof Promise)) return this.#use(runtime, next);
+      // A tool that is ready too late is released.
+      runtime.then((late) => this.#isOver ? this.#release(late) : undefined, () => {});
+      return this.wait("starting up", runtime)
+        .then((ready) => this.#use(ready, next), (error) => this.#notReady(error))
+        .catch((error) => this.thrown(error));
     } catch (error) {
-      return (step.rejected ?? broken)(this, error);
+      return this.#notReady(error);
     }
   }
 
-  /** Waits for the promise of a step or for the end of the call, whichever is first. */
-  #wait(step: Step, pending: Promise<unknown>): Promise<ToolResult> {
-    const answer = this.#answer ??= new Promise((resolve) => this.#resolve = resolve);
-    this.#waiting = step;
-    this.#pending = pending;
-    pending.then(
-      (value) => this.#resume(step, step.settled ?? answerOf, value),
-      (error) => this.#resume(step, step.rejected ?? broken, error),
-    );
-    if (this.#deadline?.cause === undefined) watchLater(this, step);
-    else this.interrupt();
-    return answer;
+  #use(runtime: ToolRuntime, next: (call: KernelCall) => Outcome): Outcome {
+    this.#runtime = runtime;
+    return next(this);
   }
 
-  #resume(step: Step, read: NonNullable<Step["settled"]>, value: unknown): void {
+  #notReady(error: unknown): ToolFailure {
+    if (error instanceof Interrupted) return this.thrown(error);
+    // The message of any other error is the host's, and was not written for a model.
+    const why = (error as Error).name === "ToolLifecycleError"
+      ? (error as Error).message
+      : "the tool could not be made ready";
+    this.report("init", error);
+    return this.fail("unavailable", why);
+  }
+
+  /** Runs the tool and checks its result. */
+  runTool(): Outcome {
+    const { tool, interruptedBy } = this;
+    if (interruptedBy !== undefined) {
+      return this.#end(this.#interruption ??= interruption(tool.id, interruptedBy, "about to run"));
+    }
+    if (this.toolState === "running") refuse("run the tool again", "it still runs");
+    this.toolState = "running";
+    let output: unknown;
     try {
-      // Before the check for an interruption: what a tool throws late is reported.
-      const answer = read(this, value);
-      if (this.#waiting !== step) return;
-      if (this.interruptedBy === "aborted") this.deadline.checkCaller();
-      if (this.#deadline?.cause !== undefined) return;
-      this.#waiting = undefined;
-      this.#deadline?.rest();
-      this.#settle(answer === undefined ? this.#advance(step.next) : this.#close(answer));
+      output = tool.execute?.(this.arguments, this.context);
+      if (isGenerator(output)) output = this.#drain(output);
     } catch (error) {
-      this.#settle(this.#close(this.broken(error)));
+      return this.#end(this.#threw(error));
+    }
+    if (isThenable(output)) return this.#waitForTool(output);
+    this.toolState = "ended";
+    const result = readOutput(this, output);
+    return result instanceof Promise
+      ? result.then((checked) => this.#end(checked))
+      : this.#end(result);
+  }
+
+  /** Streams what a generator yields as fast as it is consumed, and returns its result. */
+  async #drain(generator: Generator): Promise<unknown> {
+    // Async, because an object that only looks like a generator may throw, or return no promise.
+    this.#stopTool = async () => await generator.return(undefined);
+    for (;;) {
+      const step = await generator.next();
+      if (step.done === true) return step.value;
+      await sendOutput(this, step.value);
+      // Without real awaits in the generator no timer fires, so the clock is read here.
+      if (this.#isOver || this.deadline.expired()) {
+        await generator.return(undefined);
+        return undefined;
+      }
     }
   }
 
-  #settle(result: ToolResult | Promise<ToolResult>): void {
-    if (result !== this.#answer) this.#resolve(result);
+  #threw(error: unknown): ToolFailure {
+    this.toolState = "ended";
+    if (error instanceof CallFailure) return this.fail(error.code, error.message);
+    const why = `the tool threw: ${describeThrown(error)}`;
+    // A tool that stops by throwing the signal's reason did as it should, and is not reported.
+    if (this.interruptedBy === undefined || error !== this.deadline.signal.reason) {
+      this.report("execute", error);
+    }
+    return this.fail("threw", why);
   }
 
-  waitsFor(step: Step): boolean {
-    return this.#waiting === step;
+  /** The end of a call without layers, whose innermost ring has its result. */
+  #end(result: ToolResult): Outcome {
+    return this.#isDirect ? this.#finish(result) : result;
   }
 
-  watch(): void {
-    this.deadline.watch();
-  }
-
-  /** Called when the call times out or is aborted. Does nothing unless a step is waited for. */
-  interrupt(): void {
-    const step = this.#waiting;
-    if (step === undefined) return;
-    this.#waiting = undefined;
-    this.#settle(
-      this.#giveUp(step).catch((error) => this.broken(error)).then((result) => this.#close(result)),
-    );
-  }
-
-  /** Gives a tool that runs time to stop, and says why the call has no result. */
-  async #giveUp(step: Step): Promise<ToolResult> {
-    this.over = true;
-    this.events?.release();
-    const cause = this.deadline.cause ?? "aborted";
-    const acknowledged = this.ran ? await this.#awaitTool() : undefined;
-    return interruption(this.tool.id, cause, step.doing, acknowledged);
-  }
-
-  /** Whether the tool stops within the grace period. */
-  async #awaitTool(): Promise<boolean> {
-    if (!this.isRunning) return true;
-    const { stats } = this.#plan;
-    const { clock, graceMs } = this.settings;
-    stats.abandoned++;
-    const count = (): void => void stats.abandoned--;
-    // A generator has ended when its `return` has settled, though its last output may still wait.
-    const ended = Promise.resolve(this.stopTool?.() ?? this.#pending).then(count, count);
-    return graceMs > 0 && await within(clock, graceMs, ended) !== TIME_OVER;
-  }
-
-  #close(result: ToolResult): ToolResult | Promise<ToolResult> {
-    this.over = true;
+  /** Closes the call before its outermost layers see the result: no interruption, and the cleanups. */
+  close(result: ToolResult): Outcome {
+    this.#isOver = true;
     // An abort must not reach a transaction that is being committed.
     this.#deadline?.close();
-    const { questions } = this;
-    if (questions !== undefined && !questions.isClosed) {
-      return questions.close(result).then((closed) => this.#close(closed));
+    const change = this.#changes?.pop();
+    if (change !== undefined) {
+      const changed = change(result);
+      return changed instanceof Promise
+        ? changed.then((last) => this.close(last))
+        : this.close(changed);
     }
-    if (
-      this.transaction === undefined && this.#cleanups === undefined &&
-      (this.settings.afterHooks.length === 0 || this.replays)
-    ) return this.#record(result);
-    return this.#plan.close(this, result)
-      .catch((error) => this.broken(error))
-      .then((closed) => this.#record(closed));
+    return this.#cleanups === undefined ? result : this.#cleanUp(this.#cleanups, result);
   }
 
-  /** The end: everything is given back, and the call is counted. */
-  #record(result: ToolResult): ToolResult | Promise<ToolResult> {
-    const { stats } = this.#plan;
-    const now = this.settings.clock.now();
-    (result as Settable<ToolResult>).durationMs = now - this.#startedAt;
-    if (this.repaired) (result as Settable<ToolResult>).repaired = this.repaired.repairs;
-    brandResult(result);
-    this.#cleanedUp = true;
-    this.giveTurnBack?.();
-    if (this.#runtime !== undefined) this.release(this.#runtime);
-    const isFinal = this.ran && (result.ok || isFinalFailure(result));
-    const settled = this.settleKey?.(result, isFinal, this.resultBytes);
-    stats.inFlight--;
-    stats.record(result, now);
-    if (!result.ok && result.error.code !== "input_required") {
-      tellFailure(this.options, this.tool.id, result, (error) => this.report("metadata", error));
-    }
-    return settled === undefined ? result : this.#whenSettled(settled, result);
+  /** The end, exactly once: the tool is released, and the observers see the result. */
+  #finish(result: ToolResult): Outcome {
+    if (this.#isEnded) return result;
+    const closed = this.close(result);
+    if (closed instanceof Promise) return closed.then((last) => this.#finish(last));
+    this.#isEnded = this.#isCleanedUp = true;
+    this.#disarmGiveUp?.();
+    finished(closed, this.settings.clock.now() - this.#startedAt);
+    if (!closed.ok) settle(closed, this.#toolRan(), this.tool.idempotent);
+    if (this.#runtime !== undefined) this.#release(this.#runtime);
+    for (const { ended } of this.#plan.observers) ended?.(this, closed);
+    return closed;
   }
 
-  /** The result, once it is kept for its key: then no other process runs the tool again. */
-  async #whenSettled(settled: Promise<void>, result: ToolResult): Promise<ToolResult> {
-    const { clock, closeTimeoutMs } = this.settings;
+  #toolRan(): ToolRun {
+    return this.toolState === "not started" ? "no" : "yes";
+  }
+
+  #release(runtime: ToolRuntime): void {
     try {
-      if (await within(clock, closeTimeoutMs, settled) !== TIME_OVER) return result;
-      throw new RangeError(`The result was not kept within ${closeTimeoutMs} ms`);
-    } catch (error) {
-      this.report("internal", error);
-      return result;
-    }
-  }
-
-  get callId(): string {
-    return this.#callId ??= chosenCallId(this.request) ?? this.shared.nextCallId();
-  }
-
-  get context(): CallContext {
-    return this.#context ??= new CallContext(this);
-  }
-
-  get asking(): CallQuestions {
-    return this.questions ??= new CallQuestions(this);
-  }
-
-  get deadline(): Deadline {
-    if (this.#deadline !== undefined) return this.#deadline;
-    const { timeoutMs } = this.options;
-    const { timeoutMs: planned } = this.#plan;
-    const ms = timeoutMs !== undefined && timeoutMs < planned ? timeoutMs : planned;
-    const { clock } = this.settings;
-    this.#deadline = new Deadline(clock, this.#callerSignal(), this.#startedAt + ms, this);
-    // What a tool asks for after its call listens to nothing.
-    if (this.over) this.#deadline.close();
-    return this.#deadline;
-  }
-
-  /** Only the deadline asks a function for its signal. What is no signal ends no call. */
-  #callerSignal(): AbortSignal | undefined {
-    const { signal } = this.options;
-    let asked: unknown;
-    const log = (error: unknown): void => this.report("internal", error);
-    callHook(() => asked = typeof signal === "function" ? signal() : signal, log);
-    if (asked === undefined || isSignal(asked)) return asked;
-    log(new TypeError("Cannot listen to the caller's signal: it must be an AbortSignal"));
-    return undefined;
-  }
-
-  /** The tool made ready. Only after the step that does it. */
-  set runtime(runtime: ToolRuntime) {
-    this.#runtime = runtime;
-  }
-
-  get runtime(): ToolRuntime {
-    if (this.#runtime === undefined) {
-      throw new TypeError("Cannot use a tool: it has not been made ready");
-    }
-    return this.#runtime;
-  }
-
-  /** Gives the tool back to its host. */
-  release(runtime: ToolRuntime): void {
-    try {
-      // Every call passes here: without a function made for it.
+      // Every call comes here: no function is created for it.
       atOnce<unknown>(this.host.release(runtime));
     } catch (error) {
       this.report("internal", error);
     }
   }
 
-  /** The services of the registry, with those of the call laid over them. */
-  get services(): Services {
-    const { services } = this.options;
-    if (services === undefined) return this.runtime.services;
-    return this.#services ??= laidOver(this.runtime.services, services);
-  }
+  // Cleanups
 
-  /** What has ended the call from outside, if anything has, whether or not a step noticed. */
-  get interruptedBy(): InterruptCause | undefined {
-    const { signal, timeoutMs = 1 } = this.options;
-    if (this.#deadline !== undefined) {
-      this.#deadline.checkCaller();
-      return this.#deadline.cause;
-    }
-    if (typeof signal !== "function" && signal?.aborted === true) return "aborted";
-    return timeoutMs <= 0 ? "timeout" : undefined;
-  }
-
-  get elapsedMs(): number {
-    return this.settings.clock.now() - this.#startedAt;
-  }
-
-  get maxOutputBytes(): number {
-    const asked = this.options.maxOutputBytes;
-    const limit = this.settings.maxOutputBytes;
-    return asked !== undefined && asked < limit ? Math.max(asked, MIN_OUTPUT_BYTES) : limit;
-  }
-
-  /** Runs `cleanup` when the call is closed. */
   defer(cleanup: Cleanup): void {
     checkFunction("defer a cleanup", cleanup, "it");
     // A tool that still runs though its call has been closed cleans up at once, rather than never.
-    if (this.#cleanedUp) void this.#cleanUpWith(cleanup);
+    if (this.#isCleanedUp) void this.#cleanUpWith(cleanup);
     else (this.#cleanups ??= []).push(cleanup);
   }
 
+  atEnd(change: (result: ToolResult) => Outcome): void {
+    (this.#changes ??= []).push(change);
+  }
+
   /**
-   * Runs the cleanups, the last one deferred first. A cleanup that fails does not stop the others.
-   * Resolves when they have ended or their time is over; they go on then.
+   * Runs the cleanups. One that fails does not stop the others. Those that take too long go on after
+   * the call.
    */
-  async cleanUp(): Promise<void> {
-    this.#cleanedUp = true;
-    const cleanups = this.#cleanups;
-    if (cleanups === undefined) return;
+  async #cleanUp(cleanups: readonly Cleanup[], result: ToolResult): Promise<ToolResult> {
+    this.#cleanups = undefined;
+    this.#isCleanedUp = true;
     const { clock, closeTimeoutMs } = this.settings;
     const run = async (): Promise<void> => {
       for (const cleanup of cleanups.toReversed()) await this.#cleanUpWith(cleanup);
@@ -442,6 +305,7 @@ export class Call {
     if (await within(clock, closeTimeoutMs, run()) === TIME_OVER) {
       this.report("cleanup", new RangeError(`The cleanups took longer than ${closeTimeoutMs} ms`));
     }
+    return result;
   }
 
   async #cleanUpWith(cleanup: Cleanup): Promise<void> {
@@ -452,68 +316,235 @@ export class Call {
     }
   }
 
-  /** The dispatcher or something handed to it failed. The call still has its one result. */
-  broken(error: unknown): ToolResult {
-    const why = "an internal error; the arguments are not the cause";
-    return this.failed("internal", error, "threw", why);
+  // Waiting, and the end from outside
+
+  wait<T>(doing: string, work: PromiseLike<T>, limitMs?: number): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const resume = limitMs === undefined ? undefined : this.deadline.suspend(limitMs);
+      const wait = this.#begin((own) => {
+        this.#isOver = true;
+        this.#interruption ??= this.#interrupted(doing);
+        reject(new Interrupted());
+        this.#leave(own);
+      });
+      const settle = (answer: () => void): void => {
+        if (this.#wait !== wait) return;
+        resume?.();
+        this.#deadline?.checkCaller();
+        // The wait may have been cut short just now.
+        if (this.#wait !== wait) return;
+        this.#leave(wait);
+        answer();
+      };
+      work.then((value) => settle(() => resolve(value)), (error) => settle(() => reject(error)));
+    });
   }
 
-  /** The failure of this call for the reason given. */
-  fail(code: FailureCode, why: string): ToolFailure {
-    return failure(code, this.tool.id, why);
+  /** Waits for the tool; once the call is ended from outside, for its grace period. */
+  #waitForTool(output: PromiseLike<unknown>): Promise<ToolResult> {
+    return new Promise((resolve) => {
+      const wait = this.#begin((own) => {
+        this.#isOver = true;
+        void this.#stop(output).then((acknowledged) => {
+          this.#interruption ??= this.#interrupted("running", acknowledged);
+          resolve(this.#end(this.#interruption));
+          this.#leave(own);
+        });
+      });
+      const settle = (outcome: () => Outcome): void => {
+        if (this.#isOver) return;
+        this.#deadline?.checkCaller();
+        if (this.#isOver) return;
+        this.#leave(wait);
+        const result = outcome();
+        resolve(
+          result instanceof Promise ? result.then((last) => this.#end(last)) : this.#end(result),
+        );
+      };
+      output.then((value) => {
+        this.toolState = "ended";
+        settle(() => readOutput(this, value));
+      }, (error) => {
+        // Before the check for an interruption: what a tool throws late is reported.
+        const failed = this.#threw(error);
+        settle(() => failed);
+      });
+    });
   }
 
-  /** The failure of this call because something was thrown, which the host is told in full. */
-  failed(phase: DispatchPhase, error: unknown, code: FailureCode, why: string): ToolFailure {
-    // A question without an answer was reported where it was asked.
-    if (error instanceof InputUnavailable) return this.fail(error.code, error.message);
+  /** Whether the tool stops within the grace period. */
+  async #stop(output: PromiseLike<unknown>): Promise<boolean> {
+    if (this.toolState === "ended") return true;
+    const { clock, graceMs } = this.settings;
+    // A generator has ended when its `return` has settled, though its last output may still wait.
+    const ended = Promise.resolve(this.#stopTool?.() ?? output)
+      .then(() => {}, () => {})
+      .then(() => void (this.toolState = "ended"));
+    if (graceMs > 0 && await within(clock, graceMs, ended) !== TIME_OVER) return true;
+    // By then the observers have seen the end of the call.
+    void ended.then(() => this.#toolEnded());
+    return false;
+  }
+
+  #toolEnded(): void {
+    for (const { toolEnded } of this.#plan.observers) toolEnded?.(this);
+  }
+
+  #begin(interrupt: (wait: Wait) => void): Wait {
+    const wait = this.#wait = new Wait(this, this.#wait, interrupt);
+    if (this.#deadline?.cause === undefined) watchLater(wait, wait);
+    else this.#interrupt();
+    return wait;
+  }
+
+  /** Ends a wait. Of a call that was ended from outside, the wait around it is cut short next. */
+  #leave(wait: Wait): void {
+    this.#wait = wait.outer;
+    if (this.#deadline?.cause !== undefined) this.#cut();
+  }
+
+  waitsFor(wait: Wait): boolean {
+    return this.#wait === wait;
+  }
+
+  /** The call was ended from outside. Without a wait, the next one is cut short. */
+  #interrupt(): void {
+    const { graceMs, closeTimeoutMs, clock } = this.settings;
+    const giveUp = this.#giveUp;
+    if (giveUp !== undefined && !this.#isOver) {
+      // Each layer may take its time to close; one that does not return must not hold the call.
+      const ms = graceMs + closeTimeoutMs * (this.#plan.layerCount + 2);
+      this.#disarmGiveUp ??= clock.setTimeout(giveUp, ms);
+    }
+    this.#cut();
+  }
+
+  #cut(): void {
+    const wait = this.#wait;
+    wait?.interrupt(wait);
+  }
+
+  #interrupted(doing: string, acknowledged?: boolean): ToolFailure {
+    const stopped = this.toolState === "not started" ? undefined : this.toolState === "ended";
+    const cause = this.#deadline?.cause ?? "aborted";
+    return interruption(this.tool.id, cause, doing, acknowledged ?? stopped);
+  }
+
+  /** The failure for what a ring or a layer threw. */
+  thrown(error: unknown, phase: DispatchPhase = "internal"): ToolFailure {
+    if (error instanceof Interrupted) return this.#interruption ?? this.#interrupted("waiting");
+    if (error instanceof CallFailure) return this.fail(error.code, error.message);
     this.report(phase, error);
-    return this.fail(code, why);
+    return this.fail("threw", "an internal error; the arguments are not the cause");
   }
 
-  /** The failure of this call because its arguments or its result have these issues. */
-  misfit(
-    code: "invalid_arguments" | "invalid_result",
-    what: string,
-    issues: readonly Issue[],
-  ): ToolFailure {
-    const kept = issues.slice(0, MAX_ISSUES);
-    const words = kept.map(({ message }) => message).join("; ");
-    return failure(code, this.tool.id, `${what}: ${words}`, { issues: kept });
+  get deadline(): Deadline {
+    if (this.#deadline !== undefined) return this.#deadline;
+    const { timeoutMs } = this.options;
+    const { timeoutMs: planned } = this.#plan;
+    const ms = timeoutMs !== undefined && timeoutMs < planned ? timeoutMs : planned;
+    this.#deadline = new Deadline(
+      this.settings.clock,
+      this.#callerSignal(),
+      this.#startedAt + ms,
+      () => this.#interrupt(),
+    );
+    // A tool that reads its signal after its call listens to nothing.
+    if (this.#isOver) this.#deadline.close();
+    return this.#deadline;
   }
 
-  /** Tells the host what was thrown. */
+  /** A function is only called for its signal here. A value that is not a signal ends no call. */
+  #callerSignal(): AbortSignal | undefined {
+    const { signal } = this.options;
+    let given: unknown;
+    const log = (error: unknown): void => this.report("internal", error);
+    callHook(() => given = typeof signal === "function" ? signal() : signal, log);
+    if (given === undefined || isSignal(given)) return given;
+    log(new TypeError("Cannot listen to the caller's signal: it must be an AbortSignal"));
+    return undefined;
+  }
+
+  /** What has ended the call from outside, whether or not a wait has noticed. */
+  get interruptedBy(): "aborted" | "timeout" | undefined {
+    const { signal, timeoutMs = 1 } = this.options;
+    if (this.#deadline !== undefined) {
+      this.#deadline.checkCaller();
+      return this.#deadline.cause;
+    }
+    if (typeof signal !== "function" && signal?.aborted === true) return "aborted";
+    return timeoutMs <= 0 ? "timeout" : undefined;
+  }
+
+  // Members of the call that are created when they are first read
+
+  get isOver(): boolean {
+    return this.#isOver || this.#deadline?.isClosed === true;
+  }
+
+  get callId(): string {
+    return this.#callId ??= chosenCallId(this.request) ?? this.#kernel.nextCallId();
+  }
+
+  get context(): CallContext {
+    return this.#context ??= new this.#kernel.Context(this);
+  }
+
+  get runtime(): ToolRuntime {
+    return this.#runtime ?? refuse("use a tool", "it has not been made ready");
+  }
+
+  setArguments(value: unknown, bytes: number): void {
+    this.arguments = this.plainArguments = value;
+    this.argumentBytes = bytes;
+  }
+
+  /** The arguments that the schema of a library returned, which need not be JSON. */
+  setParsed(value: unknown): void {
+    this.arguments = value;
+  }
+
+  fail(code: FailureCode, why: string, details?: FailureDetails): ToolFailure {
+    return failure(code, this.tool.id, why, details);
+  }
+
   report(phase: DispatchPhase, error: unknown): void {
-    this.shared.report(this.tool.id, this.callId, phase, error);
+    this.#kernel.report(this.tool.id, this.callId, phase, error);
   }
 }
 
-/** Whether a tool that failed would fail alike if it ran again. */
-function isFinalFailure({ error: { code, retryable } }: ToolFailure): boolean {
-  return !retryable && code !== "input_required";
+type Settable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** Completes a result that the dispatcher has made, before it is handed out. */
+function finished(result: ToolResult, durationMs: number): void {
+  (result as Settable<ToolResult>).durationMs = durationMs;
+  brandResult(result);
 }
 
-function resolveNothing(): void {}
-
-function answerOf(_call: Call, value: unknown): StepAnswer {
-  return value as StepAnswer;
+/** Completes a failure: whether the tool ran, and whether the call may be repeated. */
+export function settle(
+  { error, replayed }: ToolFailure,
+  ran: ToolRun,
+  isIdempotent: boolean,
+): void {
+  if (replayed) return;
+  const settable = error as Settable<ToolFailure["error"]>;
+  // The tool of a remote process has the better answer.
+  settable.ran = ran === "no" ? "no" : error.ran ?? ran;
+  if (settable.ran === "unknown" && !isIdempotent) settable.retryable = false;
 }
 
-function broken(call: Call, error: unknown): StepAnswer {
-  return call.broken(error);
+function isGenerator(value: unknown): value is Generator {
+  return isObject(value) && isFunction(value["next"]) && isFunction(value["return"]) &&
+    Symbol.asyncIterator in value;
 }
 
 function isSignal(value: unknown): value is AbortSignal {
   return isObject(value) && isFunction(value["addEventListener"]);
 }
 
-/** The name that the caller gave the call, if it did. */
+/** The name that the caller gave the call. */
 export function chosenCallId(request: Partial<ToolCall> | null | undefined): string | undefined {
   const callId = request?.callId;
   return isWord(callId) ? clip(callId, MAX_CALL_ID) : undefined;
-}
-
-/** What the lower services inherit from a class stays, and so does what is `undefined` above them. */
-function laidOver(below: Services, above: Services): Services {
-  return Object.setPrototypeOf({ ...below, ...defined(above) }, Object.getPrototypeOf(below));
 }

@@ -1,59 +1,44 @@
 /**
- * The context that a tool is given, and the view of a call that hooks, rules and approvers get.
+ * The context that a tool receives, and the view of a call that hooks, rules and approvers receive.
  *
  * @module
  */
 
-import type {
-  Answer,
-  QuestionFields,
-  Services,
-  Tool,
-  ToolContext,
-  Transaction,
+import {
+  type Answer,
+  defined,
+  type QuestionFields,
+  refuse,
+  type Services,
+  type Tool,
+  type ToolContext,
+  type Transaction,
 } from "../tool/mod.ts";
-import type { ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
-import type { Deadline } from "./deadline.ts";
-import { type SendingCall, sendMetadata, sendProgress } from "./events.ts";
 import { frozenCopy } from "./json_value.ts";
+import type { Call } from "./layer.ts";
 import type { CallInfo } from "./ports.ts";
-
-/** What asks for a tool, and takes the steps that it must not repeat. */
-export interface Asking {
-  ask(key: string, question: QuestionFields): Promise<Answer>;
-  step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result>;
-}
-
-/** What a context and a view show of a call. */
-export interface CallSource extends SendingCall {
-  readonly tool: Tool;
-  readonly toolset: Toolset;
-  readonly callId: string;
-  readonly args: unknown;
-  readonly hostContext: unknown;
-  readonly resumed: boolean;
-  readonly services: Services;
-  readonly runtime: ToolRuntime;
-  readonly transaction: Transaction | undefined;
-  readonly deadline: Deadline;
-  /** What asks the caller. It is made when the tool first wants it. */
-  readonly asking: Asking;
-  defer(cleanup: () => void | Promise<void>): void;
-}
+import { isResumed } from "./resumption.ts";
+import { sendMetadata, sendProgress } from "./sending.ts";
 
 /**
- * The context of one call. What a tool does not ask for is not made; and since every member is
- * looked up through a getter, a tool may take them apart: `execute(params, { signal, progress })`.
+ * The context of one call. Members are created when they are first read; and since every member is a
+ * getter, a tool may destructure them: `execute(params, { signal, progress })`. Layers add members.
  */
 export class CallContext implements ToolContext<never, never, never> {
-  readonly #call: CallSource;
+  readonly #call: Call;
+  #services: Services | undefined;
 
-  constructor(call: CallSource) {
+  constructor(call: Call) {
     this.#call = call;
   }
 
-  /** The toolset that the call was resolved against: for plue's own tools, and not shown to others. */
+  /** The call of a context, for layers. */
+  static callOf(context: CallContext): Call {
+    return context.#call;
+  }
+
+  /** The toolset that the call was resolved against: for plue's own tools, hidden from others. */
   static toolsetOf(context: object): Toolset | undefined {
     return #call in context ? context.#call.toolset : undefined;
   }
@@ -83,13 +68,16 @@ export class CallContext implements ToolContext<never, never, never> {
     return this.#call.deadline.signal;
   }
 
+  /** The services of the registry, with those of the call laid over them. */
   get services(): Services {
-    return this.#call.services;
+    const { runtime, options: { services } } = this.#call;
+    if (services === undefined) return runtime.services;
+    return this.#services ??= overlay(runtime.services, services);
   }
 
-  // `never`: the types of these are not known here. Each has been checked.
+  /** Added by the layer that checks the host's context. */
   get context(): never {
-    return this.#call.hostContext as never;
+    return undefined as never;
   }
 
   get config(): never {
@@ -100,8 +88,9 @@ export class CallContext implements ToolContext<never, never, never> {
     return this.#call.runtime.state as never;
   }
 
+  /** Added by the layer of transactions. */
   get transaction(): Transaction | undefined {
-    return this.#call.transaction;
+    return undefined;
   }
 
   get metadata(): (value: unknown) => void {
@@ -112,13 +101,14 @@ export class CallContext implements ToolContext<never, never, never> {
     return (done, total, message) => sendProgress(this.#call, done, total, message);
   }
 
+  /** Added by the layer of questions. */
   get ask(): <Content>(key: string, question: QuestionFields) => Promise<Answer<Content>> {
-    // The content is what the tool's own schema says.
-    return (key, question) => this.#call.asking.ask(key, question) as Promise<Answer<never>>;
+    return () => withoutQuestions("ask");
   }
 
+  /** Added by the layer of questions. */
   get step(): <Result>(key: string, work: () => Result | Promise<Result>) => Promise<Result> {
-    return (key, work) => this.#call.asking.step(key, work);
+    return () => withoutQuestions("take a step");
   }
 
   get defer(): (cleanup: () => void | Promise<void>) => void {
@@ -130,6 +120,15 @@ export class CallContext implements ToolContext<never, never, never> {
   }
 }
 
+async function withoutQuestions(action: string): Promise<never> {
+  return await refuse(action, "the dispatcher has no layer of questions");
+}
+
+/** What the lower services inherit from a class stays, and so does what is `undefined` above them. */
+function overlay(below: Services, above: Services): Services {
+  return Object.setPrototypeOf({ ...below, ...defined(above) }, Object.getPrototypeOf(below));
+}
+
 /** A call as hooks, rules and approvers see it. */
 export class CallView implements CallInfo {
   readonly tool: Tool;
@@ -139,20 +138,21 @@ export class CallView implements CallInfo {
   readonly principal: string | undefined;
   readonly context: unknown;
   readonly resumed: boolean;
-  readonly #call: CallSource;
+  readonly #call: Call;
   readonly #args: unknown;
   #shown: unknown;
 
-  constructor(call: CallSource) {
+  /** @param args The arguments to show, by default those of the call now. */
+  constructor(call: Call, args: unknown = call.arguments) {
     const { sessionId, messageId, principal } = call.options;
     this.tool = call.tool;
     this.callId = call.callId;
     this.sessionId = sessionId;
     this.messageId = messageId;
     this.principal = principal;
-    this.context = call.hostContext;
-    this.resumed = call.resumed;
-    this.#args = call.args;
+    this.context = call.context.context;
+    this.resumed = isResumed(call.request);
+    this.#args = args;
     this.#call = call;
   }
 

@@ -9,24 +9,19 @@ import type { Clock } from "../tool/mod.ts";
 export type InterruptCause = "aborted" | "timeout";
 
 /**
- * The deadlines that are told when a signal aborts. All calls that share a signal, such as a
+ * The deadlines that listen to a signal. All calls that share a signal, such as a
  * server's shutdown, share one listener: a listener each is searched for at every end of a call, and
  * Node warns of a leak from the eleventh on.
  */
 const listeners = new WeakMap<AbortSignal, Set<Deadline>>();
 
-export interface Interruptible {
-  /** The time is over, or the call was aborted. Must not throw. */
-  interrupt(): void;
-}
-
-/** The end of one call, made when the call first waits or its tool first asks for a signal. */
+/** The end of one call, created when the call first waits or its tool first reads its signal. */
 export class Deadline {
   /** What ended the call; `undefined` while it may go on. */
   cause: InterruptCause | undefined = undefined;
   readonly #clock: Clock;
   readonly #caller: AbortSignal | undefined;
-  readonly #waiter: Interruptible;
+  readonly #interruptCall: () => void;
   #expiresAt: number;
   #reason: unknown;
   #controller: AbortController | undefined;
@@ -36,18 +31,18 @@ export class Deadline {
 
   /**
    * @param expiresAt When the time is over, by `clock.now()`.
-   * @param waiter Is interrupted once if the call is ended from outside.
+   * @param interruptCall Called once if the call is ended from outside. Must not throw.
    */
   constructor(
     clock: Clock,
     caller: AbortSignal | undefined,
     expiresAt: number,
-    waiter: Interruptible,
+    interruptCall: () => void,
   ) {
     this.#clock = clock;
     this.#caller = caller;
     this.#expiresAt = expiresAt;
-    this.#waiter = waiter;
+    this.#interruptCall = interruptCall;
   }
 
   /** Aborts when the call ends from outside; with the caller's reason, or a `TimeoutError`. */
@@ -95,39 +90,43 @@ export class Deadline {
    */
   suspend(limitMs: number): () => void {
     const left = this.#expiresAt - this.#clock.now();
-    this.#expiresAt = this.#clock.now() + limitMs;
-    return () => void (this.#expiresAt = this.#clock.now() + left);
+    this.#expireIn(limitMs);
+    return () => this.#expireIn(left);
   }
 
-  /** Has the timer follow what `suspend` changed, if the time is being watched. */
-  rearm(): void {
+  #expireIn(ms: number): void {
+    this.#expiresAt = this.#clock.now() + ms;
     if (this.#disarm === undefined) return;
-    this.rest();
+    this.#rest();
     this.#arm();
   }
 
-  /** Watches the time and the caller's signal until `rest`: the call waits. */
+  /** Watches the time and the caller's signal until the call ends. */
   watch(): void {
     this.#listen();
-    if (this.cause === undefined) this.#arm();
+    if (this.cause === undefined && this.#disarm === undefined && !this.#isClosed) this.#arm();
   }
 
-  /** Ends what `watch` began: the call goes on. */
-  rest(): void {
+  #rest(): void {
     this.#disarm?.();
     this.#disarm = undefined;
   }
 
-  /** The call has ended: nothing can interrupt it, and the caller's signal is let go of. */
+  /** The call cannot be interrupted any more. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** The result is decided: nothing interrupts the call, and nothing listens to the caller's signal. */
   close(): void {
     this.#isClosed = true;
-    this.rest();
+    this.#rest();
     if (!this.#isListening || this.#caller === undefined) return;
     this.#isListening = false;
     const deadlines = listeners.get(this.#caller);
     if (deadlines?.delete(this) !== true || deadlines.size > 0) return;
     listeners.delete(this.#caller);
-    this.#caller.removeEventListener("abort", tellAll);
+    this.#caller.removeEventListener("abort", abortAll);
   }
 
   #arm(): void {
@@ -143,7 +142,7 @@ export class Deadline {
     const deadlines = listeners.get(caller);
     if (deadlines !== undefined) return void deadlines.add(this);
     listeners.set(caller, new Set([this]));
-    caller.addEventListener("abort", tellAll, { once: true });
+    caller.addEventListener("abort", abortAll, { once: true });
   }
 
   #timeOut(): void {
@@ -154,13 +153,13 @@ export class Deadline {
     if (this.cause !== undefined || this.#isClosed) return;
     this.cause = cause;
     this.#reason = reason;
-    this.rest();
+    this.#rest();
     this.#controller?.abort(reason);
-    this.#waiter.interrupt();
+    this.#interruptCall();
   }
 }
 
-function tellAll(this: AbortSignal): void {
+function abortAll(this: AbortSignal): void {
   const deadlines = listeners.get(this) ?? [];
   listeners.delete(this);
   for (const deadline of deadlines) deadline.abort(this.reason);

@@ -8,9 +8,11 @@ import { MAX_ISSUES } from "../schema/mod.ts";
 import {
   clip,
   type FailureCode,
+  type FailureOptions,
   isFailureCode,
   isObject,
   type Issue,
+  isToolRun,
   type ToolFailure,
   ToolResult,
 } from "../tool/mod.ts";
@@ -19,18 +21,49 @@ import type { InterruptCause } from "./deadline.ts";
 /** How long a message that a tool, a hook or a rule wrote may be, in characters. */
 const MAX_MESSAGE = 2_000;
 
-/** A failure that says what could not be done, and why. */
+/** Details of a failure beside its code and message. */
+export type FailureDetails = Pick<
+  FailureOptions,
+  "issues" | "acknowledged" | "retryable" | "retryAfterMs" | "ran"
+>;
+
+/**
+ * Ends a call with a failure of this code and message, wherever it is thrown: in a tool, which gets it
+ * from a function of its context, or in a layer. It is not reported to `onError`.
+ */
+export class CallFailure extends Error {
+  readonly code: FailureCode;
+
+  constructor(code: FailureCode, why: string) {
+    super(why);
+    this.code = code;
+  }
+}
+
+/** A failure that names what could not be done, and why. */
 export function failure(
   code: FailureCode,
   id: string,
   why: string,
-  more?: { readonly issues?: readonly Issue[]; readonly acknowledged?: boolean | undefined },
+  details?: FailureDetails,
 ): ToolFailure {
   return ToolResult.error(
     code,
     `Cannot call ${JSON.stringify(id)}: ${clip(why, MAX_MESSAGE)}`,
-    more,
+    details,
   );
+}
+
+/** The failure of a call whose arguments or result do not match a schema. */
+export function validationFailure(
+  code: "invalid_arguments" | "invalid_result",
+  id: string,
+  what: string,
+  issues: readonly Issue[],
+): ToolFailure {
+  const first = issues.slice(0, MAX_ISSUES);
+  const messages = first.map(({ message }) => message).join("; ");
+  return failure(code, id, `${what}: ${messages}`, { issues: first });
 }
 
 /** A failure for a name that is not among the caller's tools, whether it exists or not. */
@@ -79,13 +112,14 @@ export function readResult(value: unknown): ToolResult | undefined {
     };
   }
   if (ok !== false || !isObject(error)) return undefined;
-  const { code, message, issues, retryable, retryAfterMs, acknowledged } = error;
+  const { code, message, issues, retryable, retryAfterMs, acknowledged, ran } = error;
   if (!isFailureCode(code) || typeof message !== "string") return undefined;
   const failed = ToolResult.error(code, clip(message, MAX_MESSAGE), {
     issues: Array.isArray(issues) ? readIssues(issues) : undefined,
     retryable: flag(retryable),
     retryAfterMs: isMs(retryAfterMs) ? retryAfterMs : undefined,
     acknowledged: flag(acknowledged),
+    ran: isToolRun(ran) ? ran : undefined,
   });
   if (code !== "input_required") return failed;
   // Only a dispatcher gives tickets: the tool dispatched another call, which waits.

@@ -12,7 +12,7 @@
 
 import { canonicalJson, type Clock, fnv1a, ToolResult } from "../tool/mod.ts";
 import { frozenCopy } from "./json_value.ts";
-import type { IdempotencySettings } from "./options.ts";
+import type { IdempotencySettings } from "./layers/idempotency.ts";
 import type { ClaimedKey, SettleKey } from "./ports.ts";
 
 /** A call that runs, or the result of one that has ended. */

@@ -86,10 +86,6 @@ function noCounts(): Counts {
   };
 }
 
-function count<Key>(counts: Map<Key, number>, key: Key, times: number): void {
-  counts.set(key, (counts.get(key) ?? 0) + times);
-}
-
 export class ToolStats {
   readonly id: string;
   inFlight = 0;
@@ -114,7 +110,8 @@ export class ToolStats {
       return;
     }
     counts.failed++;
-    count(counts.errors, result.error.code, 1);
+    const { code } = result.error;
+    counts.errors.set(code, (counts.errors.get(code) ?? 0) + 1);
   }
 
   /** Counts a call by an alias. */
@@ -125,20 +122,6 @@ export class ToolStats {
   /** No call is under way, and no abandoned tool runs. */
   get isIdle(): boolean {
     return this.inFlight + this.abandoned === 0;
-  }
-
-  /** Adds the ended calls of another tool. */
-  absorb(stats: ToolStats): void {
-    const counts = this.#counts;
-    const other = stats.#counts;
-    counts.calls += other.calls;
-    counts.failed += other.failed;
-    counts.suspended += other.suspended;
-    counts.replayed += other.replayed;
-    counts.aliased += other.aliased;
-    counts.lastEnd = Math.max(counts.lastEnd, other.lastEnd);
-    counts.durations.absorb(other.durations);
-    for (const [code, times] of other.errors) count(counts.errors, code, times);
   }
 
   /** Sets everything back to zero but the calls under way. */
@@ -193,18 +176,12 @@ export class Histogram {
 
   /** Counts one duration. */
   add(ms: number): void {
-    this.#put(bucketOf(ms), 1);
+    const index = bucketOf(ms);
+    this.#buckets[index] = (this.#buckets[index] ?? 0) + 1;
+    this.count++;
     this.totalMs += ms;
     if (ms < this.minMs) this.minMs = ms;
     if (ms > this.maxMs) this.maxMs = ms;
-  }
-
-  /** Adds the durations of another histogram. */
-  absorb(other: Histogram): void {
-    other.#buckets.forEach((times, index) => this.#put(index, times));
-    this.totalMs += other.totalMs;
-    this.minMs = Math.min(this.minMs, other.minMs);
-    this.maxMs = Math.max(this.maxMs, other.maxMs);
   }
 
   /** The duration that the share `rank` (0 to 1) of all durations does not exceed. */
@@ -216,11 +193,6 @@ export class Histogram {
       if (seen >= wanted) return Math.min(Math.max(middleOf(index), this.minMs), this.maxMs);
     }
     return this.maxMs;
-  }
-
-  #put(index: number, times: number): void {
-    this.#buckets[index] = (this.#buckets[index] ?? 0) + times;
-    this.count += times;
   }
 }
 

@@ -28,7 +28,18 @@ export type {
   ReturnedTicket,
   WaitingCall,
 } from "./suspension.ts";
-export { type SelectableToolHost, ToolDispatcher } from "./dispatcher.ts";
+export { type CallStarted, Dispatcher, type SelectableToolHost } from "./dispatcher.ts";
+export { ToolDispatcher, type ToolDispatcherOptions } from "./tool_dispatcher.ts";
+export type {
+  Call,
+  CallObserver,
+  Layer,
+  LayerFunction,
+  Next,
+  Outcome,
+  ToolState,
+} from "./layer.ts";
+export type { DispatcherOptions, KernelSettings } from "./kernel_options.ts";
 export type {
   CallSpan,
   CallTelemetry,
@@ -38,14 +49,10 @@ export type {
   TraceParent,
 } from "./telemetry.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
-export type {
-  CallValidator,
-  ConcurrencyLimits,
-  DispatchErrorReport,
-  DispatchPhase,
-  IdempotencyOptions,
-  ToolDispatcherOptions,
-} from "./options.ts";
+export type { DispatchErrorReport, DispatchPhase } from "./kernel_options.ts";
+export type { ConcurrencyLimits } from "./layers/concurrency_limit.ts";
+export type { IdempotencyOptions } from "./layers/idempotency.ts";
+export type { CallValidator } from "./layers/validators.ts";
 export type { DispatchContext, ResumedCall, ToolCall, ToolProgress } from "./request.ts";
 export type {
   MetadataEvent,
@@ -53,4 +60,4 @@ export type {
   ProgressEvent,
   ResultEvent,
   ToolEvent,
-} from "./events.ts";
+} from "./stream.ts";

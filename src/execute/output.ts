@@ -1,6 +1,5 @@
 /**
- * The step that makes a result of what a tool returned: JSON, within the limit, and what the schema
- * promises.
+ * Makes a result of what a tool returned: JSON, within the limit, and valid by its schema.
  *
  * @module
  */
@@ -15,13 +14,13 @@ import {
   type ToolContent,
   type ToolResult,
 } from "../tool/mod.ts";
-import type { Call } from "./call.ts";
-import { readResult } from "./failures.ts";
+import { readResult, validationFailure } from "./failures.ts";
 import { describeRefusal, jsonBytes, readJson } from "./json_value.ts";
+import { MIN_OUTPUT_BYTES } from "./kernel_options.ts";
+import type { Call } from "./layer.ts";
 
 /** Reads what the tool returned: a value, or a result that it made itself. */
-export function readOutput(call: Call): ToolResult | Promise<ToolResult> {
-  const { output } = call;
+export function readOutput(call: Call, output: unknown): ToolResult | Promise<ToolResult> {
   if (!isToolResult(output)) return toResult(call, { content: output });
   const result = readResult(output);
   if (result === undefined) {
@@ -30,11 +29,18 @@ export function readOutput(call: Call): ToolResult | Promise<ToolResult> {
   return result.ok ? toResult(call, result) : result;
 }
 
-/** What a tool answers of a success. */
+/** How large a result, and each value sent on the way, may be, in bytes of JSON. */
+export function maxOutputBytes({ options, settings }: Call): number {
+  const { maxOutputBytes: limit } = settings;
+  const { maxOutputBytes: lower } = options;
+  return lower !== undefined && lower < limit ? Math.max(lower, MIN_OUTPUT_BYTES) : limit;
+}
+
+/** The content of a success. */
 interface Output {
   readonly content: unknown;
   readonly blocks?: true | undefined;
-  /** It says that it was cut. */
+  /** It was cut before. */
   readonly truncated?: true | undefined;
 }
 
@@ -83,54 +89,61 @@ export function readAgain(call: Call, output: Output): ToolResult {
 function check(call: Call, output: Output, isValidated: boolean): ToolResult {
   const { content: value, blocks } = output;
   const truncated = isCut(output);
-  const { maxOutputBytes: limit, options, tool, settings } = call;
-  // A tool that returns nothing answers `null`: JSON has no other nothing.
+  // A tool that returns nothing has the result `null`: JSON has no other nothing.
   const given = value === undefined ? null : value;
   if (blocks && !hasBlocks(given)) {
     return call.fail("invalid_result", "its blocks are no list: ToolResult.blocks([…]) makes them");
   }
+  const limit = maxOutputBytes(call);
   const verdict = readJson(given, limit);
   if (verdict.kind === "refused") {
     const why = `the tool's result is not JSON: ${describeRefusal(verdict)}`;
     return call.fail("invalid_result", why);
   }
   const isLarge = verdict.kind === "large";
-  const overflow = options.outputOverflow ?? tool.outputOverflow ?? settings.outputOverflow;
-  if (isLarge && overflow !== "truncate") {
-    return call.fail(
-      "output_too_large",
-      `its result has at least ${verdict.bytes} bytes, and ${limit} are allowed; ask for less of it`,
-    );
+  const cut = isLarge ? cutText(call, given, blocks, limit) : undefined;
+  if (isLarge && cut === undefined) {
+    const why =
+      `its result has at least ${verdict.bytes} bytes, and ${limit} are allowed; ask for less of it`;
+    return call.fail("output_too_large", why);
   }
   const content = isLarge ? given : verdict.value;
-  // Of a large value only the beginning has been read, unless it is a string.
-  if (
-    !isValidated && !truncated && tool.returns !== undefined &&
-    (!isLarge || typeof content === "string")
-  ) {
-    const { returns } = call.runtime;
-    const promised = valueOf(content, blocks);
-    if (
-      returns !== undefined &&
-      atOnce(returns.check(promised, isLarge ? undefined : verdict.bytes)) !== true
-    ) {
-      return misfit(call, atOnce(returns.issues(promised)));
-    }
+  // Of large blocks only the beginning has been read.
+  if (!isValidated && !truncated && call.tool.returns !== undefined && !(isLarge && blocks)) {
+    const issues = checkReturns(call, valueOf(content, blocks), isLarge ? undefined : verdict.bytes);
+    if (issues !== undefined) return misfit(call, issues);
   }
-  call.resultBytes = isLarge ? limit : verdict.bytes;
-  if (isLarge) {
-    const cut = blocks && hasBlocks(content)
-      ? truncate(textOf(content), limit, `more than ${limit}`)
-      : truncate(content, limit);
-    return { ok: true, content: cut, durationMs: 0, truncated: true };
+  if (cut !== undefined) return { ok: true, content: cut, durationMs: 0, truncated: true };
+  if (blocks || truncated) {
+    return {
+      ok: true,
+      content,
+      ...(blocks && { blocks }),
+      ...(truncated && { truncated }),
+      durationMs: 0,
+    };
   }
-  return {
-    ok: true,
-    content,
-    ...(blocks && { blocks }),
-    ...(truncated && { truncated }),
-    durationMs: 0,
-  };
+  return { ok: true, content, durationMs: 0 };
+}
+
+function checkReturns(call: Call, value: unknown, bytes?: number): readonly Issue[] | undefined {
+  const { returns } = call.runtime;
+  return returns === undefined || atOnce(returns.check(value, bytes)) === true
+    ? undefined
+    : atOnce(returns.issues(value));
+}
+
+/** A text that was too large, cut; `undefined` where the call fails instead. */
+function cutText(
+  { tool, options, settings }: Call,
+  content: unknown,
+  blocks: true | undefined,
+  limit: number,
+): string | undefined {
+  const overflow = options.outputOverflow ?? tool.outputOverflow ?? settings.outputOverflow;
+  if (overflow !== "truncate") return undefined;
+  if (blocks && hasBlocks(content)) return truncate(textOf(content), limit, `more than ${limit}`);
+  return typeof content === "string" ? truncate(content, limit) : undefined;
 }
 
 /** Whether a value, which a tool in JavaScript may have made, has a list of blocks. */
@@ -147,23 +160,25 @@ function textOf({ content }: { readonly content: readonly unknown[] }): string {
 }
 
 function misfit(call: Call, issues: readonly Issue[]): ToolResult {
-  return call.misfit("invalid_result", "the tool's result does not fit its own schema", issues);
+  const what = "the tool's result does not fit its own schema";
+  return validationFailure("invalid_result", call.tool.id, what, issues);
 }
 
 /** Room for the marker: two numbers and the words. */
 const MARKER_BYTES = 96;
 
 /**
- * Cuts `value` to `limit` bytes of JSON. A string stays a string; of anything else, the beginning of
- * its JSON text remains. The cut is between code points, and ends with
+ * Cuts a text to `limit` bytes of JSON. The cut is between code points, and ends with
  * `… [truncated: 900 of 20000 bytes]`.
  *
- * @param value JSON, as far as the limit reaches.
  * @param limit At least 128.
- * @param of How many bytes the whole has, in words; counted for a string.
+ * @param whole How many bytes the whole has, in words.
  */
-export function truncate(value: unknown, limit: number, of?: string): string {
-  const text = typeof value === "string" ? value : beginningOf(value, limit);
+export function truncate(
+  text: string,
+  limit: number,
+  whole: string | number = jsonBytes(text),
+): string {
   const room = limit - MARKER_BYTES;
   // Halves the range of ends that may fit: a character takes one byte at least.
   let end = 0;
@@ -175,36 +190,5 @@ export function truncate(value: unknown, limit: number, of?: string): string {
   // Not between the halves of a pair.
   if ((text.codePointAt(end - 1) ?? 0) > 0xffff) end--;
   const kept = text.slice(0, end);
-  const whole = of ?? (typeof value === "string" ? jsonBytes(value) : `more than ${limit}`);
   return `${kept}… [truncated: ${jsonBytes(kept)} of ${whole} bytes]`;
-}
-
-/** The first characters of a value's JSON text, without writing all of it. */
-function beginningOf(value: unknown, length: number): string {
-  let text = "";
-
-  function write(part: unknown): void {
-    if (text.length >= length) return;
-    if (typeof part !== "object" || part === null) {
-      text += JSON.stringify(typeof part === "string" ? part.slice(0, length) : part);
-      return;
-    }
-    const { toJSON } = part as { readonly toJSON?: unknown };
-    if (typeof toJSON === "function") return write(toJSON.call(part));
-    let separator = "";
-    const list = Array.isArray(part);
-    text += list ? "[" : "{";
-    for (const key of Object.keys(part)) {
-      const member = (part as Record<string, unknown>)[key];
-      if (member === undefined) continue;
-      if (text.length >= length) return;
-      text += list ? separator : `${separator}${JSON.stringify(key)}:`;
-      separator = ",";
-      write(member);
-    }
-    text += list ? "]" : "}";
-  }
-
-  write(value);
-  return text;
 }

@@ -54,6 +54,8 @@ export interface WaitingCall {
 export interface ReturnedTicket {
   readonly request: ResumedCall;
   readonly principal: string | undefined;
+  /** The host's context. It must be that of the suspended call. */
+  readonly context?: unknown;
   /** The caller's tool with that id. */
   readonly findTool: (id: string) => Tool | undefined;
   /** Milliseconds since 1970. */

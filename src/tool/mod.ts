@@ -29,6 +29,7 @@ export {
 } from "./check.ts";
 export {
   type Clock,
+  type QuickWait,
   type RegistryClock,
   systemClock,
   TIME_OVER,
@@ -47,11 +48,13 @@ export {
   checkOverflow,
   FAILURE_CODES,
   type FailureCode,
+  type FailureOptions,
   HTTP_STATUS,
   isFailureCode,
   type Issue,
   isSuspended,
   isToolResult,
+  isToolRun,
   type OutputOverflow,
   type Question,
   type QuestionFields,
@@ -60,6 +63,7 @@ export {
   type ToolCallError,
   type ToolFailure,
   ToolResult,
+  type ToolRun,
   type ToolSuccess,
 } from "./result.ts";
 export type {

@@ -178,6 +178,20 @@ export interface ToolCallError {
   readonly retryAfterMs?: number;
   /** After a timeout or an abort: whether the tool stopped within the grace period. */
   readonly acknowledged?: boolean;
+  /**
+   * Whether the tool ran: not at all, at least in part, or nobody knows, because the answer of another
+   * process was lost. Every failure of a dispatcher has it. `unknown` is `retryable` only for an
+   * idempotent tool.
+   */
+  readonly ran?: ToolRun;
+}
+
+/** Whether the tool of a failed call ran. */
+export type ToolRun = "no" | "yes" | "unknown";
+
+/** True if `value` is a {@linkcode ToolRun}. */
+export function isToolRun(value: unknown): value is ToolRun {
+  return value === "no" || value === "yes" || value === "unknown";
 }
 
 /** A call that succeeded. */
@@ -228,12 +242,13 @@ export function isSuspended(result: ToolResult): result is SuspendedCall {
 /** The outcome of one call. */
 export type ToolResult<Content = unknown> = ToolSuccess<Content> | ToolFailure;
 
-/** What `ToolResult.error` may be told besides the code and the message. */
-interface FailureOptions {
+/** Details of a failure for `ToolResult.error`. */
+export interface FailureOptions {
   readonly issues?: readonly Issue[] | undefined;
   readonly retryable?: boolean | undefined;
   readonly retryAfterMs?: number | undefined;
   readonly acknowledged?: boolean | undefined;
+  readonly ran?: ToolRun | undefined;
   readonly durationMs?: number | undefined;
 }
 
@@ -340,6 +355,7 @@ export const ToolResult: {
       retryable = FAILURE_CODES[code].retryable,
       retryAfterMs,
       acknowledged,
+      ran,
       durationMs = 0,
     } = options;
     return mark({
@@ -351,6 +367,7 @@ export const ToolResult: {
         retryable,
         ...(retryAfterMs !== undefined && { retryAfterMs }),
         ...(acknowledged !== undefined && { acknowledged }),
+        ...(ran !== undefined && { ran }),
       },
       durationMs,
     });

@@ -5,6 +5,7 @@
  */
 
 import { canonicalJson, describeTool, type Tool } from "../../tool/mod.ts";
+import { frozenCopy } from "../json_value.ts";
 
 const ENCODER = new TextEncoder();
 
@@ -36,4 +37,13 @@ export function definitionDigest(tool: Tool): Promise<string> {
 /** Stands for a principal in the keys of a store. */
 export function ownerDigest(principal: string | undefined): Promise<string> {
   return digestOf(JSON.stringify(principal ?? null));
+}
+
+/**
+ * The digest of a host's context, so that a result or an approval for one tenant does not count for
+ * another; `undefined` for a context that is absent or not JSON.
+ */
+export async function contextDigest(context: unknown): Promise<string | undefined> {
+  const json = context === undefined ? undefined : frozenCopy(context);
+  return json === undefined ? undefined : await digestOf(canonicalJson(json));
 }

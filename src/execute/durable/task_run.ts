@@ -58,7 +58,7 @@ export function beginRun(
       if (isAttached) context.progress?.(progress);
     },
     metadata: (value) => isAttached ? context.metadata?.(value) : undefined,
-    output: (value) => isAttached ? context.output?.(value) : undefined,
+    output: (value, bytes) => isAttached ? context.output?.(value, bytes) : undefined,
   });
   return run;
 }

@@ -25,7 +25,7 @@ import {
   within,
 } from "../../tool/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import type { ToolDispatcher } from "../dispatcher.ts";
+import type { ToolDispatcher } from "../tool_dispatcher.ts";
 import { failure, unknownTool } from "../failures.ts";
 import { readJson } from "../json_value.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "../request.ts";

@@ -26,9 +26,9 @@ import type {
   ReturnedTicket,
   WaitingCall,
 } from "../suspension.ts";
-import { MAX_MEMORY_BYTES, readAnswer } from "../questions.ts";
+import { MAX_MEMORY_BYTES, readAnswer } from "../layers/question_session.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
-import { base64url, definitionDigest, ownerDigest } from "./digest.ts";
+import { base64url, contextDigest, definitionDigest, ownerDigest } from "./digest.ts";
 
 /** Why a ticket cannot be opened. */
 export type UnopenedTicket = "damaged" | "unknown_key" | "gone";
@@ -85,6 +85,8 @@ interface TicketContent {
   readonly tool: string;
   /** The digest of the tool's definition. */
   readonly definition: string;
+  /** The digest of the host's context; absent for none, and for one that is not JSON. */
+  readonly context?: string | undefined;
   readonly arguments: unknown;
   readonly repaired?: RepairedArguments | undefined;
   readonly callId: string;
@@ -156,6 +158,9 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       // First: the others would tell another caller of the call.
       if (content.principal !== (principal ?? null)) {
         return refused("its ticket was given to another caller");
+      }
+      if ((await contextDigest(returned.context)) !== content.context) {
+        return refused("its host gives another context than the call had");
       }
       if (content.used) return refused(USED);
       if (content.version !== 1) return refused(UNOPENED.damaged);
@@ -233,6 +238,7 @@ async function contentOf(call: WaitingCall, id: string, expiresAt: number): Prom
     ...{ version: 1, id, expiresAt, principal, tool: tool.id, callId, sessionId, messageId },
     ...{ idempotencyKey, memory, arguments: call.arguments, repaired: call.repaired },
     definition: await definitionDigest(tool),
+    context: await contextDigest(context.context),
     questions: call.questions.map(({ key }) => key),
   };
 }

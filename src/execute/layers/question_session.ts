@@ -1,19 +1,17 @@
 /**
- * What a call asks, and the steps that it must not repeat. Made when a tool first asks or takes a
- * step, or when a call continues.
+ * The questions and the steps of one call. Created when its tool first asks or takes a step, or when
+ * the call continues.
  *
  * @module
  */
 
-import type { ToolHost } from "../registry/mod.ts";
-import { checkSchema, compileOnce, issuesOf } from "../schema/mod.ts";
+import { checkSchema, compileOnce, issuesOf } from "../../schema/mod.ts";
 import {
   type Answer,
   checkWord,
   cleanText,
   describe,
   describeThrown,
-  type FailureCode,
   isObject,
   type Issue,
   type JsonSchema,
@@ -25,17 +23,16 @@ import {
   readFields,
   refuse,
   TIME_OVER,
-  type ToolFailure,
   type ToolResult,
   untilAborted,
   within,
-} from "../tool/mod.ts";
-import { type CallSource, CallView } from "./context.ts";
-import { fingerprintOf } from "./idempotency.ts";
-import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
-import type { Settings } from "./options.ts";
-import type { ToolCall } from "./request.ts";
-import type { KeptAnswer, RepairedArguments, Resumption } from "./suspension.ts";
+} from "../../tool/mod.ts";
+import { CallView } from "../context.ts";
+import { CallFailure } from "../failures.ts";
+import { fingerprintOf } from "../idempotency.ts";
+import { describeRefusal, frozenCopy, readJson, utf8Length } from "../json_value.ts";
+import type { Call } from "../layer.ts";
+import type { CallTickets, KeptAnswer, RepairedArguments, Resumption } from "../suspension.ts";
 
 /** How many questions and steps a call has at most. */
 const MAX_KEYS = 64;
@@ -49,29 +46,28 @@ const MAX_MESSAGE = 2_000;
 /** How often a question is asked whose answers do not fit, while the caller answers at once. */
 const MAX_TRIES = 10;
 
-/** A question cannot be answered here. */
-export class InputUnavailable extends Error {
-  /** The code of the failure if the tool does not do without the answer. */
-  readonly code = "input_unavailable";
+/** A question cannot be answered here. Fails the call if the tool does not catch it. */
+export class InputUnavailable extends CallFailure {
+  constructor(why: string) {
+    super("input_unavailable", why);
+  }
 }
 
-/** A call, as its questions need it. */
-interface AskingCall extends CallSource {
-  readonly plainArgs: unknown;
-  readonly settings: Settings;
-  readonly host: ToolHost;
-  readonly request: ToolCall;
-  readonly repaired: RepairedArguments | undefined;
-  /** The tool was started. */
-  readonly ran: boolean;
-  fail(code: FailureCode, why: string): ToolFailure;
+/** What the questions of a call use of its dispatcher. */
+export interface QuestionSettings {
+  readonly tickets: CallTickets | undefined;
+  /** How long the caller may take to answer at once, in milliseconds. */
+  readonly timeoutMs: number;
+  /** What was repaired in the arguments of a call. */
+  repairedOf(call: Call): RepairedArguments | undefined;
 }
 
-export class CallQuestions {
+export class QuestionSession {
   /** Whether the call ends because it waits for answers. */
   isSuspended = false;
   isClosed = false;
-  readonly #call: AskingCall;
+  readonly #call: Call;
+  readonly #settings: QuestionSettings;
   readonly #resumed: Resumption | undefined;
   /** What was asked, answered and done so far, by key. */
   readonly #memory: Map<string, KeptAnswer>;
@@ -87,8 +83,9 @@ export class CallQuestions {
   #asking = 0;
   #resumeTime: (() => void) | undefined;
 
-  constructor(call: AskingCall, resumed?: Resumption) {
+  constructor(call: Call, settings: QuestionSettings, resumed?: Resumption) {
     this.#call = call;
+    this.#settings = settings;
     this.#resumed = resumed;
     this.#memory = new Map(Object.entries(resumed?.memory ?? {}));
   }
@@ -149,9 +146,8 @@ export class CallQuestions {
   /** Asks the caller, who may be able to answer now. The wait has a limit of its own. */
   async #askCaller(question: Question): Promise<Answer | undefined | null> {
     const call = this.#call;
-    const { deadline, options, settings } = call;
-    if (this.#asking++ === 0) this.#resumeTime = deadline.suspend(settings.approvalTimeoutMs);
-    deadline.rearm();
+    const { deadline, options } = call;
+    if (this.#asking++ === 0) this.#resumeTime = deadline.suspend(this.#settings.timeoutMs);
     let why = "its caller could not be asked";
     try {
       const asked = (async () => await options.onQuestion?.(question, new CallView(call)))();
@@ -167,7 +163,6 @@ export class CallQuestions {
       throw new InputUnavailable(why);
     } finally {
       if (--this.#asking === 0) this.#resumeTime?.();
-      deadline.rearm();
     }
   }
 
@@ -178,8 +173,8 @@ export class CallQuestions {
 
   /** Suspends the call. Never resolves. */
   #wait(question: Question): Promise<never> {
-    const { deadline, settings } = this.#call;
-    if (settings.tickets === undefined) {
+    const { deadline } = this.#call;
+    if (this.#settings.tickets === undefined) {
       throw new InputUnavailable("it asks a question, and its caller cannot be asked");
     }
     this.#waiting.set(question.key, question);
@@ -189,8 +184,8 @@ export class CallQuestions {
   }
 
   #suspend(): void {
-    const { over, deadline } = this.#call;
-    if (over || deadline.cause !== undefined) return;
+    const { isOver, deadline } = this.#call;
+    if (isOver || deadline.cause !== undefined) return;
     this.isSuspended = true;
     deadline.abort(new DOMException("The call waits for an answer", "AbortError"));
   }
@@ -209,7 +204,7 @@ export class CallQuestions {
       key,
       KEY.test(key),
       (action) =>
-        this.#call.transaction ? refuse(action, "its transaction may be rolled back") : action,
+        this.#call.context.transaction ? refuse(action, "its transaction may be rolled back") : action,
     );
     // What was kept is the result of an earlier run of the same step.
     const before = this.#memory.get(key);
@@ -238,10 +233,10 @@ export class CallQuestions {
     isKey: boolean,
     read: (action: string) => Read,
   ): Read {
-    const { over, deadline } = this.#call;
+    const { isOver, deadline } = this.#call;
     const action = `${doing} ${describe(key)}`;
     deadline.throwIfAborted();
-    if (over) refuse(action, "the call has ended");
+    if (isOver) refuse(action, "the call has ended");
     try {
       if (typeof key !== "string" || !isKey) {
         refuse(action, 'its key must be 1 to 64 letters, digits, "_", "." or "-"');
@@ -279,7 +274,8 @@ export class CallQuestions {
   async close(result: ToolResult): Promise<ToolResult> {
     const call = this.#call;
     this.isClosed = true;
-    const { tickets, clock, closeTimeoutMs } = call.settings;
+    const { clock, closeTimeoutMs } = call.settings;
+    const { tickets } = this.#settings;
     const inTime = async <T>(work: Promise<T>): Promise<T> => {
       const answer = await within(clock, closeTimeoutMs, work);
       return answer === TIME_OVER ? refuse("use the ticket", "it took too long") : answer;
@@ -289,7 +285,7 @@ export class CallQuestions {
     try {
       if (!waits || tickets === undefined) {
         // A call that did not come to its tool, or to its answers, may be continued again.
-        const isUnused = !call.ran && !result.ok &&
+        const isUnused = call.toolState === "not started" && !result.ok &&
           (result.error.retryable || this.#keys.size === 0);
         if (isUnused && this.#resumed) await inTime(this.#resumed.release());
         return result;
@@ -304,7 +300,7 @@ export class CallQuestions {
         callId: call.callId,
         context: call.options,
         arguments: givenArguments(call),
-        repaired: call.repaired,
+        repaired: this.#settings.repairedOf(call),
         questions: [...this.#waiting.values()],
         memory: Object.fromEntries(this.#memory),
         now: clock.timestamp(),
@@ -328,7 +324,7 @@ function copyOf(value: unknown): unknown {
 }
 
 /** The arguments that the caller gave, before repairs, hooks and schemas changed them. JSON. */
-function givenArguments({ request }: AskingCall): unknown {
+function givenArguments({ request }: Call): unknown {
   const given = request.arguments ?? {};
   if (typeof given !== "string") return frozenCopy(given) ?? {};
   try {
@@ -343,8 +339,8 @@ function givenArguments({ request }: AskingCall): unknown {
  * The arguments that the tool gets. Where a library made values of them that are not JSON, these are
  * what it made them of, repairs and hooks included: the answer counts for nothing else.
  */
-function shownArguments(call: AskingCall): unknown {
-  return frozenCopy(call.args) ?? frozenCopy(call.plainArgs) ?? givenArguments(call);
+function shownArguments(call: Call): unknown {
+  return frozenCopy(call.arguments) ?? frozenCopy(call.plainArguments) ?? givenArguments(call);
 }
 
 const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization", "client"];

@@ -1,0 +1,295 @@
+/**
+ * The kernel: how calls of a tool run, composed once per tool from rings and layers.
+ *
+ * From the outside in: the layers of stage `call`; closing with its cleanups; availability, parsing
+ * and starting up; the layers of stage `input`; validation; the layers of stage `run`; the tool.
+ *
+ * @module
+ */
+
+import type { ToolHost } from "../registry/mod.ts";
+import { nearIds, type Toolset } from "../select/mod.ts";
+import {
+  callHook,
+  clip,
+  type HookLog,
+  isObject,
+  type Tool,
+  type ToolFailure,
+  ToolResult,
+} from "../tool/mod.ts";
+import { parseArguments, UnparsedText, unparsed } from "./arguments.ts";
+import { KernelCall, settle } from "./call.ts";
+import { validate } from "./checks.ts";
+import { CallContext } from "./context.ts";
+import { failure, interruption, unknownTool } from "./failures.ts";
+import type { DispatchPhase, KernelSettings } from "./kernel_options.ts";
+import type { Call, CallObserver, Layer, LayerFunction, Next, Outcome } from "./layer.ts";
+import { type DispatchContext, type ToolCall, unknownField } from "./request.ts";
+
+/** The next ring of a call. */
+export type Ring = (call: KernelCall) => Outcome;
+
+/** How calls of one tool run. Composed once per tool. */
+export interface Plan {
+  readonly tool: Tool;
+  readonly host: ToolHost;
+  readonly layered: Ring;
+  /** For calls that no layer concerns: the innermost ring ends the call, which saves two promises. */
+  readonly direct: Ring | undefined;
+  /** True if no layer concerns the call. */
+  readonly isPlain: (call: Call) => boolean;
+  readonly observers: readonly CallObserver[];
+  readonly layerCount: number;
+  readonly timeoutMs: number;
+}
+
+/** More plans than a registry has tools: those of tools that were removed are dropped then. */
+const MAX_PLANS = 20_000;
+
+/** Runs calls. Shared by a dispatcher and its views for other callers. */
+export class Kernel {
+  readonly settings: KernelSettings;
+  /** The class of the contexts that tools receive, with the members that layers add. */
+  readonly Context: typeof CallContext;
+  readonly #plans: Map<string, Plan> = new Map();
+  #callIdPrefix: string | undefined;
+  #calls = 0;
+
+  constructor(settings: KernelSettings) {
+    this.settings = settings;
+    this.Context = contextWith(settings.layers);
+  }
+
+  /** Creates a call of the tool with that name, or the failure that there is none. */
+  create(
+    toolset: Toolset,
+    hostOf: () => ToolHost,
+    request: ToolCall,
+    options: DispatchContext,
+  ): KernelCall | ToolFailure {
+    const name: unknown = request?.name;
+    const tool = typeof name === "string" ? toolset.resolve(name) : undefined;
+    if (tool !== undefined) {
+      return new KernelCall(this, toolset, this.#planOf(tool, hostOf), request, options);
+    }
+    const failed = typeof name === "string"
+      ? unknownTool(name, nearIds(name, toolset.available().map(({ id }) => id)))
+      : ToolResult.error(
+        "unknown_tool",
+        "Cannot call a tool: the call names none; decodeCalls() reads what a provider sent",
+      );
+    return this.refuse(request, options, failed);
+  }
+
+  /** Ends a call that never was a call of a tool: its layers see that as `unresolved`. */
+  refuse(request: ToolCall, options: DispatchContext, failed: ToolFailure): ToolFailure {
+    settle(failed, "no", false);
+    for (const layer of this.settings.layers) {
+      callHook(
+        () => layer.unresolved?.(request, options, failed),
+        (error) => this.report("", "", "internal", error),
+      );
+    }
+    return failed;
+  }
+
+  #planOf(tool: Tool, hostOf: () => ToolHost): Plan {
+    const known = this.#plans.get(tool.id);
+    const host = hostOf();
+    if (known?.tool === tool && known.host === host) return known;
+    const plan = compose(tool, host, this);
+    if (this.#plans.size >= MAX_PLANS) this.#plans.clear();
+    this.#plans.set(tool.id, plan);
+    return plan;
+  }
+
+  /** An id for a call that has none. */
+  nextCallId(): string {
+    // Not before the first call: edge runtimes refuse randomness while a module loads.
+    this.#callIdPrefix ??= `call_${crypto.randomUUID().slice(0, 13)}`;
+    return `${this.#callIdPrefix}-${(++this.#calls).toString(36)}`;
+  }
+
+  /** Passes what was thrown to the host. */
+  report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void {
+    this.settings.onError({ toolId, callId, phase, error });
+  }
+}
+
+function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
+  const { layers, timeoutMs, maxTimeoutMs } = kernel.settings;
+  const applied: Layer[] = [];
+  const stage = (name: Layer["stage"], inner: Ring): Ring =>
+    layers.reduceRight((next: Ring, layer) => {
+      const around = layer.stage === name ? layer.for?.(tool, host) : undefined;
+      if (around === undefined) return next;
+      applied.push(layer);
+      const layered: Ring = (call) => surround(call, layer, around, next as Next);
+      return layer.when === undefined
+        ? layered
+        : (call) => isConcerned(layer, call) ? layered(call) : next(call);
+    }, inner);
+  const keepsText = layers.some(({ repairsText }) => repairsText);
+  const run: Ring = (call) => call.runTool();
+  const inner = stage("input", checkText(keepsText, validate(tool, host, stage("run", run))));
+  const layered = stage("call", close(open(tool, keepsText, inner)));
+  const conditions = applied.filter(({ when }) => when !== undefined);
+  return {
+    tool,
+    host,
+    layered,
+    direct: applied.length === conditions.length
+      ? open(tool, false, validate(tool, host, run))
+      : undefined,
+    isPlain: (call) => !conditions.some((layer) => isConcerned(layer, call)),
+    observers: layers.flatMap((layer) => guardObserver(layer.observe?.(tool)) ?? []),
+    layerCount: applied.length,
+    timeoutMs: Math.min(tool.timeoutMs ?? timeoutMs, maxTimeoutMs),
+  };
+}
+
+/** A layer whose condition cannot be read takes part: a check must not be skipped. */
+function isConcerned(layer: Layer, call: Call): boolean {
+  try {
+    return layer.when?.(call) !== false;
+  } catch {
+    return true;
+  }
+}
+
+/** Runs one layer. Whatever it throws or returns, the call has a result. */
+function surround(
+  call: KernelCall,
+  layer: Layer,
+  around: LayerFunction,
+  next: Next,
+): Outcome {
+  let outcome: Outcome;
+  const inner: Next = () => {
+    try {
+      return next(call);
+    } catch (error) {
+      return call.thrown(error);
+    }
+  };
+  try {
+    outcome = around(call, inner);
+  } catch (error) {
+    return call.thrown(error);
+  }
+  return outcome instanceof Promise
+    ? outcome.then((result) => checkResult(call, layer, result), (error) => call.thrown(error))
+    : checkResult(call, layer, outcome);
+}
+
+/** The result of a layer: a result, and one that the kernel may complete. */
+function checkResult(call: KernelCall, { name }: Layer, result: ToolResult): ToolResult {
+  if (!isObject(result) || typeof (result as ToolResult).ok !== "boolean") {
+    return call.thrown(new TypeError(`The layer "${name}" returned no result`));
+  }
+  if (!Object.isFrozen(result) && (result.ok || !Object.isFrozen(result.error))) return result;
+  return result.ok ? { ...result } : { ...result, error: { ...result.error } };
+}
+
+/** Guards the functions of an observer once, so that a call need not. */
+function guardObserver(observer: CallObserver | undefined): CallObserver | undefined {
+  if (observer === undefined) return undefined;
+  const guard = <Rest extends readonly unknown[]>(
+    observe: ((call: Call, ...rest: Rest) => unknown) | undefined,
+  ) =>
+    observe && ((call: Call, ...rest: Rest): void => {
+      const log: HookLog = (error) => call.report("internal", error);
+      callHook(() => observe.call(observer, call, ...rest), log);
+    });
+  const { began, ended, toolEnded } = observer;
+  return {
+    ...(began && { began: guard(began) }),
+    ...(ended && { ended: guard(ended) }),
+    ...(toolEnded && { toolEnded: guard(toolEnded) }),
+  } as CallObserver;
+}
+
+/** The first ring: the call's fields, the tool's availability, the arguments, and its start. */
+function open(tool: Tool, keepsText: boolean, next: Ring): Ring {
+  const start: Ring = (call) => call.acquire(next);
+  return (call) => {
+    const problem = unknownField(call.request, call.options);
+    if (problem !== undefined) return call.fail("invalid_arguments", problem);
+    const { interruptedBy } = call;
+    if (interruptedBy !== undefined) return interruption(tool.id, interruptedBy, "beginning");
+    // The availability may have changed since the tool was listed.
+    if (tool.isAvailable !== true && !call.toolset.isAvailable(tool)) {
+      return call.fail("unavailable", "the tool is not available now");
+    }
+    if (tool.execute === undefined) {
+      return call.fail("not_executable", "it is a definition only and cannot be run here");
+    }
+    const parsed = parseArguments(call, call.request.arguments, keepsText);
+    if (parsed === undefined) return start(call);
+    return parsed instanceof Promise
+      ? continueAfter(call, call.wait("reading the arguments", parsed), () => start(call))
+      : parsed;
+  };
+}
+
+/** The rest of the call after a wait. Never rejects. */
+export function continueAfter<T>(
+  call: KernelCall,
+  wait: Promise<T>,
+  next: (value: T) => Outcome,
+): Promise<ToolResult> {
+  return wait.then(next).catch((error) => call.thrown(error));
+}
+
+/** Before validation: text that no layer has repaired. */
+function checkText(keepsText: boolean, next: Ring): Ring {
+  if (!keepsText) return next;
+  return (call) => call.arguments instanceof UnparsedText ? unparsed(call) : next(call);
+}
+
+/** Closes the call before the layers of stage `call` see its result. */
+function close(next: Ring): Ring {
+  return (call) => {
+    let outcome: Outcome;
+    try {
+      outcome = next(call);
+    } catch (error) {
+      outcome = call.thrown(error);
+    }
+    return outcome instanceof Promise
+      ? outcome.then((result) => call.close(result), (error) => call.close(call.thrown(error)))
+      : call.close(outcome);
+  };
+}
+
+/** The class of contexts with the members of these layers. */
+function contextWith(layers: readonly Layer[]): typeof CallContext {
+  const members = layers.flatMap(({ context }) => Object.entries(context ?? {}));
+  if (members.length === 0) return CallContext;
+  const Context = class extends CallContext {};
+  for (const [name, get] of members) {
+    Object.defineProperty(Context.prototype, name, {
+      configurable: true,
+      get(this: CallContext): unknown {
+        return get(CallContext.callOf(this));
+      },
+    });
+  }
+  return Context;
+}
+
+/** The name in a call, for messages about calls that cannot be read. */
+export function nameIn(request: Partial<ToolCall> | null | undefined): string {
+  try {
+    const name: unknown = request?.name;
+    return typeof name === "string" ? clip(name) : "";
+  } catch {
+    return "";
+  }
+}
+
+/** The failure of a call whose toolset or context cannot be read. */
+export function unreadable(request: Partial<ToolCall>, what: string): ToolFailure {
+  return failure("threw", nameIn(request), `its ${what} cannot be read`);
+}

@@ -1,0 +1,80 @@
+/**
+ * Limits how many calls run at once; further calls wait in a bounded queue.
+ *
+ * @module
+ */
+
+import { type NumberOption, readNumbers } from "../kernel_options.ts";
+import type { Layer } from "../layer.ts";
+import { Gate } from "../limits.ts";
+
+/** How many calls may run and wait. */
+export interface ConcurrencyLimits {
+  /**
+   * How many calls may run at once.
+   *
+   * @default {Infinity}
+   */
+  readonly maxConcurrent?: number;
+  /**
+   * How many calls of one tool may run at once.
+   *
+   * @default {Infinity}
+   */
+  readonly maxConcurrentPerTool?: number;
+  /**
+   * How many calls may wait for a slot. Principals take turns; calls of one principal run in the order
+   * of their arrival. Further calls fail with `overloaded`, and so does the newest call of a principal
+   * that has more than its share of the queue, for a call of one that has less.
+   *
+   * @default {256}
+   */
+  readonly maxQueued?: number;
+}
+
+const LIMITS = {
+  maxConcurrent: [Infinity, 1],
+  maxConcurrentPerTool: [Infinity, 1],
+  maxQueued: [256, 0],
+} as const satisfies Readonly<Record<string, NumberOption>>;
+
+/** The layer of a concurrency limit. */
+export interface ConcurrencyLimitLayer extends Layer {
+  /** How many calls wait. */
+  readonly queued: number;
+}
+
+/**
+ * A layer that limits how many calls run at once. A slot is released when the call leaves the layer. A
+ * tool that ignores its signal still runs then and is not counted here: otherwise one such tool could
+ * block the dispatcher for good. The metrics count it as abandoned.
+ *
+ * @throws {TypeError | RangeError} If a limit is wrong.
+ */
+export function concurrencyLimit(limits: ConcurrencyLimits): ConcurrencyLimitLayer {
+  const { maxConcurrent, maxConcurrentPerTool, maxQueued } = readNumbers("limits.", limits, LIMITS);
+  const gate = new Gate(maxConcurrent, maxConcurrentPerTool, maxQueued);
+  const isLimited = Math.min(maxConcurrent, maxConcurrentPerTool) < Infinity;
+  return {
+    name: "concurrency-limit",
+    stage: "run",
+    get queued() {
+      return gate.queued;
+    },
+    for: ({ id }) =>
+      !isLimited ? undefined : async (call, next) => {
+        const turn = gate.enter(id, call.options.principal);
+        const release = typeof turn === "object" ? turn.cancel : () => gate.leave(id);
+        try {
+          const isIn = typeof turn === "object"
+            ? await call.wait("waiting for its turn", turn.entered)
+            : turn;
+          return isIn
+            ? await next(call)
+            : call.fail("overloaded", "too many calls are running and waiting; try again later");
+        } finally {
+          if (turn !== false) release();
+        }
+      },
+  };
+}

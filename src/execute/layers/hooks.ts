@@ -1,0 +1,165 @@
+/**
+ * Hooks before, around and after a call, which the host hands in.
+ *
+ * @module
+ */
+
+import {
+  type Check,
+  isFunction,
+  isObject,
+  isWord,
+  must,
+  refuse,
+  TIME_OVER,
+  type ToolFailure,
+  type ToolResult,
+  within,
+} from "../../tool/mod.ts";
+import { CallView } from "../context.ts";
+import { readResult } from "../failures.ts";
+import { readJson } from "../json_value.ts";
+import { MAKE } from "../kernel_options.ts";
+import type { Call, Layer, Next } from "../layer.ts";
+import { readAgain, toResult } from "../output.ts";
+import type { BeforeAnswer, ToolHooks } from "../ports.ts";
+import { callHost, FAILED, settled } from "./host_function.ts";
+
+const checkHook: Check<ToolHooks> = must(
+  "an object with a before, an around or an after function",
+  (value): value is ToolHooks => {
+    if (!isObject(value)) return false;
+    const parts = [value["before"], value["around"], value["after"]]
+      .filter((part) => part !== undefined);
+    return parts.length > 0 && parts.every(isFunction);
+  },
+);
+
+/**
+ * The layers of hooks, in three groups, since other layers stand between them: `after` runs around
+ * everything, `before` on parsed arguments, `around` next to the tool.
+ *
+ * @throws {TypeError} If one is not a hook.
+ */
+export function hooks(
+  given: ToolHooks | readonly ToolHooks[] = [],
+): Readonly<Record<"before" | "around" | "after", readonly Layer[]>> {
+  const list = [given].flat().map((hook) => checkHook(MAKE, hook, "a hook"));
+  const layers = (
+    part: "before" | "around" | "after",
+    stage: Layer["stage"],
+    run: (hook: ToolHooks, call: Call, next: Next) => Promise<ToolResult>,
+  ): readonly Layer[] =>
+    list.filter((hook) => hook[part] !== undefined).map((hook) => ({
+      name: `${part}-hook`,
+      stage,
+      for: () => (call, next) => run(hook, call, next),
+    }));
+  return {
+    before: layers("before", "input", runBefore),
+    around: layers("around", "run", runAround),
+    after: layers("after", "call", runAfter),
+  };
+}
+
+async function runBefore(hook: ToolHooks, call: Call, next: Next): Promise<ToolResult> {
+  const answer = await callHost(
+    call,
+    "waiting for a hook",
+    "before",
+    () => hook.before?.(new CallView(call)),
+  );
+  if (answer === undefined || answer === null) return await next(call);
+  if (answer === FAILED) return refused(call, hook);
+  const problem = problemOf(answer);
+  if (problem !== undefined) return wrongAnswer(call, hook, problem);
+  if ("refuse" in answer) return call.fail("denied", answer.refuse);
+  if ("result" in answer) {
+    const result = readResult(answer.result);
+    if (result === undefined) return wrongAnswer(call, hook, '"/result" is not a result');
+    return result.ok ? await call.wait("waiting for a hook", check(call, result)) : result;
+  }
+  const verdict = readJson(answer.arguments, call.settings.maxArgumentBytes);
+  if (verdict.kind !== "json") {
+    return wrongAnswer(call, hook, '"/arguments" is not JSON, or is too large');
+  }
+  call.setArguments(verdict.value, verdict.bytes);
+  return await next(call);
+}
+
+/** What is wrong with the answer of a `before` hook; `undefined` if nothing is. */
+function problemOf(answer: NonNullable<BeforeAnswer>): string | undefined {
+  if (!isObject(answer)) return "it is not an object";
+  if (!("arguments" in answer || "result" in answer || "refuse" in answer)) {
+    return 'it must have one of "/arguments", "/result" and "/refuse"';
+  }
+  return "refuse" in answer && !isWord(answer.refuse)
+    ? '"/refuse" must be a sentence for the model'
+    : undefined;
+}
+
+async function check(call: Call, result: ToolResult): Promise<ToolResult> {
+  return result.ok ? await toResult(call, result) : result;
+}
+
+async function runAround(hook: ToolHooks, call: Call, next: Next): Promise<ToolResult> {
+  /** The results that were checked. */
+  const checked: WeakSet<object> = new WeakSet();
+  const run = async (): Promise<ToolResult> => {
+    if (call.toolState === "running") refuse("run the tool again", "it still runs");
+    const result = await next(call);
+    checked.add(result);
+    return result;
+  };
+  const answer = await callHost(
+    call,
+    "running",
+    "around",
+    () => hook.around?.(new CallView(call), run),
+  );
+  if (answer === FAILED) return withheld(call, hook);
+  if (isObject(answer) && checked.has(answer)) return answer as ToolResult;
+  const result = readResult(answer);
+  if (result === undefined) return withheld(call, hook);
+  if (!result.ok) return result;
+  // It has been a tool's result: a library's schema, which may transform, has seen it.
+  const again = readAgain(call, result);
+  const isReplayed = isObject(answer) && answer["replayed"] === true;
+  return again.ok && isReplayed ? { ...again, replayed: true } : again;
+}
+
+async function runAfter(hook: ToolHooks, call: Call, next: Next): Promise<ToolResult> {
+  const { clock, closeTimeoutMs } = call.settings;
+  const startedAt = clock.now();
+  const result = await next(call);
+  if (result.replayed && call.toolState === "not started") return result;
+  // A copy: the result is not complete before the last hook has seen it.
+  const shown = Object.freeze({ ...result, durationMs: clock.now() - startedAt });
+  const run = (): unknown => hook.after?.(new CallView(call), shown);
+  const answer = await within(clock, closeTimeoutMs, settled(call, "after", run));
+  if (answer === undefined || answer === null || answer === shown) return result;
+  const changed = answer === TIME_OVER || answer === FAILED ? undefined : readResult(answer);
+  if (changed === undefined) return withheld(call, hook);
+  // The same content is not checked again: a library's schema may have transformed it.
+  if (!changed.ok || (result.ok && changed.content === result.content)) return changed;
+  const checked = await within(clock, closeTimeoutMs, check(call, changed));
+  return checked === TIME_OVER ? withheld(call, hook) : checked;
+}
+
+function wrongAnswer(call: Call, hook: ToolHooks, problem: string): ToolFailure {
+  call.report("before", new TypeError(`Cannot use the answer of ${nameOf(hook)}: ${problem}`));
+  return refused(call, hook);
+}
+
+function refused(call: Call, hook: ToolHooks): ToolFailure {
+  return call.fail("denied", `${nameOf(hook)} failed, so the call is refused`);
+}
+
+function withheld(call: Call, hook: ToolHooks): ToolFailure {
+  const ran = call.toolState === "not started" ? "" : "the tool has run, but ";
+  return call.fail("denied", `${ran}${nameOf(hook)} failed, so the result is withheld`);
+}
+
+function nameOf(hook: ToolHooks): string {
+  return typeof hook.name === "string" ? `the hook "${hook.name.slice(0, 60)}"` : "a hook";
+}

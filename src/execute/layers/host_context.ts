@@ -1,0 +1,60 @@
+/**
+ * Checks the host's context against the schema that a tool declares, and hands it to the tool.
+ *
+ * @module
+ */
+
+import type { ToolHost } from "../../registry/mod.ts";
+import { compileOnce, issuesOf, type StandardOutcome, validateStandard } from "../../schema/mod.ts";
+import { isStandardSchema, type Tool, type ToolFailure, ToolResult } from "../../tool/mod.ts";
+import { readJson } from "../json_value.ts";
+import type { Call, Layer } from "../layer.ts";
+
+/** A layer for tools that declare a `context`. Their calls fail where the host gives a wrong one. */
+export function hostContext(): Layer {
+  const checked: WeakMap<Call, unknown> = new WeakMap();
+  return {
+    name: "host-context",
+    stage: "input",
+    context: { context: (call) => checked.get(call) },
+    for: (tool, host) =>
+      tool.context === undefined ? undefined : (call, next) => {
+        const accept = ({ issues, value }: StandardOutcome) => {
+          if (issues !== undefined) return wrongContext(call, issues);
+          checked.set(call, value);
+          return next(call);
+        };
+        const outcome = check(tool, host, call.options.context);
+        return outcome instanceof Promise
+          ? call.wait("checking its context", outcome).then(accept)
+          : accept(outcome);
+      },
+  };
+}
+
+function check(
+  { context: schema }: Tool,
+  { engine }: ToolHost,
+  value: unknown,
+): StandardOutcome | Promise<StandardOutcome> {
+  if (schema === undefined) return { value };
+  if (isStandardSchema(schema)) return validateStandard(schema, value);
+  // A tool that writes to its context must not change what other calls receive.
+  const read = readJson(value, Infinity, true);
+  const given = "value" in read ? read.value : value;
+  const issues = issuesOf(compileOnce(engine, schema), given);
+  return issues === undefined ? { value: given } : { issues };
+}
+
+function wrongContext(call: Call, issues: readonly { readonly message: string }[]): ToolFailure {
+  const { tool: { id }, options } = call;
+  const how = options.context === undefined ? "gave no context" : "gave a wrong context";
+  const messages = issues.map(({ message }) => message).join("; ");
+  // The model cannot repair it, and its content is not for the model.
+  call.report("context", new TypeError(`The host ${how} for "${id}": ${messages}`));
+  return ToolResult.error(
+    "unavailable",
+    `Cannot call "${id}": its host ${how}; the arguments are not the cause`,
+    { retryable: false },
+  );
+}

@@ -1,0 +1,206 @@
+/**
+ * Idempotency keys: the same key within its window returns the result of the first call, also while
+ * that call is still running.
+ *
+ * @module
+ */
+
+import {
+  checkPort,
+  type Clock,
+  isWord,
+  type ToolFailure,
+  type ToolResult,
+  TIME_OVER,
+  within,
+} from "../../tool/mod.ts";
+import { contextDigest } from "../durable/digest.ts";
+import { fingerprintOf, IdempotencyStore } from "../idempotency.ts";
+import { frozenCopy, utf8Length } from "../json_value.ts";
+import { MAKE, type NumberOption, readNumbers } from "../kernel_options.ts";
+import type { Call, Layer, Next } from "../layer.ts";
+import type { ClaimedKey, KeptKeys, SettleKey } from "../ports.ts";
+
+/** How long and how many results are stored for their idempotency keys. */
+export interface IdempotencyOptions {
+  /**
+   * How long a result is stored after its call has ended, in milliseconds.
+   *
+   * @default {600_000}
+   */
+  readonly windowMs?: number;
+  /**
+   * How many results are stored. Where there are more, a principal that has more than its share of
+   * them loses its oldest. As many calls with keys may run for one principal; further ones fail with
+   * `overloaded`.
+   *
+   * @default {1_000}
+   */
+  readonly maxKeys?: number;
+  /**
+   * How many bytes of JSON the stored results may have in all. They are evicted as with `maxKeys`.
+   *
+   * @default {16_777_216}
+   */
+  readonly maxBytes?: number;
+  /**
+   * Stores keys and results where they outlive the process and other processes find them, too:
+   * `storedKeys` of `@plue/tools/calls`.
+   */
+  readonly kept?: KeptKeys;
+}
+
+/** {@linkcode IdempotencyOptions}, complete. */
+export interface IdempotencySettings extends Required<Omit<IdempotencyOptions, "kept">> {
+  readonly kept: KeptKeys | undefined;
+}
+
+const NUMBERS = {
+  windowMs: [600_000, 1],
+  maxKeys: [1_000, 1],
+  maxBytes: [16_777_216, 0],
+} as const satisfies Readonly<Record<string, NumberOption>>;
+
+const MAX_KEY = 256;
+/** A scope is stored as long as its result, and a part of it is the caller's choice. */
+const MAX_SCOPE = 4_096;
+
+/**
+ * The layers of idempotency keys: one claims the key once the arguments are parsed, the other stores
+ * the final result. Keys are kept apart by tool, principal, session and the JSON of the host's context;
+ * where a host names none of them, all its callers share their keys.
+ *
+ * @param clock Tells the time; the same as the dispatcher's.
+ * @throws {TypeError | RangeError} If an option is wrong.
+ */
+export function idempotency(clock: Clock, options: IdempotencyOptions = {}): readonly Layer[] {
+  const { kept } = options;
+  checkPort(MAKE, "idempotency.kept", kept, ["claim"]);
+  const store = new IdempotencyStore(clock, {
+    ...readNumbers("idempotency.", options, NUMBERS, ["kept"]),
+    kept,
+  });
+  const claims: WeakMap<Call, SettleKey> = new WeakMap();
+  const when = ({ options }: Call): boolean => options.idempotencyKey !== undefined;
+  return [{
+    name: "idempotency-result",
+    stage: "call",
+    when,
+    for: () => (call, next) => settleAfter(claims, call, next),
+  }, {
+    name: "idempotency-key",
+    stage: "input",
+    when,
+    for: () => (call, next) => claimFor(store, claims, call, next),
+  }];
+}
+
+/** Stores the result of the call that claimed its key, or gives the key back. */
+async function settleAfter(
+  claims: WeakMap<Call, SettleKey>,
+  call: Call,
+  next: Next,
+): Promise<ToolResult> {
+  const result = await next(call);
+  const settle = claims.get(call);
+  if (settle === undefined) return result;
+  const { clock, closeTimeoutMs } = call.settings;
+  // Once the result is stored, no other process runs the tool again.
+  const settled = (async () => await settle(result, isFinal(call, result), bytesOf(result)))();
+  try {
+    if (await within(clock, closeTimeoutMs, settled) === TIME_OVER) {
+      throw new RangeError(`The result was not kept within ${closeTimeoutMs} ms`);
+    }
+  } catch (error) {
+    call.report("internal", error);
+  }
+  return result;
+}
+
+/** Whether a call with the same key would end alike if it ran again. */
+function isFinal({ toolState, tool }: Call, result: ToolResult): boolean {
+  if (toolState === "not started") return false;
+  if (result.ok) return true;
+  const { code, retryable, ran } = result.error;
+  if (code === "input_required") return false;
+  return !retryable || (ran === "unknown" && !tool.idempotent);
+}
+
+function bytesOf(result: ToolResult): number {
+  return result.ok ? utf8Length(JSON.stringify(result.content) ?? "") : 0;
+}
+
+async function claimFor(
+  store: IdempotencyStore,
+  claims: WeakMap<Call, SettleKey>,
+  call: Call,
+  next: Next,
+): Promise<ToolResult> {
+  const scope = await scopeOf(call);
+  if (typeof scope !== "string") return scope;
+  const { tool: { idempotent }, options: { principal } } = call;
+  const fingerprint = fingerprintOf(call.arguments);
+  for (;;) {
+    let claimed: ClaimedKey;
+    const claim = (async () => await store.claim(principal, scope, fingerprint, idempotent))()
+      .catch((error): typeof FAILED => {
+        call.report("internal", error);
+        return FAILED;
+      });
+    try {
+      const answer = await call.wait("waiting for the first call with its key", claim);
+      if (answer === FAILED) {
+        return call.fail("unavailable", "its idempotency key cannot be looked up now; nothing has run");
+      }
+      claimed = answer;
+    } catch (interrupted) {
+      void giveBack(call, claim);
+      throw interrupted;
+    }
+    if (typeof claimed === "function") {
+      claims.set(call, claimed);
+      return await next(call);
+    }
+    if (typeof claimed === "string") {
+      const [code, why] = REFUSED[claimed];
+      return call.fail(code, why);
+    }
+    // The first call's caller gave up; this one has not.
+    if (!claimed.ok && claimed.error.code === "aborted") continue;
+    // A copy for each: a long list in it is not frozen.
+    return { ...frozenCopy(claimed) ?? claimed, replayed: true };
+  }
+}
+
+const FAILED: unique symbol = Symbol("plue.not_claimed");
+
+const REFUSED = {
+  conflict: [
+    "invalid_arguments",
+    "its idempotency key was used before with other arguments; a new call needs a new key",
+  ],
+  full: ["overloaded", "too many calls with idempotency keys are running"],
+} as const;
+
+/** The call has ended while its key was claimed, so the key is free. */
+async function giveBack(call: Call, claim: Promise<ClaimedKey | typeof FAILED>): Promise<void> {
+  const claimed = await claim;
+  if (typeof claimed !== "function") return;
+  await claimed(call.fail("aborted", "it had ended before its key was claimed"), false, 0);
+}
+
+/** The key and what it belongs to, or the failure of a key that is not valid. */
+async function scopeOf(call: Call): Promise<string | ToolFailure> {
+  const { idempotencyKey: key, principal = null, sessionId = null, context } = call.options;
+  if (!isWord(key) || key.length > MAX_KEY) {
+    return call.fail("invalid_arguments", `its idempotency key must be 1 to ${MAX_KEY} characters`);
+  }
+  const parts: unknown[] = [call.tool.id, principal, sessionId, key];
+  const digest = await contextDigest(context);
+  if (digest !== undefined) parts.push(digest);
+  const scope = JSON.stringify(parts);
+  return scope.length <= MAX_SCOPE ? scope : call.fail(
+    "invalid_arguments",
+    "its principal and session are too long for an idempotency key",
+  );
+}

@@ -1,0 +1,131 @@
+/**
+ * Opens a transaction for tools that require one; commits a success, rolls back a failure.
+ *
+ * @module
+ */
+
+import {
+  checkPort,
+  describeThrown,
+  isObject,
+  TIME_OVER,
+  type ToolCallError,
+  ToolResult,
+  type Transaction,
+  within,
+} from "../../tool/mod.ts";
+import { MAKE } from "../kernel_options.ts";
+import type { Call, Layer, Next } from "../layer.ts";
+import type { TransactionManager } from "../ports.ts";
+
+/**
+ * A layer for tools that require a transaction.
+ *
+ * @param manager Opens and closes transactions. Without one, those tools fail with
+ * `transaction_failed`.
+ * @throws {TypeError} If the manager lacks a function.
+ */
+export function transactions(manager?: TransactionManager): Layer {
+  checkPort(MAKE, "transactions", manager, ["begin", "commit", "rollback"]);
+  const open: WeakMap<Call, Transaction> = new WeakMap();
+  const missing = "it runs only in a transaction, and there is no transaction manager here";
+  return {
+    name: "transactions",
+    stage: "run",
+    context: { transaction: (call) => open.get(call) },
+    for: ({ requiresTransaction }) =>
+      !requiresTransaction ? undefined : manager === undefined
+        ? (call) => call.fail("transaction_failed", missing)
+        : (call, next) => run(manager, open, call, next),
+  };
+}
+
+async function run(
+  manager: TransactionManager,
+  open: WeakMap<Call, Transaction>,
+  call: Call,
+  next: Next,
+): Promise<ToolResult> {
+  const { tool, callId, context: { services }, deadline: { signal } } = call;
+  const { sessionId, messageId, principal } = call.options;
+  const info = { tool, callId, services, signal, sessionId, messageId, principal };
+  const begun = (async () => ({ transaction: await manager.begin(info) as unknown }))()
+    .catch((error) => {
+      call.report("begin", error);
+      return { error };
+    });
+  let opened: Awaited<typeof begun>;
+  try {
+    opened = await call.wait("opening its transaction", begun);
+  } catch (interrupted) {
+    void closeLate(manager, call, begun);
+    throw interrupted;
+  }
+  if ("error" in opened) {
+    const why = `its transaction could not begin: ${describeThrown(opened.error)}`;
+    return call.fail("transaction_failed", why);
+  }
+  const { transaction } = opened;
+  if (!isTransaction(transaction)) {
+    return call.fail("transaction_failed", "its transaction manager began no transaction");
+  }
+  open.set(call, transaction);
+  return await closeWith(manager, call, transaction, await next(call));
+}
+
+/** The call ended while its transaction was opened: it must not stay open. */
+async function closeLate(
+  manager: TransactionManager,
+  call: Call,
+  begun: Promise<{ readonly transaction?: unknown; readonly error?: unknown }>,
+): Promise<void> {
+  const { transaction } = await begun;
+  if (!isTransaction(transaction)) return;
+  const late = ToolResult.error("aborted", "The call had ended before its transaction began");
+  await close(manager, call, transaction, late.error);
+}
+
+function isTransaction(value: unknown): value is Transaction {
+  return isObject(value);
+}
+
+/** Commits a success, rolls back a failure; the result says if either did not work. */
+async function closeWith(
+  manager: TransactionManager,
+  call: Call,
+  transaction: Transaction,
+  result: ToolResult,
+): Promise<ToolResult> {
+  let failed = result;
+  if (failed.ok) {
+    // An abort must not reach a transaction that is being committed.
+    call.deadline.close();
+    const problem = await close(manager, call, transaction);
+    if (problem === undefined) return result;
+    failed = call.fail("transaction_failed", problem);
+  }
+  const { code, message, ...rest } = failed.error;
+  const problem = await close(manager, call, transaction, failed.error);
+  return problem === undefined ? failed : ToolResult.error(code, `${message}; ${problem}`, rest);
+}
+
+/** Commits, or rolls back for a reason; returns what went wrong. */
+async function close(
+  manager: TransactionManager,
+  call: Call,
+  transaction: Transaction,
+  reason?: ToolCallError,
+): Promise<string | undefined> {
+  const { clock, closeTimeoutMs } = call.settings;
+  const what = `its changes could not be ${reason ? "rolled back" : "committed"}`;
+  const work = async (): Promise<void> =>
+    await (reason ? manager.rollback(transaction, reason) : manager.commit(transaction));
+  try {
+    return await within(clock, closeTimeoutMs, work()) === TIME_OVER
+      ? `${what} within ${closeTimeoutMs} ms, and whether they were is not known`
+      : undefined;
+  } catch (error) {
+    call.report(reason ? "rollback" : "commit", error);
+    return `${what}: ${describeThrown(error)}`;
+  }
+}

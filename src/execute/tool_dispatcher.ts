@@ -1,0 +1,528 @@
+/**
+ * The dispatcher with all layers of plue, each chosen by an option.
+ *
+ * @module
+ */
+
+import type { Toolset } from "../select/mod.ts";
+import {
+  type Answers,
+  type Check,
+  checkPort,
+  type Clock,
+  isFunction,
+  isListOf,
+  MAX_TIMEOUT_MS,
+  must,
+  numberFrom,
+  refuse,
+  refuseOthers,
+  systemClock,
+  type ToolResult,
+} from "../tool/mod.ts";
+import { chosenCallId } from "./call.ts";
+import { type CallStarted, Dispatcher, type SelectableToolHost } from "./dispatcher.ts";
+import { failure } from "./failures.ts";
+import { Kernel, nameIn, unreadable } from "./kernel.ts";
+import {
+  type DispatcherOptions,
+  KERNEL_OPTIONS,
+  MAKE,
+  resolveSettings,
+} from "./kernel_options.ts";
+import type { Layer, Outcome } from "./layer.ts";
+import { approval } from "./layers/approval.ts";
+import { concurrencyLimit, type ConcurrencyLimits } from "./layers/concurrency_limit.ts";
+import { failureNotice } from "./layers/failure_notice.ts";
+import { hooks } from "./layers/hooks.ts";
+import { hostContext } from "./layers/host_context.ts";
+import { idempotency, type IdempotencyOptions } from "./layers/idempotency.ts";
+import { metrics, type MetricsLayer } from "./layers/metrics.ts";
+import { cannotResume, questions, resume } from "./layers/questions.ts";
+import { repair, type RepairLayer } from "./layers/repair.ts";
+import { telemetry } from "./layers/telemetry.ts";
+import { transactions } from "./layers/transactions.ts";
+import { type CallValidator, validators } from "./layers/validators.ts";
+import type { DispatcherMetrics } from "./metrics.ts";
+import type { Approver, RepairHook, ToolHooks, TransactionManager } from "./ports.ts";
+import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
+import { streamCall, type ToolEvent } from "./stream.ts";
+import type { CallTickets } from "./suspension.ts";
+import type { CallTelemetry } from "./telemetry.ts";
+
+/** Options for {@linkcode ToolDispatcher}. */
+export interface ToolDispatcherOptions extends DispatcherOptions {
+  /**
+   * Layers of your own. Within their stage they are inside plue's: a layer of stage `run` runs next to
+   * the tool, in its transaction.
+   */
+  readonly layers?: readonly (Layer | readonly Layer[])[];
+  /** For tools that require a transaction. Without it, they fail with `transaction_failed`. */
+  readonly transactions?: TransactionManager;
+  /** Run before, around and after every call. */
+  readonly hooks?: ToolHooks | readonly ToolHooks[];
+  /**
+   * Repairs arguments that are not valid, or not JSON: `coerceArguments` of `@plue/tools/calls`, a
+   * model, a library. Several run in order, each once, until the arguments are valid. The result says
+   * in `repaired` what was changed.
+   */
+  readonly repair?: RepairHook | readonly RepairHook[];
+  /** Traces and measures every call: `openTelemetry` of `@plue/tools/telemetry` makes it. */
+  readonly telemetry?: CallTelemetry;
+  /** Rules for the arguments of every tool. */
+  readonly validators?: readonly CallValidator[];
+  /**
+   * For calls that need approval, by their tool or by a policy. Without it, they fail with
+   * `approval_required`. `"ask"` asks the caller.
+   */
+  readonly approve?: Approver | "ask";
+  /**
+   * Lets calls wait for answers that their callers cannot give at once: `sealedTickets` or
+   * `storedTickets` of `@plue/tools/calls`. Without it, only a caller with `onQuestion` can be asked.
+   */
+  readonly tickets?: CallTickets;
+  /**
+   * How long to wait for the approver, or for the answer to a question, in milliseconds.
+   *
+   * @default {600_000}
+   */
+  readonly approvalTimeoutMs?: number;
+  /** How many calls may run and wait. */
+  readonly limits?: ConcurrencyLimits;
+  /** How long and how many results are stored for their idempotency keys. */
+  readonly idempotency?: IdempotencyOptions;
+  /**
+   * How many calls one `dispatchAll` takes. Further ones fail with `overloaded`.
+   *
+   * @default {128}
+   */
+  readonly maxCallsPerBatch?: number;
+  /**
+   * How many events of a streamed call wait for their consumer. A generator then waits, progress
+   * keeps its newest, and metadata is dropped and counted. An output counts as one for every 16 KiB.
+   *
+   * @default {64}
+   */
+  readonly maxBufferedEvents?: number;
+}
+
+/** What a dispatcher and its views share. */
+interface Shared {
+  readonly kernel: Kernel;
+  readonly metrics: MetricsLayer;
+  readonly limit: { readonly queued: number };
+  readonly tickets: CallTickets | undefined;
+  readonly traces: boolean;
+  readonly maxCallsPerBatch: number;
+  readonly maxBufferedEvents: number;
+}
+
+const OPTIONS: readonly string[] = [
+  ...KERNEL_OPTIONS,
+  "transactions",
+  "hooks",
+  "repair",
+  "telemetry",
+  "validators",
+  "approve",
+  "tickets",
+  "approvalTimeoutMs",
+  "limits",
+  "idempotency",
+  "maxCallsPerBatch",
+  "maxBufferedEvents",
+];
+
+const checkValidators: Check<readonly CallValidator[]> = must(
+  "a list of functions",
+  (value) => isListOf(value, (item): item is CallValidator => isFunction(item)),
+);
+
+/** The layers that the options name, in the documented order. */
+function compose(options: ToolDispatcherOptions, clock: Clock, counted?: MetricsLayer): Shared {
+  const { telemetry: port, tickets, repair: repairs = [] } = options;
+  const number = (name: "approvalTimeoutMs" | "maxCallsPerBatch" | "maxBufferedEvents", or: number) =>
+    numberFrom(1, name === "approvalTimeoutMs" ? MAX_TIMEOUT_MS : Infinity)(
+      MAKE,
+      options[name] ?? or,
+      name,
+    );
+  checkPort(MAKE, "telemetry", port, ["begin"]);
+  const timeoutMs = number("approvalTimeoutMs", 600_000);
+  const counter = counted ?? metrics(clock);
+  const repairing: RepairLayer | undefined = [repairs].flat().length > 0
+    ? repair(repairs)
+    : undefined;
+  const asked = questions({ tickets, timeoutMs, repairedOf: (call) => repairing?.of(call) });
+  const limit = concurrencyLimit(options.limits ?? {});
+  const { before, around, after } = hooks(options.hooks);
+  const rules = checkValidators(MAKE, options.validators ?? [], "validators");
+  const layers: readonly (Layer | readonly Layer[])[] = [
+    port === undefined ? [] : telemetry(port),
+    counter,
+    failureNotice(),
+    idempotency(clock, options.idempotency),
+    after,
+    hostContext(),
+    repairing ?? [],
+    before,
+    validators(rules),
+    approval(options.approve, timeoutMs, asked),
+    limit,
+    transactions(options.transactions),
+    around,
+    asked.layers,
+    ...(options.layers ?? []),
+  ];
+  const kernelOptions = Object.fromEntries(
+    Object.entries(options).filter(([name]) => KERNEL_OPTIONS.includes(name)),
+  );
+  return {
+    kernel: new Kernel(resolveSettings({ ...kernelOptions, layers })),
+    metrics: counter,
+    limit,
+    tickets,
+    traces: port !== undefined,
+    maxCallsPerBatch: number("maxCallsPerBatch", 128),
+    maxBufferedEvents: number("maxBufferedEvents", 64),
+  };
+}
+
+function share(options: ToolDispatcherOptions, counted?: MetricsLayer): Shared {
+  if (typeof options !== "object" || options === null) {
+    refuse(MAKE, "its options must be an object");
+  }
+  refuseOthers(MAKE, options, OPTIONS);
+  return compose(options, options.clock ?? systemClock, counted);
+}
+
+/** Carries what a view shares through the constructor. */
+class View {
+  readonly shared: Shared;
+
+  constructor(shared: Shared) {
+    this.shared = shared;
+  }
+}
+
+/**
+ * Runs calls of the tools in a toolset: from a model's arguments to a result that is valid, or a
+ * failure that the model can read. It never rejects and never throws for what a call does.
+ *
+ * The order is always the same: find the tool, is it available, parse the arguments, make the tool
+ * ready, its idempotency key, the host's context, repairs, `before` hooks, schema, rules, approval, a
+ * slot, transaction, `around` hooks, run, check the result, commit or roll back, cleanups, `after`
+ * hooks, count.
+ *
+ * A timeout or an abort ends the call as soon as the tool stops, and at the latest after `graceMs`,
+ * also when the tool ignores its signal: `acknowledged` says which it was. What such a tool sends or
+ * returns later is dropped; its transaction is rolled back and its cleanups run without it. A tool
+ * that neither waits nor returns cannot be ended: JavaScript has one thread.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+ *
+ * const add = defineTool({
+ *   name: "add",
+ *   description: "Adds two numbers.",
+ *   parameters: {
+ *     type: "object",
+ *     properties: { a: { type: "number" }, b: { type: "number" } },
+ *     required: ["a", "b"],
+ *   },
+ *   execute: ({ a, b }) => a + b,
+ * });
+ * const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [add] }));
+ *
+ * const sum = await dispatcher.dispatch({ name: "add", arguments: '{"a":2,"b":40}' });
+ * assert.equal(sum.ok && sum.content, 42);
+ *
+ * const wrong = await dispatcher.dispatch({ name: "add", arguments: { a: 2 } });
+ * assert.equal(!wrong.ok && wrong.error.code, "invalid_arguments");
+ * ```
+ */
+export class ToolDispatcher extends Dispatcher {
+  readonly #shared: Shared;
+
+  /**
+   * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
+   * registry is followed as it changes. Tools of a list have no services and no configuration, and
+   * their `dispose` never runs: tools that need those belong in a registry.
+   * @param options What the host adds.
+   * @throws {TypeError | RangeError} If an option is wrong, or a toolset that was made from a list
+   * comes without the option `engine`.
+   */
+  constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {
+    const given: unknown = options;
+    const shared = given instanceof View ? given.shared : share(options);
+    super(source, shared.kernel as unknown as DispatcherOptions);
+    this.#shared = shared;
+  }
+
+  /** Whether calls are traced: only then is the `trace` of their context read. */
+  get traces(): boolean {
+    return this.#shared.traces;
+  }
+
+  /** How large the arguments of a call may be, in bytes of JSON. */
+  get maxArgumentBytes(): number {
+    return this.settings.maxArgumentBytes;
+  }
+
+  /** How many calls one `dispatchAll` takes. */
+  get maxCallsPerBatch(): number {
+    return this.#shared.maxCallsPerBatch;
+  }
+
+  /**
+   * Runs one call.
+   *
+   * @param call The call, as a model wrote it, or one that continues.
+   * @param context What the host adds; `null` adds nothing.
+   * @returns The result. Never rejects.
+   */
+  override dispatch(
+    call: ToolCall | ResumedCall,
+    context?: DispatchContext | null,
+  ): Promise<ToolResult> {
+    return super.dispatch(call as ToolCall, context);
+  }
+
+  /** Runs one call, as `dispatch` does, and returns at once if nothing in it waits. */
+  override run(
+    call: ToolCall | ResumedCall,
+    context?: DispatchContext | null,
+    started?: CallStarted,
+  ): Outcome {
+    return isResumedCall(call)
+      ? this.#resume(call, context ?? {}, started)
+      : super.run(call, context, started);
+  }
+
+  /**
+   * Continues a call that waited for answers, in this process or another one with the same tickets.
+   * Its tool runs again from its beginning, with the answers and the steps that were taken.
+   *
+   * The ticket is good for the principal that it was given to, until it expires, and as long as the
+   * definition of the tool is the same. With a store it continues its call once; without one it may
+   * be used again while it lives.
+   *
+   * @example Usage
+   * ```ts
+   * import assert from "node:assert/strict";
+   * import { isSuspended, ToolDispatcher, ToolRegistry } from "@plue/tools";
+   * import { memoryCallStore, storedTickets } from "@plue/tools/calls";
+   *
+   * const registry = new ToolRegistry({
+   *   tools: [{
+   *     name: "launch",
+   *     description: "Launches it.",
+   *     requiresApproval: true,
+   *     execute: () => "launched",
+   *   }],
+   * });
+   * const dispatcher = new ToolDispatcher(registry, {
+   *   approve: "ask",
+   *   tickets: storedTickets(memoryCallStore()),
+   * });
+   *
+   * const waiting = await dispatcher.dispatch({ name: "launch" }, { principal: "ann" });
+   * assert.ok(isSuspended(waiting));
+   * const [question] = waiting.questions;
+   * assert.equal(question?.message, 'Run the tool "launch"?');
+   *
+   * const answers = { [question.key]: { action: "accept" } } as const;
+   * const result = await dispatcher.resume(waiting.ticket, answers, { principal: "ann" });
+   * assert.equal(result.ok && result.content, "launched");
+   * ```
+   *
+   * @param ticket What the suspended call gave.
+   * @param answers By the keys of the questions. A question without an answer is asked again.
+   * @param context What the host adds. The call keeps its id, session, message and idempotency key.
+   * @returns The result, or another suspended call. Never rejects.
+   */
+  resume(
+    ticket: string,
+    answers: Answers,
+    context?: DispatchContext | null,
+  ): Promise<ToolResult> {
+    return this.dispatch({ ticket, answers }, context);
+  }
+
+  /**
+   * Runs one call, and says what happens meanwhile: any number of `metadata`, `progress` and
+   * `output` events, then exactly one `result`. The call begins when the first event is asked for.
+   * Leaving the loop aborts the call, and waits until it has ended. A generator runs only as fast as
+   * its output is taken.
+   *
+   * @example Usage
+   * ```ts
+   * import assert from "node:assert/strict";
+   * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+   *
+   * const count = defineTool({
+   *   name: "count",
+   *   description: "Counts to three.",
+   *   async *execute() {
+   *     for (const number of [1, 2, 3]) yield number;
+   *     return "done";
+   *   },
+   * });
+   * const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [count] }));
+   *
+   * const types: string[] = [];
+   * for await (const event of dispatcher.stream({ name: "count" })) types.push(event.type);
+   * assert.deepEqual(types, ["output", "output", "output", "result"]);
+   * ```
+   */
+  stream(
+    call: ToolCall | ResumedCall,
+    context?: DispatchContext | null,
+  ): AsyncIterableIterator<ToolEvent, undefined> {
+    return streamCall(
+      (streamed, started) => this.run(call, streamed, started),
+      context ?? {},
+      this.#shared.maxBufferedEvents,
+      () => chosenCallId(call as ToolCall) ?? this.kernel.nextCallId(),
+    );
+  }
+
+  /**
+   * Runs a model's parallel calls.
+   *
+   * @example Usage
+   * ```ts
+   * import assert from "node:assert/strict";
+   * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+   *
+   * const registry = new ToolRegistry({
+   *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
+   * });
+   * const dispatcher = new ToolDispatcher(registry);
+   * const results = await dispatcher.dispatchAll([{ name: "ping" }, { name: "pong" }]);
+   *
+   * assert.deepEqual(results.map((result) => result.ok ? result.content : result.error.code), [
+   *   "pong",
+   *   "unknown_tool",
+   * ]);
+   * ```
+   *
+   * @param calls The calls. Those beyond `maxCallsPerBatch` fail with `overloaded`.
+   * @param context What the host adds to each. An idempotency key is made one key per call, by
+   * its place in the list.
+   * @returns The results, in the order of the calls. Rejects only if `calls` is no list.
+   */
+  async dispatchAll(
+    calls: readonly (ToolCall | ResumedCall)[],
+    context?: DispatchContext | null,
+  ): Promise<readonly ToolResult[]> {
+    if (!Array.isArray(calls)) refuse("dispatch calls", "they must be a list");
+    const { maxCallsPerBatch } = this;
+    const shared = context ?? {};
+    return await Promise.all(calls.map((call: ToolCall | ResumedCall, index) => {
+      const request = call as ToolCall;
+      if (index >= maxCallsPerBatch) {
+        const why = `more than ${maxCallsPerBatch} calls at once; send the rest later`;
+        return this.kernel.refuse(request, shared, failure("overloaded", nameIn(request), why));
+      }
+      try {
+        return this.run(call, withKeyOf(shared, index));
+      } catch {
+        return unreadable(request, "context");
+      }
+    }));
+  }
+
+  /**
+   * A dispatcher for another caller, who sees other tools. It shares this one's options, limits,
+   * idempotency keys and metrics, and costs next to nothing.
+   *
+   * @example Usage
+   * ```ts
+   * import assert from "node:assert/strict";
+   * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+   *
+   * const registry = new ToolRegistry({
+   *   tools: [{ name: "rm", description: "Deletes.", risk: "high", execute: () => "deleted" }],
+   * });
+   * const dispatcher = new ToolDispatcher(registry);
+   * const forGuests = dispatcher.withToolset(registry.select({ maxRisk: "low" }));
+   *
+   * assert.equal((await dispatcher.dispatch({ name: "rm" })).ok, true);
+   * assert.equal((await forGuests.dispatch({ name: "rm" })).ok, false);
+   * ```
+   *
+   * @throws {TypeError} If the toolset was made from a list, and there is no engine.
+   */
+  override withToolset(toolset: Toolset): ToolDispatcher {
+    return new ToolDispatcher(toolset, new View(this.#shared) as ToolDispatcherOptions);
+  }
+
+  /**
+   * A dispatcher with options, limits and keys of its own, whose calls are counted with these: both
+   * have the same metrics. For a process that takes calls in several ways. Calls that wait for their
+   * turn there are not counted.
+   *
+   * @param source The tools that may be called, as the constructor takes them.
+   * @throws {TypeError | RangeError} If an option is wrong.
+   */
+  withOptions(
+    source: Toolset | SelectableToolHost,
+    options: ToolDispatcherOptions,
+  ): ToolDispatcher {
+    const shared = share(options, this.#shared.metrics);
+    return new ToolDispatcher(source, new View(shared) as ToolDispatcherOptions);
+  }
+
+  /** Counts and durations of the calls, per tool. JSON. */
+  metrics(): DispatcherMetrics {
+    return { ...this.#shared.metrics.snapshot(), queued: this.#shared.limit.queued };
+  }
+
+  /** Sets the metrics back to zero. Calls that are under way stay counted as such. */
+  resetMetrics(): void {
+    this.#shared.metrics.reset();
+  }
+
+  /** Continues the call of a ticket. */
+  async #resume(
+    request: ResumedCall,
+    options: DispatchContext,
+    started: CallStarted | undefined,
+  ): Promise<ToolResult> {
+    const call = request as unknown as ToolCall;
+    try {
+      const { bridge } = this.toolset;
+      // A bridge leads a call that continues as it leads the others.
+      const target = bridge?.lead(call, this.maxArgumentBytes);
+      if (bridge && target) {
+        return await this.withToolset(bridge.behind).run(target, options, started);
+      }
+      const { tickets } = this.#shared;
+      const going = await resume(tickets, this.settings, () => this.toolset, request, options);
+      return "ok" in going
+        ? this.kernel.refuse(call, options, going)
+        : await super.run(...going, started);
+    } catch (error) {
+      this.kernel.report(nameIn(call), "", "ask", error);
+      const why = "its ticket cannot be looked up now; nothing has run";
+      return this.kernel.refuse(call, options, cannotResume("unavailable", why));
+    }
+  }
+}
+
+function isResumedCall(call: ToolCall | ResumedCall | null | undefined): call is ResumedCall {
+  try {
+    return (call as Partial<ResumedCall> | null | undefined)?.ticket !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** The context of one of several calls: a key for all becomes a key for each. */
+function withKeyOf(context: DispatchContext, index: number): DispatchContext {
+  const { idempotencyKey: key } = context;
+  return key === undefined ? context : { ...context, idempotencyKey: `${key}#${index}` };
+}
