@@ -46,9 +46,10 @@ const MAX_CALL_ID = 256;
 /** Unwinds the layers of a call that was ended from outside. */
 class Interrupted extends Error {}
 
-/** A wait that the end of the call cuts short. Waits are nested: the innermost one is cut first. */
+/** A wait that the end of the call cuts short. The one that began last is cut first. */
 class Wait implements QuickWait<Wait> {
-  readonly outer: Wait | undefined;
+  isActive = true;
+  outer: Wait | undefined;
   readonly call: KernelCall;
   readonly interrupt: (wait: Wait) => void;
 
@@ -59,7 +60,7 @@ class Wait implements QuickWait<Wait> {
   }
 
   waitsFor(): boolean {
-    return this.call.waitsFor(this);
+    return this.isActive;
   }
 
   watch(): void {
@@ -196,7 +197,10 @@ export class KernelCall implements Call {
     } catch (error) {
       return this.#end(this.#threw(error));
     }
-    if (isThenable(output)) return this.#waitForTool(output);
+    if (isThenable(output)) {
+      // The `then` of another library may throw.
+      return this.#waitForTool(output instanceof Promise ? output : Promise.resolve(output));
+    }
     this.toolState = "ended";
     const result = readOutput(this, output);
     return result instanceof Promise
@@ -318,25 +322,32 @@ export class KernelCall implements Call {
 
   // Waiting, and the end from outside
 
-  wait<T>(doing: string, work: PromiseLike<T>, limitMs?: number): Promise<T> {
+  wait<T>(
+    doing: string,
+    work: PromiseLike<T> | (() => PromiseLike<T>),
+    limitMs?: number,
+  ): Promise<T> {
     return new Promise((resolve, reject) => {
       const resume = limitMs === undefined ? undefined : this.deadline.suspend(limitMs);
       const wait = this.#begin((own) => {
         this.#isOver = true;
         this.#interruption ??= this.#interrupted(doing);
         reject(new Interrupted());
-        this.#leave(own);
+        this.#unwind(own);
       });
       const settle = (answer: () => void): void => {
-        if (this.#wait !== wait) return;
-        resume?.();
-        this.#deadline?.checkCaller();
-        // The wait may have been cut short just now.
-        if (this.#wait !== wait) return;
+        if (wait.isActive) resume?.();
+        this.#checkCaller();
+        // The wait may have been cut short, also just now.
+        if (!wait.isActive) return;
         this.#leave(wait);
         answer();
       };
-      work.then((value) => settle(() => resolve(value)), (error) => settle(() => reject(error)));
+      if (!wait.isActive) return;
+      Promise.resolve(typeof work === "function" ? work() : work).then(
+        (value) => settle(() => resolve(value)),
+        (error) => settle(() => reject(error)),
+      );
     });
   }
 
@@ -348,12 +359,12 @@ export class KernelCall implements Call {
         void this.#stop(output).then((acknowledged) => {
           this.#interruption ??= this.#interrupted("running", acknowledged);
           resolve(this.#end(this.#interruption));
-          this.#leave(own);
+          this.#unwind(own);
         });
       });
       const settle = (outcome: () => Outcome): void => {
         if (this.#isOver) return;
-        this.#deadline?.checkCaller();
+        this.#checkCaller();
         if (this.#isOver) return;
         this.#leave(wait);
         const result = outcome();
@@ -393,38 +404,48 @@ export class KernelCall implements Call {
   #begin(interrupt: (wait: Wait) => void): Wait {
     const wait = this.#wait = new Wait(this, this.#wait, interrupt);
     if (this.#deadline?.cause === undefined) watchLater(wait, wait);
-    else this.#interrupt();
+    else this.#cut();
     return wait;
   }
 
-  /** Ends a wait. Of a call that was ended from outside, the wait around it is cut short next. */
   #leave(wait: Wait): void {
-    this.#wait = wait.outer;
-    if (this.#deadline?.cause !== undefined) this.#cut();
+    wait.isActive = false;
+    if (this.#wait === wait) {
+      this.#wait = wait.outer;
+      return;
+    }
+    for (let inner = this.#wait; inner !== undefined; inner = inner.outer) {
+      if (inner.outer === wait) inner.outer = wait.outer;
+    }
   }
 
-  waitsFor(wait: Wait): boolean {
-    return this.#wait === wait;
-  }
-
-  /** The call was ended from outside. Without a wait, the next one is cut short. */
-  #interrupt(): void {
-    const { graceMs, closeTimeoutMs, clock } = this.settings;
+  /** A wait was cut short: next is the one around it, and then the layers close. */
+  #unwind(wait: Wait): void {
+    this.#leave(wait);
+    const { closeTimeoutMs, clock } = this.settings;
     const giveUp = this.#giveUp;
-    if (giveUp !== undefined && !this.#isOver) {
+    if (giveUp !== undefined && this.#wait === undefined && this.#disarmGiveUp === undefined) {
       // Each layer may take its time to close; one that does not return must not hold the call.
-      const ms = graceMs + closeTimeoutMs * (this.#plan.layerCount + 2);
-      this.#disarmGiveUp ??= clock.setTimeout(giveUp, ms);
+      const ms = closeTimeoutMs * (this.#plan.layerCount + 2);
+      this.#disarmGiveUp = clock.setTimeout(giveUp, ms);
     }
     this.#cut();
   }
 
+  /** Cuts the innermost wait of a call that was ended from outside, or the next one. */
   #cut(): void {
     const wait = this.#wait;
     wait?.interrupt(wait);
   }
 
+  /** Notices an abort that nothing has listened for yet. */
+  #checkCaller(): void {
+    if (this.interruptedBy === "aborted") this.deadline.checkCaller();
+  }
+
   #interrupted(doing: string, acknowledged?: boolean): ToolFailure {
+    const reason = this.#deadline?.reason;
+    if (reason instanceof CallFailure) return this.fail(reason.code, reason.message);
     const stopped = this.toolState === "not started" ? undefined : this.toolState === "ended";
     const cause = this.#deadline?.cause ?? "aborted";
     return interruption(this.tool.id, cause, doing, acknowledged ?? stopped);
@@ -447,7 +468,7 @@ export class KernelCall implements Call {
       this.settings.clock,
       this.#callerSignal(),
       this.#startedAt + ms,
-      () => this.#interrupt(),
+      () => this.#cut(),
     );
     // A tool that reads its signal after its call listens to nothing.
     if (this.#isOver) this.#deadline.close();
@@ -527,7 +548,7 @@ export function settle(
   ran: ToolRun,
   isIdempotent: boolean,
 ): void {
-  if (replayed) return;
+  if (replayed || error.code === "input_required") return;
   const settable = error as Settable<ToolFailure["error"]>;
   // The tool of a remote process has the better answer.
   settable.ran = ran === "no" ? "no" : error.ran ?? ran;

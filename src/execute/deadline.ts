@@ -55,6 +55,11 @@ export class Deadline {
     return this.#controller.signal;
   }
 
+  /** Why the call was ended from outside; a `CallFailure` becomes its result. */
+  get reason(): unknown {
+    return this.#reason;
+  }
+
   /** How long the call may still take. */
   get remainingMs(): number {
     return Math.max(0, this.#expiresAt - this.#clock.now());

@@ -19,7 +19,7 @@ import {
   ToolResult,
 } from "../tool/mod.ts";
 import { parseArguments, UnparsedText, unparsed } from "./arguments.ts";
-import { KernelCall, settle } from "./call.ts";
+import { chosenCallId, KernelCall, settle } from "./call.ts";
 import { validate } from "./checks.ts";
 import { CallContext } from "./context.ts";
 import { failure, interruption, unknownTool } from "./failures.ts";
@@ -68,27 +68,29 @@ export class Kernel {
     request: ToolCall,
     options: DispatchContext,
   ): KernelCall | ToolFailure {
-    const name: unknown = request?.name;
-    const tool = typeof name === "string" ? toolset.resolve(name) : undefined;
+    const name = readName(request);
+    const tool = name === undefined ? undefined : toolset.resolve(name);
     if (tool !== undefined) {
       return new KernelCall(this, toolset, this.#planOf(tool, hostOf), request, options);
     }
-    const failed = typeof name === "string"
-      ? unknownTool(name, nearIds(name, toolset.available().map(({ id }) => id)))
-      : ToolResult.error(
+    const failed = name === undefined
+      ? ToolResult.error(
         "unknown_tool",
         "Cannot call a tool: the call names none; decodeCalls() reads what a provider sent",
-      );
+      )
+      : unknownTool(name, nearIds(name, toolset.available().map(({ id }) => id)));
     return this.refuse(request, options, failed);
   }
 
   /** Ends a call that never was a call of a tool: its layers see that as `unresolved`. */
   refuse(request: ToolCall, options: DispatchContext, failed: ToolFailure): ToolFailure {
     settle(failed, "no", false);
+    const report = (phase: DispatchPhase, error: unknown): void =>
+      this.report(nameIn(request), chosenCallId(request) ?? this.nextCallId(), phase, error);
     for (const layer of this.settings.layers) {
       callHook(
-        () => layer.unresolved?.(request, options, failed),
-        (error) => this.report("", "", "internal", error),
+        () => layer.unresolved?.(request, options, failed, report),
+        (error) => report("internal", error),
       );
     }
     return failed;
@@ -279,14 +281,19 @@ function contextWith(layers: readonly Layer[]): typeof CallContext {
   return Context;
 }
 
-/** The name in a call, for messages about calls that cannot be read. */
-export function nameIn(request: Partial<ToolCall> | null | undefined): string {
+/** The name in a call; `undefined` if it has none, or cannot be read. */
+function readName(request: Partial<ToolCall> | null | undefined): string | undefined {
   try {
     const name: unknown = request?.name;
-    return typeof name === "string" ? clip(name) : "";
+    return typeof name === "string" ? name : undefined;
   } catch {
-    return "";
+    return undefined;
   }
+}
+
+/** The name in a call, for messages. */
+export function nameIn(request: Partial<ToolCall> | null | undefined): string {
+  return clip(readName(request) ?? "");
 }
 
 /** The failure of a call whose toolset or context cannot be read. */

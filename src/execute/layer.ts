@@ -81,7 +81,12 @@ export interface Layer {
   /** Only observes: never waits, never changes the result, and costs no promise. */
   observe?(tool: Tool): CallObserver;
   /** Called for a call that names no tool of its toolset, which no other function of the layer sees. */
-  unresolved?(request: ToolCall, options: DispatchContext, failure: ToolFailure): void;
+  unresolved?(
+    request: ToolCall,
+    options: DispatchContext,
+    failure: ToolFailure,
+    report: (phase: DispatchPhase, error: unknown) => void,
+  ): void;
   /**
    * Members that the layer adds to the context of every tool, by name. Each is computed whenever the
    * tool reads it.
@@ -139,12 +144,17 @@ export interface Call {
   setArguments(value: unknown, bytes: number): void;
   /**
    * Waits for `work`, or for a timeout or an abort of the call; then it rejects, which ends the layer.
-   * Every wait of a layer goes through here, except that for `next`, which ends by itself.
+   * Every wait of a layer goes through here, except that for `next`, which ends by itself. Work that
+   * runs the rest of the call is a function, which is called once the wait has begun.
    *
    * @param doing What the call does meanwhile, for messages: "waiting for a slot".
    * @param limitMs How long this wait may take, in place of the call's timeout, which rests meanwhile.
    */
-  wait<T>(doing: string, work: PromiseLike<T>, limitMs?: number): Promise<T>;
+  wait<T>(
+    doing: string,
+    work: PromiseLike<T> | (() => PromiseLike<T>),
+    limitMs?: number,
+  ): Promise<T>;
   /** Creates the failure of this call: `Cannot call "x": <why>`. */
   fail(code: FailureCode, why: string, details?: FailureDetails): ToolFailure;
   /** Passes what was thrown to the host's `onError`. */

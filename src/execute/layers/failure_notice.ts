@@ -4,7 +4,7 @@
  * @module
  */
 
-import { callHook, type HookLog, NO_LOG, type ToolResult } from "../../tool/mod.ts";
+import { callHook, type HookLog, type ToolResult } from "../../tool/mod.ts";
 import { frozenCopy } from "../json_value.ts";
 import { nameIn } from "../kernel.ts";
 import type { Layer } from "../layer.ts";
@@ -21,7 +21,8 @@ export function failureNotice(): Layer {
         notify(call.options, id, result, (error) => call.report("metadata", error));
       },
     }),
-    unresolved: (request, options, failed) => notify(options, nameIn(request), failed, NO_LOG),
+    unresolved: (request, options, failed, report) =>
+      notify(options, nameIn(request), failed, (error) => report("metadata", error)),
   };
 }
 

@@ -24,7 +24,7 @@ export function callHost<T>(
   work: () => T | Promise<T>,
   limitMs?: number,
 ): Promise<T | typeof FAILED> {
-  return call.wait(doing, settled(call, phase, work), limitMs);
+  return call.wait(doing, () => settled(call, phase, work), limitMs);
 }
 
 /** The value of a host's function, or {@linkcode FAILED}. */

@@ -8,6 +8,7 @@
 import {
   checkPort,
   type Clock,
+  type FailureCode,
   isWord,
   type ToolFailure,
   type ToolResult,
@@ -16,9 +17,9 @@ import {
 } from "../../tool/mod.ts";
 import { contextDigest } from "../durable/digest.ts";
 import { fingerprintOf, IdempotencyStore } from "../idempotency.ts";
-import { frozenCopy, utf8Length } from "../json_value.ts";
+import { frozenCopy, readJson } from "../json_value.ts";
 import { MAKE, type NumberOption, readNumbers } from "../kernel_options.ts";
-import type { Call, Layer, Next } from "../layer.ts";
+import type { Call, Layer, Next, Outcome } from "../layer.ts";
 import type { ClaimedKey, KeptKeys, SettleKey } from "../ports.ts";
 
 /** How long and how many results are stored for their idempotency keys. */
@@ -126,81 +127,100 @@ function isFinal({ toolState, tool }: Call, result: ToolResult): boolean {
   return !retryable || (ran === "unknown" && !tool.idempotent);
 }
 
+/** How large the content of a result is as JSON, at most. */
 function bytesOf(result: ToolResult): number {
-  return result.ok ? utf8Length(JSON.stringify(result.content) ?? "") : 0;
+  const verdict = result.ok ? readJson(result.content, Number.MAX_SAFE_INTEGER) : undefined;
+  return verdict?.kind === "json" ? verdict.bytes : 0;
 }
 
-async function claimFor(
+function claimFor(
   store: IdempotencyStore,
   claims: WeakMap<Call, SettleKey>,
   call: Call,
   next: Next,
-): Promise<ToolResult> {
-  const scope = await scopeOf(call);
-  if (typeof scope !== "string") return scope;
-  const { tool: { idempotent }, options: { principal } } = call;
-  const fingerprint = fingerprintOf(call.arguments);
-  for (;;) {
-    let claimed: ClaimedKey;
-    const claim = (async () => await store.claim(principal, scope, fingerprint, idempotent))()
-      .catch((error): typeof FAILED => {
-        call.report("internal", error);
-        return FAILED;
-      });
-    try {
-      const answer = await call.wait("waiting for the first call with its key", claim);
-      if (answer === FAILED) {
-        return call.fail("unavailable", "its idempotency key cannot be looked up now; nothing has run");
+): Outcome {
+  const claim = (scope: string | ToolFailure): Outcome => {
+    if (typeof scope !== "string") return scope;
+    const { tool: { idempotent }, options: { principal } } = call;
+    const fingerprint = fingerprintOf(call.arguments);
+    const use = (claimed: ClaimedKey | typeof FAILED): Outcome => {
+      if (typeof claimed === "function") {
+        claims.set(call, claimed);
+        return next(call);
       }
-      claimed = answer;
-    } catch (interrupted) {
-      void giveBack(call, claim);
-      throw interrupted;
-    }
-    if (typeof claimed === "function") {
-      claims.set(call, claimed);
-      return await next(call);
-    }
-    if (typeof claimed === "string") {
-      const [code, why] = REFUSED[claimed];
-      return call.fail(code, why);
-    }
-    // The first call's caller gave up; this one has not.
-    if (!claimed.ok && claimed.error.code === "aborted") continue;
-    // A copy for each: a long list in it is not frozen.
-    return { ...frozenCopy(claimed) ?? claimed, replayed: true };
-  }
+      if (claimed === FAILED) return call.fail(...NOT_CLAIMED);
+      if (typeof claimed === "string") return call.fail(...REFUSED[claimed]);
+      // The first call's caller gave up; this one has not.
+      if (!claimed.ok && claimed.error.code === "aborted") return claim(scope);
+      // A copy for each: a long list in it is not frozen.
+      return { ...frozenCopy(claimed) ?? claimed, replayed: true };
+    };
+    const claimed = tryClaim(call, () => store.claim(principal, scope, fingerprint, idempotent));
+    return claimed instanceof Promise ? waitForClaim(call, claimed).then(use) : use(claimed);
+  };
+  const scope = scopeOf(call);
+  return scope instanceof Promise
+    ? call.wait("reading its idempotency key", scope).then(claim)
+    : claim(scope);
 }
 
 const FAILED: unique symbol = Symbol("plue.not_claimed");
+type Claimed = ClaimedKey | typeof FAILED;
 
-const REFUSED = {
+function tryClaim(call: Call, claim: () => ClaimedKey | Promise<ClaimedKey>): Claimed | Promise<Claimed> {
+  const failed = (error: unknown): typeof FAILED => {
+    call.report("internal", error);
+    return FAILED;
+  };
+  try {
+    const claimed = claim();
+    return claimed instanceof Promise ? claimed.catch(failed) : claimed;
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+async function waitForClaim(call: Call, claim: Promise<Claimed>): Promise<Claimed> {
+  try {
+    return await call.wait("waiting for the first call with its key", claim);
+  } catch (interrupted) {
+    // The call has ended while its key was claimed, so the key is free.
+    void claim.then((claimed) => {
+      if (typeof claimed !== "function") return undefined;
+      return claimed(call.fail("aborted", "it had ended before its key was claimed"), false, 0);
+    }).catch((error) => call.report("internal", error));
+    throw interrupted;
+  }
+}
+
+type Refusal = readonly [code: FailureCode, why: string];
+
+const NOT_CLAIMED: Refusal = [
+  "unavailable",
+  "its idempotency key cannot be looked up now; nothing has run",
+];
+
+const REFUSED: Readonly<Record<"conflict" | "full", Refusal>> = {
   conflict: [
     "invalid_arguments",
     "its idempotency key was used before with other arguments; a new call needs a new key",
   ],
   full: ["overloaded", "too many calls with idempotency keys are running"],
-} as const;
-
-/** The call has ended while its key was claimed, so the key is free. */
-async function giveBack(call: Call, claim: Promise<ClaimedKey | typeof FAILED>): Promise<void> {
-  const claimed = await claim;
-  if (typeof claimed !== "function") return;
-  await claimed(call.fail("aborted", "it had ended before its key was claimed"), false, 0);
-}
+};
 
 /** The key and what it belongs to, or the failure of a key that is not valid. */
-async function scopeOf(call: Call): Promise<string | ToolFailure> {
+function scopeOf(call: Call): string | ToolFailure | Promise<string | ToolFailure> {
   const { idempotencyKey: key, principal = null, sessionId = null, context } = call.options;
   if (!isWord(key) || key.length > MAX_KEY) {
     return call.fail("invalid_arguments", `its idempotency key must be 1 to ${MAX_KEY} characters`);
   }
-  const parts: unknown[] = [call.tool.id, principal, sessionId, key];
-  const digest = await contextDigest(context);
-  if (digest !== undefined) parts.push(digest);
-  const scope = JSON.stringify(parts);
-  return scope.length <= MAX_SCOPE ? scope : call.fail(
-    "invalid_arguments",
-    "its principal and session are too long for an idempotency key",
-  );
+  const write = (digest: string | undefined): string | ToolFailure => {
+    const parts = [call.tool.id, principal, sessionId, key, digest];
+    const scope = JSON.stringify(digest === undefined ? parts.slice(0, -1) : parts);
+    return scope.length <= MAX_SCOPE ? scope : call.fail(
+      "invalid_arguments",
+      "its principal and session are too long for an idempotency key",
+    );
+  };
+  return context === undefined ? write(undefined) : contextDigest(context).then(write);
 }

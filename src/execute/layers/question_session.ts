@@ -53,6 +53,15 @@ export class InputUnavailable extends CallFailure {
   }
 }
 
+/** Ends a call that waits for answers, for its layers and its tool. */
+class Suspended extends CallFailure {
+  override readonly name = "AbortError";
+
+  constructor() {
+    super("input_required", "it waits for an answer");
+  }
+}
+
 /** What the questions of a call use of its dispatcher. */
 export interface QuestionSettings {
   readonly tickets: CallTickets | undefined;
@@ -187,7 +196,7 @@ export class QuestionSession {
     const { isOver, deadline } = this.#call;
     if (isOver || deadline.cause !== undefined) return;
     this.isSuspended = true;
-    deadline.abort(new DOMException("The call waits for an answer", "AbortError"));
+    deadline.abort(new Suspended());
   }
 
   /** Waits for the steps that are being taken: their results are kept, so they are not repeated. */

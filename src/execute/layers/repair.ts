@@ -49,10 +49,8 @@ export function repair(given: RepairHook | readonly RepairHook[]): RepairLayer {
   const repaired: WeakMap<Call, RepairedArguments> = new WeakMap();
   const note = (call: Call, next: Next): Outcome => {
     const done = repaired.get(call);
-    const outcome = next(call);
-    if (done === undefined) return outcome;
-    const add = (result: ToolResult): ToolResult => ({ ...result, repaired: done.repairs });
-    return outcome instanceof Promise ? outcome.then(add) : add(outcome);
+    if (done !== undefined) call.atEnd((result) => ({ ...result, repaired: done.repairs }));
+    return next(call);
   };
   return {
     name: "repair",

@@ -146,12 +146,11 @@ describe("a result that is larger than the limit", () => {
     assertEquals(outcome(await call("give", {}, { outputOverflow: "fail" })), "output_too_large");
   });
 
-  it("becomes text when it was no string", async () => {
+  it("fails when it is not a text, whatever the option says", async () => {
     const rows = Array.from({ length: 500 }, (_, id) => ({ id }));
     const result = await fixture([returning(rows)], limits)
       .call("give", {}, { outputOverflow: "truncate" });
-    assert(result.ok && typeof result.content === "string");
-    assert(result.content.startsWith('[{"id":0},{"id":1},'));
+    assertEquals(outcome(result), "output_too_large");
   });
 
   it("must be blocks where it says so", async () => {
@@ -240,24 +239,5 @@ describe("truncate()", () => {
   it("says how much there was", () => {
     const cut = truncate("x".repeat(998), 200);
     assertEquals(cut, `${"x".repeat(102)}… [truncated: 104 of 1000 bytes]`);
-  });
-
-  it("keeps the beginning of any other value's JSON", () => {
-    const value = { list: Array.from({ length: 1_000 }, (_, n) => ({ n, none: undefined })) };
-    const cut = truncate(value, 300);
-    assert(cut.startsWith('{"list":[{"n":0},{"n":1},'));
-    assert(cut.endsWith(" of more than 300 bytes]"));
-    assertLessOrEqual(jsonBytes(cut), 300);
-  });
-
-  it("does not write a value out that would be endless", () => {
-    let value: unknown = "leaf";
-    for (let level = 0; level < 200; level++) value = [value, value];
-    assert(truncate(value, 400).startsWith("[[[["));
-  });
-
-  it("honours toJSON", () => {
-    const list = Array.from({ length: 100 }, () => new Date(0));
-    assert(truncate(list, 200).startsWith('["1970-01-01T00:00:00.000Z","1970'));
   });
 });
