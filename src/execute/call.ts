@@ -126,9 +126,10 @@ export class KernelCall implements Call {
 
   /** Runs the call. Never throws and never rejects. */
   run(): Outcome {
-    const { observers, direct, layered, isPlain } = this.#plan;
-    for (const { began } of observers) began?.(this);
-    this.#isDirect = direct !== undefined && isPlain(this);
+    const plan = this.#plan;
+    const { direct } = plan;
+    for (const observe of plan.began) observe(this);
+    this.#isDirect = direct !== undefined && plan.isPlain(this);
     if (this.#isDirect && direct !== undefined) {
       let outcome: Outcome;
       try {
@@ -144,7 +145,7 @@ export class KernelCall implements Call {
         (error) => this.#finish(this.thrown(error)),
       );
     }
-    const outcome = layered(this);
+    const outcome = plan.layered(this);
     if (!(outcome instanceof Promise)) return this.#finish(outcome);
     return new Promise((resolve) => {
       this.#giveUp = () => resolve(this.#finish(this.#interruption ?? this.#interrupted("waiting")));
@@ -262,10 +263,11 @@ export class KernelCall implements Call {
     if (closed instanceof Promise) return closed.then((last) => this.#finish(last));
     this.#isEnded = this.#isCleanedUp = true;
     this.#disarmGiveUp?.();
-    finished(closed, this.settings.clock.now() - this.#startedAt);
+    const now = this.settings.clock.now();
+    finished(closed, now - this.#startedAt);
     if (!closed.ok) settle(closed, this.#toolRan(), this.tool.idempotent);
     if (this.#runtime !== undefined) this.#release(this.#runtime);
-    for (const { ended } of this.#plan.observers) ended?.(this, closed);
+    for (const observe of this.#plan.ended) observe(this, closed, now);
     return closed;
   }
 
@@ -362,25 +364,28 @@ export class KernelCall implements Call {
           this.#unwind(own);
         });
       });
-      const settle = (outcome: () => Outcome): void => {
-        if (this.#isOver) return;
-        this.#checkCaller();
-        if (this.#isOver) return;
-        this.#leave(wait);
-        const result = outcome();
+      output.then((value) => {
+        this.toolState = "ended";
+        if (!this.#continue(wait)) return;
+        const result = readOutput(this, value);
         resolve(
           result instanceof Promise ? result.then((last) => this.#end(last)) : this.#end(result),
         );
-      };
-      output.then((value) => {
-        this.toolState = "ended";
-        settle(() => readOutput(this, value));
       }, (error) => {
         // Before the check for an interruption: what a tool throws late is reported.
         const failed = this.#threw(error);
-        settle(() => failed);
+        if (this.#continue(wait)) resolve(this.#end(failed));
       });
     });
+  }
+
+  /** Ends the wait for the tool; false if the call was ended from outside. */
+  #continue(wait: Wait): boolean {
+    if (this.#isOver) return false;
+    this.#checkCaller();
+    if (this.#isOver) return false;
+    this.#leave(wait);
+    return true;
   }
 
   /** Whether the tool stops within the grace period. */
@@ -398,7 +403,7 @@ export class KernelCall implements Call {
   }
 
   #toolEnded(): void {
-    for (const { toolEnded } of this.#plan.observers) toolEnded?.(this);
+    for (const observe of this.#plan.toolEnded) observe(this);
   }
 
   #begin(interrupt: (wait: Wait) => void): Wait {

@@ -7,6 +7,7 @@
 import {
   type Answer,
   defined,
+  once,
   type QuestionFields,
   refuse,
   type Services,
@@ -27,7 +28,6 @@ import { sendMetadata, sendProgress } from "./sending.ts";
  */
 export class CallContext implements ToolContext<never, never, never> {
   readonly #call: Call;
-  #services: Services | undefined;
 
   constructor(call: Call) {
     this.#call = call;
@@ -72,7 +72,7 @@ export class CallContext implements ToolContext<never, never, never> {
   get services(): Services {
     const { runtime, options: { services } } = this.#call;
     if (services === undefined) return runtime.services;
-    return this.#services ??= overlay(runtime.services, services);
+    return once(overlaid, this.#call, () => overlay(runtime.services, services));
   }
 
   /** Added by the layer that checks the host's context. */
@@ -123,6 +123,9 @@ export class CallContext implements ToolContext<never, never, never> {
 async function withoutQuestions(action: string): Promise<never> {
   return await refuse(action, "the dispatcher has no layer of questions");
 }
+
+/** The services of calls whose hosts add some. */
+const overlaid: WeakMap<Call, Services> = new WeakMap();
 
 /** What the lower services inherit from a class stays, and so does what is `undefined` above them. */
 function overlay(below: Services, above: Services): Services {

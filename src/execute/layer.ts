@@ -103,8 +103,12 @@ export interface Layer {
 export interface CallObserver {
   /** The call begins. */
   began?(call: Call): void;
-  /** The call has ended with this result, after all layers and cleanups. */
-  ended?(call: Call, result: ToolResult): void;
+  /**
+   * The call has ended with this result, after all layers and cleanups.
+   *
+   * @param now When it ended, by the dispatcher's clock.
+   */
+  ended?(call: Call, result: ToolResult, now: number): void;
   /** The tool of a call that ended before it, which ignored its signal, has ended. */
   toolEnded?(call: Call): void;
 }

@@ -39,9 +39,9 @@ export function metrics(clock: Clock): MetricsLayer {
           stats.inFlight++;
           if (call.request.name !== tool.id) stats.countAlias();
         },
-        ended(call, result) {
+        ended(call, result, now) {
           stats.inFlight--;
-          stats.record(result, clock.now());
+          stats.record(result, now);
           if (call.toolState === "running") stats.abandoned++;
         },
         toolEnded: () => void stats.abandoned--,

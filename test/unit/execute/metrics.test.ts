@@ -1,8 +1,7 @@
 import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import { Histogram } from "../../../src/execute/metrics.ts";
-import type { Tool } from "../../../src/tool/mod.ts";
-import { deferred, fakeTool, fixture, outcome } from "./support.ts";
+import { fakeTool, fixture, outcome } from "./support.ts";
 
 describe("ToolDispatcher.metrics()", () => {
   it("counts calls, failures by code and durations, per tool", async () => {
