@@ -148,7 +148,8 @@ export class KernelCall implements Call {
     const outcome = plan.layered(this);
     if (!(outcome instanceof Promise)) return this.#finish(outcome);
     return new Promise((resolve) => {
-      this.#giveUp = () => resolve(this.#finish(this.#interruption ?? this.#interrupted("waiting")));
+      this.#giveUp = () =>
+        resolve(this.#finish(this.#interruption ?? this.#interrupted("waiting")));
       void outcome.then((result) => resolve(this.#finish(result)));
     });
   }
@@ -157,20 +158,21 @@ export class KernelCall implements Call {
   acquire(next: (call: KernelCall) => Outcome): Outcome {
     try {
       const runtime = this.host.acquire(this.tool);
-      if (!(runtime instanceof Promise)) return this.#use(runtime, next);
+      if (!(runtime instanceof Promise)) {
+        this.#runtime = runtime;
+        return next(this);
+      }
       // A tool that is ready too late is released.
       runtime.then((late) => this.#isOver ? this.#release(late) : undefined, () => {});
       return this.wait("starting up", runtime)
-        .then((ready) => this.#use(ready, next), (error) => this.#notReady(error))
+        .then((ready) => {
+          this.#runtime = ready;
+          return next(this);
+        }, (error) => this.#notReady(error))
         .catch((error) => this.thrown(error));
     } catch (error) {
       return this.#notReady(error);
     }
-  }
-
-  #use(runtime: ToolRuntime, next: (call: KernelCall) => Outcome): Outcome {
-    this.#runtime = runtime;
-    return next(this);
   }
 
   #notReady(error: unknown): ToolFailure {
@@ -194,14 +196,15 @@ export class KernelCall implements Call {
     let output: unknown;
     try {
       output = tool.execute?.(this.arguments, this.context);
-      if (isGenerator(output)) output = this.#drain(output);
+      if (!(output instanceof Promise)) {
+        if (isGenerator(output)) output = this.#drain(output);
+        // The `then` of another library may throw.
+        else if (isThenable(output)) output = Promise.resolve(output);
+      }
     } catch (error) {
       return this.#end(this.#threw(error));
     }
-    if (isThenable(output)) {
-      // The `then` of another library may throw.
-      return this.#waitForTool(output instanceof Promise ? output : Promise.resolve(output));
-    }
+    if (output instanceof Promise) return this.#waitForTool(output);
     this.toolState = "ended";
     const result = readOutput(this, output);
     return result instanceof Promise
@@ -264,21 +267,20 @@ export class KernelCall implements Call {
     this.#isEnded = this.#isCleanedUp = true;
     this.#disarmGiveUp?.();
     const now = this.settings.clock.now();
-    finished(closed, now - this.#startedAt);
-    if (!closed.ok) settle(closed, this.#toolRan(), this.tool.idempotent);
+    (closed as Settable<ToolResult>).durationMs = now - this.#startedAt;
+    brandResult(closed);
+    const { ended, failed } = this.#plan;
+    if (!closed.ok) settle(closed, this.toolState === "not started" ? "no" : "yes", this.tool);
     if (this.#runtime !== undefined) this.#release(this.#runtime);
-    for (const observe of this.#plan.ended) observe(this, closed, now);
+    for (const observe of ended) observe(this, closed, now);
+    if (!closed.ok) { for (const observe of failed) observe(this, closed); }
     return closed;
-  }
-
-  #toolRan(): ToolRun {
-    return this.toolState === "not started" ? "no" : "yes";
   }
 
   #release(runtime: ToolRuntime): void {
     try {
-      // Every call comes here: no function is created for it.
-      atOnce<unknown>(this.host.release(runtime));
+      const released: unknown = this.host.release(runtime);
+      if (released !== undefined) atOnce(released);
     } catch (error) {
       this.report("internal", error);
     }
@@ -539,25 +541,20 @@ export class KernelCall implements Call {
   }
 }
 
+/** The dispatcher completes a result that it has made, before it is handed out. */
 type Settable<T> = { -readonly [Key in keyof T]: T[Key] };
-
-/** Completes a result that the dispatcher has made, before it is handed out. */
-function finished(result: ToolResult, durationMs: number): void {
-  (result as Settable<ToolResult>).durationMs = durationMs;
-  brandResult(result);
-}
 
 /** Completes a failure: whether the tool ran, and whether the call may be repeated. */
 export function settle(
   { error, replayed }: ToolFailure,
   ran: ToolRun,
-  isIdempotent: boolean,
+  tool?: Tool,
 ): void {
   if (replayed || error.code === "input_required") return;
   const settable = error as Settable<ToolFailure["error"]>;
   // The tool of a remote process has the better answer.
   settable.ran = ran === "no" ? "no" : error.ran ?? ran;
-  if (settable.ran === "unknown" && !isIdempotent) settable.retryable = false;
+  if (settable.ran === "unknown" && tool?.idempotent !== true) settable.retryable = false;
 }
 
 function isGenerator(value: unknown): value is Generator {

@@ -35,9 +35,10 @@ export function validate(tool: Tool, host: ToolHost, next: Ring): Ring {
 function checkSchema(tool: Tool, next: Ring): Ring {
   return (call) => {
     const { parameters } = call.runtime;
-    return atOnce(parameters.check(call.arguments, call.argumentBytes)) === true
-      ? next(call)
-      : mismatch(tool, atOnce(parameters.issues(call.arguments)), tool);
+    const verdict: unknown = parameters.check(call.arguments, call.argumentBytes);
+    if (verdict === true) return next(call);
+    atOnce(verdict);
+    return mismatch(tool, atOnce(parameters.issues(call.arguments)), tool);
   };
 }
 

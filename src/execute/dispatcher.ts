@@ -6,12 +6,24 @@
 
 import { isToolHost, type ToolHost, ToolRegistry } from "../registry/mod.ts";
 import type { Selection, Toolset, ToolSource } from "../select/mod.ts";
-import { atOnce, isFunction, once, refuse, type ToolFailure, type ToolResult } from "../tool/mod.ts";
+import {
+  atOnce,
+  isFunction,
+  once,
+  refuse,
+  type ToolFailure,
+  type ToolResult,
+} from "../tool/mod.ts";
 import { KernelCall } from "./call.ts";
 import { Kernel, nameIn, unreadable } from "./kernel.ts";
-import { type DispatcherOptions, type KernelSettings, MAKE, resolveSettings } from "./kernel_options.ts";
+import {
+  type DispatcherOptions,
+  type KernelSettings,
+  MAKE,
+  resolveSettings,
+} from "./kernel_options.ts";
 import type { Call, Outcome } from "./layer.ts";
-import type { DispatchContext, ToolCall } from "./request.ts";
+import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 
 const NO_CONTEXT: DispatchContext = Object.freeze({});
 const EVERYTHING: Selection = Object.freeze({});
@@ -50,7 +62,7 @@ export class Dispatcher {
   readonly #kernel: Kernel;
   /** A registry, which may change; `undefined` for a fixed toolset. */
   readonly #registry: SelectableToolHost | undefined;
-  readonly #hostOf: () => ToolHost;
+  readonly #host: ToolHost;
   #toolset: Toolset;
 
   /**
@@ -68,13 +80,12 @@ export class Dispatcher {
     if (isSelectable(source)) {
       this.#registry = source;
       this.#toolset = atOnce(source.select(EVERYTHING));
-      this.#hostOf = () => source;
+      this.#host = source;
       return;
     }
     if (!isToolset(source)) refuse(MAKE, "it needs a toolset or a registry");
     this.#toolset = source;
-    const host = hostOf(source, this.#kernel.settings);
-    this.#hostOf = () => host;
+    this.#host = hostOf(source, this.#kernel.settings);
   }
 
   /** The settings of its calls. */
@@ -99,11 +110,11 @@ export class Dispatcher {
   /**
    * Runs one call.
    *
-   * @param call The call, as a model wrote it.
+   * @param call The call, as a model wrote it. One that continues needs a `ToolDispatcher`.
    * @param context What the host adds; `null` adds nothing.
    * @returns The result. Never rejects.
    */
-  dispatch(call: ToolCall, context?: DispatchContext | null): Promise<ToolResult> {
+  dispatch(call: ToolCall | ResumedCall, context?: DispatchContext | null): Promise<ToolResult> {
     const result = this.run(call, context);
     return result instanceof Promise ? result : Promise.resolve(result);
   }
@@ -113,23 +124,28 @@ export class Dispatcher {
    *
    * @param started Receives the call before it runs; not called where there is no such tool.
    */
-  run(request: ToolCall, context?: DispatchContext | null, started?: CallStarted): Outcome {
+  run(
+    call: ToolCall | ResumedCall,
+    context?: DispatchContext | null,
+    started?: CallStarted,
+  ): Outcome {
+    const request = call as ToolCall;
     const options = context ?? NO_CONTEXT;
-    let call: KernelCall | ToolFailure;
+    let created: KernelCall | ToolFailure;
     try {
       const { toolset } = this;
       const { bridge } = toolset;
       const target = bridge?.lead(request, this.settings.maxArgumentBytes);
       if (bridge && target) return this.withToolset(bridge.behind).run(target, context, started);
-      call = this.#kernel.create(toolset, this.#hostOf, request, options);
+      created = this.#kernel.create(toolset, this.#host, request, options);
     } catch (error) {
       // Only a toolset, a registry or a layer of the host can throw here.
       this.#kernel.report(nameIn(request), "", "internal", error);
       return this.#kernel.refuse(request, options, unreadable(request, "toolset"));
     }
-    if (!(call instanceof KernelCall)) return call;
-    started?.(call);
-    return call.run();
+    if (!(created instanceof KernelCall)) return created;
+    started?.(created);
+    return created.run();
   }
 
   /**

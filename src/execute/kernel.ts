@@ -9,15 +9,8 @@
 
 import type { ToolHost } from "../registry/mod.ts";
 import { nearIds, type Toolset } from "../select/mod.ts";
-import {
-  callHook,
-  clip,
-  isObject,
-  type Tool,
-  type ToolFailure,
-  ToolResult,
-} from "../tool/mod.ts";
-import { parseArguments, UnparsedText, unparsed } from "./arguments.ts";
+import { callHook, clip, isObject, type Tool, type ToolFailure, ToolResult } from "../tool/mod.ts";
+import { parseArguments, unparsed, UnparsedText } from "./arguments.ts";
 import { chosenCallId, KernelCall, settle } from "./call.ts";
 import { validate } from "./checks.ts";
 import { CallContext } from "./context.ts";
@@ -43,6 +36,7 @@ export interface Plan {
   readonly isPlain: (call: Call) => boolean;
   readonly began: readonly Observe[];
   readonly ended: readonly Observe[];
+  readonly failed: readonly Observe[];
   readonly toolEnded: readonly Observe[];
   readonly layerCount: number;
   readonly timeoutMs: number;
@@ -68,14 +62,14 @@ export class Kernel {
   /** Creates a call of the tool with that name, or the failure that there is none. */
   create(
     toolset: Toolset,
-    hostOf: () => ToolHost,
+    host: ToolHost,
     request: ToolCall,
     options: DispatchContext,
   ): KernelCall | ToolFailure {
     const name = readName(request);
     const tool = name === undefined ? undefined : toolset.resolve(name);
     if (tool !== undefined) {
-      return new KernelCall(this, toolset, this.#planOf(tool, hostOf), request, options);
+      return new KernelCall(this, toolset, this.#planOf(tool, host), request, options);
     }
     const failed = name === undefined
       ? ToolResult.error(
@@ -88,7 +82,7 @@ export class Kernel {
 
   /** Ends a call that never was a call of a tool: its layers see that as `unresolved`. */
   refuse(request: ToolCall, options: DispatchContext, failed: ToolFailure): ToolFailure {
-    settle(failed, "no", false);
+    settle(failed, "no");
     const report = (phase: DispatchPhase, error: unknown): void =>
       this.report(nameIn(request), chosenCallId(request) ?? this.nextCallId(), phase, error);
     for (const layer of this.settings.layers) {
@@ -100,9 +94,8 @@ export class Kernel {
     return failed;
   }
 
-  #planOf(tool: Tool, hostOf: () => ToolHost): Plan {
+  #planOf(tool: Tool, host: ToolHost): Plan {
     const known = this.#plans.get(tool.id);
-    const host = hostOf();
     if (known?.tool === tool && known.host === host) return known;
     const plan = compose(tool, host, this);
     if (this.#plans.size >= MAX_PLANS) this.#plans.clear();
@@ -140,16 +133,18 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
   const run: Ring = (call) => call.runTool();
   const inner = stage("input", checkText(keepsText, validate(tool, host, stage("run", run))));
   const layered = stage("call", close(open(tool, keepsText, inner)));
-  const conditions = applied.flatMap((layer) => layer.when?.bind(layer) ?? []);
+  const conditions = applied.flatMap(({ when }) => typeof when === "function" ? when : []);
+  const fields = applied.flatMap(({ when }) => typeof when === "string" ? when : []);
   return {
     tool,
     host,
     layered,
-    direct: applied.length === conditions.length
+    direct: applied.every(({ when }) => when !== undefined)
       ? open(tool, false, validate(tool, host, run))
       : undefined,
     isPlain(call) {
       try {
+        for (const field of fields) if (call.options[field] !== undefined) return false;
         for (const isConcerned of conditions) if (isConcerned(call)) return false;
         return true;
       } catch {
@@ -163,9 +158,9 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
 }
 
 /** A layer whose condition cannot be read takes part: a check must not be skipped. */
-function isConcerned(layer: Layer, call: Call): boolean {
+function isConcerned({ when }: Layer, call: Call): boolean {
   try {
-    return layer.when?.(call) !== false;
+    return typeof when === "string" ? call.options[when] !== undefined : when?.(call) !== false;
   } catch {
     return true;
   }
@@ -209,7 +204,7 @@ function checkResult(call: KernelCall, { name }: Layer, result: ToolResult): Too
 function observersOf(
   layers: readonly Layer[],
   tool: Tool,
-): Pick<Plan, "began" | "ended" | "toolEnded"> {
+): Pick<Plan, keyof CallObserver> {
   const observers = layers.flatMap((layer) => layer.observe?.(tool) ?? []);
   const guarded = (part: keyof CallObserver): readonly Observe[] =>
     observers.flatMap((observer) => {
@@ -219,13 +214,20 @@ function observersOf(
         // Every call comes here: no function is created for it.
         try {
           const answer: unknown = observe.call(observer, call, result, now);
-          if (answer !== undefined) callHook(() => answer, (error) => call.report("internal", error));
+          if (answer !== undefined) {
+            callHook(() => answer, (error) => call.report("internal", error));
+          }
         } catch (error) {
           call.report("internal", error);
         }
       };
     });
-  return { began: guarded("began"), ended: guarded("ended"), toolEnded: guarded("toolEnded") };
+  return {
+    began: guarded("began"),
+    ended: guarded("ended"),
+    failed: guarded("failed"),
+    toolEnded: guarded("toolEnded"),
+  };
 }
 
 /** The first ring: the call's fields, the tool's availability, the arguments, and its start. */

@@ -160,16 +160,19 @@ export function resolveSettings(options: DispatcherOptions): KernelSettings {
   });
 }
 
-const FUNCTIONS = ["for", "when", "observe", "unresolved"];
+const FUNCTIONS = ["for", "observe", "unresolved"];
 
 function checkLayer(layer: unknown): Layer {
   if (!isObject(layer)) refuse(MAKE, "a layer must be an object");
-  const { name, stage, context = {} } = layer;
+  const { name, stage, when, context = {} } = layer;
   if (!isWord(name)) refuse(MAKE, 'a layer must have a "/name"');
   const action = `use the layer "${name}"`;
   if (!STAGES.includes(stage)) refuse(action, "its stage must be call, input or run");
   for (const field of FUNCTIONS) {
     if (layer[field] !== undefined) checkFunction(action, layer[field], field);
+  }
+  if (when !== undefined && !isWord(when) && !isFunction(when)) {
+    refuse(action, "when must be a field of the host's context or a function");
   }
   if (!isObject(context) || !isListOf(Object.values(context), isFunction)) {
     refuse(action, "its context must be an object of functions");

@@ -76,8 +76,11 @@ export interface Layer {
    * Called once per tool. What the function throws fails the call with `threw`, and goes to `onError`.
    */
   for?(tool: Tool, host: ToolHost): LayerFunction | undefined;
-  /** Returns false for calls that the layer does not concern; they take the path without it. */
-  when?(call: Call): boolean;
+  /**
+   * Which calls the layer concerns; the others take the path without it. Either a field of the host's
+   * context that they have, or a function that returns true for them.
+   */
+  readonly when?: keyof DispatchContext | ((call: Call) => boolean);
   /** Only observes: never waits, never changes the result, and costs no promise. */
   observe?(tool: Tool): CallObserver;
   /** Called for a call that names no tool of its toolset, which no other function of the layer sees. */
@@ -109,6 +112,8 @@ export interface CallObserver {
    * @param now When it ended, by the dispatcher's clock.
    */
   ended?(call: Call, result: ToolResult, now: number): void;
+  /** As `ended`, and only for calls that have failed. */
+  failed?(call: Call, failure: ToolFailure): void;
   /** The tool of a call that ended before it, which ignored its signal, has ended. */
   toolEnded?(call: Call): void;
 }

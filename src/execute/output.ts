@@ -21,7 +21,11 @@ import type { Call } from "./layer.ts";
 
 /** Reads what the tool returned: a value, or a result that it made itself. */
 export function readOutput(call: Call, output: unknown): ToolResult | Promise<ToolResult> {
-  if (!isToolResult(output)) return toResult(call, { content: output });
+  if (!isToolResult(output)) {
+    return call.tool.returnsStandard === undefined
+      ? check(call, output, undefined, undefined, false)
+      : toResult(call, { content: output });
+  }
   const result = readResult(output);
   if (result === undefined) {
     return call.fail("invalid_result", "the tool answered with a broken result");
@@ -55,7 +59,7 @@ function isCut({ content, truncated }: Output): boolean {
 /** The result of a call with this output. */
 export function toResult(call: Call, output: Output): ToolResult | Promise<ToolResult> {
   const schema = call.tool.returnsStandard;
-  if (schema === undefined || isCut(output)) return check(call, output, false);
+  if (schema === undefined || isCut(output)) return readAgain(call, output);
   const checked = validateStandard(schema, valueOf(output.content, output.blocks));
   return checked instanceof Promise
     ? checked.then((verdict) => accept(call, output, verdict))
@@ -75,7 +79,7 @@ function accept(
 ): ToolResult {
   if (issues !== undefined) return misfit(call, issues);
   const read = blocks ? { ...content as ToolContent, structuredContent: value } : value;
-  return check(call, { content: read, blocks }, true);
+  return check(call, read, blocks, undefined, true);
 }
 
 /**
@@ -83,12 +87,16 @@ function accept(
  * library that transforms has done that.
  */
 export function readAgain(call: Call, output: Output): ToolResult {
-  return check(call, output, false);
+  return check(call, output.content, output.blocks, isCut(output), false);
 }
 
-function check(call: Call, output: Output, isValidated: boolean): ToolResult {
-  const { content: value, blocks } = output;
-  const truncated = isCut(output);
+function check(
+  call: Call,
+  value: unknown,
+  blocks: true | undefined,
+  truncated: boolean | undefined,
+  isValidated: boolean,
+): ToolResult {
   // A tool that returns nothing has the result `null`: JSON has no other nothing.
   const given = value === undefined ? null : value;
   if (blocks && !hasBlocks(given)) {
@@ -110,7 +118,11 @@ function check(call: Call, output: Output, isValidated: boolean): ToolResult {
   const content = isLarge ? given : verdict.value;
   // Of large blocks only the beginning has been read.
   if (!isValidated && !truncated && call.tool.returns !== undefined && !(isLarge && blocks)) {
-    const issues = checkReturns(call, valueOf(content, blocks), isLarge ? undefined : verdict.bytes);
+    const issues = checkReturns(
+      call,
+      valueOf(content, blocks),
+      isLarge ? undefined : verdict.bytes,
+    );
     if (issues !== undefined) return misfit(call, issues);
   }
   if (cut !== undefined) return { ok: true, content: cut, durationMs: 0, truncated: true };
@@ -119,7 +131,7 @@ function check(call: Call, output: Output, isValidated: boolean): ToolResult {
       ok: true,
       content,
       ...(blocks && { blocks }),
-      ...(truncated && { truncated }),
+      ...(truncated === true && { truncated }),
       durationMs: 0,
     };
   }
@@ -128,9 +140,10 @@ function check(call: Call, output: Output, isValidated: boolean): ToolResult {
 
 function checkReturns(call: Call, value: unknown, bytes?: number): readonly Issue[] | undefined {
   const { returns } = call.runtime;
-  return returns === undefined || atOnce(returns.check(value, bytes)) === true
-    ? undefined
-    : atOnce(returns.issues(value));
+  const verdict: unknown = returns === undefined || returns.check(value, bytes);
+  if (verdict === true) return undefined;
+  atOnce(verdict);
+  return atOnce(returns?.issues(value));
 }
 
 /** A text that was too large, cut; `undefined` where the call fails instead. */

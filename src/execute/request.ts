@@ -175,7 +175,9 @@ export function unknownField(call: ToolCall, context: DispatchContext): string |
     if (!isOfCall(field) && isUnknown(call, field)) return describeUnknownInCall(call, field);
   }
   for (const field in context) {
-    if (!isOfContext(field) && Object.hasOwn(context, field)) return describeUnknownInContext(field);
+    if (!isOfContext(field) && Object.hasOwn(context, field)) {
+      return describeUnknownInContext(field);
+    }
   }
   return context.services === undefined || isObject(context.services)
     ? undefined

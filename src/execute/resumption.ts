@@ -8,12 +8,9 @@ import type { ToolCall } from "./request.ts";
 import type { Resumption } from "./suspension.ts";
 
 const resumptions: WeakMap<ToolCall, Resumption> = new WeakMap();
-/** Most processes resume no call, and look nothing up. */
-let hasResumed = false;
 
 /** Remembers that the request of this resumption continues a suspended call. */
 export function rememberResumption(resumption: Resumption): ToolCall {
-  hasResumed = true;
   resumptions.set(resumption.call, resumption);
   return resumption.call;
 }
@@ -25,5 +22,5 @@ export function resumptionOf(request: ToolCall): Resumption | undefined {
 
 /** True if the call continues a suspended one. */
 export function isResumed(request: ToolCall): boolean {
-  return hasResumed && resumptions.has(request);
+  return resumptions.has(request);
 }

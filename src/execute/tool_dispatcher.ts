@@ -24,12 +24,7 @@ import { chosenCallId } from "./call.ts";
 import { type CallStarted, Dispatcher, type SelectableToolHost } from "./dispatcher.ts";
 import { failure } from "./failures.ts";
 import { Kernel, nameIn, unreadable } from "./kernel.ts";
-import {
-  type DispatcherOptions,
-  KERNEL_OPTIONS,
-  MAKE,
-  resolveSettings,
-} from "./kernel_options.ts";
+import { type DispatcherOptions, KERNEL_OPTIONS, MAKE, resolveSettings } from "./kernel_options.ts";
 import type { Layer, Outcome } from "./layer.ts";
 import { approval } from "./layers/approval.ts";
 import { concurrencyLimit, type ConcurrencyLimits } from "./layers/concurrency_limit.ts";
@@ -38,7 +33,7 @@ import { hooks } from "./layers/hooks.ts";
 import { hostContext } from "./layers/host_context.ts";
 import { idempotency, type IdempotencyOptions } from "./layers/idempotency.ts";
 import { metrics, type MetricsLayer } from "./layers/metrics.ts";
-import { cannotResume, questions, resume } from "./layers/questions.ts";
+import { cannotResume, questions, type QuestionsLayer, resume } from "./layers/questions.ts";
 import { repair, type RepairLayer } from "./layers/repair.ts";
 import { telemetry } from "./layers/telemetry.ts";
 import { transactions } from "./layers/transactions.ts";
@@ -111,6 +106,7 @@ interface Shared {
   readonly kernel: Kernel;
   readonly metrics: MetricsLayer;
   readonly limit: { readonly queued: number };
+  readonly questions: QuestionsLayer;
   readonly tickets: CallTickets | undefined;
   readonly traces: boolean;
   readonly maxCallsPerBatch: number;
@@ -141,7 +137,10 @@ const checkValidators: Check<readonly CallValidator[]> = must(
 /** The layers that the options name, in the documented order. */
 function compose(options: ToolDispatcherOptions, clock: Clock, counted?: MetricsLayer): Shared {
   const { telemetry: port, tickets, repair: repairs = [] } = options;
-  const number = (name: "approvalTimeoutMs" | "maxCallsPerBatch" | "maxBufferedEvents", or: number) =>
+  const number = (
+    name: "approvalTimeoutMs" | "maxCallsPerBatch" | "maxBufferedEvents",
+    or: number,
+  ) =>
     numberFrom(1, name === "approvalTimeoutMs" ? MAX_TIMEOUT_MS : Infinity)(
       MAKE,
       options[name] ?? or,
@@ -171,7 +170,9 @@ function compose(options: ToolDispatcherOptions, clock: Clock, counted?: Metrics
     limit,
     transactions(options.transactions),
     around,
-    asked.layers,
+    // Only hooks and layers run a tool again.
+    around.length > 0 || options.layers !== undefined ? asked.again : [],
+    asked,
     ...(options.layers ?? []),
   ];
   const kernelOptions = Object.fromEntries(
@@ -181,6 +182,7 @@ function compose(options: ToolDispatcherOptions, clock: Clock, counted?: Metrics
     kernel: new Kernel(resolveSettings({ ...kernelOptions, layers })),
     metrics: counter,
     limit,
+    questions: asked,
     tickets,
     traces: port !== undefined,
     maxCallsPerBatch: number("maxCallsPerBatch", 128),
@@ -276,29 +278,21 @@ export class ToolDispatcher extends Dispatcher {
     return this.#shared.maxCallsPerBatch;
   }
 
-  /**
-   * Runs one call.
-   *
-   * @param call The call, as a model wrote it, or one that continues.
-   * @param context What the host adds; `null` adds nothing.
-   * @returns The result. Never rejects.
-   */
-  override dispatch(
-    call: ToolCall | ResumedCall,
-    context?: DispatchContext | null,
-  ): Promise<ToolResult> {
-    return super.dispatch(call as ToolCall, context);
-  }
-
   /** Runs one call, as `dispatch` does, and returns at once if nothing in it waits. */
   override run(
     call: ToolCall | ResumedCall,
     context?: DispatchContext | null,
     started?: CallStarted,
   ): Outcome {
-    return isResumedCall(call)
-      ? this.#resume(call, context ?? {}, started)
-      : super.run(call, context, started);
+    // A getter of the host's may throw.
+    try {
+      if ((call as ResumedCall | null | undefined)?.ticket !== undefined) {
+        return this.#resume(call as ResumedCall, context ?? {}, started);
+      }
+    } catch {
+      // Named below.
+    }
+    return super.run(call as ToolCall, context, started);
   }
 
   /**
@@ -500,24 +494,19 @@ export class ToolDispatcher extends Dispatcher {
       if (bridge && target) {
         return await this.withToolset(bridge.behind).run(target, options, started);
       }
-      const { tickets } = this.#shared;
+      const { tickets, questions } = this.#shared;
       const going = await resume(tickets, this.settings, () => this.toolset, request, options);
       return "ok" in going
         ? this.kernel.refuse(call, options, going)
-        : await super.run(...going, started);
+        : await super.run(...going, (call) => {
+          questions.of(call);
+          started?.(call);
+        });
     } catch (error) {
       this.kernel.report(nameIn(call), "", "ask", error);
       const why = "its ticket cannot be looked up now; nothing has run";
       return this.kernel.refuse(call, options, cannotResume("unavailable", why));
     }
-  }
-}
-
-function isResumedCall(call: ToolCall | ResumedCall | null | undefined): call is ResumedCall {
-  try {
-    return (call as Partial<ResumedCall> | null | undefined)?.ticket !== undefined;
-  } catch {
-    return false;
   }
 }
 

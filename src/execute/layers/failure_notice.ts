@@ -4,7 +4,7 @@
  * @module
  */
 
-import { callHook, type HookLog, type ToolResult } from "../../tool/mod.ts";
+import { callHook, type HookLog, type ToolFailure } from "../../tool/mod.ts";
 import { frozenCopy } from "../json_value.ts";
 import { nameIn } from "../kernel.ts";
 import type { Layer } from "../layer.ts";
@@ -16,19 +16,21 @@ export function failureNotice(): Layer {
     name: "failure-notice",
     stage: "call",
     observe: ({ id }) => ({
-      ended(call, result) {
-        if (result.ok) return;
-        notify(call.options, id, result, (error) => call.report("metadata", error));
-      },
+      failed: (call, failed) =>
+        notify(call.options, id, failed, (error) => call.report("metadata", error)),
     }),
     unresolved: (request, options, failed, report) =>
       notify(options, nameIn(request), failed, (error) => report("metadata", error)),
   };
 }
 
-function notify(options: DispatchContext, tool: string, result: ToolResult, log: HookLog): void {
-  if (result.ok || result.error.code === "input_required") return;
-  const { code, message, issues } = result.error;
+function notify(
+  options: DispatchContext,
+  tool: string,
+  { error: { code, message, issues } }: ToolFailure,
+  log: HookLog,
+): void {
+  if (code === "input_required") return;
   callHook(
     () => options.metadata?.(frozenCopy({ type: "error", tool, error: code, message, issues })),
     log,

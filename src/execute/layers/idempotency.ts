@@ -10,9 +10,9 @@ import {
   type Clock,
   type FailureCode,
   isWord,
+  TIME_OVER,
   type ToolFailure,
   type ToolResult,
-  TIME_OVER,
   within,
 } from "../../tool/mod.ts";
 import { contextDigest } from "../durable/digest.ts";
@@ -82,16 +82,15 @@ export function idempotency(clock: Clock, options: IdempotencyOptions = {}): rea
     kept,
   });
   const claims: WeakMap<Call, SettleKey> = new WeakMap();
-  const when = ({ options }: Call): boolean => options.idempotencyKey !== undefined;
   return [{
     name: "idempotency-result",
     stage: "call",
-    when,
+    when: "idempotencyKey",
     for: () => (call, next) => settleAfter(claims, call, next),
   }, {
     name: "idempotency-key",
     stage: "input",
-    when,
+    when: "idempotencyKey",
     for: () => (call, next) => claimFor(store, claims, call, next),
   }];
 }
@@ -167,7 +166,10 @@ function claimFor(
 const FAILED: unique symbol = Symbol("plue.not_claimed");
 type Claimed = ClaimedKey | typeof FAILED;
 
-function tryClaim(call: Call, claim: () => ClaimedKey | Promise<ClaimedKey>): Claimed | Promise<Claimed> {
+function tryClaim(
+  call: Call,
+  claim: () => ClaimedKey | Promise<ClaimedKey>,
+): Claimed | Promise<Claimed> {
   const failed = (error: unknown): typeof FAILED => {
     call.report("internal", error);
     return FAILED;

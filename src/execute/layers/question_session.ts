@@ -213,7 +213,9 @@ export class QuestionSession {
       key,
       KEY.test(key),
       (action) =>
-        this.#call.context.transaction ? refuse(action, "its transaction may be rolled back") : action,
+        this.#call.context.transaction
+          ? refuse(action, "its transaction may be rolled back")
+          : action,
     );
     // What was kept is the result of an earlier run of the same step.
     const before = this.#memory.get(key);

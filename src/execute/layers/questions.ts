@@ -19,19 +19,20 @@ import {
 import { type KernelSettings, MAKE } from "../kernel_options.ts";
 import type { Call, Layer } from "../layer.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "../request.ts";
-import { isResumed, rememberResumption, resumptionOf } from "../resumption.ts";
+import { rememberResumption, resumptionOf } from "../resumption.ts";
 import type { CallTickets, Resumption } from "../suspension.ts";
-import { type QuestionSettings, QuestionSession } from "./question_session.ts";
+import { QuestionSession, type QuestionSettings } from "./question_session.ts";
 
-/** The layers of questions, and the questions of a call for other layers. */
-export interface QuestionsLayer {
-  readonly layers: readonly Layer[];
-  /** The questions of a call. */
+/** The layer of questions, and the questions of a call for other layers. */
+export interface QuestionsLayer extends Layer {
+  /** Next to the tool: for hooks and layers that run it again, such as a retry. */
+  readonly again: Layer;
+  /** The questions of a call. Required at the start of one that continues. */
   of(call: Call): QuestionSession;
 }
 
 /**
- * The layers that give tools `context.ask` and `context.step`.
+ * A layer that gives tools `context.ask` and `context.step`.
  *
  * @throws {TypeError} If the tickets lack a function.
  */
@@ -47,31 +48,25 @@ export function questions(settings: QuestionSettings): QuestionsLayer {
     }
     return session;
   };
-  const resumed: Layer = {
-    name: "resumed-call",
+  return {
+    name: "questions",
     stage: "call",
+    of,
     context: {
       ask: (call) => (...question: Parameters<QuestionSession["ask"]>) => of(call).ask(...question),
       step: (call) => <Result>(key: string, work: () => Result | Promise<Result>) =>
         of(call).step(key, work),
     },
-    when: ({ request }) => isResumed(request),
-    for: () => (call, next) => {
-      of(call);
-      return next(call);
+    again: {
+      name: "questions-again",
+      stage: "run",
+      when: ({ toolState }) => toolState === "ended",
+      for: () => (call, next) => {
+        sessions.get(call)?.runAgain();
+        return next(call);
+      },
     },
   };
-  // A hook that runs the tool again, such as a retry: the tool may use its keys again.
-  const again: Layer = {
-    name: "questions-again",
-    stage: "run",
-    when: ({ toolState }) => toolState === "ended",
-    for: () => (call, next) => {
-      sessions.get(call)?.runAgain();
-      return next(call);
-    },
-  };
-  return { layers: [resumed, again], of };
 }
 
 /**

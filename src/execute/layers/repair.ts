@@ -17,7 +17,7 @@ import {
   refuse,
   type ToolResult,
 } from "../../tool/mod.ts";
-import { parseArguments, UnparsedText, unparsed } from "../arguments.ts";
+import { parseArguments, unparsed, UnparsedText } from "../arguments.ts";
 import { issuesBefore } from "../checks.ts";
 import { CallView } from "../context.ts";
 import { frozenCopy } from "../json_value.ts";

@@ -34,7 +34,9 @@ export function transactions(manager?: TransactionManager): Layer {
     stage: "run",
     context: { transaction: (call) => open.get(call) },
     for: ({ requiresTransaction }) =>
-      !requiresTransaction ? undefined : manager === undefined
+      !requiresTransaction
+        ? undefined
+        : manager === undefined
         ? (call) => call.fail("transaction_failed", missing)
         : (call, next) => run(manager, open, call, next),
   };
