@@ -31,12 +31,43 @@ import {
 import type { CallContext } from "./context.ts";
 import { Deadline } from "./deadline.ts";
 import { CallFailure, failure, type FailureDetails, interruption } from "./failures.ts";
-import type { Kernel, Plan } from "./kernel.ts";
-import type { DispatchPhase, KernelSettings } from "./kernel_options.ts";
-import type { Call, Outcome, ToolState } from "./layer.ts";
+import type { KernelSettings } from "./kernel_options.ts";
+import type { Call, DispatchPhase, Outcome, ToolState } from "./layer.ts";
 import { readOutput } from "./output.ts";
 import type { DispatchContext, ToolCall } from "./request.ts";
 import { sendOutput } from "./sending.ts";
+
+/** The next ring of a call. */
+export type Ring = (call: KernelCall) => Outcome;
+
+/** A function of an observer. Never throws. */
+export type Observe = (call: Call, result?: ToolResult, now?: number) => void;
+
+/** How calls of one tool run. Composed once per tool. */
+export interface Plan {
+  readonly tool: Tool;
+  readonly host: ToolHost;
+  readonly layered: Ring;
+  /** For calls that no layer concerns: the innermost ring ends the call, which saves two promises. */
+  readonly direct: Ring | undefined;
+  /** True if no layer concerns the call. */
+  readonly isPlain: (call: Call) => boolean;
+  readonly began: readonly Observe[];
+  readonly ended: readonly Observe[];
+  readonly failed: readonly Observe[];
+  readonly toolEnded: readonly Observe[];
+  readonly layerCount: number;
+  readonly timeoutMs: number;
+}
+
+/** What a call uses of its kernel. */
+export interface CallShared {
+  readonly settings: KernelSettings;
+  /** The class of the contexts that tools receive. */
+  readonly Context: typeof CallContext;
+  nextCallId(): string;
+  report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void;
+}
 
 type Cleanup = () => void | Promise<void>;
 type Generator = AsyncGenerator<unknown, unknown, void>;
@@ -81,7 +112,7 @@ export class KernelCall implements Call {
   /** How large the arguments are as JSON, at most. */
   argumentBytes = 0;
   toolState: ToolState = "not started";
-  readonly #kernel: Kernel;
+  readonly #kernel: CallShared;
   readonly #plan: Plan;
   readonly #startedAt: number;
   /** The innermost ring ends the call: no layer takes part in it. */
@@ -105,7 +136,7 @@ export class KernelCall implements Call {
   #stopTool: (() => Promise<unknown>) | undefined = undefined;
 
   constructor(
-    kernel: Kernel,
+    kernel: CallShared,
     toolset: Toolset,
     plan: Plan,
     request: ToolCall,
@@ -147,6 +178,8 @@ export class KernelCall implements Call {
     }
     const outcome = plan.layered(this);
     if (!(outcome instanceof Promise)) return this.#finish(outcome);
+    // For layers that wait by themselves.
+    watchLater({ waitsFor: () => !this.#isEnded, watch: () => this.deadline.watch() }, plan);
     return new Promise((resolve) => {
       this.#giveUp = () =>
         resolve(this.#finish(this.#interruption ?? this.#interrupted("waiting")));
@@ -442,7 +475,12 @@ export class KernelCall implements Call {
   /** Cuts the innermost wait of a call that was ended from outside, or the next one. */
   #cut(): void {
     const wait = this.#wait;
-    wait?.interrupt(wait);
+    if (wait !== undefined) return wait.interrupt(wait);
+    const giveUp = this.#giveUp;
+    if (giveUp === undefined || this.#isOver || this.#disarmGiveUp !== undefined) return;
+    // A layer waits by itself. It has as long as a tool.
+    const { clock, graceMs } = this.settings;
+    this.#disarmGiveUp = clock.setTimeout(giveUp, graceMs);
   }
 
   /** Notices an abort that nothing has listened for yet. */
@@ -570,4 +608,13 @@ function isSignal(value: unknown): value is AbortSignal {
 export function chosenCallId(request: Partial<ToolCall> | null | undefined): string | undefined {
   const callId = request?.callId;
   return isWord(callId) ? clip(callId, MAX_CALL_ID) : undefined;
+}
+
+/** The rest of the call after a wait. Never rejects. */
+export function continueAfter<T>(
+  call: KernelCall,
+  wait: Promise<T>,
+  next: (value: T) => Outcome,
+): Promise<ToolResult> {
+  return wait.then(next).catch((error) => call.thrown(error));
 }

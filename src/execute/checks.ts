@@ -16,9 +16,8 @@ import {
   type Tool,
   type ToolFailure,
 } from "../tool/mod.ts";
-import type { KernelCall } from "./call.ts";
+import { continueAfter, type KernelCall, type Ring } from "./call.ts";
 import { readIssues, validationFailure } from "./failures.ts";
-import { continueAfter, type Ring } from "./kernel.ts";
 import type { Call } from "./layer.ts";
 
 /** Validates the arguments of calls of `tool`, and continues with `next`. */

@@ -12,8 +12,41 @@
 
 import { canonicalJson, type Clock, fnv1a, ToolResult } from "../tool/mod.ts";
 import { frozenCopy } from "./json_value.ts";
-import type { IdempotencySettings } from "./layers/idempotency.ts";
-import type { ClaimedKey, SettleKey } from "./ports.ts";
+import type { ClaimedKey, KeptKeys, SettleKey } from "./ports.ts";
+
+/** How long and how many results are stored for their idempotency keys. */
+export interface IdempotencyOptions {
+  /**
+   * How long a result is stored after its call has ended, in milliseconds.
+   *
+   * @default {600_000}
+   */
+  readonly windowMs?: number;
+  /**
+   * How many results are stored. Where there are more, a principal that has more than its share of
+   * them loses its oldest. As many calls with keys may run for one principal; further ones fail with
+   * `overloaded`.
+   *
+   * @default {1_000}
+   */
+  readonly maxKeys?: number;
+  /**
+   * How many bytes of JSON the stored results may have in all. They are evicted as with `maxKeys`.
+   *
+   * @default {16_777_216}
+   */
+  readonly maxBytes?: number;
+  /**
+   * Stores keys and results where they outlive the process and other processes find them, too:
+   * `storedKeys` of `@plue/tools/calls`.
+   */
+  readonly kept?: KeptKeys;
+}
+
+/** {@linkcode IdempotencyOptions}, complete. */
+export interface IdempotencySettings extends Required<Omit<IdempotencyOptions, "kept">> {
+  readonly kept: KeptKeys | undefined;
+}
 
 /** A call that runs, or the result of one that has ended. */
 interface KeyOf<Result> {

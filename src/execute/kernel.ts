@@ -9,44 +9,51 @@
 
 import type { ToolHost } from "../registry/mod.ts";
 import { nearIds, type Toolset } from "../select/mod.ts";
-import { callHook, clip, isObject, type Tool, type ToolFailure, ToolResult } from "../tool/mod.ts";
+import {
+  atOnce,
+  callHook,
+  clip,
+  describe,
+  type HookLog,
+  isFunction,
+  isObject,
+  NO_LOG,
+  refuse,
+  type Tool,
+  type ToolFailure,
+  ToolResult,
+} from "../tool/mod.ts";
 import { parseArguments, unparsed, UnparsedText } from "./arguments.ts";
-import { chosenCallId, KernelCall, settle } from "./call.ts";
+import {
+  type CallShared,
+  chosenCallId,
+  continueAfter,
+  KernelCall,
+  type Observe,
+  type Plan,
+  type Ring,
+  settle,
+} from "./call.ts";
 import { validate } from "./checks.ts";
 import { CallContext } from "./context.ts";
 import { failure, interruption, unknownTool } from "./failures.ts";
-import type { DispatchPhase, KernelSettings } from "./kernel_options.ts";
-import type { Call, CallObserver, Layer, LayerFunction, Next, Outcome } from "./layer.ts";
+import type { KernelSettings } from "./kernel_options.ts";
+import type {
+  Call,
+  CallObserver,
+  DispatchPhase,
+  Layer,
+  LayerFunction,
+  Next,
+  Outcome,
+} from "./layer.ts";
 import { type DispatchContext, type ToolCall, unknownField } from "./request.ts";
-
-/** The next ring of a call. */
-export type Ring = (call: KernelCall) => Outcome;
-
-/** A function of an observer. Never throws. */
-type Observe = (call: Call, result?: ToolResult, now?: number) => void;
-
-/** How calls of one tool run. Composed once per tool. */
-export interface Plan {
-  readonly tool: Tool;
-  readonly host: ToolHost;
-  readonly layered: Ring;
-  /** For calls that no layer concerns: the innermost ring ends the call, which saves two promises. */
-  readonly direct: Ring | undefined;
-  /** True if no layer concerns the call. */
-  readonly isPlain: (call: Call) => boolean;
-  readonly began: readonly Observe[];
-  readonly ended: readonly Observe[];
-  readonly failed: readonly Observe[];
-  readonly toolEnded: readonly Observe[];
-  readonly layerCount: number;
-  readonly timeoutMs: number;
-}
 
 /** More plans than a registry has tools: those of tools that were removed are dropped then. */
 const MAX_PLANS = 20_000;
 
 /** Runs calls. Shared by a dispatcher and its views for other callers. */
-export class Kernel {
+export class Kernel implements CallShared {
   readonly settings: KernelSettings;
   /** The class of the contexts that tools receive, with the members that layers add. */
   readonly Context: typeof CallContext;
@@ -121,7 +128,7 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
   const applied: Layer[] = [];
   const stage = (name: Layer["stage"], inner: Ring): Ring =>
     layers.reduceRight((next: Ring, layer) => {
-      const around = layer.stage === name ? layer.for?.(tool, host) : undefined;
+      const around = layer.stage === name ? functionOf(layer, tool, host) : undefined;
       if (around === undefined) return next;
       applied.push(layer);
       const layered: Ring = (call) => surround(call, layer, around, next as Next);
@@ -145,13 +152,13 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
     isPlain(call) {
       try {
         for (const field of fields) if (call.options[field] !== undefined) return false;
-        for (const isConcerned of conditions) if (isConcerned(call)) return false;
+        for (const when of conditions) if (isTrue(when(call))) return false;
         return true;
       } catch {
         return false;
       }
     },
-    ...observersOf(layers, tool),
+    ...observersOf(layers, tool, (error) => kernel.report(tool.id, "", "internal", error)),
     layerCount: applied.length,
     timeoutMs: Math.min(tool.timeoutMs ?? timeoutMs, maxTimeoutMs),
   };
@@ -160,10 +167,25 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
 /** A layer whose condition cannot be read takes part: a check must not be skipped. */
 function isConcerned({ when }: Layer, call: Call): boolean {
   try {
-    return typeof when === "string" ? call.options[when] !== undefined : when?.(call) !== false;
+    return typeof when === "string"
+      ? call.options[when] !== undefined
+      : when === undefined || isTrue(when(call));
   } catch {
     return true;
   }
+}
+
+/** True for any answer of a condition but `false`. The rejection of a promise does not get away. */
+function isTrue(answer: unknown): boolean {
+  if (typeof answer !== "boolean") callHook(() => answer, NO_LOG);
+  return answer !== false;
+}
+
+/** The function of a layer for calls of this tool. */
+function functionOf(layer: Layer, tool: Tool, host: ToolHost): LayerFunction | undefined {
+  const around: unknown = layer.for?.(tool, host);
+  if (around === undefined || isFunction(around)) return around as LayerFunction | undefined;
+  return refuse(`use the layer "${layer.name}"`, `its for returned ${describe(atOnce(around))}`);
 }
 
 /** Runs one layer. Whatever it throws or returns, the call has a result. */
@@ -204,12 +226,18 @@ function checkResult(call: KernelCall, { name }: Layer, result: ToolResult): Too
 function observersOf(
   layers: readonly Layer[],
   tool: Tool,
+  report: HookLog,
 ): Pick<Plan, keyof CallObserver> {
-  const observers = layers.flatMap((layer) => layer.observe?.(tool) ?? []);
+  const observers = layers.flatMap((layer) => {
+    let observer: unknown;
+    // An observer that cannot be made must not fail the calls.
+    callHook(() => observer = layer.observe?.(tool), report);
+    return isObject(observer) ? observer as CallObserver : [];
+  });
   const guarded = (part: keyof CallObserver): readonly Observe[] =>
     observers.flatMap((observer) => {
       const observe = observer[part] as Observe | undefined;
-      if (observe === undefined) return [];
+      if (typeof observe !== "function") return [];
       return (call, result, now): void => {
         // Every call comes here: no function is created for it.
         try {
@@ -251,15 +279,6 @@ function open(tool: Tool, keepsText: boolean, next: Ring): Ring {
       ? continueAfter(call, call.wait("reading the arguments", parsed), () => start(call))
       : parsed;
   };
-}
-
-/** The rest of the call after a wait. Never rejects. */
-export function continueAfter<T>(
-  call: KernelCall,
-  wait: Promise<T>,
-  next: (value: T) => Outcome,
-): Promise<ToolResult> {
-  return wait.then(next).catch((error) => call.thrown(error));
 }
 
 /** Before validation: text that no layer has repaired. */

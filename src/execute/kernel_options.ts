@@ -22,28 +22,7 @@ import {
   refuseOthers,
   systemClock,
 } from "../tool/mod.ts";
-import type { Layer } from "./layer.ts";
-
-/** The part of a call in which something was thrown that its result does not tell in full. */
-export type DispatchPhase =
-  | "init"
-  | "context"
-  | "repair"
-  | "before"
-  | "validate"
-  | "approve"
-  | "ask"
-  | "begin"
-  | "execute"
-  | "around"
-  | "result"
-  | "metadata"
-  | "commit"
-  | "rollback"
-  | "cleanup"
-  | "after"
-  | "telemetry"
-  | "internal";
+import type { CallSettings, DispatchPhase, Layer } from "./layer.ts";
 
 /** Something that was thrown during a call, for the host's log. */
 export interface DispatchErrorReport {
@@ -112,7 +91,8 @@ export interface DispatcherOptions {
 }
 
 /** {@linkcode DispatcherOptions}, checked and complete. */
-export interface KernelSettings extends Required<Omit<DispatcherOptions, "engine" | "layers">> {
+export interface KernelSettings extends CallSettings {
+  readonly onError: (report: DispatchErrorReport) => void;
   readonly layers: readonly Layer[];
   readonly engine: SchemaEngine | undefined;
 }

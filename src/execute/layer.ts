@@ -8,11 +8,17 @@
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
-import type { FailureCode, Tool, ToolFailure, ToolResult } from "../tool/mod.ts";
-import type { CallContext } from "./context.ts";
+import type {
+  Clock,
+  FailureCode,
+  OutputOverflow,
+  Tool,
+  ToolContext,
+  ToolFailure,
+  ToolResult,
+} from "../tool/mod.ts";
 import type { Deadline } from "./deadline.ts";
 import type { FailureDetails } from "./failures.ts";
-import type { DispatchPhase, KernelSettings } from "./kernel_options.ts";
 import type { DispatchContext, ToolCall } from "./request.ts";
 
 /** The result of a call, now or later. A promise of the kernel never rejects. */
@@ -26,6 +32,39 @@ export type Next = (call: Call) => Outcome;
 
 /** One layer for the calls of one tool. */
 export type LayerFunction = (call: Call, next: Next) => Outcome;
+
+/** The part of a call in which something was thrown that its result does not tell in full. */
+export type DispatchPhase =
+  | "init"
+  | "context"
+  | "repair"
+  | "before"
+  | "validate"
+  | "approve"
+  | "ask"
+  | "begin"
+  | "execute"
+  | "around"
+  | "result"
+  | "metadata"
+  | "commit"
+  | "rollback"
+  | "cleanup"
+  | "after"
+  | "telemetry"
+  | "internal";
+
+/** The limits and the clock of a dispatcher; its options have the meaning of each. */
+export interface CallSettings {
+  readonly timeoutMs: number;
+  readonly maxTimeoutMs: number;
+  readonly graceMs: number;
+  readonly closeTimeoutMs: number;
+  readonly maxArgumentBytes: number;
+  readonly maxOutputBytes: number;
+  readonly outputOverflow: OutputOverflow;
+  readonly clock: Clock;
+}
 
 /** Whether the tool of a call was started, and whether it has ended. */
 export type ToolState = "not started" | "running" | "ended";
@@ -130,10 +169,10 @@ export interface Call {
   /** What the host added to it. */
   readonly options: DispatchContext;
   /** The settings of the dispatcher: limits and the clock. */
-  readonly settings: KernelSettings;
+  readonly settings: CallSettings;
   readonly callId: string;
   /** The context that the tool receives. */
-  readonly context: CallContext;
+  readonly context: ToolContext;
   /** The timeout and the abort signal. */
   readonly deadline: Deadline;
   /** The arguments: parsed, later validated. `undefined` until they are parsed. */

@@ -33,6 +33,8 @@ export { ToolDispatcher, type ToolDispatcherOptions } from "./tool_dispatcher.ts
 export type {
   Call,
   CallObserver,
+  CallSettings,
+  DispatchPhase,
   Layer,
   LayerFunction,
   Next,
@@ -49,9 +51,9 @@ export type {
   TraceParent,
 } from "./telemetry.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
-export type { DispatchErrorReport, DispatchPhase } from "./kernel_options.ts";
+export type { DispatchErrorReport } from "./kernel_options.ts";
 export type { ConcurrencyLimits } from "./layers/concurrency_limit.ts";
-export type { IdempotencyOptions } from "./layers/idempotency.ts";
+export type { IdempotencyOptions } from "./idempotency.ts";
 export type { CallValidator } from "./layers/validators.ts";
 export type { DispatchContext, ResumedCall, ToolCall, ToolProgress } from "./request.ts";
 export type {

@@ -31,7 +31,8 @@ import { concurrencyLimit, type ConcurrencyLimits } from "./layers/concurrency_l
 import { failureNotice } from "./layers/failure_notice.ts";
 import { hooks } from "./layers/hooks.ts";
 import { hostContext } from "./layers/host_context.ts";
-import { idempotency, type IdempotencyOptions } from "./layers/idempotency.ts";
+import type { IdempotencyOptions } from "./idempotency.ts";
+import { idempotency } from "./layers/idempotency.ts";
 import { metrics, type MetricsLayer } from "./layers/metrics.ts";
 import { cannotResume, questions, type QuestionsLayer, resume } from "./layers/questions.ts";
 import { repair, type RepairLayer } from "./layers/repair.ts";

@@ -8,12 +8,14 @@
 import { SignJWT } from "jose";
 import {
   buildToolset,
+  type CallObserver,
   type CallTelemetry,
   type CallTickets,
   defineTool,
   type DispatchContext,
   isSuspended,
   isTool,
+  type Layer,
   type SchemaEngine,
   type SelectableToolHost,
   type Selection,
@@ -111,6 +113,23 @@ const FAIL: ToolDefinition = {
     throw new Error("As tools do");
   },
 };
+
+function layer(part: Partial<Layer>): Layer {
+  return { name: "bad", stage: "run", ...part };
+}
+
+/** A case of an observer, whose calls give the answer. */
+function observes(
+  right: string,
+  observer: (hook: BadHook) => CallObserver,
+  tool: ToolDefinition = WAIT,
+): HookCase {
+  return {
+    right,
+    run: (hook) =>
+      call({ tool, dispatcher: { layers: [layer({ observe: () => observer(hook) })] } }),
+  };
+}
 
 const SHORT: ToolDispatcherOptions = {
   timeoutMs: 1_000,
@@ -242,6 +261,45 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     right: decides("denied"),
     run: (approve) => call({ tool: { requiresApproval: true }, dispatcher: { approve } }),
   },
+  "DispatcherOptions.onError": {
+    right: "threw",
+    run: (onError) => call({ tool: FAIL, dispatcher: { onError } }),
+  },
+  "Layer.for": {
+    right: "threw",
+    run: (hook) => call({ dispatcher: { layers: [layer({ for: hook as () => never })] } }),
+  },
+  "Layer.for()": {
+    right: decides("threw"),
+    run: (hook) => call({ dispatcher: { layers: [layer({ for: () => hook as never })] } }),
+  },
+  "Layer.when": {
+    right: "done",
+    run: (when) =>
+      call({
+        dispatcher: {
+          layers: [layer({ for: () => (call, next) => next(call), when: when as () => boolean })],
+        },
+      }),
+  },
+  "Layer.observe": {
+    right: "done",
+    run: (observe) =>
+      call({ dispatcher: { layers: [layer({ observe: observe as () => object })] } }),
+  },
+  "Layer.unresolved": {
+    right: "unknown_tool",
+    run: (unresolved) =>
+      call({ request: { name: "none" }, dispatcher: { layers: [layer({ unresolved })] } }),
+  },
+  "CallObserver.began": observes("done", (began) => ({ began })),
+  "CallObserver.ended": observes("done", (ended) => ({ ended })),
+  "CallObserver.failed": observes("threw", (failed) => ({ failed }), FAIL),
+  "CallObserver.toolEnded": observes("timeout", (toolEnded) => ({ toolEnded }), {
+    ...WAIT,
+    timeoutMs: 1,
+    execute: () => new Promise((resolve) => setTimeout(resolve, 30)),
+  }),
   "ToolHooks.before": {
     right: decides("denied"),
     run: (before) => call({ dispatcher: { hooks: { before } } }),

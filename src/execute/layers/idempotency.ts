@@ -16,45 +16,11 @@ import {
   within,
 } from "../../tool/mod.ts";
 import { contextDigest } from "../durable/digest.ts";
-import { fingerprintOf, IdempotencyStore } from "../idempotency.ts";
+import { fingerprintOf, type IdempotencyOptions, IdempotencyStore } from "../idempotency.ts";
 import { frozenCopy, readJson } from "../json_value.ts";
 import { MAKE, type NumberOption, readNumbers } from "../kernel_options.ts";
 import type { Call, Layer, Next, Outcome } from "../layer.ts";
-import type { ClaimedKey, KeptKeys, SettleKey } from "../ports.ts";
-
-/** How long and how many results are stored for their idempotency keys. */
-export interface IdempotencyOptions {
-  /**
-   * How long a result is stored after its call has ended, in milliseconds.
-   *
-   * @default {600_000}
-   */
-  readonly windowMs?: number;
-  /**
-   * How many results are stored. Where there are more, a principal that has more than its share of
-   * them loses its oldest. As many calls with keys may run for one principal; further ones fail with
-   * `overloaded`.
-   *
-   * @default {1_000}
-   */
-  readonly maxKeys?: number;
-  /**
-   * How many bytes of JSON the stored results may have in all. They are evicted as with `maxKeys`.
-   *
-   * @default {16_777_216}
-   */
-  readonly maxBytes?: number;
-  /**
-   * Stores keys and results where they outlive the process and other processes find them, too:
-   * `storedKeys` of `@plue/tools/calls`.
-   */
-  readonly kept?: KeptKeys;
-}
-
-/** {@linkcode IdempotencyOptions}, complete. */
-export interface IdempotencySettings extends Required<Omit<IdempotencyOptions, "kept">> {
-  readonly kept: KeptKeys | undefined;
-}
+import type { ClaimedKey, SettleKey } from "../ports.ts";
 
 const NUMBERS = {
   windowMs: [600_000, 1],
