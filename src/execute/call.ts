@@ -189,23 +189,22 @@ export class KernelCall implements Call {
 
   /** Makes the tool ready, which runs its `init` before the first call. */
   acquire(next: (call: KernelCall) => Outcome): Outcome {
+    let runtime: ToolRuntime | Promise<ToolRuntime>;
     try {
-      const runtime = this.host.acquire(this.tool);
-      if (!(runtime instanceof Promise)) {
-        this.#runtime = runtime;
-        return next(this);
-      }
-      // A tool that is ready too late is released.
-      runtime.then((late) => this.#isOver ? this.#release(late) : undefined, () => {});
-      return this.wait("starting up", runtime)
-        .then((ready) => {
-          this.#runtime = ready;
-          return next(this);
-        }, (error) => this.#notReady(error))
-        .catch((error) => this.thrown(error));
+      runtime = this.host.acquire(this.tool);
     } catch (error) {
       return this.#notReady(error);
     }
+    if (!(runtime instanceof Promise)) {
+      this.#runtime = runtime;
+      return next(this);
+    }
+    // A tool that is ready too late is released.
+    runtime.then((late) => this.#isOver ? this.#release(late) : undefined, () => {});
+    return this.wait("starting up", runtime).then((ready) => {
+      this.#runtime = ready;
+      return next(this);
+    }, (error) => this.#notReady(error)).catch((error) => this.thrown(error));
   }
 
   #notReady(error: unknown): ToolFailure {

@@ -249,10 +249,6 @@ async function requestWithToken(options: Partial<JwtAuthOptions>): Promise<strin
 /** By the name of the hook: the type that it is a member of, and the member. */
 export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   // A call.
-  "ToolDispatcherOptions.onError": {
-    right: "threw",
-    run: (onError) => call({ tool: FAIL, dispatcher: { onError } }),
-  },
   "ToolDispatcherOptions.validators": {
     right: decides("denied"),
     run: (rule) => call({ dispatcher: { validators: [rule] } }),
@@ -298,7 +294,8 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "CallObserver.toolEnded": observes("timeout", (toolEnded) => ({ toolEnded }), {
     ...WAIT,
     timeoutMs: 1,
-    execute: () => new Promise((resolve) => setTimeout(resolve, 30)),
+    execute: (_params, { signal }) =>
+      new Promise((resolve) => signal.addEventListener("abort", () => setTimeout(resolve, 5))),
   }),
   "ToolHooks.before": {
     right: decides("denied"),

@@ -72,7 +72,10 @@ async function run(
     return call.fail("transaction_failed", "its transaction manager began no transaction");
   }
   open.set(call, transaction);
-  return await closeWith(manager, call, transaction, await next(call));
+  const result = await next(call);
+  // An abort or a timeout must not reach a transaction that is being closed.
+  call.deadline.close();
+  return await closeWith(manager, call, transaction, result);
 }
 
 /** The call ended while its transaction was opened: it must not stay open. */
@@ -100,8 +103,6 @@ async function closeWith(
 ): Promise<ToolResult> {
   let failed = result;
   if (failed.ok) {
-    // An abort must not reach a transaction that is being committed.
-    call.deadline.close();
     const problem = await close(manager, call, transaction);
     if (problem === undefined) return result;
     failed = call.fail("transaction_failed", problem);
