@@ -7,6 +7,8 @@
  */
 
 export {
+  type AdmitOptions,
+  type AdmittedSchema,
   allOf,
   allowAll,
   allowIds,
@@ -32,9 +34,6 @@ export {
   type CallTrace,
   type CallValidator,
   category,
-  type CheckedSchema,
-  checkSchema,
-  type CheckSchemaOptions,
   type Clock,
   compareRisk,
   type CompleteAvailabilityFields,
@@ -44,7 +43,6 @@ export {
   denyAll,
   denyIds,
   deriveAnnotations,
-  detectDialect,
   type Dialect,
   type DispatchContext,
   type DispatcherMetrics,
@@ -58,6 +56,7 @@ export {
   type FoundTools,
   FunctionDefinition,
   type FunctionDefinitionJson,
+  type Hardening,
   type IdempotencyOptions,
   type InferStandardInput,
   type InferStandardOutput,
@@ -192,6 +191,7 @@ export {
   typeboxEngine,
   type TypeboxEngineOptions,
 } from "./src/adapters/typebox/mod.ts";
+export { detectDialect, hardened, type SchemaCompiler, withSchemaCheck } from "./src/schema/mod.ts";
 export {
   createToolIndex,
   searchToolset,

@@ -76,11 +76,10 @@ export {
   type Transaction,
 } from "./tool/mod.ts";
 export {
-  type CheckedSchema,
-  checkSchema,
-  type CheckSchemaOptions,
-  detectDialect,
+  type AdmitOptions,
+  type AdmittedSchema,
   type Dialect,
+  type Hardening,
   MAX_ISSUES,
   type SchemaEngine,
   type SchemaValidator,

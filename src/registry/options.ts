@@ -5,12 +5,7 @@
  * @module
  */
 
-import {
-  checkSchema,
-  type CheckSchemaOptions,
-  compileOnce,
-  type SchemaEngine,
-} from "../schema/mod.ts";
+import { type AdmitOptions, admitSchema, compileOnce, type SchemaEngine } from "../schema/mod.ts";
 import {
   attempt,
   copyJson,
@@ -24,8 +19,8 @@ import {
 } from "../tool/mod.ts";
 import type { ToolAnswer, ToolIndex } from "./search/mod.ts";
 
-/** Bounds of the schemas that a registry takes; see {@linkcode CheckSchemaOptions}. */
-export type SchemaLimits = Omit<CheckSchemaOptions, "what">;
+/** The bounds of the schemas that a registry takes; see {@linkcode AdmitOptions}. */
+export type SchemaLimits = Omit<AdmitOptions, "what">;
 
 /** An error that reached no caller, for the host's log. */
 export interface RegistryErrorReport {
@@ -42,7 +37,7 @@ export interface RegistryErrorReport {
 
 /** Options for `ToolRegistry`. */
 export interface ToolRegistryOptions {
-  /** Compiles the tools' schemas. */
+  /** Checks the tools' schemas when they are registered, and compiles them. */
   readonly engine: SchemaEngine;
   /** Tools to register at once. */
   readonly tools?: Iterable<Tool | ToolDefinition> | undefined;
@@ -113,18 +108,15 @@ export type AdmissionAction = "register" | "update" | "configure";
 export function admit(tool: Tool, rules: AdmissionRules, action: AdmissionAction): unknown {
   const { id, config } = tool;
   const doing = `${action} tool "${id}"`;
+  const check = (schema: JsonSchema, what: string): void =>
+    attempt(doing, () => admitSchema(rules.engine, schema, { ...rules.limits, what }));
   for (const field of ["parameters", "returns", "config", "context"] as const) {
     const schema = tool[field];
-    if (schema === undefined || isStandardSchema(schema)) continue;
-    attempt(doing, () => checkSchema(schema, { ...rules.limits, what: `its ${field}` }));
+    if (schema !== undefined && !isStandardSchema(schema)) check(schema, `its ${field}`);
   }
   // A view's arguments are checked against the schemas of the tools that it shows, too.
   for (let shown = tool.view?.tool; shown; shown = shown.view?.tool) {
-    const { parameters } = shown;
-    attempt(
-      doing,
-      () => checkSchema(parameters, { ...rules.limits, what: "its tool's parameters" }),
-    );
+    check(shown.parameters, "its tool's parameters");
   }
   const given = rules.config.get(id);
   if (config !== undefined) return readConfig(doing, config, given, rules.engine);

@@ -13,7 +13,7 @@ import {
   type ToolAvailabilityInput,
   type Toolset,
 } from "../select/mod.ts";
-import type { SchemaEngine } from "../schema/mod.ts";
+import { isSchemaEngine, type SchemaEngine } from "../schema/mod.ts";
 import {
   askAvailable,
   callHook,
@@ -154,8 +154,8 @@ export class ToolRegistry implements ToolHost {
     const action = "make a registry";
     refuseOthers(action, options, OPTIONS);
     refuseOthers("limit the schemas of a registry", options.limits ?? {}, LIMITS);
-    if (typeof engine?.compile !== "function") {
-      refuse(action, "it needs a schema engine as its engine option");
+    if (!isSchemaEngine(engine)) {
+      refuse(action, "it needs a schema engine as its engine option: withSchemaCheck makes one");
     }
     if (index !== undefined) checkFunction(action, index, "index");
     checkTimeout(action, lifecycleTimeoutMs, "lifecycleTimeoutMs");

@@ -9,6 +9,7 @@
  * @module
  */
 
+import type { CheckedPattern, PatternBudget } from "./engine.ts";
 import { type PatternPart, readPattern } from "./pattern_syntax.ts";
 
 /** How long a pattern may be, in characters. */
@@ -46,11 +47,6 @@ function spend(count: number): void {
   if (steps < 0) throw new RangeError("Too many steps");
 }
 
-/** What compiling the patterns of one schema, or of one import, may still cost, in states. */
-export interface PatternBudget {
-  left: number;
-}
-
 /**
  * Compiles the source of `pattern`, or a name in `patternProperties`. Only `test` may be used; it
  * throws a `RangeError` where it takes more steps than the check has left.
@@ -62,7 +58,7 @@ export interface PatternBudget {
 export function compilePattern(
   source: string,
   budget: PatternBudget = { left: Infinity },
-): CheckedRegExp {
+): CheckedPattern {
   const known = PLAIN.get(source);
   if (known !== undefined) return known;
   if (source.length > MAX_LENGTH) refuse(`at most ${MAX_LENGTH} characters long`);
@@ -105,8 +101,7 @@ function refuse(rule: string): never {
 }
 
 /** A regular expression whose steps count. Plain ones too: a schema may have thousands. */
-class CheckedRegExp extends RegExp {
-  /** How often a runtime's `RegExp` may look at each character; `Infinity` for an automaton. */
+class CheckedRegExp extends RegExp implements CheckedPattern {
   readonly looks: number;
   readonly #finds: (text: string) => boolean;
 

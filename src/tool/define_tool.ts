@@ -388,6 +388,17 @@ interface SchemaPair {
   readonly standard: StandardSchema | undefined;
 }
 
+/** The schemas of tools that were made: a tool that is made of another one has the same ones. */
+const schemas = new WeakSet<object>();
+
+/** A frozen copy of a schema; the schema itself if it is one. */
+function copySchema(schema: JsonSchemaObject, place: string): JsonSchemaObject {
+  if (schemas.has(schema)) return schema;
+  const copy = copyJson(schema, place);
+  schemas.add(copy);
+  return copy;
+}
+
 /** The check of a schema. A library's schema gives the side that callers see: `input` or `output`. */
 function schemaOf(side: "input" | "output"): Check<SchemaPair> {
   const checkForm = must(
@@ -399,7 +410,9 @@ function schemaOf(side: "input" | "output"): Check<SchemaPair> {
     const given = standard === undefined ? value : standardJson(action, standard, place, side);
     const form = checkForm(action, given, place);
     const json = attempt(action, () => {
-      if (!Object.values(form).some(isStandardSchema)) return copyJson(form, place);
+      if (!Object.values(form).some(isStandardSchema)) {
+        return isObject(form) ? copySchema(form, place) : form;
+      }
       throw new TypeError(`${place} must be one schema, z.object({ … })`);
     });
     return { json, standard };

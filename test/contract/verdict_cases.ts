@@ -15,6 +15,8 @@ export interface VerdictCase {
   readonly schema: JsonSchema;
   readonly fits: readonly unknown[];
   readonly not: readonly unknown[];
+  /** True if an engine that is not hardened would take for ever. */
+  readonly isHostile?: boolean;
 }
 
 /** An own property named `__proto__`, which a literal would make the prototype. */
@@ -170,6 +172,7 @@ export const VERDICT_CASES: readonly VerdictCase[] = [
   },
   {
     what: "a pattern that would backtrack, below a schema that leads back to itself",
+    isHostile: true,
     schema: {
       anyOf: [
         { type: "string", pattern: "^(?:a|a)+$" },

@@ -185,7 +185,7 @@ async function request(
 const engine = typeboxEngine();
 
 /** An engine with something wrong in it, for a tool that takes nothing. */
-function callWith(broken: SchemaEngine): Promise<string> {
+async function callWith(broken: SchemaEngine): Promise<string> {
   const registry = new CoreRegistry({ engine: broken, tools: [WAIT] });
   return new ToolDispatcher(registry, SHORT).dispatch({ name: "t", arguments: { more: 1 } })
     .then((result) => result.ok ? String(result.content) : result.error.code);
@@ -586,6 +586,10 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "SchemaEngine.compile": {
     right: { ...decides("unavailable", "threw"), hangs: "unavailable" },
     run: (compile) => callWith({ ...engine, compile }),
+  },
+  "SchemaEngine.admit": {
+    right: "refused",
+    run: (admit) => callWith({ ...engine, admit }).catch(() => "refused"),
   },
   "SchemaValidator.check": {
     right: {

@@ -6,6 +6,7 @@
 
 import type { NatsConnection } from "@nats-io/nats-core";
 import type { ToolRegistry } from "../../registry/mod.ts";
+import { hardenTool } from "../../schema/mod.ts";
 import {
   type Answers,
   callHook,
@@ -14,6 +15,7 @@ import {
   type HookLog,
   isObject,
   isSuspended,
+  makeTool,
   must,
   NO_LOG,
   type Question,
@@ -314,9 +316,10 @@ export class Sync {
     const registry = this.#registry;
     const known = this.#tools.get(id)?.tool;
     try {
+      const remote = hardenTool(makeTool(definition));
       const tool = known !== undefined && registry.getTool(id) === known
-        ? registry.updateTool(definition)
-        : registry.registerTool(definition);
+        ? registry.updateTool(remote)
+        : registry.registerTool(remote);
       this.#tools.set(id, { path, tool });
     } catch (error) {
       this.#refused.add(path);

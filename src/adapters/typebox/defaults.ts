@@ -17,22 +17,28 @@ import {
   ToolRegistry as CoreToolRegistry,
   type ToolRegistryOptions as CoreToolRegistryOptions,
 } from "../../registry/mod.ts";
-import type { SchemaEngine } from "../../schema/mod.ts";
+import { hardened, isSchemaEngine, type SchemaEngine } from "../../schema/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import { refuse } from "../../tool/mod.ts";
 import { typeboxEngine } from "./typebox_engine.ts";
 
 let engine: SchemaEngine | undefined;
 
-/** One engine for all, so that a schema in two registries is compiled once. */
+/** One hardened engine for all, so that a schema in two registries is compiled once. */
 export function defaultEngine(): SchemaEngine {
-  return engine ??= typeboxEngine();
+  return engine ??= hardened(typeboxEngine());
+}
+
+/** The hardened engine; anything else as it is, for the core to refuse. */
+function harden(engine: SchemaEngine): SchemaEngine {
+  return isSchemaEngine(engine) ? hardened(engine) : engine;
 }
 
 /** Options for {@linkcode ToolRegistry}. */
 export interface ToolRegistryOptions extends Omit<CoreToolRegistryOptions, "engine"> {
   /**
-   * Compiles the tools' schemas.
+   * Checks the tools' schemas when they are registered, and compiles them. It is hardened: see
+   * `hardened`.
    *
    * @default {typeboxEngine()}
    */
@@ -73,7 +79,7 @@ export class ToolRegistry extends CoreToolRegistry {
     // Every option is optional, so a list of tools would pass for options without tools.
     if (Array.isArray(options)) refuse("make a registry", "its tools go into the option tools");
     const { engine = defaultEngine(), index = createToolIndex } = options;
-    super({ ...options, engine, index });
+    super({ ...options, engine: harden(engine), index });
   }
 }
 
@@ -113,6 +119,6 @@ export class ToolDispatcher extends CoreToolDispatcher {
    * @throws {TypeError | RangeError} If an option is wrong.
    */
   constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {
-    super(source, { ...options, engine: options.engine ?? defaultEngine() });
+    super(source, { ...options, engine: harden(options.engine ?? defaultEngine()) });
   }
 }

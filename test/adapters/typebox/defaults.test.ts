@@ -8,6 +8,7 @@ import {
   ToolRegistry,
 } from "../../../mod.ts";
 import { ToolRegistry as CoreToolRegistry } from "../../../src/core.ts";
+import { hardened, withSchemaCheck } from "../../../src/schema/mod.ts";
 import { defaultEngine } from "../../../src/adapters/typebox/defaults.ts";
 import { makeTool } from "../../../src/tool/mod.ts";
 
@@ -23,10 +24,10 @@ const double: Tool = makeTool({
 });
 
 /** An engine that accepts everything. */
-const acceptAll: SchemaEngine = {
+const acceptAll: SchemaEngine = withSchemaCheck({
   name: "accept-all",
   compile: () => ({ check: () => true, issues: () => [] }),
-};
+});
 
 describe("ToolRegistry of mod.ts", () => {
   it("checks with TypeBox's engine when no other is given", async () => {
@@ -44,8 +45,12 @@ describe("ToolRegistry of mod.ts", () => {
     assertStrictEquals(registry.engine, defaultEngine());
   });
 
-  it("uses the engine that it is given", () => {
-    assertStrictEquals(new ToolRegistry({ engine: acceptAll }).engine, acceptAll);
+  it("hardens the engine that it is given", () => {
+    assertStrictEquals(new ToolRegistry({ engine: acceptAll }).engine, hardened(acceptAll));
+    assertStrictEquals(
+      new ToolRegistry({ engine: hardened(acceptAll) }).engine,
+      hardened(acceptAll),
+    );
   });
 
   it("says in full what is wrong with a configuration", () => {

@@ -1,8 +1,10 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import fc from "fast-check";
-import { compilePattern, isOutOfSteps, resetSteps } from "../../../src/schema/mod.ts";
+import { HARDENING } from "../../../src/schema/mod.ts";
 import { fnv1a } from "../../../src/tool/mod.ts";
+
+const { compilePattern, isOutOfSteps, resetSteps } = HARDENING;
 
 /** Whether an automaton runs a pattern. */
 function takesSteps(pattern: ReturnType<typeof compilePattern>): boolean {

@@ -1,0 +1,91 @@
+/**
+ * Protections against schemas and values that were made to use up time: patterns in linear time,
+ * no part of a value checked again and again, and a bound on the steps of a check.
+ *
+ * @module
+ */
+
+import type { JsonSchema, Tool } from "../tool/mod.ts";
+import { boundSteps } from "./check_cost.ts";
+import { type Hardening, type SchemaEngine, wrapEngineOf } from "./engine.ts";
+import { explain } from "./explain.ts";
+import { detectDialect } from "./keywords.ts";
+import { normalizeSchema } from "./normalize.ts";
+import { compilePattern, isOutOfSteps, resetSteps } from "./patterns.ts";
+import { refuseRepetition } from "./reference_bounds.ts";
+import { repeatsParts, splitSchema } from "./repeated_parts.ts";
+
+/** The protections that {@linkcode hardened} passes to an engine. */
+export const HARDENING: Hardening = Object.freeze({
+  compilePattern,
+  resetSteps,
+  isOutOfSteps,
+  refuseRepetition,
+  repeatsParts,
+  splitSchema,
+  boundSteps,
+});
+
+const hardenedEngines = new WeakMap<SchemaEngine, SchemaEngine>();
+
+/**
+ * Protects an engine from hostile schemas and values: `^(a+)+$` is checked in linear time, or
+ * refused by `admit`; a recursive schema visits each part of a value once; and a value whose check
+ * takes more than 2,500,000 steps does not fit.
+ *
+ * The `ToolRegistry` and the `ToolDispatcher` of `@plue/tools` harden every engine, and imported
+ * tools are always compiled by a hardened one. `@plue/tools/core` leaves it to you: a program that
+ * registers only its own tools can do without, and is about 5 kB smaller.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { hardened, typeboxEngine } from "@plue/tools";
+ * import { ToolRegistry } from "@plue/tools/core";
+ *
+ * const engine = hardened(typeboxEngine());
+ * const registry = new ToolRegistry({ engine });
+ *
+ * assert.equal(registry.engine.compile({ pattern: "^(a+)+$" }).check("a".repeat(50) + "!"), false);
+ * assert.equal(hardened(engine), engine);
+ * ```
+ *
+ * @param engine The engine.
+ * @returns The protected engine: the same one for the same engine.
+ */
+export function hardened(engine: SchemaEngine): SchemaEngine {
+  let made = hardenedEngines.get(engine);
+  if (made === undefined) {
+    made = Object.freeze<SchemaEngine>({
+      name: engine.name,
+      admit: (schema, options) => engine.admit(schema, options, HARDENING),
+      compile: (schema, dialect) => engine.compile(schema, dialect, HARDENING),
+    });
+    hardenedEngines.set(engine, made);
+    hardenedEngines.set(made, made);
+  }
+  return made;
+}
+
+/**
+ * Has the schemas of a tool compiled by hardened engines only, whatever registry it is in: for
+ * tools that come from outside.
+ *
+ * @returns The tool.
+ */
+export function hardenTool(tool: Tool): Tool {
+  const { parameters, returns, config, context } = tool;
+  for (const schema of [parameters, returns, config, context]) wrapEngineOf(schema, hardened);
+  return tool;
+}
+
+/**
+ * Makes a check that needs no engine: slow, and with the engines' verdicts but for formats, which
+ * all values have. A value that takes too long to check does not fit.
+ *
+ * @throws {SyntaxError} If a reference leads nowhere.
+ */
+export function checkWithoutEngine(schema: JsonSchema): (value: unknown) => boolean {
+  const normalized = normalizeSchema(schema, detectDialect(schema), { formats: new Set() });
+  return (value) => explain(normalized, value, () => true, HARDENING).length === 0;
+}
