@@ -152,7 +152,10 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
     isPlain(call) {
       try {
         for (const field of fields) if (call.options[field] !== undefined) return false;
-        for (const when of conditions) if (isTrue(when(call))) return false;
+        for (const when of conditions) {
+          const answer: unknown = when(call);
+          if (answer !== false && isTrue(answer)) return false;
+        }
         return true;
       } catch {
         return false;
@@ -260,7 +263,6 @@ function observersOf(
 
 /** The first ring: the call's fields, the tool's availability, the arguments, and its start. */
 function open(tool: Tool, keepsText: boolean, next: Ring): Ring {
-  const start: Ring = (call) => call.acquire(next);
   return (call) => {
     const problem = unknownField(call.request, call.options);
     if (problem !== undefined) return call.fail("invalid_arguments", problem);
@@ -274,9 +276,9 @@ function open(tool: Tool, keepsText: boolean, next: Ring): Ring {
       return call.fail("not_executable", "it is a definition only and cannot be run here");
     }
     const parsed = parseArguments(call, call.request.arguments, keepsText);
-    if (parsed === undefined) return start(call);
+    if (parsed === undefined) return call.acquire(next);
     return parsed instanceof Promise
-      ? continueAfter(call, call.wait("reading the arguments", parsed), () => start(call))
+      ? continueAfter(call, call.wait("reading the arguments", parsed), () => call.acquire(next))
       : parsed;
   };
 }
