@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isToolHost, type ToolHost, ToolRegistry } from "../registry/mod.ts";
+import { isToolHost, Registry, type ToolHost } from "../registry/mod.ts";
 import type { Toolset, ToolSource } from "../select/mod.ts";
 import { callHook, NO_LOG, once, refuse, type Tool } from "../tool/mod.ts";
 import { Gate } from "./limits.ts";
@@ -96,7 +96,7 @@ export class DispatcherState implements CallShared {
         );
       }
       // All tools of the list, so that its toolsets share each tool's state.
-      return new ToolRegistry({ engine, tools: source.tools });
+      return new Registry({ engine, tools: source.tools });
     });
   }
 
