@@ -54,8 +54,6 @@ export {
   FAILURE_CODES,
   type FailureCode,
   type FoundTools,
-  FunctionDefinition,
-  type FunctionDefinitionJson,
   type Hardening,
   type IdempotencyOptions,
   type InferStandardInput,
@@ -92,8 +90,10 @@ export {
   type Question,
   type QuestionFields,
   type QuestionKind,
+  Registry,
   type RegistryClock,
   type RegistryErrorReport,
+  type RegistryOptions,
   type RepairAnswer,
   type RepairHook,
   type ResourceBlock,
@@ -136,7 +136,6 @@ export {
   ToolChange,
   type ToolChangeDetails,
   type ToolChangeListener,
-  type ToolChangesOptions,
   type ToolCollection,
   type ToolContent,
   type ToolContext,
@@ -178,7 +177,9 @@ export {
   type Transaction,
   type TransactionInfo,
   type TransactionManager,
+  type UpdateOptions,
 } from "./src/core.ts";
+export { FunctionDefinition, type FunctionDefinitionJson } from "./src/select/mod.ts";
 export {
   defineTool,
   type InferConfig,

@@ -38,7 +38,7 @@ const FEATURES: readonly Feature[] = [
   {
     name: "FunctionDefinition",
     files: ["src/select/function_definition.ts"],
-    leaves: "stays: operations of the registry",
+    leaves: "stands beside the registry of the core",
   },
   { name: "streaming", files: ["src/execute/events.ts"], leaves: NEEDED },
   {

@@ -10,14 +10,14 @@
 
 import type { Hono } from "hono";
 import { typeboxEngine } from "../../mod.ts";
-import { ToolRegistry } from "../../src/core.ts";
+import { Registry } from "../../src/core.ts";
 import { createToolHandler } from "../../src/adapters/hono/mod.ts";
 import { edgeTools } from "./tools.ts";
 import type { Environment, ExecutionContext } from "./worker.ts";
 
 // The core's registry takes the engine as it is. `hardened(engine)` would protect it from patterns and
 // schemas that were made to use up time; all schemas here are the program's own, and it imports none.
-const registry = new ToolRegistry({ engine: typeboxEngine(), tools: edgeTools });
+const registry = new Registry({ engine: typeboxEngine(), tools: edgeTools });
 // A worker may generate code while its module loads, and not while it answers a request.
 registry.compile();
 

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isToolHost, type ToolHost, ToolRegistry } from "../registry/mod.ts";
+import { isToolHost, Registry, type ToolHost } from "../registry/mod.ts";
 import type { Selection, Toolset, ToolSource } from "../select/mod.ts";
 import {
   atOnce,
@@ -175,7 +175,7 @@ function hostOf(toolset: Toolset, settings: KernelSettings): ToolHost {
       );
     }
     // All tools of the list, so that its toolsets share each tool's state.
-    return new ToolRegistry({ engine, tools: source.tools });
+    return new Registry({ engine, tools: source.tools });
   });
 }
 

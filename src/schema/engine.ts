@@ -112,25 +112,16 @@ export function isSchemaEngine(value: unknown): value is SchemaEngine {
  */
 export interface Hardening {
   /**
-   * Compiles a pattern to a test that takes linear time. Only `test` may be called, after
-   * `resetSteps`; it throws a `RangeError` when the steps of the check are used up.
+   * Compiles a pattern to a test that takes linear time. Only `test` may be called, inside of what
+   * `boundSteps` bounds; it throws a `RangeError` when the steps of the check are used up.
    *
    * @throws {SyntaxError} If there is no such test.
    */
   compilePattern(source: string, budget?: PatternBudget): CheckedPattern;
-  /** Gives the check that begins all of its steps. */
-  resetSteps(): void;
-  /** True if the last check used up its steps. */
-  isOutOfSteps(): boolean;
   /** Refuses dynamic references that would check parts of a value again and again. */
   refuseRepetition(root: JsonSchema, references: readonly Reference[], what: string): void;
-  /** True if a schema must be split before it is compiled. */
-  repeatsParts(form: NormalizedSchema): boolean;
-  /** Splits a schema, in place, so that no part of a value is checked twice by the same part. */
-  splitSchema(
-    form: NormalizedSchema,
-    mark: (check: (value: unknown) => boolean) => JsonSchemaObject,
-  ): SplitSchema;
+  /** Returns the function that splits a schema, if that must be split before it is compiled. */
+  splitterFor(form: NormalizedSchema): SchemaSplitter | undefined;
   /** Bounds the steps of a check; a value that takes more does not fit. */
   boundSteps(
     form: NormalizedSchema,
@@ -144,6 +135,9 @@ export interface CheckedPattern extends RegExp {
   readonly looks: number;
 }
 
+/** Thrown by a pattern whose check has used up its steps. */
+export const OUT_OF_STEPS: RangeError = new RangeError("Too many steps");
+
 /** The number of states that the patterns of one schema, or of one import, may still cost. */
 export interface PatternBudget {
   left: number;
@@ -155,6 +149,17 @@ export interface SchemaPart {
   /** The engine sets it once it has compiled the part. */
   compiled: (value: unknown) => boolean;
 }
+
+/**
+ * Splits a schema, in place, so that no part of a value is checked twice by the same part.
+ *
+ * @param form The schema: a copy that nothing else uses.
+ * @param mark Makes the keyword that stands for a part: it must call `check`.
+ */
+export type SchemaSplitter = (
+  form: NormalizedSchema,
+  mark: (check: (value: unknown) => boolean) => JsonSchemaObject,
+) => SplitSchema;
 
 /** A schema that was split. */
 export interface SplitSchema {
@@ -237,7 +242,7 @@ export function admitSchema(
   if (typeof schema === "boolean") return;
   const admitted: Partial<AdmittedSchema> = atOnce(engineOf(engine, schema).admit(schema, options));
   if (typeof admitted?.dialect !== "string") {
-    throw new TypeError(`The engine "${engine.name}" must return an object with a "dialect"`);
+    throw new TypeError(`The engine "${engine.name}" must return a dialect`);
   }
 }
 

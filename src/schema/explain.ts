@@ -14,7 +14,7 @@ import {
   type JsonSchemaObject,
   pointerStep,
 } from "../tool/mod.ts";
-import { type Hardening, MAX_ISSUES } from "./engine.ts";
+import { type Hardening, MAX_ISSUES, OUT_OF_STEPS } from "./engine.ts";
 import {
   counted,
   issue,
@@ -48,15 +48,14 @@ export function explain(
   { schema, targets, flat }: NormalizedSchema,
   value: unknown,
   testFormat: FormatTest,
-  hardening?: Hardening,
+  hardening?: Pick<Hardening, "compilePattern">,
 ): readonly Issue[] {
   if (!flat) return [vagueIssue()];
-  hardening?.resetSteps();
   try {
     return explainer(targets, testFormat, hardening)(schema, value).slice(0, MAX_ISSUES);
-  } catch {
-    // Out of steps, or nested too deep for the stack.
-    return [hardening?.isOutOfSteps() ? tooLongIssue() : vagueIssue()];
+  } catch (error) {
+    // A pattern is out of steps, the search is, or the value is too deep for the stack.
+    return [error === OUT_OF_STEPS ? tooLongIssue() : vagueIssue()];
   }
 }
 
@@ -80,7 +79,7 @@ interface Found {
 function explainer(
   targets: ReadonlyMap<string, JsonSchema>,
   testFormat: FormatTest,
-  hardening: Hardening | undefined,
+  hardening: Pick<Hardening, "compilePattern"> | undefined,
 ): (schema: JsonSchema, value: unknown) => readonly Issue[] {
   /** The choices of each `enum`, made ready once: a list may have many items. */
   const tests = new Map<unknown, (value: unknown) => boolean>();

@@ -5,24 +5,18 @@
  * @module
  */
 
-import type { JsonSchema, Tool } from "../tool/mod.ts";
+import type { Tool } from "../tool/mod.ts";
 import { boundSteps } from "./check_cost.ts";
 import { type Hardening, type SchemaEngine, wrapEngineOf } from "./engine.ts";
-import { explain } from "./explain.ts";
-import { detectDialect } from "./keywords.ts";
-import { normalizeSchema } from "./normalize.ts";
-import { compilePattern, isOutOfSteps, resetSteps } from "./patterns.ts";
+import { compilePattern } from "./patterns.ts";
 import { refuseRepetition } from "./reference_bounds.ts";
-import { repeatsParts, splitSchema } from "./repeated_parts.ts";
+import { splitterFor } from "./repeated_parts.ts";
 
 /** The protections that {@linkcode hardened} passes to an engine. */
 export const HARDENING: Hardening = Object.freeze({
   compilePattern,
-  resetSteps,
-  isOutOfSteps,
   refuseRepetition,
-  repeatsParts,
-  splitSchema,
+  splitterFor,
   boundSteps,
 });
 
@@ -41,10 +35,10 @@ const hardenedEngines = new WeakMap<SchemaEngine, SchemaEngine>();
  * ```ts
  * import assert from "node:assert/strict";
  * import { hardened, typeboxEngine } from "@plue/tools";
- * import { ToolRegistry } from "@plue/tools/core";
+ * import { Registry } from "@plue/tools/core";
  *
  * const engine = hardened(typeboxEngine());
- * const registry = new ToolRegistry({ engine });
+ * const registry = new Registry({ engine });
  *
  * assert.equal(registry.engine.compile({ pattern: "^(a+)+$" }).check("a".repeat(50) + "!"), false);
  * assert.equal(hardened(engine), engine);
@@ -77,15 +71,4 @@ export function hardenTool(tool: Tool): Tool {
   const { parameters, returns, config, context } = tool;
   for (const schema of [parameters, returns, config, context]) wrapEngineOf(schema, hardened);
   return tool;
-}
-
-/**
- * Makes a check that needs no engine: slow, and with the engines' verdicts but for formats, which
- * all values have. A value that takes too long to check does not fit.
- *
- * @throws {SyntaxError} If a reference leads nowhere.
- */
-export function checkWithoutEngine(schema: JsonSchema): (value: unknown) => boolean {
-  const normalized = normalizeSchema(schema, detectDialect(schema), { formats: new Set() });
-  return (value) => explain(normalized, value, () => true, HARDENING).length === 0;
 }

@@ -19,10 +19,12 @@ export {
   MAX_ISSUES,
   type PatternBudget,
   type SchemaEngine,
+  type SchemaSplitter,
   type SchemaValidator,
 } from "./engine.ts";
 export { explain } from "./explain.ts";
-export { checkWithoutEngine, hardened, HARDENING, hardenTool } from "./hardened.ts";
+export { checkWithoutEngine, explainWithoutEngine } from "./check_without_engine.ts";
+export { hardened, HARDENING, hardenTool } from "./hardened.ts";
 export { type SchemaCompiler, withSchemaCheck } from "./with_schema_check.ts";
 export { vagueIssue } from "./issues.ts";
 export {

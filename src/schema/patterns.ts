@@ -9,7 +9,7 @@
  * @module
  */
 
-import type { CheckedPattern, PatternBudget } from "./engine.ts";
+import { type CheckedPattern, OUT_OF_STEPS, type PatternBudget } from "./engine.ts";
 import { type PatternPart, readPattern } from "./pattern_syntax.ts";
 
 /** How long a pattern may be, in characters. */
@@ -38,13 +38,9 @@ export function resetSteps(): void {
   steps = MAX_STEPS;
 }
 
-export function isOutOfSteps(): boolean {
-  return steps < 0;
-}
-
 function spend(count: number): void {
   steps -= count;
-  if (steps < 0) throw new RangeError("Too many steps");
+  if (steps < 0) throw OUT_OF_STEPS;
 }
 
 /**

@@ -10,7 +10,7 @@
  */
 
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
-import type { SchemaPart, SplitSchema } from "./engine.ts";
+import type { SchemaPart, SchemaSplitter, SplitSchema } from "./engine.ts";
 import { type Dialect, eachSchemaIn, isStructure, KEYWORDS } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
 
@@ -21,6 +21,11 @@ const MAX_CHAIN = 1_000;
 /** How many schemas may check one value; registration allows fewer. */
 const MAX_IN_PLACE = 10_000;
 
+/** Returns `splitSchema` for a normalised schema that must be split before it is compiled. */
+export function splitterFor(form: NormalizedSchema): SchemaSplitter | undefined {
+  return repeatsParts(form) ? splitSchema : undefined;
+}
+
 /** Whether a normalised schema must be split before it is compiled. */
 export function repeatsParts(form: NormalizedSchema): boolean {
   // Only references make a schema endless, and the question costs more than compiling a small one.
@@ -28,13 +33,7 @@ export function repeatsParts(form: NormalizedSchema): boolean {
     checksRepeatedly(form.schema, (schema) => [targetOf(schema, form)]);
 }
 
-/**
- * Splits a schema, in place.
- *
- * @param form The schema: a copy that nothing else uses.
- * @param mark Makes the keyword that stands for a part: it must ask `check`.
- */
-export function splitSchema(
+function splitSchema(
   form: NormalizedSchema,
   mark: (check: (value: unknown) => boolean) => JsonSchemaObject,
 ): SplitSchema {

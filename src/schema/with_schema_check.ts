@@ -26,14 +26,14 @@ export interface SchemaCompiler {
  * ```ts
  * import assert from "node:assert/strict";
  * import { withSchemaCheck } from "@plue/tools";
- * import { ToolRegistry } from "@plue/tools/core";
+ * import { Registry } from "@plue/tools/core";
  *
  * // An engine that compiles nothing, for tools that check their arguments themselves.
  * const engine = withSchemaCheck({
  *   name: "none",
  *   compile: () => ({ check: () => true, issues: () => [] }),
  * });
- * const registry = new ToolRegistry({ engine });
+ * const registry = new Registry({ engine });
  *
  * assert.equal(engine.admit({ type: "string" }).dialect, "2020-12");
  * assert.throws(

@@ -16,6 +16,7 @@ import {
   isSuspended,
   isTool,
   type Layer,
+  Registry,
   type SchemaEngine,
   type SelectableToolHost,
   type Selection,
@@ -24,7 +25,6 @@ import {
   type ToolDispatcherOptions,
   type ToolIndex,
   type ToolReader,
-  ToolRegistry as CoreRegistry,
   type ToolSource,
   type TraceHeaders,
 } from "../../src/core.ts";
@@ -185,10 +185,18 @@ async function request(
 const engine = typeboxEngine();
 
 /** An engine with something wrong in it, for a tool that takes nothing. */
-async function callWith(broken: SchemaEngine): Promise<string> {
-  const registry = new CoreRegistry({ engine: broken, tools: [WAIT] });
+function callWith(broken: SchemaEngine): Promise<string> {
+  const registry = new Registry({ engine: broken, tools: [WAIT] });
   return new ToolDispatcher(registry, SHORT).dispatch({ name: "t", arguments: { more: 1 } })
     .then((result) => result.ok ? String(result.content) : result.error.code);
+}
+
+/** Calls a tool that cannot be disposed of. */
+function callUndisposable(registry: Partial<ToolRegistryOptions>): Promise<string> {
+  const dispose = (): void => {
+    throw new Error("As disposals do");
+  };
+  return call({ tool: { dispose }, registry });
 }
 
 /** Uses every operation of an index, and calls the tool. */
@@ -552,17 +560,10 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   },
 
   // A registry.
+  "RegistryOptions.onError": { right: "done", run: (onError) => callUndisposable({ onError }) },
   "ToolRegistryOptions.onError": {
     right: "done",
-    run: (onError) =>
-      call({
-        tool: {
-          dispose() {
-            throw new Error("As disposals do");
-          },
-        },
-        registry: { onError },
-      }),
+    run: (onError) => callUndisposable({ onError }),
   },
   "ToolRegistryOptions.index": { right: "done", run: (index) => callWithIndex(index) },
   "ToolIndex.add": { right: "done", run: (add) => callWithIndex(() => ({ ...INDEX, add })) },
@@ -589,7 +590,8 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   },
   "SchemaEngine.admit": {
     right: "refused",
-    run: (admit) => callWith({ ...engine, admit }).catch(() => "refused"),
+    run: (admit) =>
+      Promise.resolve().then(() => callWith({ ...engine, admit })).catch(() => "refused"),
   },
   "SchemaValidator.check": {
     right: {

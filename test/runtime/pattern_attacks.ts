@@ -7,7 +7,7 @@ import { ajvEngine } from "../../src/adapters/ajv/mod.ts";
 import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
 import { importTools } from "../../src/formats/mod.ts";
 import { ToolDispatcher, ToolRegistry, typeboxEngine } from "../../mod.ts";
-import { ToolRegistry as CoreToolRegistry } from "../../src/core.ts";
+import { Registry } from "../../src/core.ts";
 import type { Tool } from "../../src/tool/mod.ts";
 
 const ATTACK = `${"a".repeat(2_000)}!`;
@@ -54,7 +54,7 @@ for (
     new ToolRegistry({ engine: typeboxEngine(), tools }),
     new ToolRegistry({ engine: ajvEngine(), tools }),
     // The core does not harden its engine; imported tools are hardened all the same.
-    new CoreToolRegistry({ engine: typeboxEngine(), tools }),
+    new Registry({ engine: typeboxEngine(), tools }),
   ]
 ) {
   const dispatcher = new ToolDispatcher(registry);

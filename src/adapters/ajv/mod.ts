@@ -34,6 +34,7 @@ import {
   normalizeSchema,
   sameItems,
   type SchemaEngine,
+  type SchemaSplitter,
   type SchemaValidator,
   vagueIssue,
   withSchemaCheck,
@@ -206,11 +207,12 @@ function replaceKeywords(ajv: Ajv2020): void {
 function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): SchemaValidator {
   const { ajv, keywords, formats, test, hardening } = instance;
   const normalized = normalizeSchema(schema, dialect, { formats, keywords });
-  const validate = hardening?.repeatsParts(normalized)
+  const split = hardening?.splitterFor(normalized);
+  const validate = split === undefined
+    ? compileWhole(ajv, normalized)
     // A second copy: what is wrong is explained by the schema as it was.
-    ? compileInParts(ajv, normalizeSchema(schema, dialect, { formats, keywords }), hardening)
-    : compileWhole(ajv, normalized);
-  const check = guarded(validate, hardening);
+    : compileInParts(ajv, normalizeSchema(schema, dialect, { formats, keywords }), split);
+  const check = guarded(validate);
   const validator: SchemaValidator = {
     check,
     issues(value) {
@@ -235,8 +237,8 @@ function compileWhole(ajv: Ajv2020, { schema, flat }: NormalizedSchema): Validat
 }
 
 /** The same for a schema that would look at parts of the value again and again. */
-function compileInParts(ajv: Ajv2020, form: NormalizedSchema, hardening: Hardening): Validate {
-  const { parts, whole } = hardening.splitSchema(form, (check) => ({ [PART]: check }));
+function compileInParts(ajv: Ajv2020, form: NormalizedSchema, split: SchemaSplitter): Validate {
+  const { parts, whole } = split(form, (check) => ({ [PART]: check }));
   const root = form.schema as JsonSchemaObject;
   const $defs = { ...root["$defs"] as JsonSchemaObject };
   for (const [at, part] of parts.entries()) $defs[`part${at}`] = part.schema;
@@ -283,12 +285,8 @@ function ajvIssues(
 }
 
 /** A value that exhausts the stack or the steps, or breaks a custom keyword, does not fit. */
-function guarded(
-  validate: Validate,
-  hardening: Hardening | undefined,
-): (value: unknown) => boolean {
+function guarded(validate: Validate): (value: unknown) => boolean {
   return (value) => {
-    hardening?.resetSteps();
     try {
       return validate(value) === true;
     } catch {

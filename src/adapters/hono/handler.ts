@@ -7,7 +7,7 @@
 
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import { type Check, checkFlag, checkFunction } from "../../tool/mod.ts";
 import {
@@ -156,7 +156,7 @@ const NO_ROUTE: Problem = {
  * @throws {TypeError} If an option is unknown or wrong.
  */
 export function createToolHandler(
-  source: ToolRegistry | Toolset,
+  source: Registry | Toolset,
   options: ToolHandlerOptions = {},
 ): Hono {
   checkOptions("create a tool handler", options, CHECKS);

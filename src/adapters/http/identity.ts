@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import {
   buildToolset,
   checkSelection,
@@ -132,7 +132,7 @@ function isTextOrAbsent(value: unknown): boolean {
  * @param selection Which of its tools the owner serves.
  */
 export function ownerToolset(
-  source: ToolRegistry | Toolset,
+  source: Registry | Toolset,
   selection: Selection | undefined,
 ): () => Toolset {
   if (!(source instanceof Toolset)) {

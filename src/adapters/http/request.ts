@@ -8,7 +8,7 @@
 
 import type { CallTasks } from "../../execute/durable/mod.ts";
 import { type DispatchContext, ToolDispatcher } from "../../execute/mod.ts";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
 import {
   atOnce,
@@ -109,7 +109,7 @@ const EXECUTION_CLOSED: Problem = {
  * the response. With `observe`, wrap the call: `server.observe(raw, () => server.answer(…))`.
  */
 export class ToolServer {
-  readonly source: ToolRegistry | Toolset;
+  readonly source: Registry | Toolset;
   readonly dispatcher: ToolDispatcher;
   /** The calls that run, for another request to abort. */
   readonly running: RunningCalls = new RunningCalls();
@@ -144,7 +144,7 @@ export class ToolServer {
    * @throws {RangeError} If a number is out of range.
    */
   constructor(
-    source: ToolRegistry | Toolset,
+    source: Registry | Toolset,
     options: HttpOptions,
     defaults: ToolServerDefaults = {},
   ) {

@@ -7,7 +7,7 @@
 
 import { type ClientCapabilities, createMcpHandler } from "@modelcontextprotocol/server";
 import { createToolBridge } from "../../finding/mod.ts";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
 import {
   checkOptions,
@@ -138,7 +138,7 @@ export interface McpEndpoint {
  * @throws {TypeError} If an option is unknown or wrong.
  */
 export function createMcpEndpoint(
-  source: ToolRegistry | Toolset,
+  source: Registry | Toolset,
   options: McpEndpointOptions = {},
 ): McpEndpoint {
   const service = new McpService(source, options);
@@ -162,14 +162,14 @@ class McpService {
   readonly #lists: McpToolLists;
   readonly #parts: ServerParts;
   /** The registry, if the source is one: a toolset does not change. */
-  readonly #registry: ToolRegistry | undefined;
+  readonly #registry: Registry | undefined;
   readonly #extend: McpEndpointOptions["extend"];
   readonly #subscriptions: ResourceSubscriptions;
   readonly #answers = new ClientAnswers();
   readonly #methods: ReturnType<typeof methodParams>;
 
   /** @throws {TypeError} If an option is unknown or wrong. */
-  constructor(source: ToolRegistry | Toolset, options: McpEndpointOptions) {
+  constructor(source: Registry | Toolset, options: McpEndpointOptions) {
     checkOptions("create an MCP endpoint", options, MCP_CHECKS);
     const { name = "plue", version = "0.0.0", title, instructions } = options;
     const { pageSize = 1_000, ttlMs = 10_000, tools = "all" } = options;

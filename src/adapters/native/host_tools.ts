@@ -7,15 +7,15 @@
 
 import type { CallTasks } from "../../execute/durable/mod.ts";
 import type { ToolDispatcher } from "../../execute/mod.ts";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import { createToolBridge } from "../../finding/mod.ts";
 import type { Selection, Toolset } from "../../select/mod.ts";
-import { describeTool, type Tool } from "../../tool/mod.ts";
+import { describeTool, refuse, type Tool } from "../../tool/mod.ts";
 import { type NativeConfig, NativeConfigError } from "./config.ts";
 
 /** All tools of this side. */
 export interface NativeTools {
-  readonly registry: ToolRegistry;
+  readonly registry: Registry;
   /** Runs the calls. It is given the host's toolset. */
   readonly dispatcher: ToolDispatcher;
   /** Which of them hosts may have, whatever their configuration says. */
@@ -35,6 +35,34 @@ const RECOVER_EVERY_MS = 30_000;
 
 /** How long their answers hold while calls come and go. */
 const ANSWERS_HOLD_MS = 100;
+
+/**
+ * Gives tools other configurations: all of them, or none.
+ *
+ * @returns Gives the tools that are still registered the configurations back that they had.
+ * @throws {TypeError} If a tool is not registered, or its configuration is wrong.
+ */
+function configure(registry: Registry, configs: Readonly<Record<string, unknown>>): () => void {
+  const before = new Map<string, unknown>();
+  const giveBack = (): void => {
+    for (const [id, config] of before) {
+      const tool = registry.getTool(id);
+      if (tool !== undefined) registry.updateTool(tool, { config });
+    }
+  };
+  try {
+    for (const [id, config] of Object.entries(configs)) {
+      const tool = registry.getTool(id) ?? refuse(`update tool "${id}"`, "it is not registered");
+      const old = registry.getConfig(id);
+      registry.updateTool(tool, { config });
+      before.set(id, old);
+    }
+  } catch (cause) {
+    giveBack();
+    throw cause;
+  }
+  return giveBack;
+}
 
 /** The tools of one configuration, as they are now. */
 export class HostTools {
@@ -75,7 +103,7 @@ export class HostTools {
     const owned = tools.registry.select(tools.selection);
     try {
       this.#toolset = shownOf(owned, config);
-      if (config.config !== undefined) this.#end.push(tools.registry.configureTools(config.config));
+      if (config.config !== undefined) this.#end.push(configure(tools.registry, config.config));
     } catch (cause) {
       throw new NativeConfigError(`Cannot use config_json: ${messageOf(cause)}`, { cause });
     }
@@ -92,7 +120,7 @@ export class HostTools {
   }
 
   /** All tools, of which the host may see some. */
-  get registry(): ToolRegistry {
+  get registry(): Registry {
     return this.#tools.registry;
   }
 
@@ -162,7 +190,7 @@ function shownOf(owned: Toolset, { selection, bridge }: NativeConfig): Toolset {
 /** The problem, without the "Cannot do this: " that the caller's own replaces. */
 function messageOf(cause: unknown): string {
   return cause instanceof Error
-    ? cause.message.replace(/^Cannot (select tools: |make a tool bridge: |configure )/, "")
+    ? cause.message.replace(/^Cannot (select tools: |make a tool bridge: |update )/, "")
     : String(cause);
 }
 

@@ -6,7 +6,7 @@
  */
 
 import type { NatsConnection } from "@nats-io/nats-core";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import {
   type Clock,
@@ -23,7 +23,7 @@ import { digestOfRecord, pathOf, recordOf, toolKey, workerKey } from "./subjects
 /** What tools are offered with. */
 export interface OffersSettings {
   readonly action: string;
-  readonly registry: ToolRegistry;
+  readonly registry: Registry;
   readonly selection: Selection | undefined;
   readonly connection: NatsConnection;
   readonly seal: Seal;

@@ -5,7 +5,7 @@
  */
 
 import type { NatsConnection } from "@nats-io/nats-core";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import { hardenTool } from "../../schema/mod.ts";
 import {
   type Answers,
@@ -41,7 +41,7 @@ import { isTelemetry, placeNow } from "./telemetry.ts";
 /** Options for {@linkcode remoteTools}. */
 export interface RemoteToolsOptions {
   /** Receives the tools, and follows their changes. */
-  readonly registry: ToolRegistry;
+  readonly registry: Registry;
   /**
    * What callers and workers share, at least 16 characters. Of a list, the first one signs and all
    * are accepted, so that it can be replaced.
@@ -83,7 +83,7 @@ const ACTION = "use remote tools";
 const OPTIONS = {
   registry: must(
     "a registry",
-    (value): value is ToolRegistry => isObject(value) && "tools" in value,
+    (value): value is Registry => isObject(value) && "tools" in value,
   ),
   secret: (_action: string, value: unknown): string | readonly string[] => value as string,
   name: checkRegistryName,
@@ -100,7 +100,7 @@ interface Observer {
 
 /** What options say, read. */
 export interface RemoteSettings {
-  readonly registry: ToolRegistry;
+  readonly registry: Registry;
   readonly seal: Seal;
   readonly name: string;
   readonly inboxPrefix: string;
@@ -210,7 +210,7 @@ export async function remoteTools(
 /** Keeps a registry's tools as the directory has them. */
 export class Sync {
   readonly #name: string;
-  readonly #registry: ToolRegistry;
+  readonly #registry: Registry;
   readonly #fleet: Fleet;
   readonly #lines: CallLines;
   readonly #observer: Observer;
@@ -227,7 +227,7 @@ export class Sync {
 
   constructor(
     name: string,
-    registry: ToolRegistry,
+    registry: Registry,
     fleet: Fleet,
     lines: CallLines,
     observer: Observer,

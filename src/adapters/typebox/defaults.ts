@@ -14,8 +14,8 @@ import {
   createToolIndex,
   type ToolAnswer,
   type ToolIndex,
-  ToolRegistry as CoreToolRegistry,
-  type ToolRegistryOptions as CoreToolRegistryOptions,
+  ToolRegistry as FullRegistry,
+  type ToolRegistryOptions as FullRegistryOptions,
 } from "../../registry/mod.ts";
 import { hardened, isSchemaEngine, type SchemaEngine } from "../../schema/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
@@ -35,7 +35,7 @@ function harden(engine: SchemaEngine): SchemaEngine {
 }
 
 /** Options for {@linkcode ToolRegistry}. */
-export interface ToolRegistryOptions extends Omit<CoreToolRegistryOptions, "engine"> {
+export interface ToolRegistryOptions extends Omit<FullRegistryOptions, "engine"> {
   /**
    * Checks the tools' schemas when they are registered, and compiles them. It is hardened: see
    * `hardened`.
@@ -73,7 +73,7 @@ export interface ToolRegistryOptions extends Omit<CoreToolRegistryOptions, "engi
  * assert.equal(registry.searchTools("delete files")[0]?.id, "rm");
  * ```
  */
-export class ToolRegistry extends CoreToolRegistry {
+export class ToolRegistry extends FullRegistry {
   /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
   constructor(options: ToolRegistryOptions = {}) {
     // Every option is optional, so a list of tools would pass for options without tools.

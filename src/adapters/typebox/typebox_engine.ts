@@ -22,6 +22,7 @@ import {
   type NormalizedSchema,
   normalizeSchema,
   type SchemaEngine,
+  type SchemaSplitter,
   type SchemaValidator,
   vagueIssue,
   withSchemaCheck,
@@ -72,7 +73,7 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
     compile(schema: JsonSchema, dialect: Dialect, hardening?: Hardening): SchemaValidator {
       const normalize = () => normalizeSchema(schema, dialect, { formats: asserted });
       const form = normalize();
-      const splitting = hardening?.repeatsParts(form) === true ? hardening : undefined;
+      const split = hardening?.splitterFor(form);
       const patterns: FoundPatterns = { areCounted: false, areSlowNames: false };
       // Issues are about the schema as it was before it is rewritten for TypeBox.
       let kept: NormalizedSchema | undefined;
@@ -88,13 +89,10 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
       if (patterns.areSlowNames) {
         return bound({ check: (value) => find(value).length === 0, issues });
       }
-      const check = splitting === undefined
+      const check = split === undefined
         ? makeCheck(form, codeGeneration)
-        : makeCheckInParts(form, codeGeneration, splitting);
-      return bound({
-        check: patterns.areCounted ? withSteps(orElse(check, deny), hardening) : check,
-        issues,
-      });
+        : makeCheckInParts(form, codeGeneration, split);
+      return bound({ check: patterns.areCounted ? orElse(check, deny) : check, issues });
     },
   });
 }
@@ -115,9 +113,9 @@ function makeCheck(
 function makeCheckInParts(
   form: NormalizedSchema,
   codeGeneration: boolean,
-  hardening: Hardening,
+  split: SchemaSplitter,
 ): (value: unknown) => boolean {
-  const { parts, whole } = hardening.splitSchema(
+  const { parts, whole } = split(
     form,
     // TypeBox's keyword for a custom check.
     (check) => ({ "~refine": [{ check, error: () => "It does not fit" }] }),
@@ -147,16 +145,6 @@ function compile(
       { cause },
     );
   }
-}
-
-function withSteps(
-  check: (value: unknown) => boolean,
-  hardening: Hardening | undefined,
-): (value: unknown) => boolean {
-  return (value) => {
-    hardening?.resetSteps();
-    return check(value);
-  };
 }
 
 /** A value that exhausts the stack or the steps does not fit. */

@@ -11,7 +11,7 @@ import {
   serveFormats,
 } from "../../adapters/hono/mod.ts";
 import { createMcpEndpoint } from "../../adapters/mcp/mod.ts";
-import { ToolDispatcher } from "../../adapters/typebox/mod.ts";
+import { ToolDispatcher, type ToolRegistry } from "../../adapters/typebox/mod.ts";
 import { createToolBridge, fitBudget } from "../../finding/mod.ts";
 import * as formats from "../../formats/mod.ts";
 import type { Selection, ToolPolicy } from "../../select/mod.ts";
@@ -131,7 +131,8 @@ const FOLLOW_MS = 2_000;
 
 /** Has clients told of tools that become available or unavailable. */
 function followAvailability({ registry }: LoadedTools): Disposable {
-  const timer = setInterval(() => registry.refresh(), FOLLOW_MS);
+  // A module may export a registry of the core, which does not follow availability.
+  const timer = setInterval(() => (registry as Partial<ToolRegistry>).refresh?.(), FOLLOW_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 

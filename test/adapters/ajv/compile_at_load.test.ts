@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { ToolDispatcher, ToolRegistry } from "@plue/tools/core";
+import { Registry, ToolDispatcher } from "@plue/tools/core";
 import { ajvEngine } from "../../../src/adapters/ajv/mod.ts";
 import { mayGenerateCode } from "../../support/generated_code.ts";
 
@@ -12,7 +12,7 @@ const days = (name: string) => ({
   returns: { type: "integer" },
   execute: ({ n = 1 }) => n,
 } as const);
-const registry = new ToolRegistry({ engine: ajvEngine(), tools: [days("early")] });
+const registry = new Registry({ engine: ajvEngine(), tools: [days("early")] });
 registry.compile();
 
 describe("the schemas of ajvEngine() after registry.compile()", () => {
@@ -26,7 +26,7 @@ describe("the schemas of ajvEngine() after registry.compile()", () => {
 
   it("must be compiled at load where a call may not generate code", async () => {
     const reports: unknown[] = [];
-    const late = new ToolRegistry({ engine: ajvEngine(), tools: [days("late")] });
+    const late = new Registry({ engine: ajvEngine(), tools: [days("late")] });
     const dispatcher = new ToolDispatcher(late, { onError: ({ error }) => reports.push(error) });
     const result = await dispatcher.dispatch({ name: "late", arguments: { n: 3 } });
     const may = mayGenerateCode();

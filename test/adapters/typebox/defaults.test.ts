@@ -7,7 +7,7 @@ import {
   ToolDispatcher,
   ToolRegistry,
 } from "../../../mod.ts";
-import { ToolRegistry as CoreToolRegistry } from "../../../src/core.ts";
+import { Registry } from "../../../src/core.ts";
 import { hardened, withSchemaCheck } from "../../../src/schema/mod.ts";
 import { defaultEngine } from "../../../src/adapters/typebox/defaults.ts";
 import { makeTool } from "../../../src/tool/mod.ts";
@@ -40,7 +40,7 @@ describe("ToolRegistry of mod.ts", () => {
 
   it("is a registry of the core, with one engine for all", () => {
     const registry = new ToolRegistry();
-    assert(registry instanceof CoreToolRegistry);
+    assert(registry instanceof Registry);
     assertStrictEquals(registry.engine, new ToolRegistry().engine);
     assertStrictEquals(registry.engine, defaultEngine());
   });
