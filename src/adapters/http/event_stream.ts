@@ -5,7 +5,7 @@
  */
 
 import { SAFE_HEADERS } from "./responses.ts";
-import { isBun, isWorkers } from "./runtime.ts";
+import { IS_BUN, IS_WORKERS } from "./runtime.ts";
 
 /** The source of the events. */
 export interface FrameSource {
@@ -130,8 +130,8 @@ const DEFAULT_MS = 15_000;
 
 /** The heartbeat that fits this runtime, in milliseconds. */
 export function defaultHeartbeatMs(): number {
-  if (isWorkers()) return WORKERS_MS;
-  return isBun() ? BUN_MS : DEFAULT_MS;
+  if (IS_WORKERS) return WORKERS_MS;
+  return IS_BUN ? BUN_MS : DEFAULT_MS;
 }
 
 /** How many streams may be open at once: in all, and for one caller, who must not take all places. */

@@ -20,7 +20,7 @@ import {
   type Tool,
   type ToolResult,
 } from "../../tool/mod.ts";
-import { type BodyBounds, parseJson, readBody, requireJson } from "./body.ts";
+import { BodyReader, requireJson } from "./body.ts";
 import { type Cors, createCors } from "./cors.ts";
 import { defaultHeartbeatMs, StreamSlots } from "./event_stream.ts";
 import { createGuard } from "./guard.ts";
@@ -44,7 +44,7 @@ import {
 } from "./responses.ts";
 import { createRateLimiter, type RateLimiter } from "./rate_limit.ts";
 import { RunningCalls } from "./running_calls.ts";
-import { isBun } from "./runtime.ts";
+import { IS_BUN } from "./runtime.ts";
 
 /** What a runtime hands over for one request. A context of Hono fits as it is. */
 export interface RequestContext {
@@ -124,7 +124,7 @@ export class ToolServer {
   readonly tasks: CallTasks | undefined;
   /** After how long a call becomes a task. */
   readonly taskAfterMs: number | undefined;
-  readonly body: BodyBounds;
+  readonly body: BodyReader;
   readonly cors: Cors | undefined;
   /** Observes a request while it is answered; `undefined` if `observe` is not set. */
   readonly observe: RequestObserver | undefined;
@@ -176,10 +176,10 @@ export class ToolServer {
     this.taskAfterMs = options.taskAfterMs;
     this.heartbeatMs = options.heartbeatMs ?? defaultHeartbeatMs();
     // The dispatcher's own bound on arguments, with room for the envelope.
-    this.body = {
+    this.body = new BodyReader({
       maxBytes: options.maxBodyBytes ?? 1_114_112,
       timeoutMs: options.bodyTimeoutMs ?? 30_000,
-    };
+    });
     // Without authorize all callers are one principal, which may have all places.
     this.streams = new StreamSlots(
       defaults.maxStreams ?? 1_024,
@@ -410,15 +410,8 @@ export class ToolRequest {
    *
    * @throws {ProblemError} If it is too large, or does not come in time.
    */
-  async readText(): Promise<string> {
-    const { body } = this.server;
-    // Bun counts its own limit from the head on, also while parts of the body come.
-    this.#mayBeSilent(Math.min(Math.ceil(body.timeoutMs / 1_000) + 1, MAX_BUN_IDLE_S));
-    try {
-      return await readBody(this.#context.req, body);
-    } finally {
-      this.#mayBeSilent(BUN_IDLE_S);
-    }
+  readText(): Promise<string> {
+    return this.#whileSilent(this.server.body.text(this.#context.req));
   }
 
   /**
@@ -427,10 +420,17 @@ export class ToolRequest {
    * @param empty What an empty body stands for; without it, an empty body is refused.
    * @throws {ProblemError} If it is too large, not JSON, or not declared to be.
    */
-  async readJson(empty?: unknown): Promise<unknown> {
+  readJson(empty?: unknown): Promise<unknown> {
     requireJson(this.raw.headers);
-    const text = await this.readText();
-    return empty !== undefined && text.trim() === "" ? empty : parseJson(text);
+    return this.#whileSilent(this.server.body.json(this.#context.req, empty));
+  }
+
+  /** Lets the client be silent while its body arrives: Bun counts its own limit from the head on. */
+  #whileSilent<Body>(body: Promise<Body>): Promise<Body> {
+    if (!isBunServer(this.#context.env)) return body;
+    const { timeoutMs } = this.server.body;
+    this.#mayBeSilent(Math.min(Math.ceil(timeoutMs / 1_000) + 1, MAX_BUN_IDLE_S));
+    return body.finally(() => this.#mayBeSilent(BUN_IDLE_S));
   }
 
   /**
@@ -498,7 +498,7 @@ export class ToolRequest {
   /** Says how long Bun keeps the connection open without traffic; 0 stands for any time. */
   #mayBeSilent(seconds: number): void {
     const { env } = this.#context;
-    if (isBun() && isBunServer(env)) env.timeout(this.raw, seconds);
+    if (isBunServer(env)) env.timeout(this.raw, seconds);
   }
 
   #waitUntil(work: Promise<unknown>): void {
@@ -536,7 +536,7 @@ const MAX_BUN_IDLE_S = 255;
 function isBunServer(
   env: unknown,
 ): env is { timeout(request: Request, seconds: number): void } & Record<string, unknown> {
-  return isObject(env) && typeof env["timeout"] === "function" &&
+  return IS_BUN && isObject(env) && typeof env["timeout"] === "function" &&
     typeof env["requestIP"] === "function";
 }
 

@@ -7,12 +7,15 @@
 const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: unknown } };
 const agent = String(navigator?.userAgent);
 
-/** Cloudflare's: it says only to those who write that a client is gone, and drops unfinished work. */
-export function isWorkers(): boolean {
-  return agent === "Cloudflare-Workers";
-}
+/** Cloudflare's: it reports only to a writer that a client is gone, and drops unfinished work. */
+export const IS_WORKERS: boolean = agent === "Cloudflare-Workers";
 
-/** Bun, which closes a connection that was silent for ten seconds unless it is told otherwise. */
-export function isBun(): boolean {
-  return agent.startsWith("Bun/");
+/** Bun, which closes a connection that was silent for ten seconds unless a longer time is set. */
+export const IS_BUN: boolean = agent.startsWith("Bun/");
+
+export const IS_DENO: boolean = agent.startsWith("Deno/");
+
+/** True on Workers. */
+export function isWorkers(): boolean {
+  return IS_WORKERS;
 }
