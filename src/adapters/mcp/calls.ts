@@ -66,7 +66,7 @@ export async function callTool(
   }
   const { client, session, messages } = channel;
   const questions = new CallQuestions(channel.input, list.target === NEWEST);
-  const { toolId, tool, isLed } = targetOf(toolset, call);
+  const { toolId, tool, viaBridge } = targetOf(toolset, call);
   const observed = request.beginCall(tool?.id ?? toolId, callId);
   const sender = messages &&
     new MessageSender(messages, call.wireName, params._meta?.progressToken);
@@ -101,8 +101,8 @@ export async function callTool(
     if (result.ok) return write(list, call, result);
     if (isSuspended(result)) return questions.inputRequired(result);
     const { code, message } = result.error;
-    // What a bridge was asked for is the model's to correct.
-    if (code === "unknown_tool" && !isLed) throw unknownTool(call.wireName);
+    // The model corrects the name that it gave to a bridge.
+    if (code === "unknown_tool" && !viaBridge) throw unknownTool(call.wireName);
     if (code === "ticket_refused") {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, REFUSED_STATE);
     }

@@ -10,6 +10,7 @@ import { createToolBridge } from "../../finding/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
 import {
+  bridgeOnce,
   checkOptions,
   ClientSignal,
   isWorkers,
@@ -21,6 +22,9 @@ import {
   readTraceParent,
   type RequestContext,
   SAFE_HEADERS,
+  sharedParts,
+  slotsFor,
+  type StreamSlots,
   type ToolRequest,
   ToolServer,
 } from "../http/mod.ts";
@@ -159,6 +163,8 @@ interface Body {
 class McpService {
   readonly followers: Followers = new Followers();
   readonly #server: ToolServer;
+  /** The slots for streams of changes. */
+  readonly #slots: StreamSlots;
   readonly #lists: McpToolLists;
   readonly #parts: ServerParts;
   /** The registry, if the source is one: a toolset does not change. */
@@ -173,11 +179,18 @@ class McpService {
     checkOptions("create an MCP endpoint", options, MCP_CHECKS);
     const { name = "plue", version = "0.0.0", title, instructions } = options;
     const { pageSize = 1_000, ttlMs = 10_000, tools = "all" } = options;
+    const bridge = tools === "bridge" ? createToolBridge : tools === "all" ? undefined : tools;
     const server = this.#server = new ToolServer(source, options, {
-      maxStreams: options.maxSubscriptions,
-      maxStreamsPerPrincipal: options.maxSubscriptionsPerPrincipal,
-      bridge: tools === "bridge" ? createToolBridge : tools === "all" ? undefined : tools,
+      parts: sharedParts(options),
+      bridge: bridge && bridgeOnce(bridge),
+      tasks: options.tasks,
+      taskAfterMs: options.taskAfterMs,
     });
+    this.#slots = slotsFor(
+      server,
+      options.maxSubscriptions,
+      options.maxSubscriptionsPerPrincipal,
+    );
     this.#registry = source instanceof Toolset ? undefined : source;
     this.#extend = options.extend?.bind(options);
     this.#subscriptions = new ResourceSubscriptions(server.authorizes);
@@ -202,25 +215,25 @@ class McpService {
   }
 
   async answer(context: RequestContext): Promise<Response> {
-    const server = this.#server;
+    const { around } = this.#server;
+    return await (around === undefined
+      ? this.#route(context)
+      : around(context.req.raw, () => this.#route(context)));
+  }
+
+  #route(context: RequestContext): Response | Promise<Response> {
     const { raw } = context.req;
-    const answer = async (): Promise<Response> => {
-      const { cors } = server;
-      if (raw.method === "OPTIONS" && cors !== undefined) {
-        return server.answerPublic(raw, "/mcp", () => cors.preflight(raw));
-      }
-      return await server.answer(
-        context,
-        "/mcp",
-        (request) =>
-          raw.method === "GET"
-            ? this.#openStream(request)
-            : raw.method === "POST" || raw.method === "DELETE"
-            ? this.#read(request)
-            : methodNotAllowed("GET, POST"),
-      );
-    };
-    return await (server.observe?.(raw, answer) ?? answer());
+    const { preflight } = this.#server;
+    if (raw.method === "OPTIONS" && preflight !== undefined) {
+      return this.#server.answerPublic(raw, "/mcp", () => preflight(raw));
+    }
+    return this.#server.answer(context, "/mcp", (request) => this.#answerMethod(request));
+  }
+
+  #answerMethod(request: ToolRequest): Response | Promise<Response> {
+    const { method } = request.raw;
+    if (method === "POST" || method === "DELETE") return this.#read(request);
+    return method === "GET" ? this.#openStream(request) : methodNotAllowed("GET, POST");
   }
 
   async #read(request: ToolRequest): Promise<Response> {
@@ -397,10 +410,10 @@ class McpService {
   }
 
   /** A place for a stream of changes, if there can be any. */
-  #takePlace({ server, caller }: ToolRequest): (() => void) | undefined {
+  #takePlace({ caller }: ToolRequest): (() => void) | undefined {
     return this.#registry === undefined && this.#extend === undefined
       ? undefined
-      : server.streams.take(caller.principal);
+      : this.#slots.take(caller.principal);
   }
 
   #follow(request: ToolRequest, release: (() => void) | undefined): Following {
