@@ -37,7 +37,7 @@ import {
   sharedParts,
   showThrough,
   slotsFor,
-  streamCalls,
+  streamCall,
   type ToolServer,
 } from "../http/mod.ts";
 
@@ -190,9 +190,10 @@ export function createToolHandler(
   // Hono's context and router take a sixth of the time of a call. They are for other routes, and for an
   // app that this one is mounted in.
   app.fetch = (raw, env, executionCtx) => {
-    const answer = (): Response | Promise<Response> =>
-      routes.answer({ req: { raw }, env, executionCtx }) ?? fetch(raw, env, executionCtx);
-    return around === undefined ? answer() : around(raw, answer);
+    const context = { req: { raw }, env, executionCtx };
+    return around === undefined
+      ? routes.answer(context) ?? fetch(raw, env, executionCtx)
+      : around(raw, () => routes.answer(context) ?? fetch(raw, env, executionCtx));
   };
   return app;
 }
@@ -209,10 +210,8 @@ function partsOf(options: ToolHandlerOptions): readonly HttpPart[] {
   return [
     ...sharedParts(options),
     serveExecution({
-      modes: [
-        ...(tasks === undefined ? [] : [runTasks(tasks, { afterMs: taskAfterMs })]),
-        streamCalls(),
-      ],
+      startTask: tasks && runTasks(tasks, { afterMs: taskAfterMs }),
+      streamCall,
       toolsetOf: bridgeByQuery(bridge),
     }),
     serveListing({ pageOf: queryPages({ formats, bridge, pages }) }),

@@ -75,7 +75,7 @@ export {
   serveProtectedResource,
   type ServerOptions,
   storedRateLimits,
-  streamCalls,
+  streamCall,
   StreamSlots,
   type TokenVerifier,
   type ToolRequest,

@@ -30,7 +30,7 @@ import {
   RequestError,
   withHeaders,
 } from "./responses.ts";
-import { streamEvents } from "./stream_call.ts";
+import { streamCall } from "./stream_call.ts";
 import { slotsFor, type StreamSlots, TOO_MANY_STREAMS } from "./stream_slots.ts";
 
 /** Options for {@linkcode runTasks}. */
@@ -149,7 +149,7 @@ class CallRoutes {
     const call = { ticket, answers, callId };
     const prepared = { request, toolset, dispatcher, call, callId, context, running, recorded };
     return wantsStream(raw.headers)
-      ? streamEvents(prepared)
+      ? streamCall(prepared)
       : await answerResult(prepared, dispatcher.dispatch(call, context));
   }
 

@@ -47,45 +47,49 @@ export type CallMode = (
 
 /** Options for {@linkcode serveExecution}. */
 export interface ExecutionOptions {
+  /** Answers calls that become tasks: `runTasks(…)`. @default {every call runs in its request} */
+  readonly startTask?: CallMode | undefined;
   /**
-   * Further ways to answer a call: `streamCalls()`, `runTasks(…)`. The first one that answers is
-   * taken.
+   * Answers calls of clients that accept `text/event-stream`: `streamCall`.
    *
-   * @default {[]}
+   * @default {they get the result, too}
    */
-  readonly modes?: readonly CallMode[];
+  readonly streamCall?: (prepared: PreparedCall) => Response;
   /**
-   * Returns the tools that a request may call, by its query: `bridgeByQuery(…)`.
+   * Returns the tools that a request with a query may call: `bridgeByQuery(…)`.
    *
-   * @default {all that the caller sees; a query is refused}
+   * @default {a query is refused}
    */
   readonly toolsetOf?: (request: ToolRequest) => Toolset;
 }
 
 /** The part that executes tools: `POST /tools/:id/execute` and `POST /executions/:callId/abort`. */
 export function serveExecution(options: ExecutionOptions = {}): HttpPart {
-  const { modes = [], toolsetOf = withoutQuery } = options;
+  const { toolsetOf = withoutQuery } = options;
   return () => ({
     routes: [
       {
         method: "POST",
         path: "/tools/:id/execute",
-        answer: (request) => execute(request, toolsetOf(request), modes),
+        answer: (request) => {
+          const { raw: { url }, toolset } = request;
+          return execute(request, url.includes("?") ? toolsetOf(request) : toolset, options);
+        },
       },
       { method: "POST", path: "/executions/:callId/abort", answer: abortExecution },
     ],
   });
 }
 
-function withoutQuery({ raw: { url }, toolset }: ToolRequest): Toolset {
-  if (url.includes("?")) refuseQuery(url);
+function withoutQuery({ raw, toolset }: ToolRequest): Toolset {
+  refuseQuery(raw.url);
   return toolset;
 }
 
 async function execute(
   request: ToolRequest,
   toolset: Toolset,
-  modes: readonly CallMode[],
+  { startTask, streamCall }: ExecutionOptions,
 ): Promise<Response> {
   const { raw, server, record, param: name, caller: { principal, callContext } } = request;
   const { headers } = raw;
@@ -109,9 +113,11 @@ async function execute(
     signal: () => running.signal,
   };
   const prepared = { request, toolset, dispatcher, call, callId, context, running, recorded };
-  for (const mode of modes) {
-    const response = mode(prepared);
-    if (response !== undefined) return await response;
+  const task = startTask?.(prepared);
+  if (task !== undefined) return await task;
+  // An unknown tool is answered with a status, also if the client accepts a stream.
+  if (streamCall !== undefined && wantsStream(headers) && targetIn(prepared).tool !== undefined) {
+    return streamCall(prepared);
   }
   const result = dispatcher.dispatch(call, context);
   // Reading the platform's context may throw and catch in Hono: a call that ends at once skips it.

@@ -141,7 +141,9 @@ export class RoutedServer {
     if (fixed !== undefined) return fixed.answer(context);
     for (const pattern of this.#patterns) {
       const param = pattern.paramIn(path);
-      if (param !== undefined) return pattern.answer(context, decoded(param));
+      if (param !== undefined) {
+        return pattern.answer(context, param.includes("%") ? decoded(param) : param);
+      }
     }
     return undefined;
   }
@@ -221,7 +223,6 @@ function pathOf(url: string): string {
 }
 
 function decoded(param: string): string {
-  if (!param.includes("%")) return param;
   try {
     return decodeURIComponent(param);
   } catch {

@@ -113,5 +113,5 @@ export { type RequestContext, type ToolRequest, ToolServer } from "./request.ts"
 export { type CallClient, ClientSignal, type RunningCall } from "./running_calls.ts";
 export { isWorkers } from "./runtime.ts";
 export { HTTP_CHECKS, type HttpOptions, sharedParts } from "./shared_parts.ts";
-export { streamCalls } from "./stream_call.ts";
+export { streamCall } from "./stream_call.ts";
 export { slotsFor, StreamSlots } from "./stream_slots.ts";

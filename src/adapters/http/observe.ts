@@ -18,7 +18,7 @@ import {
 import { checkOptions } from "./checks.ts";
 import { untilRead } from "./event_stream.ts";
 import type { HttpPart } from "./part.ts";
-import { recordOf, setRecord } from "./records.ts";
+import { recordOf, setRecord } from "./request.ts";
 import { withHeaders } from "./responses.ts";
 
 /** Version 00. A later version may have more after another "-". */

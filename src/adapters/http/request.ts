@@ -18,7 +18,6 @@ import type { RequestCall, RequestObserver, RequestRecord } from "./observe.ts";
 import type { ServerOptions } from "./options.ts";
 import type { HttpPart, PartHooks, PublicRoute, RequestAnswer, Route } from "./part.ts";
 import type { RateLimiter } from "./rate_limit.ts";
-import { recordOf } from "./records.ts";
 import {
   copyOf,
   type Header,
@@ -185,9 +184,9 @@ export class ToolServer {
     param: string = "",
   ): Response | Promise<Response> {
     const { raw } = context.req;
-    const record = recordOf(raw);
+    const record = records?.get(raw);
     if (record !== undefined) record.route = route;
-    const headers = this.#headersFor(raw);
+    const headers = this.#headers.length === 0 ? [] : this.#headersFor(raw);
     try {
       const refused = this.#guard(raw);
       const response = refused === undefined
@@ -280,7 +279,7 @@ export class ToolServer {
   }
 
   #headersFor(request: Request): Header[] {
-    return this.#headers.length === 0 ? [] : this.#headers.flatMap((headers) => headers(request));
+    return this.#headers.flatMap((headers) => headers(request));
   }
 
   #authorize(entry: Entry): Response | Promise<Response> {
@@ -475,6 +474,19 @@ export class ToolRequest {
     }
     if (hasWaitUntil(context)) context.waitUntil(work);
   }
+}
+
+/** The records of observed requests. Absent until something observes: most processes need none. */
+let records: WeakMap<Request, RequestRecord> | undefined;
+
+/** Returns the record of a request; `undefined` if nothing observes the request. */
+export function recordOf(request: Request): RequestRecord | undefined {
+  return records?.get(request);
+}
+
+/** Sets the record of a request that is observed. */
+export function setRecord(request: Request, record: RequestRecord): void {
+  (records ??= new WeakMap()).set(request, record);
 }
 
 /** The call of a request that nothing observes. */

@@ -6,25 +6,10 @@
 
 import { isSuspended, systemClock, ToolResult } from "../../tool/mod.ts";
 import { eventStream, frame } from "./event_stream.ts";
-import {
-  type CallMode,
-  type PreparedCall,
-  resultChanged,
-  targetIn,
-  wantsStream,
-} from "./execute_tool.ts";
+import { type PreparedCall, resultChanged } from "./execute_tool.ts";
 
-/** Streams the events of a call to clients that accept `text/event-stream`. */
-export function streamCalls(): CallMode {
-  return (prepared) =>
-    // An unknown tool is answered with a status, also if the client accepts a stream.
-    wantsStream(prepared.request.raw.headers) && targetIn(prepared).tool !== undefined
-      ? streamEvents(prepared)
-      : undefined;
-}
-
-/** Runs a call, and streams its events. */
-export function streamEvents(prepared: PreparedCall): Response {
+/** Runs a call, and streams its events. For the option `streamCall` of `serveExecution`. */
+export function streamCall(prepared: PreparedCall): Response {
   const { request, dispatcher, call, callId, context, running, recorded } = prepared;
   const { heartbeatMs } = request.server;
   const began = systemClock.now();
