@@ -40,23 +40,12 @@ export class BodyReader implements BodyBounds {
   }
 
   /**
-   * Returns the body as text.
-   *
-   * @throws {ProblemError} 413 if it has more than `maxBytes` bytes, 408 if it is late, 400 if it ends
-   * early.
-   */
-  text(source: BodySource): Promise<string> {
-    // Reading a body twice is an error of the server's code, and not of the client.
-    const { bodyUsed } = source.raw;
-    const text = this.#textOf(source, declaredLength(source.raw.headers));
-    return this.#inTime(text, (read) => read, bodyUsed);
-  }
-
-  /**
    * Returns the body as JSON.
    *
    * @param empty The value of an empty body; without it, an empty body is refused.
-   * @throws {ProblemError} As {@linkcode BodyReader.text}, and 400 if it is not JSON.
+   * @throws {ProblemError} 413 if it has more than `maxBytes` bytes, 408 if it is late, 400 if it ends
+   * early.
+   * @throws {RequestError} If it is not JSON.
    */
   json(source: BodySource, empty?: unknown): Promise<unknown> {
     const { raw } = source;
@@ -66,6 +55,7 @@ export class BodyReader implements BodyBounds {
     if (IS_DENO && source.text === undefined && length !== undefined && length > 0) {
       if (length <= this.maxBytes) return this.#inTime(raw.json(), (read) => read, undefined);
     }
+    // Reading a body twice is an error of the server's code, and not of the client.
     const { bodyUsed } = raw;
     return this.#inTime(
       this.#textOf(source, length),

@@ -370,31 +370,24 @@ export class ToolRequest {
   }
 
   /**
-   * The body, as text.
-   *
-   * @throws {ProblemError} If it is too large, or does not come in time.
-   */
-  readText(): Promise<string> {
-    return this.#whileSilent(this.server.body.text(this.#context.req));
-  }
-
-  /**
    * The body, as JSON.
    *
-   * @param empty What an empty body stands for; without it, an empty body is refused.
-   * @throws {ProblemError} If it is too large, not JSON, or not declared to be.
+   * @param empty The value of an empty body; without it, an empty body is refused.
+   * @throws {ProblemError} If it is too large, late, not JSON, or not declared to be.
    */
   readJson(empty?: unknown): Promise<unknown> {
     requireJson(this.raw.headers);
-    return this.#whileSilent(this.server.body.json(this.#context.req, empty));
+    return this.readBody(empty);
   }
 
-  /** Lets the client be silent while its body arrives: Bun counts its own limit from the head on. */
-  #whileSilent<Body>(body: Promise<Body>): Promise<Body> {
-    if (!isBunServer(this.#context.env)) return body;
-    const { timeoutMs } = this.server.body;
-    this.#mayBeSilent(Math.min(Math.ceil(timeoutMs / 1_000) + 1, MAX_BUN_IDLE_S));
-    return body.finally(() => this.#mayBeSilent(BUN_IDLE_S));
+  /** The body, as JSON, although it need not be declared to be. Throws as {@linkcode readJson}. */
+  readBody(empty?: unknown): Promise<unknown> {
+    const { env, req } = this.#context;
+    const { body } = this.server;
+    if (!isBunServer(env)) return body.json(req, empty);
+    // Bun counts its own limit from the head on, also while parts of the body come.
+    this.#mayBeSilent(Math.min(Math.ceil(body.timeoutMs / 1_000) + 1, MAX_BUN_IDLE_S));
+    return body.json(req, empty).finally(() => this.#mayBeSilent(BUN_IDLE_S));
   }
 
   /**

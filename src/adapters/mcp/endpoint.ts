@@ -21,6 +21,7 @@ import {
   problemResponse,
   readTraceParent,
   type RequestContext,
+  RequestError,
   SAFE_HEADERS,
   sharedParts,
   slotsFor,
@@ -45,7 +46,6 @@ import {
   methodParams,
   MODERN,
   paramsRefusal,
-  readJson,
   requestsIn,
   responsesIn,
   targetOf,
@@ -153,11 +153,16 @@ export function createMcpEndpoint(
   };
 }
 
-/** The body of a request, as text and, if it is JSON, as a value. */
+/** The body of a request. */
 interface Body {
-  readonly text?: string;
+  /** True if the request declares its body to be JSON. */
+  readonly isRead?: boolean;
+  /** Absent if it is not JSON. */
   readonly value?: unknown;
 }
+
+/** Stands for a body that is not JSON, which the SDK refuses. */
+const NOT_JSON = "not JSON";
 
 /** Answers the requests of one endpoint. */
 class McpService {
@@ -237,60 +242,83 @@ class McpService {
   }
 
   async #read(request: ToolRequest): Promise<Response> {
-    const { raw } = request;
-    const text = raw.method === "POST" && isJson(raw) ? await request.readText() : undefined;
-    const value = text === undefined ? undefined : readJson(text);
-    const response = await this.#answer(request, text === undefined ? {} : { text, value });
-    const { record } = request;
-    const trace = record && readTraceParent(traceParentOf(value));
+    const { raw, record } = request;
+    let body: Body = {};
+    if (raw.method === "POST" && isJson(raw)) {
+      try {
+        body = { isRead: true, value: await request.readBody() };
+      } catch (error) {
+        // The SDK refuses a body that is not JSON.
+        if (!(error instanceof RequestError)) throw error;
+        body = { isRead: true };
+      }
+    }
+    const response = await this.#answer(request, body);
+    const trace = record && readTraceParent(traceParentOf(body.value));
     // A traced call has set its own place in the trace.
     if (record !== undefined && trace !== undefined) record.place ??= nextTraceParent(trace);
     return response;
   }
 
-  /** Refuses a body, answers it in the fast way, or hands it to the SDK. */
-  async #answer(request: ToolRequest, body: Body): Promise<Response> {
-    const { server, raw: { headers } } = request;
+  /** Refuses a body, answers it on the fast path, or passes it to the SDK. */
+  #answer(request: ToolRequest, body: Body): Response | Promise<Response> {
+    const { headers } = request.raw;
     const { value } = body;
     const version = headers.get("mcp-protocol-version");
     const beyond = boundsRefusal(value, version, this.#methods.legacy);
     if (beyond !== undefined) return refusalResponse(beyond);
     const plain = plainRequestOf(value, headers);
+    if (plain === undefined) return this.#answerAny(request, body, version);
+    const list = this.#listOf(request, "modern");
+    if (plain.method === "tools/list") return answerPlainList(list, plain, this.#parts);
+    if (!list.takesNoHeaders(plain.params.name)) return this.#answerAny(request, body, version);
+    const client = new ClientSignal(request.raw);
+    const work = answerPlainCall(request, list, plain, this.#parts, client);
+    return this.#streamIfSlow(request, client, work);
+  }
+
+  /** Answers a body that the fast path does not. */
+  async #answerAny(request: ToolRequest, body: Body, version: string | null): Promise<Response> {
+    const { server, raw: { headers }, caller: { principal } } = request;
+    const { value } = body;
     const methods = this.#methods[version === MODERN ? "modern" : "legacy"];
-    const wrong = plain === undefined ? paramsRefusal(value, methods) : undefined;
-    if (wrong !== undefined) return refusalResponse(wrong);
-    const notForTasks = version === MODERN && plain === undefined && server.tasks !== undefined
-      ? taskRefusal(value, headers)
-      : undefined;
-    if (notForTasks !== undefined) return refusalResponse(notForTasks);
+    const refusal = paramsRefusal(value, methods) ??
+      (version === MODERN && server.tasks !== undefined ? taskRefusal(value, headers) : undefined);
+    if (refusal !== undefined) return refusalResponse(refusal);
     const limited = await request.charge(requestsIn(value) - 1);
     if (limited !== undefined) return limited;
     const session = sessionOf(headers);
     if (session !== undefined) {
-      const { caller: { principal } } = request;
       // Clients count their requests from 0, so only the session tells whose call it is.
       for (const callId of cancelledIn(value)) server.running.abort({ principal, session, callId });
       const answered = responsesIn(value).filter((response) =>
         this.#answers.settle({ principal, session }, response)
       );
-      // The server that the SDK would make has asked nothing.
+      // The server that the SDK would make has no question for these answers.
       if (answered.length === messageCount(value)) return new Response(null, { status: 202 });
     }
-    if (plain?.method === "tools/list") {
-      return answerPlainList(this.#listOf(request, "modern"), plain, this.#parts);
-    }
-    // Aborts when the client goes away: the runtime reports it, or the client leaves a stream.
     const client = new ClientSignal(request.raw);
-    const list = plain && this.#listOf(request, "modern");
-    const work = plain !== undefined && list?.takesNoHeaders(plain.params.name) === true
-      ? answerPlainCall(request, list, plain, this.#parts, client)
-      : this.#answerBySdk(request, body, session, client.signal);
-    if (headers.get("accept")?.includes("text/event-stream") !== true) return await work;
+    const work = this.#answerBySdk(request, body, session, client.signal);
+    return await this.#streamIfSlow(request, client, work);
+  }
+
+  /**
+   * Streams an answer that takes long, if the client accepts a stream.
+   *
+   * @param client Aborts when the client goes away: the runtime reports it, or the client leaves a
+   * stream.
+   */
+  #streamIfSlow(
+    { raw, server }: ToolRequest,
+    client: ClientSignal,
+    work: Promise<Response>,
+  ): Promise<Response> {
+    if (raw.headers.get("accept")?.includes("text/event-stream") !== true) return work;
     const { heartbeatMs } = server;
-    return await streamIfSlow(work, {
+    return streamIfSlow(work, {
       patienceMs: isWorkers() ? WORKERS_PATIENCE_MS : heartbeatMs,
       heartbeatMs,
-      client: request.raw,
+      client: raw,
       onLeave: () => client.abortWith("The client is gone"),
       onError: (error) => server.log(error),
     });
@@ -299,7 +327,7 @@ class McpService {
   /** Hands a request to the SDK, with a server for its caller. */
   async #answerBySdk(
     request: ToolRequest,
-    { text, value }: Body,
+    { isRead, value }: Body,
     session: string | undefined,
     signal: AbortSignal,
   ): Promise<Response> {
@@ -329,7 +357,7 @@ class McpService {
       method,
       headers,
       signal,
-      ...(value === undefined && text !== undefined ? { body: text } : {}),
+      ...(value === undefined && isRead === true ? { body: NOT_JSON } : {}),
     });
     let answer: Response;
     try {
