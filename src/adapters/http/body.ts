@@ -22,9 +22,18 @@ export interface BodySource {
 
 /** A body that has not arrived yet. */
 interface PendingBody {
+  readonly body: Promise<unknown>;
   readonly deadline: number;
   readonly reject: (error: ProblemError) => void;
+  /** When `onSlow` is due; `Infinity` if it is not. */
+  slowAt: number;
+  readonly onSlow: OnSlow | undefined;
 }
+
+/** Is called with a body that has not arrived within a second. */
+type OnSlow = (body: Promise<unknown>) => void;
+
+const SLOW_MS = 1_000;
 
 /** Reads the bodies of one server's requests. */
 export class BodyReader implements BodyBounds {
@@ -43,17 +52,18 @@ export class BodyReader implements BodyBounds {
    * Returns the body as JSON.
    *
    * @param empty The value of an empty body; without it, an empty body is refused.
+   * @param onSlow Is called if the body has not arrived within a second.
    * @throws {ProblemError} 413 if it has more than `maxBytes` bytes, 408 if it is late, 400 if it ends
    * early.
    * @throws {RequestError} If it is not JSON.
    */
-  json(source: BodySource, empty?: unknown): Promise<unknown> {
+  json(source: BodySource, empty?: unknown, onSlow?: OnSlow): Promise<unknown> {
     const { raw } = source;
     const length = declaredLength(raw.headers);
     // Deno returns a body that arrived with its headers at once, but only from json(). Reading
     // bodyUsed would make a stream of it.
     if (IS_DENO && source.text === undefined && length !== undefined && length > 0) {
-      if (length <= this.maxBytes) return this.#inTime(raw.json(), (read) => read, undefined);
+      if (length <= this.maxBytes) return this.#inTime(raw.json(), (read) => read);
     }
     // Reading a body twice is an error of the server's code, and not of the client.
     const { bodyUsed } = raw;
@@ -61,6 +71,7 @@ export class BodyReader implements BodyBounds {
       this.#textOf(source, length),
       (text) => text === "" && empty !== undefined ? empty : parseJson(text),
       bodyUsed,
+      onSlow,
     );
   }
 
@@ -77,7 +88,8 @@ export class BodyReader implements BodyBounds {
   #inTime<Body, Value>(
     body: Promise<Body>,
     read: (body: Body) => Value,
-    wasUsed: boolean | undefined,
+    wasUsed?: boolean,
+    onSlow?: OnSlow,
   ): Promise<Value> {
     if (IS_WORKERS) {
       return within(systemClock, this.timeoutMs, body).then(
@@ -91,9 +103,11 @@ export class BodyReader implements BodyBounds {
       );
     }
     return new Promise((resolve, reject) => {
-      const pending = { deadline: systemClock.now() + this.timeoutMs, reject };
+      const now = systemClock.now();
+      const slowAt = onSlow === undefined ? Infinity : now + SLOW_MS;
+      const pending = { body, deadline: now + this.timeoutMs, reject, slowAt, onSlow };
       this.#pending.add(pending);
-      if (!this.#isWatched) this.#watch(this.timeoutMs);
+      if (!this.#isWatched) this.#watch(Math.min(pending.deadline, slowAt) - now);
       body.then((value) => {
         this.#pending.delete(pending);
         try {
@@ -118,11 +132,23 @@ export class BodyReader implements BodyBounds {
   #rejectLate(): void {
     this.#isWatched = false;
     const now = systemClock.now();
+    let earliest = Infinity;
     for (const pending of this.#pending) {
-      if (pending.deadline > now) return this.#watch(pending.deadline - now);
-      this.#pending.delete(pending);
-      pending.reject(tooLate(this.timeoutMs));
+      if (pending.deadline <= now) {
+        this.#pending.delete(pending);
+        pending.reject(tooLate(this.timeoutMs));
+        continue;
+      }
+      const isSlow = pending.slowAt <= now;
+      if (isSlow) {
+        pending.slowAt = Infinity;
+        pending.onSlow?.(pending.body);
+      }
+      earliest = Math.min(earliest, pending.deadline, pending.slowAt);
+      // Those after a body that is not slow began later.
+      if (!isSlow && pending.slowAt < Infinity) break;
     }
+    if (earliest < Infinity) this.#watch(earliest - now);
   }
 }
 

@@ -383,11 +383,11 @@ export class ToolRequest {
   /** The body, as JSON, although it need not be declared to be. Throws as {@linkcode readJson}. */
   readBody(empty?: unknown): Promise<unknown> {
     const { env, req } = this.#context;
-    const { body } = this.server;
-    if (!isBunServer(env)) return body.json(req, empty);
-    // Bun counts its own limit from the head on, also while parts of the body come.
-    this.#mayBeSilent(Math.min(Math.ceil(body.timeoutMs / 1_000) + 1, MAX_BUN_IDLE_S));
-    return body.json(req, empty).finally(() => this.#mayBeSilent(BUN_IDLE_S));
+    return this.server.body.json(
+      req,
+      empty,
+      isBunServer(env) ? (body) => this.#whileSilent(body) : undefined,
+    );
   }
 
   /**
@@ -441,8 +441,7 @@ export class ToolRequest {
    * @param work Must not reject.
    */
   keepAlive(work: Promise<unknown>): void {
-    this.#mayBeSilent(0);
-    void work.then(() => this.#mayBeSilent(BUN_IDLE_S));
+    this.#whileSilent(work);
     this.#waitUntil(work);
   }
 
@@ -451,10 +450,13 @@ export class ToolRequest {
     this.#waitUntil(work);
   }
 
-  /** Says how long Bun keeps the connection open without traffic; 0 stands for any time. */
-  #mayBeSilent(seconds: number): void {
+  /** Lets Bun keep the connection open without traffic until work has settled. */
+  #whileSilent(work: Promise<unknown>): void {
     const { env } = this.#context;
-    if (isBunServer(env)) env.timeout(this.raw, seconds);
+    if (!isBunServer(env)) return;
+    env.timeout(this.raw, 0);
+    const reset = (): void => env.timeout(this.raw, BUN_IDLE_S);
+    work.then(reset, reset);
   }
 
   #waitUntil(work: Promise<unknown>): void {
@@ -487,8 +489,6 @@ export const UNOBSERVED: RequestCall = { end() {} };
 
 /** How long Bun lets a connection be silent, in seconds, unless it is told otherwise. */
 const BUN_IDLE_S = 10;
-/** The longest time that Bun accepts. */
-const MAX_BUN_IDLE_S = 255;
 
 /** Bun hands over its server, beside the request. */
 function isBunServer(
