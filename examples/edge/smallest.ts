@@ -8,10 +8,14 @@
  * @module
  */
 
-import type { Hono } from "hono";
 import { typeboxEngine } from "../../mod.ts";
 import { Registry } from "../../src/core.ts";
-import { createToolHandler } from "../../src/adapters/hono/mod.ts";
+import {
+  composeToolHandler,
+  type HttpHandler,
+  serveExecution,
+  serveListing,
+} from "../../src/adapters/hono/mod.ts";
 import { edgeTools } from "./tools.ts";
 import type { Environment, ExecutionContext } from "./worker.ts";
 
@@ -22,7 +26,7 @@ const registry = new Registry({ engine: typeboxEngine(), tools: edgeTools });
 registry.compile();
 
 // The token comes with the first request; it does not change while the worker lives.
-let app: Hono | undefined;
+let handler: HttpHandler | undefined;
 
 export default {
   fetch(
@@ -30,13 +34,15 @@ export default {
     environment: Environment,
     context: ExecutionContext,
   ): Response | Promise<Response> {
-    app ??= createApp(environment.PLUE_TOKEN);
-    return app.fetch(request, environment, context);
+    handler ??= createHandler(environment.PLUE_TOKEN);
+    return handler.fetch(request, environment, context);
   },
 };
 
-function createApp(token: string | undefined): Hono {
-  return createToolHandler(registry, {
+function createHandler(token: string | undefined): HttpHandler {
+  return composeToolHandler(registry, {
+    // A bundle has these parts only.
+    parts: [serveExecution(), serveListing()],
     selection: { maxRisk: "low" },
     // The platform routes only its own names here, and what counts is the token, not the name.
     allowedHosts: "any",

@@ -1,5 +1,6 @@
 /**
- * A page of tools as bytes with an ETag, made once for as long as the tools stay the same.
+ * The query of `GET /tools`: pages of the tools that it selects, finds or exports. A page is made once
+ * for as long as the tools stay the same.
  *
  * @module
  */
@@ -8,13 +9,45 @@ import { searchToolsetAsync } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import { describeTool, type Tool } from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
-import type { ListingQuery } from "./query.ts";
-import { RequestError, SAFE_HEADERS } from "./responses.ts";
+import { showThrough } from "./bridge.ts";
+import type { FormatService } from "./format_service.ts";
+import { type Page, pageOf } from "./page.ts";
+import { type ListingQuery, readListingQuery } from "./query.ts";
+import type { ToolRequest } from "./request.ts";
+import { RequestError } from "./responses.ts";
 
-/** A response body and its validator. */
-export interface Page {
-  readonly body: string;
-  readonly etag: string;
+/** Options for {@linkcode queryPages}. */
+export interface QueryPagesOptions {
+  /** The formats of `?format=…`, made by `serveFormats`. @default {none} */
+  readonly formats?: FormatService | undefined;
+  /** Makes the bridge of `?bridge=1`: `createToolBridge`. @default {none} */
+  readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
+  /** @ignore The cache of the pages, for other routes that have pages. */
+  readonly pages?: ListCache<Page>;
+}
+
+/**
+ * Makes the pages of `serveListing` that read the query of a request: filters, search, paging and
+ * format.
+ */
+export function queryPages(
+  options: QueryPagesOptions = {},
+): (request: ToolRequest) => Page | Promise<Page> {
+  const { formats, bridge, pages = createPageCache() } = options;
+  const show = showThrough(bridge);
+  return ({ raw, toolset }) => {
+    const query = readListingQuery(raw.url);
+    // The same array for as long as the members and their availability stay the same.
+    const listed = toolset.available();
+    return pages.of(listed, query.key, () => {
+      const { selection } = query;
+      if (!query.bridge) return makePage(toolset, listed, query, formats?.exportPage);
+      // The query selects tools behind the bridge; the bridge's own tools are always there.
+      const shown = show(selection === undefined ? toolset : toolset.narrow(selection), true);
+      const whole = { ...query, selection: undefined };
+      return makePage(shown, shown.available(), whole, formats?.exportPage);
+    });
+  };
 }
 
 /** Makes the page of a query that names a format, of the tools that it asks for. */
@@ -33,39 +66,6 @@ export function createPageCache(): ListCache<Page> {
   return new ListCache(MAX_PAGES, ({ body }) => body.length);
 }
 
-/** Makes a page of any JSON. */
-export function pageOf(value: unknown): Page {
-  return withEtag(JSON.stringify(value));
-}
-
-/** Makes the page of one tool. */
-export function toolPage(tool: Tool): Page {
-  return pageOf(describeTool(tool));
-}
-
-/** Whether the client's copy is current, by its `If-None-Match`. */
-export function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
-  if (ifNoneMatch === null) return false;
-  if (ifNoneMatch.trim() === "*") return true;
-  return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
-}
-
-/** A page, or that the client's copy is current. */
-export function pageResponse(request: Request, page: Page): Response {
-  const headers = {
-    etag: page.etag,
-    "cache-control": "private, no-cache",
-    // Who calls decides what is listed.
-    vary: "authorization, origin",
-    ...SAFE_HEADERS,
-  };
-  return isCurrent(request.headers.get("if-none-match"), page.etag)
-    ? new Response(null, { status: 304, headers })
-    : new Response(page.body, {
-      headers: { ...headers, "content-type": "application/json" },
-    });
-}
-
 /**
  * Makes the page that a query asks for. A search may wait for its index.
  *
@@ -74,7 +74,7 @@ export function pageResponse(request: Request, page: Page): Response {
  * @param exportPage Makes the page of an export; without it, there are none.
  * @throws {RequestError} If the cursor is not one that a page gave, or there is no such format.
  */
-export function makePage(
+function makePage(
   toolset: Toolset,
   listed: readonly Tool[],
   query: ListingQuery,
@@ -162,22 +162,6 @@ function badCursor(): RequestError {
   return new RequestError(
     'Query parameter "cursor" must be the nextCursor of a page of the same query',
   );
-}
-
-/**
- * A strong validator of the content. The registry's revision would not do: it counts from 0 in every
- * process, and a client may come back to another process.
- */
-function withEtag(body: string): Page {
-  let a = 0x811c9dc5;
-  let b = 0x1000193;
-  for (let index = 0; index < body.length; index++) {
-    const unit = body.charCodeAt(index);
-    a = Math.imul(a ^ unit, 0x01000193);
-    b = Math.imul(b ^ unit, 0x85ebca6b) ^ (b >>> 13);
-  }
-  const hex = (word: number): string => (word >>> 0).toString(16).padStart(8, "0");
-  return { body, etag: `"${body.length.toString(16)}-${hex(a)}${hex(b)}"` };
 }
 
 /** What it costs to keep anything, however small. */

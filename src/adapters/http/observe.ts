@@ -13,9 +13,12 @@ import {
   checkFlag,
   checkFunction,
   systemClock,
+  type ToolResult,
 } from "../../tool/mod.ts";
 import { checkOptions } from "./checks.ts";
 import { untilRead } from "./event_stream.ts";
+import type { HttpPart } from "./part.ts";
+import { recordOf, setRecord } from "./request.ts";
 import { withHeaders } from "./responses.ts";
 
 /** Version 00. A later version may have more after another "-". */
@@ -101,8 +104,14 @@ export type RequestObserver = (
   answer: () => Response | Promise<Response>,
 ) => Promise<Response>;
 
+/** One call of a request, while it runs. */
+export interface RequestCall {
+  /** Notes the result. Only the first one counts: a stream's reader may leave as it comes. */
+  end(result: ToolResult): void;
+}
+
 /** A call whose outcome is still to be filled in. */
-export interface RecordedCall extends AccessCall {
+interface RecordedCall extends AccessCall {
   outcome: string | undefined;
 }
 
@@ -125,10 +134,16 @@ export class RequestRecord {
   ended: Promise<void> | undefined;
 
   /** Notes that a call begins. */
-  addCall(toolId: string, callId: string): RecordedCall {
+  addCall(toolId: string, callId: string): RequestCall {
     const call: RecordedCall = { toolId: toolId.slice(0, MAX_ID), callId, outcome: undefined };
     this.calls.push(call);
-    return call;
+    return {
+      end: (result) => {
+        if (call.outcome !== undefined) return;
+        call.outcome = result.ok ? "ok" : result.error.code;
+        this.toolMs = Math.max(this.toolMs ?? 0, result.durationMs);
+      },
+    };
   }
 
   /** Notes where a call is in its trace. Several calls have no one place. */
@@ -142,14 +157,6 @@ const CHECKS = {
   access: checkFunction,
   now: checkFunction,
 } satisfies { readonly [Option in keyof ObserveOptions]-?: Check };
-
-/** The records of the requests that are observed and not yet answered. */
-const records = new WeakMap<Request, RequestRecord>();
-
-/** The record of a request; `undefined` if it is not observed. */
-export function recordOf(request: Request): RequestRecord | undefined {
-  return records.get(request);
-}
 
 /**
  * Makes the observer of requests. The response gets a `traceparent`: that of the call if the call is
@@ -176,13 +183,13 @@ export function createObserver(
     return Date.now();
   };
   return async (request, answer) => {
-    if (records.has(request)) return await answer();
+    if (recordOf(request) !== undefined) return await answer();
     const time = now();
     // The same clock measures calls, so a request does not seem shorter than its calls.
     const began = systemClock.now();
     const elapsed = (): number => systemClock.now() - began;
     const record = new RequestRecord();
-    records.set(request, record);
+    setRecord(request, record);
     const { method, url, headers } = request;
     let response = await answer();
     const place = legalPlace(record.place) ??
@@ -215,6 +222,15 @@ export function createObserver(
     else void record.ended.then(tell);
     return response;
   };
+}
+
+/**
+ * The part that traces, measures and logs requests.
+ *
+ * @throws {TypeError} If an option is unknown or wrong.
+ */
+export function observeRequests(options: ObserveOptions): HttpPart {
+  return (server) => ({ around: createObserver(options, (error) => server.log(error)) });
 }
 
 /** A place that the header can name; `undefined` for one that telemetry made up in another form. */

@@ -254,15 +254,6 @@ export function readFilters(
 }
 
 /**
- * Refuses every parameter, for routes that have none.
- *
- * @param url The request's.
- */
-export function refuseQuery(url: string): void {
-  if (url.includes("?")) readValues(new URL(url).searchParams, []);
-}
-
-/**
  * Reads the query of a route whose one parameter is `bridge`.
  *
  * @param url The request's.

@@ -18,6 +18,7 @@ import {
 import { BoundedMap } from "./bounded_map.ts";
 import { checkCount, checkOptions, having } from "./checks.ts";
 import type { Caller } from "./identity.ts";
+import type { HttpPart } from "./part.ts";
 import { type Problem, ProblemError } from "./responses.ts";
 
 /** How much of its window a key has used. */
@@ -129,6 +130,17 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
       ),
     };
   };
+}
+
+/**
+ * The part that limits how many requests and calls one caller may make.
+ *
+ * @throws {TypeError} If an option is unknown or wrong.
+ * @throws {RangeError} If a number is out of range.
+ */
+export function limitRate(options: RateLimitOptions): HttpPart {
+  const charge = createRateLimiter(options);
+  return () => ({ charge });
 }
 
 /** The checks of a window's numbers and its store. */

@@ -6,6 +6,7 @@ import {
   type HttpOptions,
   json,
   type RequestAnswer,
+  sharedParts,
   ToolServer,
 } from "../../../src/adapters/http/mod.ts";
 
@@ -34,9 +35,9 @@ async function ask(answer: RequestAnswer, given: Given = {}): Promise<Response> 
     headers,
     ...(body === undefined ? {} : { method: "POST", body }),
   });
-  const server = new ToolServer(registry, options);
+  const server = new ToolServer(registry, options, { parts: sharedParts(options) });
   const respond = () => server.answer({ req: { raw }, env: {}, executionCtx }, "/any", answer);
-  return await (server.observe?.(raw, respond) ?? respond());
+  return await (server.around?.(raw, respond) ?? respond());
 }
 
 const listIds: RequestAnswer = ({ toolset }) => json(toolset.tools.map(({ id }) => id));

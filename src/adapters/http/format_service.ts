@@ -1,0 +1,32 @@
+/**
+ * The port to the formats of the providers. `serveFormats` makes them for the option `formats`, so that
+ * a server without formats does not load them.
+ *
+ * @module
+ */
+
+import type { decodeCalls, dispatchCalls, exportTools, resumeTurn } from "../../formats/mod.ts";
+import type { ShowTools } from "./bridge.ts";
+import type { ExportPage, ListCache } from "./listing.ts";
+import type { Page } from "./page.ts";
+import type { Route } from "./part.ts";
+import type { ToolServer } from "./request.ts";
+
+/**
+ * The functions of `@plue/tools/formats` that serving formats takes. The whole module will do:
+ * `import * as formats from "@plue/tools/formats"`.
+ */
+export interface FormatFunctions {
+  readonly exportTools: typeof exportTools;
+  readonly decodeCalls: typeof decodeCalls;
+  readonly dispatchCalls: typeof dispatchCalls;
+  readonly resumeTurn: typeof resumeTurn;
+}
+
+/** The formats of a handler. Made by `serveFormats`. */
+export interface FormatService {
+  /** @ignore The page of an export. */
+  readonly exportPage: ExportPage;
+  /** @ignore The routes that come with the formats. */
+  routes(server: ToolServer, pages: ListCache<Page>, show: ShowTools): readonly Route[];
+}
