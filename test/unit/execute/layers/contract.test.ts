@@ -264,11 +264,19 @@ describeLayer("repair", () => ({
 
 // Telemetry
 
-describeLayer("telemetry", () => {
+describeLayer("telemetry", (clock) => {
   let open = 0;
   const begin = () => {
+    const begun = clock.now();
     open++;
-    return { place: undefined, run: <T>(work: () => T) => work(), end: () => void open-- };
+    return {
+      place: undefined,
+      run: <T>(work: () => T) => work(),
+      end({ durationMs }: ToolResult) {
+        assertEquals(durationMs, clock.now() - begun);
+        open--;
+      },
+    };
   };
   return { layers: [telemetry({ begin })], held: () => open };
 }, [{
