@@ -219,9 +219,10 @@ export class KernelCall implements Call {
 
   /** Runs the tool and checks its result. */
   runTool(): Outcome {
-    const { tool, interruptedBy } = this;
-    if (interruptedBy !== undefined) {
-      return this.#end(this.#interruption ??= interruption(tool.id, interruptedBy, "about to run"));
+    const { tool } = this;
+    const cause = this.interruptedBy ?? (this.#isEnded ? "aborted" : undefined);
+    if (cause !== undefined) {
+      return this.#end(this.#interruption ??= interruption(tool.id, cause, "about to run"));
     }
     if (this.toolState === "running") refuse("run the tool again", "it still runs");
     this.toolState = "running";
@@ -238,10 +239,20 @@ export class KernelCall implements Call {
     }
     if (output instanceof Promise) return this.#waitForTool(output);
     this.toolState = "ended";
-    const result = readOutput(this, output);
-    return result instanceof Promise
-      ? result.then((checked) => this.#end(checked))
-      : this.#end(result);
+    return this.#endWith(output);
+  }
+
+  /** The end of the tool, with what it returned. */
+  #endWith(output: unknown): Outcome {
+    try {
+      const result = readOutput(this, output);
+      return result instanceof Promise
+        ? result.then((checked) => this.#end(checked), (error) => this.#end(this.thrown(error)))
+        : this.#end(result);
+    } catch (error) {
+      // Only a schema engine that breaks its contract throws here.
+      return this.#end(this.thrown(error));
+    }
   }
 
   /** Streams what a generator yields as fast as it is consumed, and returns its result. */
@@ -294,6 +305,7 @@ export class KernelCall implements Call {
   /** The end, exactly once: the tool is released, and the observers see the result. */
   #finish(result: ToolResult): Outcome {
     if (this.#isEnded) return result;
+    if (this.#wait !== undefined) this.#endRest();
     const closed = this.close(result);
     if (closed instanceof Promise) return closed.then((last) => this.#finish(last));
     this.#isEnded = this.#isCleanedUp = true;
@@ -307,6 +319,14 @@ export class KernelCall implements Call {
     for (const observe of ended) observe(this, closed, now);
     if (!closed.ok) { for (const observe of failed) observe(this, closed); }
     return closed;
+  }
+
+  /**
+   * A layer has returned before the rest of the call has: that is aborted, so that inner layers give
+   * back what they hold.
+   */
+  #endRest(): void {
+    this.deadline.abort(new DOMException("The call has ended", "AbortError"));
   }
 
   #release(runtime: ToolRuntime): void {
@@ -401,11 +421,7 @@ export class KernelCall implements Call {
       });
       output.then((value) => {
         this.toolState = "ended";
-        if (!this.#continue(wait)) return;
-        const result = readOutput(this, value);
-        resolve(
-          result instanceof Promise ? result.then((last) => this.#end(last)) : this.#end(result),
-        );
+        if (this.#continue(wait)) resolve(this.#endWith(value));
       }, (error) => {
         // Before the check for an interruption: what a tool throws late is reported.
         const failed = this.#threw(error);
@@ -442,8 +458,8 @@ export class KernelCall implements Call {
 
   #begin(interrupt: (wait: Wait) => void): Wait {
     const wait = this.#wait = new Wait(this, this.#wait, interrupt);
-    if (this.#deadline?.cause === undefined) watchLater(wait, wait);
-    else this.#cut();
+    if (this.#isEnded || this.#deadline?.cause !== undefined) this.#cut();
+    else watchLater(wait, wait);
     return wait;
   }
 
@@ -463,7 +479,8 @@ export class KernelCall implements Call {
     this.#leave(wait);
     const { closeTimeoutMs, clock } = this.settings;
     const giveUp = this.#giveUp;
-    if (giveUp !== undefined && this.#wait === undefined && this.#disarmGiveUp === undefined) {
+    const isLast = this.#wait === undefined && !this.#isEnded;
+    if (giveUp !== undefined && isLast && this.#disarmGiveUp === undefined) {
       // Each layer may take its time to close; one that does not return must not hold the call.
       const ms = closeTimeoutMs * (this.#plan.layerCount + 2);
       this.#disarmGiveUp = clock.setTimeout(giveUp, ms);

@@ -17,6 +17,7 @@ import {
   type HookLog,
   isFunction,
   isObject,
+  isToolResult,
   NO_LOG,
   refuse,
   type Tool,
@@ -140,7 +141,9 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
   const run: Ring = (call) => call.runTool();
   const inner = stage("input", checkText(keepsText, validate(tool, host, stage("run", run))));
   const layered = stage("call", close(open(tool, keepsText, inner)));
-  const conditions = applied.flatMap(({ when }) => typeof when === "function" ? when : []);
+  const conditions = applied.flatMap((layer) =>
+    typeof layer.when === "function" ? layer.when.bind(layer) : []
+  );
   const fields = applied.flatMap(({ when }) => typeof when === "string" ? when : []);
   return {
     tool,
@@ -168,11 +171,12 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
 }
 
 /** A layer whose condition cannot be read takes part: a check must not be skipped. */
-function isConcerned({ when }: Layer, call: Call): boolean {
+function isConcerned(layer: Layer, call: Call): boolean {
+  const { when } = layer;
   try {
     return typeof when === "string"
       ? call.options[when] !== undefined
-      : when === undefined || isTrue(when(call));
+      : when === undefined || isTrue(when.call(layer, call));
   } catch {
     return true;
   }
@@ -216,12 +220,13 @@ function surround(
     : checkResult(call, layer, outcome);
 }
 
-/** The result of a layer: a result, and one that the kernel may complete. */
+/** The result of a layer: a result, and one that the kernel may complete for this call alone. */
 function checkResult(call: KernelCall, { name }: Layer, result: ToolResult): ToolResult {
   if (!isObject(result) || typeof (result as ToolResult).ok !== "boolean") {
     return call.thrown(new TypeError(`The layer "${name}" returned no result`));
   }
-  if (!Object.isFrozen(result) && (result.ok || !Object.isFrozen(result.error))) return result;
+  const isFrozen = Object.isFrozen(result) || (!result.ok && Object.isFrozen(result.error));
+  if (!isFrozen && !isToolResult(result)) return result;
   return result.ok ? { ...result } : { ...result, error: { ...result.error } };
 }
 

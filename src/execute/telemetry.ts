@@ -5,7 +5,7 @@
  * @module
  */
 
-import { atOnce, callHook, type HookLog, type Tool, type ToolResult } from "../tool/mod.ts";
+import type { Tool, ToolResult } from "../tool/mod.ts";
 
 /** Headers that name a trace: those of a request, or a `Map` with `traceparent`. */
 export interface TraceHeaders {
@@ -58,29 +58,4 @@ export interface CallTelemetry {
   begin(call: ObservedCall): CallSpan;
   /** The place in a trace of the work that runs now, for calls that go on in another process. */
   place?(): TraceParent | undefined;
-}
-
-/** Runs a call inside its span. Whatever the span makes of the work, it is done once. */
-export function traced<Answer extends ToolResult | Promise<ToolResult>>(
-  telemetry: CallTelemetry,
-  call: ObservedCall,
-  trace: CallTrace | undefined,
-  work: () => Answer,
-  log: HookLog,
-): Answer {
-  let span: CallSpan | undefined;
-  callHook(() => {
-    const begun = atOnce(telemetry.begin(call));
-    const { place } = begun;
-    span = begun;
-    return place && trace?.began?.(place);
-  }, log);
-  let answer: Answer | undefined;
-  const once = (): Answer => answer ??= work();
-  callHook(() => span?.run(once), log);
-  const result = once();
-  const end = (ended: ToolResult): void => callHook(() => span?.end(ended), log);
-  if (result instanceof Promise) void result.then(end);
-  else end(result);
-  return result;
 }

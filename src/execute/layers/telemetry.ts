@@ -4,23 +4,43 @@
  * @module
  */
 
-import type { Layer, Outcome } from "../layer.ts";
-import { type CallTelemetry, traced } from "../telemetry.ts";
+import { atOnce, callHook } from "../../tool/mod.ts";
+import type { Call, Layer, Next, Outcome } from "../layer.ts";
+import type { CallSpan, CallTelemetry } from "../telemetry.ts";
 
 /** A layer that traces calls. What `port` throws is reported, and the call runs without a span. */
 export function telemetry(port: CallTelemetry): Layer {
+  const spans: WeakMap<Call, CallSpan> = new WeakMap();
   return {
     name: "telemetry",
     stage: "call",
-    for: (tool) => (call, next) => {
-      const { callId, options: { sessionId, trace } } = call;
-      return traced<Outcome>(
-        port,
-        { tool, callId, sessionId, headers: trace?.headers },
-        trace,
-        () => next(call),
-        (error) => call.report("telemetry", error),
-      );
-    },
+    for: () => (call, next) => runInSpan(port, spans, call, next),
+    observe: () => ({
+      ended: (call, result) => guard(call, () => spans.get(call)?.end(result)),
+    }),
   };
+}
+
+function runInSpan(
+  port: CallTelemetry,
+  spans: WeakMap<Call, CallSpan>,
+  call: Call,
+  next: Next,
+): Outcome {
+  const { tool, callId, options: { sessionId, trace } } = call;
+  guard(call, () => {
+    const span = atOnce(port.begin({ tool, callId, sessionId, headers: trace?.headers }));
+    const { place } = span;
+    spans.set(call, span);
+    return place && trace?.began?.(place);
+  });
+  let outcome: Outcome | undefined;
+  // Whatever the span makes of the work, it is done once.
+  const work = (): Outcome => outcome ??= next(call);
+  guard(call, () => spans.get(call)?.run(work));
+  return work();
+}
+
+function guard(call: Call, use: () => unknown): void {
+  callHook(use, (error) => call.report("telemetry", error));
 }

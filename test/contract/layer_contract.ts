@@ -1,0 +1,561 @@
+/**
+ * What every {@linkcode Layer} keeps to, whatever it does: a call ends once and in time, with one
+ * result, and the layer gives back what it holds.
+ *
+ * @module
+ */
+
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { ToolRegistry } from "../../mod.ts";
+import {
+  type Call,
+  type DispatchContext,
+  Dispatcher,
+  type DispatchErrorReport,
+  type Layer,
+  type Outcome,
+} from "../../src/execute/mod.ts";
+import {
+  isToolResult,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  type ToolFailure,
+  ToolResult,
+} from "../../src/tool/mod.ts";
+import type { ToolRuntime } from "../../src/registry/mod.ts";
+import {
+  countingSignal,
+  type Deferred,
+  deferred,
+  FakeClock,
+  fakeTool,
+  outcome,
+} from "../unit/execute/support.ts";
+
+/** A layer under test. */
+export interface LayerSetup {
+  /** The layers of one feature, in their order: most have one. */
+  readonly layers: readonly Layer[];
+  /** What a tool declares for the layer to take part in its calls. */
+  readonly tool?: Partial<ToolDefinition>;
+  /** What the host adds to each call. */
+  readonly context?: DispatchContext;
+  /** The arguments of each call. */
+  readonly arguments?: unknown;
+  /** Called by the tool at its start. */
+  touch?(context: ToolContext): void;
+  /** The layer itself waits while the tool runs, so an abort during a synchronous tool is noticed. */
+  readonly waitsForTool?: true;
+  /** How many slots, keys, transactions or spans are held. 0 between calls. */
+  held?(): number;
+}
+
+/** A call for which the layer decides the result. */
+export interface LayerCase extends Partial<LayerSetup> {
+  /** A sentence about the layer. */
+  readonly title: string;
+  /** The tool. It returns `"done"` by default. */
+  readonly execute?: Execute;
+  /** The content of the result, or the code of the failure. */
+  readonly outcome: unknown;
+  /** Whether the tool runs. */
+  readonly runs: boolean;
+  /** How many errors are reported to `onError`. 0 by default. */
+  readonly reports?: number;
+}
+
+type Execute = (context: ToolContext, world: World) => unknown;
+type Make = (clock: FakeClock) => LayerSetup;
+
+const TIMEOUT_MS = 100;
+const GRACE_MS = 30;
+const CLOSE_MS = 50;
+
+/** A registry that counts the calls that hold a tool. */
+class CountingRegistry extends ToolRegistry {
+  held = 0;
+  acquired = 0;
+
+  override acquire(tool: Tool): ToolRuntime | Promise<ToolRuntime> {
+    this.held++;
+    this.acquired++;
+    return super.acquire(tool);
+  }
+
+  override release(runtime: ToolRuntime): void {
+    this.held--;
+    super.release(runtime);
+  }
+}
+
+/** A dispatcher with the layer, between layers of a test, on a clock that stands still. */
+class World {
+  readonly clock: FakeClock = new FakeClock();
+  readonly setup: LayerSetup;
+  readonly reports: DispatchErrorReport[] = [];
+  readonly dispatcher: Dispatcher;
+  readonly registry: CountingRegistry;
+  readonly caller: ReturnType<typeof countingSignal> = countingSignal();
+  /** Resolved when the tool starts. */
+  readonly started: Deferred<void> = deferred();
+  /** Resolved when a tool that is interrupted waits. */
+  readonly waits: Deferred<void> = deferred();
+  /** Resolved by a test, for tools that wait for it. */
+  readonly block: Deferred<void> = deferred();
+  /** Resolved when the tool that ignored its signal ends. */
+  readonly toolEnded: Deferred<void> = deferred();
+  readonly seen = { began: 0, ended: [] as ToolResult[], failed: 0, toolEnded: 0 };
+  runs = 0;
+  cleanups = 0;
+  execute: Execute;
+
+  constructor(
+    make: Make,
+    execute: Execute = () => "done",
+    { outer = [], inner = [] }: {
+      readonly outer?: readonly Layer[];
+      readonly inner?: readonly Layer[];
+    } = {},
+  ) {
+    this.setup = make(this.clock);
+    this.execute = execute;
+    const run = (context: ToolContext): unknown => {
+      this.runs++;
+      context.defer(() => void this.cleanups++);
+      this.setup.touch?.(context);
+      this.started.resolve();
+      return this.execute(context, this);
+    };
+    const tool = fakeTool({ name: "t", ...this.setup.tool, execute: (_, context) => run(context) });
+    this.registry = new CountingRegistry({ tools: [tool], clock: this.clock });
+    this.dispatcher = new Dispatcher(this.registry, {
+      layers: [this.#witness(), ...outer, ...this.setup.layers, ...inner],
+      clock: this.clock,
+      timeoutMs: TIMEOUT_MS,
+      graceMs: GRACE_MS,
+      closeTimeoutMs: CLOSE_MS,
+      onError: (report) => void this.reports.push(report),
+    });
+  }
+
+  /** Observes the calls as any layer may. */
+  #witness(): Layer {
+    return {
+      name: "witness",
+      stage: "call",
+      observe: () => ({
+        began: () => void this.seen.began++,
+        ended: (_, result) => void this.seen.ended.push(result),
+        failed: () => void this.seen.failed++,
+        toolEnded: () => {
+          this.seen.toolEnded++;
+          this.toolEnded.resolve();
+        },
+      }),
+    };
+  }
+
+  call(): Promise<ToolResult> {
+    const { context, arguments: args } = this.setup;
+    return this.dispatcher.dispatch(
+      { name: "t", ...(args !== undefined && { arguments: args }) },
+      { signal: this.caller.signal, ...context },
+    );
+  }
+
+  /** Moves the time in small steps until the call ends. */
+  async end(call: Promise<ToolResult>): Promise<ToolResult> {
+    let result: ToolResult | undefined;
+    call.then((ended) => result = ended, () => {});
+    for (let step = 0; step < 200 && result === undefined; step++) {
+      for (let turn = 0; turn < 60; turn++) await Promise.resolve();
+      if (result === undefined) this.clock.advance(5);
+    }
+    assert(result !== undefined, "The call did not end");
+    return result;
+  }
+
+  /** Checks what holds after every call. */
+  check(result: ToolResult, { calls = 1, reports = 0 } = {}): void {
+    assertEquals(this.seen.began, calls, "began() is called once for a call");
+    assertEquals(this.seen.ended.length, calls, "ended() is called once for a call");
+    assertStrictEquals(this.seen.ended.at(-1), result, "ended() receives the result of the caller");
+    const failures = this.seen.ended.filter(({ ok }) => !ok).length;
+    assertEquals(this.seen.failed, failures, "failed() is called once for a failure");
+    assert(isToolResult(result), "the result is marked as one");
+    assert(!Object.isFrozen(result), "the result is not frozen");
+    assertEquals(this.registry.held, 0, "the tool is released");
+    assertEquals(this.cleanups, this.runs, "the cleanups run once");
+    assertEquals(this.setup.held?.() ?? 0, 0, "the layer gives back what it holds");
+    assertEquals(this.clock.timers.size, 0, "no timer is left");
+    // A listener that has fired is gone, and was not counted as removed.
+    if (!this.caller.signal.aborted) {
+      assertEquals(this.caller.listeners(), 0, "no listener is left");
+    }
+    assertEquals(this.reports.map(({ error }) => error).slice(reports), []);
+    assertEquals(this.reports.length, reports, "errors are reported");
+  }
+
+  /** Checks that a later call is not affected. */
+  async checkNext(calls: number, reports = 0): Promise<void> {
+    this.execute = () => "done";
+    const { context } = this.setup;
+    const { dispatcher, setup: { arguments: args } } = this;
+    const result = await dispatcher.dispatch(
+      { name: "t", ...(args !== undefined && { arguments: args }) },
+      context,
+    );
+    assertEquals(outcome(result), "done", JSON.stringify(result));
+    this.check(result, { calls, reports });
+  }
+}
+
+function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+/** What ends a call from outside. */
+const ENDS = {
+  timeout: { timeout: true, abort: false, isLate: false },
+  abort: { timeout: false, abort: true, isLate: false },
+  "timeout and abort": { timeout: true, abort: true, isLate: true },
+} as const;
+
+type End = typeof ENDS[keyof typeof ENDS];
+
+function interrupt({ clock, caller }: World, { timeout, abort }: End): void {
+  if (timeout) clock.advance(TIMEOUT_MS);
+  if (abort) caller.abort(new Error("enough"));
+}
+
+/** Tools that are interrupted. Those that are late ignore their signal. */
+const TOOLS = {
+  sync: (end: End): Execute => (_, world) => {
+    interrupt(world, end);
+    return "done";
+  },
+  async: ({ isLate }: End): Execute => async ({ signal }, { block, waits }) => {
+    waits.resolve();
+    await (isLate ? block.promise : untilAborted(signal));
+    return "late";
+  },
+  generator: ({ isLate }: End): Execute =>
+    async function* ({ signal }: ToolContext, { block, waits }: World) {
+      yield "begun";
+      waits.resolve();
+      await (isLate ? block.promise : untilAborted(signal));
+      yield "late";
+      return "late";
+    },
+} as const;
+
+/** Layers of stage `run`, next to the tool, and what becomes of a call with them. */
+const INNER: readonly {
+  readonly title: string;
+  readonly around: (call: Call, next: () => Outcome) => Outcome;
+  readonly outcome: unknown;
+  readonly reports: number;
+}[] = [
+  {
+    title: "throws",
+    around: () => {
+      throw new Error("broken");
+    },
+    outcome: "threw",
+    reports: 1,
+  },
+  {
+    title: "rejects",
+    around: () => Promise.reject(new Error("broken")),
+    outcome: "threw",
+    reports: 1,
+  },
+  {
+    title: "throws after the tool",
+    around: async (_, next) => {
+      await next();
+      throw new Error("broken");
+    },
+    outcome: "threw",
+    reports: 1,
+  },
+  {
+    title: "returns no result",
+    around: () => undefined as never,
+    outcome: "threw",
+    reports: 1,
+  },
+  {
+    title: "returns a frozen success",
+    around: () => Object.freeze(ToolResult.ok("done")),
+    outcome: "done",
+    reports: 0,
+  },
+  {
+    title: "returns a frozen failure",
+    around: () => {
+      const failed = ToolResult.error("denied", "No");
+      Object.freeze(failed.error);
+      return Object.freeze(failed);
+    },
+    outcome: "denied",
+    reports: 0,
+  },
+  {
+    title: "waits and then returns the result of the tool",
+    around: async (call, next) => {
+      assertEquals(await call.wait("testing", Promise.resolve(1)), 1);
+      return await next();
+    },
+    outcome: "done",
+    reports: 0,
+  },
+];
+
+/** Waits for the rest of the call, and then for good. */
+async function hang(_: Call, next: (call: Call) => Outcome): Promise<ToolResult> {
+  await next(_);
+  return await new Promise<never>(() => {});
+}
+
+/**
+ * Declares the contract's tests.
+ *
+ * @param make Creates the layer and what it needs to take part in a call that succeeds. Called once
+ * for each test, with the clock of the dispatcher.
+ * @param cases Calls for which the layer decides the result.
+ */
+export function describeLayer(name: string, make: Make, cases: readonly LayerCase[] = []): void {
+  describe(`the layer ${name}`, () => {
+    describeResults(make);
+    describeInterruptions(make);
+    describeNeighbours(make);
+    describeHanging(make);
+    for (const { title, execute, outcome: expected, runs, reports = 0, ...changes } of cases) {
+      it(title, async () => {
+        const world = new World((clock) => ({ ...make(clock), ...changes }), execute);
+        const result = await world.end(world.call());
+        assertEquals(outcome(result), expected, JSON.stringify(result));
+        assertEquals(world.runs > 0, runs, "the tool runs");
+        if (!result.ok) assertEquals(result.error.ran, runs ? "yes" : "no");
+        world.check(result, { reports });
+      });
+    }
+  });
+}
+
+function describeResults(make: Make): void {
+  it("returns the result of the tool", async () => {
+    for (
+      const execute of [
+        () => "done",
+        async () => await Promise.resolve("done"),
+        async function* () {
+          yield "begun";
+          return await Promise.resolve("done");
+        },
+      ]
+    ) {
+      const world = new World(make, execute);
+      const result = await world.end(world.call());
+      assertEquals(outcome(result), "done", JSON.stringify(result));
+      assertEquals(world.runs, 1);
+      world.check(result);
+      await world.checkNext(2);
+    }
+  });
+
+  it("returns the failure of a tool that throws, and gives back what it holds", async () => {
+    for (
+      const execute of [
+        () => {
+          throw new Error("broken");
+        },
+        () => Promise.reject(new Error("broken")),
+        // deno-lint-ignore require-yield
+        async function* () {
+          throw await Promise.resolve(new Error("broken"));
+        },
+      ]
+    ) {
+      const world = new World(make, execute);
+      const result = await world.end(world.call());
+      assertEquals(outcome(result), "threw");
+      assertEquals((result as ToolFailure).error.ran, "yes");
+      world.check(result, { reports: 1 });
+    }
+  });
+
+  it("gives each of two calls a result of its own", async () => {
+    const world = new World(make, async () => await Promise.resolve("done"));
+    const calls = [world.call(), world.call()] as const;
+    const [first, second] = [await world.end(calls[0]), await world.end(calls[1])];
+    assertEquals([outcome(first), outcome(second)], ["done", "done"]);
+    assert(first !== second);
+    world.check(world.seen.ended.at(-1) as ToolResult, { calls: 2 });
+  });
+}
+
+function describeInterruptions(make: Make): void {
+  for (const [kind, end] of Object.entries(ENDS)) {
+    for (const [how, toolFor] of Object.entries(TOOLS)) {
+      it(`ends the call at a ${kind} while a${how === "async" ? "n" : ""} ${how} tool runs`, async () => {
+        const world = new World(make, toolFor(end));
+        const call = world.call();
+        await world.started.promise;
+        if (how !== "sync") {
+          await world.waits.promise;
+          await world.clock.armed();
+          interrupt(world, end);
+        }
+        const result = await world.end(call);
+        if (how === "sync") {
+          // The tool has ended when the interruption is noticed, if it is noticed at all.
+          const isNoticed = world.setup.waitsForTool === true && end.abort;
+          assertEquals(outcome(result), isNoticed ? "aborted" : "done", JSON.stringify(result));
+          world.check(result);
+          await world.checkNext(2);
+          return;
+        }
+        assert(!result.ok);
+        const { code, acknowledged, ran } = result.error;
+        assertEquals([code, acknowledged, ran], [
+          end.timeout ? "timeout" : "aborted",
+          !end.isLate,
+          "yes",
+        ]);
+        world.check(result);
+        if (end.isLate) {
+          world.block.resolve();
+          await world.toolEnded.promise;
+          assertEquals(world.seen.toolEnded, 1);
+          world.check(result);
+        }
+        await world.checkNext(2);
+      });
+    }
+  }
+
+  it("does not run the tool of a call that was aborted before it", async () => {
+    const world = new World(make);
+    world.caller.abort();
+    const result = await world.end(world.call());
+    assertEquals(outcome(result), "aborted");
+    assertEquals((result as ToolFailure).error.ran, "no");
+    assertEquals(world.runs, 0);
+    world.check(result);
+    await world.checkNext(2);
+  });
+
+  it("gives back what it holds when an outer layer ends the call before the tool", async () => {
+    const world = new World(make, async ({ signal }) => await untilAborted(signal), {
+      outer: [{
+        name: "early",
+        stage: "call",
+        when: ({ options }) => options.signal !== undefined,
+        for: () => (call, next) => {
+          void next(call);
+          return call.wait("testing", world.started.promise).then(() => ToolResult.ok("early"));
+        },
+      }],
+    });
+    const result = await world.end(world.call());
+    assertEquals(outcome(result), "early");
+    for (let turn = 0; turn < 60; turn++) await Promise.resolve();
+    world.check(result);
+    await world.checkNext(2);
+  });
+}
+
+function describeNeighbours(make: Make): void {
+  for (const { title, around, outcome: expected, reports } of INNER) {
+    it(`returns a result if an inner layer ${title}`, async () => {
+      const world = new World(make, undefined, {
+        inner: [{
+          name: "inner",
+          stage: "run",
+          when: ({ options }) => options.signal !== undefined,
+          for: () => (call, next) => around(call, () => next(call)),
+        }],
+      });
+      const result = await world.end(world.call());
+      assertEquals(outcome(result), expected, JSON.stringify(result));
+      world.check(result, { reports });
+    });
+  }
+
+  it("gives back what it holds if an outer layer throws", async () => {
+    const world = new World(make, undefined, {
+      outer: [{
+        name: "outer",
+        stage: "call",
+        when: ({ options }) => options.signal !== undefined,
+        for: () => async (call, next) => {
+          await next(call);
+          throw new Error("broken");
+        },
+      }],
+    });
+    const result = await world.end(world.call());
+    assertEquals(outcome(result), "threw");
+    world.check(result, { reports: 1 });
+  });
+
+  it("never makes next() throw or reject", async () => {
+    const world = new World(make, () => Promise.reject(new Error("broken")), {
+      outer: [{
+        name: "outer",
+        stage: "call",
+        for: () => (call, next) => {
+          const rest = next(call);
+          assert(rest instanceof Promise ? true : typeof rest.ok === "boolean");
+          return rest instanceof Promise ? rest.then((result) => result) : rest;
+        },
+      }],
+      inner: [{
+        name: "inner",
+        stage: "run",
+        for: () => () => {
+          throw new Error("broken");
+        },
+      }],
+    });
+    const result = await world.end(world.call());
+    assertEquals(outcome(result), "threw");
+    world.check(result, { reports: 1 });
+  });
+}
+
+function describeHanging(make: Make): void {
+  for (const where of ["outer", "inner"] as const) {
+    it(`ends in time if an ${where} layer hangs after an interruption`, async () => {
+      const world = new World(make, async ({ signal }) => await untilAborted(signal), {
+        [where]: [
+          {
+            name: "hanging",
+            stage: where === "outer" ? "call" : "run",
+            when: ({ options }: Call) => options.signal !== undefined,
+            for: () => hang,
+          } satisfies Layer,
+        ],
+      });
+      const call = world.call();
+      await world.started.promise;
+      await world.clock.armed();
+      world.clock.advance(TIMEOUT_MS);
+      const result = await world.end(call);
+      assertEquals(outcome(result), "timeout");
+      const most = TIMEOUT_MS + GRACE_MS + CLOSE_MS * (world.setup.layers.length + 3);
+      assert(result.durationMs <= most, `${result.durationMs} ms`);
+      assertEquals(world.registry.held, 0);
+      assertEquals(world.cleanups, 1);
+      assertEquals(world.seen.ended, [result]);
+      // What an inner layer never returns to cannot be given back.
+      if (where === "outer") world.check(result);
+    });
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * What the kernel makes of layers that misbehave.
+ *
+ * @module
+ */
+
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { ToolRegistry, ToolResult } from "../../../../mod.ts";
+import { Dispatcher, type DispatchErrorReport, type Layer } from "../../../../src/execute/mod.ts";
+import { deferred, FakeClock, fakeTool, messageOf, outcome, until } from "../support.ts";
+
+function dispatcherWith(layers: readonly Layer[], execute: () => unknown = () => "done") {
+  const reports: DispatchErrorReport[] = [];
+  const clock = new FakeClock();
+  const registry = new ToolRegistry({ tools: [fakeTool({ name: "t", execute })], clock });
+  const onError = (report: DispatchErrorReport): void => void reports.push(report);
+  return { reports, clock, dispatcher: new Dispatcher(registry, { layers, clock, onError }) };
+}
+
+describe("a call", () => {
+  it("may have the result of another dispatcher", async () => {
+    const other = dispatcherWith([]).dispatcher;
+    const { dispatcher } = dispatcherWith([{
+      name: "elsewhere",
+      stage: "run",
+      for: () => (call) => other.dispatch(call.request),
+    }]);
+    assertEquals(outcome(await dispatcher.dispatch({ name: "t" })), "done");
+  });
+
+  it("may have a result that another call has had", async () => {
+    for (const stored of [ToolResult.ok("stored"), ToolResult.error("denied", "No")]) {
+      const { dispatcher } = dispatcherWith([{
+        name: "stored",
+        stage: "run",
+        for: () => () => stored,
+      }]);
+      const first = await dispatcher.dispatch({ name: "t" });
+      const second = await dispatcher.dispatch({ name: "t" });
+      assertEquals(first, second);
+      assert(first !== second);
+    }
+  });
+
+  it("does not run its tool after its end", async () => {
+    const gate = deferred();
+    let runs = 0;
+    const { dispatcher, reports } = dispatcherWith([
+      {
+        name: "early",
+        stage: "call",
+        for: () => (call, next) => {
+          void next(call);
+          return ToolResult.ok("early");
+        },
+      },
+      {
+        name: "slow",
+        stage: "run",
+        // Not with call.wait(), which the end of the call would cut short.
+        for: () => async (call, next) => {
+          await gate.promise;
+          const result = await next(call);
+          assertEquals(outcome(result), "aborted");
+          runs += 10;
+          return result;
+        },
+      },
+    ], () => runs++);
+    assertEquals(outcome(await dispatcher.dispatch({ name: "t" })), "early");
+    gate.resolve();
+    await until(() => runs > 0);
+    assertEquals(runs, 10);
+    assertEquals(reports, []);
+  });
+
+  it("fails if its result cannot be checked", async () => {
+    const { engine } = new ToolRegistry();
+    const clock = new FakeClock();
+    const broken = new Error("broken");
+    for (const execute of [() => 1, async () => await Promise.resolve(1)]) {
+      const reports: DispatchErrorReport[] = [];
+      const registry = new ToolRegistry({
+        engine: {
+          ...engine,
+          compile: (schema, ...more) =>
+            schema === true || typeof schema === "object" && schema["title"] === "broken"
+              ? {
+                check: () => {
+                  throw broken;
+                },
+                issues: () => [],
+              }
+              : engine.compile(schema, ...more),
+        },
+        tools: [fakeTool({ name: "t", returns: { title: "broken" }, execute })],
+      });
+      const dispatcher = new Dispatcher(registry, {
+        clock,
+        onError: (report) => void reports.push(report),
+      });
+      const result = await dispatcher.dispatch({ name: "t" });
+      assertEquals(
+        messageOf(result),
+        'Cannot call "t": an internal error; the arguments are not the cause',
+      );
+      assertStrictEquals(reports[0]?.error, broken);
+    }
+  });
+});
