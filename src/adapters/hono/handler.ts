@@ -38,7 +38,7 @@ import {
   showThrough,
   slotsFor,
   streamCall,
-  type ToolServer,
+  ToolServer,
 } from "../http/mod.ts";
 
 /** Options for {@linkcode createToolHandler}. */
@@ -161,11 +161,10 @@ export function createToolHandler(
   options: ToolHandlerOptions = {},
 ): Hono {
   checkOptions("create a tool handler", options, CHECKS);
-  const routes = new RoutedServer(source, options, {
-    parts: partsOf(options),
+  const server = new ToolServer(source, options, {
     everyone: { explain: options.openExplain ?? false },
   });
-  const { server } = routes;
+  const routes = new RoutedServer(server, partsOf(options));
   const { around } = server;
   const app = new Hono();
   if (around !== undefined) {

@@ -14,10 +14,9 @@ import { callHook, isObject, isThenable, NO_LOG, systemClock } from "../../tool/
 import { BodyReader, requireJson } from "./body.ts";
 import { createGuard } from "./guard.ts";
 import { type Caller, ownerToolset, ToolsetNarrower } from "./identity.ts";
-import type { RequestCall, RequestObserver, RequestRecord } from "./observe.ts";
 import type { ServerOptions } from "./options.ts";
-import type { HttpPart, PartHooks, PublicRoute, RequestAnswer, Route } from "./part.ts";
 import type { RateLimiter } from "./rate_limit.ts";
+import { records, type RequestCall, type RequestObserver, type RequestRecord } from "./records.ts";
 import {
   copyOf,
   type Header,
@@ -43,10 +42,23 @@ export interface RequestContext {
   readonly executionCtx: unknown;
 }
 
+/** Answers a request whose caller is known. What it throws becomes a problem. */
+export type RequestAnswer = (request: ToolRequest) => Response | Promise<Response>;
+
+/** The additions of a part to the requests of a server. */
+export interface ServerHooks {
+  /** Surrounds the answer to every request, also to those that no route answers. */
+  readonly around?: RequestObserver;
+  /** Returns headers for every response to a request. */
+  readonly headers?: (request: Request) => readonly Header[];
+  /** Answers the preflight requests of browsers, whatever their path. */
+  readonly preflight?: (request: Request) => Response;
+  /** Counts the requests and calls of a caller, and refuses those that are too many. */
+  readonly charge?: RateLimiter;
+}
+
 /** Settings of a server besides the options that all protocols have. */
 export interface ServerSetup {
-  /** The parts, the outermost first. @default {[]} */
-  readonly parts?: readonly HttpPart[];
   /** The caller where there is no `authorize`. @default {{}} */
   readonly everyone?: Caller;
   /** Returns the bridge through which callers have their tools. @default {no bridge} */
@@ -70,7 +82,8 @@ const EXECUTION_CLOSED: Problem = {
  * A protocol makes one server, and answers each request through it:
  *
  * ```ts ignore
- * const server = new ToolServer(source, options, { parts: sharedParts(options) });
+ * const server = new ToolServer(source, options);
+ * installParts(server, sharedParts(options));
  *
  * // `context` is Hono's, or `{ req: { raw: request }, env, executionCtx }`.
  * return server.answer(context, "/mcp", async (request) => {
@@ -105,20 +118,16 @@ export class ToolServer {
   readonly body: BodyReader;
   readonly tasks: CallTasks | undefined;
   readonly taskAfterMs: number | undefined;
-  /** The routes of the parts. */
-  readonly routes: readonly (Route | PublicRoute)[];
-  /** Surrounds the answer to every request; `undefined` if no part does. */
-  readonly around: RequestObserver | undefined;
-  /** Answers preflight requests; `undefined` if no part does. */
-  readonly preflight: ((request: Request) => Response) | undefined;
   readonly #options: ServerOptions;
   readonly #everyone: Caller;
   readonly #guard: (request: Request) => Problem | undefined;
   readonly #ownerToolset: () => Toolset;
   readonly #narrower: ToolsetNarrower = new ToolsetNarrower();
   readonly #bridgeTo: ((toolset: Toolset) => Toolset) | undefined;
-  readonly #headers: readonly NonNullable<PartHooks["headers"]>[];
-  readonly #limiters: readonly RateLimiter[];
+  readonly #headers: NonNullable<ServerHooks["headers"]>[] = [];
+  readonly #limiters: RateLimiter[] = [];
+  #around: RequestObserver | undefined;
+  #preflight: ServerHooks["preflight"];
   readonly #views = new WeakMap<Toolset, ToolDispatcher>();
   /** The last dispatcher: most requests come from callers who see the same. */
   #lastView: { readonly toolset: Toolset; readonly view: ToolDispatcher } | undefined;
@@ -161,14 +170,25 @@ export class ToolServer {
       maxBytes: options.maxBodyBytes ?? 1_114_112,
       timeoutMs: options.bodyTimeoutMs ?? 30_000,
     });
-    const hooks = (setup.parts ?? []).map((part) => part(this));
-    this.routes = hooks.flatMap(({ routes = [] }) => routes);
-    this.around = hooks.flatMap(({ around = [] }) => around).reduceRight<
-      RequestObserver | undefined
-    >((inner, outer) => inner === undefined ? outer : nest(outer, inner), undefined);
-    this.preflight = hooks.find(({ preflight }) => preflight !== undefined)?.preflight;
-    this.#headers = hooks.flatMap(({ headers = [] }) => headers);
-    this.#limiters = hooks.flatMap(({ charge = [] }) => charge);
+  }
+
+  /** Adds the hooks of a part. Those that are installed first surround those of others. */
+  install({ around: inner, headers, preflight, charge }: ServerHooks): void {
+    const outer = this.#around;
+    this.#around = outer && inner ? nest(outer, inner) : outer ?? inner;
+    this.#preflight ??= preflight;
+    if (headers !== undefined) this.#headers.push(headers);
+    if (charge !== undefined) this.#limiters.push(charge);
+  }
+
+  /** Surrounds the answer to every request; `undefined` if no part does. */
+  get around(): RequestObserver | undefined {
+    return this.#around;
+  }
+
+  /** Answers preflight requests; `undefined` if no part does. */
+  get preflight(): ServerHooks["preflight"] {
+    return this.#preflight;
   }
 
   /**
@@ -184,7 +204,7 @@ export class ToolServer {
     param: string = "",
   ): Response | Promise<Response> {
     const { raw } = context.req;
-    const record = records?.get(raw);
+    const record = records.get(raw);
     if (record !== undefined) record.route = route;
     const headers = this.#headers.length === 0 ? [] : this.#headersFor(raw);
     try {
@@ -205,7 +225,7 @@ export class ToolServer {
 
   /** Answers a request without authorizing its caller: for what everyone may read. */
   answerPublic(request: Request, route: string | undefined, answer: () => Response): Response {
-    const record = recordOf(request);
+    const record = records.get(request);
     if (record !== undefined && route !== undefined) record.route = route;
     const refused = this.#guard(request);
     try {
@@ -469,19 +489,6 @@ export class ToolRequest {
     }
     if (hasWaitUntil(context)) context.waitUntil(work);
   }
-}
-
-/** The records of observed requests. Absent until something observes: most processes need none. */
-let records: WeakMap<Request, RequestRecord> | undefined;
-
-/** Returns the record of a request; `undefined` if nothing observes the request. */
-export function recordOf(request: Request): RequestRecord | undefined {
-  return records?.get(request);
-}
-
-/** Sets the record of a request that is observed. */
-export function setRecord(request: Request, record: RequestRecord): void {
-  (records ??= new WeakMap()).set(request, record);
 }
 
 /** The call of a request that nothing observes. */
