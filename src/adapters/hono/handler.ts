@@ -184,7 +184,7 @@ export function createToolHandler(
     app.all(path.path, (c) => path.answer(c, param === undefined ? "" : c.req.param(param)));
   }
   app.notFound((c) => routes.answerNone(c.req.raw));
-  app.onError((error, c) => server.open(c.req.raw, server.problemOf(error)));
+  app.onError((error, c) => server.open(c.req.raw, () => server.problemOf(error)));
   const { fetch } = app;
   // Hono's context and router take a sixth of the time of a call. They are for other routes, and for an
   // app that this one is mounted in.

@@ -150,7 +150,7 @@ export class RoutedServer {
 
   /** Answers a request that is for none of the routes. */
   answerNone(raw: Request): Response | Promise<Response> {
-    const response = this.server.open(raw, problemResponse(NO_ROUTE));
+    const response = this.server.open(raw, () => problemResponse(NO_ROUTE));
     return raw.method === "HEAD" ? headOf(response) : response;
   }
 }
@@ -195,7 +195,7 @@ export class RoutedPath {
     const isHead = raw.method === "HEAD";
     const route = this.#methods.get(isHead ? "GET" : raw.method);
     const response = route === undefined
-      ? this.#server.open(raw, methodNotAllowed(this.#allow()))
+      ? this.#server.open(raw, () => methodNotAllowed(this.#allow()))
       : "answer" in route
       ? this.#server.answer(context, this.path, route.answer, param)
       : this.#answerPublic(raw, route);
@@ -204,7 +204,7 @@ export class RoutedPath {
 
   #answerPublic(raw: Request, { answerPublic, anyHost }: PublicRoute): Response {
     return anyHost === true
-      ? this.#server.open(raw, answerPublic(raw))
+      ? this.#server.open(raw, () => answerPublic(raw))
       : this.#server.answerPublic(raw, this.path, () => answerPublic(raw));
   }
 

@@ -10,7 +10,15 @@ import type { CallTasks } from "../../execute/durable/mod.ts";
 import { type DispatchContext, ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
-import { callHook, isObject, isThenable, NO_LOG, systemClock } from "../../tool/mod.ts";
+import {
+  atOnce,
+  callHook,
+  isObject,
+  isThenable,
+  NO_LOG,
+  refuse,
+  systemClock,
+} from "../../tool/mod.ts";
 import { BodyReader, requireJson } from "./body.ts";
 import { createGuard } from "./guard.ts";
 import { type Caller, ownerToolset, ToolsetNarrower } from "./identity.ts";
@@ -68,6 +76,8 @@ export interface ServerSetup {
   /** After how many milliseconds a call becomes a task. */
   readonly taskAfterMs?: number | undefined;
 }
+
+const NO_HEADERS: readonly Header[] = [];
 
 const EXECUTION_CLOSED: Problem = {
   status: 403,
@@ -175,7 +185,8 @@ export class ToolServer {
   /** Adds the hooks of a part. Those that are installed first surround those of others. */
   install({ around: inner, headers, preflight, charge }: ServerHooks): void {
     const outer = this.#around;
-    this.#around = outer && inner ? nest(outer, inner) : outer ?? inner;
+    const own = inner && this.#safely(inner);
+    this.#around = outer && own ? nest(outer, own) : outer ?? own;
     this.#preflight ??= preflight;
     if (headers !== undefined) this.#headers.push(headers);
     if (charge !== undefined) this.#limiters.push(charge);
@@ -206,16 +217,17 @@ export class ToolServer {
     const { raw } = context.req;
     const record = records.get(raw);
     if (record !== undefined) record.route = route;
-    const headers = this.#headers.length === 0 ? [] : this.#headersFor(raw);
+    let headers: Header[] = [];
     try {
+      if (this.#headers.length > 0) headers = this.#headersFor(raw);
       const refused = this.#guard(raw);
       const response = refused === undefined
         ? this.#authorize({ context, record, headers, param, answer })
         : problemResponse(refused);
       // An answer that is ready costs no turn of the event loop.
-      if (!(response instanceof Promise)) return withHeaders(response, headers);
+      if (!(response instanceof Promise)) return this.#finish(response, headers);
       return response.then(
-        (settled) => withHeaders(settled, headers),
+        (settled) => this.#finish(settled, headers),
         (error: unknown) => withHeaders(this.problemOf(error), headers),
       );
     } catch (error) {
@@ -228,16 +240,16 @@ export class ToolServer {
     const record = records.get(request);
     if (record !== undefined && route !== undefined) record.route = route;
     const refused = this.#guard(request);
-    try {
-      return this.open(request, refused === undefined ? answer() : problemResponse(refused));
-    } catch (error) {
-      return this.open(request, this.problemOf(error));
-    }
+    return this.open(request, refused === undefined ? answer : () => problemResponse(refused));
   }
 
-  /** Adds the headers of the parts to a response that no caller had to be authorized for. */
-  open(request: Request, response: Response): Response {
-    return withHeaders(response, this.#headersFor(request));
+  /** Answers a request from everyone, to any host, with the headers of the parts. */
+  open(request: Request, answer: () => Response): Response {
+    try {
+      return this.#finish(atOnce(answer()), this.#headersFor(request));
+    } catch (error) {
+      return this.problemOf(error);
+    }
   }
 
   /** The response for an error of an answer. The error is logged, and not sent. */
@@ -298,8 +310,25 @@ export class ToolServer {
     callHook(() => this.#options.onError?.(error), NO_LOG);
   }
 
+  #finish(response: Response, headers: readonly Header[]): Response {
+    return isResponse(response)
+      ? withHeaders(response, headers)
+      : withHeaders(this.problemOf(new TypeError("A part must answer with a Response")), headers);
+  }
+
   #headersFor(request: Request): Header[] {
-    return this.#headers.flatMap((headers) => headers(request));
+    return this.#headers.flatMap((headers) => [...atOnce(headers(request))]);
+  }
+
+  /** What surrounds an answer may fail, and the request is answered all the same. */
+  #safely(around: RequestObserver): RequestObserver {
+    return async (request, answer) => {
+      try {
+        return this.#finish(await around(request, answer), NO_HEADERS);
+      } catch (error) {
+        return this.open(request, () => this.problemOf(error));
+      }
+    };
   }
 
   #authorize(entry: Entry): Response | Promise<Response> {
