@@ -36,12 +36,17 @@ import {
 } from "../../mod.ts";
 import {
   bearerAuth,
+  composeToolHandler,
   createToolHandler,
+  type HttpPart,
   jwtAuth,
   type JwtAuthOptions,
   limitFailedLogins,
   MemoryRateLimitStore,
+  type PartHooks,
+  queryPages,
   remoteKeys,
+  serveListing,
   type ToolHandlerOptions,
 } from "../../src/adapters/hono/mod.ts";
 import { importTools } from "../../src/formats/mod.ts";
@@ -178,6 +183,24 @@ async function request(
       body: "{}",
     }),
   );
+  await response.text();
+  return String(response.status);
+}
+
+const OWN_ROUTE: PartHooks = {
+  routes: [{ method: "GET", path: "/t", answer: () => new Response("t") }],
+};
+
+/** Sends a request to a handler with one part, and gives the status. */
+async function composed(
+  part: PartHooks | HttpPart,
+  method = "GET",
+  path = "/t",
+): Promise<string> {
+  const { fetch } = composeToolHandler(new ToolRegistry({ tools: [WAIT] }), {
+    parts: [typeof part === "function" ? part : () => part],
+  });
+  const response = await fetch(new Request(`http://localhost${path}`, { method }));
   await response.text();
   return String(response.status);
 }
@@ -620,8 +643,33 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   },
 
   // HTTP.
-  "HttpOptions.onError": { right: "500", run: (onError) => request({ onError }, FAIL) },
-  "HttpOptions.authorize": { right: lets("500"), run: (authorize) => request({ authorize }) },
+  "ServerOptions.onError": { right: "500", run: (onError) => request({ onError }, FAIL) },
+  "ServerOptions.authorize": { right: lets("500"), run: (authorize) => request({ authorize }) },
+  "Route.answer": {
+    right: lets("500"),
+    run: (answer) => composed({ routes: [{ method: "GET", path: "/t", answer }] }),
+  },
+  "PublicRoute.answerPublic": {
+    right: "500",
+    run: (answerPublic) => composed({ routes: [{ method: "GET", path: "/t", answerPublic }] }),
+  },
+  "ServerHooks.headers": { right: "500", run: (headers) => composed({ ...OWN_ROUTE, headers }) },
+  "ServerHooks.charge": {
+    right: lets("500"),
+    run: (charge) => composed({ ...OWN_ROUTE, charge }),
+  },
+  "ServerHooks.around": { right: lets("500"), run: (around) => composed({ ...OWN_ROUTE, around }) },
+  "ServerHooks.preflight": {
+    right: "500",
+    run: (preflight) => composed({ preflight }, "OPTIONS"),
+  },
+  "QueryPagesOptions.bridge": {
+    right: "500",
+    run: (bridge) => {
+      const listing = serveListing({ pageOf: queryPages({ bridge }) });
+      return composed(listing, "GET", "/tools?bridge=1");
+    },
+  },
   "ToolHandlerOptions.bridge": {
     right: "500",
     run: (bridge) => request({ bridge }, WAIT, undefined, "?bridge=1"),
@@ -785,6 +833,14 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
   "FitBudgetOptions.count": "runs in fitBudget, and throws to the owner who calls that",
   "ServeFormatsOptions.fitBudget": "is fitBudget of plue, handed in so that others do not load it",
   "AjvEngineOptions.plugins": "runs while the engine is made, and throws to the owner who makes it",
+  "ComposedHandlerOptions.parts":
+    "runs in composeToolHandler, and throws to the owner who calls that",
+  ...because("is a function of plue, handed in so that others do not load it", [
+    "ExecutionOptions.startTask",
+    "ExecutionOptions.streamCall",
+    "ExecutionOptions.toolsetOf",
+    "ListingOptions.pageOf",
+  ]),
   ...because("tells the time, and must neither fail nor wait", [
     "Clock.now",
     "RegistryClock.timestamp",
@@ -819,7 +875,6 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "RunToolsOptions.tools.bridge.loadable",
     "FormatService.exportPage",
     "FormatService.routes",
-    "FormatService.routes()",
     "ImportPins.check",
     "PinnedImport.approve",
   ]),

@@ -38,7 +38,7 @@ import {
   showThrough,
   slotsFor,
   streamCall,
-  type ToolServer,
+  ToolServer,
 } from "../http/mod.ts";
 
 /** Options for {@linkcode createToolHandler}. */
@@ -161,11 +161,10 @@ export function createToolHandler(
   options: ToolHandlerOptions = {},
 ): Hono {
   checkOptions("create a tool handler", options, CHECKS);
-  const routes = new RoutedServer(source, options, {
-    parts: partsOf(options),
+  const server = new ToolServer(source, options, {
     everyone: { explain: options.openExplain ?? false },
   });
-  const { server } = routes;
+  const routes = new RoutedServer(server, partsOf(options));
   const { around } = server;
   const app = new Hono();
   if (around !== undefined) {
@@ -185,7 +184,7 @@ export function createToolHandler(
     app.all(path.path, (c) => path.answer(c, param === undefined ? "" : c.req.param(param)));
   }
   app.notFound((c) => routes.answerNone(c.req.raw));
-  app.onError((error, c) => server.open(c.req.raw, server.problemOf(error)));
+  app.onError((error, c) => server.open(c.req.raw, () => server.problemOf(error)));
   const { fetch } = app;
   // Hono's context and router take a sixth of the time of a call. They are for other routes, and for an
   // app that this one is mounted in.

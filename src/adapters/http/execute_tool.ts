@@ -10,8 +10,8 @@ import type { Toolset } from "../../select/mod.ts";
 import { isObject, isSuspended, type ToolFailure, ToolResult } from "../../tool/mod.ts";
 import { type CallTarget, targetOf } from "./bridge.ts";
 import { CALL_ID_HEADERS, readCallIds } from "./call_ids.ts";
-import type { RequestCall } from "./observe.ts";
 import type { HttpPart } from "./part.ts";
+import type { RequestCall } from "./records.ts";
 import { refuseQuery } from "./refuse_query.ts";
 import { type ToolRequest, UNOBSERVED } from "./request.ts";
 import {

@@ -6,10 +6,13 @@
  */
 
 import type { decodeCalls, dispatchCalls, exportTools, resumeTurn } from "../../formats/mod.ts";
+import type { Toolset } from "../../select/mod.ts";
+import type { Tool } from "../../tool/mod.ts";
 import type { ShowTools } from "./bridge.ts";
-import type { ExportPage, ListCache } from "./listing.ts";
+import type { ListCache } from "./list_cache.ts";
 import type { Page } from "./page.ts";
 import type { Route } from "./part.ts";
+import type { ListingQuery } from "./query.ts";
 import type { ToolServer } from "./request.ts";
 
 /**
@@ -22,6 +25,14 @@ export interface FormatFunctions {
   readonly dispatchCalls: typeof dispatchCalls;
   readonly resumeTurn: typeof resumeTurn;
 }
+
+/** Makes the page of a query that names a format, of the tools that it asks for. */
+export type ExportPage = (
+  tools: readonly Tool[] | Toolset,
+  query: ListingQuery,
+  /** What the query's words found of the tools, best first; absent where it has none. */
+  ranked?: readonly Tool[],
+) => Page;
 
 /** The formats of a handler. Made by `serveFormats`. */
 export interface FormatService {

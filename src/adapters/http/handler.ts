@@ -11,8 +11,8 @@ import { type Check, isFunction, isListOf, must } from "../../tool/mod.ts";
 import { checkObject, checkOptions } from "./checks.ts";
 import type { Caller } from "./identity.ts";
 import { SERVER_CHECKS, type ServerOptions } from "./options.ts";
-import type { HttpPart, PublicRoute, Route } from "./part.ts";
-import { type RequestContext, type ServerSetup, ToolServer } from "./request.ts";
+import { type HttpPart, installParts, type PublicRoute, type Route } from "./part.ts";
+import { type RequestContext, ToolServer } from "./request.ts";
 import { methodNotAllowed, type Problem, problemResponse, withHeaders } from "./responses.ts";
 
 /** Options for {@linkcode composeToolHandler}. */
@@ -87,7 +87,7 @@ export function composeToolHandler(
 ): HttpHandler {
   checkOptions("compose a tool handler", options, CHECKS);
   const { parts, everyone = {} } = options;
-  const routes = new RoutedServer(source, options, { parts, everyone });
+  const routes = new RoutedServer(new ToolServer(source, options, { everyone }), parts);
   const { around } = routes.server;
   const answer = (context: RequestContext): Response | Promise<Response> =>
     routes.answer(context) ?? routes.answerNone(context.req.raw);
@@ -113,11 +113,11 @@ export class RoutedServer {
   readonly #fixed: ReadonlyMap<string, RoutedPath>;
   readonly #patterns: readonly RoutedPath[];
 
-  /** @throws {TypeError | RangeError} If an option is wrong. */
-  constructor(source: Registry | Toolset, options: ServerOptions, setup: ServerSetup) {
-    const server = this.server = new ToolServer(source, options, setup);
+  /** @throws {TypeError | RangeError} If an option of a part is wrong. */
+  constructor(server: ToolServer, parts: readonly HttpPart[]) {
+    this.server = server;
     const paths = new Map<string, RoutedPath>();
-    for (const route of server.routes) {
+    for (const route of installParts(server, parts)) {
       const known = paths.get(route.path);
       if (known === undefined) paths.set(route.path, new RoutedPath(server, route));
       else known.add(route);
@@ -150,7 +150,7 @@ export class RoutedServer {
 
   /** Answers a request that is for none of the routes. */
   answerNone(raw: Request): Response | Promise<Response> {
-    const response = this.server.open(raw, problemResponse(NO_ROUTE));
+    const response = this.server.open(raw, () => problemResponse(NO_ROUTE));
     return raw.method === "HEAD" ? headOf(response) : response;
   }
 }
@@ -195,7 +195,7 @@ export class RoutedPath {
     const isHead = raw.method === "HEAD";
     const route = this.#methods.get(isHead ? "GET" : raw.method);
     const response = route === undefined
-      ? this.#server.open(raw, methodNotAllowed(this.#allow()))
+      ? this.#server.open(raw, () => methodNotAllowed(this.#allow()))
       : "answer" in route
       ? this.#server.answer(context, this.path, route.answer, param)
       : this.#answerPublic(raw, route);
@@ -204,7 +204,7 @@ export class RoutedPath {
 
   #answerPublic(raw: Request, { answerPublic, anyHost }: PublicRoute): Response {
     return anyHost === true
-      ? this.#server.open(raw, answerPublic(raw))
+      ? this.#server.open(raw, () => answerPublic(raw))
       : this.#server.answerPublic(raw, this.path, () => answerPublic(raw));
   }
 

@@ -51,7 +51,7 @@ export {
 export { storedRateLimits } from "./stored_rate_limits.ts";
 export { type FailedLoginsOptions, limitFailedLogins } from "./failed_logins.ts";
 export { serveEvents, type ServeEventsOptions } from "./follow_tools.ts";
-export type { FormatFunctions, FormatService } from "./format_service.ts";
+export type { ExportPage, FormatFunctions, FormatService } from "./format_service.ts";
 export { createGuard, type GuardOptions } from "./guard.ts";
 export {
   type ComposedHandlerOptions,
@@ -63,28 +63,28 @@ export { serveHealth } from "./health.ts";
 export type { Authorize, Caller } from "./identity.ts";
 export { type JwtAlgorithm, jwtAuth, type JwtAuthOptions, type JwtClaims } from "./jwt_auth.ts";
 export { type ListingOptions, serveListing } from "./list_tools.ts";
-export {
-  createPageCache,
-  type ExportPage,
-  ListCache,
-  queryPages,
-  type QueryPagesOptions,
-} from "./listing.ts";
+export { createPageCache, ListCache } from "./list_cache.ts";
+export { queryPages, type QueryPagesOptions } from "./listing.ts";
 export { type ListingChange, ListingWatch } from "./listing_changes.ts";
 export { serveMetrics } from "./metrics.ts";
 export {
-  type AccessCall,
   type AccessEntry,
   nextTraceParent,
   type ObserveOptions,
   observeRequests,
   readTraceParent,
-  type RequestCall,
   writeTraceParent,
 } from "./observe.ts";
 export type { ServerOptions } from "./options.ts";
 export { isCurrent, type Page, pageOf, pageResponse } from "./page.ts";
-export type { HttpPart, PartHooks, PublicRoute, RequestAnswer, Route } from "./part.ts";
+export {
+  type HttpPart,
+  installParts,
+  type PartHooks,
+  type PublicRoute,
+  type Route,
+} from "./part.ts";
+export type { AccessCall, RequestCall, RequestObserver } from "./records.ts";
 export {
   badRequest,
   chooseType,
@@ -109,7 +109,13 @@ export {
   remoteKeys,
   type RemoteKeysOptions,
 } from "./remote_keys.ts";
-export { type RequestContext, type ToolRequest, ToolServer } from "./request.ts";
+export {
+  type RequestAnswer,
+  type RequestContext,
+  type ServerHooks,
+  type ToolRequest,
+  ToolServer,
+} from "./request.ts";
 export { type CallClient, ClientSignal, type RunningCall } from "./running_calls.ts";
 export { isWorkers } from "./runtime.ts";
 export { HTTP_CHECKS, type HttpOptions, sharedParts } from "./shared_parts.ts";

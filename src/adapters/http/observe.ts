@@ -13,12 +13,11 @@ import {
   checkFlag,
   checkFunction,
   systemClock,
-  type ToolResult,
 } from "../../tool/mod.ts";
 import { checkOptions } from "./checks.ts";
 import { untilRead } from "./event_stream.ts";
 import type { HttpPart } from "./part.ts";
-import { recordOf, setRecord } from "./request.ts";
+import { type AccessCall, records, type RequestObserver, RequestRecord } from "./records.ts";
 import { withHeaders } from "./responses.ts";
 
 /** Version 00. A later version may have more after another "-". */
@@ -57,15 +56,6 @@ function randomHex(bytes: number): string {
   return [...values].map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
-/** One call of a request, for an access log. */
-export interface AccessCall {
-  /** As the caller wrote it; such a tool need not exist. */
-  readonly toolId: string;
-  readonly callId: string;
-  /** `ok`, or the code of its failure. `undefined` if it has not ended. */
-  readonly outcome: string | undefined;
-}
-
 /** One request, for an access log. Queries, headers and bodies are left out: they may hold secrets. */
 export interface AccessEntry {
   /** When the request came, in milliseconds since 1970. */
@@ -96,60 +86,6 @@ export interface ObserveOptions {
   access?(entry: AccessEntry): void;
   /** Gives the time, in milliseconds since 1970. @default {Date.now} */
   readonly now?: () => number;
-}
-
-/** Observes a request while `answer` answers it and fills in the record of the request. */
-export type RequestObserver = (
-  request: Request,
-  answer: () => Response | Promise<Response>,
-) => Promise<Response>;
-
-/** One call of a request, while it runs. */
-export interface RequestCall {
-  /** Notes the result. Only the first one counts: a stream's reader may leave as it comes. */
-  end(result: ToolResult): void;
-}
-
-/** A call whose outcome is still to be filled in. */
-interface RecordedCall extends AccessCall {
-  outcome: string | undefined;
-}
-
-/** At least as long as the longest id that a tool may have. */
-const MAX_ID = 260;
-
-/** What is noted of a request while it is answered. */
-export class RequestRecord {
-  /** The route as it is written, such as `/tools/:id`. */
-  route: string | undefined;
-  principal: string | undefined;
-  readonly calls: RecordedCall[] = [];
-  /** How long `authorize` took, in milliseconds. */
-  authorizeMs: number | undefined;
-  /** How long the longest call took, in milliseconds. */
-  toolMs: number | undefined;
-  /** The place of the call in its trace, if the request has one call. */
-  place: TraceParent | undefined;
-  /** Resolves when a stream has ended; `undefined` for a response that is not a stream. */
-  ended: Promise<void> | undefined;
-
-  /** Notes that a call begins. */
-  addCall(toolId: string, callId: string): RequestCall {
-    const call: RecordedCall = { toolId: toolId.slice(0, MAX_ID), callId, outcome: undefined };
-    this.calls.push(call);
-    return {
-      end: (result) => {
-        if (call.outcome !== undefined) return;
-        call.outcome = result.ok ? "ok" : result.error.code;
-        this.toolMs = Math.max(this.toolMs ?? 0, result.durationMs);
-      },
-    };
-  }
-
-  /** Notes where a call is in its trace. Several calls have no one place. */
-  began(place: TraceParent): void {
-    this.place = this.calls.length === 1 ? place : undefined;
-  }
 }
 
 const CHECKS = {
@@ -183,13 +119,13 @@ export function createObserver(
     return Date.now();
   };
   return async (request, answer) => {
-    if (recordOf(request) !== undefined) return await answer();
+    if (records.has(request)) return await answer();
     const time = now();
     // The same clock measures calls, so a request does not seem shorter than its calls.
     const began = systemClock.now();
     const elapsed = (): number => systemClock.now() - began;
     const record = new RequestRecord();
-    setRecord(request, record);
+    records.set(request, record);
     const { method, url, headers } = request;
     let response = await answer();
     const place = legalPlace(record.place) ??

@@ -5,13 +5,7 @@
  * @module
  */
 
-import type { RequestObserver } from "./observe.ts";
-import type { RateLimiter } from "./rate_limit.ts";
-import type { ToolRequest, ToolServer } from "./request.ts";
-import type { Header } from "./responses.ts";
-
-/** Answers a request whose caller is known. What it throws becomes a problem. */
-export type RequestAnswer = (request: ToolRequest) => Response | Promise<Response>;
+import type { RequestAnswer, ServerHooks, ToolServer } from "./request.ts";
 
 /** A route for callers that the server admits. */
 export interface Route {
@@ -37,17 +31,9 @@ export interface PublicRoute {
   readonly anyHost?: boolean;
 }
 
-/** What a part adds to its server. */
-export interface PartHooks {
+/** The additions of a part to its server. */
+export interface PartHooks extends ServerHooks {
   readonly routes?: readonly (Route | PublicRoute)[];
-  /** Surrounds the answer to every request, also to those that no route answers. */
-  readonly around?: RequestObserver;
-  /** Returns headers for every response to a request. */
-  readonly headers?: (request: Request) => readonly Header[];
-  /** Answers the preflight requests of browsers, whatever their path. */
-  readonly preflight?: (request: Request) => Response;
-  /** Counts the requests and calls of a caller, and refuses those that are too many. */
-  readonly charge?: RateLimiter;
 }
 
 /**
@@ -74,3 +60,19 @@ export interface PartHooks {
  * ```
  */
 export type HttpPart = (server: ToolServer) => PartHooks;
+
+/**
+ * Installs parts in a server.
+ *
+ * @returns Their routes.
+ */
+export function installParts(
+  server: ToolServer,
+  parts: readonly HttpPart[],
+): readonly (Route | PublicRoute)[] {
+  return parts.flatMap((part) => {
+    const { routes = [], ...hooks } = part(server);
+    server.install(hooks);
+    return routes;
+  });
+}

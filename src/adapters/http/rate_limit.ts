@@ -18,7 +18,6 @@ import {
 import { BoundedMap } from "./bounded_map.ts";
 import { checkCount, checkOptions, having } from "./checks.ts";
 import type { Caller } from "./identity.ts";
-import type { HttpPart } from "./part.ts";
 import { type Problem, ProblemError } from "./responses.ts";
 
 /** How much of its window a key has used. */
@@ -138,7 +137,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
  * @throws {TypeError} If an option is unknown or wrong.
  * @throws {RangeError} If a number is out of range.
  */
-export function limitRate(options: RateLimitOptions): HttpPart {
+export function limitRate(options: RateLimitOptions): () => { readonly charge: RateLimiter } {
   const charge = createRateLimiter(options);
   return () => ({ charge });
 }

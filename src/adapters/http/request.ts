@@ -10,14 +10,21 @@ import type { CallTasks } from "../../execute/durable/mod.ts";
 import { type DispatchContext, ToolDispatcher } from "../../execute/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
-import { callHook, isObject, isThenable, NO_LOG, systemClock } from "../../tool/mod.ts";
+import {
+  atOnce,
+  callHook,
+  isObject,
+  isThenable,
+  NO_LOG,
+  refuse,
+  systemClock,
+} from "../../tool/mod.ts";
 import { BodyReader, requireJson } from "./body.ts";
 import { createGuard } from "./guard.ts";
 import { type Caller, ownerToolset, ToolsetNarrower } from "./identity.ts";
-import type { RequestCall, RequestObserver, RequestRecord } from "./observe.ts";
 import type { ServerOptions } from "./options.ts";
-import type { HttpPart, PartHooks, PublicRoute, RequestAnswer, Route } from "./part.ts";
 import type { RateLimiter } from "./rate_limit.ts";
+import { records, type RequestCall, type RequestObserver, type RequestRecord } from "./records.ts";
 import {
   copyOf,
   type Header,
@@ -43,10 +50,23 @@ export interface RequestContext {
   readonly executionCtx: unknown;
 }
 
+/** Answers a request whose caller is known. What it throws becomes a problem. */
+export type RequestAnswer = (request: ToolRequest) => Response | Promise<Response>;
+
+/** The additions of a part to the requests of a server. */
+export interface ServerHooks {
+  /** Surrounds the answer to every request, also to those that no route answers. */
+  readonly around?: RequestObserver;
+  /** Returns headers for every response to a request. */
+  readonly headers?: (request: Request) => readonly Header[];
+  /** Answers the preflight requests of browsers, whatever their path. */
+  readonly preflight?: (request: Request) => Response;
+  /** Counts the requests and calls of a caller, and refuses those that are too many. */
+  readonly charge?: RateLimiter;
+}
+
 /** Settings of a server besides the options that all protocols have. */
 export interface ServerSetup {
-  /** The parts, the outermost first. @default {[]} */
-  readonly parts?: readonly HttpPart[];
   /** The caller where there is no `authorize`. @default {{}} */
   readonly everyone?: Caller;
   /** Returns the bridge through which callers have their tools. @default {no bridge} */
@@ -56,6 +76,8 @@ export interface ServerSetup {
   /** After how many milliseconds a call becomes a task. */
   readonly taskAfterMs?: number | undefined;
 }
+
+const NO_HEADERS: readonly Header[] = [];
 
 const EXECUTION_CLOSED: Problem = {
   status: 403,
@@ -70,7 +92,8 @@ const EXECUTION_CLOSED: Problem = {
  * A protocol makes one server, and answers each request through it:
  *
  * ```ts ignore
- * const server = new ToolServer(source, options, { parts: sharedParts(options) });
+ * const server = new ToolServer(source, options);
+ * installParts(server, sharedParts(options));
  *
  * // `context` is Hono's, or `{ req: { raw: request }, env, executionCtx }`.
  * return server.answer(context, "/mcp", async (request) => {
@@ -105,20 +128,16 @@ export class ToolServer {
   readonly body: BodyReader;
   readonly tasks: CallTasks | undefined;
   readonly taskAfterMs: number | undefined;
-  /** The routes of the parts. */
-  readonly routes: readonly (Route | PublicRoute)[];
-  /** Surrounds the answer to every request; `undefined` if no part does. */
-  readonly around: RequestObserver | undefined;
-  /** Answers preflight requests; `undefined` if no part does. */
-  readonly preflight: ((request: Request) => Response) | undefined;
   readonly #options: ServerOptions;
   readonly #everyone: Caller;
   readonly #guard: (request: Request) => Problem | undefined;
   readonly #ownerToolset: () => Toolset;
   readonly #narrower: ToolsetNarrower = new ToolsetNarrower();
   readonly #bridgeTo: ((toolset: Toolset) => Toolset) | undefined;
-  readonly #headers: readonly NonNullable<PartHooks["headers"]>[];
-  readonly #limiters: readonly RateLimiter[];
+  readonly #headers: NonNullable<ServerHooks["headers"]>[] = [];
+  readonly #limiters: RateLimiter[] = [];
+  #around: RequestObserver | undefined;
+  #preflight: ServerHooks["preflight"];
   readonly #views = new WeakMap<Toolset, ToolDispatcher>();
   /** The last dispatcher: most requests come from callers who see the same. */
   #lastView: { readonly toolset: Toolset; readonly view: ToolDispatcher } | undefined;
@@ -161,14 +180,26 @@ export class ToolServer {
       maxBytes: options.maxBodyBytes ?? 1_114_112,
       timeoutMs: options.bodyTimeoutMs ?? 30_000,
     });
-    const hooks = (setup.parts ?? []).map((part) => part(this));
-    this.routes = hooks.flatMap(({ routes = [] }) => routes);
-    this.around = hooks.flatMap(({ around = [] }) => around).reduceRight<
-      RequestObserver | undefined
-    >((inner, outer) => inner === undefined ? outer : nest(outer, inner), undefined);
-    this.preflight = hooks.find(({ preflight }) => preflight !== undefined)?.preflight;
-    this.#headers = hooks.flatMap(({ headers = [] }) => headers);
-    this.#limiters = hooks.flatMap(({ charge = [] }) => charge);
+  }
+
+  /** Adds the hooks of a part. Those that are installed first surround those of others. */
+  install({ around: inner, headers, preflight, charge }: ServerHooks): void {
+    const outer = this.#around;
+    const own = inner && this.#safely(inner);
+    this.#around = outer && own ? nest(outer, own) : outer ?? own;
+    this.#preflight ??= preflight;
+    if (headers !== undefined) this.#headers.push(headers);
+    if (charge !== undefined) this.#limiters.push(charge);
+  }
+
+  /** Surrounds the answer to every request; `undefined` if no part does. */
+  get around(): RequestObserver | undefined {
+    return this.#around;
+  }
+
+  /** Answers preflight requests; `undefined` if no part does. */
+  get preflight(): ServerHooks["preflight"] {
+    return this.#preflight;
   }
 
   /**
@@ -184,18 +215,19 @@ export class ToolServer {
     param: string = "",
   ): Response | Promise<Response> {
     const { raw } = context.req;
-    const record = records?.get(raw);
+    const record = records.get(raw);
     if (record !== undefined) record.route = route;
-    const headers = this.#headers.length === 0 ? [] : this.#headersFor(raw);
+    let headers: Header[] = [];
     try {
+      if (this.#headers.length > 0) headers = this.#headersFor(raw);
       const refused = this.#guard(raw);
       const response = refused === undefined
         ? this.#authorize({ context, record, headers, param, answer })
         : problemResponse(refused);
       // An answer that is ready costs no turn of the event loop.
-      if (!(response instanceof Promise)) return withHeaders(response, headers);
+      if (!(response instanceof Promise)) return this.#finish(response, headers);
       return response.then(
-        (settled) => withHeaders(settled, headers),
+        (settled) => this.#finish(settled, headers),
         (error: unknown) => withHeaders(this.problemOf(error), headers),
       );
     } catch (error) {
@@ -205,19 +237,19 @@ export class ToolServer {
 
   /** Answers a request without authorizing its caller: for what everyone may read. */
   answerPublic(request: Request, route: string | undefined, answer: () => Response): Response {
-    const record = recordOf(request);
+    const record = records.get(request);
     if (record !== undefined && route !== undefined) record.route = route;
     const refused = this.#guard(request);
-    try {
-      return this.open(request, refused === undefined ? answer() : problemResponse(refused));
-    } catch (error) {
-      return this.open(request, this.problemOf(error));
-    }
+    return this.open(request, refused === undefined ? answer : () => problemResponse(refused));
   }
 
-  /** Adds the headers of the parts to a response that no caller had to be authorized for. */
-  open(request: Request, response: Response): Response {
-    return withHeaders(response, this.#headersFor(request));
+  /** Answers a request from everyone, to any host, with the headers of the parts. */
+  open(request: Request, answer: () => Response): Response {
+    try {
+      return this.#finish(atOnce(answer()), this.#headersFor(request));
+    } catch (error) {
+      return this.problemOf(error);
+    }
   }
 
   /** The response for an error of an answer. The error is logged, and not sent. */
@@ -278,8 +310,25 @@ export class ToolServer {
     callHook(() => this.#options.onError?.(error), NO_LOG);
   }
 
+  #finish(response: Response, headers: readonly Header[]): Response {
+    return isResponse(response)
+      ? withHeaders(response, headers)
+      : withHeaders(this.problemOf(new TypeError("A part must answer with a Response")), headers);
+  }
+
   #headersFor(request: Request): Header[] {
-    return this.#headers.flatMap((headers) => headers(request));
+    return this.#headers.flatMap((headers) => [...atOnce(headers(request))]);
+  }
+
+  /** What surrounds an answer may fail, and the request is answered all the same. */
+  #safely(around: RequestObserver): RequestObserver {
+    return async (request, answer) => {
+      try {
+        return this.#finish(await around(request, answer), NO_HEADERS);
+      } catch (error) {
+        return this.open(request, () => this.problemOf(error));
+      }
+    };
   }
 
   #authorize(entry: Entry): Response | Promise<Response> {
@@ -469,19 +518,6 @@ export class ToolRequest {
     }
     if (hasWaitUntil(context)) context.waitUntil(work);
   }
-}
-
-/** The records of observed requests. Absent until something observes: most processes need none. */
-let records: WeakMap<Request, RequestRecord> | undefined;
-
-/** Returns the record of a request; `undefined` if nothing observes the request. */
-export function recordOf(request: Request): RequestRecord | undefined {
-  return records?.get(request);
-}
-
-/** Sets the record of a request that is observed. */
-export function setRecord(request: Request, record: RequestRecord): void {
-  (records ??= new WeakMap()).set(request, record);
 }
 
 /** The call of a request that nothing observes. */

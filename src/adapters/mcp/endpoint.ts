@@ -13,6 +13,7 @@ import {
   bridgeOnce,
   checkOptions,
   ClientSignal,
+  installParts,
   isWorkers,
   json,
   ListingWatch,
@@ -186,11 +187,11 @@ class McpService {
     const { pageSize = 1_000, ttlMs = 10_000, tools = "all" } = options;
     const bridge = tools === "bridge" ? createToolBridge : tools === "all" ? undefined : tools;
     const server = this.#server = new ToolServer(source, options, {
-      parts: sharedParts(options),
       bridge: bridge && bridgeOnce(bridge),
       tasks: options.tasks,
       taskAfterMs: options.taskAfterMs,
     });
+    installParts(server, sharedParts(options));
     this.#slots = slotsFor(
       server,
       options.maxSubscriptions,

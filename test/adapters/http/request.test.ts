@@ -4,6 +4,7 @@ import { defineTool, ToolRegistry } from "@plue/tools";
 import type { AccessEntry } from "@plue/tools/hono";
 import {
   type HttpOptions,
+  installParts,
   json,
   type RequestAnswer,
   sharedParts,
@@ -35,7 +36,8 @@ async function ask(answer: RequestAnswer, given: Given = {}): Promise<Response> 
     headers,
     ...(body === undefined ? {} : { method: "POST", body }),
   });
-  const server = new ToolServer(registry, options, { parts: sharedParts(options) });
+  const server = new ToolServer(registry, options);
+  installParts(server, sharedParts(options));
   const respond = () => server.answer({ req: { raw }, env: {}, executionCtx }, "/any", answer);
   return await (server.around?.(raw, respond) ?? respond());
 }
