@@ -54,7 +54,9 @@ export function pureDeclarations() {
           text.appendLeft(init.end, "))()");
         }
       }
-      return text.hasChanged() ? { code: text.toString(), map: text.generateMap({ hires: "boundary" }).toString() } : undefined;
+      return text.hasChanged()
+        ? { code: text.toString(), map: text.generateMap({ hires: "boundary" }).toString() }
+        : undefined;
     },
   };
 }
