@@ -177,7 +177,7 @@ export class Call {
   /** Runs the call. Never throws and never rejects. */
   run(): ToolResult | Promise<ToolResult> {
     const { first, firstOfAsked } = this.#plan;
-    const step = this.toolset.asks(this.tool) ? firstOfAsked() : first;
+    const step = this.toolset.requiresApproval(this.tool) ? firstOfAsked() : first;
     const { telemetry } = this.settings;
     if (telemetry === undefined) return this.#advance(step);
     const { tool, callId, options: { sessionId, trace } } = this;

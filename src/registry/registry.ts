@@ -8,7 +8,7 @@ import {
   claimNames,
   FunctionDefinition,
   functionDefinitions,
-  given,
+  rejectUndefined,
   type Selection,
   type ToolAvailabilityInput,
   type Toolset,
@@ -396,7 +396,7 @@ export class ToolRegistry implements ToolHost {
 
   /** The available tools whose risk is `max` or less. */
   getToolsByRiskLevel(max: RiskLevel): readonly Tool[] {
-    return this.select(given({ maxRisk: max })).available();
+    return this.select(rejectUndefined({ maxRisk: max })).available();
   }
 
   /**
@@ -404,7 +404,7 @@ export class ToolRegistry implements ToolHost {
    * a caller without a role.
    */
   getToolsForRole(role: string | null): readonly Tool[] {
-    return this.select(given({ role })).available();
+    return this.select(rejectUndefined({ role })).available();
   }
 
   /**

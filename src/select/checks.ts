@@ -1,5 +1,5 @@
 /**
- * Checks of selections and of the arguments of filters. Each answers a frozen copy of the value.
+ * Checks of selections and of the arguments of filters. Each returns a frozen copy of the value.
  *
  * @module
  */
@@ -13,6 +13,7 @@ import {
   isObject,
   isPlain,
   isToolId,
+  isToolName,
   isWord,
   must,
   type ReadFields,
@@ -77,6 +78,10 @@ export const checkWords: Check<readonly string[]> = setOf("a string that is not 
 export const checkIds: Check<readonly string[]> = setOf(
   `a tool's id, "name" or "namespace:name", each ${TOOL_NAME_RULE}`,
   isToolId,
+);
+export const checkNamespaces: Check<readonly string[]> = setOf(
+  `a namespace, ${TOOL_NAME_RULE}`,
+  isToolName,
 );
 export const checkCategories: Check<readonly string[]> = (action, value, place) => {
   const names = checkWords(action, value, place);

@@ -6,6 +6,18 @@
 
 export {
   type CompleteAvailabilityFields,
+  type ContextFlag,
+  CRITERIA,
+  CRITERION_NAMES,
+  type CriterionName,
+  isContextFlag,
+  READER,
+  READER_FIELDS,
+  type SelectionCriteria,
+  type SelectionStepName,
+  type ValueKind,
+} from "./criteria.ts";
+export {
   ToolAvailabilityContext,
   ToolAvailabilityContextBuilder,
   type ToolAvailabilityFields,
@@ -26,6 +38,7 @@ export {
   anyOf,
   category,
   denyIds,
+  markFixed,
   maxRisk,
   namedFilter,
   namespace,
@@ -63,12 +76,11 @@ export {
 } from "./policies.ts";
 export {
   checkSelection,
-  given,
+  rejectUndefined,
   type Selection,
   selectionDataFields,
   selectionHint,
   selectionKey,
-  type SelectionStepName,
 } from "./selection.ts";
 export type { NameList } from "./checks.ts";
 export { isLegalName, legalName, mapNames, type NameRule, OPENAI_NAME_RULE } from "./wire_names.ts";

@@ -81,7 +81,9 @@ export const explainTool: RouteAnswer = (request, c) => {
 export const explainTools: RouteAnswer = (request) => {
   const { caller, toolset, server } = request;
   const asked = toolsetAskedFor(request);
-  const tools = caller.explain === true ? server.source.tools : toolset.tools;
+  const tools = caller.explain === true
+    ? server.source.tools
+    : toolset.tools.filter(({ id }) => toolset.has(id));
   const words = (lists: (tool: Tool) => readonly string[] | undefined): readonly string[] =>
     caller.explain === true ? [...new Set(tools.flatMap((tool) => lists(tool) ?? []))].sort() : [];
   return json({
