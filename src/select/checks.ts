@@ -79,10 +79,10 @@ export const checkIds: Check<readonly string[]> = setOf(
   `a tool's id, "name" or "namespace:name", each ${TOOL_NAME_RULE}`,
   isToolId,
 );
-export const checkNamespaces: Check<readonly string[]> = setOf(
-  `a namespace, ${TOOL_NAME_RULE}`,
-  isToolName,
-);
+const checkNamespaceSet = setOf(`a namespace, ${TOOL_NAME_RULE}`, isToolName);
+/** Checks namespaces; a string is one of them. */
+export const checkNamespaces: Check<readonly string[]> = (action, value, place) =>
+  checkNamespaceSet(action, typeof value === "string" ? [value] : value, place);
 export const checkCategories: Check<readonly string[]> = (action, value, place) => {
   const names = checkWords(action, value, place);
   for (const name of names) checkCategory(action, name, `an item of ${place}`);

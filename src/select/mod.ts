@@ -6,12 +6,8 @@
 
 export {
   type CompleteAvailabilityFields,
-  type ContextFlag,
   CRITERIA,
   CRITERION_NAMES,
-  type CriterionName,
-  isContextFlag,
-  READER,
   READER_FIELDS,
   type SelectionCriteria,
   type SelectionStepName,
@@ -85,3 +81,4 @@ export {
 export type { NameList } from "./checks.ts";
 export { isLegalName, legalName, mapNames, type NameRule, OPENAI_NAME_RULE } from "./wire_names.ts";
 export { ToolsetBuilder } from "./toolset_builder.ts";
+export { selectionFrom, valueKind, VOCABULARY, type VocabularyName } from "./vocabulary.ts";

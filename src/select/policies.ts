@@ -56,12 +56,13 @@ export interface ToolPolicy {
   readonly revision?: unknown;
 }
 
-const FIELDS = Object.keys(
-  { name: 0, allow: 0, requiresApproval: 0, reason: 0, revision: 0 } satisfies Record<
-    keyof ToolPolicy,
-    0
-  >,
-);
+const FIELDS = [
+  "name",
+  "allow",
+  "requiresApproval",
+  "reason",
+  "revision",
+] satisfies readonly (keyof ToolPolicy)[];
 
 const checkList = listOf("a policy, with an allow function", isPolicy);
 

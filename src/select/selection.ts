@@ -62,8 +62,6 @@ const CHECKS: { readonly [field: string]: Check } = {
     CRITERION_NAMES.filter((name) => !isContextFlag(name))
       .map((name) => [name, CRITERIA[name].kind.check]),
   ),
-  namespace: (action, value, place) =>
-    CRITERIA.namespace.kind.check(action, typeof value === "string" ? [value] : value, place),
   context: (action, value, place) => {
     const input = checkContext(action, value, place);
     return attempt(action, () => ToolAvailabilityContext.from(input), `${place} is wrong. `);

@@ -164,13 +164,14 @@ export function toolsetOf(
   });
 }
 
-/** A filter or a policy of a toolset, and its revision when it was last applied to all candidates. */
+/**
+ * A filter or a policy, and its revision when it was last applied to all candidates. Narrower
+ * toolsets share it.
+ */
 interface AppliedFunction {
   readonly step: SelectionStep;
-  readonly revision: unknown;
+  revision: unknown;
 }
-
-const NO_STEPS: readonly SelectionStep[] = [];
 
 /**
  * The tools that one caller sees: an immutable list, in order of id. Made by
@@ -195,11 +196,10 @@ export class Toolset implements Iterable<Tool> {
   readonly #kept: readonly Tool[];
   /** The members with an availability function. */
   readonly #moody: readonly Tool[];
-  /** The steps of policies that may require approval. */
-  readonly #approving: readonly SelectionStep[];
-  /** True if filters or policies, here or in a wider toolset, may change their results. */
-  readonly #hasFunctions: boolean;
-  #functions: readonly AppliedFunction[];
+  /** All steps, those of wider toolsets first. */
+  readonly #steps: readonly SelectionStep[];
+  /** The filters and policies whose results may change, those of wider toolsets first. */
+  readonly #functions: readonly AppliedFunction[];
   /** The candidates that the steps without functions keep. */
   #keptByData: readonly Tool[] | undefined;
   #byId: ReadonlyMap<string, Tool> | undefined;
@@ -215,9 +215,12 @@ export class Toolset implements Iterable<Tool> {
   constructor(parts: ToolsetParts) {
     const { name, source, revision, candidates, all, steps, reader, wider } = parts;
     checkWord(ACTION, name, "its name");
-    const functions = steps.filter((step) => step.revision !== undefined);
-    // Before the functions are called: a change in between must not go unnoticed.
-    this.#functions = functions.map(applied);
+    // Before the steps are applied: a change in between must not go unnoticed.
+    const functions = steps.flatMap((step) =>
+      step.revision === undefined ? [] : { step, revision: step.revision() }
+    );
+    this.#functions = [...(wider ? wider.#functions : []), ...functions];
+    this.#steps = [...(wider ? wider.#steps : []), ...steps];
     const kept = keptByAll(candidates, steps);
     this.name = name;
     // The same array where nothing was removed: exports are cached per list.
@@ -229,10 +232,6 @@ export class Toolset implements Iterable<Tool> {
     const moody: Tool[] = [];
     for (const tool of this.tools) if (typeof tool.isAvailable === "function") moody.push(tool);
     this.#moody = moody;
-    const approving = steps.filter((step) => step.requiresApproval !== undefined);
-    this.#approving = wider === undefined ? approving : [...wider.#approving, ...approving];
-    this.#hasFunctions = functions.length > 0 ||
-      (wider !== undefined && wider.#hasFunctions);
     this.#listing = this.tools;
   }
 
@@ -253,7 +252,7 @@ export class Toolset implements Iterable<Tool> {
 
   /** True if `available()` may change without a change of the source. */
   get mayChange(): boolean {
-    return this.#hasFunctions || this.#moody.length > 0;
+    return this.#functions.length > 0 || this.#moody.length > 0;
   }
 
   /**
@@ -263,21 +262,19 @@ export class Toolset implements Iterable<Tool> {
   isCurrent(): boolean {
     const { source, revision, candidates, steps, wider } = this.#parts;
     if (source.revision !== revision || wider?.isCurrent() === false) return false;
-    if (this.#functions.every(isUnchanged)) return true;
-    this.#keptByData ??= keptByAll(candidates, steps.filter((step) => !step.revision));
-    const functions = this.#functions.map(({ step }) => step);
-    const now = functions.map(applied);
-    const kept = keptByAll(this.#keptByData, functions);
-    if (kept.length !== this.#kept.length) return false;
-    if (kept.some((tool, index) => tool !== this.#kept[index])) return false;
-    this.#functions = now;
-    return true;
+    if (!this.#functions.some(hasChanged)) return true;
+    const now = this.#functions.map(({ step }) => step.revision?.());
+    this.#keptByData ??= keptByAll(candidates, steps.filter(({ revision }) => !revision));
+    const kept = keptByAll(this.#keptByData, steps.filter(({ revision }) => revision));
+    const isSame = kept.length === this.#kept.length &&
+      kept.every((tool, index) => tool === this.#kept[index]);
+    if (isSame) this.#functions.forEach((one, index) => one.revision = now[index]);
+    return isSame;
   }
 
   /** The member with that id, described for the reader. */
   get(id: string): Tool | undefined {
-    const tool = this.#member(id);
-    return tool !== undefined && this.#isAllowed(tool) ? tool : undefined;
+    return this.#ifAllowed(this.#member(id));
   }
 
   /**
@@ -285,8 +282,10 @@ export class Toolset implements Iterable<Tool> {
    * as it is registered, whoever reads its description.
    */
   resolve(name: string): Tool | undefined {
-    const tool = this.#member(name) ?? (this.#byAlias ??= toolsByAlias(this.tools)).get(name);
-    return tool !== undefined && this.#isAllowed(tool) ? originalOf(tool) : undefined;
+    const tool = this.#ifAllowed(
+      this.#member(name) ?? (this.#byAlias ??= toolsByAlias(this.tools)).get(name),
+    );
+    return tool && originalOf(tool);
   }
 
   /** True if a member has that id. */
@@ -312,12 +311,10 @@ export class Toolset implements Iterable<Tool> {
     const steps = this.#changedSteps();
     const uncertain = steps.length === 0 ? this.#moody : this.tools;
     if (uncertain.length === 0) return this.tools;
-    const absent = new Set<Tool>();
-    for (const tool of uncertain) {
-      const isThere = passes(tool, steps) &&
-        (typeof tool.isAvailable !== "function" || this.#isAvailableInSource(tool));
-      if (!isThere) absent.add(tool);
-    }
+    const absent = new Set(uncertain.filter((tool) =>
+      !passes(tool, steps) ||
+      typeof tool.isAvailable === "function" && !this.#isAvailableInSource(tool)
+    ));
     const before = this.#absent;
     if (absent.size !== before.size || [...absent].some((tool) => !before.has(tool))) {
       this.#absent = absent;
@@ -330,11 +327,8 @@ export class Toolset implements Iterable<Tool> {
 
   /** True if a policy requires approval for calls of a tool, or of one that it is a view of. */
   requiresApproval(tool: Tool): boolean {
-    if (this.#approving.length === 0) return false;
     for (let shown: Tool | undefined = tool; shown; shown = shown.view?.tool) {
-      for (const { requiresApproval } of this.#approving) {
-        if (requiresApproval?.(shown)) return true;
-      }
+      for (const { requiresApproval } of this.#steps) if (requiresApproval?.(shown)) return true;
     }
     return false;
   }
@@ -367,7 +361,7 @@ export class Toolset implements Iterable<Tool> {
     }
     return explainTool(
       tool,
-      this.#steps(),
+      this.#steps,
       this.#whyUnavailable(tool),
       this.#member(id) !== undefined,
     );
@@ -377,25 +371,19 @@ export class Toolset implements Iterable<Tool> {
     return this.tools.values();
   }
 
-  #steps(): readonly SelectionStep[] {
-    const { wider, steps } = this.#parts;
-    return wider === undefined ? steps : [...wider.#steps(), ...steps];
-  }
-
   #member(id: string): Tool | undefined {
     return (this.#byId ??= byId(this.tools)).get(id);
   }
 
-  #isAllowed(tool: Tool): boolean {
-    return !this.#hasFunctions || passes(tool, this.#changedSteps());
+  #ifAllowed(tool: Tool | undefined): Tool | undefined {
+    // Most toolsets have no functions, and this is on the way of every call.
+    const isAllowed = this.#functions.length === 0 || tool && passes(tool, this.#changedSteps());
+    return isAllowed ? tool : undefined;
   }
 
   /** The filters and policies that may return something else than when the toolset was made. */
   #changedSteps(): readonly SelectionStep[] {
-    if (!this.#hasFunctions) return NO_STEPS;
-    const changed = this.#functions.filter((one) => !isUnchanged(one)).map(({ step }) => step);
-    const { wider } = this.#parts;
-    return wider === undefined ? changed : [...wider.#changedSteps(), ...changed];
+    return this.#functions.filter(hasChanged).map(({ step }) => step);
   }
 
   /** Calls the source, which may be the host's own. Only `true` means that the tool is available. */
@@ -416,19 +404,13 @@ export class Toolset implements Iterable<Tool> {
   }
 }
 
-function applied(step: SelectionStep): AppliedFunction {
-  return { step, revision: step.revision?.() };
-}
-
-function isUnchanged({ step, revision }: AppliedFunction): boolean {
-  return Object.is(step.revision?.(), revision);
+function hasChanged({ step, revision }: AppliedFunction): boolean {
+  return !Object.is(step.revision?.(), revision);
 }
 
 /** True if every step keeps a tool. Filters and policies get the tool as it is registered. */
 function passes(tool: Tool, steps: readonly SelectionStep[]): boolean {
-  if (steps.length === 0) return true;
-  const original = originalOf(tool);
-  return steps.every((step) => step.keeps(original));
+  return steps.length === 0 || steps.every((step) => step.keeps(originalOf(tool)));
 }
 
 /** The reader: that of a selection's context, and what it lacks of the reader of a wider toolset. */
@@ -511,8 +493,7 @@ function explainTool(
   const why = removed === undefined
     ? selected
       ? "is in the toolset and available"
-      : "is not in the toolset: a filter or a policy removed it when the toolset was made; " +
-        "select again"
+      : "was removed when this toolset was made; select again"
     : selected
     ? `is in the toolset, but not available now: ${removed.reason}`
     : `is removed by ${removed.step}: ${removed.reason}`;

@@ -160,7 +160,7 @@ async function accessOf(
   const selection: Selection = {
     ...selectionOf(flags),
     maxRisk: settings.maxRisk,
-    scopes: flags.scope ?? [],
+    scopes: selectionOf(flags).scopes ?? [],
     role: settings.role ?? null,
     ...withinSelection(loaded),
   };
