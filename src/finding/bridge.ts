@@ -176,7 +176,6 @@ class ToolBridge extends Toolset implements ToolsetBridge {
       all: () => members,
       known: members,
       steps: [],
-      earlier: [],
       reader: undefined,
     });
     this.behind = behind;
@@ -186,6 +185,14 @@ class ToolBridge extends Toolset implements ToolsetBridge {
 
   override get bridge(): ToolsetBridge {
     return this;
+  }
+
+  override get mayChange(): boolean {
+    return this.size > this.#own.size && this.behind.mayChange;
+  }
+
+  override isCurrent(): boolean {
+    return this.behind.isCurrent();
   }
 
   override get(id: string): Tool | undefined {

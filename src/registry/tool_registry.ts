@@ -8,7 +8,7 @@
 import {
   FunctionDefinition,
   functionDefinitions,
-  given,
+  rejectUndefined,
   type ToolAvailabilityInput,
 } from "../select/mod.ts";
 import {
@@ -73,7 +73,7 @@ export class ToolRegistry extends Registry {
 
   /** The available tools whose risk is `max` or less. */
   getToolsByRiskLevel(max: RiskLevel): readonly Tool[] {
-    return this.select(given({ maxRisk: max })).available();
+    return this.select(rejectUndefined({ maxRisk: max })).available();
   }
 
   /**
@@ -81,7 +81,7 @@ export class ToolRegistry extends Registry {
    * a caller without a role.
    */
   getToolsForRole(role: string | null): readonly Tool[] {
-    return this.select(given({ role })).available();
+    return this.select(rejectUndefined({ role })).available();
   }
 
   /**
@@ -98,7 +98,7 @@ export class ToolRegistry extends Registry {
     );
   }
 
-  /** The definition for a model of each available tool, in a context if one is given. */
+  /** The definition for a model of each available tool, in a context if one is rejectUndefined. */
   getFunctionDefinitions(context?: ToolAvailabilityInput | null): readonly FunctionDefinition[] {
     return functionDefinitions(this.getAvailableTools(context));
   }

@@ -2,27 +2,41 @@
  * Filters choose which tools a caller sees. They are plain predicates, so they compose with
  * `allOf`, `anyOf` and `not`, and with `Array.prototype.filter`.
  *
- * Only `true` keeps a tool: a filter that throws, or answers anything else, removes it. A promise
- * counts as thrown. The filters of this file answer `false` for no tool (`undefined` or `null`).
+ * Only `true` keeps a tool: a filter that throws, or returns anything else, removes it. A promise
+ * counts as thrown. The filters of this file return `false` for no tool (`undefined` or `null`).
  *
  * @module
  */
 
-import {
-  atOnce,
-  type Check,
-  checkRisk,
-  describe,
-  describeThrown,
-  RISK_LEVELS,
-  type RiskLevel,
-  riskRank,
-  type Tool,
-} from "../tool/mod.ts";
-import { checkArguments, checkCategories, checkFunctions, checkIds, checkWords } from "./checks.ts";
+import { atOnce, describeThrown, type RiskLevel, type Tool } from "../tool/mod.ts";
+import { checkArguments, checkFunctions } from "./checks.ts";
+import { CRITERIA, type Criterion, type Rule } from "./criteria.ts";
 
-/** Says whether a tool is in. Pure: same tool, same answer. */
-export type ToolFilter = (tool: Tool) => boolean;
+/** Keeps a tool by returning `true`. */
+export interface ToolFilter {
+  (tool: Tool): boolean;
+  /**
+   * A value, or a function that returns one, that changes whenever the filter may return something
+   * else for a tool. Results are reused while it stays the same. Absent: the filter is called again
+   * by each `registry.select()`, listing, export and call.
+   */
+  readonly revision?: unknown;
+}
+
+/**
+ * The revision of a function that always returns the same for a tool. All copies of plue share it.
+ */
+const FIXED: unique symbol = Symbol.for("plue.fixed");
+
+/** Marks a filter or a policy as one whose results never change. A spread copy is not marked. */
+export function markFixed<Decider extends object>(decider: Decider): Decider {
+  return Object.defineProperty(decider, "revision", { value: FIXED });
+}
+
+/** True if the results of a filter or a policy never change. */
+export function isFixed(decider: { readonly revision?: unknown }): boolean {
+  return decider.revision === FIXED;
+}
 
 /** Why the filters of this file remove a tool, in words. */
 const reasons = new WeakMap<ToolFilter, (tool: Tool) => string>();
@@ -38,91 +52,53 @@ const reasons = new WeakMap<ToolFilter, (tool: Tool) => string>();
  *
  * const short = namedFilter("short id", (tool) => tool.id.length < 5);
  *
- * assert.equal(short(defineTool({ name: "echo", description: "Answers what it is given." })), true);
+ * assert.equal(short(defineTool({ name: "echo", description: "Returns its input." })), true);
  * assert.equal(short.name, "short id");
  * ```
  *
- * @param name What to call it.
+ * @param name The name.
  * @param filter The filter; it is not changed.
- * @returns The same filter as a new function, with the name.
+ * @returns The same filter as a new function, with the name and the filter's revision.
  */
 export function namedFilter(name: string, filter: ToolFilter): ToolFilter {
   checkFilters("namedFilter", [filter]);
-  return named(name, (tool) => filter(tool), reasons.get(filter));
+  const renamed = named(name, (tool) => filter(tool), reasons.get(filter));
+  return Object.defineProperty(renamed, "revision", { get: () => filter.revision });
 }
 
 /** Keeps the tools of these namespaces. A tool without a namespace is in none. */
 export function namespace(...names: readonly string[]): ToolFilter {
-  return fieldAmong("namespace", names, checkWords);
+  return byNames("namespace", CRITERIA.namespace, names);
 }
 
-/** Keeps the tools that carry at least one of these tags. No tags at all keep nothing. */
+/** Keeps the tools that have at least one of these tags. No tags at all keep nothing. */
 export function tagsAny(...tags: readonly string[]): ToolFilter {
-  const wanted = checkedSet("tagsAny", tags);
-  return filterOf(
-    "tagsAny",
-    tags,
-    ({ tags }) => {
-      for (let index = 0; index < tags.length; index++) {
-        if (wanted.has(tags[index] as string)) return true;
-      }
-      return false;
-    },
-    () => `it carries none of the tags ${quoted(tags)}`,
-  );
+  return byNames("tagsAny", CRITERIA.tagsAny, tags);
 }
 
-/** Keeps the tools that carry all of these tags. */
+/** Keeps the tools that have all of these tags. */
 export function tagsAll(...tags: readonly string[]): ToolFilter {
-  const wanted = [...checkedSet("tagsAll", tags)];
-  return filterOf(
-    "tagsAll",
-    tags,
-    (tool) => {
-      for (const tag of wanted) if (!tool.tags.includes(tag)) return false;
-      return true;
-    },
-    (tool) => `it lacks the tags ${quoted(wanted.filter((tag) => !tool.tags.includes(tag)))}`,
-  );
+  return byNames("tagsAll", CRITERIA.tagsAll, tags);
 }
 
 /** Keeps the tools of these categories. A tool without a category is in none. */
 export function category(...names: readonly string[]): ToolFilter {
-  return fieldAmong("category", names, checkCategories);
+  return byNames("category", CRITERIA.categories, names);
 }
 
 /** Keeps these tools only. */
 export function allowIds(...ids: readonly string[]): ToolFilter {
-  const wanted = checkedSet("allowIds", ids, checkIds);
-  return filterOf(
-    "allowIds",
-    ids,
-    (tool) => wanted.has(tool.id),
-    () => "it is not on the list of tools that are allowed",
-  );
+  return byNames("allowIds", CRITERIA.allowIds, ids);
 }
 
 /** Removes these tools, by id or by an alias: a tool that was renamed stays removed. */
 export function denyIds(...ids: readonly string[]): ToolFilter {
-  const unwanted = checkedSet("denyIds", ids, checkIds);
-  return filterOf(
-    "denyIds",
-    ids,
-    ({ id, aliases }) => !unwanted.has(id) && !aliases.some((alias) => unwanted.has(alias)),
-    () => "it is on the list of tools that are denied",
-  );
+  return byNames("denyIds", CRITERIA.denyIds, ids);
 }
 
-/** Keeps the tools whose risk is `level` or less. */
+/** Keeps the tools whose risk is `level` or lower. */
 export function maxRisk(level: RiskLevel): ToolFilter {
-  checkRisk("filter by maxRisk", level, "argument 1");
-  const within: readonly string[] = RISK_LEVELS.slice(0, riskRank(level) + 1);
-  return filterOf(
-    "maxRisk",
-    [level],
-    (tool) => within.includes(tool.risk),
-    (tool) => `risk ${tool.risk} is above the limit ${level}`,
-  );
+  return byValue("maxRisk", CRITERIA.maxRisk, level);
 }
 
 /**
@@ -130,73 +106,48 @@ export function maxRisk(level: RiskLevel): ToolFilter {
  * roles. `null` is a caller without a role.
  */
 export function role(name: string | null): ToolFilter {
-  const names = name === null ? [] : [name];
-  checkedSet("role", names);
-  return filterOf(
-    "role",
-    names,
-    (tool) => tool.roles === undefined || (name !== null && tool.roles.includes(name)),
-    ({ roles = [] }) =>
-      `${name === null ? "no role" : `role "${name}"`} is not among ${quoted(roles)}`,
-  );
+  return byValue("role", CRITERIA.role, name);
 }
 
 /** Keeps the tools whose scopes are all among those `held`. Without any, tools that need none. */
 export function scopes(...held: readonly string[]): ToolFilter {
-  const all = checkedSet("scopes", held);
-  return filterOf(
-    "scopes",
-    held,
-    ({ scopes }) => {
-      for (let index = 0; index < scopes.length; index++) {
-        if (!all.has(scopes[index] as string)) return false;
-      }
-      return true;
-    },
-    (tool) => `the caller does not hold ${quoted(tool.scopes.filter((scope) => !all.has(scope)))}`,
-  );
+  return byNames("scopes", CRITERIA.scopes, held);
 }
 
-/** Keeps what every filter keeps. No filters keep everything. */
+/** Keeps the tools that every filter keeps. No filters keep everything. */
 export function allOf(...filters: readonly ToolFilter[]): ToolFilter {
-  const names = checkFilters("allOf", filters);
-  return filterOf(
+  return composed(
     "allOf",
-    names,
+    filters,
     (tool) => filters.every((filter) => atOnce(filter(tool)) === true),
   );
 }
 
-/** Keeps what at least one filter keeps. No filters keep nothing. */
+/** Keeps the tools that at least one filter keeps. No filters keep nothing. */
 export function anyOf(...filters: readonly ToolFilter[]): ToolFilter {
-  const names = checkFilters("anyOf", filters);
-  return filterOf(
+  return composed(
     "anyOf",
-    names,
+    filters,
     (tool) => filters.some((filter) => atOnce(filter(tool)) === true),
   );
 }
 
-/** Keeps what the filter removes. A filter that throws keeps nothing either way. */
+/** Keeps the tools that the filter removes. A filter that throws keeps nothing either way. */
 export function not(filter: ToolFilter): ToolFilter {
-  return filterOf(
-    "not",
-    checkFilters("not", [filter]),
-    (tool) => atOnce(filter(tool)) === false,
-  );
+  return composed("not", [filter], (tool) => atOnce(filter(tool)) === false);
 }
 
-/** What `explain` calls a filter or a policy with this name. */
+/** The name of a filter or a policy in explanations. */
 export function shownName(name = ""): string {
   return name.slice(0, 200) || "without a name";
 }
 
-/** Whether it is a tool and not `undefined` or `null`, which untyped code may hand in. */
+/** True for a tool; untyped code may pass `undefined` or `null`. */
 export function isPresent(tool: Tool | null | undefined): tool is Tool {
   return tool !== undefined && tool !== null;
 }
 
-/** Why a filter removed a tool, in words. Never throws, whatever the filter does. */
+/** Why a filter removed a tool, in words. Never throws. */
 export function whyRemoved(filter: ToolFilter, tool: Tool): string {
   const reason = reasons.get(filter);
   if (reason !== undefined) return reason(tool);
@@ -208,61 +159,53 @@ export function whyRemoved(filter: ToolFilter, tool: Tool): string {
   }
 }
 
-/** The tool's category or namespace, for a message. */
-export function describeField(field: "category" | "namespace", tool: Tool): string {
-  const value = tool[field];
-  return value === undefined ? `no ${field}` : `${field} "${value}"`;
-}
-
-/** A list for a message: at most ten items. */
-function quoted(list: readonly string[]): string {
-  const shown = list.slice(0, 10).map(describe).join(", ") || "(none)";
-  return list.length > 10 ? `${shown} and ${list.length - 10} more` : shown;
-}
-
-function fieldAmong(
-  field: "category" | "namespace",
+function byNames(
+  name: string,
+  { kind, rule }: Criterion<readonly string[]>,
   names: readonly string[],
-  check: Check<readonly string[]>,
 ): ToolFilter {
-  const wanted: ReadonlySet<string | undefined> = checkedSet(field, names, check);
-  return filterOf(
-    field,
-    names,
-    (tool) => wanted.has(tool[field]),
-    (tool) => `${describeField(field, tool)} is not among ${quoted(names)}`,
-  );
+  checkArguments(`filter by ${name}`, names, kind.check);
+  return ruled(name, names, rule(names));
 }
 
-function checkedSet(
-  filter: string,
-  given: readonly string[],
-  check: Check<readonly string[]> = checkWords,
-): ReadonlySet<string> {
-  return new Set(checkArguments(`filter by ${filter}`, given, check));
+function byValue<Value extends string | null>(
+  name: string,
+  { kind, rule }: Criterion<Value>,
+  value: Value,
+): ToolFilter {
+  const checked = kind.check(`filter by ${name}`, value, "argument 1");
+  return ruled(name, checked === null ? [] : [checked], rule(checked));
 }
 
-/** Checks the parts of a composition, and answers their names. */
+function ruled(name: string, items: readonly string[], rule: Rule | undefined): ToolFilter {
+  const [keeps, reason] = rule ?? [() => true];
+  return markFixed(named(withItems(name, items), keeps, reason));
+}
+
+function composed(
+  name: string,
+  filters: readonly ToolFilter[],
+  keeps: (tool: Tool) => boolean,
+): ToolFilter {
+  const filter = named(withItems(name, checkFilters(name, filters)), keeps);
+  return filters.every(isFixed) ? markFixed(filter) : filter;
+}
+
+/** Checks the parts of a composition, and returns their names. */
 function checkFilters(name: string, filters: readonly ToolFilter[]): readonly string[] {
   checkArguments(`compose filters with ${name}`, filters, checkFunctions);
   return filters.map((filter) => shownName(filter.name));
 }
 
-/** A filter that is named after its first arguments, and may say why it removes a tool. */
-function filterOf(
-  name: string,
-  items: readonly string[],
-  filter: ToolFilter,
-  reason?: (tool: Tool) => string,
-): ToolFilter {
-  const shown = items.slice(0, 5).join(", ") + (items.length > 5 ? ", …" : "");
-  return named(`${name}(${shown})`, filter, reason);
+/** A filter's name: that of its function, with the first arguments. */
+function withItems(name: string, items: readonly string[]): string {
+  return `${name}(${items.slice(0, 5).join(", ")}${items.length > 5 ? ", …" : ""})`;
 }
 
 function named(
   name: string,
-  keeps: ToolFilter,
-  reason: ((tool: Tool) => string) | undefined,
+  keeps: (tool: Tool) => boolean,
+  reason?: (tool: Tool) => string,
 ): ToolFilter {
   const filter: ToolFilter = (tool) => isPresent(tool) && keeps(tool);
   if (reason !== undefined) reasons.set(filter, reason);

@@ -1,13 +1,22 @@
 /**
- * Policies have the last word: a policy can deny whatever passed the filters, and can say why.
+ * Policies have the last word: a policy can deny a tool that passed the filters, and can say why.
  *
  * @module
  */
 
-import type { RiskLevel, Tool } from "../tool/mod.ts";
+import {
+  attempt,
+  type Check,
+  isPlain,
+  refuseOthers,
+  type RiskLevel,
+  type Tool,
+} from "../tool/mod.ts";
+import { listOf } from "./checks.ts";
 import {
   category,
   isPresent,
+  markFixed,
   maxRisk,
   namespace,
   scopes,
@@ -16,38 +25,68 @@ import {
   whyRemoved,
 } from "./filters.ts";
 
-/** What to do instead of a policy that answers a promise. */
+/** What to do instead of a policy that returns a promise. */
 export const POLICY_ADVICE = ": wait in authorize, and give the policy what was decided";
 
 /**
  * A rule over tools.
  *
- * Contract: `allow` answers `false` for `undefined` and `null`. Only `true` allows; a policy that
- * throws denies. It answers at once: what must be waited for is decided before tools are selected,
+ * Contract: `allow` returns `false` for `undefined` and `null`. Only `true` allows; a policy that
+ * throws denies. It is synchronous: what must be waited for is decided before tools are selected,
  * such as in `authorize`.
  */
 export interface ToolPolicy {
   /** Names the policy in explanations. */
   readonly name?: string | undefined;
-  /** Whether the tool may be seen and used. `undefined` and `null` are no tool. */
+  /** Returns `true` if the tool may be seen and used. `undefined` and `null` are no tool. */
   allow(tool: Tool | null | undefined): boolean;
   /**
-   * Whether a call of the tool needs approval, as that of a tool that `requiresApproval`. Only
-   * `false` and nothing say no; one that throws says yes.
+   * Returns `true` if a call of the tool needs approval, as that of a tool with `requiresApproval`.
+   * It is called for each call. Any result other than `false`, `undefined` and `null`, and an error,
+   * require approval.
    */
-  asks?(tool: Tool): boolean;
-  /** Why the tool was denied, in words. Asked only when `allow` said no. */
+  requiresApproval?(tool: Tool): boolean;
+  /** Why the tool was denied, in words. Called only after `allow` denied it. */
   reason?(tool: Tool): string;
+  /**
+   * A value, or a function that returns one, that changes whenever `allow` may return something else
+   * for a tool, such as the version of the policy's data. Decisions are reused while it stays the
+   * same. Absent: `allow` is called again by each `registry.select()`, listing, export and call.
+   */
+  readonly revision?: unknown;
+}
+
+const FIELDS = [
+  "name",
+  "allow",
+  "requiresApproval",
+  "reason",
+  "revision",
+] satisfies readonly (keyof ToolPolicy)[];
+
+const checkList = listOf("a policy, with an allow function", isPolicy);
+
+/** Checks a list of policies. Instances of classes may have fields of their own; others may not. */
+export const checkPolicies: Check<readonly ToolPolicy[]> = (action, value, place) => {
+  const policies = checkList(action, value, place);
+  policies.forEach((policy, at) => {
+    if (!isPlain(policy)) return;
+    const check = (): void => refuseOthers("read a policy", policy, FIELDS);
+    attempt(action, check, `${place.slice(0, -1)}/${at}" is wrong. `);
+  });
+  return policies;
+};
+
+function isPolicy(value: unknown): value is ToolPolicy {
+  const { name = "", allow } = (value ?? {}) as Partial<ToolPolicy>;
+  return typeof name === "string" && typeof allow === "function";
 }
 
 /** Allows every tool that exists. */
-export const allowAll: ToolPolicy = Object.freeze({
-  name: "allowAll",
-  allow: isPresent,
-});
+export const allowAll: ToolPolicy = fixed({ name: "allowAll", allow: isPresent });
 
 /** Denies every tool. */
-export const denyAll: ToolPolicy = Object.freeze({
+export const denyAll: ToolPolicy = fixed({
   name: "denyAll",
   allow: (): boolean => false,
   reason: (): string => "every tool is denied",
@@ -58,7 +97,7 @@ export function byNamespace(...names: readonly string[]): ToolPolicy {
   return policyOf("byNamespace", namespace(...names));
 }
 
-/** Allows the tools that carry at least one of these tags. */
+/** Allows the tools that have at least one of these tags. */
 export function byTag(...tags: readonly string[]): ToolPolicy {
   return policyOf("byTag", tagsAny(...tags));
 }
@@ -73,13 +112,13 @@ export function byScopes(...held: readonly string[]): ToolPolicy {
   return policyOf("byScopes", scopes(...held));
 }
 
-/** Allows the tools whose risk is `level` or less. */
+/** Allows the tools whose risk is `level` or lower. */
 export function byMaximumRisk(level: RiskLevel): ToolPolicy {
   return policyOf("byMaximumRisk", maxRisk(level));
 }
 
 /**
- * Allows every tool, and wants calls approved whose tool has a risk above `level`.
+ * Allows every tool, and requires approval for calls of tools whose risk is above `level`.
  *
  * @example Usage
  * ```ts
@@ -98,14 +137,19 @@ export function byMaximumRisk(level: RiskLevel): ToolPolicy {
  */
 export function askAboveRisk(level: RiskLevel): ToolPolicy {
   const isBelow = maxRisk(level);
-  return Object.freeze({ ...allowAll, name: "askAboveRisk", asks: (tool: Tool) => !isBelow(tool) });
+  const requiresApproval = (tool: Tool): boolean => !isBelow(tool);
+  return fixed({ ...allowAll, name: "askAboveRisk", requiresApproval });
 }
 
 function policyOf(name: string, filter: ToolFilter): ToolPolicy {
-  return Object.freeze({
+  return fixed({
     name,
-    // The filters of plue answer `false` for no tool.
+    // The filters of plue return `false` for no tool.
     allow: filter as ToolPolicy["allow"],
     reason: (tool: Tool): string => whyRemoved(filter, tool),
   });
+}
+
+function fixed(policy: ToolPolicy): ToolPolicy {
+  return Object.freeze(markFixed(policy));
 }

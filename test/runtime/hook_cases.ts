@@ -519,9 +519,10 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     right: "unknown_tool",
     run: (allow) => call({ selection: { policies: [{ allow }] } }),
   },
-  "ToolPolicy.asks": {
+  "ToolPolicy.requiresApproval": {
     right: "approval_required",
-    run: (asks) => call({ selection: { policies: [{ allow: () => true, asks }] } }),
+    run: (requiresApproval) =>
+      call({ selection: { policies: [{ allow: () => true, requiresApproval }] } }),
   },
   "ToolPolicy.reason": {
     right: "unknown_tool",

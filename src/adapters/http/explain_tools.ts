@@ -39,7 +39,9 @@ function explainTool(request: ToolRequest): Response {
 function explainTools(request: ToolRequest): Response {
   const { caller, toolset, server } = request;
   const explained = explainedToolset(request);
-  const tools = caller.explain === true ? server.source.tools : toolset.tools;
+  const tools = caller.explain === true
+    ? server.source.tools
+    : toolset.tools.filter(({ id }) => toolset.has(id));
   const words = (lists: (tool: Tool) => readonly string[] | undefined): readonly string[] =>
     caller.explain === true ? [...new Set(tools.flatMap((tool) => lists(tool) ?? []))].sort() : [];
   return json({

@@ -145,8 +145,7 @@ export function ownerToolset(
 ): () => Toolset {
   if (!(source instanceof Toolset)) {
     let toolset: Toolset | undefined;
-    return () =>
-      toolset?.revision === source.revision ? toolset : toolset = source.select(selection);
+    return () => toolset?.isCurrent() ? toolset : toolset = source.select(selection);
   }
   const toolset = selection === undefined ? source : buildToolset(source, selection);
   return () => toolset;

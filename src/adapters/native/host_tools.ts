@@ -27,7 +27,7 @@ export interface NativeTools {
 /** Calls `run` every `ms` milliseconds until the function that it returns is called. */
 export type Ticker = (run: () => void, ms: number) => () => void;
 
-/** How often availability functions are asked again while nothing else happens. */
+/** How often availability functions, filters and policies are called while nothing else happens. */
 const ASK_EVERY_MS = 1_000;
 
 /** How often tasks are looked for whose process has died. */
@@ -72,12 +72,13 @@ export class HostTools {
   readonly #tick: Ticker;
   readonly #now: () => number;
   readonly #end: (() => void)[] = [];
+  /** The tools that hosts may have. */
+  #offered: Toolset;
   #toolset: Toolset;
-  #revision: number;
   #dispatcher: ToolDispatcher;
   #listed: readonly Tool[] = [];
   #askedAt = 0;
-  /** Set while some tool has an availability function. */
+  /** Set while functions can change the list. */
   #stopTicking: (() => void) | undefined;
 
   /**
@@ -100,14 +101,13 @@ export class HostTools {
     this.#onChange = onChange;
     this.#tick = tick;
     this.#now = now;
-    const owned = tools.registry.select(tools.selection);
+    this.#offered = tools.registry.select(tools.selection);
     try {
-      this.#toolset = shownOf(owned, config);
+      this.#toolset = shownOf(this.#offered, config);
       if (config.config !== undefined) this.#end.push(configure(tools.registry, config.config));
     } catch (cause) {
       throw new NativeConfigError(`Cannot use config_json: ${messageOf(cause)}`, { cause });
     }
-    this.#revision = owned.revision;
     this.#dispatcher = tools.dispatcher.withToolset(this.#toolset);
     this.#watch();
     this.#end.push(tools.registry.subscribe(onChange));
@@ -161,19 +161,19 @@ export class HostTools {
   }
 
   #follow(): void {
+    if (this.#offered.isCurrent()) return;
     const { registry, selection, dispatcher } = this.#tools;
-    if (registry.revision === this.#revision) return;
-    this.#revision = registry.revision;
-    this.#toolset = shownOf(registry.select(selection), this.#config);
+    this.#offered = registry.select(selection);
+    this.#toolset = shownOf(this.#offered, this.#config);
     this.#dispatcher = dispatcher.withToolset(this.#toolset);
     this.#watch();
   }
 
-  /** Begins or stops to ask availability functions by the clock. */
+  /** Starts or stops to call availability functions, filters and policies by the clock. */
   #watch(): void {
-    const mustAsk = this.#toolset.tools.some((tool) => typeof tool.isAvailable === "function");
-    if (mustAsk === (this.#stopTicking !== undefined)) return;
-    if (mustAsk) this.#stopTicking = this.#tick(this.#onChange, ASK_EVERY_MS);
+    const { mayChange } = this.#toolset;
+    if (mayChange === (this.#stopTicking !== undefined)) return;
+    if (mayChange) this.#stopTicking = this.#tick(this.#onChange, ASK_EVERY_MS);
     else {
       this.#stopTicking?.();
       this.#stopTicking = undefined;

@@ -14,7 +14,7 @@ import { createMcpEndpoint } from "../../adapters/mcp/mod.ts";
 import { ToolDispatcher, type ToolRegistry } from "../../adapters/typebox/mod.ts";
 import { createToolBridge, fitBudget } from "../../finding/mod.ts";
 import * as formats from "../../formats/mod.ts";
-import type { Selection, ToolPolicy } from "../../select/mod.ts";
+import type { Selection, ToolPolicy, Toolset } from "../../select/mod.ts";
 import { describeThrown } from "../../tool/mod.ts";
 import { type SelectionFlags, selectionOf, type SourceFlags, toolsFrom } from "../selection.ts";
 import type { LoadedTools } from "../sources/mod.ts";
@@ -161,7 +161,7 @@ async function accessOf(
   const selection: Selection = {
     ...selectionOf(flags),
     maxRisk: settings.maxRisk,
-    scopes: flags.scope ?? [],
+    scopes: selectionOf(flags).scopes ?? [],
     role: settings.role ?? null,
     ...withinSelection(loaded),
   };
@@ -208,10 +208,14 @@ function withinSelection(loaded: LoadedTools): Pick<Selection, "policies"> {
 
 /** Keeps the tools that the module lets anyone have. */
 function withinModule({ registry, selection }: LoadedTools): ToolPolicy {
+  const revision = (): Toolset => registry.select(selection);
   return {
     name: "module",
-    allow: (tool) => !!tool && registry.select(selection).has(tool.id),
-    reason: (tool) => registry.select(selection).explain(tool.id).reason,
+    allow: (tool) => !!tool && revision().has(tool.id),
+    requiresApproval: (tool) => revision().requiresApproval(tool),
+    reason: (tool) => revision().explain(tool.id).reason,
+    // The same toolset for as long as it has the same tools.
+    revision,
   };
 }
 

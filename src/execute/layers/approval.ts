@@ -35,7 +35,7 @@ export function approval(
   return {
     name: "approval",
     stage: "run",
-    when: ({ tool, toolset }) => tool.requiresApproval || toolset.asks(tool),
+    when: ({ tool, toolset }) => tool.requiresApproval || toolset.requiresApproval(tool),
     for: () => decide,
   };
 }

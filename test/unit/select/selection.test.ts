@@ -135,7 +135,7 @@ describe("Selection", () => {
     [{ role: "" }, '"/role" must be a string that is not empty, or null for a caller without'],
     [{ role: ["control"] }, '"/role" must be'],
     [{ scopes: "s" }, '"/scopes" must be a list, not "s"'],
-    [{ namespace: ["a", 1] }, '"/namespace/1" must be a string that is not empty, not 1'],
+    [{ namespace: ["a", 1] }, '"/namespace/1" must be a namespace, 1 to 128 letters'],
     [{ allowIds: ["x y"] }, '"/allowIds/0" must be a tool\'s id'],
     [{ denyIds: [""] }, '"/denyIds/0" must be a tool\'s id'],
     [{ categories: null }, '"/categories" must be a list, not null'],
@@ -148,6 +148,16 @@ describe("Selection", () => {
     [{ policies: [{ name: "x" }] }, '"/policies/0" must be a policy, with an allow function'],
     [{ policies: [{ name: 1, allow: () => true }] }, '"/policies/0" must be a policy'],
     [{ policies: [null] }, '"/policies/0" must be a policy'],
+    // A misspelt field would be ignored: no approval, no revision.
+    [
+      { policies: [{ allow: () => true, asks: () => true }] },
+      '"/policies/0" is wrong. Cannot read a policy: "/asks" is not one of its fields, name, allow',
+    ],
+    [
+      { policies: [allowAll, { allow: () => true, requireApproval: () => true }] },
+      '"/policies/1" is wrong. Cannot read a policy: "/requireApproval" is not one of its fields: ' +
+      'did you mean "requiresApproval"?',
+    ],
     [{ context: "noGit" }, '"/context" must be an availability context, not "noGit"'],
     [
       { context: { hasGitRepository: 0 } },
