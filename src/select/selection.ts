@@ -106,18 +106,6 @@ export function rejectUndefined(selection: Selection): Selection {
  * A string that is the same for selections that say the same, in whatever order. `undefined` for a
  * selection with filters or policies, which are functions.
  *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { selectionKey } from "@plue/tools";
- *
- * assert.equal(
- *   selectionKey({ tagsAny: ["web", "files"], maxRisk: "low" }),
- *   selectionKey({ maxRisk: "low", tagsAny: ["files", "web"] }),
- * );
- * assert.equal(selectionKey({ filters: [() => true] }), undefined);
- * ```
- *
  * @throws {TypeError} If a field is unknown or wrong.
  */
 export function selectionKey(selection: Selection): string | undefined {

@@ -13,8 +13,8 @@ import {
   type ToolDefinition,
   ToolDispatcher,
   ToolRegistry,
-  type TraceParent,
 } from "@plue/tools";
+import type { TraceParent } from "@plue/tools/core";
 import { remoteTools, serveTools } from "@plue/tools/nats";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";

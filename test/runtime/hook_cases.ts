@@ -21,13 +21,13 @@ import {
   type SelectableToolHost,
   type Selection,
   type Tool,
-  ToolDispatcher,
   type ToolDispatcherOptions,
   type ToolIndex,
   type ToolReader,
   type ToolSource,
   type TraceHeaders,
 } from "../../src/core.ts";
+import { ToolDispatcher } from "../../src/execute/mod.ts";
 import {
   type ToolDefinition,
   ToolRegistry,
