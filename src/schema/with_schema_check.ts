@@ -34,12 +34,12 @@ export interface SchemaCompiler {
  *   compile: () => ({ check: () => true, issues: () => [] }),
  * });
  * const registry = new Registry({ engine });
+ * const parameters = { type: "object", required: "a" };
  *
  * assert.equal(engine.admit({ type: "string" }).dialect, "2020-12");
- * assert.throws(
- *   () => registry.registerTool({ name: "a", description: "A.", parameters: { required: "a" } }),
- *   { message: /"\/required" must be a list of different strings/ },
- * );
+ * assert.throws(() => registry.registerTool({ name: "a", description: "A.", parameters }), {
+ *   message: /"\/required" must be a list of different strings/,
+ * });
  * ```
  *
  * @param compiler Compiles the schemas.
