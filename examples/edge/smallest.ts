@@ -8,17 +8,19 @@
  * @module
  */
 
-import { ToolRegistry } from "../../mod.ts";
 import {
   composeToolHandler,
   type HttpHandler,
   serveExecution,
   serveListing,
 } from "../../src/adapters/hono/mod.ts";
+import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
+import { ToolRegistry } from "../../src/core.ts";
 import { edgeTools } from "./tools.ts";
 import type { Environment, ExecutionContext } from "./worker.ts";
 
-const registry = new ToolRegistry({ tools: edgeTools });
+// `ToolRegistry` of "@plue/tools" has this engine, and an index to search, which nothing here needs.
+const registry = new ToolRegistry({ engine: typeboxEngine(), tools: edgeTools });
 // A worker may generate code while its module loads, and not while it answers a request.
 registry.compile();
 

@@ -10,15 +10,7 @@ import type { CallTasks } from "../../execute/durable/mod.ts";
 import { type DispatchContext, ToolDispatcher } from "../../execute/mod.ts";
 import type { ToolRegistry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
-import {
-  atOnce,
-  callHook,
-  isObject,
-  isThenable,
-  NO_LOG,
-  refuse,
-  systemClock,
-} from "../../tool/mod.ts";
+import { atOnce, callHook, isObject, isThenable, NO_LOG, systemClock } from "../../tool/mod.ts";
 import { BodyReader, requireJson } from "./body.ts";
 import { createGuard } from "./guard.ts";
 import { type Caller, ownerToolset, ToolsetNarrower } from "./identity.ts";
