@@ -44,7 +44,7 @@ const ENTRIES: readonly Entry[] = [
   {
     name: "examples/edge/smallest.ts",
     file: "examples/edge/smallest.ts",
-    limitKb: 79.5,
+    limitKb: 74.8,
     aimKb: 50,
     packages: true,
   },

@@ -94,25 +94,11 @@ const FEATURES: readonly Feature[] = [
     files: part("schema", "normalize", "older_drafts"),
     leaves: "stays: all drafts",
   },
-  { name: "hono", files: ["node_modules/hono/"], leaves: "stays: the handler is one of Hono" },
   {
     name: "the HTTP handler",
     files: ["src/adapters/hono/", "src/adapters/http/"],
-    leaves: "with what only it brings in",
+    leaves: "its parts are handed in, one by one",
   },
-  {
-    name: "Prometheus, observing",
-    files: ["src/adapters/hono/metrics.ts", "src/adapters/http/observe.ts"],
-    leaves: "could be handed in",
-  },
-  { name: "GET /tools' query", files: ["src/adapters/http/query.ts"], leaves: SMALL },
-  {
-    name: "GET /tools, GET /events",
-    files: ["src/adapters/hono/list_tools.ts", "src/adapters/http/listing_changes.ts"],
-    leaves: SMALL,
-  },
-  { name: "CORS", files: ["src/adapters/http/cors.ts"], leaves: SMALL },
-  { name: "rate limits", files: ["src/adapters/http/rate_limit.ts"], leaves: SMALL },
   { name: "the example's tools", files: ["examples/edge/tools.ts"], leaves: "an example" },
 ];
 

@@ -8,7 +8,6 @@
  * @module
  */
 
-import { typeboxEngine } from "../../mod.ts";
 import { Registry } from "../../src/core.ts";
 import {
   composeToolHandler,
@@ -16,6 +15,7 @@ import {
   serveExecution,
   serveListing,
 } from "../../src/adapters/hono/mod.ts";
+import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
 import { edgeTools } from "./tools.ts";
 import type { Environment, ExecutionContext } from "./worker.ts";
 

@@ -46,10 +46,12 @@ import {
   type PartHooks,
   queryPages,
   remoteKeys,
+  serveFormats,
   serveListing,
+  serveTurns,
   type ToolHandlerOptions,
 } from "../../src/adapters/hono/mod.ts";
-import { importTools } from "../../src/formats/mod.ts";
+import * as formats from "../../src/formats/mod.ts";
 import { atOnce, systemClock } from "../../src/tool/mod.ts";
 import { createMcpEndpoint, importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
@@ -198,6 +200,7 @@ async function composed(
   path = "/t",
 ): Promise<string> {
   const { fetch } = composeToolHandler(new ToolRegistry({ tools: [WAIT] }), {
+    openExecution: true,
     parts: [typeof part === "function" ? part : () => part],
   });
   const response = await fetch(new Request(`http://localhost${path}`, { method }));
@@ -675,6 +678,15 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     right: "500",
     run: (bridge) => request({ bridge }, WAIT, undefined, "?bridge=1"),
   },
+  "ServeTurnsOptions.bridge": {
+    right: "500",
+    run: (bridge) =>
+      composed(
+        serveTurns(serveFormats(formats), { bridge }),
+        "POST",
+        "/dispatch/anthropic?bridge=1",
+      ),
+  },
   "McpEndpointOptions.tools": {
     right: "500",
     run: async (tools) => {
@@ -787,7 +799,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "ImportOptions.execute": {
     right: decides("threw", "42"),
     run(execute) {
-      const [tool] = importTools("mcp", MCP_LIST, { execute }).tools;
+      const [tool] = formats.importTools("mcp", MCP_LIST, { execute }).tools;
       return tool === undefined ? "no tool" : call({ tool });
     },
   },
@@ -811,7 +823,7 @@ function told(nonsense: string): Readonly<Record<Way, string>> {
 /** How many tools are imported with a choice. */
 function chosenBy(options: Readonly<Record<string, BadHook>>): string {
   try {
-    return importTools("mcp", MCP_LIST, options).tools.length === 0 ? "none" : "some";
+    return formats.importTools("mcp", MCP_LIST, options).tools.length === 0 ? "none" : "some";
   } catch {
     return "its owner is told";
   }
@@ -820,7 +832,7 @@ function chosenBy(options: Readonly<Record<string, BadHook>>): string {
 /** What becomes of a tool that pins look at. */
 async function pinnedBy(store: PinStore, options: ToolPinsOptions = {}): Promise<string> {
   const pins = toolPins(store, { storeTimeoutMs: 500, ...options });
-  const { tools, held } = await importTools("mcp", MCP_LIST, { pins });
+  const { tools, held } = await formats.importTools("mcp", MCP_LIST, { pins });
   return tools.length > 0 ? "let in" : held[0]?.kind ?? "lost";
 }
 

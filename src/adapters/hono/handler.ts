@@ -34,8 +34,8 @@ import {
   serveListing,
   serveMetrics,
   serveProtectedResource,
+  serveTurns,
   sharedParts,
-  showThrough,
   slotsFor,
   streamCall,
   ToolServer,
@@ -218,9 +218,7 @@ function partsOf(options: ToolHandlerOptions): readonly HttpPart[] {
     serveCalls({ tasks, slots }),
     serveEvents({ slots }),
     serveMetrics(),
-    ...(formats === undefined
-      ? []
-      : [(server: ToolServer) => ({ routes: formats.routes(server, pages, showThrough(bridge)) })]),
+    ...(formats === undefined ? [] : [serveTurns(formats, { bridge, pages })]),
     ...(protectedResource === undefined ? [] : [serveProtectedResource(protectedResource)]),
     ...(explorer === undefined ? [] : [serveExplorer(explorer)]),
     serveHealth(),

@@ -74,6 +74,8 @@ export {
   serveMetrics,
   serveProtectedResource,
   type ServerOptions,
+  serveTurns,
+  type ServeTurnsOptions,
   storedRateLimits,
   streamCall,
   StreamSlots,

@@ -8,10 +8,10 @@
 import type { decodeCalls, dispatchCalls, exportTools, resumeTurn } from "../../formats/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import type { Tool } from "../../tool/mod.ts";
-import type { ShowTools } from "./bridge.ts";
-import type { ListCache } from "./list_cache.ts";
+import { showThrough, type ShowTools } from "./bridge.ts";
+import { createPageCache, type ListCache } from "./list_cache.ts";
 import type { Page } from "./page.ts";
-import type { Route } from "./part.ts";
+import type { HttpPart, Route } from "./part.ts";
 import type { ListingQuery } from "./query.ts";
 import type { ToolServer } from "./request.ts";
 
@@ -40,4 +40,22 @@ export interface FormatService {
   readonly exportPage: ExportPage;
   /** @ignore The routes that come with the formats. */
   routes(server: ToolServer, pages: ListCache<Page>, show: ShowTools): readonly Route[];
+}
+
+/** Options for {@linkcode serveTurns}. */
+export interface ServeTurnsOptions {
+  /** Makes the bridge of `?bridge=1`: `createToolBridge`. @default {none} */
+  readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
+  /** @ignore The cache of the pages, which other routes use too. */
+  readonly pages?: ListCache<Page>;
+}
+
+/**
+ * The part for the routes of the formats: `POST /dispatch/:target` and `GET /openapi.json`.
+ *
+ * @param formats `serveFormats(…)`.
+ */
+export function serveTurns(formats: FormatService, options: ServeTurnsOptions = {}): HttpPart {
+  const { bridge, pages = createPageCache() } = options;
+  return (server) => ({ routes: formats.routes(server, pages, showThrough(bridge)) });
 }

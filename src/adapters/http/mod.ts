@@ -51,7 +51,13 @@ export {
 export { storedRateLimits } from "./stored_rate_limits.ts";
 export { type FailedLoginsOptions, limitFailedLogins } from "./failed_logins.ts";
 export { serveEvents, type ServeEventsOptions } from "./follow_tools.ts";
-export type { ExportPage, FormatFunctions, FormatService } from "./format_service.ts";
+export {
+  type ExportPage,
+  type FormatFunctions,
+  type FormatService,
+  serveTurns,
+  type ServeTurnsOptions,
+} from "./format_service.ts";
 export { createGuard, type GuardOptions } from "./guard.ts";
 export {
   type ComposedHandlerOptions,

@@ -15,7 +15,12 @@ import {
 } from "@modelcontextprotocol/server";
 import type { TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext, ToolProgress } from "../../execute/mod.ts";
-import { type AnsweredCall, decodeCalls, encodeResult } from "../../formats/mod.ts";
+import {
+  type AnsweredCall,
+  decodeCalls,
+  type DecodedCall,
+  encodeResult,
+} from "../../formats/mod.ts";
 import { isSuspended, type Tool, ToolResult } from "../../tool/mod.ts";
 import { type ClientSignal, targetOf, type ToolRequest } from "../http/mod.ts";
 import { CallQuestions, type ClientInput } from "./asking.ts";
@@ -56,7 +61,7 @@ export async function callTool(
   if (server.executionClosed !== undefined) {
     throw new ProtocolError(ProtocolErrorCode.InvalidRequest, server.executionClosed.detail);
   }
-  const [call] = decodeCalls(list.target, params, list.names);
+  const call = decodeCall(list, params);
   const callId = crypto.randomUUID();
   const target = call?.name === undefined ? undefined : targetOf(toolset, call);
   const called = call?.name === undefined || toolset.bridge === undefined
@@ -121,6 +126,22 @@ export async function callTool(
   } finally {
     running.end();
   }
+}
+
+/**
+ * Decodes a call. `decodeCalls` reads any response of any provider, and takes a microsecond longer for
+ * a call whose arguments the export left as they are.
+ */
+function decodeCall(
+  { target, names }: McpToolList,
+  params: CallToolRequestParams,
+): DecodedCall | undefined {
+  const { name: wireName, arguments: args = {} } = params;
+  const name = names.idOf(wireName);
+  const encoding = name === undefined ? undefined : names.encodingOf(name);
+  return name === undefined || encoding === undefined || encoding.input !== undefined
+    ? decodeCalls(target, params, names)[0]
+    : { callId: "", wireName, name, arguments: args, raw: params };
 }
 
 /**

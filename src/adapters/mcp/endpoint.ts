@@ -220,11 +220,13 @@ class McpService {
     };
   }
 
-  async answer(context: RequestContext): Promise<Response> {
+  answer(context: RequestContext): Promise<Response> {
     const { around } = this.#server;
-    return await (around === undefined
-      ? this.#route(context)
-      : around(context.req.raw, () => this.#route(context)));
+    return Promise.resolve(
+      around === undefined
+        ? this.#route(context)
+        : around(context.req.raw, () => this.#route(context)),
+    );
   }
 
   #route(context: RequestContext): Response | Promise<Response> {
