@@ -16,6 +16,7 @@ import {
   type Tool,
   type ToolFailure,
 } from "../tool/mod.ts";
+import { UnparsedText } from "./arguments.ts";
 import { continueAfter, type KernelCall, type Ring } from "./call.ts";
 import { readIssues, validationFailure } from "./failures.ts";
 import type { Call } from "./layer.ts";
@@ -120,6 +121,15 @@ export function readRule(call: Call, answer: unknown): ToolFailure | undefined {
   );
 }
 
+const NOT_JSON: readonly Issue[] = Object.freeze([
+  Object.freeze({
+    path: "",
+    keyword: "json",
+    expected: "JSON",
+    message: "The arguments are not JSON",
+  }),
+]);
+
 /**
  * The issues of arguments, or of text that is not JSON, before the view and the schema of a library
  * have changed them; `undefined` if they are valid.
@@ -127,6 +137,7 @@ export function readRule(call: Call, answer: unknown): ToolFailure | undefined {
 export function issuesBefore(
   call: Call,
 ): readonly Issue[] | undefined | Promise<readonly Issue[] | undefined> {
+  if (call.arguments instanceof UnparsedText) return NOT_JSON;
   const { parametersStandard: schema, view } = call.tool;
   if (schema === undefined || view !== undefined) {
     return issuesOf(call.runtime.parameters, call.arguments);

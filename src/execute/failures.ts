@@ -40,6 +40,13 @@ export class CallFailure extends Error {
   }
 }
 
+/** A question cannot be answered here. Fails the call if the tool does not catch it. */
+export class InputUnavailable extends CallFailure {
+  constructor(why: string) {
+    super("input_unavailable", why);
+  }
+}
+
 /** A failure that names what could not be done, and why. */
 export function failure(
   code: FailureCode,

@@ -10,8 +10,17 @@
  * @module
  */
 
-import { canonicalJson, type Clock, fnv1a, ToolResult } from "../tool/mod.ts";
-import { frozenCopy } from "./json_value.ts";
+import {
+  canonicalJson,
+  type Clock,
+  fnv1a,
+  isWord,
+  type ToolFailure,
+  ToolResult,
+} from "../tool/mod.ts";
+import { contextDigest } from "./durable/digest.ts";
+import { frozenCopy, readJson } from "./json_value.ts";
+import type { Call } from "./layer.ts";
 import type { ClaimedKey, KeptKeys, SettleKey } from "./ports.ts";
 
 /** How long and how many results are stored for their idempotency keys. */
@@ -197,4 +206,77 @@ async function claimKept(claim: Promise<ClaimedKey>, settle: SettleKey): Promise
 export function fingerprintOf(value: unknown): string {
   const text = canonicalJson(value);
   return `${text.length}.${fnv1a(text)}.${fnv1a(text, 0x9e3779b9, 0x85ebca6b)}`;
+}
+
+/** Whether a call with the same key would end alike if it ran again. */
+export function isFinal({ toolState, tool }: Call, result: ToolResult): boolean {
+  if (toolState === "not started") return false;
+  if (result.ok) return true;
+  const { code, retryable, ran } = result.error;
+  if (code === "input_required") return false;
+  return !retryable || (ran === "unknown" && !tool.idempotent);
+}
+
+/** How large the content of a result is as JSON, at most. */
+export function bytesOf(result: ToolResult): number {
+  const verdict = result.ok ? readJson(result.content, Number.MAX_SAFE_INTEGER) : undefined;
+  return verdict?.kind === "json" ? verdict.bytes : 0;
+}
+
+const MAX_KEY = 256;
+/** A scope is stored as long as its result, and a part of it is the caller's choice. */
+const MAX_SCOPE = 4_096;
+
+/** The key and what it belongs to, or the failure of a key that is not valid. */
+export function scopeOf(call: Call): string | ToolFailure | Promise<string | ToolFailure> {
+  const { idempotencyKey: key, principal = null, sessionId = null, context } = call.options;
+  if (!isWord(key) || key.length > MAX_KEY) {
+    return call.fail("invalid_arguments", `its idempotency key must be 1 to ${MAX_KEY} characters`);
+  }
+  const write = (digest: string | undefined): string | ToolFailure => {
+    const parts = [call.tool.id, principal, sessionId, key, digest];
+    const scope = JSON.stringify(digest === undefined ? parts.slice(0, -1) : parts);
+    return scope.length <= MAX_SCOPE ? scope : call.fail(
+      "invalid_arguments",
+      "its principal and session are too long for an idempotency key",
+    );
+  };
+  return context === undefined ? write(undefined) : contextDigest(context).then(write);
+}
+
+/** Returned in place of what a key means by a store that cannot be reached. */
+export const FAILED: unique symbol = Symbol("plue.not_claimed");
+
+/** What a key means, if that could be looked up. */
+export type Claimed = ClaimedKey | typeof FAILED;
+
+/** Claims a key. What the store throws or rejects with is reported. */
+export function tryClaim(
+  call: Call,
+  claim: () => ClaimedKey | Promise<ClaimedKey>,
+): Claimed | Promise<Claimed> {
+  const failed = (error: unknown): typeof FAILED => {
+    call.report("internal", error);
+    return FAILED;
+  };
+  try {
+    const claimed = claim();
+    return claimed instanceof Promise ? claimed.catch(failed) : claimed;
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+/** Waits for a claim. A key that is claimed after the end of its call is given back. */
+export async function waitForClaim(call: Call, claim: Promise<Claimed>): Promise<Claimed> {
+  try {
+    return await call.wait("waiting for the first call with its key", claim);
+  } catch (interrupted) {
+    // The call has ended while its key was claimed, so the key is free.
+    void claim.then((claimed) => {
+      if (typeof claimed !== "function") return undefined;
+      return claimed(call.fail("aborted", "it had ended before its key was claimed"), false, 0);
+    }).catch((error) => call.report("internal", error));
+    throw interrupted;
+  }
 }

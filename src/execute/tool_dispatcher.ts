@@ -153,7 +153,7 @@ function compose(options: ToolDispatcherOptions, clock: Clock, counted?: Metrics
   const repairing: RepairLayer | undefined = [repairs].flat().length > 0
     ? repair(repairs)
     : undefined;
-  const asked = questions({ tickets, timeoutMs, repairedOf: (call) => repairing?.of(call) });
+  const asked = questions({ tickets, timeoutMs, repair: repairing });
   const limit = concurrencyLimit(options.limits ?? {});
   const { before, around, after } = hooks(options.hooks);
   const rules = checkValidators(MAKE, options.validators ?? [], "validators");
@@ -161,13 +161,13 @@ function compose(options: ToolDispatcherOptions, clock: Clock, counted?: Metrics
     port === undefined ? [] : telemetry(port),
     counter,
     failureNotice(),
-    idempotency(clock, options.idempotency),
+    idempotency(options.idempotency, clock),
     after,
     hostContext(),
     repairing ?? [],
     before,
     validators(rules),
-    approval(options.approve, timeoutMs, asked),
+    approval(options.approve, { timeoutMs, questions: asked }),
     limit,
     transactions(options.transactions),
     around,

@@ -4,29 +4,47 @@
  * @module
  */
 
-import { checkFunction, isObject, isWord, type ToolResult } from "../../tool/mod.ts";
+import {
+  checkFunction,
+  isObject,
+  isWord,
+  MAX_TIMEOUT_MS,
+  numberFrom,
+  type ToolResult,
+} from "../../tool/mod.ts";
 import { CallView } from "../context.ts";
+import { InputUnavailable } from "../failures.ts";
+import { callHost, FAILED } from "../host_function.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";
 import type { Approver } from "../ports.ts";
-import { callHost, FAILED } from "./host_function.ts";
-import { InputUnavailable } from "./question_session.ts";
 import type { QuestionsLayer } from "./questions.ts";
+
+/** Options for {@linkcode approval}. */
+export interface ApprovalOptions {
+  /**
+   * How long the approver may take, in milliseconds. It does not count against the call's timeout.
+   *
+   * @default {600_000}
+   */
+  readonly timeoutMs?: number;
+  /** Asks the caller, for `"ask"` and an approver that returns it. */
+  readonly questions?: QuestionsLayer | undefined;
+}
 
 /**
  * A layer that has calls approved. Without it, and without an approver, tools that require approval
  * fail with `approval_required`.
  *
  * @param approve Decides; `"ask"` asks the caller.
- * @param timeoutMs How long the approver may take, in milliseconds.
- * @param questions Asks the caller.
- * @throws {TypeError} If `approve` is neither a function nor `"ask"`.
+ * @throws {TypeError | RangeError} If `approve` is neither a function nor `"ask"`, or an option is
+ * wrong.
  */
 export function approval(
   approve: Approver | "ask" | undefined,
-  timeoutMs: number,
-  questions?: QuestionsLayer,
+  { timeoutMs: limitMs = 600_000, questions }: ApprovalOptions = {},
 ): Layer {
+  const timeoutMs = numberFrom(1, MAX_TIMEOUT_MS)(MAKE, limitMs, "approvalTimeoutMs");
   if (approve !== undefined && approve !== "ask") checkFunction(MAKE, approve, "approve");
   const decide = (call: Call, next: Next): ToolResult | Promise<ToolResult> =>
     approve === undefined

@@ -8,22 +8,21 @@ import {
   type Check,
   isFunction,
   isObject,
-  isWord,
   must,
   refuse,
   TIME_OVER,
-  type ToolFailure,
   type ToolResult,
   within,
 } from "../../tool/mod.ts";
 import { CallView } from "../context.ts";
 import { readResult } from "../failures.ts";
+import { findProblem, refused, withheld, wrongAnswer } from "../hook_answer.ts";
+import { callHost, FAILED, settled } from "../host_function.ts";
 import { readJson } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";
 import { readAgain, toResult } from "../output.ts";
-import type { BeforeAnswer, ToolHooks } from "../ports.ts";
-import { callHost, FAILED, settled } from "./host_function.ts";
+import type { ToolHooks } from "../ports.ts";
 
 const checkHook: Check<ToolHooks> = must(
   "an object with a before, an around or an after function",
@@ -71,7 +70,7 @@ async function runBefore(hook: ToolHooks, call: Call, next: Next): Promise<ToolR
   );
   if (answer === undefined || answer === null) return await next(call);
   if (answer === FAILED) return refused(call, hook);
-  const problem = problemOf(answer);
+  const problem = findProblem(answer);
   if (problem !== undefined) return wrongAnswer(call, hook, problem);
   if ("refuse" in answer) return call.fail("denied", answer.refuse);
   if ("result" in answer) {
@@ -85,17 +84,6 @@ async function runBefore(hook: ToolHooks, call: Call, next: Next): Promise<ToolR
   }
   call.setArguments(verdict.value, verdict.bytes);
   return await next(call);
-}
-
-/** What is wrong with the answer of a `before` hook; `undefined` if nothing is. */
-function problemOf(answer: NonNullable<BeforeAnswer>): string | undefined {
-  if (!isObject(answer)) return "it is not an object";
-  if (!("arguments" in answer || "result" in answer || "refuse" in answer)) {
-    return 'it must have one of "/arguments", "/result" and "/refuse"';
-  }
-  return "refuse" in answer && !isWord(answer.refuse)
-    ? '"/refuse" must be a sentence for the model'
-    : undefined;
 }
 
 async function check(call: Call, result: ToolResult): Promise<ToolResult> {
@@ -144,22 +132,4 @@ async function runAfter(hook: ToolHooks, call: Call, next: Next): Promise<ToolRe
   if (!changed.ok || (result.ok && changed.content === result.content)) return changed;
   const checked = await within(clock, closeTimeoutMs, check(call, changed));
   return checked === TIME_OVER ? withheld(call, hook) : checked;
-}
-
-function wrongAnswer(call: Call, hook: ToolHooks, problem: string): ToolFailure {
-  call.report("before", new TypeError(`Cannot use the answer of ${nameOf(hook)}: ${problem}`));
-  return refused(call, hook);
-}
-
-function refused(call: Call, hook: ToolHooks): ToolFailure {
-  return call.fail("denied", `${nameOf(hook)} failed, so the call is refused`);
-}
-
-function withheld(call: Call, hook: ToolHooks): ToolFailure {
-  const ran = call.toolState === "not started" ? "" : "the tool has run, but ";
-  return call.fail("denied", `${ran}${nameOf(hook)} failed, so the result is withheld`);
-}
-
-function nameOf(hook: ToolHooks): string {
-  return typeof hook.name === "string" ? `the hook "${hook.name.slice(0, 60)}"` : "a hook";
 }

@@ -9,28 +9,34 @@ import {
   checkPort,
   type Clock,
   type FailureCode,
-  isWord,
+  systemClock,
   TIME_OVER,
   type ToolFailure,
   type ToolResult,
   within,
 } from "../../tool/mod.ts";
-import { contextDigest } from "../durable/digest.ts";
-import { fingerprintOf, type IdempotencyOptions, IdempotencyStore } from "../idempotency.ts";
-import { frozenCopy, readJson } from "../json_value.ts";
+import {
+  bytesOf,
+  type Claimed,
+  FAILED,
+  fingerprintOf,
+  type IdempotencyOptions,
+  IdempotencyStore,
+  isFinal,
+  scopeOf,
+  tryClaim,
+  waitForClaim,
+} from "../idempotency.ts";
+import { frozenCopy } from "../json_value.ts";
 import { MAKE, type NumberOption, readNumbers } from "../kernel_options.ts";
 import type { Call, Layer, Next, Outcome } from "../layer.ts";
-import type { ClaimedKey, SettleKey } from "../ports.ts";
+import type { SettleKey } from "../ports.ts";
 
 const NUMBERS = {
   windowMs: [600_000, 1],
   maxKeys: [1_000, 1],
   maxBytes: [16_777_216, 0],
 } as const satisfies Readonly<Record<string, NumberOption>>;
-
-const MAX_KEY = 256;
-/** A scope is stored as long as its result, and a part of it is the caller's choice. */
-const MAX_SCOPE = 4_096;
 
 /**
  * The layers of idempotency keys: one claims the key once the arguments are parsed, the other stores
@@ -40,7 +46,10 @@ const MAX_SCOPE = 4_096;
  * @param clock Tells the time; the same as the dispatcher's.
  * @throws {TypeError | RangeError} If an option is wrong.
  */
-export function idempotency(clock: Clock, options: IdempotencyOptions = {}): readonly Layer[] {
+export function idempotency(
+  options: IdempotencyOptions = {},
+  clock: Clock = systemClock,
+): readonly Layer[] {
   const { kept } = options;
   checkPort(MAKE, "idempotency.kept", kept, ["claim"]);
   const store = new IdempotencyStore(clock, {
@@ -83,21 +92,6 @@ async function settleAfter(
   return result;
 }
 
-/** Whether a call with the same key would end alike if it ran again. */
-function isFinal({ toolState, tool }: Call, result: ToolResult): boolean {
-  if (toolState === "not started") return false;
-  if (result.ok) return true;
-  const { code, retryable, ran } = result.error;
-  if (code === "input_required") return false;
-  return !retryable || (ran === "unknown" && !tool.idempotent);
-}
-
-/** How large the content of a result is as JSON, at most. */
-function bytesOf(result: ToolResult): number {
-  const verdict = result.ok ? readJson(result.content, Number.MAX_SAFE_INTEGER) : undefined;
-  return verdict?.kind === "json" ? verdict.bytes : 0;
-}
-
 function claimFor(
   store: IdempotencyStore,
   claims: WeakMap<Call, SettleKey>,
@@ -108,7 +102,7 @@ function claimFor(
     if (typeof scope !== "string") return scope;
     const { tool: { idempotent }, options: { principal } } = call;
     const fingerprint = fingerprintOf(call.arguments);
-    const use = (claimed: ClaimedKey | typeof FAILED): Outcome => {
+    const use = (claimed: Claimed): Outcome => {
       if (typeof claimed === "function") {
         claims.set(call, claimed);
         return next(call);
@@ -129,38 +123,6 @@ function claimFor(
     : claim(scope);
 }
 
-const FAILED: unique symbol = Symbol("plue.not_claimed");
-type Claimed = ClaimedKey | typeof FAILED;
-
-function tryClaim(
-  call: Call,
-  claim: () => ClaimedKey | Promise<ClaimedKey>,
-): Claimed | Promise<Claimed> {
-  const failed = (error: unknown): typeof FAILED => {
-    call.report("internal", error);
-    return FAILED;
-  };
-  try {
-    const claimed = claim();
-    return claimed instanceof Promise ? claimed.catch(failed) : claimed;
-  } catch (error) {
-    return failed(error);
-  }
-}
-
-async function waitForClaim(call: Call, claim: Promise<Claimed>): Promise<Claimed> {
-  try {
-    return await call.wait("waiting for the first call with its key", claim);
-  } catch (interrupted) {
-    // The call has ended while its key was claimed, so the key is free.
-    void claim.then((claimed) => {
-      if (typeof claimed !== "function") return undefined;
-      return claimed(call.fail("aborted", "it had ended before its key was claimed"), false, 0);
-    }).catch((error) => call.report("internal", error));
-    throw interrupted;
-  }
-}
-
 type Refusal = readonly [code: FailureCode, why: string];
 
 const NOT_CLAIMED: Refusal = [
@@ -175,20 +137,3 @@ const REFUSED: Readonly<Record<"conflict" | "full", Refusal>> = {
   ],
   full: ["overloaded", "too many calls with idempotency keys are running"],
 };
-
-/** The key and what it belongs to, or the failure of a key that is not valid. */
-function scopeOf(call: Call): string | ToolFailure | Promise<string | ToolFailure> {
-  const { idempotencyKey: key, principal = null, sessionId = null, context } = call.options;
-  if (!isWord(key) || key.length > MAX_KEY) {
-    return call.fail("invalid_arguments", `its idempotency key must be 1 to ${MAX_KEY} characters`);
-  }
-  const write = (digest: string | undefined): string | ToolFailure => {
-    const parts = [call.tool.id, principal, sessionId, key, digest];
-    const scope = JSON.stringify(digest === undefined ? parts.slice(0, -1) : parts);
-    return scope.length <= MAX_SCOPE ? scope : call.fail(
-      "invalid_arguments",
-      "its principal and session are too long for an idempotency key",
-    );
-  };
-  return context === undefined ? write(undefined) : contextDigest(context).then(write);
-}

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Clock, Tool } from "../../tool/mod.ts";
+import { type Clock, systemClock, type Tool } from "../../tool/mod.ts";
 import type { Call, Layer } from "../layer.ts";
 import { type DispatcherMetrics, ToolStats } from "../metrics.ts";
 
@@ -24,7 +24,7 @@ export interface MetricsLayer extends Layer {
  *
  * @param clock Tells the time; the same as the dispatcher's.
  */
-export function metrics(clock: Clock): MetricsLayer {
+export function metrics(clock: Clock = systemClock): MetricsLayer {
   const tools: Map<string, ToolStats> = new Map();
   let unknownTool = 0;
   let since = clock.timestamp();

@@ -9,7 +9,9 @@ import type { Toolset } from "../../select/mod.ts";
 import {
   checkPort,
   type FailureCode,
+  MAX_TIMEOUT_MS,
   NO_LOG,
+  numberFrom,
   refuse,
   TIME_OVER,
   type ToolFailure,
@@ -21,7 +23,8 @@ import type { Call, Layer } from "../layer.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "../request.ts";
 import { rememberResumption, resumptionOf } from "../resumption.ts";
 import type { CallTickets, Resumption } from "../suspension.ts";
-import { QuestionSession, type QuestionSettings } from "./question_session.ts";
+import type { RepairLayer } from "./repair.ts";
+import { QuestionSession } from "../question_session.ts";
 
 /** The layer of questions, and the questions of a call for other layers. */
 export interface QuestionsLayer extends Layer {
@@ -31,13 +34,35 @@ export interface QuestionsLayer extends Layer {
   of(call: Call): QuestionSession;
 }
 
+/** Options for {@linkcode questions}. */
+export interface QuestionOptions {
+  /**
+   * Lets calls wait for answers that their callers cannot give at once. A `ToolDispatcher` with the
+   * same tickets continues them.
+   */
+  readonly tickets?: CallTickets | undefined;
+  /**
+   * How long the caller may take to answer at once, in milliseconds. It does not count against the
+   * call's timeout.
+   *
+   * @default {600_000}
+   */
+  readonly timeoutMs?: number;
+  /** Repairs arguments: a call that continues is not repaired again. */
+  readonly repair?: RepairLayer | undefined;
+}
+
 /**
  * A layer that gives tools `context.ask` and `context.step`.
  *
- * @throws {TypeError} If the tickets lack a function.
+ * @throws {TypeError | RangeError} If the tickets lack a function, or the timeout is wrong.
  */
-export function questions(settings: QuestionSettings): QuestionsLayer {
-  checkPort(MAKE, "tickets", settings.tickets, ["suspend", "resume"]);
+export function questions(
+  { tickets, timeoutMs: limitMs = 600_000, repair }: QuestionOptions = {},
+): QuestionsLayer {
+  checkPort(MAKE, "tickets", tickets, ["suspend", "resume"]);
+  const timeoutMs = numberFrom(1, MAX_TIMEOUT_MS)(MAKE, limitMs, "approvalTimeoutMs");
+  const settings = { tickets, timeoutMs, repairedOf: (call: Call) => repair?.of(call) };
   const sessions: WeakMap<Call, QuestionSession> = new WeakMap();
   const of = (call: Call): QuestionSession => {
     let session = sessions.get(call);

@@ -17,7 +17,7 @@ import {
   refuse,
   type ToolResult,
 } from "../../tool/mod.ts";
-import { parseArguments, unparsed, UnparsedText } from "../arguments.ts";
+import { isWritten, parseArguments, unparsed, UnparsedText } from "../arguments.ts";
 import { issuesBefore } from "../checks.ts";
 import { CallView } from "../context.ts";
 import { frozenCopy } from "../json_value.ts";
@@ -60,7 +60,7 @@ export function repair(given: RepairHook | readonly RepairHook[]): RepairLayer {
     for: () => (call, next) => {
       const before = resumptionOf(call.request)?.repaired;
       if (before !== undefined) return repeat(repaired, call, before, () => note(call, next));
-      const issues = issuesOf(call);
+      const issues = issuesBefore(call);
       if (issues === undefined) return next(call);
       return repairWith(hooks, repaired, call, issues, () => note(call, next));
     },
@@ -82,7 +82,7 @@ async function repairWith(
   hooks: readonly RepairHook[],
   repaired: WeakMap<Call, RepairedArguments>,
   call: Call,
-  found: ReturnType<typeof issuesOf>,
+  found: ReturnType<typeof issuesBefore>,
   next: () => Outcome,
 ): Promise<ToolResult> {
   let issues = await call.wait("repairing the arguments", Promise.resolve(found));
@@ -92,7 +92,7 @@ async function repairWith(
     const changes = await call.wait("repairing the arguments", tryRepair(hook, call, issues));
     if (changes === undefined) continue;
     notes.push(...changes);
-    issues = await issuesOf(call);
+    issues = await issuesBefore(call);
   }
   if (call.arguments instanceof UnparsedText) return unparsed(call);
   if (notes.length > 0) {
@@ -130,25 +130,6 @@ async function tryRepair(
   }
   return undefined;
 }
-
-/** Whether a repair has returned arguments: nothing stands for `{}` only where a model says it. */
-function isWritten(args: unknown): boolean {
-  return typeof args === "string" ? !["", "null"].includes(args.trim()) : (args ?? null) !== null;
-}
-
-/** What is wrong with the arguments by the tool's schema; `undefined` if nothing is. */
-function issuesOf(
-  call: Call,
-): readonly Issue[] | undefined | Promise<readonly Issue[] | undefined> {
-  return call.arguments instanceof UnparsedText ? [NOT_JSON] : issuesBefore(call);
-}
-
-const NOT_JSON: Issue = Object.freeze({
-  path: "",
-  keyword: "json",
-  expected: "JSON",
-  message: "The arguments are not JSON",
-});
 
 /** The note of a repair that says nothing else. */
 const REPAIRED = "the arguments were repaired";

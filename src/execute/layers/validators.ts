@@ -9,7 +9,7 @@ import { readRule } from "../checks.ts";
 import { CallView } from "../context.ts";
 import type { Layer } from "../layer.ts";
 import type { CallInfo } from "../ports.ts";
-import { callHost, FAILED } from "./host_function.ts";
+import { callHost, FAILED } from "../host_function.ts";
 
 /**
  * A rule for the arguments of every tool, after the schema and the tool's own rule. It returns what a

@@ -31,46 +31,45 @@ describeLayer("of nothing", () => ({ layers: [] }));
 // Approval
 
 const APPROVED = { requiresApproval: true } as const;
-const NO_LIMIT = 600_000;
 
 describeLayer("approval", () => ({
-  layers: [approval(() => true, NO_LIMIT)],
+  layers: [approval(() => true)],
   tool: APPROVED,
 }), [
   {
     title: "fails a call that no approver can decide",
-    layers: [approval(undefined, NO_LIMIT)],
+    layers: [approval(undefined)],
     outcome: "approval_required",
     runs: false,
   },
   {
     title: "fails a call that is not approved",
-    layers: [approval(() => ({ approved: false, reason: "it is late" }), NO_LIMIT)],
+    layers: [approval(() => ({ approved: false, reason: "it is late" }))],
     outcome: "denied",
     runs: false,
   },
   {
     title: "fails a call whose approver throws",
-    layers: [approval(fail, NO_LIMIT)],
+    layers: [approval(fail)],
     outcome: "denied",
     runs: false,
     reports: 1,
   },
   {
     title: "fails a call whose approver takes too long",
-    layers: [approval(never, 500)],
+    layers: [approval(never, { timeoutMs: 500 })],
     outcome: "timeout",
     runs: false,
   },
   {
     title: "fails a call whose caller cannot be asked",
-    layers: [approval("ask", NO_LIMIT)],
+    layers: [approval("ask")],
     outcome: "approval_required",
     runs: false,
   },
   {
     title: "does not concern a tool that requires no approval",
-    layers: [approval(undefined, NO_LIMIT)],
+    layers: [approval(undefined)],
     tool: {},
     outcome: "done",
     runs: true,
@@ -172,7 +171,7 @@ describeLayer("host context", () => ({
 
 const WITH_KEY = { context: { idempotencyKey: "k" } } as const;
 
-describeLayer("idempotency", (clock) => ({ layers: idempotency(clock), ...WITH_KEY }), [{
+describeLayer("idempotency", (clock) => ({ layers: idempotency({}, clock), ...WITH_KEY }), [{
   title: "fails a call whose key is not valid",
   context: { idempotencyKey: "" },
   outcome: "invalid_arguments",
@@ -191,7 +190,7 @@ describeLayer("idempotency with stored keys", (clock) => {
       };
     },
   };
-  return { layers: idempotency(clock, { kept }), ...WITH_KEY, held: () => held };
+  return { layers: idempotency({ kept }, clock), ...WITH_KEY, held: () => held };
 });
 
 // Metrics
@@ -207,10 +206,8 @@ describeLayer("metrics", (clock) => {
 
 // Questions
 
-const SETTINGS = { tickets: undefined, timeoutMs: NO_LIMIT, repairedOf: () => undefined };
-
 describeLayer("questions", () => {
-  const layer = questions(SETTINGS);
+  const layer = questions();
   return {
     layers: [layer, layer.again],
     context: { onQuestion: (): Answer => ({ action: "accept", content: "yes" }) },

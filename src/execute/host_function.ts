@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Call, DispatchPhase } from "../layer.ts";
+import type { Call, DispatchPhase } from "./layer.ts";
 
 /** Returned in place of a value by a host's function that threw or rejected. */
 export const FAILED: unique symbol = Symbol("plue.failed");

@@ -5,53 +5,37 @@
  * @module
  */
 
-import { admitSchema, compileOnce, issuesOf, type SchemaEngine } from "../../schema/mod.ts";
+import { compileOnce, issuesOf } from "../schema/mod.ts";
 import {
   type Answer,
-  checkWord,
-  cleanText,
   describe,
   describeThrown,
-  isObject,
   type Issue,
-  type JsonSchema,
-  must,
   NO_LOG,
   type Question,
   type QuestionFields,
-  type QuestionKind,
-  readFields,
   refuse,
   TIME_OVER,
   type ToolResult,
   untilAborted,
   within,
-} from "../../tool/mod.ts";
-import { CallView } from "../context.ts";
-import { CallFailure } from "../failures.ts";
-import { fingerprintOf } from "../idempotency.ts";
-import { describeRefusal, frozenCopy, readJson, utf8Length } from "../json_value.ts";
-import type { Call } from "../layer.ts";
-import type { CallTickets, KeptAnswer, RepairedArguments, Resumption } from "../suspension.ts";
+} from "../tool/mod.ts";
+import { CallView } from "./context.ts";
+import { CallFailure, InputUnavailable } from "./failures.ts";
+import { fingerprintOf } from "./idempotency.ts";
+import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
+import type { Call } from "./layer.ts";
+import { MAX_MEMORY_BYTES, readAnswer, readQuestion } from "./question.ts";
+import type { CallTickets, KeptAnswer, RepairedArguments, Resumption } from "./suspension.ts";
 
 /** How many questions and steps a call has at most. */
 const MAX_KEYS = 64;
-/** How many bytes of JSON their answers and results have together, at most. */
-export const MAX_MEMORY_BYTES = 65_536;
 /** The key of the question whether a call may run. No tool can use it. */
 const APPROVAL_KEY = "plue:approval";
 
 const KEY = /^[\w.-]{1,64}$/;
-const MAX_MESSAGE = 2_000;
 /** How often a question is asked whose answers do not fit, while the caller answers at once. */
 const MAX_TRIES = 10;
-
-/** A question cannot be answered here. Fails the call if the tool does not catch it. */
-export class InputUnavailable extends CallFailure {
-  constructor(why: string) {
-    super("input_unavailable", why);
-  }
-}
 
 /** Ends a call that waits for answers, for its layers and its tool. */
 class Suspended extends CallFailure {
@@ -352,54 +336,4 @@ function givenArguments({ request }: Call): unknown {
  */
 function shownArguments(call: Call): unknown {
   return frozenCopy(call.arguments) ?? frozenCopy(call.plainArguments) ?? givenArguments(call);
-}
-
-const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization", "client"];
-
-const FIELDS = {
-  kind: must(KINDS.join(" or "), (kind): kind is QuestionKind => KINDS.includes(kind as never)),
-  message: (action: string, message: unknown, place: string): string =>
-    cleanText(checkWord(action, message, place), MAX_MESSAGE),
-  // The engine checks it.
-  schema: (_action: string, schema: unknown): JsonSchema => schema as JsonSchema,
-  // Written anew: people would be shown a line feed or an escape that is in it.
-  url(action: string, url: unknown, place: string): string {
-    const href = URL.canParse(url as string) ? new URL(url as string).href : "";
-    return /^https?:/.test(href)
-      ? href
-      : refuse(action, `${place} must be an address that begins with https:// or http://`);
-  },
-};
-
-/** Checks a question. @throws {TypeError} */
-function readQuestion(
-  action: string,
-  key: string,
-  fields: QuestionFields,
-  engine: SchemaEngine,
-): Question {
-  if (!isObject(fields)) refuse(action, "the question must be an object");
-  const { kind = "input", message, schema, ...rest } = readFields(action, fields, FIELDS);
-  if (schema !== undefined) admitSchema(engine, schema, {});
-  const more = schema === undefined ? rest : { ...rest, schema: frozenCopy(schema) ?? true };
-  if (message === undefined) refuse(action, 'it has no "/message"');
-  if ((more.url !== undefined) !== (kind === "authorization")) {
-    refuse(action, 'a question for an authorization, and no other, has a "/url"');
-  }
-  if (schema !== undefined && kind !== "input" && kind !== "client") {
-    refuse(action, 'only a question for input has a "/schema"');
-  }
-  return { key, kind, message, ...more };
-}
-
-/** Reads an answer; `undefined` if it is none. */
-export function readAnswer(value: unknown): Answer | undefined {
-  if (!isObject(value)) return undefined;
-  const { action, content } = value;
-  if (action === "decline" || action === "cancel") return Object.freeze({ action });
-  if (action !== "accept") return undefined;
-  if (content === undefined) return Object.freeze({ action });
-  const verdict = readJson(content, MAX_MEMORY_BYTES);
-  const copy = verdict.kind === "json" ? frozenCopy(verdict.value) : undefined;
-  return copy === undefined ? undefined : Object.freeze({ action, content: copy });
 }

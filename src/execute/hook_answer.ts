@@ -1,0 +1,41 @@
+/**
+ * Reads what hooks return, and fails the calls of hooks that failed.
+ *
+ * @module
+ */
+
+import { isObject, isWord, type ToolFailure } from "../tool/mod.ts";
+import type { Call } from "./layer.ts";
+import type { BeforeAnswer, ToolHooks } from "./ports.ts";
+
+/** What is wrong with the answer of a `before` hook; `undefined` if nothing is. */
+export function findProblem(answer: NonNullable<BeforeAnswer>): string | undefined {
+  if (!isObject(answer)) return "it is not an object";
+  if (!("arguments" in answer || "result" in answer || "refuse" in answer)) {
+    return 'it must have one of "/arguments", "/result" and "/refuse"';
+  }
+  return "refuse" in answer && !isWord(answer.refuse)
+    ? '"/refuse" must be a sentence for the model'
+    : undefined;
+}
+
+/** Fails a call whose `before` hook returned something wrong, and reports what. */
+export function wrongAnswer(call: Call, hook: ToolHooks, problem: string): ToolFailure {
+  call.report("before", new TypeError(`Cannot use the answer of ${nameOf(hook)}: ${problem}`));
+  return refused(call, hook);
+}
+
+/** Fails a call whose `before` hook failed. */
+export function refused(call: Call, hook: ToolHooks): ToolFailure {
+  return call.fail("denied", `${nameOf(hook)} failed, so the call is refused`);
+}
+
+/** Fails a call whose result a failing hook may have had to change. */
+export function withheld(call: Call, hook: ToolHooks): ToolFailure {
+  const ran = call.toolState === "not started" ? "" : "the tool has run, but ";
+  return call.fail("denied", `${ran}${nameOf(hook)} failed, so the result is withheld`);
+}
+
+function nameOf(hook: ToolHooks): string {
+  return typeof hook.name === "string" ? `the hook "${hook.name.slice(0, 60)}"` : "a hook";
+}
