@@ -7,8 +7,6 @@
  */
 
 export {
-  type AdmitOptions,
-  type AdmittedSchema,
   allOf,
   allowAll,
   allowIds,
@@ -54,7 +52,6 @@ export {
   FAILURE_CODES,
   type FailureCode,
   type FoundTools,
-  type Hardening,
   type IdempotencyOptions,
   type InferStandardInput,
   type InferStandardOutput,
@@ -177,7 +174,6 @@ export {
   type Transaction,
   type TransactionInfo,
   type TransactionManager,
-  type UpdateOptions,
 } from "./src/core.ts";
 export { FunctionDefinition, type FunctionDefinitionJson } from "./src/select/mod.ts";
 export {
@@ -192,7 +188,7 @@ export {
   typeboxEngine,
   type TypeboxEngineOptions,
 } from "./src/adapters/typebox/mod.ts";
-export { detectDialect, hardened, type SchemaCompiler, withSchemaCheck } from "./src/schema/mod.ts";
+export { detectDialect, hardened, withSchemaCheck } from "./src/schema/mod.ts";
 export {
   createToolIndex,
   searchToolset,

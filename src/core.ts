@@ -81,6 +81,7 @@ export {
   type Dialect,
   type Hardening,
   MAX_ISSUES,
+  type SchemaCompiler,
   type SchemaEngine,
   type SchemaValidator,
 } from "./schema/mod.ts";
