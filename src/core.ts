@@ -140,6 +140,7 @@ export {
   type Next,
   type ObservedCall,
   type Outcome,
+  type Requirement,
   type OutputEvent,
   type ProgressEvent,
   type RepairAnswer,

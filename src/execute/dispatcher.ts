@@ -93,6 +93,16 @@ export class Dispatcher {
     return this.#kernel.settings;
   }
 
+  /** How large the arguments of a call may be, in bytes of JSON. */
+  get maxArgumentBytes(): number {
+    return this.#kernel.settings.maxArgumentBytes;
+  }
+
+  /** Whether calls are traced: only then is the `trace` of their context read. */
+  get traces(): boolean {
+    return false;
+  }
+
   /** The kernel, for views. */
   protected get kernel(): Kernel {
     return this.#kernel;

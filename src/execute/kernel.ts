@@ -49,6 +49,7 @@ import type {
   Outcome,
 } from "./layer.ts";
 import { type DispatchContext, type ToolCall, unknownField } from "./request.ts";
+import { checkRequirements, type RequirementCheck } from "./requirements.ts";
 
 /** More plans than a registry has tools: those of tools that were removed are dropped then. */
 const MAX_PLANS = 20_000;
@@ -138,9 +139,10 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
         : (call) => isConcerned(layer, call) ? layered(call) : next(call);
     }, inner);
   const keepsText = layers.some(({ repairsText }) => repairsText);
+  const required = checkRequirements(tool, layers);
   const run: Ring = (call) => call.runTool();
   const inner = stage("input", checkText(keepsText, validate(tool, host, stage("run", run))));
-  const layered = stage("call", close(open(tool, keepsText, inner)));
+  const layered = stage("call", close(open(tool, keepsText, required, inner)));
   const conditions = applied.flatMap((layer) =>
     typeof layer.when === "function" ? layer.when.bind(layer) : []
   );
@@ -150,7 +152,7 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
     host,
     layered,
     direct: applied.every(({ when }) => when !== undefined)
-      ? open(tool, false, validate(tool, host, run))
+      ? open(tool, false, required, validate(tool, host, run))
       : undefined,
     isPlain(call) {
       try {
@@ -267,7 +269,12 @@ function observersOf(
 }
 
 /** The first ring: the call's fields, the tool's availability, the arguments, and its start. */
-function open(tool: Tool, keepsText: boolean, next: Ring): Ring {
+function open(
+  tool: Tool,
+  keepsText: boolean,
+  checkRequired: RequirementCheck,
+  next: Ring,
+): Ring {
   return (call) => {
     const problem = unknownField(call.request, call.options);
     if (problem !== undefined) return call.fail("invalid_arguments", problem);
@@ -280,6 +287,8 @@ function open(tool: Tool, keepsText: boolean, next: Ring): Ring {
     if (tool.execute === undefined) {
       return call.fail("not_executable", "it is a definition only and cannot be run here");
     }
+    const unmet = checkRequired?.(call);
+    if (unmet !== undefined) return unmet;
     const parsed = parseArguments(call, call.request.arguments, keepsText);
     if (parsed === undefined) return call.acquire(next);
     return parsed instanceof Promise

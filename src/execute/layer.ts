@@ -70,6 +70,13 @@ export interface CallSettings {
 export type ToolState = "not started" | "running" | "ended";
 
 /**
+ * What a tool or a call may require of the layers: approval (`requiresApproval`, policies), a
+ * transaction, its host's context, a store for idempotency keys. A call fails whose requirement no
+ * layer meets.
+ */
+export type Requirement = "approval" | "transaction" | "context" | "idempotency";
+
+/**
  * Takes part in calls. A layer has its own state and options; the kernel and the other layers do not
  * know that it exists. Within a stage the first layer is the outermost.
  *
@@ -139,6 +146,8 @@ export interface Layer {
    * `UnparsedText`. Without such a layer they fail the call before the `input` stage.
    */
   readonly repairsText?: true;
+  /** The requirement that the layer meets for calls of all tools. */
+  readonly meets?: Requirement;
 }
 
 /** Observes the calls of one tool. What its functions throw or reject with goes to `onError`. */

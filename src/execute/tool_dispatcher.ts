@@ -265,13 +265,8 @@ export class ToolDispatcher extends Dispatcher {
   }
 
   /** Whether calls are traced: only then is the `trace` of their context read. */
-  get traces(): boolean {
+  override get traces(): boolean {
     return this.#shared.traces;
-  }
-
-  /** How large the arguments of a call may be, in bytes of JSON. */
-  get maxArgumentBytes(): number {
-    return this.settings.maxArgumentBytes;
   }
 
   /** How many calls one `dispatchAll` takes. */

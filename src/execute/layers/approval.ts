@@ -53,6 +53,7 @@ export function approval(
   return {
     name: "approval",
     stage: "run",
+    meets: "approval",
     when: ({ tool, toolset }) => tool.requiresApproval || toolset.requiresApproval(tool),
     for: () => decide,
   };

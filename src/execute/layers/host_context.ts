@@ -16,6 +16,7 @@ export function hostContext(): Layer {
   return {
     name: "host-context",
     stage: "input",
+    meets: "context",
     context: { context: (call) => checked.get(call) },
     for: (tool, host) =>
       tool.context === undefined ? undefined : (call, next) => {

@@ -32,6 +32,7 @@ export function transactions(manager?: TransactionManager): Layer {
   return {
     name: "transactions",
     stage: "run",
+    meets: "transaction",
     context: { transaction: (call) => open.get(call) },
     for: ({ requiresTransaction }) =>
       !requiresTransaction
