@@ -5,6 +5,7 @@
  * @module
  */
 
+import { ToolDispatcher } from "../../execute/mod.ts";
 import { Hono } from "hono/tiny";
 import type { Registry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
@@ -163,6 +164,7 @@ export function createToolHandler(
   checkOptions("create a tool handler", options, CHECKS);
   const server = new ToolServer(source, options, {
     everyone: { explain: options.openExplain ?? false },
+    createDispatcher: (own) => new ToolDispatcher(source, own),
   });
   const routes = new RoutedServer(server, partsOf(options));
   const { around } = server;

@@ -43,6 +43,7 @@ import {
   type ShowTools,
   targetOf,
   type ToolServer,
+  withAllLayers,
   withHeaders,
 } from "../http/mod.ts";
 import {
@@ -185,7 +186,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
     });
     // The calls that the dispatcher gets. The others cannot run, and their results are known.
     const routed = recorded.filter((_, index) => begun[index]?.problem === undefined);
-    const dispatcher = server.dispatcherOf(shown);
+    const dispatcher = withAllLayers(server.dispatcherOf(shown), "serveFormats()");
     const options: TurnOptions<DispatchContext> = {
       dispatcher: {
         async dispatchAll(list, context) {

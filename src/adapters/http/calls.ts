@@ -5,6 +5,7 @@
  * @module
  */
 
+import { withAllLayers } from "./request.ts";
 import type { CallTasks, TaskOwner, TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext } from "../../execute/mod.ts";
 import { type Answers, isObject, pointerStep, ToolResult } from "../../tool/mod.ts";
@@ -54,11 +55,18 @@ export function runTasks(tasks: CallTasks, { afterMs }: RunTasksOptions = {}): C
     if (tool === undefined || tool.execution === "sync") return undefined;
     const isPreferred = prefersAsync(headers);
     if (tool.execution === "task" || isPreferred) {
-      return answerTask(tasks, prepared, tasks.start(dispatcher, call, context), isPreferred);
+      return answerTask(
+        tasks,
+        prepared,
+        tasks.start(withAllLayers(dispatcher, "tasks"), call, context),
+        isPreferred,
+      );
     }
-    return afterMs === undefined || wantsStream(headers)
-      ? undefined
-      : answerTask(tasks, prepared, tasks.run(dispatcher, call, context, { afterMs }));
+    return afterMs === undefined || wantsStream(headers) ? undefined : answerTask(
+      tasks,
+      prepared,
+      tasks.run(withAllLayers(dispatcher, "tasks"), call, context, { afterMs }),
+    );
   };
 }
 
@@ -157,7 +165,10 @@ class CallRoutes {
     const { caller: { principal }, dispatcher, param: id } = request;
     const tasks = this.#tasks;
     const context = request.hostContext();
-    const answer = await reached(request, tasks?.answer(dispatcher, id, answers, context));
+    const answer = await reached(
+      request,
+      tasks?.answer(withAllLayers(dispatcher, "tasks"), id, answers, context),
+    );
     if (tasks === undefined || answer === undefined) return problemResponse(noSuchTask(id));
     if (!("id" in answer)) return problemResponse(problemOfFailure(answer, id));
     request.outlast(endOf(tasks, answer, principal));

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { DispatchContext, ResumedCall, ToolCall, ToolDispatcher } from "../../execute/mod.ts";
+import type { DispatchContext, Dispatcher, ResumedCall, ToolCall } from "../../execute/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import { isObject, isSuspended, type ToolFailure, ToolResult } from "../../tool/mod.ts";
 import { type CallTarget, targetOf } from "./bridge.ts";
@@ -32,7 +32,7 @@ export interface PreparedCall<Call extends ToolCall | ResumedCall = ToolCall | R
   readonly request: ToolRequest;
   /** The tools that the call may name. */
   readonly toolset: Toolset;
-  readonly dispatcher: ToolDispatcher;
+  readonly dispatcher: Dispatcher;
   readonly call: Call;
   readonly callId: string;
   readonly context: DispatchContext;

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { withAllLayers } from "./request.ts";
 import type { DispatcherMetrics, ToolMetrics } from "../../execute/mod.ts";
 import type { HttpPart } from "./part.ts";
 import { refuseQuery } from "./refuse_query.ts";
@@ -28,7 +29,8 @@ export function serveMetrics(): HttpPart {
  */
 function showMetrics({ raw, server, caller, toolset }: ToolRequest): Response {
   refuseQuery(raw.url);
-  const { since, tools, queued, unknownTool } = server.dispatcher.metrics();
+  const { since, tools, queued, unknownTool } = withAllLayers(server.dispatcher, "serveMetrics()")
+    .metrics();
   const seen = tools.filter(({ id }) => toolset.has(id));
   const totals = caller.explain === true ? { queued, unknownTool } : undefined;
   const type = chooseType(raw.headers.get("accept"), TYPES);

@@ -121,6 +121,7 @@ export {
   type ServerHooks,
   type ToolRequest,
   ToolServer,
+  withAllLayers,
 } from "./request.ts";
 export { type CallClient, ClientSignal, type RunningCall } from "./running_calls.ts";
 export { isWorkers } from "./runtime.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
+import type { Dispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import { checkSelection, type Selection } from "../../select/mod.ts";
 import {
   type Check,
@@ -29,8 +29,13 @@ export interface ServerOptions extends GuardOptions {
    * @default {false}
    */
   readonly openExecution?: boolean;
-  /** Runs the calls. @default {a new one with the options in `dispatch`} */
-  readonly dispatcher?: ToolDispatcher;
+  /**
+   * Runs the calls.
+   *
+   * @default {a new one with the options in `dispatch`: a `ToolDispatcher` in `createToolHandler` and
+   * `createMcpEndpoint`, a `Dispatcher` without layers in `composeToolHandler`}
+   */
+  readonly dispatcher?: Dispatcher;
   /** Options for the dispatcher that is made if there is no `dispatcher`. */
   readonly dispatch?: ToolDispatcherOptions;
   /**
@@ -65,7 +70,7 @@ export const SERVER_CHECKS: { readonly [Option in keyof ServerOptions]-?: Check 
   selection: (_action, value) => checkSelection(value as Selection),
   authorize: checkFunction,
   openExecution: checkFlag,
-  dispatcher: having("withToolset", "a ToolDispatcher"),
+  dispatcher: having("withToolset", "a dispatcher"),
   dispatch: checkObject,
   maxBodyBytes: checkCount,
   bodyTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),

@@ -7,10 +7,23 @@
  */
 
 import type { CallTasks } from "../../execute/durable/mod.ts";
-import { type DispatchContext, ToolDispatcher } from "../../execute/mod.ts";
+import {
+  type DispatchContext,
+  Dispatcher,
+  type DispatcherOptions,
+  type ToolDispatcher,
+} from "../../execute/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
-import { atOnce, callHook, isObject, isThenable, NO_LOG, systemClock } from "../../tool/mod.ts";
+import {
+  atOnce,
+  callHook,
+  isObject,
+  isThenable,
+  NO_LOG,
+  refuse,
+  systemClock,
+} from "../../tool/mod.ts";
 import { BodyReader, requireJson } from "./body.ts";
 import { createGuard } from "./guard.ts";
 import { type Caller, ownerToolset, ToolsetNarrower } from "./identity.ts";
@@ -67,6 +80,20 @@ export interface ServerSetup {
   readonly tasks?: CallTasks | undefined;
   /** After how many milliseconds a call becomes a task. */
   readonly taskAfterMs?: number | undefined;
+  /** Creates the dispatcher where none is handed in. @default {one without layers} */
+  readonly createDispatcher?: (options: DispatcherOptions) => Dispatcher;
+}
+
+/**
+ * The dispatcher of a part that needs the layers of `ToolDispatcher`.
+ *
+ * @throws {TypeError} If it is another one.
+ */
+export function withAllLayers(dispatcher: Dispatcher, part: string): ToolDispatcher {
+  // Not `instanceof`, which would bring all layers into every bundle.
+  return "dispatchAll" in dispatcher
+    ? dispatcher as ToolDispatcher
+    : refuse(`use ${part}`, 'it needs a ToolDispatcher of "@plue/tools" as the option dispatcher');
 }
 
 const NO_HEADERS: readonly Header[] = [];
@@ -108,7 +135,7 @@ const EXECUTION_CLOSED: Problem = {
  */
 export class ToolServer {
   readonly source: Registry | Toolset;
-  readonly dispatcher: ToolDispatcher;
+  readonly dispatcher: Dispatcher;
   /** The calls that run, for another request to abort. */
   readonly running: RunningCalls = new RunningCalls();
   /** True if callers have to be authorized. */
@@ -130,9 +157,9 @@ export class ToolServer {
   readonly #limiters: RateLimiter[] = [];
   #around: RequestObserver | undefined;
   #preflight: ServerHooks["preflight"];
-  readonly #views = new WeakMap<Toolset, ToolDispatcher>();
+  readonly #views = new WeakMap<Toolset, Dispatcher>();
   /** The last dispatcher: most requests come from callers who see the same. */
-  #lastView: { readonly toolset: Toolset; readonly view: ToolDispatcher } | undefined;
+  #lastView: { readonly toolset: Toolset; readonly view: Dispatcher } | undefined;
 
   /**
    * @throws {TypeError} If an option is wrong.
@@ -162,7 +189,8 @@ export class ToolServer {
         ? { ...selection, role: selection?.role ?? null, scopes: selection?.scopes ?? [] }
         : selection,
     );
-    this.dispatcher = options.dispatcher ?? new ToolDispatcher(source, {
+    const { createDispatcher = (own) => new Dispatcher(source, own) } = setup;
+    this.dispatcher = options.dispatcher ?? createDispatcher({
       onError: ({ error }) => this.log(error),
       ...options.dispatch,
     });
@@ -274,7 +302,7 @@ export class ToolServer {
   }
 
   /** The dispatcher that runs only the tools of a toolset. */
-  dispatcherOf(toolset: Toolset): ToolDispatcher {
+  dispatcherOf(toolset: Toolset): Dispatcher {
     if (this.#lastView?.toolset === toolset) return this.#lastView.view;
     let view = this.#views.get(toolset);
     if (view === undefined) this.#views.set(toolset, view = this.dispatcher.withToolset(toolset));
@@ -401,7 +429,7 @@ export class ToolRequest {
   }
 
   /** Runs the tools that the caller sees. */
-  get dispatcher(): ToolDispatcher {
+  get dispatcher(): Dispatcher {
     return this.server.dispatcherOf(this.toolset);
   }
 

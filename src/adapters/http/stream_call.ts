@@ -4,6 +4,7 @@
  * @module
  */
 
+import { withAllLayers } from "./request.ts";
 import { isSuspended, systemClock, ToolResult } from "../../tool/mod.ts";
 import { eventStream, frame } from "./event_stream.ts";
 import { type PreparedCall, resultChanged } from "./execute_tool.ts";
@@ -13,7 +14,7 @@ export function streamCall(prepared: PreparedCall): Response {
   const { request, dispatcher, call, callId, context, running, recorded } = prepared;
   const { heartbeatMs } = request.server;
   const began = systemClock.now();
-  const events = dispatcher.stream(call, context);
+  const events = withAllLayers(dispatcher, "streamCall").stream(call, context);
   const end = (result: ToolResult): void => {
     running.end();
     recorded.end(result);

@@ -22,7 +22,7 @@ import {
   encodeResult,
 } from "../../formats/mod.ts";
 import { isSuspended, type Tool, ToolResult } from "../../tool/mod.ts";
-import { type ClientSignal, targetOf, type ToolRequest } from "../http/mod.ts";
+import { type ClientSignal, targetOf, type ToolRequest, withAllLayers } from "../http/mod.ts";
 import { CallQuestions, type ClientInput } from "./asking.ts";
 import type { McpToolList } from "./lists.ts";
 import { MODERN_TARGET } from "./message.ts";
@@ -101,7 +101,7 @@ export async function callTool(
       : taskAfter(request, tool, channel.input);
     const work: Promise<ToolResult | TaskState> = tasks === undefined || afterMs === undefined
       ? request.dispatcher.dispatch(start, context)
-      : tasks.run(request.dispatcher, start, context, { afterMs });
+      : tasks.run(withAllLayers(request.dispatcher, "tasks"), start, context, { afterMs });
     // Asking for the platform may throw and catch: a call that ends at once skips it.
     running.whenLong(() => request.keepAlive(work.catch(() => {})));
     const result = await work;

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { ToolDispatcher } from "../../execute/mod.ts";
 import { type ClientCapabilities, createMcpHandler } from "@modelcontextprotocol/server";
 import { createToolBridge } from "../../finding/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
@@ -190,6 +191,7 @@ class McpService {
       bridge: bridge && bridgeOnce(bridge),
       tasks: options.tasks,
       taskAfterMs: options.taskAfterMs,
+      createDispatcher: (own) => new ToolDispatcher(source, own),
     });
     installParts(server, sharedParts(options));
     this.#slots = slotsFor(
