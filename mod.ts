@@ -171,7 +171,6 @@ export {
   type ToolSearchScope,
   Toolset,
   type ToolsetBridge,
-  ToolsetBuilder,
   type ToolSource,
   type ToolSuccess,
   type TraceHeaders,
@@ -198,3 +197,4 @@ export {
   searchToolsetAsync,
   type ToolIndexOptions,
 } from "./src/registry/search/mod.ts";
+export { ToolsetBuilder } from "./src/select/mod.ts";

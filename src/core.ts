@@ -127,7 +127,6 @@ export {
   type ToolPolicy,
   Toolset,
   type ToolsetBridge,
-  ToolsetBuilder,
   type ToolSource,
 } from "./select/mod.ts";
 export {
