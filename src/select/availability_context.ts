@@ -51,7 +51,7 @@ export function isContextField(field: string): boolean {
   return Object.hasOwn(CHECKS, field);
 }
 
-// The fields are assigned from the table.
+/** The fields, which are assigned from the table. */
 export interface ToolAvailabilityContext extends CompleteAvailabilityFields {}
 
 /**
@@ -223,6 +223,7 @@ const METHODS = {
   locale: "withLocale",
 } satisfies { readonly [Field in ContextField]: keyof ContextConditions };
 
+/** The methods, which are made from the table. */
 export interface ToolAvailabilityContextBuilder extends ContextConditions {}
 
 /** Builds a context step by step. It is accepted wherever a context is. */
