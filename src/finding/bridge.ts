@@ -174,7 +174,6 @@ class ToolBridge extends Toolset implements ToolsetBridge {
       revision,
       candidates: members,
       all: () => members,
-      known: members,
       steps: [],
       reader: undefined,
     });

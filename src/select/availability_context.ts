@@ -10,11 +10,9 @@ import { checkPlain, type NameList, readPlain } from "./checks.ts";
 import {
   type CompleteAvailabilityFields,
   CRITERIA,
-  CRITERION_NAMES,
+  isOpen,
   READER,
   READER_FIELDS,
-  type Rule,
-  type ValueKind,
 } from "./criteria.ts";
 
 type ContextField = keyof CompleteAvailabilityFields;
@@ -36,28 +34,24 @@ export type ToolAvailabilityInput =
 
 const ACTION = "read an availability context";
 
-/** The check of each field, and the value that removes nothing. */
-const FIELDS: ReadonlyMap<string, { readonly check: Check; readonly open: unknown }> = new Map([
-  ...CRITERION_NAMES.flatMap((name) => {
-    const { context, kind, rule } = CRITERIA[name];
-    const { check, open }: ValueKind = kind;
-    const keepsAll = (rule as (value: unknown) => Rule | undefined)(open ?? []) === undefined;
-    return context ? [[context, { check, open: keepsAll ? open : undefined }] as const] : [];
-  }),
-  ...READER_FIELDS.map((field) => [field, { check: READER.check, open: undefined }] as const),
-]);
-const CHECKS = Object.fromEntries([...FIELDS].map(([field, { check }]) => [field, check]));
-
-/** The context that removes nothing. */
-const DEFAULTS = Object.freeze(
-  Object.fromEntries([...FIELDS].map(([field, { open }]) => [field, open])),
-) as unknown as CompleteAvailabilityFields;
-
-export function isContextField(field: string): field is ContextField {
-  return FIELDS.has(field);
+const CHECKS: Record<string, Check> = {};
+/** The value of each field that removes nothing. */
+const DEFAULTS: Record<string, unknown> = {};
+for (const { context, kind, open } of Object.values(CRITERIA)) {
+  if (context === undefined) continue;
+  CHECKS[context] = kind.check;
+  DEFAULTS[context] = open;
+}
+for (const field of READER_FIELDS) {
+  CHECKS[field] = READER.check;
+  DEFAULTS[field] = undefined;
 }
 
-// The fields are assigned from the table.
+export function isContextField(field: string): boolean {
+  return Object.hasOwn(CHECKS, field);
+}
+
+/** The fields, which are assigned from the table. */
 export interface ToolAvailabilityContext extends CompleteAvailabilityFields {}
 
 /**
@@ -120,10 +114,10 @@ export class ToolAvailabilityContext {
    */
   constructor(
     fields: ToolAvailabilityFields = {},
-    base: CompleteAvailabilityFields = DEFAULTS,
+    base: CompleteAvailabilityFields = DEFAULTS as unknown as CompleteAvailabilityFields,
   ) {
     const given = Object.entries(checkPlain(ACTION, fields, "it"))
-      .filter(([, value]) => value !== null);
+      .map(([field, value]) => [field, value ?? undefined] as const);
     Object.assign(this, base, readPlain(ACTION, Object.fromEntries(given), CHECKS));
     Object.freeze(this);
   }
@@ -170,11 +164,9 @@ export class ToolAvailabilityContext {
   /** The fields that differ from the default, in a fixed order. */
   toJSON(): ToolAvailabilityFields {
     const json: Record<string, unknown> = {};
-    for (const [field, { open }] of FIELDS) {
+    for (const [field, open] of Object.entries(DEFAULTS)) {
       const value = this[field as ContextField];
-      const isOpen = value === open ||
-        Array.isArray(value) && Array.isArray(open) && value.length === 0;
-      if (!isOpen) json[field] = value;
+      if (!isOpen(value, open)) json[field] = value;
     }
     return json;
   }
@@ -231,6 +223,7 @@ const METHODS = {
   locale: "withLocale",
 } satisfies { readonly [Field in ContextField]: keyof ContextConditions };
 
+/** The methods, which are made from the table. */
 export interface ToolAvailabilityContextBuilder extends ContextConditions {}
 
 /** Builds a context step by step. It is accepted wherever a context is. */

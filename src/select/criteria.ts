@@ -7,19 +7,22 @@
  * @module
  */
 
-import {
-  type Check,
-  checkFlag,
-  checkRisk,
-  describe,
-  isWord,
-  must,
-  RISK_LEVELS,
-  type RiskLevel,
-  riskRank,
-  type Tool,
-} from "../tool/mod.ts";
+import { type Check, checkFlag, checkRisk, isWord, must, type RiskLevel } from "../tool/mod.ts";
 import { checkCategories, checkIds, checkNamespaces, checkWords, type NameList } from "./checks.ts";
+import {
+  allowIds,
+  category,
+  denyIds,
+  maxRisk,
+  namespace,
+  notCategory,
+  role,
+  scopes,
+  tagsAll,
+  tagsAny,
+  type ToolFilter,
+  withoutCategories,
+} from "./filters.ts";
 
 /** The criteria of a selection that are data. An empty list is a list: `allowIds: []` keeps nothing. */
 export interface SelectionCriteria {
@@ -48,17 +51,13 @@ export interface SelectionCriteria {
   readonly namespace?: string | NameList | undefined;
 }
 
-/** What a place offers and permits, with every field decided. The defaults remove nothing. */
+/** What an environment offers and permits, with every field decided. The defaults remove nothing. */
 export interface CompleteAvailabilityFields {
   /** Only these tools, by id. `undefined`: every tool. */
   readonly enabledToolIds: readonly string[] | undefined;
   /** Not these tools, by id. Wins over `enabledToolIds`. */
   readonly disabledToolIds: readonly string[];
-  /**
-   * The highest risk that is permitted.
-   *
-   * @default {"critical"}
-   */
+  /** The highest risk that is permitted. @default {"critical"} */
   readonly maxRiskLevel: RiskLevel;
   /** Only tools of these categories. `undefined`: of every category, and of none. */
   readonly includedCategories: readonly string[] | undefined;
@@ -66,29 +65,13 @@ export interface CompleteAvailabilityFields {
   readonly excludedCategories: readonly string[];
   /** Only tools that have all of these tags. */
   readonly requiredTags: readonly string[];
-  /**
-   * A folder is open. `false` removes the category `workspace`.
-   *
-   * @default {true}
-   */
+  /** A folder is open. `false` removes the category `workspace`. @default {true} */
   readonly hasWorkspace: boolean;
-  /**
-   * Commands can be run. `false` removes the category `terminal`.
-   *
-   * @default {true}
-   */
+  /** Commands can be run. `false` removes the category `terminal`. @default {true} */
   readonly hasTerminal: boolean;
-  /**
-   * An editor is open. `false` removes the category `editor`.
-   *
-   * @default {true}
-   */
+  /** An editor is open. `false` removes the category `editor`. @default {true} */
   readonly hasEditor: boolean;
-  /**
-   * The workspace is a git repository. `false` removes the category `git`.
-   *
-   * @default {true}
-   */
+  /** The workspace is a git repository. `false` removes the category `git`. @default {true} */
   readonly hasGitRepository: boolean;
   /**
    * The model that reads the descriptions, as its provider names it. This field and the next two
@@ -121,43 +104,33 @@ export type SelectionStepName =
   | "filter"
   | "policy";
 
-/** Which tools a value keeps, and why it removes another one. Neither throws. */
-export type Rule = readonly [keeps: (tool: Tool) => boolean, reason: (tool: Tool) => string];
-
-/** A kind of value: how a text is read as one, and what it must be. */
-export interface ValueKind<Value = unknown> {
-  /** A query separates the items of a list by commas; a flag is `true` or `false`. */
+/** A kind of value. */
+export interface ValueKind {
+  /** How a text is read: the items of a list are separated by commas, a flag is `true` or `false`. */
   readonly shape: "list" | "flag" | "text";
-  readonly check: Check<Value>;
-  /** The value that removes nothing, if the criterion has no rule for it. */
-  readonly open?: Value;
+  readonly check: Check;
 }
 
 /** One row. */
-export interface Criterion<Value> {
+export interface Criterion {
   readonly step: SelectionStepName;
-  readonly kind: ValueKind<Value>;
+  readonly kind: ValueKind;
+  /** Makes the filter of a value, or of the items of a list. It says why it removes a tool. */
+  readonly filter: (...value: never[]) => ToolFilter;
   /** Its name in a `ToolAvailabilityContext`, if it has one there. */
-  readonly context?: keyof CompleteAvailabilityFields;
-  /** The rule of a value; `undefined` if the value removes nothing. */
-  rule(value: Value): Rule | undefined;
+  readonly context: keyof CompleteAvailabilityFields | undefined;
+  /** The value that removes nothing, if there is one. */
+  readonly open: unknown;
 }
 
-type Names = readonly string[];
-
-type CriterionValue<Name extends CriterionName> = Name extends "maxRisk" ? RiskLevel
-  : Name extends "role" ? string | null
-  : Name extends ContextFlag ? boolean
-  : Names;
-
-const NONE: Names = Object.freeze([]);
-const IDS: ValueKind<Names> = { shape: "list", check: checkIds, open: NONE };
-const CATEGORIES: ValueKind<Names> = { shape: "list", check: checkCategories, open: NONE };
-const WORDS: ValueKind<Names> = { shape: "list", check: checkWords, open: NONE };
-const NAMESPACES: ValueKind<Names> = { shape: "list", check: checkNamespaces };
-const RISK: ValueKind<RiskLevel> = { shape: "text", check: checkRisk, open: "critical" };
-const FLAG: ValueKind<boolean> = { shape: "flag", check: checkFlag, open: true };
-const ROLE: ValueKind<string | null> = {
+const NONE: readonly string[] = Object.freeze([]);
+const IDS: ValueKind = { shape: "list", check: checkIds };
+const CATEGORIES: ValueKind = { shape: "list", check: checkCategories };
+const WORDS: ValueKind = { shape: "list", check: checkWords };
+const NAMESPACES: ValueKind = { shape: "list", check: checkNamespaces };
+const RISK: ValueKind = { shape: "text", check: checkRisk };
+const FLAG: ValueKind = { shape: "flag", check: checkFlag };
+const ROLE: ValueKind = {
   shape: "text",
   check: must(
     "a string that is not empty, or null for a caller without a role",
@@ -168,7 +141,7 @@ const ROLE: ValueKind<string | null> = {
 /** What describes the reader of descriptions: fields of a context that remove nothing. */
 export const READER_FIELDS = ["model", "provider", "locale"] as const;
 
-export const READER: ValueKind<string> = {
+export const READER: ValueKind = {
   shape: "text",
   check: must(
     "1 to 128 letters, digits or signs of ASCII",
@@ -177,164 +150,53 @@ export const READER: ValueKind<string> = {
 };
 
 /** The table. Its order is the order in which tools are checked. */
-export const CRITERIA: { readonly [Name in CriterionName]: Criterion<CriterionValue<Name>> } = {
-  allowIds: {
-    step: "allow-list",
-    kind: IDS,
-    context: "enabledToolIds",
-    rule(ids) {
-      const allowed = new Set(ids);
-      return [
-        (tool) => allowed.has(tool.id),
-        () => "it is not on the list of tools that are allowed",
-      ];
-    },
-  },
-  denyIds: {
-    step: "deny-list",
-    kind: IDS,
-    context: "disabledToolIds",
-    rule(ids) {
-      const denied = new Set(ids);
-      return denied.size === 0 ? undefined : [
-        // A tool that was renamed stays denied.
-        ({ id, aliases }) => !denied.has(id) && !aliases.some((alias) => denied.has(alias)),
-        () => "it is on the list of tools that are denied",
-      ];
-    },
-  },
-  maxRisk: {
-    step: "risk",
-    kind: RISK,
-    context: "maxRiskLevel",
-    rule(level) {
-      const within: Names = RISK_LEVELS.slice(0, riskRank(level) + 1);
-      return level === "critical" ? undefined : [
-        (tool) => within.includes(tool.risk),
-        (tool) => `risk ${tool.risk} is above the limit ${level}`,
-      ];
-    },
-  },
-  categories: {
-    step: "categories",
-    kind: CATEGORIES,
-    context: "includedCategories",
-    rule: (names) => isAmong("category", names),
-  },
-  excludeCategories: {
-    step: "categories",
-    kind: CATEGORIES,
-    context: "excludedCategories",
-    rule(names) {
-      const excluded: ReadonlySet<string | undefined> = new Set(names);
-      return excluded.size === 0 ? undefined : [
-        (tool) => !excluded.has(tool.category),
-        (tool) => `${describeField("category", tool)} is excluded`,
-      ];
-    },
-  },
-  tagsAny: {
-    step: "tags",
-    kind: WORDS,
-    rule(tags) {
-      const wanted = new Set(tags);
-      return [
-        (tool) => {
-          // By index: faster than for-of over frozen arrays.
-          for (let index = 0; index < tool.tags.length; index++) {
-            if (wanted.has(tool.tags[index] as string)) return true;
-          }
-          return false;
-        },
-        () => `it carries none of the tags ${quoted(tags)}`,
-      ];
-    },
-  },
-  tagsAll: {
-    step: "tags",
-    kind: WORDS,
-    context: "requiredTags",
-    rule: (tags) =>
-      tags.length === 0 ? undefined : [
-        (tool) => {
-          for (const tag of tags) if (!tool.tags.includes(tag)) return false;
-          return true;
-        },
-        (tool) => `it lacks the tags ${quoted(tags.filter((tag) => !tool.tags.includes(tag)))}`,
-      ],
-  },
-  hasWorkspace: flag("hasWorkspace", "workspace", "workspace"),
-  hasTerminal: flag("hasTerminal", "terminal", "terminal"),
-  hasEditor: flag("hasEditor", "editor", "editor"),
-  hasGitRepository: flag("hasGitRepository", "git repository", "git"),
-  role: {
-    step: "role",
-    kind: ROLE,
-    rule: (name) => [
-      ({ roles }) => roles === undefined || (name !== null && roles.includes(name)),
-      ({ roles = [] }) =>
-        `${name === null ? "no role" : `role "${name}"`} is not among ${quoted(roles)}`,
-    ],
-  },
-  scopes: {
-    step: "scopes",
-    kind: WORDS,
-    rule(held) {
-      const all = new Set(held);
-      return [
-        ({ scopes }) => {
-          for (let index = 0; index < scopes.length; index++) {
-            if (!all.has(scopes[index] as string)) return false;
-          }
-          return true;
-        },
-        ({ scopes }) =>
-          `the caller does not hold ${quoted(scopes.filter((scope) => !all.has(scope)))}`,
-      ];
-    },
-  },
-  namespace: {
-    step: "namespace",
-    kind: NAMESPACES,
-    rule: (names) => isAmong("namespace", names),
-  },
+export const CRITERIA: { readonly [Name in CriterionName]: Criterion } = {
+  allowIds: row("allow-list", IDS, allowIds, "enabledToolIds"),
+  denyIds: row("deny-list", IDS, denyIds, "disabledToolIds", NONE),
+  maxRisk: row("risk", RISK, maxRisk, "maxRiskLevel", "critical"),
+  categories: row("categories", CATEGORIES, category, "includedCategories"),
+  excludeCategories: row("categories", CATEGORIES, notCategory, "excludedCategories", NONE),
+  tagsAny: row("tags", WORDS, tagsAny),
+  tagsAll: row("tags", WORDS, tagsAll, "requiredTags", NONE),
+  hasWorkspace: row("context", FLAG, needing("workspace"), "hasWorkspace", true),
+  hasTerminal: row("context", FLAG, needing("terminal"), "hasTerminal", true),
+  hasEditor: row("context", FLAG, needing("editor"), "hasEditor", true),
+  hasGitRepository: row("context", FLAG, needing("git", " repository"), "hasGitRepository", true),
+  role: row("role", ROLE, role),
+  scopes: row("scopes", WORDS, scopes),
+  namespace: row("namespace", NAMESPACES, namespace),
 };
 
 export const CRITERION_NAMES = Object.keys(CRITERIA) as readonly CriterionName[];
+
+/** True if a value removes nothing. */
+export function isOpen(value: unknown, open: unknown): boolean {
+  return value === open || Array.isArray(value) && open === NONE && value.length === 0;
+}
+
+/** The filter of a value that was checked; `undefined` if the value removes nothing. */
+export function filterOf(name: CriterionName, value: unknown): ToolFilter | undefined {
+  const { filter, open } = CRITERIA[name];
+  const make = filter as (...values: readonly unknown[]) => ToolFilter;
+  return value === undefined || isOpen(value, open) ? undefined : make(...[value].flat());
+}
 
 export function isContextFlag(name: CriterionName): name is ContextFlag {
   return CRITERIA[name].step === "context";
 }
 
-function flag(field: ContextFlag, name: string, category: string): Criterion<boolean> {
-  return {
-    step: "context",
-    kind: FLAG,
-    context: field,
-    rule: (isThere) =>
-      isThere ? undefined : [
-        (tool) => tool.category !== category,
-        () => `there is no ${name}, which category "${category}" needs`,
-      ],
-  };
+function row(
+  step: SelectionStepName,
+  kind: ValueKind,
+  filter: Criterion["filter"],
+  context?: keyof CompleteAvailabilityFields,
+  open?: unknown,
+): Criterion {
+  return { step, kind, filter, context, open };
 }
 
-function isAmong(field: "category" | "namespace", names: Names): Rule {
-  const wanted: ReadonlySet<string | undefined> = new Set(names);
-  return [
-    (tool) => wanted.has(tool[field]),
-    (tool) => `${describeField(field, tool)} is not among ${quoted(names)}`,
-  ];
-}
-
-/** The tool's category or namespace, for a message. */
-function describeField(field: "category" | "namespace", tool: Tool): string {
-  const value = tool[field];
-  return value === undefined ? `no ${field}` : `${field} "${value}"`;
-}
-
-/** A list for a message: at most ten items. */
-function quoted(list: Names): string {
-  const shown = list.slice(0, 10).map(describe).join(", ") || "(none)";
-  return list.length > 10 ? `${shown} and ${list.length - 10} more` : shown;
+/** Makes the filter of a flag that is `false`: it removes the tools of a category. */
+function needing(category: string, rest = ""): () => ToolFilter {
+  const reason = (shown: string): string => `there is no ${category}${rest}, which ${shown} needs`;
+  return () => withoutCategories([category], reason);
 }

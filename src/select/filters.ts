@@ -8,9 +8,24 @@
  * @module
  */
 
-import { atOnce, describeThrown, type RiskLevel, type Tool } from "../tool/mod.ts";
-import { checkArguments, checkFunctions } from "./checks.ts";
-import { CRITERIA, type Criterion, type Rule } from "./criteria.ts";
+import {
+  atOnce,
+  type Check,
+  checkRisk,
+  describe,
+  RISK_LEVELS,
+  type RiskLevel,
+  riskRank,
+  type Tool,
+} from "../tool/mod.ts";
+import {
+  checkArguments,
+  checkCategories,
+  checkFunctions,
+  checkIds,
+  checkNamespaces,
+  checkWords,
+} from "./checks.ts";
 
 /** Keeps a tool by returning `true`. */
 export interface ToolFilter {
@@ -24,22 +39,20 @@ export interface ToolFilter {
 }
 
 /**
- * The revision of a function that always returns the same for a tool. All copies of plue share it.
+ * The filters whose results never change: those of this file, and compositions of them. Most have a
+ * reason, which says why they remove a tool.
  */
-const FIXED: unique symbol = Symbol.for("plue.fixed");
+const fixed = new WeakMap<object, ((tool: Tool) => string) | undefined>();
 
-/** Marks a filter or a policy as one whose results never change. A spread copy is not marked. */
-export function markFixed<Decider extends object>(decider: Decider): Decider {
-  return Object.defineProperty(decider, "revision", { value: FIXED });
+/** True if the results of a filter, or of a policy's `allow`, never change. */
+export function isFixed(decide: object): boolean {
+  return fixed.has(decide);
 }
 
-/** True if the results of a filter or a policy never change. */
-export function isFixed(decider: { readonly revision?: unknown }): boolean {
-  return decider.revision === FIXED;
+/** Why a filter of this file removes a tool, in words; absent for other filters and compositions. */
+export function reasonOf(filter: ToolFilter): ((tool: Tool) => string) | undefined {
+  return fixed.get(filter);
 }
-
-/** Why the filters of this file remove a tool, in words. */
-const reasons = new WeakMap<ToolFilter, (tool: Tool) => string>();
 
 /**
  * Gives a filter the name under which `explain` reports it. Without one, the function's own name
@@ -58,47 +71,104 @@ const reasons = new WeakMap<ToolFilter, (tool: Tool) => string>();
  *
  * @param name The name.
  * @param filter The filter; it is not changed.
- * @returns The same filter as a new function, with the name and the filter's revision.
+ * @returns The same filter as a new function, with the name and without a revision.
  */
 export function namedFilter(name: string, filter: ToolFilter): ToolFilter {
   checkFilters("namedFilter", [filter]);
-  const renamed = named(name, (tool) => filter(tool), reasons.get(filter));
-  return Object.defineProperty(renamed, "revision", { get: () => filter.revision });
+  return named(name, (tool) => filter(tool), [filter], reasonOf(filter));
 }
 
 /** Keeps the tools of these namespaces. A tool without a namespace is in none. */
 export function namespace(...names: readonly string[]): ToolFilter {
-  return byNames("namespace", CRITERIA.namespace, names);
+  return fieldAmong("namespace", names, checkNamespaces);
 }
 
 /** Keeps the tools that have at least one of these tags. No tags at all keep nothing. */
 export function tagsAny(...tags: readonly string[]): ToolFilter {
-  return byNames("tagsAny", CRITERIA.tagsAny, tags);
+  const wanted = checkedSet("tagsAny", tags);
+  return filterOf(
+    "tagsAny",
+    tags,
+    ({ tags }) => {
+      for (let index = 0; index < tags.length; index++) {
+        if (wanted.has(tags[index] as string)) return true;
+      }
+      return false;
+    },
+    () => `it carries none of the tags ${quoted(tags)}`,
+  );
 }
 
 /** Keeps the tools that have all of these tags. */
 export function tagsAll(...tags: readonly string[]): ToolFilter {
-  return byNames("tagsAll", CRITERIA.tagsAll, tags);
+  const wanted = [...checkedSet("tagsAll", tags)];
+  return filterOf(
+    "tagsAll",
+    tags,
+    (tool) => {
+      for (const tag of wanted) if (!tool.tags.includes(tag)) return false;
+      return true;
+    },
+    (tool) => `it lacks the tags ${quoted(wanted.filter((tag) => !tool.tags.includes(tag)))}`,
+  );
 }
 
 /** Keeps the tools of these categories. A tool without a category is in none. */
 export function category(...names: readonly string[]): ToolFilter {
-  return byNames("category", CRITERIA.categories, names);
+  return fieldAmong("category", names, checkCategories);
+}
+
+/** Removes the tools of these categories. */
+export function notCategory(...names: readonly string[]): ToolFilter {
+  return withoutCategories(names, (shown) => `${shown} is excluded`);
+}
+
+/** Removes the tools of some categories, for a reason. */
+export function withoutCategories(
+  names: readonly string[],
+  reason: (category: string) => string,
+): ToolFilter {
+  const isIn = category(...names);
+  return filterOf(
+    "notCategory",
+    names,
+    (tool) => !isIn(tool),
+    (tool) => reason(describeField("category", tool)),
+  );
 }
 
 /** Keeps these tools only. */
 export function allowIds(...ids: readonly string[]): ToolFilter {
-  return byNames("allowIds", CRITERIA.allowIds, ids);
+  const wanted = checkedSet("allowIds", ids, checkIds);
+  return filterOf(
+    "allowIds",
+    ids,
+    (tool) => wanted.has(tool.id),
+    () => "it is not on the list of tools that are allowed",
+  );
 }
 
 /** Removes these tools, by id or by an alias: a tool that was renamed stays removed. */
 export function denyIds(...ids: readonly string[]): ToolFilter {
-  return byNames("denyIds", CRITERIA.denyIds, ids);
+  const unwanted = checkedSet("denyIds", ids, checkIds);
+  return filterOf(
+    "denyIds",
+    ids,
+    ({ id, aliases }) => !unwanted.has(id) && !aliases.some((alias) => unwanted.has(alias)),
+    () => "it is on the list of tools that are denied",
+  );
 }
 
 /** Keeps the tools whose risk is `level` or lower. */
 export function maxRisk(level: RiskLevel): ToolFilter {
-  return byValue("maxRisk", CRITERIA.maxRisk, level);
+  checkRisk("filter by maxRisk", level, "argument 1");
+  const within: readonly string[] = RISK_LEVELS.slice(0, riskRank(level) + 1);
+  return filterOf(
+    "maxRisk",
+    [level],
+    (tool) => within.includes(tool.risk),
+    (tool) => `risk ${tool.risk} is above the limit ${level}`,
+  );
 }
 
 /**
@@ -106,12 +176,31 @@ export function maxRisk(level: RiskLevel): ToolFilter {
  * roles. `null` is a caller without a role.
  */
 export function role(name: string | null): ToolFilter {
-  return byValue("role", CRITERIA.role, name);
+  const names = name === null ? [] : [name];
+  checkedSet("role", names);
+  return filterOf(
+    "role",
+    names,
+    (tool) => tool.roles === undefined || (name !== null && tool.roles.includes(name)),
+    ({ roles = [] }) =>
+      `${name === null ? "no role" : `role "${name}"`} is not among ${quoted(roles)}`,
+  );
 }
 
 /** Keeps the tools whose scopes are all among those `held`. Without any, tools that need none. */
 export function scopes(...held: readonly string[]): ToolFilter {
-  return byNames("scopes", CRITERIA.scopes, held);
+  const all = checkedSet("scopes", held);
+  return filterOf(
+    "scopes",
+    held,
+    ({ scopes }) => {
+      for (let index = 0; index < scopes.length; index++) {
+        if (!all.has(scopes[index] as string)) return false;
+      }
+      return true;
+    },
+    (tool) => `the caller does not hold ${quoted(tool.scopes.filter((scope) => !all.has(scope)))}`,
+  );
 }
 
 /** Keeps the tools that every filter keeps. No filters keep everything. */
@@ -142,44 +231,38 @@ export function shownName(name = ""): string {
   return name.slice(0, 200) || "without a name";
 }
 
-/** True for a tool; untyped code may pass `undefined` or `null`. */
-export function isPresent(tool: Tool | null | undefined): tool is Tool {
-  return tool !== undefined && tool !== null;
+/** The tool's category or namespace, for a message. */
+function describeField(field: "category" | "namespace", tool: Tool): string {
+  const value = tool[field];
+  return value === undefined ? `no ${field}` : `${field} "${value}"`;
 }
 
-/** Why a filter removed a tool, in words. Never throws. */
-export function whyRemoved(filter: ToolFilter, tool: Tool): string {
-  const reason = reasons.get(filter);
-  if (reason !== undefined) return reason(tool);
-  try {
-    atOnce(filter(tool));
-    return `filter ${shownName(filter.name)} does not keep it`;
-  } catch (thrown) {
-    return `filter ${shownName(filter.name)} threw: ${describeThrown(thrown, 200)}`;
-  }
+/** A list for a message: at most ten items. */
+function quoted(list: readonly string[]): string {
+  const shown = list.slice(0, 10).map(describe).join(", ") || "(none)";
+  return list.length > 10 ? `${shown} and ${list.length - 10} more` : shown;
 }
 
-function byNames(
-  name: string,
-  { kind, rule }: Criterion<readonly string[]>,
+function fieldAmong(
+  field: "category" | "namespace",
   names: readonly string[],
+  check: Check<readonly string[]>,
 ): ToolFilter {
-  checkArguments(`filter by ${name}`, names, kind.check);
-  return ruled(name, names, rule(names));
+  const wanted: ReadonlySet<string | undefined> = checkedSet(field, names, check);
+  return filterOf(
+    field,
+    names,
+    (tool) => wanted.has(tool[field]),
+    (tool) => `${describeField(field, tool)} is not among ${quoted(names)}`,
+  );
 }
 
-function byValue<Value extends string | null>(
-  name: string,
-  { kind, rule }: Criterion<Value>,
-  value: Value,
-): ToolFilter {
-  const checked = kind.check(`filter by ${name}`, value, "argument 1");
-  return ruled(name, checked === null ? [] : [checked], rule(checked));
-}
-
-function ruled(name: string, items: readonly string[], rule: Rule | undefined): ToolFilter {
-  const [keeps, reason] = rule ?? [() => true];
-  return markFixed(named(withItems(name, items), keeps, reason));
+function checkedSet(
+  filter: string,
+  given: readonly string[],
+  check: Check<readonly string[]> = checkWords,
+): ReadonlySet<string> {
+  return new Set(checkArguments(`filter by ${filter}`, given, check));
 }
 
 function composed(
@@ -187,8 +270,7 @@ function composed(
   filters: readonly ToolFilter[],
   keeps: (tool: Tool) => boolean,
 ): ToolFilter {
-  const filter = named(withItems(name, checkFilters(name, filters)), keeps);
-  return filters.every(isFixed) ? markFixed(filter) : filter;
+  return named(withItems(name, checkFilters(name, filters)), keeps, filters);
 }
 
 /** Checks the parts of a composition, and returns their names. */
@@ -197,17 +279,30 @@ function checkFilters(name: string, filters: readonly ToolFilter[]): readonly st
   return filters.map((filter) => shownName(filter.name));
 }
 
-/** A filter's name: that of its function, with the first arguments. */
+/** A filter that is named after its first arguments, and says why it removes a tool. */
+function filterOf(
+  name: string,
+  items: readonly string[],
+  keeps: (tool: Tool) => boolean,
+  reason: (tool: Tool) => string,
+): ToolFilter {
+  return named(withItems(name, items), keeps, [], reason);
+}
+
 function withItems(name: string, items: readonly string[]): string {
   return `${name}(${items.slice(0, 5).join(", ")}${items.length > 5 ? ", …" : ""})`;
 }
 
+/** @param parts The filters that it calls: its results change where theirs do. */
 function named(
   name: string,
   keeps: (tool: Tool) => boolean,
+  parts: readonly ToolFilter[],
   reason?: (tool: Tool) => string,
 ): ToolFilter {
-  const filter: ToolFilter = (tool) => isPresent(tool) && keeps(tool);
-  if (reason !== undefined) reasons.set(filter, reason);
+  // Untyped code may call it without a tool.
+  const filter = (tool?: Tool | null): boolean =>
+    tool !== undefined && tool !== null && keeps(tool);
+  if (parts.every(isFixed)) fixed.set(filter, reason);
   return Object.defineProperty(filter, "name", { value: name });
 }

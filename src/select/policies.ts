@@ -4,25 +4,19 @@
  * @module
  */
 
-import {
-  attempt,
-  type Check,
-  isPlain,
-  refuseOthers,
-  type RiskLevel,
-  type Tool,
-} from "../tool/mod.ts";
+import { type Check, isPlain, refuseOthers, type RiskLevel, type Tool } from "../tool/mod.ts";
 import { listOf } from "./checks.ts";
 import {
+  allOf,
+  anyOf,
   category,
-  isPresent,
-  markFixed,
   maxRisk,
   namespace,
+  reasonOf,
   scopes,
+  shownName,
   tagsAny,
   type ToolFilter,
-  whyRemoved,
 } from "./filters.ts";
 
 /** What to do instead of a policy that returns a promise. */
@@ -64,16 +58,14 @@ const FIELDS = [
   "revision",
 ] satisfies readonly (keyof ToolPolicy)[];
 
-const checkList = listOf("a policy, with an allow function", isPolicy);
+const checkList = /* @__PURE__ */ listOf("a policy, with an allow function", isPolicy);
 
 /** Checks a list of policies. Instances of classes may have fields of their own; others may not. */
 export const checkPolicies: Check<readonly ToolPolicy[]> = (action, value, place) => {
   const policies = checkList(action, value, place);
-  policies.forEach((policy, at) => {
-    if (!isPlain(policy)) return;
-    const check = (): void => refuseOthers("read a policy", policy, FIELDS);
-    attempt(action, check, `${place.slice(0, -1)}/${at}" is wrong. `);
-  });
+  for (const policy of policies) {
+    if (isPlain(policy)) refuseOthers(`use policy ${shownName(policy.name)}`, policy, FIELDS);
+  }
   return policies;
 };
 
@@ -82,15 +74,19 @@ function isPolicy(value: unknown): value is ToolPolicy {
   return typeof name === "string" && typeof allow === "function";
 }
 
+// Marked as pure, so that a bundle without them leaves them out.
+const NO_TOOL: ToolFilter = /* @__PURE__ */ anyOf();
+const ANY_TOOL: ToolFilter = /* @__PURE__ */ allOf();
+
 /** Allows every tool that exists. */
-export const allowAll: ToolPolicy = fixed({ name: "allowAll", allow: isPresent });
+export const allowAll: ToolPolicy = /* @__PURE__ */ policyOf("allowAll", ANY_TOOL);
 
 /** Denies every tool. */
-export const denyAll: ToolPolicy = fixed({
-  name: "denyAll",
-  allow: (): boolean => false,
-  reason: (): string => "every tool is denied",
-});
+export const denyAll: ToolPolicy = /* @__PURE__ */ policyOf(
+  "denyAll",
+  NO_TOOL,
+  () => "every tool is denied",
+);
 
 /** Allows the tools of these namespaces. */
 export function byNamespace(...names: readonly string[]): ToolPolicy {
@@ -138,18 +134,15 @@ export function byMaximumRisk(level: RiskLevel): ToolPolicy {
 export function askAboveRisk(level: RiskLevel): ToolPolicy {
   const isBelow = maxRisk(level);
   const requiresApproval = (tool: Tool): boolean => !isBelow(tool);
-  return fixed({ ...allowAll, name: "askAboveRisk", requiresApproval });
+  return Object.freeze({ ...allowAll, name: "askAboveRisk", requiresApproval });
 }
 
-function policyOf(name: string, filter: ToolFilter): ToolPolicy {
-  return fixed({
-    name,
-    // The filters of plue return `false` for no tool.
-    allow: filter as ToolPolicy["allow"],
-    reason: (tool: Tool): string => whyRemoved(filter, tool),
-  });
-}
-
-function fixed(policy: ToolPolicy): ToolPolicy {
-  return Object.freeze(markFixed(policy));
+function policyOf(
+  name: string,
+  filter: ToolFilter,
+  reason: ((tool: Tool) => string) | undefined = reasonOf(filter),
+): ToolPolicy {
+  // The filters of plue return `false` for no tool.
+  const allow = filter as ToolPolicy["allow"];
+  return Object.freeze({ name, allow, ...(reason && { reason }) });
 }

@@ -24,12 +24,12 @@ import { checkFunctions, readPlain } from "./checks.ts";
 import {
   CRITERIA,
   CRITERION_NAMES,
+  filterOf,
   isContextFlag,
-  type Rule,
   type SelectionCriteria,
   type SelectionStepName,
 } from "./criteria.ts";
-import { isFixed, shownName, type ToolFilter, whyRemoved } from "./filters.ts";
+import { isFixed, reasonOf, shownName, type ToolFilter } from "./filters.ts";
 import { checkPolicies, POLICY_ADVICE, type ToolPolicy } from "./policies.ts";
 
 /** Which tools a caller sees. */
@@ -144,55 +144,81 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
   const { context, filters = [], policies = [] } = selection;
   const steps: SelectionStep[] = [];
   for (const name of CRITERION_NAMES) {
-    const { step, context: field, rule } = CRITERIA[name];
+    const { step, context: field } = CRITERIA[name];
     for (const value of [field && context?.[field], selection[name as keyof SelectionCriteria]]) {
-      // Each value was checked by the criterion's own check.
-      const made = value === undefined ? undefined : rule(value as never);
-      if (made === undefined) continue;
-      const [keeps, reason] = step === "deny-list" ? withOriginals(...made) : made;
-      steps.push(isContextFlag(name) ? { step, name, keeps, reason } : { step, keeps, reason });
+      const filter = filterOf(name, value);
+      if (filter === undefined) continue;
+      const reason = reasonOf(filter) as SelectionStep["reason"];
+      const rule = step === "deny-list" ? withOriginals(filter, reason) : { keeps: filter, reason };
+      steps.push({ step, ...(isContextFlag(name) && { name }), ...rule });
     }
   }
   for (const filter of filters) {
+    const why = reasonOf(filter);
     steps.push(
-      functionStep("filter", filter, (tool) => filter(tool), (tool) => whyRemoved(filter, tool)),
+      functionStep(
+        "filter",
+        filter,
+        filter,
+        (tool) => filter(tool),
+        (tool, name) => why?.(tool) ?? `${name} does not keep it`,
+      ),
     );
   }
   for (const policy of policies) {
-    steps.push({
-      ...functionStep(
-        "policy",
-        policy,
-        (tool) => policy.allow(tool),
-        (tool) => whyDenied(policy, tool),
-      ),
-      ...(policy.requiresApproval && {
-        requiresApproval: (tool: Tool) =>
-          // Only `false` and nothing mean that there is no need.
-          (attemptOr(true, () => atOnce(policy.requiresApproval?.(tool))) ?? false) !== false,
-      }),
-    });
+    const { allow, requiresApproval } = policy;
+    const step = functionStep(
+      "policy",
+      policy,
+      allow,
+      (tool) => policy.allow(tool),
+      (tool, name) => {
+        const why = atOnce(policy.reason?.(tool));
+        return `${name} denies it${typeof why === "string" ? `: ${why.slice(0, 500)}` : ""}`;
+      },
+    );
+    // Only `false` and nothing mean that there is no need.
+    const needs = (tool: Tool): boolean =>
+      (attemptOr(true, () => atOnce(policy.requiresApproval?.(tool))) ?? false) !== false;
+    steps.push(requiresApproval === undefined ? step : { ...step, requiresApproval: needs });
   }
   return steps;
 }
 
-/** The step of a filter or a policy. It removes the tool if the function throws or does not return `true`. */
+/**
+ * The step of a filter or a policy. It removes the tool if the function throws or does not return
+ * `true`.
+ *
+ * @param predicate The function that decides.
+ * @param decide Calls it, as a method where it is one.
+ * @param why Says why it removed a tool, given its name.
+ */
 function functionStep(
-  step: SelectionStepName,
+  step: "filter" | "policy",
   decider: ToolFilter | ToolPolicy,
+  predicate: object,
   decide: (tool: Tool) => boolean,
-  why: (tool: Tool) => string,
+  why: (tool: Tool, name: string) => string,
 ): SelectionStep {
-  const keepsOne = (tool: Tool): boolean => {
+  const name = shownName(decider.name);
+  const keeps = (tool: Tool): boolean => {
     try {
       return atOnce(decide(tool)) === true;
     } catch {
       return false;
     }
   };
-  const [keeps, reason] = withOriginals(keepsOne, why);
-  const fields = { step, name: shownName(decider.name), keeps, reason };
-  return isFixed(decider) ? fields : { ...fields, revision: () => revisionOf(decider) };
+  const reason = (tool: Tool): string => {
+    try {
+      // Called again for its error: if it throws, that is the reason.
+      atOnce(decide(tool), step === "policy" ? POLICY_ADVICE : "");
+      return why(tool, `${step} ${name}`);
+    } catch (thrown) {
+      return `${step} ${name} threw: ${describeThrown(thrown, 200)}`;
+    }
+  };
+  const fields = { step, name, ...withOriginals(keeps, reason) };
+  return isFixed(predicate) ? fields : { ...fields, revision: () => revisionOf(decider) };
 }
 
 /** The revision of a filter or a policy; without one, a value that equals no other. */
@@ -208,14 +234,20 @@ function revisionOf(decider: { readonly revision?: unknown }): unknown {
  * Makes a rule that may decide by id also apply to the tool that a view shows: another name must not
  * free a tool.
  */
-function withOriginals(...[keeps, reason]: Rule): Rule {
+function withOriginals(
+  keeps: (tool: Tool) => boolean,
+  reason: (tool: Tool) => string,
+): Pick<SelectionStep, "keeps" | "reason"> {
   const removed = (tool: Tool): Tool | undefined => {
     for (let shown: Tool | undefined = tool; shown; shown = shown.view?.tool) {
       if (!keeps(shown)) return shown;
     }
     return undefined;
   };
-  return [(tool) => removed(tool) === undefined, (tool) => reason(removed(tool) ?? tool)];
+  return {
+    keeps: (tool) => removed(tool) === undefined,
+    reason: (tool) => reason(removed(tool) ?? tool),
+  };
 }
 
 function attemptOr<Value>(fallback: Value, work: () => Value): Value {
@@ -223,19 +255,5 @@ function attemptOr<Value>(fallback: Value, work: () => Value): Value {
     return work();
   } catch {
     return fallback;
-  }
-}
-
-function whyDenied(policy: ToolPolicy, tool: Tool): string {
-  const name = shownName(policy.name);
-  try {
-    // Called again for its error: if it throws, that is the reason.
-    atOnce(policy.allow(tool), POLICY_ADVICE);
-    const reason = atOnce(policy.reason?.(tool));
-    return `policy ${name} denies it${
-      typeof reason === "string" ? `: ${reason.slice(0, 500)}` : ""
-    }`;
-  } catch (thrown) {
-    return `policy ${name} threw: ${describeThrown(thrown, 200)}`;
   }
 }

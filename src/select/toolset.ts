@@ -93,8 +93,6 @@ export interface ToolsetParts {
   readonly candidates: readonly Tool[];
   /** Returns the candidates, frozen, for a selection that removes nothing. */
   readonly all: () => readonly Tool[];
-  /** All tools that the source had, for explanations. */
-  readonly known: readonly Tool[];
   /** The steps to apply. */
   readonly steps: readonly SelectionStep[];
   /** The toolset that this one narrows. */
@@ -158,16 +156,12 @@ export function toolsetOf(
     revision: source.revision,
     candidates: tools,
     all,
-    known: tools,
     steps: [AVAILABILITY_STEP, ...selectionSteps(checked)],
     reader: readerOf(checked),
   });
 }
 
-/**
- * A filter or a policy, and its revision when it was last applied to all candidates. Narrower
- * toolsets share it.
- */
+/** A filter or a policy, and its revision when it was last applied. Narrower toolsets share it. */
 interface AppliedFunction {
   readonly step: SelectionStep;
   revision: unknown;
@@ -216,9 +210,8 @@ export class Toolset implements Iterable<Tool> {
     const { name, source, revision, candidates, all, steps, reader, wider } = parts;
     checkWord(ACTION, name, "its name");
     // Before the steps are applied: a change in between must not go unnoticed.
-    const functions = steps.flatMap((step) =>
-      step.revision === undefined ? [] : { step, revision: step.revision() }
-    );
+    const functions = steps.filter((step) => step.revision !== undefined)
+      .map((step) => ({ step, revision: step.revision?.() }));
     this.#functions = [...(wider ? wider.#functions : []), ...functions];
     this.#steps = [...(wider ? wider.#steps : []), ...steps];
     const kept = keptByAll(candidates, steps);
@@ -354,21 +347,23 @@ export class Toolset implements Iterable<Tool> {
    * The explanation names hidden tools: show it to the owner of the tools, not to a caller.
    */
   explain(id: string): ToolExplanation {
-    const tool = (this.#known ??= byId(this.#parts.known)).get(id);
+    const tool = this.#candidate(id);
     if (tool === undefined) {
       const isNew = this.source.getTool(id) !== undefined;
       return explainUnknown(id, isNew ? [] : nearIds(id, this.ids), isNew);
     }
-    return explainTool(
-      tool,
-      this.#steps,
-      this.#whyUnavailable(tool),
-      this.#member(id) !== undefined,
-    );
+    const isMember = this.#member(id) !== undefined;
+    return explainTool(tool, this.#steps, this.#whyUnavailable(tool), isMember);
   }
 
   [Symbol.iterator](): IterableIterator<Tool> {
     return this.tools.values();
+  }
+
+  /** The tool with that id among all that the source had. */
+  #candidate(id: string): Tool | undefined {
+    const { wider, candidates } = this.#parts;
+    return wider ? wider.#candidate(id) : (this.#known ??= byId(candidates)).get(id);
   }
 
   #member(id: string): Tool | undefined {
@@ -480,14 +475,15 @@ function explainTool(
 ): ToolExplanation {
   let selected = isMember;
   const explained = steps.map(({ step, name, keeps, reason }): ExplainedStep => {
-    const names = name === undefined ? { step } : { step, name };
-    if (!keeps(tool)) {
-      selected = false;
-      return { ...names, passed: false, reason: reason(tool) };
-    }
-    return step === "availability" && unavailable !== undefined
-      ? { ...names, passed: false, reason: unavailable }
-      : { ...names, passed: true };
+    const isKept = keeps(tool);
+    selected &&= isKept;
+    const why = !isKept ? reason(tool) : step === "availability" ? unavailable : undefined;
+    return {
+      step,
+      ...(name && { name }),
+      passed: why === undefined,
+      ...(why !== undefined && { reason: why }),
+    };
   });
   const removed = explained.find(({ passed }) => !passed);
   const why = removed === undefined

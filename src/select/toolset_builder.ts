@@ -50,6 +50,7 @@ const METHODS = {
   namespace: "withNamespace",
 } satisfies { readonly [Name in keyof SelectionCriteria]-?: keyof ToolsetConditions };
 
+/** The methods, which are made from the table. */
 export interface ToolsetBuilder extends ToolsetConditions {}
 
 /**

@@ -335,7 +335,8 @@ const FILTERS: readonly Json[] = Object.entries(VOCABULARY).map(([name, { text }
   const { shape, check } = valueKind(name as VocabularyName);
   const isList = shape === "list" ? ", separated by commas" : "";
   const schema = check === checkRisk ? RISK : shape === "flag" ? oneOf("true", "false") : TEXT;
-  return query(name, `${text[0]?.toUpperCase()}${text.slice(1)}${isList}.`, schema);
+  const meaning = shape === "flag" ? `If false: ${text}` : text;
+  return query(name, `${meaning[0]?.toUpperCase()}${meaning.slice(1)}${isList}.`, schema);
 });
 
 /** The parameters of lists that come in pages. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { markFixed, type ToolPolicy } from "../../select/mod.ts";
+import type { ToolPolicy } from "../../select/mod.ts";
 import {
   attempt,
   type Check,
@@ -168,11 +168,13 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): T
       ? "nothing permits it"
       : `forbidden by ${[...reason].sort().join(", ")}`;
   };
-  return Object.freeze(markFixed({
+  const policy = {
     name,
     allow: (tool: Tool | null | undefined) => tool ? denial(tool) === undefined : false,
     reason: (tool: Tool) => denial(tool) ?? "",
-  }));
+  };
+  // Not enumerable: a copy with another `allow` must not have it.
+  return Object.freeze(Object.defineProperty(policy, "revision", { value: 0 }));
 }
 
 /** The engine keeps what it has parsed under a name, for good: so each text is parsed once. */

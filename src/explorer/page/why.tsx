@@ -8,12 +8,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import {
-  type ToolExplanation,
-  valueKind,
-  VOCABULARY,
-  type VocabularyName,
-} from "../../select/mod.ts";
+import { type ToolExplanation, VOCABULARY } from "../../select/mod.ts";
 import { RISK_LEVELS } from "../../tool/mod.ts";
 import { ask } from "./api.ts";
 import { Risk, Segments, useGrowing } from "./parts.tsx";
@@ -29,7 +24,7 @@ interface Column {
 
 const CONTEXTS: readonly Column[] = [
   ...Object.entries(VOCABULARY)
-    .filter(([name]) => valueKind(name as VocabularyName).shape === "flag")
+    .filter(([, { flag }]) => flag.startsWith("--no-"))
     .map(([name, { flag }]) => ({
       name: flag.replace("--", "").replace("-", " "),
       query: `${name}=false`,

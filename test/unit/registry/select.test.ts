@@ -228,8 +228,8 @@ describe("ToolRegistry.select()", () => {
     for (const filter of ready) assertEquals(mayChange({ filters: [filter] }), false);
     for (const policy of [allowAll, denyAll, byMaximumRisk("low"), askAboveRisk("low")]) {
       assertEquals(mayChange({ policies: [policy] }), false);
-      // A copy may decide otherwise.
-      assertEquals(mayChange({ policies: [{ ...policy }] }), true);
+      assertEquals(mayChange({ policies: [{ ...policy, requiresApproval: moody }] }), false);
+      assertEquals(mayChange({ policies: [{ ...policy, allow: moody }] }), true);
     }
     for (const filter of [moody, not(moody), namedFilter("x", moody), allOf(isLow, moody)]) {
       assertEquals(mayChange({ filters: [filter] }), true);

@@ -210,6 +210,7 @@ describe("ToolAvailabilityContext", () => {
       '"/__proto__" is not one of its fields',
     ],
     [{ constructor: true }, '"/constructor" is not one of its fields'],
+    [{ hasTerminl: null }, '"/hasTerminl" is not one of its fields: did you mean "hasTerminal"?'],
     [{ hasTerminal: "false" }, '"/hasTerminal" must be true or false, not "false"'],
     [{ requiredTags: ["a", 1] }, '"/requiredTags/1" must be a string that is not empty, not 1'],
     [

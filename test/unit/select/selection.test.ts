@@ -148,16 +148,6 @@ describe("Selection", () => {
     [{ policies: [{ name: "x" }] }, '"/policies/0" must be a policy, with an allow function'],
     [{ policies: [{ name: 1, allow: () => true }] }, '"/policies/0" must be a policy'],
     [{ policies: [null] }, '"/policies/0" must be a policy'],
-    // A misspelt field would be ignored: no approval, no revision.
-    [
-      { policies: [{ allow: () => true, asks: () => true }] },
-      '"/policies/0" is wrong. Cannot read a policy: "/asks" is not one of its fields, name, allow',
-    ],
-    [
-      { policies: [allowAll, { allow: () => true, requireApproval: () => true }] },
-      '"/policies/1" is wrong. Cannot read a policy: "/requireApproval" is not one of its fields: ' +
-      'did you mean "requiresApproval"?',
-    ],
     [{ context: "noGit" }, '"/context" must be an availability context, not "noGit"'],
     [
       { context: { hasGitRepository: 0 } },
