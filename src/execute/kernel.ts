@@ -138,7 +138,7 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
         : (call) => isConcerned(layer, call) ? layered(call) : next(call);
     }, inner);
   const keepsText = layers.some(({ repairsText }) => repairsText);
-  const run: Ring = (call) => call.runTool();
+  const run = requireLayers(tool, layers, (call) => call.runTool());
   const inner = stage("input", checkText(keepsText, validate(tool, host, stage("run", run))));
   const layered = stage("call", close(open(tool, keepsText, inner)));
   const conditions = applied.flatMap((layer) =>
@@ -166,6 +166,26 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
     timeoutMs: Math.min(tool.timeoutMs ?? timeoutMs, maxTimeoutMs),
   };
 }
+
+/** Fails calls of a tool that requires something for which there is no layer. */
+function requireLayers(tool: Tool, layers: readonly Layer[], next: Ring): Ring {
+  const lacks = (what: Layer["provides"]): boolean =>
+    layers.every(({ provides }) => provides !== what);
+  if (tool.requiresTransaction && lacks("transaction")) {
+    return (call) => call.fail("transaction_failed", "its dispatcher has no layer of transactions");
+  }
+  if (tool.context !== undefined && lacks("context")) {
+    return (call) =>
+      call.fail("unavailable", "its dispatcher has no layer of the host's context", NOT_LATER);
+  }
+  if (!lacks("approval")) return next;
+  return (call) =>
+    tool.requiresApproval || call.toolset.asks(tool)
+      ? call.fail("approval_required", "its dispatcher has no layer of approval")
+      : next(call);
+}
+
+const NOT_LATER = { retryable: false } as const;
 
 /** A layer whose condition cannot be read takes part: a check must not be skipped. */
 function isConcerned(layer: Layer, call: Call): boolean {

@@ -135,6 +135,11 @@ export interface Layer {
    */
   readonly context?: { readonly [member: string]: (call: Call) => unknown };
   /**
+   * What the layer does for the tools that require it. Calls of such a tool fail where no layer of
+   * its dispatcher does: a check must not be skipped because a layer was left out.
+   */
+  readonly provides?: "approval" | "context" | "transaction";
+  /**
    * The layer repairs arguments that are text and not JSON: an `input` layer then receives them as
    * `UnparsedText`. Without such a layer they fail the call before the `input` stage.
    */

@@ -73,6 +73,7 @@ export function approval(
   return {
     name: "approval",
     stage: "run",
+    provides: "approval",
     when: ({ tool, toolset }) => tool.requiresApproval || toolset.asks(tool),
     for: () => decide,
   };

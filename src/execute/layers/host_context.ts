@@ -42,6 +42,7 @@ export function hostContext(): Layer {
   return {
     name: "host-context",
     stage: "input",
+    provides: "context",
     context: { context: (call) => checked.get(call) },
     for: (tool, host) =>
       tool.context === undefined ? undefined : (call, next) => {

@@ -53,6 +53,7 @@ export function transactions(manager?: TransactionManager): Layer {
   return {
     name: "transactions",
     stage: "run",
+    provides: "transaction",
     context: { transaction: (call) => open.get(call) },
     for: ({ requiresTransaction }) =>
       !requiresTransaction
