@@ -23,6 +23,7 @@ interface Entry {
 const ENTRIES: readonly Entry[] = [
   { name: "@plue/tools/core", file: "src/core.ts", limitKb: 33.1, aimKb: 12, packages: false },
   { name: "@plue/tools", file: "mod.ts", limitKb: 70.5, aimKb: 32, packages: true },
+  { name: "@plue/tools/layers", file: "src/execute/layers/mod.ts", packages: false },
   { name: "@plue/tools/search", file: "src/registry/search/mod.ts", limitKb: 6.5, packages: false },
   { name: "@plue/tools/formats", file: "src/formats/mod.ts", packages: false },
   { name: "@plue/tools/openapi", file: "src/adapters/openapi/mod.ts", packages: false },

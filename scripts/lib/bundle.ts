@@ -25,10 +25,17 @@ export interface Bundle {
  * @param file The entry, from the project's folder.
  * @param without Files and folders, from the project's folder, that are left out: their exports
  * exist, and do nothing. Shows the size of a feature.
+ * @param text What the entry consists of, where there is no such file.
  */
-export async function bundle(file: string, without: readonly string[] = []): Promise<Bundle> {
+export async function bundle(
+  file: string,
+  without: readonly string[] = [],
+  text?: string,
+): Promise<Bundle> {
+  const entry = join(ROOT, file);
   const result = await Bun.build({
-    entrypoints: [join(ROOT, file)],
+    entrypoints: [entry],
+    ...(text !== undefined && { files: { [entry]: text } }),
     root: ROOT,
     minify: true,
     target: "browser",

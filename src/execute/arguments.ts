@@ -93,8 +93,3 @@ function tooLarge(call: Call): ToolFailure {
     `its arguments are larger than ${maxArgumentBytes} bytes of JSON`,
   );
 }
-
-/** Whether a repair has returned arguments: nothing stands for `{}` only where a model says it. */
-export function isWritten(args: unknown): boolean {
-  return typeof args === "string" ? !["", "null"].includes(args.trim()) : (args ?? null) !== null;
-}

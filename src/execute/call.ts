@@ -284,7 +284,14 @@ export class KernelCall implements Call {
 
   /** The end of a call without layers, whose innermost ring has its result. */
   #end(result: ToolResult): Outcome {
-    return this.#isDirect ? this.#finish(result) : result;
+    if (this.#isDirect) return this.#finish(result);
+    // For layers that decide by it whether to run the tool again.
+    if (!result.ok) this.#settle(result);
+    return result;
+  }
+
+  #settle(failed: ToolFailure): void {
+    settle(failed, this.toolState === "not started" ? "no" : "yes", this.tool);
   }
 
   /** Closes the call before its outermost layers see the result: no interruption, and the cleanups. */
@@ -314,7 +321,7 @@ export class KernelCall implements Call {
     (closed as Settable<ToolResult>).durationMs = now - this.#startedAt;
     brandResult(closed);
     const { ended, failed } = this.#plan;
-    if (!closed.ok) settle(closed, this.toolState === "not started" ? "no" : "yes", this.tool);
+    if (!closed.ok) this.#settle(closed);
     if (this.#runtime !== undefined) this.#release(this.#runtime);
     for (const observe of ended) observe(this, closed, now);
     if (!closed.ok) { for (const observe of failed) observe(this, closed); }
@@ -599,10 +606,11 @@ export function settle(
   ran: ToolRun,
   tool?: Tool,
 ): void {
-  if (replayed || error.code === "input_required") return;
+  if (error.code === "input_required") return;
   const settable = error as Settable<ToolFailure["error"]>;
-  // The tool of a remote process has the better answer.
-  settable.ran = ran === "no" ? "no" : error.ran ?? ran;
+  // A tool, a layer or a hook that called another process has the better answer. Only the failures of
+  // tools that have run are stored.
+  settable.ran = error.ran ?? (replayed ? "yes" : ran);
   if (settable.ran === "unknown" && tool?.idempotent !== true) settable.retryable = false;
 }
 

@@ -1,12 +1,23 @@
 /**
- * Reads what hooks return, and fails the calls of hooks that failed.
+ * Checks hooks, reads what they return, and fails the calls of hooks that failed.
  *
  * @module
  */
 
-import { isObject, isWord, type ToolFailure } from "../tool/mod.ts";
+import { type Check, isFunction, isObject, isWord, must, type ToolFailure } from "../tool/mod.ts";
 import type { Call } from "./layer.ts";
 import type { BeforeAnswer, ToolHooks } from "./ports.ts";
+
+/** Checks a hook of a host. */
+export const checkHook: Check<ToolHooks> = must(
+  "an object with a before, an around or an after function",
+  (value): value is ToolHooks => {
+    if (!isObject(value)) return false;
+    const parts = [value["before"], value["around"], value["after"]]
+      .filter((part) => part !== undefined);
+    return parts.length > 0 && parts.every(isFunction);
+  },
+);
 
 /** What is wrong with the answer of a `before` hook; `undefined` if nothing is. */
 export function findProblem(answer: NonNullable<BeforeAnswer>): string | undefined {

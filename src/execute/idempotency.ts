@@ -13,6 +13,7 @@
 import {
   canonicalJson,
   type Clock,
+  type FailureCode,
   fnv1a,
   isWord,
   type ToolFailure,
@@ -280,3 +281,20 @@ export async function waitForClaim(call: Call, claim: Promise<Claimed>): Promise
     throw interrupted;
   }
 }
+
+type Refusal = readonly [code: FailureCode, why: string];
+
+/** The failure of a call whose key cannot be claimed. */
+export const NOT_CLAIMED: Refusal = [
+  "unavailable",
+  "its idempotency key cannot be looked up now; nothing has run",
+];
+
+/** The failures of calls whose keys are refused. */
+export const REFUSED: Readonly<Record<"conflict" | "full", Refusal>> = {
+  conflict: [
+    "invalid_arguments",
+    "its idempotency key was used before with other arguments; a new call needs a new key",
+  ],
+  full: ["overloaded", "too many calls with idempotency keys are running"],
+};

@@ -167,7 +167,7 @@ function checkLayer(layer: unknown): Layer {
 /** Reads the options that are numbers, and fails on a field that is neither one nor among `others`. */
 export function readNumbers<Ranges extends { readonly [name: string]: NumberOption }>(
   group: string,
-  given: { readonly [Name in keyof Ranges]?: number | undefined } = {},
+  given: { readonly [Name in keyof Ranges]?: number | undefined },
   ranges: Ranges,
   others: readonly string[] = [],
 ): { readonly [Name in keyof Ranges]: number } {

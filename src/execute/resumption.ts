@@ -4,8 +4,19 @@
  * @module
  */
 
-import type { ToolCall } from "./request.ts";
-import type { Resumption } from "./suspension.ts";
+import type { Toolset } from "../select/mod.ts";
+import {
+  type FailureCode,
+  NO_LOG,
+  refuse,
+  TIME_OVER,
+  type ToolFailure,
+  ToolResult,
+  within,
+} from "../tool/mod.ts";
+import type { CallSettings } from "./layer.ts";
+import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
+import type { CallTickets, Resumption } from "./suspension.ts";
 
 const resumptions: WeakMap<ToolCall, Resumption> = new WeakMap();
 
@@ -23,4 +34,40 @@ export function resumptionOf(request: ToolCall): Resumption | undefined {
 /** True if the call continues a suspended one. */
 export function isResumed(request: ToolCall): boolean {
   return resumptions.has(request);
+}
+
+/**
+ * The call of a ticket, with what its host adds, or the failure that says why it does not continue.
+ *
+ * @throws Whatever the tickets throw.
+ */
+export async function resume(
+  tickets: CallTickets | undefined,
+  { clock, closeTimeoutMs }: CallSettings,
+  toolset: () => Toolset,
+  request: ResumedCall,
+  options: DispatchContext,
+): Promise<readonly [ToolCall, DispatchContext] | ToolFailure> {
+  if (tickets === undefined) return cannotResume("ticket_refused", "the option tickets is not set");
+  const pending = tickets.resume({
+    request,
+    principal: options.principal,
+    context: options.context,
+    findTool: (id) => toolset().resolve(id),
+    now: clock.timestamp(),
+  });
+  const answer = await within(clock, closeTimeoutMs, pending);
+  if (answer === TIME_OVER) {
+    // Nothing has run, so the ticket stays valid.
+    pending.then((late) => "ok" in late ? undefined : late.release()).catch(NO_LOG);
+    refuse("use the ticket", "it took too long");
+  }
+  if ("ok" in answer) return answer;
+  const resumption: Resumption = answer;
+  return [rememberResumption(resumption), { ...options, ...resumption.context }];
+}
+
+/** The failure of a suspended call that does not continue. */
+export function cannotResume(code: FailureCode, why: string): ToolFailure {
+  return ToolResult.error(code, `Cannot continue the call: ${why}`);
 }

@@ -33,10 +33,30 @@ export interface ApprovalOptions {
 }
 
 /**
- * A layer that has calls approved. Without it, and without an approver, tools that require approval
- * fail with `approval_required`.
+ * A layer that has calls approved: those of tools with `requiresApproval`, and those for which a policy
+ * asks. A call that is not approved fails with `denied`. Stage `run`.
  *
- * @param approve Decides; `"ask"` asks the caller.
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { approval } from "@plue/tools/layers";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "rm", description: "Deletes.", requiresApproval: true, execute: () => "gone" }],
+ * });
+ * const dispatcher = new Dispatcher(registry, {
+ *   layers: [approval(({ principal }) => principal === "ann")],
+ * });
+ *
+ * const refused = await dispatcher.dispatch({ name: "rm" }, { principal: "bob" });
+ * assert.equal(!refused.ok && refused.error.code, "denied");
+ * assert.equal((await dispatcher.dispatch({ name: "rm" }, { principal: "ann" })).ok, true);
+ * ```
+ *
+ * @param approve Decides; `"ask"` asks the caller. Without an approver, calls that need approval fail
+ * with `approval_required`.
  * @throws {TypeError | RangeError} If `approve` is neither a function nor `"ask"`, or an option is
  * wrong.
  */

@@ -47,11 +47,31 @@ export interface ConcurrencyLimitLayer extends Layer {
 /**
  * A layer that limits how many calls run at once. A slot is released when the call leaves the layer. A
  * tool that ignores its signal still runs then and is not counted here: otherwise one such tool could
- * block the dispatcher for good. The metrics count it as abandoned.
+ * block the dispatcher for good. The metrics count it as abandoned. Calls for which there is no room
+ * fail with `overloaded`. Stage `run`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { concurrencyLimit } from "@plue/tools/layers";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "slow", description: "Waits.", execute: async () => await Promise.resolve(1) }],
+ * });
+ * const layers = [concurrencyLimit({ maxConcurrent: 1, maxQueued: 0 })];
+ * const dispatcher = new Dispatcher(registry, { layers });
+ *
+ * const first = dispatcher.dispatch({ name: "slow" });
+ * const second = await dispatcher.dispatch({ name: "slow" });
+ * assert.equal(!second.ok && second.error.code, "overloaded");
+ * assert.equal((await first).ok, true);
+ * ```
  *
  * @throws {TypeError | RangeError} If a limit is wrong.
  */
-export function concurrencyLimit(limits: ConcurrencyLimits): ConcurrencyLimitLayer {
+export function concurrencyLimit(limits: ConcurrencyLimits = {}): ConcurrencyLimitLayer {
   const { maxConcurrent, maxConcurrentPerTool, maxQueued } = readNumbers("limits.", limits, LIMITS);
   const gate = new Gate(maxConcurrent, maxConcurrentPerTool, maxQueued);
   const isLimited = Math.min(maxConcurrent, maxConcurrentPerTool) < Infinity;

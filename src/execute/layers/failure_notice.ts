@@ -10,7 +10,23 @@ import { nameIn } from "../kernel.ts";
 import type { Layer } from "../layer.ts";
 import type { DispatchContext } from "../request.ts";
 
-/** A layer that sends `{ type: "error", tool, error, message }` for calls that fail. */
+/**
+ * A layer that sends `{ type: "error", tool, error, message, issues }` to the `metadata` callback of a
+ * call that fails, as the last thing that it receives. Stage `call`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { failureNotice } from "@plue/tools/layers";
+ *
+ * const dispatcher = new Dispatcher(new ToolRegistry(), { layers: [failureNotice()] });
+ * const received: unknown[] = [];
+ * await dispatcher.dispatch({ name: "no-tool" }, { metadata: (value) => received.push(value) });
+ * assert.equal((received[0] as { readonly error: string }).error, "unknown_tool");
+ * ```
+ */
 export function failureNotice(): Layer {
   return {
     name: "failure-notice",

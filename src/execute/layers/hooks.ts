@@ -4,19 +4,10 @@
  * @module
  */
 
-import {
-  type Check,
-  isFunction,
-  isObject,
-  must,
-  refuse,
-  TIME_OVER,
-  type ToolResult,
-  within,
-} from "../../tool/mod.ts";
+import { isObject, refuse, TIME_OVER, type ToolResult, within } from "../../tool/mod.ts";
 import { CallView } from "../context.ts";
 import { readResult } from "../failures.ts";
-import { findProblem, refused, withheld, wrongAnswer } from "../hook_answer.ts";
+import { checkHook, findProblem, refused, withheld, wrongAnswer } from "../hook_answer.ts";
 import { callHost, FAILED, settled } from "../host_function.ts";
 import { readJson } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
@@ -24,25 +15,47 @@ import type { Call, Layer, Next } from "../layer.ts";
 import { readAgain, toResult } from "../output.ts";
 import type { ToolHooks } from "../ports.ts";
 
-const checkHook: Check<ToolHooks> = must(
-  "an object with a before, an around or an after function",
-  (value): value is ToolHooks => {
-    if (!isObject(value)) return false;
-    const parts = [value["before"], value["around"], value["after"]]
-      .filter((part) => part !== undefined);
-    return parts.length > 0 && parts.every(isFunction);
-  },
-);
+/** The layers of hooks. */
+export interface HookLayers {
+  readonly before: readonly Layer[];
+  readonly around: readonly Layer[];
+  readonly after: readonly Layer[];
+}
 
 /**
- * The layers of hooks, in three groups, since other layers stand between them: `after` runs around
- * everything, `before` on parsed arguments, `around` next to the tool.
+ * The layers of hooks, in three groups, since other layers may stand between them: `after` runs around
+ * everything (stage `call`), `before` on parsed arguments (stage `input`), `around` next to the tool
+ * (stage `run`). A hook that throws, or returns something of a wrong shape, fails the call with
+ * `denied`, and `onError` receives why.
  *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { hooks } from "@plue/tools/layers";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{
+ *     name: "echo",
+ *     description: "Answers.",
+ *     parameters: { type: "object" },
+ *     execute: (params) => params,
+ *   }],
+ * });
+ * const { before, around, after } = hooks({ before: () => ({ arguments: { by: "a hook" } }) });
+ * const dispatcher = new Dispatcher(registry, { layers: [after, before, around] });
+ *
+ * const result = await dispatcher.dispatch({ name: "echo" });
+ * assert.deepEqual(result.ok && result.content, { by: "a hook" });
+ * ```
+ *
+ * @param given One hook or several, in the order in which `before` runs.
  * @throws {TypeError} If one is not a hook.
  */
 export function hooks(
   given: ToolHooks | readonly ToolHooks[] = [],
-): Readonly<Record<"before" | "around" | "after", readonly Layer[]>> {
+): HookLayers {
   const list = [given].flat().map((hook) => checkHook(MAKE, hook, "a hook"));
   const layers = (
     part: "before" | "around" | "after",

@@ -10,7 +10,33 @@ import { isStandardSchema, type Tool, type ToolFailure, ToolResult } from "../..
 import { readJson } from "../json_value.ts";
 import type { Call, Layer } from "../layer.ts";
 
-/** A layer for tools that declare a `context`. Their calls fail where the host gives a wrong one. */
+/**
+ * A layer for tools that declare a `context`: it checks what the host gives and hands it to them. Their
+ * calls fail with `unavailable` where the host gives a wrong one: the model cannot repair it, and its
+ * content goes to `onError` only. Stage `input`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { hostContext } from "@plue/tools/layers";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{
+ *     name: "whose",
+ *     description: "Names the tenant.",
+ *     context: { type: "object", properties: { tenant: { type: "string" } }, required: ["tenant"] },
+ *     execute: (_, { context }) => (context as { readonly tenant: string }).tenant,
+ *   }],
+ * });
+ * const dispatcher = new Dispatcher(registry, { layers: [hostContext()] });
+ *
+ * const result = await dispatcher.dispatch({ name: "whose" }, { context: { tenant: "a" } });
+ * assert.equal(result.ok && result.content, "a");
+ * assert.equal((await dispatcher.dispatch({ name: "whose" })).ok, false);
+ * ```
+ */
 export function hostContext(): Layer {
   const checked: WeakMap<Call, unknown> = new WeakMap();
   return {

@@ -8,7 +8,6 @@
 import {
   checkPort,
   type Clock,
-  type FailureCode,
   systemClock,
   TIME_OVER,
   type ToolFailure,
@@ -23,6 +22,8 @@ import {
   type IdempotencyOptions,
   IdempotencyStore,
   isFinal,
+  NOT_CLAIMED,
+  REFUSED,
   scopeOf,
   tryClaim,
   waitForClaim,
@@ -39,10 +40,33 @@ const NUMBERS = {
 } as const satisfies Readonly<Record<string, NumberOption>>;
 
 /**
- * The layers of idempotency keys: one claims the key once the arguments are parsed, the other stores
- * the final result. Keys are kept apart by tool, principal, session and the JSON of the host's context;
- * where a host names none of them, all its callers share their keys.
+ * The layers of idempotency keys: one stores the final result (stage `call`), the other claims the key
+ * once the arguments are parsed (stage `input`). A result is stored if the tool ran and would end alike
+ * if it ran again. Keys are kept apart by tool, principal, session and the host's context; where a host
+ * names none of them, all its callers share their keys.
  *
+ * A key that was used with other arguments fails the call with `invalid_arguments`; too many running
+ * keys with `overloaded`; a store out of reach with `unavailable`, before the tool runs.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { idempotency } from "@plue/tools/layers";
+ *
+ * let runs = 0;
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "pay", description: "Pays.", execute: () => ++runs }],
+ * });
+ * const dispatcher = new Dispatcher(registry, { layers: [idempotency({ windowMs: 60_000 })] });
+ *
+ * await dispatcher.dispatch({ name: "pay" }, { idempotencyKey: "order-7" });
+ * const again = await dispatcher.dispatch({ name: "pay" }, { idempotencyKey: "order-7" });
+ * assert.deepEqual(again.ok && [again.content, again.replayed], [1, true]);
+ * ```
+ *
+ * @param options How long and how many results are stored, and where.
  * @param clock Tells the time; the same as the dispatcher's.
  * @throws {TypeError | RangeError} If an option is wrong.
  */
@@ -123,18 +147,3 @@ function claimFor(
     ? call.wait("reading its idempotency key", scope).then(claim)
     : claim(scope);
 }
-
-type Refusal = readonly [code: FailureCode, why: string];
-
-const NOT_CLAIMED: Refusal = [
-  "unavailable",
-  "its idempotency key cannot be looked up now; nothing has run",
-];
-
-const REFUSED: Readonly<Record<"conflict" | "full", Refusal>> = {
-  conflict: [
-    "invalid_arguments",
-    "its idempotency key was used before with other arguments; a new call needs a new key",
-  ],
-  full: ["overloaded", "too many calls with idempotency keys are running"],
-};

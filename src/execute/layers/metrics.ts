@@ -20,7 +20,24 @@ export interface MetricsLayer extends Layer {
 }
 
 /**
- * A layer that counts and times calls. It only observes, so a call waits for nothing.
+ * A layer that counts and times calls. It only observes, so a call waits for nothing. Stage `call`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { metrics } from "@plue/tools/layers";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
+ * });
+ * const counters = metrics();
+ * const dispatcher = new Dispatcher(registry, { layers: [counters] });
+ *
+ * await dispatcher.dispatch({ name: "ping" });
+ * assert.equal(counters.snapshot().calls, 1);
+ * ```
  *
  * @param clock Tells the time; the same as the dispatcher's.
  */

@@ -5,26 +5,13 @@
  * @module
  */
 
-import type { Toolset } from "../../select/mod.ts";
-import {
-  checkPort,
-  type FailureCode,
-  MAX_TIMEOUT_MS,
-  NO_LOG,
-  numberFrom,
-  refuse,
-  TIME_OVER,
-  type ToolFailure,
-  ToolResult,
-  within,
-} from "../../tool/mod.ts";
-import { type KernelSettings, MAKE } from "../kernel_options.ts";
+import { checkPort, MAX_TIMEOUT_MS, numberFrom } from "../../tool/mod.ts";
+import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer } from "../layer.ts";
-import type { DispatchContext, ResumedCall, ToolCall } from "../request.ts";
-import { rememberResumption, resumptionOf } from "../resumption.ts";
-import type { CallTickets, Resumption } from "../suspension.ts";
-import type { RepairLayer } from "./repair.ts";
 import { QuestionSession } from "../question_session.ts";
+import { resumptionOf } from "../resumption.ts";
+import type { CallTickets } from "../suspension.ts";
+import type { RepairLayer } from "./repair.ts";
 
 /** The layer of questions, and the questions of a call for other layers. */
 export interface QuestionsLayer extends Layer {
@@ -53,7 +40,32 @@ export interface QuestionOptions {
 }
 
 /**
- * A layer that gives tools `context.ask` and `context.step`.
+ * A layer that gives tools `context.ask` and `context.step`. A question is passed to the `onQuestion` of
+ * the call. A call whose caller cannot answer at once fails with `input_unavailable` or, with tickets,
+ * is suspended: it ends with `input_required` and a ticket. Stage `call`; `again` stands next to the
+ * tool, inside the layers that run it again.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { questions } from "@plue/tools/layers";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{
+ *     name: "greet",
+ *     description: "Greets.",
+ *     execute: async (_, { ask }) => await ask("name", { message: "Your name?" }),
+ *   }],
+ * });
+ * const dispatcher = new Dispatcher(registry, { layers: [questions()] });
+ *
+ * const result = await dispatcher.dispatch({ name: "greet" }, {
+ *   onQuestion: () => ({ action: "accept", content: "Ann" }),
+ * });
+ * assert.deepEqual(result.ok && result.content, { action: "accept", content: "Ann" });
+ * ```
  *
  * @throws {TypeError | RangeError} If the tickets lack a function, or the timeout is wrong.
  */
@@ -92,40 +104,4 @@ export function questions(
       },
     },
   };
-}
-
-/**
- * The call of a ticket, with what its host adds, or the failure that says why it does not continue.
- *
- * @throws Whatever the tickets throw.
- */
-export async function resume(
-  tickets: CallTickets | undefined,
-  { clock, closeTimeoutMs }: KernelSettings,
-  toolset: () => Toolset,
-  request: ResumedCall,
-  options: DispatchContext,
-): Promise<readonly [ToolCall, DispatchContext] | ToolFailure> {
-  if (tickets === undefined) return cannotResume("ticket_refused", "the option tickets is not set");
-  const pending = tickets.resume({
-    request,
-    principal: options.principal,
-    context: options.context,
-    findTool: (id) => toolset().resolve(id),
-    now: clock.timestamp(),
-  });
-  const answer = await within(clock, closeTimeoutMs, pending);
-  if (answer === TIME_OVER) {
-    // Nothing has run, so the ticket stays valid.
-    pending.then((late) => "ok" in late ? undefined : late.release()).catch(NO_LOG);
-    refuse("use the ticket", "it took too long");
-  }
-  if ("ok" in answer) return answer;
-  const resumption: Resumption = answer;
-  return [rememberResumption(resumption), { ...options, ...resumption.context }];
-}
-
-/** The failure of a suspended call that does not continue. */
-export function cannotResume(code: FailureCode, why: string): ToolFailure {
-  return ToolResult.error(code, `Cannot continue the call: ${why}`);
 }

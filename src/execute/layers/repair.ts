@@ -7,30 +7,21 @@
 import {
   type ArgumentRepair,
   atOnce,
-  type Check,
-  clip,
-  isFunction,
   isObject,
   type Issue,
-  isWord,
-  must,
   refuse,
   type ToolResult,
 } from "../../tool/mod.ts";
-import { isWritten, parseArguments, unparsed, UnparsedText } from "../arguments.ts";
+import { parseArguments, unparsed, UnparsedText } from "../arguments.ts";
 import { issuesBefore } from "../checks.ts";
 import { CallView } from "../context.ts";
 import { frozenCopy } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next, Outcome } from "../layer.ts";
 import type { RepairHook } from "../ports.ts";
+import { checkRepair, isWritten, MAX_REPAIRS, readNotes } from "../repair_answer.ts";
 import { resumptionOf } from "../resumption.ts";
 import type { RepairedArguments } from "../suspension.ts";
-
-const checkRepair: Check<RepairHook> = must(
-  "a function or a list of functions",
-  (value): value is RepairHook => isFunction(value),
-);
 
 /** The layer of repairs. */
 export interface RepairLayer extends Layer {
@@ -41,6 +32,28 @@ export interface RepairLayer extends Layer {
 /**
  * A layer that has arguments repaired, each repair once and in order, until they are valid. Repaired
  * arguments take the path of all arguments from here on: hooks, rules and approvers see nothing else.
+ * The result says in `repaired` what was changed. A repair that throws repairs nothing. Stage `input`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { repair } from "@plue/tools/layers";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{
+ *     name: "twice",
+ *     description: "Doubles.",
+ *     parameters: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
+ *     execute: (params) => 2 * (params as { readonly n: number }).n,
+ *   }],
+ * });
+ * const dispatcher = new Dispatcher(registry, { layers: [repair(() => ({ arguments: { n: 21 } }))] });
+ *
+ * const result = await dispatcher.dispatch({ name: "twice", arguments: "n: 21" });
+ * assert.equal(result.ok && result.content, 42);
+ * ```
  *
  * @throws {TypeError} If a repair is not a function.
  */
@@ -129,20 +142,4 @@ async function tryRepair(
     call.setArguments(before, call.settings.maxArgumentBytes);
   }
   return undefined;
-}
-
-/** The note of a repair that says nothing else. */
-const REPAIRED = "the arguments were repaired";
-const MAX_REPAIRS = 16;
-
-/** What was repaired, with texts of bounded length. */
-function readNotes(list: unknown): readonly ArgumentRepair[] {
-  if (!Array.isArray(list) || list.length === 0) return [{ path: "", message: REPAIRED }];
-  return list.slice(0, MAX_REPAIRS).map((note) => {
-    const { path, message } = (note ?? {}) as Record<string, unknown>;
-    return {
-      path: typeof path === "string" ? clip(path, 300) : "",
-      message: isWord(message) ? clip(message, 300) : REPAIRED,
-    };
-  });
 }

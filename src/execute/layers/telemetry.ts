@@ -8,7 +8,36 @@ import { atOnce, callHook } from "../../tool/mod.ts";
 import type { Call, Layer, Next, Outcome } from "../layer.ts";
 import type { CallSpan, CallTelemetry } from "../telemetry.ts";
 
-/** A layer that traces calls. What `port` throws is reported, and the call runs without a span. */
+/**
+ * A layer that runs each call inside a span. What the port throws is reported to `onError`, and the call
+ * runs without a span. Stage `call`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { telemetry } from "@plue/tools/layers";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
+ * });
+ * const log: string[] = [];
+ * const port = telemetry({
+ *   begin: ({ tool }) => ({
+ *     place: undefined,
+ *     run: (work) => work(),
+ *     end: ({ ok }) => void log.push(`${tool.id}: ${ok}`),
+ *   }),
+ * });
+ * const dispatcher = new Dispatcher(registry, { layers: [port] });
+ *
+ * await dispatcher.dispatch({ name: "ping" });
+ * assert.deepEqual(log, ["ping: true"]);
+ * ```
+ *
+ * @param port Begins the spans: `openTelemetry` of `@plue/tools/telemetry`, or your own.
+ */
 export function telemetry(port: CallTelemetry): Layer {
   const spans: WeakMap<Call, CallSpan> = new WeakMap();
   return {

@@ -17,7 +17,28 @@ import { callHost, FAILED } from "../host_function.ts";
  */
 export type CallValidator = (call: CallInfo) => ToolRuleAnswer | Promise<ToolRuleAnswer>;
 
-/** One layer for each rule, in their order. */
+/**
+ * One layer for each rule, in their order. A call that breaks one fails with `invalid_arguments`; a rule
+ * that throws fails it with `denied`. Stage `run`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { validators } from "@plue/tools/layers";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
+ * });
+ * const rule = ({ principal }: { readonly principal: string | undefined }) =>
+ *   principal === undefined ? "say who you are" : undefined;
+ * const dispatcher = new Dispatcher(registry, { layers: [validators([rule])] });
+ *
+ * const result = await dispatcher.dispatch({ name: "ping" });
+ * assert.equal(!result.ok && result.error.code, "invalid_arguments");
+ * ```
+ */
 export function validators(rules: readonly CallValidator[]): readonly Layer[] {
   return rules.map((rule): Layer => ({
     name: "validator",

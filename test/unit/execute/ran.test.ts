@@ -1,0 +1,214 @@
+/**
+ * Whether the tool of a failed call ran, so that a program can decide to call it again.
+ *
+ * @module
+ */
+
+import { describe, it } from "bun:test";
+import { assert, assertEquals } from "@std/assert";
+import { type DispatchContext, ToolResult, type TransactionManager } from "../../../mod.ts";
+import type { ToolDispatcherOptions } from "../../../src/execute/mod.ts";
+import { deferred, type FakeTool, fixture } from "./support.ts";
+
+const fail = (): never => {
+  throw new Error("broken");
+};
+const never = (): Promise<never> => new Promise(() => {});
+const transactions: TransactionManager = {
+  begin: () => ({ id: "tx" }),
+  commit: () => {},
+  rollback: () => {},
+};
+
+interface Row {
+  readonly code: string;
+  readonly ran: "no" | "yes" | "unknown";
+  readonly name?: string;
+  readonly tool?: Partial<FakeTool>;
+  readonly options?: ToolDispatcherOptions;
+  readonly context?: DispatchContext;
+  readonly args?: unknown;
+}
+
+const NO: readonly Row[] = [
+  { code: "unknown_tool", ran: "no", name: "other" },
+  { code: "unknown_tool", ran: "no", tool: { isAvailable: false } },
+  { code: "unavailable", ran: "no", tool: { init: fail } },
+  { code: "unavailable", ran: "no", tool: { context: { type: "string" } } },
+  { code: "invalid_arguments", ran: "no", args: "{" },
+  { code: "invalid_arguments", ran: "no", args: [] },
+  { code: "invalid_arguments", ran: "no", tool: { validate: () => "no" } },
+  { code: "threw", ran: "no", tool: { validate: fail } },
+  { code: "denied", ran: "no", options: { hooks: { before: () => ({ refuse: "no" }) } } },
+  { code: "denied", ran: "no", options: { hooks: { around: fail } } },
+  { code: "approval_required", ran: "no", tool: { requiresApproval: true } },
+  {
+    code: "denied",
+    ran: "no",
+    tool: { requiresApproval: true },
+    options: { approve: () => false },
+  },
+  { code: "transaction_failed", ran: "no", tool: { requiresTransaction: true } },
+  {
+    code: "transaction_failed",
+    ran: "no",
+    tool: { requiresTransaction: true },
+    options: { transactions: { ...transactions, begin: fail } },
+  },
+  { code: "timeout", ran: "no", context: { timeoutMs: 0 } },
+  { code: "aborted", ran: "no", context: { signal: AbortSignal.abort() } },
+];
+
+const YES: readonly Row[] = [
+  { code: "threw", ran: "yes", tool: { execute: fail } },
+  { code: "threw", ran: "yes", tool: { execute: () => Promise.reject(new Error("broken")) } },
+  { code: "invalid_result", ran: "yes", tool: { returns: { type: "number" } } },
+  { code: "output_too_large", ran: "yes", tool: { execute: () => "x".repeat(2_000_000) } },
+  { code: "overloaded", ran: "yes", tool: { execute: () => ToolResult.error("overloaded", "No") } },
+  { code: "denied", ran: "yes", options: { hooks: { after: fail } } },
+  {
+    code: "transaction_failed",
+    ran: "yes",
+    tool: { requiresTransaction: true },
+    options: { transactions: { ...transactions, commit: fail } },
+  },
+];
+
+describe("the failure of a call", () => {
+  for (const { code, ran, name = "t", tool, options, context, args } of [...NO, ...YES]) {
+    const what = [tool, options, context].flatMap((one) => Object.keys(one ?? {})).join(", ");
+    it(`says that the tool ${ran === "no" ? "did not run" : "ran"}: ${code} ${what}`, async () => {
+      let runs = 0;
+      const execute = tool?.execute ?? (() => "done");
+      const { call } = fixture([{
+        name: "t",
+        ...tool,
+        execute: (...given) => {
+          runs++;
+          return execute(...given);
+        },
+      }], options);
+      const result = await call(name, args, context);
+      assert(!result.ok);
+      assertEquals([result.error.code, result.error.ran], [code, ran]);
+      assertEquals(runs > 0, ran === "yes");
+    });
+  }
+
+  it("says that the tool did not run for a call that waited for its turn", async () => {
+    const { call } = fixture([{ name: "t", execute: never }], {
+      limits: { maxConcurrent: 1, maxQueued: 0 },
+    });
+    void call("t");
+    const result = await call("t");
+    assert(!result.ok);
+    assertEquals([result.error.code, result.error.ran], ["overloaded", "no"]);
+  });
+
+  it("says that the tool ran after a timeout, whether or not it stopped", async () => {
+    const started = deferred();
+    const { call, clock } = fixture([{
+      name: "t",
+      execute: () => {
+        started.resolve();
+        return never();
+      },
+    }], { timeoutMs: 100, graceMs: 0 });
+    const pending = call("t");
+    await started.promise;
+    await clock.pass(100);
+    const result = await pending;
+    assert(!result.ok);
+    assertEquals([result.error.code, result.error.ran], ["timeout", "yes"]);
+  });
+
+  it("says that the tool did not run after a timeout before it", async () => {
+    const { call, clock } = fixture([{ name: "t", execute: () => 1 }], {
+      timeoutMs: 100,
+      hooks: { before: never },
+    });
+    const pending = call("t");
+    await clock.pass(100);
+    const result = await pending;
+    assert(!result.ok);
+    assertEquals([result.error.code, result.error.ran], ["timeout", "no"]);
+  });
+
+  it("is not a field of a success, or of a call that waits for answers", async () => {
+    const { call } = fixture([{ name: "t", execute: () => 1 }]);
+    assertEquals(Object.keys(await call("t")), ["ok", "content", "durationMs"]);
+  });
+});
+
+/** A tool of another process whose answer was lost. */
+const LOST = (ran: "no" | "unknown", idempotent = false): FakeTool => ({
+  name: "t",
+  idempotent,
+  execute: () => ToolResult.error("unavailable", "Lost", { ran }),
+});
+
+describe("a tool that may have run", () => {
+  it("makes the call retryable only if it is idempotent", async () => {
+    for (
+      const [ran, idempotent, retryable] of [
+        ["unknown", false, false],
+        ["unknown", true, true],
+        ["no", false, true],
+      ] as const
+    ) {
+      const result = await fixture([LOST(ran, idempotent)]).call("t");
+      assert(!result.ok);
+      assertEquals([result.error.ran, result.error.retryable], [ran, retryable]);
+    }
+  });
+
+  it("is not retryable where a layer answers in its place", async () => {
+    const lost = ToolResult.error("unavailable", "Lost", { ran: "unknown" });
+    const { call } = fixture([{ name: "t", execute: () => 1 }], {
+      hooks: { around: () => lost },
+    });
+    const result = await call("t");
+    assert(!result.ok);
+    assertEquals([result.error.ran, result.error.retryable], ["unknown", false]);
+  });
+
+  it("is not run again by a layer that retries what is retryable", async () => {
+    let runs = 0;
+    const { call } = fixture([{
+      name: "t",
+      execute: () => {
+        runs++;
+        return ToolResult.error("unavailable", "Lost", { ran: "unknown" });
+      },
+    }], {
+      hooks: {
+        around: async (_, run) => {
+          const result = await run();
+          return !result.ok && result.error.retryable ? await run() : result;
+        },
+      },
+    });
+    await call("t");
+    assertEquals(runs, 1);
+  });
+
+  it("has its result stored for its idempotency key, unless it is idempotent", async () => {
+    for (const [idempotent, replayed] of [[false, true], [true, undefined]] as const) {
+      const { call } = fixture([LOST("unknown", idempotent)]);
+      await call("t", {}, { idempotencyKey: "k" });
+      const again = await call("t", {}, { idempotencyKey: "k" });
+      assert(!again.ok);
+      assertEquals(again.replayed, replayed);
+      assertEquals([again.error.ran, again.error.retryable], ["unknown", idempotent]);
+    }
+  });
+
+  it("says of a replayed failure what the first call said", async () => {
+    const { call } = fixture([{ name: "t", execute: fail }]);
+    const first = await call("t", {}, { idempotencyKey: "k" });
+    const again = await call("t", {}, { idempotencyKey: "k" });
+    assert(!first.ok && !again.ok);
+    assertEquals(again.replayed, true);
+    assertEquals(again.error, first.error);
+  });
+});
