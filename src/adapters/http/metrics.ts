@@ -19,7 +19,16 @@ const TYPES = [
 
 /** The part that shows the metrics of the caller's tools: `GET /metrics`. */
 export function serveMetrics(): HttpPart {
-  return () => ({ routes: [{ method: "GET", path: "/metrics", answer: showMetrics }] });
+  return ({ dispatcher }) => {
+    const counted = withAllLayers(dispatcher, "serveMetrics()");
+    return {
+      routes: [{
+        method: "GET",
+        path: "/metrics",
+        answer: (request) => showMetrics(request, counted.metrics()),
+      }],
+    };
+  };
 }
 
 /**
@@ -27,10 +36,11 @@ export function serveMetrics(): HttpPart {
  * sums are over these tools only. Calls that wait and calls of unknown tools belong to no tool, and
  * count calls of others: they are for callers who may know of hidden tools.
  */
-function showMetrics({ raw, server, caller, toolset }: ToolRequest): Response {
+function showMetrics(
+  { raw, caller, toolset }: ToolRequest,
+  { since, tools, queued, unknownTool }: DispatcherMetrics,
+): Response {
   refuseQuery(raw.url);
-  const { since, tools, queued, unknownTool } = withAllLayers(server.dispatcher, "serveMetrics()")
-    .metrics();
   const seen = tools.filter(({ id }) => toolset.has(id));
   const totals = caller.explain === true ? { queued, unknownTool } : undefined;
   const type = chooseType(raw.headers.get("accept"), TYPES);

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { Registry, Dispatcher } from "@plue/tools/core";
+import { Dispatcher, Registry } from "@plue/tools/core";
 import { ajvEngine } from "../../../src/adapters/ajv/mod.ts";
 import { mayGenerateCode } from "../../support/generated_code.ts";
 

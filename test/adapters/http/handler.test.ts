@@ -20,9 +20,12 @@ import {
   streamCall,
   StreamSlots,
 } from "@plue/tools/hono";
+import { ToolDispatcher } from "@plue/tools";
 import { BASE, execution, idsOf, problemOf, sampleRegistry } from "../hono/support.ts";
 
 const registry = sampleRegistry();
+// Some of the parts use layers.
+const dispatcher = new ToolDispatcher(registry);
 
 /** Sends a request to a handler of these parts. */
 const send = async (
@@ -31,7 +34,7 @@ const send = async (
   init: RequestInit = {},
   options: Omit<ComposedHandlerOptions, "parts"> = {},
 ): Promise<Response> =>
-  await composeToolHandler(registry, { openExecution: true, ...options, parts })
+  await composeToolHandler(registry, { openExecution: true, dispatcher, ...options, parts })
     .fetch(new Request(BASE + path, init));
 
 const call = execution({ arguments: { text: "x" } });
@@ -117,6 +120,21 @@ describe("composeToolHandler()", () => {
       (await send([part], "/tools/echo/execute", stream)).headers.get("content-type");
     assertEquals(await typeOf(serveExecution()), "application/json");
     assertEquals(await typeOf(serveExecution({ streamCall })), "text/event-stream");
+  });
+
+  it("refuses parts that use layers which the dispatcher does not have", async () => {
+    assertThrows(
+      () => composeToolHandler(registry, { parts: [serveMetrics()] }),
+      TypeError,
+      "needs a ToolDispatcher",
+    );
+    const { fetch } = composeToolHandler(registry, {
+      openExecution: true,
+      parts: [serveExecution()],
+    });
+    const keyed = { ...call, headers: { ...call.headers as object, "idempotency-key": "k" } };
+    const { status } = await fetch(new Request(`${BASE}/tools/echo/execute`, keyed));
+    assertEquals(status, 422);
   });
 
   it("counts, logs and opens every answer with the parts for that", async () => {

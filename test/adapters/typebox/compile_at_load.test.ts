@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { Registry, Dispatcher } from "@plue/tools/core";
+import { Dispatcher, Registry } from "@plue/tools/core";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { mayGenerateCode, watchGeneratedCode } from "../../support/generated_code.ts";
 
