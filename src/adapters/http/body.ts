@@ -139,14 +139,13 @@ export class BodyReader implements BodyBounds {
         pending.reject(tooLate(this.timeoutMs));
         continue;
       }
-      const isSlow = pending.slowAt <= now;
-      if (isSlow) {
+      if (pending.slowAt <= now) {
         pending.slowAt = Infinity;
         pending.onSlow?.(pending.body);
       }
       earliest = Math.min(earliest, pending.deadline, pending.slowAt);
-      // Those after a body that is not slow began later.
-      if (!isSlow && pending.slowAt < Infinity) break;
+      // The next ones began later, so they are due later, unless this one is known to be slow.
+      if (pending.onSlow === undefined || pending.slowAt < Infinity) break;
     }
     if (earliest < Infinity) this.#watch(earliest - now);
   }

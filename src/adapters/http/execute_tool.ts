@@ -17,7 +17,6 @@ import { type ToolRequest, UNOBSERVED } from "./request.ts";
 import {
   chooseType,
   json,
-  jsonText,
   noSuchTool,
   type Problem,
   problemOfFailure,
@@ -149,14 +148,11 @@ function answerWith(prepared: PreparedCall, result: ToolResult): Response {
 function respond(prepared: PreparedCall, result: ToolResult): Response | undefined {
   const { request, callId } = prepared;
   if (result.ok) {
-    let text: string;
     try {
-      text = JSON.stringify(result);
+      return json({ callId, ...result });
     } catch {
       return undefined;
     }
-    // Writing a copy of the result with its call id would take longer.
-    return jsonText(`{"callId":${JSON.stringify(callId)},${text.slice(1)}`);
   }
   if (isSuspended(result)) {
     return withHeaders(json({ callId, status: "input_required", ...result }, 202), [

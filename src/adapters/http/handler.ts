@@ -137,15 +137,14 @@ export class RoutedServer {
       return this.server.answerPublic(raw, undefined, () => preflight(raw));
     }
     const path = pathOf(raw.url);
-    const fixed = this.#fixed.get(path);
-    if (fixed !== undefined) return fixed.answer(context);
+    // Calls are most of what a server answers, and their path has a parameter.
     for (const pattern of this.#patterns) {
       const param = pattern.paramIn(path);
       if (param !== undefined) {
         return pattern.answer(context, param.includes("%") ? decoded(param) : param);
       }
     }
-    return undefined;
+    return this.#fixed.get(path)?.answer(context);
   }
 
   /** Answers a request that is for none of the routes. */

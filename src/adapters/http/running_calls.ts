@@ -96,13 +96,16 @@ export class ClientSignal implements CallClient {
 export class RunningCall extends ClientSignal {
   readonly #calls: RunningCalls;
   readonly key: CallKey;
+  /** @ignore The index among the short calls. */
+  index: number;
   #abort: (() => void) | undefined;
 
   /** @ignore Made by {@linkcode RunningCalls.begin}. */
-  constructor(calls: RunningCalls, key: CallKey, client: CallClient) {
+  constructor(calls: RunningCalls, key: CallKey, index: number, client: CallClient) {
     super(client);
     this.#calls = calls;
     this.key = key;
+    this.index = index;
     if (IS_WORKERS) this.#abort = inThisRequest(() => this.#abortHere());
   }
 
@@ -123,7 +126,7 @@ export class RunningCall extends ClientSignal {
   }
 
   protected override becameLong(): void {
-    this.#calls.index(this);
+    this.#calls.addLong(this);
   }
 }
 
@@ -132,20 +135,21 @@ export class RunningCall extends ClientSignal {
  * a short call. An abort looks through the others, of which there are few at a time.
  */
 export class RunningCalls {
-  readonly #short = new Set<RunningCall>();
+  /** In no order: the last one takes the place of one that leaves. A Set takes 0.1 µs longer. */
+  readonly #short: RunningCall[] = [];
   /** Clients may use a name twice. */
   readonly #long = new Map<string, Set<RunningCall>>();
 
   /** Adds a call; its `end` must be called once it has ended. */
   begin(key: CallKey, client: CallClient): RunningCall {
-    const call = new RunningCall(this, key, client);
-    this.#short.add(call);
+    const call = new RunningCall(this, key, this.#short.length, client);
+    this.#short.push(call);
     return call;
   }
 
   /** @ignore */
-  index(call: RunningCall): void {
-    this.#short.delete(call);
+  addLong(call: RunningCall): void {
+    this.#removeShort(call);
     const key = textOf(call.key);
     const calls = this.#long.get(key);
     if (calls === undefined) this.#long.set(key, new Set([call]));
@@ -154,10 +158,21 @@ export class RunningCalls {
 
   /** @ignore */
   remove(call: RunningCall): void {
-    if (this.#short.delete(call) || this.#long.size === 0) return;
+    if (this.#removeShort(call) || this.#long.size === 0) return;
     const key = textOf(call.key);
     const calls = this.#long.get(key);
     if (calls?.delete(call) && calls.size === 0) this.#long.delete(key);
+  }
+
+  #removeShort(call: RunningCall): boolean {
+    const short = this.#short;
+    const { index } = call;
+    if (short[index] !== call) return false;
+    const last = short.pop();
+    if (last === undefined || last === call) return true;
+    short[index] = last;
+    last.index = index;
+    return true;
   }
 
   /**
