@@ -30,6 +30,12 @@ interface PendingBody {
   readonly onSlow: OnSlow | undefined;
 }
 
+/** The timer of a runtime. In browsers it is a number. */
+interface Timer {
+  ref?(): void;
+  unref?(): void;
+}
+
 /** Is called with a body that has not arrived within a second. */
 type OnSlow = (body: Promise<unknown>) => void;
 
@@ -42,6 +48,7 @@ export class BodyReader implements BodyBounds {
   /** All have the same timeout, so the first one has the earliest deadline. */
   readonly #pending = new Set<PendingBody>();
   #isWatched = false;
+  #timer: Timer | undefined;
 
   constructor({ maxBytes, timeoutMs }: BodyBounds) {
     this.maxBytes = maxBytes;
@@ -108,15 +115,16 @@ export class BodyReader implements BodyBounds {
       const pending = { body, deadline: now + this.timeoutMs, reject, slowAt, onSlow };
       this.#pending.add(pending);
       if (!this.#isWatched) this.#watch(Math.min(pending.deadline, slowAt) - now);
+      else if (this.#pending.size === 1) this.#timer?.ref?.();
       body.then((value) => {
-        this.#pending.delete(pending);
+        this.#remove(pending);
         try {
           resolve(read(value));
         } catch (error) {
           reject(error);
         }
       }, (error: unknown) => {
-        this.#pending.delete(pending);
+        this.#remove(pending);
         reject(failureOf(error, wasUsed));
       });
     });
@@ -124,9 +132,13 @@ export class BodyReader implements BodyBounds {
 
   #watch(ms: number): void {
     this.#isWatched = true;
-    const timer: unknown = setTimeout(() => this.#rejectLate(), ms);
-    // The timer alone must not keep a process running.
-    (timer as { unref?(): void }).unref?.();
+    this.#timer = setTimeout(() => this.#rejectLate(), ms) as unknown as Timer;
+  }
+
+  /** Without a body to wait for, the timer must not keep a process running. */
+  #remove(pending: PendingBody): void {
+    this.#pending.delete(pending);
+    if (this.#pending.size === 0) this.#timer?.unref?.();
   }
 
   #rejectLate(): void {
