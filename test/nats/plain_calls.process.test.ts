@@ -124,6 +124,7 @@ describe("Plain calls over NATS", () => {
         assert(!result.ok);
         assertStringIncludes(result.error.message, 'may not publish to "plue.v1.call.');
         assertStringIncludes(result.error.message, "nothing has run");
+        assertEquals(result.error.ran, "no");
         assertEquals(result.error.retryable, false);
         await remote.close();
         await served.close();
@@ -135,7 +136,8 @@ describe("Plain calls over NATS", () => {
 
   withServer("says that a result was truncated", async () => {
     await using world = open();
-    await world.serve([{ ...ping, returns: { type: "array" }, execute: () => ["x".repeat(500)] }], {
+    const returns = { type: "string", minLength: 500 } as const;
+    await world.serve([{ ...ping, returns, execute: () => "x".repeat(500) }], {
       dispatcher: { maxOutputBytes: 200, outputOverflow: "truncate" },
     });
     const { dispatcher } = await world.call();
@@ -229,6 +231,7 @@ describe("Plain calls over NATS", () => {
     assertEquals([a?.type === "output" && a.value, more], ["a", []]);
     assert(end?.type === "result" && !end.result.ok);
     assertStringIncludes(end.result.error.message, "may have run");
+    assertEquals(end.result.error.ran, "unknown");
   });
 
   for (const isRegistry of [true, false]) {
@@ -251,6 +254,7 @@ describe("Plain calls over NATS", () => {
       goOn.come();
       assert(!result.ok);
       assertStringIncludes(result.error.message, "is closed; it may have run");
+      assertEquals(result.error.ran, "unknown");
     });
   }
 

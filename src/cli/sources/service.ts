@@ -6,6 +6,7 @@
 
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { messagesOf } from "../../adapters/mcp/server_errors.ts";
+import { wasNotSent } from "../../adapters/http/not_sent.ts";
 import type { ToolExplanation } from "../../select/mod.ts";
 import {
   type Answer,
@@ -13,6 +14,7 @@ import {
   isFailureCode,
   isObject,
   isSuspended,
+  isToolRun,
   makeTool,
   type Question,
   type QuestionFields,
@@ -182,7 +184,9 @@ async function* callRemotely(
     }
     const waiting = await context.step(`asked.${round}`, () => asked);
     if (waiting === null) {
-      return ToolResult.error("unavailable", "The call was interrupted; it may have run");
+      return ToolResult.error("unavailable", "The call was interrupted; it may have run", {
+        ran: "unknown",
+      });
     }
     const { questions, ticket } = waiting;
     ({ path } = waiting);
@@ -245,7 +249,9 @@ async function* run(
     return yield* hear(await send(service, place, { signal }), context);
   } catch (error) {
     context.throwIfAborted();
-    return ToolResult.error("unavailable", `Cannot reach ${service.url}: ${messagesOf(error)}`);
+    return ToolResult.error("unavailable", `Cannot reach ${service.url}: ${messagesOf(error)}`, {
+      ran: wasNotSent(error) ? "no" : "unknown",
+    });
   }
 }
 
@@ -273,7 +279,9 @@ async function* hear(
     else if (event.type === "progress") hearProgress(event.progress, context);
     else if (event.type === "result") return outcomeOf(event.result, context.callId);
   }
-  return ToolResult.error("unavailable", "The connection ended before the result");
+  return ToolResult.error("unavailable", "The connection ended before the result", {
+    ran: "unknown",
+  });
 }
 
 function hearProgress({ done, total, message }: ToolProgress, context: ToolContext): void {
@@ -293,12 +301,16 @@ function outcomeOf(result: ToolResult, id: string): Outcome {
 /** The failure of a call that did not begin. */
 async function refusal(response: Response): Promise<ToolResult> {
   const problem: unknown = await response.json().catch(() => undefined);
-  const { code, detail } = (problem ?? {}) as {
+  const { code, detail, ran } = (problem ?? {}) as {
     readonly code?: unknown;
     readonly detail?: unknown;
+    readonly ran?: unknown;
   };
+  // A gateway that lost the service's answer has no code.
+  const otherwise = response.status < 500 || isFailureCode(code) ? "no" : "unknown";
   return ToolResult.error(
     isFailureCode(code) ? code : "unavailable",
     typeof detail === "string" ? detail : `The service answered ${response.status}`,
+    { ran: isToolRun(ran) ? ran : otherwise },
   );
 }
