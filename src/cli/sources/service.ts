@@ -149,8 +149,6 @@ interface Waiting {
   readonly ticket?: string;
 }
 
-/** Why the signal of a call aborts that waits for an answer here. */
-const WAITS = "The call waits for an answer";
 /** How much of the arguments is shown with a question, in characters. */
 const MAX_ARGUMENTS = 1_000;
 
@@ -163,7 +161,9 @@ async function* callRemotely(
 ): AsyncGenerator<unknown, unknown> {
   let task: string | undefined;
   context.defer(async () => {
-    const goesOn = (context.signal.reason as Error | undefined)?.message === WAITS;
+    const reason: unknown = context.signal.reason;
+    // The call waits for an answer here, and so does its task there.
+    const goesOn = isObject(reason) && reason["code"] === "input_required";
     if (task !== undefined && !goesOn) await send(service, task, { method: "DELETE" });
   });
   let path = `/tools/${encodeURIComponent(id)}/execute`;
