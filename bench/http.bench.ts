@@ -1,7 +1,8 @@
 /**
  * How many requests the HTTP handler answers per second, and how long the slowest hundredth waits,
  * beside bare Hono routes that answer the same bytes: the servers in processes of their own on Bun,
- * Deno, Node and workerd, the client here. Runs on Bun.
+ * Deno, Node and workerd, the client here. Runs on Bun. `RUNTIMES=node,bun` and `SAMPLES=execute`
+ * leave out the others, `PROCESSES=1` is quicker.
  *
  * @module
  */
@@ -10,12 +11,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import process from "node:process";
 import { serveWorker } from "../test/runtime/workerd.ts";
-import { CALL, MCP_HEADERS, MCP_LIST } from "./http/app.ts";
+import { CALL, MCP_CALL, MCP_LIST } from "./http/app.ts";
 import { load, type LoadResult } from "./http/load.ts";
 import { table } from "../scripts/lib/table.mjs";
 
-const ROUNDS = 5;
-const MS_PER_ROUND = 600;
+const ROUNDS = 3;
+const MS_PER_ROUND = 400;
 
 const SERVE = join(import.meta.dirname, "http/serve.ts");
 const COMMANDS: Readonly<Record<string, readonly string[]>> = {
@@ -40,6 +41,8 @@ const post = (
   Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join("") +
   `\r\n${body}`;
 
+const AUTHORIZED = { "content-type": "application/json", authorization: "Bearer sesame" };
+
 /** A comparison: its name, the handler's request, the bare route's, and the status of both. */
 function samplesFor(etag: string): readonly (readonly [string, string, string, string])[] {
   const current = `If-None-Match: ${etag}\r\n`;
@@ -53,11 +56,23 @@ function samplesFor(etag: string): readonly (readonly [string, string, string, s
     ],
     [
       "MCP tools/list, 1,000 tools",
-      post("/mcp", MCP_LIST, MCP_HEADERS),
-      post("/bare/mcp", MCP_LIST, MCP_HEADERS),
+      post("/mcp", MCP_LIST.body, MCP_LIST.headers),
+      post("/bare/mcp", MCP_LIST.body, MCP_LIST.headers),
+      "200",
+    ],
+    [
+      "MCP tools/call, small tool",
+      post("/mcp", MCP_CALL.body, MCP_CALL.headers),
+      post("/bare/mcp-call", MCP_CALL.body, MCP_CALL.headers),
       "200",
     ],
     ["POST execute, small tool", post("/tools/double/execute"), post("/bare/execute"), "200"],
+    [
+      "POST execute, with authorize",
+      post("/tools/double/execute", CALL, AUTHORIZED),
+      post("/bare/execute", CALL, AUTHORIZED),
+      "200",
+    ],
   ];
 }
 
@@ -97,43 +112,70 @@ function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] ?? NaN;
 }
 
+type Sample = ReturnType<typeof samplesFor>[number];
+
+/** Loads a handler and its bare route in turns, so that a busy machine affects both. */
+async function compare({ port }: Server, [, ours, bare, status]: Sample): Promise<LoadResult[][]> {
+  const results: LoadResult[][] = [[], []];
+  // The first round only warms up.
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const [index, request] of [ours, bare].entries()) {
+      const result = await load(port, request, status, MS_PER_ROUND);
+      if (round > 0) results[index]?.push(result);
+    }
+  }
+  return results;
+}
+
 const only = process.env["RUNTIMES"]?.split(",");
+const part = process.env["SAMPLES"] ?? "";
+const processes = Number(process.env["PROCESSES"] ?? 5);
 const rows: string[][] = [];
 for (const runtime of ["bun", "deno", "node", "workerd"]) {
   if (only !== undefined && !only.includes(runtime)) continue;
-  const server = await start(runtime);
-  try {
-    const { headers } = await fetch(`http://127.0.0.1:${server.port}/tools`);
-    for (const [name, ours, bare, status] of samplesFor(headers.get("etag") ?? "")) {
-      const results: { ours: LoadResult[]; bare: LoadResult[] } = { ours: [], bare: [] };
-      // In turns, so that a busy machine affects both. The first round only warms up.
-      for (let round = 0; round <= ROUNDS; round++) {
-        const pair = {
-          bare: await load(server.port, bare, status, MS_PER_ROUND),
-          ours: await load(server.port, ours, status, MS_PER_ROUND),
-        };
-        if (round > 0) {
-          for (const key of ["ours", "bare"] as const) results[key].push(pair[key]);
-        }
+  const figures = new Map<
+    string,
+    Record<"ours" | "bare" | "ratio" | "p99" | "bareP99", number>[]
+  >();
+  for (let count = 0; count < processes; count++) {
+    const server = await start(runtime);
+    try {
+      const { headers } = await fetch(`http://127.0.0.1:${server.port}/tools`);
+      for (const sample of samplesFor(headers.get("etag") ?? "")) {
+        const [name] = sample;
+        if (!name.includes(part)) continue;
+        const [ours = [], bare = []] = await compare(server, sample);
+        const rates = [ours, bare].map((list) => median(list.map(({ perSecond }) => perSecond)));
+        const late = [ours, bare].map((list) => median(list.map(({ p99Ms }) => p99Ms)));
+        const list = figures.get(name) ?? [];
+        list.push({
+          ours: rates[0] ?? NaN,
+          bare: rates[1] ?? NaN,
+          ratio: (rates[0] ?? NaN) / (rates[1] ?? NaN),
+          p99: late[0] ?? NaN,
+          bareP99: late[1] ?? NaN,
+        });
+        figures.set(name, list);
       }
-      const rate = (list: readonly LoadResult[]): number =>
-        median(list.map(({ perSecond }) => perSecond));
-      const late = (list: readonly LoadResult[]): string =>
-        median(list.map(({ p99Ms }) => p99Ms)).toFixed(2);
-      rows.push([
-        runtime,
-        name,
-        rate(results.ours).toFixed(0),
-        rate(results.bare).toFixed(0),
-        (rate(results.ours) / rate(results.bare)).toFixed(2),
-        late(results.ours),
-        late(results.bare),
-      ]);
+    } finally {
+      await server.stop();
     }
-  } finally {
-    await server.stop();
+  }
+  for (const [name, list] of figures) {
+    const ratios = list.map(({ ratio }) => ratio);
+    rows.push([
+      runtime,
+      name,
+      median(list.map(({ ours }) => ours)).toFixed(0),
+      median(list.map(({ bare }) => bare)).toFixed(0),
+      median(ratios).toFixed(2),
+      `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
+      median(list.map(({ p99 }) => p99)).toFixed(2),
+      median(list.map(({ bareP99 }) => bareP99)).toFixed(2),
+    ]);
   }
 }
+console.log(`Medians of ${processes} processes of each runtime`);
 console.log(
-  table(["runtime", "request", "per s", "bare", "ratio", "p99 ms", "bare p99"], rows),
+  table(["runtime", "request", "per s", "bare", "ratio", "ratios", "p99 ms", "bare p99"], rows),
 );

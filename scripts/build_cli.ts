@@ -5,8 +5,9 @@
  * @module
  */
 
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { licencesOf } from "./lib/licences.mjs";
 
 const ROOT = join(import.meta.dirname, "..");
 const folder = process.argv[2] ?? join(ROOT, "dist");
@@ -40,20 +41,7 @@ const result = await Bun.build({
   }],
 });
 const inputs = Object.keys(result.metafile?.inputs ?? {});
-const packages = new Set(
-  inputs.flatMap((file) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []),
-);
-const licences = [...packages].sort().map((path) => {
-  const home = join(ROOT, path);
-  const { name, version, license } = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
-  const file = readdirSync(home).find((one) => /^licen[cs]e/i.test(basename(one)));
-  const text = file !== undefined && existsSync(join(home, file))
-    ? readFileSync(join(home, file), "utf8").trim()
-    : `Licensed under ${license}`;
-  return `${name} ${version} (${license})\n\n${text}\n`;
-});
-const heading = "The command plue (cli.js) contains these packages.\n";
 await Bun.write(
   join(folder, "cli.LICENSES.txt"),
-  [heading, ...licences].join(`\n${"-".repeat(80)}\n\n`),
+  licencesOf("The command plue (cli.js) contains these packages.", inputs, ROOT),
 );

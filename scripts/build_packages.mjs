@@ -8,11 +8,12 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { ROOT } from "./lib/paths.mjs";
 import { capture } from "./lib/process.mjs";
 import { findZig } from "./lib/zig.mjs";
@@ -99,12 +100,42 @@ function pack(folder) {
   });
 }
 
-/** `@plue/tools` as it is published: compiled, and with the platforms' packages. */
+/** The entries of the package by their sources, such as "@plue/tools/core" by src/core.ts. */
+function entriesBySource() {
+  const { name, exports } = JSON.parse(readFileSync(join(ROOT, "deno.json"), "utf8"));
+  return new Map(
+    Object.entries(exports).map((
+      [entry, source],
+    ) => [join(ROOT, source), entry.replace(".", name)]),
+  );
+}
+
+/** The examples import sources, so that they run in a clone. In the package they import its entries. */
+function importEntries(folder) {
+  const entries = entriesBySource();
+  for (const file of readdirSync(folder, { recursive: true })) {
+    // The manifest leaves tests out.
+    if (!file.endsWith(".ts") || file.endsWith(".test.ts")) continue;
+    const home = dirname(join(ROOT, "examples", file));
+    const text = readFileSync(join(folder, file), "utf8");
+    const changed = text.replaceAll(/(?<=\bfrom ")\.[^"]+(?=";$)/gm, (path) => {
+      const source = join(home, path);
+      if (!relative(join(ROOT, "examples"), source).startsWith("..")) return path;
+      const entry = entries.get(source);
+      if (entry === undefined) refuse(`examples/${file} imports ${path}, which is not an entry`);
+      return entry;
+    });
+    writeFileSync(join(folder, file), changed);
+  }
+}
+
+/** `@plue/tools` as it is published: bundled, and with the platforms' packages. */
 async function buildTools(folder) {
   await run(process.execPath, ["scripts/build.mjs", join(folder, "dist")]);
   for (const file of files.filter((name) => name !== "dist" && existsSync(join(ROOT, name)))) {
     cpSync(join(ROOT, file), join(folder, file), { recursive: true });
   }
+  importEntries(join(folder, "examples"));
   // Not in the repository's package.json: `npm ci` would look for them before they are published.
   const optionalDependencies = Object.fromEntries(
     Object.keys(PLATFORMS).map((name) => [`@plue/native-${name}`, version]),

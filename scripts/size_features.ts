@@ -33,12 +33,12 @@ const FEATURES: readonly Feature[] = [
     name: "check of schemas",
     files: ["check_schema", "references", "reference_bounds", "keywords"]
       .map((file) => `src/schema/${file}.ts`),
-    leaves: "stays: what is not checked must not be registered",
+    leaves: "is handed in to the core with the engine (SchemaEngine.admit)",
   },
   {
     name: "FunctionDefinition",
     files: ["src/select/function_definition.ts"],
-    leaves: "stays: operations of the registry",
+    leaves: "stands beside the registry of the core",
   },
   { name: "streaming", files: ["src/execute/events.ts"], leaves: NEEDED },
   {
@@ -80,34 +80,25 @@ const FEATURES: readonly Feature[] = [
     leaves: "stays: verdicts are the same everywhere",
   },
   {
+    name: "hardened engines",
+    files: part("schema", "hardened", "patterns", "pattern_syntax", "check_cost", "repeated_parts"),
+    leaves: "is left out with the registry of the core",
+  },
+  {
     name: "what is wrong with a value",
     files: part("schema", "explain", "issues"),
     leaves: "stays: a model acts on it",
   },
   {
     name: "schemas for the engine",
-    files: part("schema", "normalize", "draft07", "repeated_parts"),
-    leaves: "stays: both drafts, and time that is bounded",
+    files: part("schema", "normalize", "older_drafts"),
+    leaves: "stays: all drafts",
   },
-  { name: "hono", files: ["node_modules/hono/"], leaves: "stays: the handler is one of Hono" },
   {
     name: "the HTTP handler",
     files: ["src/adapters/hono/", "src/adapters/http/"],
-    leaves: "with what only it brings in",
+    leaves: "its parts are handed in, one by one",
   },
-  {
-    name: "Prometheus, observing",
-    files: ["src/adapters/hono/metrics.ts", "src/adapters/http/observe.ts"],
-    leaves: "could be handed in",
-  },
-  { name: "GET /tools' query", files: ["src/adapters/http/query.ts"], leaves: SMALL },
-  {
-    name: "GET /tools, GET /events",
-    files: ["src/adapters/hono/list_tools.ts", "src/adapters/http/listing_changes.ts"],
-    leaves: SMALL,
-  },
-  { name: "CORS", files: ["src/adapters/http/cors.ts"], leaves: SMALL },
-  { name: "rate limits", files: ["src/adapters/http/rate_limit.ts"], leaves: SMALL },
   { name: "the example's tools", files: ["examples/edge/tools.ts"], leaves: "an example" },
 ];
 

@@ -13,25 +13,36 @@ import { defineTool, ToolRegistry } from "../../mod.ts";
 /** The arguments of the small tool, as they are sent. */
 export const CALL = '{"arguments":{"n":21},"callId":"c"}';
 
-/** A `tools/list` of MCP, and the headers that go with it. */
-export const MCP_LIST = JSON.stringify({
-  jsonrpc: "2.0",
-  id: 1,
-  method: "tools/list",
-  params: {
-    _meta: {
-      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-      "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1.0.0" },
-      "io.modelcontextprotocol/clientCapabilities": {},
+/** A request of MCP and its headers. */
+export interface McpMessage {
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function mcpMessage(method: string, params: object, headers: object = {}): McpMessage {
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1.0.0" },
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  return {
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta } }),
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": method,
+      ...headers,
     },
-  },
-});
-export const MCP_HEADERS: Readonly<Record<string, string>> = {
-  "content-type": "application/json",
-  accept: "application/json, text/event-stream",
-  "mcp-protocol-version": "2026-07-28",
-  "mcp-method": "tools/list",
-};
+  };
+}
+
+export const MCP_LIST: McpMessage = mcpMessage("tools/list", {});
+export const MCP_CALL: McpMessage = mcpMessage(
+  "tools/call",
+  { name: "double", arguments: { n: 21 } },
+  { "mcp-name": "double" },
+);
 
 const registry = new ToolRegistry({
   tools: [
@@ -60,6 +71,12 @@ const registry = new ToolRegistry({
   ],
 });
 const handler = createToolHandler(registry, { openExecution: true });
+const authorized = createToolHandler(registry, {
+  authorize: (request) =>
+    request.headers.get("authorization") === "Bearer sesame"
+      ? { principal: "ann", scopes: ["a", "b"] }
+      : new Response(null, { status: 401 }),
+});
 const mcp = createMcpEndpoint(registry, { openExecution: true });
 
 interface Listing {
@@ -82,12 +99,27 @@ async function listed(): Promise<Listing> {
 
 let mcpList: string | undefined;
 
-/** What the MCP endpoint answers. */
+/** Returns the answer of the MCP endpoint to `tools/list`. */
 async function listedByMcp(): Promise<string> {
   const response = await mcp.fetch(
-    new Request("http://localhost/mcp", { method: "POST", headers: MCP_HEADERS, body: MCP_LIST }),
+    new Request("http://localhost/mcp", { method: "POST", ...MCP_LIST }),
   );
   return mcpList = await response.text();
+}
+
+const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
+
+function doubled(n: number): { readonly result: unknown } & Record<string, unknown> {
+  const content = n * 2;
+  return {
+    result: {
+      content: [{ type: "text", text: JSON.stringify(content) }],
+      structuredContent: content,
+      resultType: "complete",
+      _meta: { "io.modelcontextprotocol/serverInfo": { name: "plue", version: "0.0.0" } },
+    },
+    jsonrpc: "2.0",
+  };
 }
 
 /** Minimal routes. That of the tool checks the content type, reads JSON, calls it, and writes JSON. */
@@ -104,8 +136,14 @@ const bare = new Hono()
   })
   .post("/bare/mcp", async (c) => {
     await c.req.json();
-    return new Response(mcpList ?? await listedByMcp(), {
-      headers: { "content-type": "application/json", "cache-control": "no-store" },
+    return new Response(mcpList ?? await listedByMcp(), { headers: JSON_HEADERS });
+  })
+  .post("/bare/mcp-call", async (c) => {
+    const { id, params } = await c.req.json<
+      { id: number; params: { arguments: { n: number } } }
+    >();
+    return new Response(JSON.stringify({ ...doubled(params.arguments.n), id }), {
+      headers: JSON_HEADERS,
     });
   })
   .post("/bare/execute", async (c) => {
@@ -114,13 +152,19 @@ const bare = new Hono()
     const content = call.arguments.n * 2;
     return new Response(
       JSON.stringify({ callId: call.callId, ok: true, content, durationMs: 0.001 }),
-      { headers: { "content-type": "application/json", "cache-control": "no-store" } },
+      { headers: JSON_HEADERS },
     );
   });
 
-/** Answers with the handler or with the bare route. */
-export function fetch(request: Request): Response | Promise<Response> {
-  const { pathname } = new URL(request.url);
-  if (pathname.startsWith("/bare/")) return bare.fetch(request);
-  return pathname === "/mcp" ? mcp.fetch(request) : handler.fetch(request);
+/** Answers with the handler or with the bare route. A runtime passes its own arguments after the request. */
+export function fetch(
+  request: Request,
+  environment?: unknown,
+  context?: unknown,
+): Response | Promise<Response> {
+  const { url } = request;
+  if (url.includes("/bare/")) return bare.fetch(request);
+  if (url.endsWith("/mcp")) return mcp.fetch(request, environment, context);
+  const app = request.headers.has("authorization") ? authorized : handler;
+  return app.fetch(request, environment as object, context as never);
 }

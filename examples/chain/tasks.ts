@@ -9,7 +9,6 @@
 
 import { lstat, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
-import { nearIds } from "../../src/select/mod.ts";
 import { Refusal } from "./refusal.ts";
 import { changeTask, isTaskId, parseTask, type Task, type TaskChange } from "./task_file.ts";
 
@@ -140,7 +139,8 @@ export class TaskFolder {
   async #load(id: string): Promise<{ readonly task: Task; readonly text: string }> {
     const ids = await this.#ids();
     if (!ids.includes(id)) {
-      const near = nearIds(id, ids).map((other) => `"${other}"`).join(", ");
+      const near = ids.filter((other) => other.startsWith(id.slice(0, 3)))
+        .slice(0, 3).map((other) => `"${other}"`).join(", ");
       throw new Refusal(
         "invalid_arguments",
         `There is no task ${JSON.stringify(id)}${near === "" ? "" : `. Near it: ${near}`}`,

@@ -8,18 +8,25 @@
  * @module
  */
 
-import type { Hono } from "hono";
-import { ToolRegistry } from "../../mod.ts";
-import { createToolHandler } from "../../src/adapters/hono/mod.ts";
+import { Registry } from "../../src/core.ts";
+import {
+  composeToolHandler,
+  type HttpHandler,
+  serveExecution,
+  serveListing,
+} from "../../src/adapters/hono/mod.ts";
+import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
 import { edgeTools } from "./tools.ts";
 import type { Environment, ExecutionContext } from "./worker.ts";
 
-const registry = new ToolRegistry({ tools: edgeTools });
+// The core's registry takes the engine as it is. `hardened(engine)` would protect it from patterns and
+// schemas that were made to use up time; all schemas here are the program's own, and it imports none.
+const registry = new Registry({ engine: typeboxEngine(), tools: edgeTools });
 // A worker may generate code while its module loads, and not while it answers a request.
 registry.compile();
 
 // The token comes with the first request; it does not change while the worker lives.
-let app: Hono | undefined;
+let handler: HttpHandler | undefined;
 
 export default {
   fetch(
@@ -27,13 +34,15 @@ export default {
     environment: Environment,
     context: ExecutionContext,
   ): Response | Promise<Response> {
-    app ??= createApp(environment.PLUE_TOKEN);
-    return app.fetch(request, environment, context);
+    handler ??= createHandler(environment.PLUE_TOKEN);
+    return handler.fetch(request, environment, context);
   },
 };
 
-function createApp(token: string | undefined): Hono {
-  return createToolHandler(registry, {
+function createHandler(token: string | undefined): HttpHandler {
+  return composeToolHandler(registry, {
+    // A bundle has these parts only.
+    parts: [serveExecution(), serveListing()],
     selection: { maxRisk: "low" },
     // The platform routes only its own names here, and what counts is the token, not the name.
     allowedHosts: "any",

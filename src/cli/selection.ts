@@ -1,12 +1,20 @@
 /**
- * The flags that say whose eyes a command looks through, and the toolset that follows.
+ * The flags that select tools, and the toolset of their selection.
  *
  * @module
  */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { Selection, Toolset } from "../select/mod.ts";
-import { isRiskLevel, RISK_LEVELS, type RiskLevel, type ToolReader } from "../tool/mod.ts";
+import {
+  READER_FIELDS,
+  type Selection,
+  selectionFrom,
+  type Toolset,
+  valueKind,
+  VOCABULARY,
+  type VocabularyName,
+} from "../select/mod.ts";
+import { RISK_LEVELS, type ToolReader } from "../tool/mod.ts";
 import { type LoadedTools, loadTools } from "./sources/mod.ts";
 import { type CommandIo, usageError } from "./terminal.ts";
 
@@ -17,21 +25,9 @@ export interface SourceFlags {
   readonly baseUrl?: string;
 }
 
-/** What a caller is and has, and who reads the descriptions, as flags. */
-export interface SelectionFlags extends ToolReader {
-  readonly role?: string;
-  readonly scope?: readonly string[];
-  readonly maxRisk?: RiskLevel;
-  readonly category?: readonly string[];
-  readonly notCategory?: readonly string[];
-  readonly tag?: readonly string[];
-  readonly namespace?: readonly string[];
-  readonly only?: readonly string[];
-  readonly without?: readonly string[];
-  readonly workspace: boolean;
-  readonly terminal: boolean;
-  readonly editor: boolean;
-  readonly git: boolean;
+/** The criteria of a selection and the reader of the descriptions, as flags: see `VOCABULARY`. */
+export interface SelectionFlags {
+  readonly [flag: string]: unknown;
 }
 
 /** An option that may be given several times. */
@@ -48,73 +44,36 @@ export function withSources(command: Command): Command {
     .addOption(new Option("--base-url <url>", "where the API of an OpenAPI document is"));
 }
 
+const OPTIONS = Object.entries(VOCABULARY) as [VocabularyName, { flag: string; text: string }][];
+
 /** Adds the flags that narrow what is seen. */
 export function withSelection(command: Command): Command {
-  return command
-    .addOption(new Option("--role <role>", "as a caller of this role").helpGroup("Selection:"))
-    .addOption(grouped(repeated("--scope <scope>", "as a caller who holds this scope")))
-    .addOption(riskOption("tools of this risk or less").helpGroup("Selection:"))
-    .addOption(grouped(repeated("--category <name>", "only tools of this category")))
-    .addOption(grouped(repeated("--not-category <name>", "no tools of this category")))
-    .addOption(grouped(repeated("--tag <tag>", "only tools with this tag")))
-    .addOption(grouped(repeated("--namespace <name>", "only tools of this namespace")))
-    .addOption(grouped(repeated("--only <id>", "only this tool")))
-    .addOption(grouped(repeated("--without <id>", "not this tool")))
-    .addOption(grouped(new Option("--no-workspace", "as where there is no workspace")))
-    .addOption(grouped(new Option("--no-terminal", "as where there is no terminal")))
-    .addOption(grouped(new Option("--no-editor", "as where there is no editor")))
-    .addOption(grouped(new Option("--no-git", "as where there is no git repository")))
-    .addOption(readerOption("--model <name>", "the model, such as claude-opus-4-5"))
-    .addOption(readerOption("--provider <name>", "its provider, such as anthropic"))
-    .addOption(readerOption("--locale <tag>", "the language, such as de or pt-BR"));
+  for (const [name, { flag, text }] of OPTIONS) {
+    const { shape, check } = valueKind(name);
+    const option = shape === "list" ? repeated(flag, text) : new Option(flag, text);
+    const isReader = (READER_FIELDS as readonly string[]).includes(name);
+    option.helpGroup(isReader ? "Reader of the descriptions:" : "Selection:");
+    if (name === "maxRisk") option.description += ` (${RISK_LEVELS.join(", ")})`;
+    if (shape === "text") {
+      option.argParser((value: string) => {
+        try {
+          return check("use it", value, "it");
+        } catch (error) {
+          throw new InvalidArgumentError(
+            (error as Error).message.replace("Cannot use it: it", "It"),
+          );
+        }
+      });
+    }
+    command.addOption(option);
+  }
+  return command;
 }
 
-/** Who reads descriptions that are functions of that. */
-function readerOption(flags: string, description: string): Option {
-  return new Option(flags, description).helpGroup("Who reads the descriptions:")
-    .argParser((value: string) => {
-      if (/^[!-~]{1,128}$/.test(value)) return value;
-      throw new InvalidArgumentError("It must be 1 to 128 letters, digits or signs of ASCII.");
-    });
-}
-
-function grouped(option: Option): Option {
-  return option.helpGroup("Selection:");
-}
-
-/** `--max-risk`, which takes a level only. */
-export function riskOption(description: string): Option {
-  return new Option("--max-risk <level>", `${description} (${RISK_LEVELS.join(", ")})`)
-    .argParser((value: string) => {
-      if (isRiskLevel(value)) return value;
-      throw new InvalidArgumentError(`It must be one of ${RISK_LEVELS.join(", ")}.`);
-    });
-}
-
-/** The selection that flags say. */
+/** The selection of the flags. */
 export function selectionOf(flags: SelectionFlags): Selection {
-  return {
-    role: flags.role,
-    scopes: flags.scope,
-    maxRisk: flags.maxRisk,
-    categories: flags.category,
-    excludeCategories: flags.notCategory,
-    tagsAll: flags.tag,
-    namespace: flags.namespace,
-    allowIds: flags.only,
-    denyIds: flags.without,
-    context: {
-      hasWorkspace: flags.workspace,
-      hasTerminal: flags.terminal,
-      hasEditor: flags.editor,
-      hasGitRepository: flags.git,
-      ...readerOf(flags),
-    },
-  };
-}
-
-function readerOf({ model, provider, locale }: ToolReader): ToolReader {
-  return { model, provider, locale };
+  const values = OPTIONS.map(([name, { flag }]) => [name, flags[new Option(flag).attributeName()]]);
+  return selectionFrom(Object.fromEntries(values)) ?? {};
 }
 
 /** Loads the sources that flags and words name. */
@@ -124,10 +83,12 @@ export async function toolsFrom(
   io: CommandIo,
   mayBeNone = false,
 ): Promise<LoadedTools> {
-  const { from = [], header, baseUrl } = flags;
+  const { from = [], header, baseUrl, model, provider, locale } = flags;
   const headers = header && Object.fromEntries(header.map(readHeader));
-  const reader = readerOf(flags);
-  return await loadTools([...words, ...from], io, { headers, baseUrl, reader, mayBeNone });
+  return await loadTools([...words, ...from], io, {
+    ...{ headers, baseUrl, mayBeNone },
+    reader: { model, provider, locale },
+  });
 }
 
 function readHeader(text: string): readonly [string, string] {

@@ -400,7 +400,8 @@ export class KernelCall implements Call {
       });
       const settle = (answer: () => void): void => {
         if (wait.isActive) resume?.();
-        this.#checkCaller();
+        // An abort that nothing has listened for yet.
+        if (this.interruptedBy === "aborted") this.deadline.checkCaller();
         // The wait may have been cut short, also just now.
         if (!wait.isActive) return;
         this.#leave(wait);
@@ -438,8 +439,7 @@ export class KernelCall implements Call {
 
   /** Ends the wait for the tool; false if the call was ended from outside. */
   #continue(wait: Wait): boolean {
-    if (this.#isOver) return false;
-    this.#checkCaller();
+    if (!this.#isOver && this.interruptedBy === "aborted") this.deadline.checkCaller();
     if (this.#isOver) return false;
     this.#leave(wait);
     return true;
@@ -504,11 +504,6 @@ export class KernelCall implements Call {
     // A layer waits by itself. It has as long as a tool.
     const { clock, graceMs } = this.settings;
     this.#disarmGiveUp = clock.setTimeout(giveUp, graceMs);
-  }
-
-  /** Notices an abort that nothing has listened for yet. */
-  #checkCaller(): void {
-    if (this.interruptedBy === "aborted") this.deadline.checkCaller();
   }
 
   #interrupted(doing: string, acknowledged?: boolean): ToolFailure {

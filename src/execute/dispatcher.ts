@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isToolHost, type ToolHost, ToolRegistry } from "../registry/mod.ts";
+import { isToolHost, Registry, type ToolHost } from "../registry/mod.ts";
 import type { Selection, Toolset, ToolSource } from "../select/mod.ts";
 import {
   atOnce,
@@ -93,6 +93,16 @@ export class Dispatcher {
     return this.#kernel.settings;
   }
 
+  /** How large the arguments of a call may be, in bytes of JSON. */
+  get maxArgumentBytes(): number {
+    return this.#kernel.settings.maxArgumentBytes;
+  }
+
+  /** Whether calls are traced: only then is the `trace` of their context read. */
+  get traces(): boolean {
+    return false;
+  }
+
   /** The kernel, for views. */
   protected get kernel(): Kernel {
     return this.#kernel;
@@ -175,7 +185,7 @@ function hostOf(toolset: Toolset, settings: KernelSettings): ToolHost {
       );
     }
     // All tools of the list, so that its toolsets share each tool's state.
-    return new ToolRegistry({ engine, tools: source.tools });
+    return new Registry({ engine, tools: source.tools });
   });
 }
 

@@ -49,6 +49,7 @@ import type {
   Outcome,
 } from "./layer.ts";
 import { type DispatchContext, type ToolCall, unknownField } from "./request.ts";
+import { checkRequirements, type RequirementCheck } from "./requirements.ts";
 
 /** More plans than a registry has tools: those of tools that were removed are dropped then. */
 const MAX_PLANS = 20_000;
@@ -138,9 +139,10 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
         : (call) => isConcerned(layer, call) ? layered(call) : next(call);
     }, inner);
   const keepsText = layers.some(({ repairsText }) => repairsText);
-  const run = requireLayers(tool, layers, (call) => call.runTool());
+  const required = checkRequirements(tool, layers);
+  const run: Ring = (call) => call.runTool();
   const inner = stage("input", checkText(keepsText, validate(tool, host, stage("run", run))));
-  const layered = stage("call", close(open(tool, keepsText, inner)));
+  const layered = stage("call", close(open(tool, keepsText, required, inner)));
   const conditions = applied.flatMap((layer) =>
     typeof layer.when === "function" ? layer.when.bind(layer) : []
   );
@@ -150,12 +152,15 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
     host,
     layered,
     direct: applied.every(({ when }) => when !== undefined)
-      ? open(tool, false, validate(tool, host, run))
+      ? open(tool, false, required, validate(tool, host, run))
       : undefined,
     isPlain(call) {
       try {
         for (const field of fields) if (call.options[field] !== undefined) return false;
-        for (const when of conditions) if (isTrue(when(call))) return false;
+        for (const when of conditions) {
+          const answer: unknown = when(call);
+          if (answer !== false && isTrue(answer)) return false;
+        }
         return true;
       } catch {
         return false;
@@ -166,26 +171,6 @@ function compose(tool: Tool, host: ToolHost, kernel: Kernel): Plan {
     timeoutMs: Math.min(tool.timeoutMs ?? timeoutMs, maxTimeoutMs),
   };
 }
-
-/** Fails calls of a tool that requires something for which there is no layer. */
-function requireLayers(tool: Tool, layers: readonly Layer[], next: Ring): Ring {
-  const lacks = (what: Layer["provides"]): boolean =>
-    layers.every(({ provides }) => provides !== what);
-  if (tool.requiresTransaction && lacks("transaction")) {
-    return (call) => call.fail("transaction_failed", "its dispatcher has no layer of transactions");
-  }
-  if (tool.context !== undefined && lacks("context")) {
-    return (call) =>
-      call.fail("unavailable", "its dispatcher has no layer of the host's context", NOT_LATER);
-  }
-  if (!lacks("approval")) return next;
-  return (call) =>
-    tool.requiresApproval || call.toolset.asks(tool)
-      ? call.fail("approval_required", "its dispatcher has no layer of approval")
-      : next(call);
-}
-
-const NOT_LATER = { retryable: false } as const;
 
 /** A layer whose condition cannot be read takes part: a check must not be skipped. */
 function isConcerned(layer: Layer, call: Call): boolean {
@@ -284,8 +269,12 @@ function observersOf(
 }
 
 /** The first ring: the call's fields, the tool's availability, the arguments, and its start. */
-function open(tool: Tool, keepsText: boolean, next: Ring): Ring {
-  const start: Ring = (call) => call.acquire(next);
+function open(
+  tool: Tool,
+  keepsText: boolean,
+  checkRequired: RequirementCheck,
+  next: Ring,
+): Ring {
   return (call) => {
     const problem = unknownField(call.request, call.options);
     if (problem !== undefined) return call.fail("invalid_arguments", problem);
@@ -298,10 +287,12 @@ function open(tool: Tool, keepsText: boolean, next: Ring): Ring {
     if (tool.execute === undefined) {
       return call.fail("not_executable", "it is a definition only and cannot be run here");
     }
+    const unmet = checkRequired?.(call);
+    if (unmet !== undefined) return unmet;
     const parsed = parseArguments(call, call.request.arguments, keepsText);
-    if (parsed === undefined) return start(call);
+    if (parsed === undefined) return call.acquire(next);
     return parsed instanceof Promise
-      ? continueAfter(call, call.wait("reading the arguments", parsed), () => start(call))
+      ? continueAfter(call, call.wait("reading the arguments", parsed), () => call.acquire(next))
       : parsed;
   };
 }

@@ -10,6 +10,7 @@ import {
   checkFunction,
   checkOverflow,
   type Clock,
+  describe,
   isFunction,
   isListOf,
   isObject,
@@ -140,25 +141,23 @@ export function resolveSettings(options: DispatcherOptions): KernelSettings {
   });
 }
 
-const FUNCTIONS = ["for", "observe", "unresolved"];
-
 function checkLayer(layer: unknown): Layer {
-  if (!isObject(layer)) refuse(MAKE, "a layer must be an object");
-  const { name, stage, when, context = {} } = layer;
-  if (!isWord(name)) refuse(MAKE, 'a layer must have a "/name"');
-  const action = `use the layer "${name}"`;
-  if (!STAGES.includes(stage)) refuse(action, "its stage must be call, input or run");
-  for (const field of FUNCTIONS) {
-    if (layer[field] !== undefined) checkFunction(action, layer[field], field);
+  const { name, stage, when, context = {} } = isObject(layer) ? layer : {};
+  const action = `use the layer ${describe(name)}`;
+  if (!isWord(name) || !STAGES.includes(stage)) {
+    refuse(action, "it must have a name, and the stage call, input or run");
   }
-  if (when !== undefined && !isWord(when) && !isFunction(when)) {
-    refuse(action, "when must be a field of the host's context or a function");
-  }
+  const functions = ["for", "observe", "unresolved"].flatMap((field) => {
+    const part = (layer as Record<string, unknown>)[field];
+    if (part !== undefined) checkFunction(action, part, field);
+    return part ?? [];
+  });
+  if (when !== undefined && !isWord(when)) checkFunction(action, when, "when");
   if (!isObject(context) || !isListOf(Object.values(context), isFunction)) {
     refuse(action, "its context must be an object of functions");
   }
   // Fields of its own are allowed, so a misspelt one is only noticed where nothing else is left.
-  if (!["for", "observe", "unresolved", "context"].some((field) => layer[field] !== undefined)) {
+  if (functions.length + Object.keys(context).length === 0) {
     refuse(action, "it has no effect without for, observe, unresolved or context");
   }
   return layer as unknown as Layer;

@@ -70,6 +70,13 @@ export interface CallSettings {
 export type ToolState = "not started" | "running" | "ended";
 
 /**
+ * What a tool or a call may require of the layers: approval (`requiresApproval`, policies), a
+ * transaction, its host's context, a store for idempotency keys. A call fails whose requirement no
+ * layer meets.
+ */
+export type Requirement = "approval" | "transaction" | "context" | "idempotency";
+
+/**
  * Takes part in calls. A layer has its own state and options; the kernel and the other layers do not
  * know that it exists. Within a stage the first layer is the outermost.
  *
@@ -135,15 +142,12 @@ export interface Layer {
    */
   readonly context?: { readonly [member: string]: (call: Call) => unknown };
   /**
-   * What the layer does for the tools that require it. Calls of such a tool fail where no layer of
-   * its dispatcher does: a check must not be skipped because a layer was left out.
-   */
-  readonly provides?: "approval" | "context" | "transaction";
-  /**
    * The layer repairs arguments that are text and not JSON: an `input` layer then receives them as
    * `UnparsedText`. Without such a layer they fail the call before the `input` stage.
    */
   readonly repairsText?: true;
+  /** The requirement that the layer meets for calls of all tools. */
+  readonly meets?: Requirement;
 }
 
 /** Observes the calls of one tool. What its functions throw or reject with goes to `onError`. */

@@ -39,6 +39,7 @@ export type {
   LayerFunction,
   Next,
   Outcome,
+  Requirement,
   ToolState,
 } from "./layer.ts";
 export type { DispatcherOptions, KernelSettings } from "./kernel_options.ts";

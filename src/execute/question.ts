@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkSchema } from "../schema/mod.ts";
+import { admitSchema, type SchemaEngine } from "../schema/mod.ts";
 import {
   type Answer,
   checkWord,
@@ -31,10 +31,8 @@ const FIELDS = {
   kind: must(KINDS.join(" or "), (kind): kind is QuestionKind => KINDS.includes(kind as never)),
   message: (action: string, message: unknown, place: string): string =>
     cleanText(checkWord(action, message, place), MAX_MESSAGE),
-  schema(_action: string, schema: unknown): JsonSchema {
-    checkSchema(schema as JsonSchema);
-    return frozenCopy(schema as JsonSchema) ?? true;
-  },
+  // The engine checks it.
+  schema: (_action: string, schema: unknown): JsonSchema => schema as JsonSchema,
   // Written anew: people would be shown a line feed or an escape that is in it.
   url(action: string, url: unknown, place: string): string {
     const href = URL.canParse(url as string) ? new URL(url as string).href : "";
@@ -45,14 +43,21 @@ const FIELDS = {
 };
 
 /** Checks a question. @throws {TypeError} */
-export function readQuestion(action: string, key: string, fields: QuestionFields): Question {
+export function readQuestion(
+  action: string,
+  key: string,
+  fields: QuestionFields,
+  engine: SchemaEngine,
+): Question {
   if (!isObject(fields)) refuse(action, "the question must be an object");
-  const { kind = "input", message, ...more } = readFields(action, fields, FIELDS);
+  const { kind = "input", message, schema, ...rest } = readFields(action, fields, FIELDS);
+  if (schema !== undefined) admitSchema(engine, schema, {});
+  const more = schema === undefined ? rest : { ...rest, schema: frozenCopy(schema) ?? true };
   if (message === undefined) refuse(action, 'it has no "/message"');
   if ((more.url !== undefined) !== (kind === "authorization")) {
     refuse(action, 'a question for an authorization, and no other, has a "/url"');
   }
-  if (more.schema !== undefined && kind !== "input" && kind !== "client") {
+  if (schema !== undefined && kind !== "input" && kind !== "client") {
     refuse(action, 'only a question for input has a "/schema"');
   }
   return { key, kind, message, ...more };

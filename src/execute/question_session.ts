@@ -103,7 +103,7 @@ export class QuestionSession {
       "ask",
       key,
       isKey,
-      (action) => readQuestion(action, key, fields),
+      (action) => readQuestion(action, key, fields, this.#call.host.engine),
     );
     const isAboutCall = question.kind === "approval" || question.kind === "client";
     if (isAboutCall) {

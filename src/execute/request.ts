@@ -169,13 +169,15 @@ const OTHER_NAMES = ["input", "args", "parameters", "params"];
 
 /** Describes what is wrong with the fields of a call and its context; `undefined` if nothing is. */
 export function unknownField(call: ToolCall, context: DispatchContext): string | undefined {
-  // Every call passes here: `for in` with a `switch` takes 17 to 37 ns, a list of keys and a `Set`
-  // 56 to 112, a look into an object 110 on Bun. What `for in` finds on prototypes is passed over.
+  // Every call comes here. `for in` is faster than a list of keys; what it finds on prototypes is
+  // passed over.
   for (const field in call) {
-    if (!isOfCall(field) && isUnknown(call, field)) return describeUnknownInCall(call, field);
+    if (!isIn(CALL_FIELDS, field) && isUnknown(call, field)) {
+      return describeUnknownInCall(call, field);
+    }
   }
   for (const field in context) {
-    if (!isOfContext(field) && Object.hasOwn(context, field)) {
+    if (!isIn(CONTEXT_FIELDS, field) && Object.hasOwn(context, field)) {
       return describeUnknownInContext(field);
     }
   }
@@ -184,43 +186,8 @@ export function unknownField(call: ToolCall, context: DispatchContext): string |
     : `the context's "services" must be an object`;
 }
 
-function isOfCall(field: string): boolean {
-  const known = field as keyof ToolCall;
-  switch (known) {
-    case "name":
-    case "arguments":
-    case "callId":
-    case "decode":
-      return true;
-    default:
-      known satisfies never;
-      return false;
-  }
-}
-
-function isOfContext(field: string): boolean {
-  const known = field as keyof DispatchContext;
-  switch (known) {
-    case "sessionId":
-    case "messageId":
-    case "principal":
-    case "services":
-    case "context":
-    case "trace":
-    case "signal":
-    case "timeoutMs":
-    case "idempotencyKey":
-    case "maxOutputBytes":
-    case "outputOverflow":
-    case "metadata":
-    case "progress":
-    case "output":
-    case "onQuestion":
-      return true;
-    default:
-      known satisfies never;
-      return false;
-  }
+function isIn(fields: readonly string[], field: string): boolean {
+  return fields.includes(field);
 }
 
 function isUnknown(call: ToolCall, field: string): boolean {
@@ -235,14 +202,14 @@ function describeUnknownInCall(call: ToolCall, field: string): string {
     return `its arguments are in "${other}" and must be in "arguments"; ` +
       "decodeCalls() reads what a provider sent";
   }
-  const rest = isOfContext(field)
+  const rest = isIn(CONTEXT_FIELDS, field)
     ? ": it belongs in the context, the second argument of dispatch()"
     : nearest(field, CALL_FIELDS, "decodeCalls() reads what a provider sent");
   return `${describe(field)} is not one of the call's fields${rest}`;
 }
 
 function describeUnknownInContext(field: string): string {
-  const rest = isOfCall(field)
+  const rest = isIn(CALL_FIELDS, field)
     ? ": it belongs in the call, the first argument of dispatch()"
     : nearest(field, CONTEXT_FIELDS, 'what is for the tool goes into "services"');
   return `${describe(field)} is not one of the context's fields${rest}`;

@@ -14,9 +14,7 @@ import {
   isListOf,
   MAX_TIMEOUT_MS,
   must,
-  numberFrom,
   refuse,
-  refuseOthers,
   systemClock,
   type ToolResult,
 } from "../tool/mod.ts";
@@ -24,7 +22,14 @@ import { chosenCallId } from "./call.ts";
 import { type CallStarted, Dispatcher, type SelectableToolHost } from "./dispatcher.ts";
 import { failure } from "./failures.ts";
 import { Kernel, nameIn, unreadable } from "./kernel.ts";
-import { type DispatcherOptions, KERNEL_OPTIONS, MAKE, resolveSettings } from "./kernel_options.ts";
+import {
+  type DispatcherOptions,
+  KERNEL_OPTIONS,
+  MAKE,
+  type NumberOption,
+  readNumbers,
+  resolveSettings,
+} from "./kernel_options.ts";
 import type { Layer, Outcome } from "./layer.ts";
 import { approval } from "./layers/approval.ts";
 import { concurrencyLimit, type ConcurrencyLimits } from "./layers/concurrency_limit.ts";
@@ -115,7 +120,13 @@ interface Shared {
   readonly maxBufferedEvents: number;
 }
 
-const OPTIONS: readonly string[] = [
+const NUMBERS = {
+  approvalTimeoutMs: [600_000, 1, MAX_TIMEOUT_MS],
+  maxCallsPerBatch: [128, 1],
+  maxBufferedEvents: [64, 1],
+} as const satisfies Readonly<Record<string, NumberOption>>;
+
+const OTHERS: readonly string[] = [
   ...KERNEL_OPTIONS,
   "transactions",
   "hooks",
@@ -124,11 +135,8 @@ const OPTIONS: readonly string[] = [
   "validators",
   "approve",
   "tickets",
-  "approvalTimeoutMs",
   "limits",
   "idempotency",
-  "maxCallsPerBatch",
-  "maxBufferedEvents",
 ];
 
 const checkValidators: Check<readonly CallValidator[]> = must(
@@ -139,17 +147,8 @@ const checkValidators: Check<readonly CallValidator[]> = must(
 /** The layers that the options name, in the documented order. */
 function compose(options: ToolDispatcherOptions, clock: Clock, counted?: MetricsLayer): Shared {
   const { telemetry: port, tickets, repair: repairs = [] } = options;
-  const number = (
-    name: "approvalTimeoutMs" | "maxCallsPerBatch" | "maxBufferedEvents",
-    or: number,
-  ) =>
-    numberFrom(1, name === "approvalTimeoutMs" ? MAX_TIMEOUT_MS : Infinity)(
-      MAKE,
-      options[name] ?? or,
-      name,
-    );
+  const { approvalTimeoutMs: timeoutMs, ...bounds } = readNumbers("", options, NUMBERS, OTHERS);
   checkPort(MAKE, "telemetry", port, ["begin"]);
-  const timeoutMs = number("approvalTimeoutMs", 600_000);
   const counter = counted ?? metrics(clock);
   const repairing: RepairLayer | undefined = [repairs].flat().length > 0
     ? repair(repairs)
@@ -187,8 +186,7 @@ function compose(options: ToolDispatcherOptions, clock: Clock, counted?: Metrics
     questions: asked,
     tickets,
     traces: port !== undefined,
-    maxCallsPerBatch: number("maxCallsPerBatch", 128),
-    maxBufferedEvents: number("maxBufferedEvents", 64),
+    ...bounds,
   };
 }
 
@@ -196,7 +194,6 @@ function share(options: ToolDispatcherOptions, counted?: MetricsLayer): Shared {
   if (typeof options !== "object" || options === null) {
     refuse(MAKE, "its options must be an object");
   }
-  refuseOthers(MAKE, options, OPTIONS);
   return compose(options, options.clock ?? systemClock, counted);
 }
 
@@ -266,13 +263,8 @@ export class ToolDispatcher extends Dispatcher {
   }
 
   /** Whether calls are traced: only then is the `trace` of their context read. */
-  get traces(): boolean {
+  override get traces(): boolean {
     return this.#shared.traces;
-  }
-
-  /** How large the arguments of a call may be, in bytes of JSON. */
-  get maxArgumentBytes(): number {
-    return this.settings.maxArgumentBytes;
   }
 
   /** How many calls one `dispatchAll` takes. */

@@ -174,9 +174,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
       revision,
       candidates: members,
       all: () => members,
-      known: members,
       steps: [],
-      earlier: [],
       reader: undefined,
     });
     this.behind = behind;
@@ -186,6 +184,14 @@ class ToolBridge extends Toolset implements ToolsetBridge {
 
   override get bridge(): ToolsetBridge {
     return this;
+  }
+
+  override get mayChange(): boolean {
+    return this.size > this.#own.size && this.behind.mayChange;
+  }
+
+  override isCurrent(): boolean {
+    return this.behind.isCurrent();
   }
 
   override get(id: string): Tool | undefined {

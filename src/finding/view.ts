@@ -10,6 +10,7 @@ import {
   detectDialect,
   eachSchemaIn,
   fragment,
+  inheritEngine,
   isOldDraft,
   KEYWORDS,
   mapSchemasOf,
@@ -158,7 +159,9 @@ export function viewOf(tool: Tool, options: ViewOptions): Tool {
       tell: (issue: Issue) => told(issue, change, names),
     }),
   };
-  return makeTool(fields as ToolDefinition);
+  const view = makeTool(fields as ToolDefinition);
+  inheritEngine(original.parameters, view.parameters);
+  return view;
 }
 
 type Args = { readonly [argument: string]: unknown };

@@ -8,6 +8,8 @@
 import {
   checkSchema,
   compilePattern,
+  HARDENING,
+  hardenTool,
   MAX_PATTERN_STATES,
   type PatternBudget,
 } from "../schema/mod.ts";
@@ -261,7 +263,7 @@ export class ImportSession {
     const left = Math.min(this.#patternStates, MAX_PATTERN_STATES);
     const check = (checked: JsonSchema): JsonSchema => {
       const budget: PatternBudget = { left };
-      checkSchema(checked, { what }, budget);
+      checkSchema(checked, { what }, HARDENING, budget);
       this.#patternStates -= left - budget.left;
       return checked;
     };
@@ -373,7 +375,8 @@ export class ImportSession {
         continue;
       }
       try {
-        const tool = this.#make(imported, name, word);
+        // Nothing imported is trusted, also where the registry's engine is not hardened.
+        const tool = hardenTool(this.#make(imported, name, word));
         ids.set(imported, tool.id);
         tools.push(tool);
       } catch (cause) {

@@ -83,8 +83,6 @@ export class ToolLifecycle implements ToolRuntime {
   #calls = 0;
   #onIdle: (() => void) | undefined;
   #ended = false;
-  #available: boolean | undefined;
-  #availabilityChanged = false;
 
   constructor(tool: Tool, config: unknown, settings: LifecycleSettings) {
     this.tool = tool;
@@ -105,20 +103,6 @@ export class ToolLifecycle implements ToolRuntime {
     const { returns } = this.tool;
     if (returns === undefined) return undefined;
     return this.#returns ??= compileOnce(this.#settings.engine, returns);
-  }
-
-  /** Notes what the tool says of its availability, whoever asked. */
-  noteAvailable(answer: boolean): boolean {
-    if (this.#available === !answer) this.#availabilityChanged = true;
-    this.#available = answer;
-    return answer;
-  }
-
-  /** Whether two answers that were noted since the last time differ. */
-  takeAvailabilityChange(): boolean {
-    const changed = this.#availabilityChanged;
-    this.#availabilityChanged = false;
-    return changed;
   }
 
   /**

@@ -7,16 +7,13 @@
 export type {
   DisposeOptions,
   RegistryErrorReport,
+  RegistryOptions,
   SchemaLimits,
-  ToolRegistryOptions,
+  UpdateOptions,
 } from "./options.ts";
-export {
-  ToolChange,
-  type ToolChangeDetails,
-  type ToolChangeListener,
-  type ToolChangesOptions,
-} from "./changes.ts";
-export { ToolRegistry } from "./registry.ts";
+export { ToolChange, type ToolChangeDetails, type ToolChangeListener } from "./changes.ts";
+export { Registry } from "./registry.ts";
+export { ToolRegistry, type ToolRegistryOptions } from "./tool_registry.ts";
 export {
   createToolIndex,
   type FoundTools,

@@ -6,9 +6,10 @@
  */
 
 import {
-  checkSchema,
-  type CheckSchemaOptions,
+  type AdmitOptions,
+  admitSchema,
   compileOnce,
+  isSchemaEngine,
   type SchemaEngine,
 } from "../schema/mod.ts";
 import {
@@ -16,16 +17,18 @@ import {
   copyJson,
   isStandardSchema,
   type JsonSchema,
+  MAX_TIMEOUT_MS,
+  numberFrom,
   refuse,
+  refuseOthers,
   type RegistryClock,
   type Services,
   type Tool,
   type ToolDefinition,
 } from "../tool/mod.ts";
-import type { ToolAnswer, ToolIndex } from "./search/mod.ts";
 
-/** Bounds of the schemas that a registry takes; see {@linkcode CheckSchemaOptions}. */
-export type SchemaLimits = Omit<CheckSchemaOptions, "what">;
+/** The bounds of the schemas that a registry takes; see {@linkcode AdmitOptions}. */
+export type SchemaLimits = Omit<AdmitOptions, "what">;
 
 /** An error that reached no caller, for the host's log. */
 export interface RegistryErrorReport {
@@ -40,9 +43,9 @@ export interface RegistryErrorReport {
   readonly error: unknown;
 }
 
-/** Options for `ToolRegistry`. */
-export interface ToolRegistryOptions {
-  /** Compiles the tools' schemas. */
+/** Options for `Registry`. */
+export interface RegistryOptions {
+  /** Checks the tools' schemas when they are registered, and compiles them. */
   readonly engine: SchemaEngine;
   /** Tools to register at once. */
   readonly tools?: Iterable<Tool | ToolDefinition> | undefined;
@@ -56,21 +59,11 @@ export interface ToolRegistryOptions {
   /** Bounds of the schemas that are accepted. */
   readonly limits?: SchemaLimits | undefined;
   /**
-   * Makes the index that `searchTools` asks, such as `createToolIndex`; without one there is nothing
-   * to search. The registry of `@plue/tools` has that one by default.
-   */
-  readonly index?: (() => ToolIndex<ToolAnswer>) | undefined;
-  /**
    * How long one tool's `init` or `dispose` may take, in milliseconds.
    *
    * @default {30_000}
    */
   readonly lifecycleTimeoutMs?: number | undefined;
-  /**
-   * How often `isAvailable` functions are asked again while someone listens to the changes, in
-   * milliseconds from the end of one round to the next; at least 100. Absent: only by `refresh()`.
-   */
-  readonly refreshEveryMs?: number | undefined;
   /**
    * Receives errors that reach no caller: of a listener, of an `isAvailable` function (at each
    * listing), of a search index that cannot follow a change, of a `dispose` whose tool was
@@ -84,6 +77,50 @@ export interface ToolRegistryOptions {
    * @default The clock of the runtime.
    */
   readonly clock?: RegistryClock | undefined;
+}
+
+/** The names of the options, for messages about others. */
+export const OPTIONS: readonly (keyof RegistryOptions)[] = [
+  "engine",
+  "tools",
+  "services",
+  "config",
+  "limits",
+  "lifecycleTimeoutMs",
+  "onError",
+  "clock",
+];
+
+const LIMITS: readonly (keyof SchemaLimits)[] = [
+  "maxSchemas",
+  "maxDepth",
+  "maxValues",
+  "maxCharacters",
+];
+
+const checkTimeout = numberFrom(1, MAX_TIMEOUT_MS);
+
+/** Checks the options of a registry. */
+export function checkOptions(options: RegistryOptions): void {
+  const { engine, limits = {}, lifecycleTimeoutMs } = options;
+  const action = "make a registry";
+  refuseOthers(action, options, OPTIONS);
+  refuseOthers("limit the schemas of a registry", limits, LIMITS);
+  if (!isSchemaEngine(engine)) {
+    refuse(action, "it needs a schema engine as its engine option: withSchemaCheck makes one");
+  }
+  if (lifecycleTimeoutMs !== undefined) {
+    checkTimeout(action, lifecycleTimeoutMs, "lifecycleTimeoutMs");
+  }
+}
+
+/** Passes an error that reaches no caller to `onError`. */
+export type Report = (phase: RegistryErrorReport["phase"], toolId: string, error: unknown) => void;
+
+/** Options for `registry.updateTool()`. */
+export interface UpdateOptions {
+  /** The configuration of the tool from now on. Absent: the one that it has. */
+  readonly config?: unknown;
 }
 
 /** Options for `registry.dispose()`. */
@@ -101,36 +138,38 @@ export interface AdmissionRules {
 }
 
 /** What the registry is about to do, in words, for messages. */
-export type AdmissionAction = "register" | "update" | "configure";
+export type AdmissionAction = "register" | "update";
 
 /**
  * Checks a tool's schemas and its configuration.
  *
+ * @param given The configuration that the tool is given.
  * @returns The configuration: checked, copied, frozen.
  * @throws {TypeError} If something is wrong. The message names the tool, the schema and the JSON
  * Pointer.
  */
-export function admit(tool: Tool, rules: AdmissionRules, action: AdmissionAction): unknown {
+export function admit(
+  tool: Tool,
+  rules: AdmissionRules,
+  action: AdmissionAction,
+  given: unknown,
+): unknown {
   const { id, config } = tool;
   const doing = `${action} tool "${id}"`;
+  const check = (schema: JsonSchema, what: string): void =>
+    attempt(doing, () => admitSchema(rules.engine, schema, { ...rules.limits, what }));
   for (const field of ["parameters", "returns", "config", "context"] as const) {
     const schema = tool[field];
-    if (schema === undefined || isStandardSchema(schema)) continue;
-    attempt(doing, () => checkSchema(schema, { ...rules.limits, what: `its ${field}` }));
+    if (schema !== undefined && !isStandardSchema(schema)) check(schema, `its ${field}`);
   }
   // A view's arguments are checked against the schemas of the tools that it shows, too.
   for (let shown = tool.view?.tool; shown; shown = shown.view?.tool) {
-    const { parameters } = shown;
-    attempt(
-      doing,
-      () => checkSchema(parameters, { ...rules.limits, what: "its tool's parameters" }),
-    );
+    check(shown.parameters, "its tool's parameters");
   }
-  const given = rules.config.get(id);
   if (config !== undefined) return readConfig(doing, config, given, rules.engine);
-  return rules.config.has(id)
-    ? refuse(doing, "it is given a configuration, and takes none")
-    : undefined;
+  return given === undefined
+    ? undefined
+    : refuse(doing, "it is given a configuration, and takes none");
 }
 
 function readConfig(

@@ -1,45 +1,32 @@
 /**
- * The registry: the set of tools that exist, which changes while it is used.
+ * The kernel of a registry: the map of the tools, their revision, their lifecycle, and one
+ * `subscribe`. `ToolRegistry` composes what stands beside it.
  *
  * @module
  */
 
-import {
-  claimNames,
-  FunctionDefinition,
-  functionDefinitions,
-  given,
-  type Selection,
-  type ToolAvailabilityInput,
-  type Toolset,
-} from "../select/mod.ts";
+import type { Selection, ToolAvailabilityInput, Toolset } from "../select/mod.ts";
 import type { SchemaEngine } from "../schema/mod.ts";
 import {
   askAvailable,
   callHook,
-  checkFunction,
-  defined,
   makeTool,
-  MAX_TIMEOUT_MS,
   NO_LOG,
-  numberFrom,
   refuse,
-  refuseOthers,
   type RegistryClock,
-  type RiskLevel,
   systemClock,
   type Tool,
-  type ToolCategory,
   type ToolDefinition,
 } from "../tool/mod.ts";
 import {
   type AdmissionAction,
   type AdmissionRules,
   admit,
+  checkOptions,
   type DisposeOptions,
-  type RegistryErrorReport,
-  type SchemaLimits,
-  type ToolRegistryOptions,
+  type RegistryOptions,
+  type Report,
+  type UpdateOptions,
 } from "./options.ts";
 import {
   type LifecycleSettings,
@@ -50,62 +37,22 @@ import {
   ToolLifecycleError,
   type ToolRuntime,
 } from "./lifecycle.ts";
-import {
-  ChangeFeed,
-  ChangeStream,
-  ToolChange,
-  type ToolChangeListener,
-  type ToolChangesOptions,
-} from "./changes.ts";
-import {
-  findTools,
-  foundAtOnce,
-  type FoundTools,
-  IndexFollower,
-  provideIndex,
-  type ToolAnswer,
-  type ToolIndex,
-  type ToolSearchOptions,
-} from "./search/find.ts";
-import { ToolSnapshot } from "./snapshot.ts";
+import { ChangeFeed, ToolChange, type ToolChangeListener } from "./changes.ts";
+import { ToolMap } from "./tool_map.ts";
 import { ToolsetCache } from "./toolset_cache.ts";
-
-const OPTIONS: readonly (keyof ToolRegistryOptions)[] = [
-  "engine",
-  "tools",
-  "services",
-  "config",
-  "limits",
-  "index",
-  "lifecycleTimeoutMs",
-  "refreshEveryMs",
-  "onError",
-  "clock",
-];
-
-const LIMITS: readonly (keyof SchemaLimits)[] = [
-  "maxSchemas",
-  "maxDepth",
-  "maxValues",
-  "maxCharacters",
-];
-
-const checkTimeout = numberFrom(1, MAX_TIMEOUT_MS);
-const checkInterval = numberFrom(100, MAX_TIMEOUT_MS);
-
-type Report = (phase: RegistryErrorReport["phase"], toolId: string, error: unknown) => void;
 
 /**
  * The mutable set of all tools: unique ids, change events, and each tool's life from `init` to
- * `dispose`. Callers see it through toolsets, which {@linkcode ToolRegistry.select} makes.
+ * `dispose`. Callers see it through toolsets, which {@linkcode Registry.select} makes. The
+ * `ToolRegistry` of `@plue/tools` is one with search, definitions, listings by field and `refresh`.
  *
  * @example Usage
  * ```ts
  * import assert from "node:assert/strict";
  * import { typeboxEngine } from "@plue/tools";
- * import { ToolRegistry } from "@plue/tools/core";
+ * import { Registry } from "@plue/tools/core";
  *
- * await using registry = new ToolRegistry({ engine: typeboxEngine() });
+ * await using registry = new Registry({ engine: typeboxEngine() });
  * registry.registerTool({ name: "echo", description: "Says it again.", risk: "safe" });
  *
  * assert.equal(registry.count, 1);
@@ -113,57 +60,36 @@ type Report = (phase: RegistryErrorReport["phase"], toolId: string, error: unkno
  * assert.equal(registry.tryRegisterTool({ name: "echo", description: "Another." }), false);
  * ```
  */
-export class ToolRegistry implements ToolHost {
-  /** Compiles the tools' schemas. */
+export class Registry implements ToolHost {
+  /** Checks the tools' schemas when they are registered, and compiles them. */
   readonly engine: SchemaEngine;
-  /** Every registered tool by id, in order of registration. */
-  readonly #tools: Map<string, ToolLifecycle> = new Map();
-  /** The ids of the tools by alias. */
-  readonly #aliases: Map<string, string> = new Map();
-  readonly #snapshot: ToolSnapshot = new ToolSnapshot((id) => this.#tools.get(id)?.tool);
+  readonly #tools: ToolMap = new ToolMap();
   readonly #rules: AdmissionRules & { readonly config: Map<string, unknown> };
   readonly #settings: LifecycleSettings;
   readonly #feed: ChangeFeed;
   readonly #toolsets: ToolsetCache;
   readonly #clock: RegistryClock;
-  readonly #report: Report;
   readonly #retirement: Retirement;
-  readonly #index: IndexFollower | undefined;
-  readonly #refreshEveryMs: number | undefined;
-  /** Set while availability functions are asked at an interval. */
-  #stopAsking: (() => void) | undefined;
-  #isRefreshing = false;
-  #ids: readonly string[] | undefined;
-  #revision = 0;
   #ending: Promise<void> | undefined;
+  /** Passes an error that reaches no caller to `onError`. */
+  protected readonly report: Report;
 
   /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
-  constructor(options: ToolRegistryOptions) {
+  constructor(options: RegistryOptions) {
     const {
       engine,
       tools = [],
       services = Object.freeze({}),
       config = {},
       limits = {},
-      index,
       lifecycleTimeoutMs = 30_000,
-      refreshEveryMs,
       onError,
       clock = systemClock,
     } = options;
-    const action = "make a registry";
-    refuseOthers(action, options, OPTIONS);
-    refuseOthers("limit the schemas of a registry", options.limits ?? {}, LIMITS);
-    if (typeof engine?.compile !== "function") {
-      refuse(action, "it needs a schema engine as its engine option");
-    }
-    if (index !== undefined) checkFunction(action, index, "index");
-    checkTimeout(action, lifecycleTimeoutMs, "lifecycleTimeoutMs");
-    if (refreshEveryMs !== undefined) checkInterval(action, refreshEveryMs, "refreshEveryMs");
-    this.#refreshEveryMs = refreshEveryMs;
+    checkOptions(options);
     const report: Report = (phase, toolId, error) =>
       callHook(() => onError?.({ toolId, phase, error }), NO_LOG);
-    this.#report = report;
+    this.report = report;
     this.engine = engine;
     this.#rules = { engine, limits, config: new Map(Object.entries(config)) };
     this.#settings = {
@@ -173,26 +99,21 @@ export class ToolRegistry implements ToolHost {
       lifecycleTimeoutMs,
       onLateError: (tool, error) => report("dispose", tool.id, error),
     };
-    this.#feed = new ChangeFeed(
-      (error, { tool }) => report("listener", tool.id, error),
-      () => this.#askLater(),
-    );
-    this.#toolsets = new ToolsetCache(this, () => this.#snapshot.peek());
+    this.#feed = new ChangeFeed((error, { tool }) => report("listener", tool.id, error));
+    this.#toolsets = new ToolsetCache(this, () => this.#tools.peek());
     this.#clock = clock;
-    this.#index = index && new IndexFollower(index, (id, error) => report("index", id, error));
     this.#retirement = new Retirement((id, error) => report("dispose", id, error));
-    if (index !== undefined) provideIndex(this, () => this.#searchIndex());
     this.registerTools(tools);
   }
 
   /** All tools, available or not: frozen, in code-unit order of id, the same until a change. */
   get tools(): readonly Tool[] {
-    return this.#snapshot.list();
+    return this.#tools.tools;
   }
 
-  /** The ids of {@linkcode ToolRegistry.tools}, in the same order. */
+  /** The ids of {@linkcode Registry.tools}, in the same order. */
   get ids(): readonly string[] {
-    return this.#ids ??= Object.freeze(this.tools.map((tool) => tool.id));
+    return this.#tools.ids;
   }
 
   /** How many tools there are. */
@@ -202,7 +123,7 @@ export class ToolRegistry implements ToolHost {
 
   /** Counts changes, from 0. */
   get revision(): number {
-    return this.#revision;
+    return this.#tools.revision;
   }
 
   /**
@@ -217,7 +138,7 @@ export class ToolRegistry implements ToolHost {
     return this.tryRegisterTool(tool) ? tool : refuseTaken(tool);
   }
 
-  /** Registers all these tools, or none of them. Throws as {@linkcode ToolRegistry.registerTool}. */
+  /** Registers all these tools, or none of them. Throws as {@linkcode Registry.registerTool}. */
   registerTools(candidates: Iterable<Tool | ToolDefinition>): readonly Tool[] {
     if (typeof candidates?.[Symbol.iterator] !== "function") {
       refuse("register tools", "they must be a list");
@@ -231,7 +152,7 @@ export class ToolRegistry implements ToolHost {
     const added = [...lives.values()];
     // Checked after the loop, which ran the caller's code: that may have registered one of them.
     for (const { tool } of added) if (this.#tools.has(tool.id)) refuseTaken(tool);
-    this.#checkNames(added, "register");
+    this.#tools.checkNames(added, "register");
     this.#add(added);
     return added.map(({ tool }) => tool);
   }
@@ -241,73 +162,69 @@ export class ToolRegistry implements ToolHost {
     const tool = makeTool(candidate);
     if (this.#tools.has(tool.id)) return false;
     const added = [this.#admit(tool, "register")];
-    this.#checkNames(added, "register");
+    this.#tools.checkNames(added, "register");
     this.#add(added);
     return true;
   }
 
   /**
    * Replaces the tool with the same id. Calls of the old one run to their end; then it is disposed
-   * of. The new one is usable at once.
+   * of. The new one is usable at once, and set up anew.
    *
+   * @example A new configuration
+   * ```ts
+   * import assert from "node:assert/strict";
+   * import { defineTool, ToolRegistry } from "@plue/tools";
+   *
+   * const read = defineTool({
+   *   name: "read",
+   *   description: "Reads a file.",
+   *   config: { type: "object", properties: { root: { type: "string" } } },
+   * });
+   * const registry = new ToolRegistry({ tools: [read], config: { read: { root: "/old" } } });
+   * registry.updateTool(read, { config: { root: "/new" } });
+   *
+   * assert.deepEqual(registry.getConfig("read"), { root: "/new" });
+   * ```
+   *
+   * @param candidate The new tool.
+   * @param options Its configuration, if that changes.
    * @returns The new tool.
-   * @throws {TypeError} If there is no tool with this id, or the new one is wrong.
+   * @throws {TypeError} If there is no tool with this id, or the new one or its configuration is
+   * wrong. Nothing has changed then.
    */
-  updateTool(candidate: Tool | ToolDefinition): Tool {
+  updateTool(candidate: Tool | ToolDefinition, options: UpdateOptions = {}): Tool {
     const tool = makeTool(candidate);
-    const life = this.#admit(tool, "update");
+    const { config = this.#rules.config.get(tool.id) } = options;
+    const life = this.#admit(tool, "update", config);
     if (!this.#tools.has(tool.id)) refuse(`update tool "${tool.id}"`, "it is not registered");
-    this.#checkNames([life], "update");
+    this.#tools.checkNames([life], "update");
+    if (config !== undefined) this.#rules.config.set(tool.id, config);
     this.#replace(life);
     return tool;
-  }
-
-  /**
-   * Changes the configurations of tools, all of them or none. Each tool is set up anew: calls under
-   * way run to their end with the old state, which is disposed of then.
-   *
-   * @param config Configurations by tool id; `undefined` for a tool without one.
-   * @returns Changes them back, for the tools that are still registered.
-   * @throws {TypeError} If a tool is not registered, or its configuration is wrong. Nothing has
-   * changed then.
-   */
-  configureTools(config: { readonly [id: string]: unknown }): () => void {
-    const given = new Map(Object.entries(config));
-    const rules = { ...this.#rules, config: new Map(Object.entries(defined(config))) };
-    const lives = [...given.keys()].map((id) => {
-      const tool = this.#tools.get(id)?.tool;
-      if (tool === undefined) refuse(`configure tool "${id}"`, "it is not registered");
-      return new ToolLifecycle(tool, admit(tool, rules, "configure"), this.#settings);
-    });
-    const before = [...given.keys()].map((id) => [id, this.#rules.config.get(id)] as const);
-    for (const life of lives) {
-      const { id } = life.tool;
-      const config = given.get(id);
-      if (config === undefined) this.#rules.config.delete(id);
-      else this.#rules.config.set(id, config);
-      this.#replace(life);
-    }
-    return () => {
-      this.configureTools(Object.fromEntries(before.filter(([id]) => this.#tools.has(id))));
-    };
   }
 
   /** Removes a tool; `false` if there is none. It is disposed of when its calls have ended. */
   unregisterTool(id: string): boolean {
     const life = this.#tools.get(id);
     if (life === undefined) return false;
-    this.#tools.delete(id);
-    this.#forgetAliases(life);
-    this.#touch(id);
-    this.#index?.remove(id);
+    this.#delete(id);
     this.#retirement.retire(life);
-    this.#tell("removed", [life]);
+    this.emit("removed", [life.tool]);
     return true;
   }
 
   /** The tool with this id, available or not. */
   getTool(id: string): Tool | undefined {
     return this.#tools.get(id)?.tool;
+  }
+
+  /**
+   * The configuration of the tool with this id: checked, copied and frozen; `undefined` if it takes
+   * none, or there is no such tool.
+   */
+  getConfig(id: string): unknown {
+    return this.#tools.get(id)?.config;
   }
 
   /** Whether there is a tool with this id. */
@@ -319,54 +236,12 @@ export class ToolRegistry implements ToolHost {
   isAvailable(tool: Tool): boolean {
     const life = this.#tools.get(tool.id);
     if (life?.tool !== tool) return false;
-    return this.#ask(life);
-  }
-
-  /**
-   * Asks `isAvailable` functions again, and tells listeners of tools whose answer has changed since
-   * the last time: here, or in any listing between. So `GET /events`, MCP clients and native hosts
-   * hear of it.
-   *
-   * @example Usage
-   * ```ts
-   * import assert from "node:assert/strict";
-   * import { ToolRegistry } from "@plue/tools";
-   *
-   * let online = true;
-   * const registry = new ToolRegistry({
-   *   tools: [{ name: "fetch", description: "Fetches.", isAvailable: () => online }],
-   * });
-   * const changes: string[] = [];
-   * registry.subscribe(({ type, tool }) => changes.push(`${tool.id} is ${type}`));
-   *
-   * registry.refresh();
-   * online = false;
-   * registry.refresh("fetch");
-   * assert.deepEqual(changes, ["fetch is unavailable"]);
-   * ```
-   *
-   * @param id The tool to ask about. Absent: all.
-   * @returns The tools whose answer has changed.
-   * @throws {TypeError} If there is no tool with this id.
-   */
-  refresh(id?: string): readonly Tool[] {
-    const lives = id === undefined
-      ? [...this.#tools.values()]
-      : [this.#tools.get(id) ?? refuse(`refresh tool "${id}"`, "it is not registered")];
-    // An availability function that refreshes would be asked for ever.
-    if (this.#isRefreshing) return [];
-    this.#isRefreshing = true;
-    const asked = lives.filter(({ tool }) => typeof tool.isAvailable === "function");
-    const answers = new Map(asked.map((life) => [life, this.#ask(life)]));
-    this.#isRefreshing = false;
-    const changed = asked.filter((life) => life.takeAvailabilityChange());
-    for (const life of changed) this.#tell(answers.get(life) ? "available" : "unavailable", [life]);
-    return changed.map(({ tool }) => tool);
+    return askAvailable(tool, life, (error) => this.report("availability", tool.id, error));
   }
 
   /** Is told by toolsets of a description function that failed; see `onError`. */
   onDescribeError(tool: Tool, error: unknown): void {
-    this.#report("description", tool.id, error);
+    this.report("description", tool.id, error);
   }
 
   /**
@@ -384,69 +259,16 @@ export class ToolRegistry implements ToolHost {
     return this.#toolsets.inContext(context).available();
   }
 
-  /** The available tools of a category. */
-  getToolsByCategory(category: ToolCategory): readonly Tool[] {
-    return this.select({ categories: [category] }).available();
-  }
-
-  /** The available tools with a tag. */
-  getToolsByTag(tag: string): readonly Tool[] {
-    return this.select({ tagsAll: [tag] }).available();
-  }
-
-  /** The available tools whose risk is `max` or less. */
-  getToolsByRiskLevel(max: RiskLevel): readonly Tool[] {
-    return this.select(given({ maxRisk: max })).available();
-  }
-
-  /**
-   * The available tools that a role may use: those that list it, and those that list none. `null` is
-   * a caller without a role.
-   */
-  getToolsForRole(role: string | null): readonly Tool[] {
-    return this.select(given({ role })).available();
-  }
-
-  /**
-   * The available tools that fit a query, best first, with scores and reasons in `hits`: all of
-   * them, unless a limit is given. See `searchToolset`.
-   *
-   * @throws {TypeError} If the registry was made without an index, its index is asynchronous
-   * (`searchToolsetAsync` waits for it), or an option is unknown.
-   * @throws {RangeError} If an option is out of its range.
-   */
-  searchTools(query: string, options: ToolSearchOptions = {}): FoundTools {
-    return foundAtOnce(
-      findTools(this.select(), query, options, this.count, () => this.#searchIndex()),
-    );
-  }
-
-  /** The definition for a model of each available tool, in a context if one is given. */
-  getFunctionDefinitions(context?: ToolAvailabilityInput | null): readonly FunctionDefinition[] {
-    return functionDefinitions(this.getAvailableTools(context));
-  }
-
-  /** The definition for a model of the tool with this id, available or not. */
-  getFunctionDefinition(id: string): FunctionDefinition | undefined {
-    const tool = this.getTool(id);
-    return tool && FunctionDefinition.fromTool(tool);
-  }
-
   /**
    * Subscribes to changes. Listeners are called in the order of the changes, before the change's
    * method returns; one that throws stops nothing (see `onError`).
    *
+   * @param listener Receives every change from now on.
+   * @param onEnd Called when the registry is disposed of, after the last change. Must not throw.
    * @returns Ends the subscription.
    */
-  subscribe(listener: ToolChangeListener): () => void {
-    return this.#feed.subscribe(listener);
-  }
-
-  /** The changes from now on, for `for await`. Ends when the registry is disposed of. */
-  changes(
-    options?: ToolChangesOptions,
-  ): AsyncIterableIterator<ToolChange, undefined, void> & AsyncDisposable {
-    return new ChangeStream(this.#feed, options);
+  subscribe(listener: ToolChangeListener, onEnd?: () => void): () => void {
+    return this.#feed.subscribe(listener, onEnd);
   }
 
   /** Begins a call; see {@linkcode ToolHost.acquire}. */
@@ -460,7 +282,7 @@ export class ToolRegistry implements ToolHost {
     );
   }
 
-  /** Ends a call that {@linkcode ToolRegistry.acquire} began. */
+  /** Ends a call that {@linkcode Registry.acquire} began. */
   release(runtime: ToolRuntime): void {
     // Runtimes come from acquire, which gives nothing else.
     (runtime as ToolLifecycle).release();
@@ -505,9 +327,7 @@ export class ToolRegistry implements ToolHost {
    * registered: one error each, in order of registration.
    */
   async ready(): Promise<void> {
-    const starting = [...this.#tools.values()].map(async (life) =>
-      (await life.acquire()).release()
-    );
+    const starting = this.#tools.values().map(async (life) => (await life.acquire()).release());
     const errors: unknown[] = [];
     for (const outcome of await Promise.allSettled(starting)) {
       if (outcome.status === "rejected") errors.push(outcome.reason);
@@ -529,71 +349,50 @@ export class ToolRegistry implements ToolHost {
    */
   dispose(options: DisposeOptions = {}): Promise<void> {
     if (this.#ending !== undefined) return this.#ending;
-    const ended = [...this.#tools.values()].reverse();
-    this.#tools.clear();
-    this.#aliases.clear();
-    this.#index?.clear();
-    for (const { tool } of ended) this.#touch(tool.id);
+    const ended = this.#tools.values().toReversed();
+    for (const { tool } of ended) this.#delete(tool.id);
     this.#ending = this.#retirement.end(ended, options.signal);
-    this.#tell("removed", ended);
+    this.emit("removed", ended.map(({ tool }) => tool));
     this.#feed.end();
     return this.#ending;
   }
 
-  /** {@linkcode ToolRegistry.dispose}, for `await using`. */
+  /** {@linkcode Registry.dispose}, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
   }
 
-  #ask(life: ToolLifecycle): boolean {
-    const { tool } = life;
-    return life.noteAvailable(
-      askAvailable(tool, life, (error) => this.#report("availability", tool.id, error)),
-    );
+  /**
+   * Called when the tool of an id was set or removed, before any listener: for what stands beside
+   * the registry and must never lag behind it.
+   */
+  protected follow(_id: string, _tool: Tool | undefined): void {}
+
+  /** Notifies the subscribers. */
+  protected emit(type: ToolChange["type"], tools: Iterable<Tool>, previous?: Tool): void {
+    if (this.#feed.isSilent) return;
+    const details = { previous, timestamp: this.#clock.timestamp() };
+    for (const tool of tools) this.#feed.emit(ToolChange[type](tool, details));
   }
 
-  /** Begins to ask at the interval when there are listeners, and stops when there are none. */
-  #askLater(): void {
-    this.#stopAsking?.();
-    this.#stopAsking = undefined;
-    if (this.#refreshEveryMs === undefined || this.#feed.isSilent) return;
-    this.#stopAsking = this.#clock.setTimeout(() => {
-      this.refresh();
-      this.#askLater();
-    }, this.#refreshEveryMs);
-  }
-
-  #searchIndex(): ToolIndex<ToolAnswer> {
-    return this.#index?.of(() => this.#snapshot.peek()) ??
-      refuse("search", "the registry has no index option: createToolIndex makes one");
-  }
-
-  #admit(tool: Tool, action: "register" | "update"): ToolLifecycle {
-    return new ToolLifecycle(tool, admit(tool, this.#rules, action), this.#settings);
-  }
-
-  /** Refuses tools whose ids or aliases are those of other tools. */
-  #checkNames(added: readonly ToolLifecycle[], action: AdmissionAction): void {
-    const ownerOf = (name: string): string | undefined =>
-      this.#tools.has(name) ? name : this.#aliases.get(name);
-    const claimed = new Map<string, string>();
-    for (const { tool } of added) claimNames(`${action} tool "${tool.id}"`, tool, ownerOf, claimed);
-  }
-
-  #forgetAliases({ tool }: ToolLifecycle): void {
-    for (const alias of tool.aliases) this.#aliases.delete(alias);
+  #admit(
+    tool: Tool,
+    action: AdmissionAction,
+    config: unknown = this.#rules.config.get(tool.id),
+  ): ToolLifecycle {
+    return new ToolLifecycle(tool, admit(tool, this.#rules, action, config), this.#settings);
   }
 
   #add(added: readonly ToolLifecycle[]): void {
     for (const life of added) this.#set(life);
-    this.#tell("added", added);
+    this.emit("added", added.map(({ tool }) => tool));
   }
 
   #replace(life: ToolLifecycle): void {
     const previous = this.#tools.get(life.tool.id);
     this.#set(life);
     if (previous !== undefined) this.#retirement.retire(previous);
-    this.#tell("updated", [life], previous);
+    this.emit("updated", [life.tool], previous?.tool);
   }
 
   #set(life: ToolLifecycle): void {
@@ -601,28 +400,13 @@ export class ToolRegistry implements ToolHost {
     if (this.#ending !== undefined) {
       refuse(`register tool "${tool.id}"`, "the registry is disposed of");
     }
-    const previous = this.#tools.get(tool.id);
-    if (previous !== undefined) this.#forgetAliases(previous);
-    this.#tools.set(tool.id, life);
-    for (const alias of tool.aliases) this.#aliases.set(alias, tool.id);
-    this.#touch(tool.id);
-    this.#index?.add(tool);
+    this.#tools.set(life);
+    this.follow(tool.id, tool);
   }
 
-  #touch(id: string): void {
-    this.#snapshot.touch(id);
-    this.#ids = undefined;
-    this.#revision++;
-  }
-
-  #tell(
-    type: ToolChange["type"],
-    lives: readonly ToolLifecycle[],
-    replaced?: ToolLifecycle,
-  ): void {
-    if (this.#feed.isSilent) return;
-    const details = { previous: replaced?.tool, timestamp: this.#clock.timestamp() };
-    for (const { tool } of lives) this.#feed.emit(ToolChange[type](tool, details));
+  #delete(id: string): void {
+    this.#tools.delete(id);
+    this.follow(id, undefined);
   }
 }
 

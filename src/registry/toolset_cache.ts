@@ -44,7 +44,9 @@ export class ToolsetCache {
     this.#follow();
     if (selection === undefined) return this.#all ??= this.#build({});
     const key = keyOf(selection);
-    const toolset = this.#byKey.get(key) ?? this.#build(selection);
+    const known = this.#byKey.get(key);
+    // The same toolset as long as its filters and policies keep the same tools.
+    const toolset = known?.isCurrent() ? known : this.#build(selection);
     this.#byKey.delete(key);
     this.#byKey.set(key, toolset);
     const [oldest] = this.#byKey.keys();

@@ -11,7 +11,7 @@ import type { SchemaValidator } from "./engine.ts";
 import { tooCostlyIssue } from "./issues.ts";
 import { eachSchemaIn, isStructure, KEYWORDS } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
-import { compilePattern, LOOKS_PER_STEP } from "./patterns.ts";
+import { compilePattern, LOOKS_PER_STEP, resetSteps } from "./patterns.ts";
 import { partsOf, repeatsParts } from "./repeated_parts.ts";
 
 /** How many steps a check may take: of some twenty nanoseconds each where code is generated. */
@@ -65,8 +65,14 @@ export function boundSteps(
   const isBounded = (value: unknown): boolean =>
     (estimate ??= estimator(original(), total, costIn))(value);
   return ({ check, issues }) => ({
-    check: (value, length = Infinity) => (length <= short || isBounded(value)) && check(value),
-    issues: (value) => isBounded(value) ? issues(value) : [tooCostlyIssue(MAX_STEPS)],
+    check(value, length = Infinity) {
+      resetSteps();
+      return (length <= short || isBounded(value)) && check(value);
+    },
+    issues(value) {
+      resetSteps();
+      return isBounded(value) ? issues(value) : [tooCostlyIssue(MAX_STEPS)];
+    },
   });
 }
 

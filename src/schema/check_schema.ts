@@ -15,16 +15,15 @@ import {
   type JsonSchemaObject,
   pointerStep,
 } from "../tool/mod.ts";
-import {
-  type Dialect,
-  dialectOf,
-  holdsSchemas,
-  isStructure,
-  KEYWORDS,
-  type KeywordShape,
-} from "./keywords.ts";
-import { compilePattern, type PatternBudget } from "./patterns.ts";
-import { boundReferences, type Reference } from "./reference_bounds.ts";
+import { dialectOf, holdsSchemas, isStructure, KEYWORDS, type KeywordShape } from "./keywords.ts";
+import type {
+  AdmitOptions,
+  AdmittedSchema,
+  Hardening,
+  PatternBudget,
+  Reference,
+} from "./engine.ts";
+import { boundReferences } from "./reference_bounds.ts";
 import { pointerSteps, ReferenceIndex, ROOT_URI } from "./references.ts";
 
 /** How often engines may look at each character of a text for patterns that they run themselves. */
@@ -33,75 +32,25 @@ const MAX_LOOKS = 64;
 /** What the patterns of a schema may cost: some hundred milliseconds. */
 export const MAX_PATTERN_STATES = 250_000;
 
-/** Options for {@linkcode checkSchema}. The bounds keep a hostile schema from using up time and memory. */
-export interface CheckSchemaOptions {
-  /**
-   * What the schema is called in messages, such as `the parameters of tool "add"`.
-   *
-   * @default {"the schema"}
-   */
-  readonly what?: string;
-  /**
-   * How many schemas it may hold, itself included.
-   *
-   * @default {5_000}
-   */
-  readonly maxSchemas?: number;
-  /**
-   * How deep schemas, and values inside them, may nest.
-   *
-   * @default {64}
-   */
-  readonly maxDepth?: number;
-  /**
-   * How many values it may hold, those in `enum`, `default` and unknown keywords included.
-   *
-   * @default {100_000}
-   */
-  readonly maxValues?: number;
-  /**
-   * How many characters its keys and strings may have in all.
-   *
-   * @default {1_000_000}
-   */
-  readonly maxCharacters?: number;
-}
-
-/** What {@linkcode checkSchema} answers. */
-export interface CheckedSchema {
-  /** The draft it was checked against. */
-  readonly dialect: Dialect;
-}
-
 /**
- * Checks a schema and says which draft it is in. Unknown keywords, and
- * keywords about other types of values, are accepted, as JSON Schema has it.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { checkSchema } from "@plue/tools";
- *
- * assert.equal(checkSchema({ type: "string" }).dialect, "2020-12");
- * assert.throws(() => checkSchema({ properties: { a: { minimum: "1" } } }), {
- *   name: "TypeError",
- *   message: 'Cannot use the schema: "/properties/a/minimum" must be a number, not "1"',
- * });
- * ```
+ * Checks a schema and detects its draft. Unknown keywords, and keywords about other types of
+ * values, are accepted, as JSON Schema has it.
  *
  * @param schema The schema.
- * @param options What it is called, and how large it may be.
- * @param budget What its patterns may cost together. What they cost is taken off.
+ * @param options Its name in messages, and its bounds.
+ * @param hardening The protections that it will be compiled with, if any.
+ * @param budget The states that its patterns may cost together. Their cost is taken off.
  * @returns The draft.
  * @throws {TypeError} If a keyword has a wrong value, or a reference leads nowhere or in a circle.
- * @throws {SyntaxError} If a pattern is no regular expression.
+ * @throws {SyntaxError} If a pattern is not a regular expression.
  * @throws {RangeError} If it is too large or too deep.
  */
 export function checkSchema(
   schema: JsonSchema,
-  options: CheckSchemaOptions = {},
+  options: AdmitOptions = {},
+  hardening?: Hardening,
   budget: PatternBudget = { left: MAX_PATTERN_STATES },
-): CheckedSchema {
+): AdmittedSchema {
   const {
     what = "the schema",
     maxSchemas = 5_000,
@@ -126,7 +75,8 @@ export function checkSchema(
   checkPart(schema, ROOT_URI, 0);
   // A target outside of the places for schemas is checked when it is resolved, and may add references.
   for (const reference of references) reference.targets = resolve(reference);
-  boundReferences(schema, references, dialect, maxSchemas, what);
+  boundReferences(references, dialect, maxSchemas, what);
+  hardening?.refuseRepetition(schema, references, what);
   if (slowPattern !== undefined && references.some(({ targets }) => targets.length > 1)) {
     // Engines get such a schema as it is, because its meaning depends on the way to a reference.
     throw new SyntaxError(
@@ -230,9 +180,12 @@ export function checkSchema(
 
   function checkPattern(source: string): void {
     try {
-      looks += compilePattern(source, budget).looks;
+      if (hardening === undefined) new RegExp(source, "u");
+      else looks += hardening.compilePattern(source, budget).looks;
     } catch (cause) {
-      const rule = describeThrown(cause).replace("The pattern ", "");
+      const rule = hardening === undefined
+        ? 'must be a regular expression that works with the "u" flag'
+        : describeThrown(cause).replace("The pattern ", "");
       fail(SyntaxError, `${rule}, not "${clip(source)}"`);
     }
     if (looks > MAX_LOOKS) slowPattern ??= pointer();

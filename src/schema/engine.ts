@@ -6,7 +6,8 @@
  */
 
 import { atOnce, type Issue, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
-import { detectDialect, type Dialect } from "./keywords.ts";
+import type { Dialect } from "./keywords.ts";
+import type { NormalizedSchema } from "./normalize.ts";
 
 /** How many issues one validation reports at most. */
 export const MAX_ISSUES = 8;
@@ -25,18 +26,156 @@ export interface SchemaValidator {
   issues(value: unknown): readonly Issue[];
 }
 
+/** The name of a schema in messages, and the bounds that keep a hostile one from using up memory. */
+export interface AdmitOptions {
+  /**
+   * The name of the schema in messages, such as `the parameters of tool "add"`.
+   *
+   * @default {"the schema"}
+   */
+  readonly what?: string | undefined;
+  /**
+   * The maximum number of schemas in it, itself included.
+   *
+   * @default {5_000}
+   */
+  readonly maxSchemas?: number | undefined;
+  /**
+   * The maximum depth of schemas, and of values inside them.
+   *
+   * @default {64}
+   */
+  readonly maxDepth?: number | undefined;
+  /**
+   * The maximum number of values in it, those in `enum`, `default` and unknown keywords included.
+   *
+   * @default {100_000}
+   */
+  readonly maxValues?: number | undefined;
+  /**
+   * The maximum number of characters in its keys and strings together.
+   *
+   * @default {1_000_000}
+   */
+  readonly maxCharacters?: number | undefined;
+}
+
+/** The facts about a schema that was admitted. */
+export interface AdmittedSchema {
+  /** The draft it was checked against. */
+  readonly dialect: Dialect;
+}
+
 /**
  * Turns schemas into validators.
  *
  * Contract (`test/contract/schema_engine_contract.ts` checks it):
- * - The schema has passed `checkSchema`; `compile` may still throw a `SyntaxError` naming why.
+ * - `compile` gets schemas that `admit` has accepted; it may still throw a `SyntaxError` naming why.
  * - Compiling may be slow; checking is not. Validators share no state between calls.
  * - Nothing is fetched. No two engines differ in a verdict, except as `known_differences.ts` lists.
+ *
+ * `withSchemaCheck` makes an engine of a function that compiles.
  */
 export interface SchemaEngine {
   /** Names the engine in messages: `typebox`, `ajv`. */
   readonly name: string;
-  compile(schema: JsonSchema, dialect: Dialect): SchemaValidator;
+  /**
+   * Refuses a schema that must not be registered: one with a wrong keyword, with a reference that
+   * leads nowhere or in a circle, or of more than the options allow.
+   *
+   * @param schema The schema.
+   * @param options Its name in messages, and its bounds.
+   * @param hardening The protections that it will be compiled with, if any.
+   * @throws {TypeError | SyntaxError | RangeError} With the JSON Pointer of the cause.
+   */
+  admit(schema: JsonSchema, options?: AdmitOptions, hardening?: Hardening): AdmittedSchema;
+  /**
+   * Compiles a schema.
+   *
+   * @param schema The schema.
+   * @param dialect Its draft; detected when it is absent.
+   * @param hardening The protections to compile in, if any.
+   */
+  compile(schema: JsonSchema, dialect?: Dialect, hardening?: Hardening): SchemaValidator;
+}
+
+/** True if a value has the methods of an engine. */
+export function isSchemaEngine(value: unknown): value is SchemaEngine {
+  const { admit, compile } = (value ?? {}) as Partial<SchemaEngine>;
+  return typeof admit === "function" && typeof compile === "function";
+}
+
+/**
+ * Protections against hostile schemas and values, which `hardened` passes to an engine.
+ *
+ * An engine uses what fits its way of compiling; TypeBox's and Ajv's use all of it.
+ */
+export interface Hardening {
+  /**
+   * Compiles a pattern to a test that takes linear time. Only `test` may be called, inside of what
+   * `boundSteps` bounds; it throws a `RangeError` when the steps of the check are used up.
+   *
+   * @throws {SyntaxError} If there is no such test.
+   */
+  compilePattern(source: string, budget?: PatternBudget): CheckedPattern;
+  /** Refuses dynamic references that would check parts of a value again and again. */
+  refuseRepetition(root: JsonSchema, references: readonly Reference[], what: string): void;
+  /** Returns the function that splits a schema, if that must be split before it is compiled. */
+  splitterFor(form: NormalizedSchema): SchemaSplitter | undefined;
+  /** Bounds the steps of a check; a value that takes more does not fit. */
+  boundSteps(
+    form: NormalizedSchema,
+    original?: () => NormalizedSchema,
+  ): (validator: SchemaValidator) => SchemaValidator;
+}
+
+/** The compiled form of a pattern. */
+export interface CheckedPattern extends RegExp {
+  /** How often a runtime's `RegExp` may look at each character; `Infinity` for an automaton. */
+  readonly looks: number;
+}
+
+/** Thrown by a pattern whose check has used up its steps. */
+export const OUT_OF_STEPS: RangeError = new RangeError("Too many steps");
+
+/** The number of states that the patterns of one schema, or of one import, may still cost. */
+export interface PatternBudget {
+  left: number;
+}
+
+/** A part of a schema that was split, with its compiled check. */
+export interface SchemaPart {
+  readonly schema: JsonSchemaObject;
+  /** The engine sets it once it has compiled the part. */
+  compiled: (value: unknown) => boolean;
+}
+
+/**
+ * Splits a schema, in place, so that no part of a value is checked twice by the same part.
+ *
+ * @param form The schema: a copy that nothing else uses.
+ * @param mark Makes the keyword that stands for a part: it must call `check`.
+ */
+export type SchemaSplitter = (
+  form: NormalizedSchema,
+  mark: (check: (value: unknown) => boolean) => JsonSchemaObject,
+) => SplitSchema;
+
+/** A schema that was split. */
+export interface SplitSchema {
+  readonly parts: readonly SchemaPart[];
+  /** Makes the check of the whole out of the check of what is left of the schema. */
+  whole(check: (value: unknown) => boolean): (value: unknown) => boolean;
+}
+
+/** A reference: the schema that holds it, its pointer, and the URI that it is relative to. */
+export interface Reference {
+  readonly holder: JsonSchemaObject;
+  readonly keyword: "$ref" | "$dynamicRef" | "$recursiveRef";
+  readonly base: string;
+  readonly pointer: string;
+  /** The schemas that it may lead to: several if it is dynamic. */
+  targets: readonly unknown[];
 }
 
 /**
@@ -70,12 +209,49 @@ const ACCEPT_NONE: SchemaValidator = Object.freeze({
   issues: () => NOTHING_FITS,
 });
 
+const wrappers = new WeakMap<object, (engine: SchemaEngine) => SchemaEngine>();
+
+/**
+ * Wraps every engine that admits or compiles `schema`, whatever registry it is in. So an import
+ * brings the protections that its schemas need.
+ */
+export function wrapEngineOf(
+  schema: object | boolean | undefined,
+  wrap: (engine: SchemaEngine) => SchemaEngine,
+): void {
+  if (typeof schema === "object") wrappers.set(schema, wrap);
+}
+
+/** Has `derived` compiled as `schema` is: it was made from it. */
+export function inheritEngine(schema: JsonSchemaObject, derived: JsonSchemaObject): void {
+  const wrap = wrappers.get(schema);
+  if (wrap !== undefined) wrapEngineOf(derived, wrap);
+}
+
+function engineOf(engine: SchemaEngine, schema: JsonSchemaObject): SchemaEngine {
+  return wrappers.get(schema)?.(engine) ?? engine;
+}
+
+/** Admits a schema by `engine`, or by what wraps it for this schema; see {@linkcode SchemaEngine.admit}. */
+export function admitSchema(
+  engine: SchemaEngine,
+  schema: JsonSchema,
+  options: AdmitOptions,
+): void {
+  // Also what is not a schema at all, which the engine refuses.
+  if (typeof schema === "boolean") return;
+  const admitted: Partial<AdmittedSchema> = atOnce(engineOf(engine, schema).admit(schema, options));
+  if (typeof admitted?.dialect !== "string") {
+    throw new TypeError(`The engine "${engine.name}" must return a dialect`);
+  }
+}
+
 /**
  * The validator of `schema`, compiled by `engine` on the first call.
  *
  * @param engine Compiles it.
- * @param schema A schema that `checkSchema` accepted.
- * @param dialect What `checkSchema` answered; detected when it is absent.
+ * @param schema A schema that the engine has admitted.
+ * @param dialect Its draft; detected when it is absent.
  * @throws {SyntaxError} If the engine cannot compile it.
  */
 export function compileOnce(
@@ -84,11 +260,12 @@ export function compileOnce(
   dialect?: Dialect,
 ): SchemaValidator {
   if (typeof schema === "boolean") return schema ? ACCEPT_ALL : ACCEPT_NONE;
-  let cache = caches.get(engine);
-  if (cache === undefined) caches.set(engine, cache = new WeakMap());
+  const compiler = engineOf(engine, schema);
+  let cache = caches.get(compiler);
+  if (cache === undefined) caches.set(compiler, cache = new WeakMap());
   let validator = cache.get(schema);
   if (validator === undefined) {
-    validator = atOnce(engine.compile(schema, dialect ?? detectDialect(schema)));
+    validator = atOnce(compiler.compile(schema, dialect));
     cache.set(schema, validator);
   }
   return validator;

@@ -14,7 +14,7 @@ import {
   type JsonSchemaObject,
   pointerStep,
 } from "../tool/mod.ts";
-import { MAX_ISSUES } from "./engine.ts";
+import { type Hardening, MAX_ISSUES, OUT_OF_STEPS } from "./engine.ts";
 import {
   counted,
   issue,
@@ -26,9 +26,7 @@ import {
   unionIssues,
   vagueIssue,
 } from "./issues.ts";
-import { detectDialect } from "./keywords.ts";
-import { type NormalizedSchema, normalizeSchema } from "./normalize.ts";
-import { compilePattern, isOutOfSteps, resetSteps } from "./patterns.ts";
+import type { NormalizedSchema } from "./normalize.ts";
 import { isMultipleOf, isOfType, isOneOf, sameItems, typeOf } from "./semantics.ts";
 
 /** How many schemas may look at values before the search is given up: some fifty milliseconds. */
@@ -43,32 +41,22 @@ export type FormatTest = (format: string, value: string) => boolean;
  * @param normalized The schema, from `normalizeSchema`.
  * @param value A value that the engine refused.
  * @param testFormat The engine's own formats.
+ * @param hardening The protections that the engine compiled the schema with, if any.
  * @returns The issues; none if nothing is found wrong.
  */
 export function explain(
   { schema, targets, flat }: NormalizedSchema,
   value: unknown,
   testFormat: FormatTest,
+  hardening?: Pick<Hardening, "compilePattern">,
 ): readonly Issue[] {
   if (!flat) return [vagueIssue()];
-  resetSteps();
   try {
-    return explainer(targets, testFormat)(schema, value).slice(0, MAX_ISSUES);
-  } catch {
-    // Out of steps, or nested too deep for the stack.
-    return [isOutOfSteps() ? tooLongIssue() : vagueIssue()];
+    return explainer(targets, testFormat, hardening)(schema, value).slice(0, MAX_ISSUES);
+  } catch (error) {
+    // A pattern is out of steps, the search is, or the value is too deep for the stack.
+    return [error === OUT_OF_STEPS ? tooLongIssue() : vagueIssue()];
   }
-}
-
-/**
- * Makes a check that needs no engine: slow, and with the engines' verdicts but for formats, which
- * all values have. What takes too long to check does not fit.
- *
- * @throws {SyntaxError} If a reference leads nowhere.
- */
-export function checkWithoutEngine(schema: JsonSchema): (value: unknown) => boolean {
-  const normalized = normalizeSchema(schema, detectDialect(schema), { formats: new Set() });
-  return (value) => explain(normalized, value, () => true).length === 0;
 }
 
 /** A visit of one value by one schema. */
@@ -91,6 +79,7 @@ interface Found {
 function explainer(
   targets: ReadonlyMap<string, JsonSchema>,
   testFormat: FormatTest,
+  hardening: Pick<Hardening, "compilePattern"> | undefined,
 ): (schema: JsonSchema, value: unknown) => readonly Issue[] {
   /** The choices of each `enum`, made ready once: a list may have many items. */
   const tests = new Map<unknown, (value: unknown) => boolean>();
@@ -183,7 +172,10 @@ function explainer(
 
   function matches(source: string, text: string): boolean {
     let pattern = patterns.get(source);
-    if (pattern === undefined) patterns.set(source, pattern = compilePattern(source));
+    if (pattern === undefined) {
+      pattern = hardening?.compilePattern(source) ?? new RegExp(source, "u");
+      patterns.set(source, pattern);
+    }
     return pattern.test(text);
   }
 

@@ -5,22 +5,27 @@
  * @module
  */
 
-export {
-  type CheckedSchema,
-  checkSchema,
-  type CheckSchemaOptions,
-  MAX_PATTERN_STATES,
-} from "./check_schema.ts";
+export { checkSchema, MAX_PATTERN_STATES } from "./check_schema.ts";
 export { asDraft2020, BESIDE_REF, isLater } from "./older_drafts.ts";
 export {
+  type AdmitOptions,
+  admitSchema,
+  type AdmittedSchema,
   compileOnce,
+  type Hardening,
+  inheritEngine,
+  isSchemaEngine,
   issuesOf,
   MAX_ISSUES,
+  type PatternBudget,
   type SchemaEngine,
+  type SchemaSplitter,
   type SchemaValidator,
 } from "./engine.ts";
-export { boundSteps } from "./check_cost.ts";
-export { checkWithoutEngine, explain } from "./explain.ts";
+export { explain } from "./explain.ts";
+export { checkWithoutEngine, explainWithoutEngine } from "./check_without_engine.ts";
+export { hardened, HARDENING, hardenTool } from "./hardened.ts";
+export { type SchemaCompiler, withSchemaCheck } from "./with_schema_check.ts";
 export { vagueIssue } from "./issues.ts";
 export {
   detectDialect,
@@ -45,7 +50,6 @@ export {
   resolveAnywhere,
   ROOT_URI,
 } from "./references.ts";
-export { compilePattern, isOutOfSteps, type PatternBudget, resetSteps } from "./patterns.ts";
-export { repeatsParts, splitSchema } from "./repeated_parts.ts";
+export { compilePattern } from "./patterns.ts";
 export { ASSERTED_FORMATS, isMultipleOf, isOfType, isOneOf, sameItems } from "./semantics.ts";
 export { type StandardOutcome, validateStandard } from "./standard.ts";

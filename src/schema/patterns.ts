@@ -9,6 +9,7 @@
  * @module
  */
 
+import { type CheckedPattern, OUT_OF_STEPS, type PatternBudget } from "./engine.ts";
 import { type PatternPart, readPattern } from "./pattern_syntax.ts";
 
 /** How long a pattern may be, in characters. */
@@ -37,18 +38,9 @@ export function resetSteps(): void {
   steps = MAX_STEPS;
 }
 
-export function isOutOfSteps(): boolean {
-  return steps < 0;
-}
-
 function spend(count: number): void {
   steps -= count;
-  if (steps < 0) throw new RangeError("Too many steps");
-}
-
-/** What compiling the patterns of one schema, or of one import, may still cost, in states. */
-export interface PatternBudget {
-  left: number;
+  if (steps < 0) throw OUT_OF_STEPS;
 }
 
 /**
@@ -62,7 +54,7 @@ export interface PatternBudget {
 export function compilePattern(
   source: string,
   budget: PatternBudget = { left: Infinity },
-): CheckedRegExp {
+): CheckedPattern {
   const known = PLAIN.get(source);
   if (known !== undefined) return known;
   if (source.length > MAX_LENGTH) refuse(`at most ${MAX_LENGTH} characters long`);
@@ -105,8 +97,7 @@ function refuse(rule: string): never {
 }
 
 /** A regular expression whose steps count. Plain ones too: a schema may have thousands. */
-class CheckedRegExp extends RegExp {
-  /** How often a runtime's `RegExp` may look at each character; `Infinity` for an automaton. */
+class CheckedRegExp extends RegExp implements CheckedPattern {
   readonly looks: number;
   readonly #finds: (text: string) => boolean;
 

@@ -5,36 +5,25 @@
  * @module
  */
 
-import { clip, isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
+import { clip, isObject, type JsonSchema } from "../tool/mod.ts";
+import type { Reference } from "./engine.ts";
 import { type Dialect, isOldDraft } from "./keywords.ts";
 import { checksRepeatedly, partsOf } from "./repeated_parts.ts";
 
 /** How many references may follow each other on one value: each takes room on the stack. */
 const MAX_CHAIN = 256;
 
-/** A reference: the schema that holds it, its place, and the URI that it is relative to. */
-export interface Reference {
-  readonly holder: JsonSchemaObject;
-  readonly keyword: "$ref" | "$dynamicRef" | "$recursiveRef";
-  readonly base: string;
-  readonly pointer: string;
-  /** What it may lead to: several places if it is dynamic. */
-  targets: readonly unknown[];
-}
-
 /**
  * Checks how far references lead before they come to another part of the value.
  *
- * @param root The schema.
- * @param references Its references, each with what it may lead to.
+ * @param references The references of a schema, each with what it may lead to.
  * @param dialect The draft: until draft-07 a `$ref` hides what stands beside it.
  * @param maxSchemas How many schemas may check one value.
  * @param what What the schema is called in messages.
  * @throws {TypeError} If a reference leads in a circle.
- * @throws {RangeError} If it leads to too many schemas, or checks too often.
+ * @throws {RangeError} If it leads to too many schemas.
  */
 export function boundReferences(
-  root: JsonSchema,
   references: readonly Reference[],
   dialect: Dialect,
   maxSchemas: number,
@@ -55,8 +44,6 @@ export function boundReferences(
           `most ${maxSchemas} schemas, in chains of at most ${MAX_CHAIN}`,
       );
   }
-
-  refuseRepetition(root, references, what);
 
   /** How many schemas check one value: NaN for a circle, and for every schema that leads to one. */
   function sizeOf(schema: unknown, depth: number): number {
@@ -95,7 +82,7 @@ function targetsByHolder(
  * mean several places. Engines split other such schemas, but not one whose meaning depends on the
  * way to a reference.
  */
-function refuseRepetition(
+export function refuseRepetition(
   root: JsonSchema,
   references: readonly Reference[],
   what: string,

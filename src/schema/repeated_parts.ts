@@ -10,6 +10,7 @@
  */
 
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
+import type { SchemaPart, SchemaSplitter, SplitSchema } from "./engine.ts";
 import { type Dialect, eachSchemaIn, isStructure, KEYWORDS } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
 
@@ -20,18 +21,9 @@ const MAX_CHAIN = 1_000;
 /** How many schemas may check one value; registration allows fewer. */
 const MAX_IN_PLACE = 10_000;
 
-/** A part of a schema that was split, with its compiled check. */
-export interface Part {
-  readonly schema: JsonSchemaObject;
-  /** The engine sets it once it has compiled the part. */
-  compiled: (value: unknown) => boolean;
-}
-
-/** A schema that was split. */
-export interface SplitSchema {
-  readonly parts: readonly Part[];
-  /** Makes the check of the whole out of the check of what is left of the schema. */
-  whole(check: (value: unknown) => boolean): (value: unknown) => boolean;
+/** Returns `splitSchema` for a normalised schema that must be split before it is compiled. */
+export function splitterFor(form: NormalizedSchema): SchemaSplitter | undefined {
+  return repeatsParts(form) ? splitSchema : undefined;
 }
 
 /** Whether a normalised schema must be split before it is compiled. */
@@ -41,24 +33,18 @@ export function repeatsParts(form: NormalizedSchema): boolean {
     checksRepeatedly(form.schema, (schema) => [targetOf(schema, form)]);
 }
 
-/**
- * Splits a schema, in place.
- *
- * @param form The schema: a copy that nothing else uses.
- * @param mark Makes the keyword that stands for a part: it must ask `check`.
- */
-export function splitSchema(
+function splitSchema(
   form: NormalizedSchema,
   mark: (check: (value: unknown) => boolean) => JsonSchemaObject,
 ): SplitSchema {
-  const parts: Part[] = [];
+  const parts: SchemaPart[] = [];
   const marks = new Map<JsonSchemaObject, JsonSchemaObject>();
   /** What each part has answered about the objects and lists of the value that is being checked. */
   const kept: Map<unknown, boolean>[] = [];
   const markOf = (schema: JsonSchemaObject): JsonSchemaObject => {
     let made = marks.get(schema);
     if (made !== undefined) return made;
-    const part: Part = { schema, compiled: () => false };
+    const part: SchemaPart = { schema, compiled: () => false };
     const verdicts = new Map<unknown, boolean>();
     made = mark((value) => {
       if (!isStructure(value)) return part.compiled(value);

@@ -1,139 +1,61 @@
 /**
- * What the place where tools would run offers and permits: is there a workspace, a terminal, an
- * editor, a git repository; which risk, which categories, which tools.
+ * The environment in which tools would run: is there a workspace, a terminal, an editor, a git
+ * repository; which risk, which categories, which tools are permitted.
  *
  * @module
  */
 
-import { type Check, checkFlag, checkRisk, must, type RiskLevel } from "../tool/mod.ts";
+import type { Check, RiskLevel } from "../tool/mod.ts";
+import { checkPlain, type NameList, readPlain } from "./checks.ts";
 import {
-  checkCategories,
-  checkIds,
-  checkPlain,
-  checkWords,
-  type NameList,
-  readPlain,
-} from "./checks.ts";
+  type CompleteAvailabilityFields,
+  CRITERIA,
+  isOpen,
+  READER,
+  READER_FIELDS,
+} from "./criteria.ts";
 
-/** What a place offers and permits, with every field decided. The defaults remove nothing. */
-export interface CompleteAvailabilityFields {
-  /**
-   * A folder is open. `false` removes the category `workspace`.
-   *
-   * @default {true}
-   */
-  readonly hasWorkspace: boolean;
-  /**
-   * Commands can be run. `false` removes the category `terminal`.
-   *
-   * @default {true}
-   */
-  readonly hasTerminal: boolean;
-  /**
-   * An editor is open. `false` removes the category `editor`.
-   *
-   * @default {true}
-   */
-  readonly hasEditor: boolean;
-  /**
-   * The workspace is a git repository. `false` removes the category `git`.
-   *
-   * @default {true}
-   */
-  readonly hasGitRepository: boolean;
-  /**
-   * The highest risk that is permitted.
-   *
-   * @default {"critical"}
-   */
-  readonly maxRiskLevel: RiskLevel;
-  /** Only tools of these categories. `undefined`: of every category, and of none. */
-  readonly includedCategories: readonly string[] | undefined;
-  /** No tools of these categories. */
-  readonly excludedCategories: readonly string[];
-  /** Only these tools, by id. `undefined`: every tool. */
-  readonly enabledToolIds: readonly string[] | undefined;
-  /** Not these tools, by id. Wins over `enabledToolIds`. */
-  readonly disabledToolIds: readonly string[];
-  /** Only tools that carry all of these tags. */
-  readonly requiredTags: readonly string[];
-  /** Only tools that carry at least one of these tags. `undefined`: whatever the tags. */
-  readonly allowedTags: readonly string[] | undefined;
-  /**
-   * The model that reads the descriptions, as its provider names it. This and the next two remove
-   * nothing: they are told to tools whose description is a function.
-   */
-  readonly model: string | undefined;
-  /** The model's provider, such as `anthropic`. */
-  readonly provider: string | undefined;
-  /** The language of the descriptions, such as `de` or `pt-BR`. */
-  readonly locale: string | undefined;
-}
+type ContextField = keyof CompleteAvailabilityFields;
 
-/** What a place offers and permits, as it is given. Every field may be left out. */
+/** The fields of an environment. Each may be left out, or be `null`, and then has its default. */
 export type ToolAvailabilityFields = {
-  readonly [Field in keyof CompleteAvailabilityFields]?:
+  readonly [Field in ContextField]?:
     | (CompleteAvailabilityFields[Field] extends readonly string[] | undefined ? NameList
       : CompleteAvailabilityFields[Field])
-    | undefined;
+    | undefined
+    | null;
 };
 
-/** All that is accepted as a context: the class, its builder, or its fields. */
+/** Anything that is accepted as a context: the class, its builder, or its fields. */
 export type ToolAvailabilityInput =
   | ToolAvailabilityContext
   | ToolAvailabilityContextBuilder
   | ToolAvailabilityFields;
 
-const checkReaderField: Check<string> = must(
-  "1 to 128 letters, digits or signs of ASCII",
-  (value): value is string => typeof value === "string" && /^[!-~]{1,128}$/.test(value),
-);
-
-const CHECKS = {
-  hasWorkspace: checkFlag,
-  hasTerminal: checkFlag,
-  hasEditor: checkFlag,
-  hasGitRepository: checkFlag,
-  maxRiskLevel: checkRisk,
-  includedCategories: checkCategories,
-  excludedCategories: checkCategories,
-  enabledToolIds: checkIds,
-  disabledToolIds: checkIds,
-  requiredTags: checkWords,
-  allowedTags: checkWords,
-  model: checkReaderField,
-  provider: checkReaderField,
-  locale: checkReaderField,
-} satisfies { readonly [Field in keyof CompleteAvailabilityFields]: Check };
-
 const ACTION = "read an availability context";
 
-/** The context that removes nothing. */
-const DEFAULTS: CompleteAvailabilityFields = Object.freeze({
-  hasWorkspace: true,
-  hasTerminal: true,
-  hasEditor: true,
-  hasGitRepository: true,
-  maxRiskLevel: "critical",
-  includedCategories: undefined,
-  excludedCategories: Object.freeze([]),
-  enabledToolIds: undefined,
-  disabledToolIds: Object.freeze([]),
-  requiredTags: Object.freeze([]),
-  allowedTags: undefined,
-  model: undefined,
-  provider: undefined,
-  locale: undefined,
-});
-
-const FIELDS = Object.keys(CHECKS) as readonly (keyof CompleteAvailabilityFields)[];
+const CHECKS: Record<string, Check> = {};
+/** The value of each field that removes nothing. */
+const DEFAULTS: Record<string, unknown> = {};
+for (const { context, kind, open } of Object.values(CRITERIA)) {
+  if (context === undefined) continue;
+  CHECKS[context] = kind.check;
+  DEFAULTS[context] = open;
+}
+for (const field of READER_FIELDS) {
+  CHECKS[field] = READER.check;
+  DEFAULTS[field] = undefined;
+}
 
 export function isContextField(field: string): boolean {
   return Object.hasOwn(CHECKS, field);
 }
 
+/** The fields, which are assigned from the table. */
+export interface ToolAvailabilityContext extends CompleteAvailabilityFields {}
+
 /**
- * What a place offers and permits, as immutable data.
+ * What the environment offers and permits, as immutable data.
  *
  * @example Usage
  * ```ts
@@ -154,7 +76,7 @@ export function isContextField(field: string): boolean {
  * assert.equal(ToolAvailabilityContext.fromJSON(context.toJSON()).key, context.key);
  * ```
  */
-export class ToolAvailabilityContext implements CompleteAvailabilityFields {
+export class ToolAvailabilityContext {
   /** Everything is there, nothing is forbidden. */
   static readonly default: ToolAvailabilityContext = new ToolAvailabilityContext();
   /** No workspace, and so no git repository. */
@@ -182,32 +104,21 @@ export class ToolAvailabilityContext implements CompleteAvailabilityFields {
     requiredTags: ["read-only"],
   });
 
-  declare readonly hasWorkspace: boolean;
-  declare readonly hasTerminal: boolean;
-  declare readonly hasEditor: boolean;
-  declare readonly hasGitRepository: boolean;
-  declare readonly maxRiskLevel: RiskLevel;
-  declare readonly includedCategories: readonly string[] | undefined;
-  declare readonly excludedCategories: readonly string[];
-  declare readonly enabledToolIds: readonly string[] | undefined;
-  declare readonly disabledToolIds: readonly string[];
-  declare readonly requiredTags: readonly string[];
-  declare readonly allowedTags: readonly string[] | undefined;
-  declare readonly model: string | undefined;
-  declare readonly provider: string | undefined;
-  declare readonly locale: string | undefined;
   #key: string | undefined;
 
   /**
-   * Lists come out sorted, each item once. A field that is `undefined` has the value of `base`.
+   * Lists are sorted, and each item is there once. A field that is `undefined` or `null` has the
+   * value of `base`.
    *
    * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
    */
   constructor(
     fields: ToolAvailabilityFields = {},
-    base: CompleteAvailabilityFields = DEFAULTS,
+    base: CompleteAvailabilityFields = DEFAULTS as unknown as CompleteAvailabilityFields,
   ) {
-    Object.assign(this, base, readPlain(ACTION, fields, CHECKS));
+    const given = Object.entries(checkPlain(ACTION, fields, "it"))
+      .map(([field, value]) => [field, value ?? undefined] as const);
+    Object.assign(this, base, readPlain(ACTION, Object.fromEntries(given), CHECKS));
     Object.freeze(this);
   }
 
@@ -217,7 +128,8 @@ export class ToolAvailabilityContext implements CompleteAvailabilityFields {
   }
 
   /**
-   * Reads a context that came as JSON: from an HTTP query, a header, a C host.
+   * Reads a context that came as JSON: from an HTTP query, a header, a C host. A field that is `null`
+   * has its default.
    *
    * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
    */
@@ -228,8 +140,7 @@ export class ToolAvailabilityContext implements CompleteAvailabilityFields {
   /** The context that `input` is, builds or describes. */
   static from(input: ToolAvailabilityInput): ToolAvailabilityContext {
     if (input instanceof ToolAvailabilityContext) return input;
-    if (input instanceof ToolAvailabilityContextBuilder) return input.build();
-    // What another copy of plue made is known by its methods.
+    // Contexts and builders of another copy of plue are recognised by their methods.
     const { build, toJSON } = Object(input) as Partial<ToolAvailabilityContextBuilder> & {
       toJSON?(): unknown;
     };
@@ -241,32 +152,21 @@ export class ToolAvailabilityContext implements CompleteAvailabilityFields {
 
   /**
    * The same context with some fields changed. A field given as `undefined` or `null` keeps its
-   * value, so that an optional that is passed on lifts no limit. In JSON, `null` is an error.
+   * value, so that an optional value that is passed on lifts no limit.
    *
    * @throws {TypeError} If a field is unknown or wrong.
    */
-  with(
-    changes: {
-      readonly [Field in keyof ToolAvailabilityFields]: ToolAvailabilityFields[Field] | null;
-    },
-  ): ToolAvailabilityContext {
-    const given = Object.entries(checkPlain("change an availability context", changes, "it"));
-    return new ToolAvailabilityContext(
-      Object.fromEntries(given.filter(([, value]) => value !== null)),
-      this,
-    );
+  with(changes: ToolAvailabilityFields): ToolAvailabilityContext {
+    checkPlain("change an availability context", changes, "it");
+    return new ToolAvailabilityContext(changes, this);
   }
 
   /** The fields that differ from the default, in a fixed order. */
   toJSON(): ToolAvailabilityFields {
     const json: Record<string, unknown> = {};
-    for (const field of FIELDS) {
-      const value = this[field];
-      // An empty list is the default of what removes, and everything but the default of what keeps.
-      const isDefault = Array.isArray(value) && value.length === 0
-        ? DEFAULTS[field] !== undefined
-        : value === DEFAULTS[field];
-      if (!isDefault) json[field] = value;
+    for (const [field, open] of Object.entries(DEFAULTS)) {
+      const value = this[field as ContextField];
+      if (!isOpen(value, open)) json[field] = value;
     }
     return json;
   }
@@ -277,103 +177,73 @@ export class ToolAvailabilityContext implements CompleteAvailabilityFields {
   }
 }
 
-/**
- * Builds a context step by step. Lists add up; flags and the risk level are set. It is accepted
- * wherever a context is.
- */
+/** The methods of a builder that add a condition. Lists add up; flags and the risk level are set. */
+interface ContextConditions {
+  /** Permits only these tools, by id. */
+  enableTools(...ids: readonly string[]): this;
+  /** Does not permit these tools, by id. */
+  disableTools(...ids: readonly string[]): this;
+  /** Permits tools up to this risk. */
+  withMaxRiskLevel(level: RiskLevel): this;
+  /** Permits only tools of these categories. */
+  includeCategories(...categories: readonly string[]): this;
+  /** Permits no tools of these categories. */
+  excludeCategories(...categories: readonly string[]): this;
+  /** Permits only tools with all of these tags. */
+  requireTags(...tags: readonly string[]): this;
+  /** Sets whether a folder is open. */
+  withWorkspace(isOpen: boolean): this;
+  /** Sets whether commands can be run. */
+  withTerminal(isThere: boolean): this;
+  /** Sets whether an editor is open. */
+  withEditor(isOpen: boolean): this;
+  /** Sets whether there is a git repository. */
+  withGitRepository(isThere: boolean): this;
+  /** Sets which model reads the descriptions. */
+  withModel(model: string): this;
+  /** Sets the model's provider, such as `anthropic`. */
+  withProvider(provider: string): this;
+  /** Sets the language of the descriptions. */
+  withLocale(locale: string): this;
+}
+
+const METHODS = {
+  enabledToolIds: "enableTools",
+  disabledToolIds: "disableTools",
+  maxRiskLevel: "withMaxRiskLevel",
+  includedCategories: "includeCategories",
+  excludedCategories: "excludeCategories",
+  requiredTags: "requireTags",
+  hasWorkspace: "withWorkspace",
+  hasTerminal: "withTerminal",
+  hasEditor: "withEditor",
+  hasGitRepository: "withGitRepository",
+  model: "withModel",
+  provider: "withProvider",
+  locale: "withLocale",
+} satisfies { readonly [Field in ContextField]: keyof ContextConditions };
+
+/** The methods, which are made from the table. */
+export interface ToolAvailabilityContextBuilder extends ContextConditions {}
+
+/** Builds a context step by step. It is accepted wherever a context is. */
 export class ToolAvailabilityContextBuilder {
   #context: ToolAvailabilityContext = ToolAvailabilityContext.default;
 
-  /** Says whether a folder is open. */
-  withWorkspace(has: boolean): this {
-    return this.#with({ hasWorkspace: has });
-  }
-
-  /** Says whether commands can be run. */
-  withTerminal(has: boolean): this {
-    return this.#with({ hasTerminal: has });
-  }
-
-  /** Says whether an editor is open. */
-  withEditor(has: boolean): this {
-    return this.#with({ hasEditor: has });
-  }
-
-  /** Says whether there is a git repository. */
-  withGitRepository(has: boolean): this {
-    return this.#with({ hasGitRepository: has });
-  }
-
-  /** Permits tools up to this risk. */
-  withMaxRiskLevel(level: RiskLevel): this {
-    return this.#with({ maxRiskLevel: level });
-  }
-
-  /** Permits only tools of these categories. */
-  includeCategories(...categories: readonly string[]): this {
-    return this.#add("includedCategories", categories);
-  }
-
-  /** Permits no tools of these categories. */
-  excludeCategories(...categories: readonly string[]): this {
-    return this.#add("excludedCategories", categories);
-  }
-
-  /** Permits only these tools, by id. */
-  enableTools(...ids: readonly string[]): this {
-    return this.#add("enabledToolIds", ids);
-  }
-
-  /** Does not permit these tools, by id. */
-  disableTools(...ids: readonly string[]): this {
-    return this.#add("disabledToolIds", ids);
-  }
-
-  /** Permits only tools with all of these tags. */
-  requireTags(...tags: readonly string[]): this {
-    return this.#add("requiredTags", tags);
-  }
-
-  /** Permits only tools with at least one of these tags. */
-  allowTags(...tags: readonly string[]): this {
-    return this.#add("allowedTags", tags);
-  }
-
-  /** Says which model reads the descriptions. */
-  withModel(model: string): this {
-    return this.#with({ model });
-  }
-
-  /** Says whose model reads the descriptions, such as `anthropic`. */
-  withProvider(provider: string): this {
-    return this.#with({ provider });
-  }
-
-  /** Says in which language the descriptions are, such as `de`. */
-  withLocale(locale: string): this {
-    return this.#with({ locale });
+  static {
+    for (const [field, method] of Object.entries(METHODS)) {
+      const isList = !method.startsWith("with");
+      const add = function (this: ToolAvailabilityContextBuilder, ...given: unknown[]): unknown {
+        const before = (this.#context[field as ContextField] ?? []) as readonly unknown[];
+        this.#context = this.#context.with({ [field]: isList ? [...before, ...given] : given[0] });
+        return this;
+      };
+      Object.defineProperty(this.prototype, method, { value: add });
+    }
   }
 
   /** The context as it stands. The builder can go on; what was built does not change. */
   build(): ToolAvailabilityContext {
     return this.#context;
-  }
-
-  #with(changes: ToolAvailabilityFields): this {
-    this.#context = this.#context.with(changes);
-    return this;
-  }
-
-  #add(
-    field:
-      | "includedCategories"
-      | "excludedCategories"
-      | "enabledToolIds"
-      | "disabledToolIds"
-      | "requiredTags"
-      | "allowedTags",
-    items: readonly string[],
-  ): this {
-    return this.#with({ [field]: [...this.#context[field] ?? [], ...items] });
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Checks of selections and of the arguments of filters. Each answers a frozen copy of the value.
+ * Checks of selections and of the arguments of filters. Each returns a frozen copy of the value.
  *
  * @module
  */
@@ -13,6 +13,7 @@ import {
   isObject,
   isPlain,
   isToolId,
+  isToolName,
   isWord,
   must,
   type ReadFields,
@@ -78,6 +79,10 @@ export const checkIds: Check<readonly string[]> = setOf(
   `a tool's id, "name" or "namespace:name", each ${TOOL_NAME_RULE}`,
   isToolId,
 );
+const checkNamespaceSet = setOf(`a namespace, ${TOOL_NAME_RULE}`, isToolName);
+/** Checks namespaces; a string is one of them. */
+export const checkNamespaces: Check<readonly string[]> = (action, value, place) =>
+  checkNamespaceSet(action, typeof value === "string" ? [value] : value, place);
 export const checkCategories: Check<readonly string[]> = (action, value, place) => {
   const names = checkWords(action, value, place);
   for (const name of names) checkCategory(action, name, `an item of ${place}`);

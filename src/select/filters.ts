@@ -2,8 +2,8 @@
  * Filters choose which tools a caller sees. They are plain predicates, so they compose with
  * `allOf`, `anyOf` and `not`, and with `Array.prototype.filter`.
  *
- * Only `true` keeps a tool: a filter that throws, or answers anything else, removes it. A promise
- * counts as thrown. The filters of this file answer `false` for no tool (`undefined` or `null`).
+ * Only `true` keeps a tool: a filter that throws, or returns anything else, removes it. A promise
+ * counts as thrown. The filters of this file return `false` for no tool (`undefined` or `null`).
  *
  * @module
  */
@@ -13,19 +13,46 @@ import {
   type Check,
   checkRisk,
   describe,
-  describeThrown,
   RISK_LEVELS,
   type RiskLevel,
   riskRank,
   type Tool,
 } from "../tool/mod.ts";
-import { checkArguments, checkCategories, checkFunctions, checkIds, checkWords } from "./checks.ts";
+import {
+  checkArguments,
+  checkCategories,
+  checkFunctions,
+  checkIds,
+  checkNamespaces,
+  checkWords,
+} from "./checks.ts";
 
-/** Says whether a tool is in. Pure: same tool, same answer. */
-export type ToolFilter = (tool: Tool) => boolean;
+/** Keeps a tool by returning `true`. */
+export interface ToolFilter {
+  (tool: Tool): boolean;
+  /**
+   * A value, or a function that returns one, that changes whenever the filter may return something
+   * else for a tool. Results are reused while it stays the same. Absent: the filter is called again
+   * by each `registry.select()`, listing, export and call.
+   */
+  readonly revision?: unknown;
+}
 
-/** Why the filters of this file remove a tool, in words. */
-const reasons = new WeakMap<ToolFilter, (tool: Tool) => string>();
+/**
+ * The filters whose results never change: those of this file, and compositions of them. Most have a
+ * reason, which says why they remove a tool.
+ */
+const fixed = new WeakMap<object, ((tool: Tool) => string) | undefined>();
+
+/** True if the results of a filter, or of a policy's `allow`, never change. */
+export function isFixed(decide: object): boolean {
+  return fixed.has(decide);
+}
+
+/** Why a filter of this file removes a tool, in words; absent for other filters and compositions. */
+export function reasonOf(filter: ToolFilter): ((tool: Tool) => string) | undefined {
+  return fixed.get(filter);
+}
 
 /**
  * Gives a filter the name under which `explain` reports it. Without one, the function's own name
@@ -38,25 +65,25 @@ const reasons = new WeakMap<ToolFilter, (tool: Tool) => string>();
  *
  * const short = namedFilter("short id", (tool) => tool.id.length < 5);
  *
- * assert.equal(short(defineTool({ name: "echo", description: "Answers what it is given." })), true);
+ * assert.equal(short(defineTool({ name: "echo", description: "Returns its input." })), true);
  * assert.equal(short.name, "short id");
  * ```
  *
- * @param name What to call it.
+ * @param name The name.
  * @param filter The filter; it is not changed.
- * @returns The same filter as a new function, with the name.
+ * @returns The same filter as a new function, with the name and without a revision.
  */
 export function namedFilter(name: string, filter: ToolFilter): ToolFilter {
   checkFilters("namedFilter", [filter]);
-  return named(name, (tool) => filter(tool), reasons.get(filter));
+  return named(name, (tool) => filter(tool), [filter], reasonOf(filter));
 }
 
 /** Keeps the tools of these namespaces. A tool without a namespace is in none. */
 export function namespace(...names: readonly string[]): ToolFilter {
-  return fieldAmong("namespace", names, checkWords);
+  return fieldAmong("namespace", names, checkNamespaces);
 }
 
-/** Keeps the tools that carry at least one of these tags. No tags at all keep nothing. */
+/** Keeps the tools that have at least one of these tags. No tags at all keep nothing. */
 export function tagsAny(...tags: readonly string[]): ToolFilter {
   const wanted = checkedSet("tagsAny", tags);
   return filterOf(
@@ -72,7 +99,7 @@ export function tagsAny(...tags: readonly string[]): ToolFilter {
   );
 }
 
-/** Keeps the tools that carry all of these tags. */
+/** Keeps the tools that have all of these tags. */
 export function tagsAll(...tags: readonly string[]): ToolFilter {
   const wanted = [...checkedSet("tagsAll", tags)];
   return filterOf(
@@ -89,6 +116,25 @@ export function tagsAll(...tags: readonly string[]): ToolFilter {
 /** Keeps the tools of these categories. A tool without a category is in none. */
 export function category(...names: readonly string[]): ToolFilter {
   return fieldAmong("category", names, checkCategories);
+}
+
+/** Removes the tools of these categories. */
+export function notCategory(...names: readonly string[]): ToolFilter {
+  return withoutCategories(names, (shown) => `${shown} is excluded`);
+}
+
+/** Removes the tools of some categories, for a reason. */
+export function withoutCategories(
+  names: readonly string[],
+  reason: (category: string) => string,
+): ToolFilter {
+  const isIn = category(...names);
+  return filterOf(
+    "notCategory",
+    names,
+    (tool) => !isIn(tool),
+    (tool) => reason(describeField("category", tool)),
+  );
 }
 
 /** Keeps these tools only. */
@@ -113,7 +159,7 @@ export function denyIds(...ids: readonly string[]): ToolFilter {
   );
 }
 
-/** Keeps the tools whose risk is `level` or less. */
+/** Keeps the tools whose risk is `level` or lower. */
 export function maxRisk(level: RiskLevel): ToolFilter {
   checkRisk("filter by maxRisk", level, "argument 1");
   const within: readonly string[] = RISK_LEVELS.slice(0, riskRank(level) + 1);
@@ -157,59 +203,36 @@ export function scopes(...held: readonly string[]): ToolFilter {
   );
 }
 
-/** Keeps what every filter keeps. No filters keep everything. */
+/** Keeps the tools that every filter keeps. No filters keep everything. */
 export function allOf(...filters: readonly ToolFilter[]): ToolFilter {
-  const names = checkFilters("allOf", filters);
-  return filterOf(
+  return composed(
     "allOf",
-    names,
+    filters,
     (tool) => filters.every((filter) => atOnce(filter(tool)) === true),
   );
 }
 
-/** Keeps what at least one filter keeps. No filters keep nothing. */
+/** Keeps the tools that at least one filter keeps. No filters keep nothing. */
 export function anyOf(...filters: readonly ToolFilter[]): ToolFilter {
-  const names = checkFilters("anyOf", filters);
-  return filterOf(
+  return composed(
     "anyOf",
-    names,
+    filters,
     (tool) => filters.some((filter) => atOnce(filter(tool)) === true),
   );
 }
 
-/** Keeps what the filter removes. A filter that throws keeps nothing either way. */
+/** Keeps the tools that the filter removes. A filter that throws keeps nothing either way. */
 export function not(filter: ToolFilter): ToolFilter {
-  return filterOf(
-    "not",
-    checkFilters("not", [filter]),
-    (tool) => atOnce(filter(tool)) === false,
-  );
+  return composed("not", [filter], (tool) => atOnce(filter(tool)) === false);
 }
 
-/** What `explain` calls a filter or a policy with this name. */
+/** The name of a filter or a policy in explanations. */
 export function shownName(name = ""): string {
   return name.slice(0, 200) || "without a name";
 }
 
-/** Whether it is a tool and not `undefined` or `null`, which untyped code may hand in. */
-export function isPresent(tool: Tool | null | undefined): tool is Tool {
-  return tool !== undefined && tool !== null;
-}
-
-/** Why a filter removed a tool, in words. Never throws, whatever the filter does. */
-export function whyRemoved(filter: ToolFilter, tool: Tool): string {
-  const reason = reasons.get(filter);
-  if (reason !== undefined) return reason(tool);
-  try {
-    atOnce(filter(tool));
-    return `filter ${shownName(filter.name)} does not keep it`;
-  } catch (thrown) {
-    return `filter ${shownName(filter.name)} threw: ${describeThrown(thrown, 200)}`;
-  }
-}
-
 /** The tool's category or namespace, for a message. */
-export function describeField(field: "category" | "namespace", tool: Tool): string {
+function describeField(field: "category" | "namespace", tool: Tool): string {
   const value = tool[field];
   return value === undefined ? `no ${field}` : `${field} "${value}"`;
 }
@@ -242,29 +265,44 @@ function checkedSet(
   return new Set(checkArguments(`filter by ${filter}`, given, check));
 }
 
-/** Checks the parts of a composition, and answers their names. */
+function composed(
+  name: string,
+  filters: readonly ToolFilter[],
+  keeps: (tool: Tool) => boolean,
+): ToolFilter {
+  return named(withItems(name, checkFilters(name, filters)), keeps, filters);
+}
+
+/** Checks the parts of a composition, and returns their names. */
 function checkFilters(name: string, filters: readonly ToolFilter[]): readonly string[] {
   checkArguments(`compose filters with ${name}`, filters, checkFunctions);
   return filters.map((filter) => shownName(filter.name));
 }
 
-/** A filter that is named after its first arguments, and may say why it removes a tool. */
+/** A filter that is named after its first arguments, and says why it removes a tool. */
 function filterOf(
   name: string,
   items: readonly string[],
-  filter: ToolFilter,
-  reason?: (tool: Tool) => string,
+  keeps: (tool: Tool) => boolean,
+  reason: (tool: Tool) => string,
 ): ToolFilter {
-  const shown = items.slice(0, 5).join(", ") + (items.length > 5 ? ", …" : "");
-  return named(`${name}(${shown})`, filter, reason);
+  return named(withItems(name, items), keeps, [], reason);
 }
 
+function withItems(name: string, items: readonly string[]): string {
+  return `${name}(${items.slice(0, 5).join(", ")}${items.length > 5 ? ", …" : ""})`;
+}
+
+/** @param parts The filters that it calls: its results change where theirs do. */
 function named(
   name: string,
-  keeps: ToolFilter,
-  reason: ((tool: Tool) => string) | undefined,
+  keeps: (tool: Tool) => boolean,
+  parts: readonly ToolFilter[],
+  reason?: (tool: Tool) => string,
 ): ToolFilter {
-  const filter: ToolFilter = (tool) => isPresent(tool) && keeps(tool);
-  if (reason !== undefined) reasons.set(filter, reason);
+  // Untyped code may call it without a tool.
+  const filter = (tool?: Tool | null): boolean =>
+    tool !== undefined && tool !== null && keeps(tool);
+  if (parts.every(isFixed)) fixed.set(filter, reason);
   return Object.defineProperty(filter, "name", { value: name });
 }

@@ -6,6 +6,15 @@
 
 export {
   type CompleteAvailabilityFields,
+  CRITERIA,
+  CRITERION_NAMES,
+  isContextFlag,
+  READER_FIELDS,
+  type SelectionCriteria,
+  type SelectionStepName,
+  type ValueKind,
+} from "./criteria.ts";
+export {
   ToolAvailabilityContext,
   ToolAvailabilityContextBuilder,
   type ToolAvailabilityFields,
@@ -63,13 +72,13 @@ export {
 } from "./policies.ts";
 export {
   checkSelection,
-  given,
+  rejectUndefined,
   type Selection,
   selectionDataFields,
   selectionHint,
   selectionKey,
-  type SelectionStepName,
 } from "./selection.ts";
 export type { NameList } from "./checks.ts";
 export { isLegalName, legalName, mapNames, type NameRule, OPENAI_NAME_RULE } from "./wire_names.ts";
 export { ToolsetBuilder } from "./toolset_builder.ts";
+export { selectionFrom, valueKind, VOCABULARY, type VocabularyName } from "./vocabulary.ts";

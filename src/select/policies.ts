@@ -1,64 +1,99 @@
 /**
- * Policies have the last word: a policy can deny whatever passed the filters, and can say why.
+ * Policies have the last word: a policy can deny a tool that passed the filters, and can say why.
  *
  * @module
  */
 
-import type { RiskLevel, Tool } from "../tool/mod.ts";
+import { type Check, isPlain, refuseOthers, type RiskLevel, type Tool } from "../tool/mod.ts";
+import { listOf } from "./checks.ts";
 import {
+  allOf,
+  anyOf,
   category,
-  isPresent,
   maxRisk,
   namespace,
+  reasonOf,
   scopes,
+  shownName,
   tagsAny,
   type ToolFilter,
-  whyRemoved,
 } from "./filters.ts";
 
-/** What to do instead of a policy that answers a promise. */
+/** What to do instead of a policy that returns a promise. */
 export const POLICY_ADVICE = ": wait in authorize, and give the policy what was decided";
 
 /**
  * A rule over tools.
  *
- * Contract: `allow` answers `false` for `undefined` and `null`. Only `true` allows; a policy that
- * throws denies. It answers at once: what must be waited for is decided before tools are selected,
+ * Contract: `allow` returns `false` for `undefined` and `null`. Only `true` allows; a policy that
+ * throws denies. It is synchronous: what must be waited for is decided before tools are selected,
  * such as in `authorize`.
  */
 export interface ToolPolicy {
   /** Names the policy in explanations. */
   readonly name?: string | undefined;
-  /** Whether the tool may be seen and used. `undefined` and `null` are no tool. */
+  /** Returns `true` if the tool may be seen and used. `undefined` and `null` are no tool. */
   allow(tool: Tool | null | undefined): boolean;
   /**
-   * Whether a call of the tool needs approval, as that of a tool that `requiresApproval`. Only
-   * `false` and nothing say no; one that throws says yes.
+   * Returns `true` if a call of the tool needs approval, as that of a tool with `requiresApproval`.
+   * It is called for each call. Any result other than `false`, `undefined` and `null`, and an error,
+   * require approval.
    */
-  asks?(tool: Tool): boolean;
-  /** Why the tool was denied, in words. Asked only when `allow` said no. */
+  requiresApproval?(tool: Tool): boolean;
+  /** Why the tool was denied, in words. Called only after `allow` denied it. */
   reason?(tool: Tool): string;
+  /**
+   * A value, or a function that returns one, that changes whenever `allow` may return something else
+   * for a tool, such as the version of the policy's data. Decisions are reused while it stays the
+   * same. Absent: `allow` is called again by each `registry.select()`, listing, export and call.
+   */
+  readonly revision?: unknown;
 }
 
+const FIELDS = [
+  "name",
+  "allow",
+  "requiresApproval",
+  "reason",
+  "revision",
+] satisfies readonly (keyof ToolPolicy)[];
+
+const checkList = /* @__PURE__ */ listOf("a policy, with an allow function", isPolicy);
+
+/** Checks a list of policies. Instances of classes may have fields of their own; others may not. */
+export const checkPolicies: Check<readonly ToolPolicy[]> = (action, value, place) => {
+  const policies = checkList(action, value, place);
+  for (const policy of policies) {
+    if (isPlain(policy)) refuseOthers(`use policy ${shownName(policy.name)}`, policy, FIELDS);
+  }
+  return policies;
+};
+
+function isPolicy(value: unknown): value is ToolPolicy {
+  const { name = "", allow } = (value ?? {}) as Partial<ToolPolicy>;
+  return typeof name === "string" && typeof allow === "function";
+}
+
+// Marked as pure, so that a bundle without them leaves them out.
+const NO_TOOL: ToolFilter = /* @__PURE__ */ anyOf();
+const ANY_TOOL: ToolFilter = /* @__PURE__ */ allOf();
+
 /** Allows every tool that exists. */
-export const allowAll: ToolPolicy = Object.freeze({
-  name: "allowAll",
-  allow: isPresent,
-});
+export const allowAll: ToolPolicy = /* @__PURE__ */ policyOf("allowAll", ANY_TOOL);
 
 /** Denies every tool. */
-export const denyAll: ToolPolicy = Object.freeze({
-  name: "denyAll",
-  allow: (): boolean => false,
-  reason: (): string => "every tool is denied",
-});
+export const denyAll: ToolPolicy = /* @__PURE__ */ policyOf(
+  "denyAll",
+  NO_TOOL,
+  () => "every tool is denied",
+);
 
 /** Allows the tools of these namespaces. */
 export function byNamespace(...names: readonly string[]): ToolPolicy {
   return policyOf("byNamespace", namespace(...names));
 }
 
-/** Allows the tools that carry at least one of these tags. */
+/** Allows the tools that have at least one of these tags. */
 export function byTag(...tags: readonly string[]): ToolPolicy {
   return policyOf("byTag", tagsAny(...tags));
 }
@@ -73,13 +108,13 @@ export function byScopes(...held: readonly string[]): ToolPolicy {
   return policyOf("byScopes", scopes(...held));
 }
 
-/** Allows the tools whose risk is `level` or less. */
+/** Allows the tools whose risk is `level` or lower. */
 export function byMaximumRisk(level: RiskLevel): ToolPolicy {
   return policyOf("byMaximumRisk", maxRisk(level));
 }
 
 /**
- * Allows every tool, and wants calls approved whose tool has a risk above `level`.
+ * Allows every tool, and requires approval for calls of tools whose risk is above `level`.
  *
  * @example Usage
  * ```ts
@@ -98,14 +133,16 @@ export function byMaximumRisk(level: RiskLevel): ToolPolicy {
  */
 export function askAboveRisk(level: RiskLevel): ToolPolicy {
   const isBelow = maxRisk(level);
-  return Object.freeze({ ...allowAll, name: "askAboveRisk", asks: (tool: Tool) => !isBelow(tool) });
+  const requiresApproval = (tool: Tool): boolean => !isBelow(tool);
+  return Object.freeze({ ...allowAll, name: "askAboveRisk", requiresApproval });
 }
 
-function policyOf(name: string, filter: ToolFilter): ToolPolicy {
-  return Object.freeze({
-    name,
-    // The filters of plue answer `false` for no tool.
-    allow: filter as ToolPolicy["allow"],
-    reason: (tool: Tool): string => whyRemoved(filter, tool),
-  });
+function policyOf(
+  name: string,
+  filter: ToolFilter,
+  reason: ((tool: Tool) => string) | undefined = reasonOf(filter),
+): ToolPolicy {
+  // The filters of plue return `false` for no tool.
+  const allow = filter as ToolPolicy["allow"];
+  return Object.freeze({ name, allow, ...(reason && { reason }) });
 }

@@ -1,6 +1,7 @@
 /**
  * A selection says which tools a caller sees: data and predicates. Everything given must hold;
- * a field that is left out is not checked. It becomes an ordered list of steps, the same order always.
+ * a field that is left out is not checked. It becomes an ordered list of steps, in the same order
+ * always.
  *
  * @module
  */
@@ -9,12 +10,9 @@ import {
   atOnce,
   attempt,
   type Check,
-  checkRisk,
   describeThrown,
   type FieldHint,
-  isWord,
   must,
-  type RiskLevel,
   type Tool,
 } from "../tool/mod.ts";
 import {
@@ -22,63 +20,25 @@ import {
   ToolAvailabilityContext,
   type ToolAvailabilityInput,
 } from "./availability_context.ts";
+import { checkFunctions, readPlain } from "./checks.ts";
 import {
-  checkCategories,
-  checkFunctions,
-  checkIds,
-  checkWords,
-  listOf,
-  type NameList,
-  readPlain,
-} from "./checks.ts";
-import {
-  allowIds,
-  category,
-  denyIds,
-  describeField,
-  maxRisk,
-  namespace,
-  not,
-  role,
-  scopes,
-  shownName,
-  tagsAll,
-  tagsAny,
-  type ToolFilter,
-  whyRemoved,
-} from "./filters.ts";
-import { POLICY_ADVICE, type ToolPolicy } from "./policies.ts";
+  CRITERIA,
+  CRITERION_NAMES,
+  filterOf,
+  isContextFlag,
+  type SelectionCriteria,
+  type SelectionStepName,
+} from "./criteria.ts";
+import { isFixed, reasonOf, shownName, type ToolFilter } from "./filters.ts";
+import { checkPolicies, POLICY_ADVICE, type ToolPolicy } from "./policies.ts";
 
-/** Which tools a caller sees. An empty list is a list: `allowIds: []` keeps nothing. */
-export interface Selection {
-  /** What the place offers and permits. */
+/** Which tools a caller sees. */
+export interface Selection extends SelectionCriteria {
+  /** What the environment offers and permits. */
   readonly context?: ToolAvailabilityInput | undefined;
-  /**
-   * The caller's role. `null` is a caller without one, who sees only tools that list no roles.
-   * Absent: not asked, as for trusted local code.
-   */
-  readonly role?: string | null | undefined;
-  /** The scopes that the caller holds; `[]` for none. Absent: not checked. */
-  readonly scopes?: NameList | undefined;
-  /** Only tools of this namespace, or of one of these. */
-  readonly namespace?: string | NameList | undefined;
-  /** Only these tools, by id. */
-  readonly allowIds?: NameList | undefined;
-  /** Not these tools, by id. Wins over `allowIds`. */
-  readonly denyIds?: NameList | undefined;
-  /** Only tools of this risk or less. */
-  readonly maxRisk?: RiskLevel | undefined;
-  /** Only tools of these categories. */
-  readonly categories?: NameList | undefined;
-  /** No tools of these categories. */
-  readonly excludeCategories?: NameList | undefined;
-  /** Only tools that carry at least one of these tags. */
-  readonly tagsAny?: NameList | undefined;
-  /** Only tools that carry all of these tags. */
-  readonly tagsAll?: NameList | undefined;
-  /** Only tools that every one of these keeps, asked in this order. */
+  /** Only tools that every one of these keeps, called in this order. */
   readonly filters?: readonly ToolFilter[] | undefined;
-  /** Only tools that every one of these allows, asked last, in this order. */
+  /** Only tools that every one of these allows, called last, in this order. */
   readonly policies?: readonly ToolPolicy[] | undefined;
 }
 
@@ -94,31 +54,21 @@ const ACTION = "select tools";
 
 const checkContext = must(
   "an availability context",
-  (value) => typeof value === "object" && value !== null,
+  (value): value is ToolAvailabilityInput => typeof value === "object" && value !== null,
 );
 
-const CHECKS = {
-  context: (action: string, value: unknown, place: string): ToolAvailabilityContext => {
+const CHECKS: { readonly [field: string]: Check } = {
+  ...Object.fromEntries(
+    CRITERION_NAMES.filter((name) => !isContextFlag(name))
+      .map((name) => [name, CRITERIA[name].kind.check]),
+  ),
+  context: (action, value, place) => {
     const input = checkContext(action, value, place);
     return attempt(action, () => ToolAvailabilityContext.from(input), `${place} is wrong. `);
   },
-  role: must(
-    "a string that is not empty, or null for a caller without a role",
-    (value): value is string | null => value === null || isWord(value),
-  ),
-  scopes: checkWords,
-  namespace: (action: string, value: unknown, place: string): readonly string[] =>
-    checkWords(action, typeof value === "string" ? [value] : value, place),
-  allowIds: checkIds,
-  denyIds: checkIds,
-  maxRisk: checkRisk,
-  categories: checkCategories,
-  excludeCategories: checkCategories,
-  tagsAny: checkWords,
-  tagsAll: checkWords,
-  filters: checkFunctions as Check<readonly ToolFilter[]>,
-  policies: listOf("a policy, with an allow function", isPolicy),
-} satisfies { readonly [Field in keyof Required<Selection>]: Check };
+  filters: checkFunctions,
+  policies: checkPolicies,
+};
 
 /** The fields of a selection that are data: all that a caller can send as JSON. */
 export function selectionDataFields(): readonly string[] {
@@ -135,92 +85,51 @@ export const selectionHint: FieldHint = (field) =>
  * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
  */
 export function checkSelection(selection: Selection): CheckedSelection {
-  return Object.freeze(readPlain(ACTION, selection, CHECKS, selectionHint));
+  return Object.freeze(readPlain(ACTION, selection, CHECKS, selectionHint)) as CheckedSelection;
 }
 
 /**
- * A selection of fields that are all given: one that is absent would not be asked, and keep
- * everything.
+ * Returns a selection whose fields are all given: a field that is absent would not be checked, and
+ * keep everything.
  *
  * @throws {TypeError} If a field is `undefined`.
  */
-export function given(selection: Selection): Selection {
+export function rejectUndefined(selection: Selection): Selection {
   for (const [field, value] of Object.entries(selection)) {
-    // Every check refuses `undefined`, and names the value that it wants.
-    if (value === undefined) CHECKS[field as keyof Selection](ACTION, value, `"/${field}"`);
+    // Every check refuses `undefined`, and names the value that it needs.
+    if (value === undefined) CHECKS[field]?.(ACTION, value, `"/${field}"`);
   }
   return selection;
 }
 
 /**
  * A string that is the same for selections that say the same, in whatever order. `undefined` for a
- * selection with filters or policies: what a function does cannot be told from outside.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { selectionKey } from "@plue/tools";
- *
- * assert.equal(
- *   selectionKey({ tagsAny: ["web", "files"], maxRisk: "low" }),
- *   selectionKey({ maxRisk: "low", tagsAny: ["files", "web"] }),
- * );
- * assert.equal(selectionKey({ filters: [() => true] }), undefined);
- * ```
+ * selection with filters or policies, which are functions.
  *
  * @throws {TypeError} If a field is unknown or wrong.
  */
 export function selectionKey(selection: Selection): string | undefined {
-  const copy = checkSelection(selection);
-  if (copy.filters?.length || copy.policies?.length) return undefined;
-  const { filters: _filters, policies: _policies, ...data } = copy;
-  return JSON.stringify(data);
+  const { filters, policies, ...data } = checkSelection(selection);
+  return filters?.length || policies?.length ? undefined : JSON.stringify(data);
 }
 
-function isPolicy(value: unknown): value is ToolPolicy {
-  const { name = "", allow } = (value ?? {}) as Partial<ToolPolicy>;
-  return typeof name === "string" && typeof allow === "function";
-}
-
-/** The steps of a selection, in the order in which tools pass them. */
-export type SelectionStepName =
-  | "availability"
-  | "allow-list"
-  | "deny-list"
-  | "risk"
-  | "categories"
-  | "tags"
-  | "context"
-  | "role"
-  | "scopes"
-  | "namespace"
-  | "filter"
-  | "policy";
-
-/** One question that each tool is asked. */
+/** One check that each tool must pass. */
 export interface SelectionStep {
   readonly step: SelectionStepName;
-  /** Which filter or policy it is, where there may be several. */
+  /** The name of the filter, policy or flag, where there may be several. */
   readonly name?: string;
-  /** Whether the tool stays. Never throws. */
-  readonly keeps: ToolFilter;
-  /** Why it did not stay. Asked only when `keeps` said no. */
+  /** True if the tool stays. Never throws. */
+  readonly keeps: (tool: Tool) => boolean;
+  /** Why the tool did not stay. Called only after `keeps` returned `false`. */
   readonly reason: (tool: Tool) => string;
-  /** Whether a call of it needs approval. Never throws. */
-  readonly asks?: ToolFilter;
+  /** True if a call of the tool needs approval. Never throws. */
+  readonly requiresApproval?: (tool: Tool) => boolean;
+  /**
+   * Present if a function decides, whose answers may change: `keeps` may return something else once
+   * this does. Never throws.
+   */
+  readonly revision?: () => unknown;
 }
-
-/** The flags of a context: why a `false` removes tools, and of which category. */
-const FLAGS: readonly (readonly [
-  flag: "hasWorkspace" | "hasTerminal" | "hasEditor" | "hasGitRepository",
-  reason: string,
-  category: string,
-])[] = [
-  ["hasWorkspace", "there is no workspace", "workspace"],
-  ["hasTerminal", "there is no terminal", "terminal"],
-  ["hasEditor", "there is no editor", "editor"],
-  ["hasGitRepository", "there is no git repository", "git"],
-];
 
 /** The first step, which every selection has. */
 export const AVAILABILITY_STEP: SelectionStep = Object.freeze({
@@ -230,17 +139,108 @@ export const AVAILABILITY_STEP: SelectionStep = Object.freeze({
     tool.unavailableReason ?? "the tool says that it is not available",
 });
 
-/** The steps that may decide by id: a view is asked for its tool, too. */
-const ASKS_ORIGINALS: ReadonlySet<SelectionStepName> = new Set(["deny-list", "filter", "policy"]);
+/** The steps of a selection after {@linkcode AVAILABILITY_STEP}: only those that can remove a tool. */
+export function selectionSteps(selection: CheckedSelection): readonly SelectionStep[] {
+  const { context, filters = [], policies = [] } = selection;
+  const steps: SelectionStep[] = [];
+  for (const name of CRITERION_NAMES) {
+    const { step, context: field } = CRITERIA[name];
+    for (const value of [field && context?.[field], selection[name as keyof SelectionCriteria]]) {
+      const filter = filterOf(name, value);
+      if (filter === undefined) continue;
+      const reason = reasonOf(filter) as SelectionStep["reason"];
+      const rule = step === "deny-list" ? withOriginals(filter, reason) : { keeps: filter, reason };
+      steps.push({ step, ...(isContextFlag(name) && { name }), ...rule });
+    }
+  }
+  for (const filter of filters) {
+    const why = reasonOf(filter);
+    steps.push(
+      functionStep(
+        "filter",
+        filter,
+        filter,
+        (tool) => filter(tool),
+        (tool, name) => why?.(tool) ?? `${name} does not keep it`,
+      ),
+    );
+  }
+  for (const policy of policies) {
+    const { allow, requiresApproval } = policy;
+    const step = functionStep(
+      "policy",
+      policy,
+      allow,
+      (tool) => policy.allow(tool),
+      (tool, name) => {
+        const why = atOnce(policy.reason?.(tool));
+        return `${name} denies it${typeof why === "string" ? `: ${why.slice(0, 500)}` : ""}`;
+      },
+    );
+    // Only `false` and nothing mean that there is no need.
+    const needs = (tool: Tool): boolean =>
+      (attemptOr(true, () => atOnce(policy.requiresApproval?.(tool))) ?? false) !== false;
+    steps.push(requiresApproval === undefined ? step : { ...step, requiresApproval: needs });
+  }
+  return steps;
+}
 
-/** Removes a view where the tool that it shows is removed: another name must not free a tool. */
+/**
+ * The step of a filter or a policy. It removes the tool if the function throws or does not return
+ * `true`.
+ *
+ * @param predicate The function that decides.
+ * @param decide Calls it, as a method where it is one.
+ * @param why Says why it removed a tool, given its name.
+ */
+function functionStep(
+  step: "filter" | "policy",
+  decider: ToolFilter | ToolPolicy,
+  predicate: object,
+  decide: (tool: Tool) => boolean,
+  why: (tool: Tool, name: string) => string,
+): SelectionStep {
+  const name = shownName(decider.name);
+  const keeps = (tool: Tool): boolean => {
+    try {
+      return atOnce(decide(tool)) === true;
+    } catch {
+      return false;
+    }
+  };
+  const reason = (tool: Tool): string => {
+    try {
+      // Called again for its error: if it throws, that is the reason.
+      atOnce(decide(tool), step === "policy" ? POLICY_ADVICE : "");
+      return why(tool, `${step} ${name}`);
+    } catch (thrown) {
+      return `${step} ${name} threw: ${describeThrown(thrown, 200)}`;
+    }
+  };
+  const fields = { step, name, ...withOriginals(keeps, reason) };
+  return isFixed(predicate) ? fields : { ...fields, revision: () => revisionOf(decider) };
+}
+
+/** The revision of a filter or a policy; without one, a value that equals no other. */
+function revisionOf(decider: { readonly revision?: unknown }): unknown {
+  const read = (): unknown => {
+    const { revision } = decider;
+    return atOnce(typeof revision === "function" ? revision.call(decider) : revision);
+  };
+  return attemptOr(undefined, read) ?? {};
+}
+
+/**
+ * Makes a rule that may decide by id also apply to the tool that a view shows: another name must not
+ * free a tool.
+ */
 function withOriginals(
-  keeps: ToolFilter,
+  keeps: (tool: Tool) => boolean,
   reason: (tool: Tool) => string,
 ): Pick<SelectionStep, "keeps" | "reason"> {
   const removed = (tool: Tool): Tool | undefined => {
-    for (let asked: Tool | undefined = tool; asked; asked = asked.view?.tool) {
-      if (!keeps(asked)) return asked;
+    for (let shown: Tool | undefined = tool; shown; shown = shown.view?.tool) {
+      if (!keeps(shown)) return shown;
     }
     return undefined;
   };
@@ -250,107 +250,10 @@ function withOriginals(
   };
 }
 
-/** The steps of a selection after {@linkcode AVAILABILITY_STEP}: only those that ask something. */
-export function selectionSteps(selection: CheckedSelection): readonly SelectionStep[] {
-  const { context, role: asRole, filters = [], policies = [] } = selection;
-  const steps: SelectionStep[] = [];
-  const add = (
-    step: SelectionStepName,
-    keeps: ToolFilter,
-    reason: (tool: Tool) => string = (tool) => whyRemoved(keeps, tool),
-    name?: string,
-  ): void => {
-    const asked = ASKS_ORIGINALS.has(step) ? withOriginals(keeps, reason) : { keeps, reason };
-    steps.push(name === undefined ? { step, ...asked } : { step, name, ...asked });
-  };
-  /** A step for each list that is given: the one of the context, the one of the selection. */
-  const addEach = (
-    step: SelectionStepName,
-    filterBy: (...items: readonly string[]) => ToolFilter,
-    ...lists: readonly (readonly string[] | undefined)[]
-  ): void => {
-    for (const items of lists) if (items !== undefined) add(step, filterBy(...items));
-  };
-
-  addEach("allow-list", allowIds, context?.enabledToolIds, selection.allowIds);
-  for (const ids of [context?.disabledToolIds, selection.denyIds]) {
-    if (ids?.length) add("deny-list", denyIds(...ids));
-  }
-  for (const level of [context?.maxRiskLevel, selection.maxRisk]) {
-    if (level !== undefined && level !== "critical") add("risk", maxRisk(level));
-  }
-  addEach("categories", category, context?.includedCategories, selection.categories);
-  for (const names of [context?.excludedCategories, selection.excludeCategories]) {
-    if (names?.length) {
-      add(
-        "categories",
-        not(category(...names)),
-        (tool) => `${describeField("category", tool)} is excluded`,
-      );
-    }
-  }
-  if (context?.requiredTags.length) add("tags", tagsAll(...context.requiredTags));
-  addEach("tags", tagsAny, context?.allowedTags, selection.tagsAny);
-  addEach("tags", tagsAll, selection.tagsAll);
-  for (const [flag, reason, needing] of FLAGS) {
-    if (context?.[flag] === false) {
-      add(
-        "context",
-        not(category(needing)),
-        (tool) => `${reason}, which ${describeField("category", tool)} needs`,
-        flag,
-      );
-    }
-  }
-  if (asRole !== undefined) add("role", role(asRole));
-  addEach("scopes", scopes, selection.scopes);
-  addEach("namespace", namespace, selection.namespace);
-  for (const filter of filters) {
-    const reason = (tool: Tool): string => whyRemoved(filter, tool);
-    add("filter", failClosed((tool) => filter(tool)), reason, shownName(filter.name));
-  }
-  for (const policy of policies) {
-    const reason = (tool: Tool): string => whyDenied(policy, tool);
-    add("policy", failClosed((tool) => policy.allow(tool)), reason, shownName(policy.name));
-    const asks = approvalWanted(policy);
-    if (asks !== undefined) steps.push({ ...steps.pop() as SelectionStep, asks });
-  }
-  return steps;
-}
-
-/** A predicate that removes the tool when it throws or answers anything but `true`. */
-function failClosed(predicate: ToolFilter): ToolFilter {
-  return (tool) => {
-    try {
-      return atOnce(predicate(tool)) === true;
-    } catch {
-      return false;
-    }
-  };
-}
-
-/** Whether a policy wants calls approved: also where it throws. */
-function approvalWanted(policy: ToolPolicy): ToolFilter | undefined {
-  if (policy.asks === undefined) return undefined;
-  return (tool) => {
-    try {
-      return (atOnce(policy.asks?.(tool)) ?? false) !== false;
-    } catch {
-      return true;
-    }
-  };
-}
-
-function whyDenied(policy: ToolPolicy, tool: Tool): string {
-  const name = shownName(policy.name);
+function attemptOr<Value>(fallback: Value, work: () => Value): Value {
   try {
-    // Called again for its error: if it throws, that is the reason.
-    atOnce(policy.allow(tool), POLICY_ADVICE);
-    const reason = atOnce(policy.reason?.(tool));
-    return `policy ${name} denies it${
-      typeof reason === "string" ? `: ${reason.slice(0, 500)}` : ""
-    }`;
-  } catch (thrown) {
-    return `policy ${name} threw: ${describeThrown(thrown, 200)}`;
+    return work();
+  } catch {
+    return fallback;
   }
 }

@@ -24,6 +24,7 @@ import {
   toolsByAlias,
   type ToolSource,
 } from "./source.ts";
+import type { SelectionStepName } from "./criteria.ts";
 import { nearIds } from "./near_ids.ts";
 import {
   AVAILABILITY_STEP,
@@ -31,17 +32,16 @@ import {
   checkSelection,
   type Selection,
   type SelectionStep,
-  type SelectionStepName,
   selectionSteps,
 } from "./selection.ts";
 
-/** One question that a tool was asked, and its answer. */
+/** One step that a tool was checked by, and the outcome. */
 export interface ExplainedStep {
   readonly step: SelectionStepName;
-  /** Which filter, policy or flag, where there may be several. */
+  /** The name of the filter, policy or flag, where there may be several. */
   readonly name?: string;
   readonly passed: boolean;
-  /** Why it did not pass. */
+  /** Why the tool did not pass. */
   readonly reason?: string;
 }
 
@@ -52,13 +52,13 @@ export interface ExplainedStep {
  */
 export interface ToolExplanation {
   readonly id: string;
-  /** The tool is in the toolset. */
+  /** The tool is in the toolset, and its filters and policies allow it now. */
   readonly selected: boolean;
-  /** The tool is in the toolset, and says that it is available now. */
+  /** The tool is selected, and says that it is available now. */
   readonly available: boolean;
-  /** Every question, in order, also those after the first that the tool did not pass. */
+  /** Every step, in order, also those after the first that the tool did not pass. */
   readonly steps: readonly ExplainedStep[];
-  /** The first question that the tool did not pass. */
+  /** The first step that the tool did not pass. */
   readonly removedBy?: SelectionStepName;
   /** The answer in a sentence. */
   readonly reason: string;
@@ -89,17 +89,15 @@ export interface ToolsetParts {
   readonly name: string;
   readonly source: ToolSource;
   readonly revision: number;
-  /** The tools to choose from: those of the source, or of a wider toolset. */
+  /** The tools to choose from: those of the source, or of the wider toolset. */
   readonly candidates: readonly Tool[];
-  /** The candidates, frozen, to hand out where nothing is removed. */
+  /** Returns the candidates, frozen, for a selection that removes nothing. */
   readonly all: () => readonly Tool[];
-  /** All tools that the source had, for explanations. */
-  readonly known: readonly Tool[];
-  /** The steps to take. */
+  /** The steps to apply. */
   readonly steps: readonly SelectionStep[];
-  /** The steps that made `candidates`. */
-  readonly earlier: readonly SelectionStep[];
-  /** Who reads the descriptions; `undefined` if nothing is known. */
+  /** The toolset that this one narrows. */
+  readonly wider?: Toolset;
+  /** The reader of the descriptions; `undefined` if nothing is known. */
   readonly reader: ToolReader | undefined;
 }
 
@@ -158,14 +156,26 @@ export function toolsetOf(
     revision: source.revision,
     candidates: tools,
     all,
-    known: tools,
     steps: [AVAILABILITY_STEP, ...selectionSteps(checked)],
-    earlier: [],
     reader: readerOf(checked),
   });
 }
 
-/** The tools that one caller sees: a snapshot, in order of id. Made by {@linkcode buildToolset}. */
+/** A filter or a policy, and its revision when it was last applied. Narrower toolsets share it. */
+interface AppliedFunction {
+  readonly step: SelectionStep;
+  revision: unknown;
+}
+
+/**
+ * The tools that one caller sees: an immutable list, in order of id. Made by
+ * {@linkcode buildToolset}.
+ *
+ * Filters and policies whose results may have changed since (see `ToolPolicy.revision`) are called
+ * again by `get`, `has`, `resolve`, `isAvailable`, `available` and `explain`. So a tool that one of
+ * them denies now is neither described, exported nor called, although `tools` still has it. To get
+ * the list that they would give now, select again.
+ */
 export class Toolset implements Iterable<Tool> {
   /** Names the toolset, for people. */
   readonly name: string;
@@ -176,46 +186,54 @@ export class Toolset implements Iterable<Tool> {
   /** The source's revision when the toolset was made. */
   readonly revision: number;
   readonly #parts: ToolsetParts;
-  /** The members as they are registered: `tools`, unless a reader is told something else. */
+  /** The members as they are registered: `tools`, unless the reader has other descriptions. */
   readonly #kept: readonly Tool[];
-  /** The members whose availability must be asked. */
-  readonly #asked: readonly Tool[];
-  /** The steps of policies that want calls approved. */
-  readonly #asking: readonly SelectionStep[];
+  /** The members with an availability function. */
+  readonly #moody: readonly Tool[];
+  /** All steps, those of wider toolsets first. */
+  readonly #steps: readonly SelectionStep[];
+  /** The filters and policies whose results may change, those of wider toolsets first. */
+  readonly #functions: readonly AppliedFunction[];
+  /** The candidates that the steps without functions keep. */
+  #keptByData: readonly Tool[] | undefined;
   #byId: ReadonlyMap<string, Tool> | undefined;
   #byAlias: ReadonlyMap<string, Tool> | undefined;
   /** All tools that the source had, for explanations. */
   #known: ReadonlyMap<string, Tool> | undefined;
   #ids: readonly string[] | undefined;
-  /** Which of the asked members said no at the last listing. */
+  /** The members that were not available at the last listing. */
   #absent: ReadonlySet<Tool> = new Set();
   #listing: readonly Tool[];
 
   /** @ignore Use {@linkcode buildToolset} or a `ToolsetBuilder`. */
   constructor(parts: ToolsetParts) {
-    const { name, source, revision, candidates, all, steps, reader } = parts;
+    const { name, source, revision, candidates, all, steps, reader, wider } = parts;
     checkWord(ACTION, name, "its name");
+    // Before the steps are applied: a change in between must not go unnoticed.
+    const functions = steps.filter((step) => step.revision !== undefined)
+      .map((step) => ({ step, revision: step.revision?.() }));
+    this.#functions = [...(wider ? wider.#functions : []), ...functions];
+    this.#steps = [...(wider ? wider.#steps : []), ...steps];
     const kept = keptByAll(candidates, steps);
     this.name = name;
-    // The same array where nothing was removed: exports are remembered per list.
+    // The same array where nothing was removed: exports are cached per list.
     this.#kept = kept.length === candidates.length ? all() : Object.freeze(kept);
     this.tools = reader === undefined ? this.#kept : readBy(this.#kept, reader, source);
-    const asked: Tool[] = [];
-    for (const tool of this.tools) if (typeof tool.isAvailable === "function") asked.push(tool);
     this.source = source;
     this.revision = revision;
     this.#parts = parts;
-    this.#asked = asked;
-    this.#asking = [...parts.earlier, ...steps].filter((step) => step.asks !== undefined);
+    const moody: Tool[] = [];
+    for (const tool of this.tools) if (typeof tool.isAvailable === "function") moody.push(tool);
+    this.#moody = moody;
     this.#listing = this.tools;
   }
 
-  /** What it stands for, if it is a bridge. Calls are led to the tools behind it. */
+  /** The bridge, if this toolset is one: calls go to the tools behind it. */
   get bridge(): ToolsetBridge | undefined {
     return undefined;
   }
 
-  /** How many members there are. */
+  /** The number of members. */
   get size(): number {
     return this.tools.length;
   }
@@ -225,9 +243,31 @@ export class Toolset implements Iterable<Tool> {
     return this.#ids ??= Object.freeze(this.tools.map((tool) => tool.id));
   }
 
+  /** True if `available()` may change without a change of the source. */
+  get mayChange(): boolean {
+    return this.#functions.length > 0 || this.#moody.length > 0;
+  }
+
+  /**
+   * True if the same selection of the same source would give these members now. Filters and policies
+   * whose results may have changed are called for all candidates.
+   */
+  isCurrent(): boolean {
+    const { source, revision, candidates, steps, wider } = this.#parts;
+    if (source.revision !== revision || wider?.isCurrent() === false) return false;
+    if (!this.#functions.some(hasChanged)) return true;
+    const now = this.#functions.map(({ step }) => step.revision?.());
+    this.#keptByData ??= keptByAll(candidates, steps.filter(({ revision }) => !revision));
+    const kept = keptByAll(this.#keptByData, steps.filter(({ revision }) => revision));
+    const isSame = kept.length === this.#kept.length &&
+      kept.every((tool, index) => tool === this.#kept[index]);
+    if (isSame) this.#functions.forEach((one, index) => one.revision = now[index]);
+    return isSame;
+  }
+
   /** The member with that id, described for the reader. */
   get(id: string): Tool | undefined {
-    return (this.#byId ??= byId(this.tools)).get(id);
+    return this.#ifAllowed(this.#member(id));
   }
 
   /**
@@ -235,17 +275,19 @@ export class Toolset implements Iterable<Tool> {
    * as it is registered, whoever reads its description.
    */
   resolve(name: string): Tool | undefined {
-    const tool = this.get(name) ?? (this.#byAlias ??= toolsByAlias(this.tools)).get(name);
+    const tool = this.#ifAllowed(
+      this.#member(name) ?? (this.#byAlias ??= toolsByAlias(this.tools)).get(name),
+    );
     return tool && originalOf(tool);
   }
 
-  /** Whether a member has that id. */
+  /** True if a member has that id. */
   has(id: string): boolean {
     return this.get(id) !== undefined;
   }
 
   /**
-   * Whether `tool` is a member, still belongs to the source, and says now that it is available.
+   * True if `tool` is a member, still belongs to the source, and says now that it is available.
    * Never throws.
    */
   isAvailable(tool: Tool): boolean {
@@ -254,39 +296,38 @@ export class Toolset implements Iterable<Tool> {
   }
 
   /**
-   * The members that are available now: what to list, search and export. Availability functions
-   * are asked once each; the answer is the same array until one of them changes its mind.
+   * The members that are available now: what to list, search and export. Availability functions,
+   * and filters and policies that may have changed, are called once for each member. It is the same
+   * array until one of the results changes.
    */
   available(): readonly Tool[] {
-    if (this.#asked.length === 0) return this.tools;
-    let changed = false;
-    let absent: Set<Tool> | undefined;
-    for (const tool of this.#asked) {
-      const isAbsent = !this.#asks(tool);
-      if (isAbsent) (absent ??= new Set()).add(tool);
-      if (isAbsent !== this.#absent.has(tool)) changed = true;
-    }
-    if (changed) {
-      const gone = this.#absent = absent ?? new Set();
-      this.#listing = gone.size === 0
+    const steps = this.#changedSteps();
+    const uncertain = steps.length === 0 ? this.#moody : this.tools;
+    if (uncertain.length === 0) return this.tools;
+    const absent = new Set(uncertain.filter((tool) =>
+      !passes(tool, steps) ||
+      typeof tool.isAvailable === "function" && !this.#isAvailableInSource(tool)
+    ));
+    const before = this.#absent;
+    if (absent.size !== before.size || [...absent].some((tool) => !before.has(tool))) {
+      this.#absent = absent;
+      this.#listing = absent.size === 0
         ? this.tools
-        : Object.freeze(this.tools.filter((tool) => !gone.has(tool)));
+        : Object.freeze(this.tools.filter((tool) => !absent.has(tool)));
     }
     return this.#listing;
   }
 
-  /** Whether a policy wants calls of a tool, or of one that it is a view of, approved. */
-  asks(tool: Tool): boolean {
-    if (this.#asking.length === 0) return false;
-    for (let asked: Tool | undefined = tool; asked; asked = asked.view?.tool) {
-      for (const { asks } of this.#asking) if (asks?.(asked)) return true;
+  /** True if a policy requires approval for calls of a tool, or of one that it is a view of. */
+  requiresApproval(tool: Tool): boolean {
+    for (let shown: Tool | undefined = tool; shown; shown = shown.view?.tool) {
+      for (const { requiresApproval } of this.#steps) if (requiresApproval?.(shown)) return true;
     }
     return false;
   }
 
   /** Makes a toolset of those members that `selection` keeps too. */
   narrow(selection: Selection, name: string = this.name): Toolset {
-    const { earlier, steps, reader } = this.#parts;
     const checked = checkSelection(selection);
     return new Toolset({
       ...this.#parts,
@@ -294,32 +335,54 @@ export class Toolset implements Iterable<Tool> {
       candidates: this.#kept,
       all: () => this.#kept,
       steps: selectionSteps(checked),
-      earlier: [...earlier, ...steps],
-      reader: readerOf(checked, reader),
+      wider: this,
+      reader: readerOf(checked, this.#parts.reader),
     });
   }
 
   /**
-   * Says whether a tool is seen, which step removed it if not, and which others would have.
+   * Explains whether a caller sees a tool, which step removed it if not, and which others would have.
+   * Filters and policies are called again.
    *
-   * The answer names hidden tools: show it to the owner of the tools, not to a caller.
+   * The explanation names hidden tools: show it to the owner of the tools, not to a caller.
    */
   explain(id: string): ToolExplanation {
-    const { known, earlier, steps } = this.#parts;
-    const tool = (this.#known ??= byId(known)).get(id);
+    const tool = this.#candidate(id);
     if (tool === undefined) {
       const isNew = this.source.getTool(id) !== undefined;
       return explainUnknown(id, isNew ? [] : nearIds(id, this.ids), isNew);
     }
-    return explainTool(tool, [...earlier, ...steps], this.#whyUnavailable(tool));
+    const isMember = this.#member(id) !== undefined;
+    return explainTool(tool, this.#steps, this.#whyUnavailable(tool), isMember);
   }
 
   [Symbol.iterator](): IterableIterator<Tool> {
     return this.tools.values();
   }
 
-  /** Asks the source, which may be the owner's own. Only `true` is a yes. */
-  #asks(tool: Tool): boolean {
+  /** The tool with that id among all that the source had. */
+  #candidate(id: string): Tool | undefined {
+    const { wider, candidates } = this.#parts;
+    return wider ? wider.#candidate(id) : (this.#known ??= byId(candidates)).get(id);
+  }
+
+  #member(id: string): Tool | undefined {
+    return (this.#byId ??= byId(this.tools)).get(id);
+  }
+
+  #ifAllowed(tool: Tool | undefined): Tool | undefined {
+    // Most toolsets have no functions, and this is on the way of every call.
+    const isAllowed = this.#functions.length === 0 || tool && passes(tool, this.#changedSteps());
+    return isAllowed ? tool : undefined;
+  }
+
+  /** The filters and policies that may return something else than when the toolset was made. */
+  #changedSteps(): readonly SelectionStep[] {
+    return this.#functions.filter(hasChanged).map(({ step }) => step);
+  }
+
+  /** Calls the source, which may be the host's own. Only `true` means that the tool is available. */
+  #isAvailableInSource(tool: Tool): boolean {
     try {
       return atOnce(this.source.isAvailable(originalOf(tool))) === true;
     } catch {
@@ -331,12 +394,21 @@ export class Toolset implements Iterable<Tool> {
     if (this.source.revision !== this.revision && this.source.getTool(tool.id) !== tool) {
       return "it was replaced or removed after this toolset was made";
     }
-    if (tool.isAvailable === true || this.#asks(tool)) return undefined;
+    if (tool.isAvailable === true || this.#isAvailableInSource(tool)) return undefined;
     return "its isAvailable function does not say yes at the moment";
   }
 }
 
-/** Who reads, by a selection's context and by the reader of a wider toolset. */
+function hasChanged({ step, revision }: AppliedFunction): boolean {
+  return !Object.is(step.revision?.(), revision);
+}
+
+/** True if every step keeps a tool. Filters and policies get the tool as it is registered. */
+function passes(tool: Tool, steps: readonly SelectionStep[]): boolean {
+  return steps.length === 0 || steps.every((step) => step.keeps(originalOf(tool)));
+}
+
+/** The reader: that of a selection's context, and what it lacks of the reader of a wider toolset. */
 function readerOf({ context }: CheckedSelection, wider?: ToolReader): ToolReader | undefined {
   const { model, provider, locale } = context ?? {};
   if (model === undefined && provider === undefined && locale === undefined) return wider;
@@ -373,7 +445,7 @@ function keptByAll(candidates: readonly Tool[], steps: readonly SelectionStep[])
   return kept;
 }
 
-/** Whether it is a source. A registry may be iterable too, so the methods of a source decide. */
+/** True for a source. A registry may be iterable too, so the methods of a source decide. */
 function isToolSource(source: object): source is ToolSource {
   const { getTool, isAvailable, tools } = (source ?? {}) as Partial<ToolSource>;
   return typeof getTool === "function" && typeof isAvailable === "function" && Array.isArray(tools);
@@ -389,33 +461,43 @@ function listIn(source: ToolCollection | Iterable<Tool>): Iterable<Tool> {
   return tools ?? [];
 }
 
-/** Asks a tool every question of `steps`; `unavailable` is why it cannot be used at the moment. */
+/**
+ * Applies every step to a tool.
+ *
+ * @param unavailable Why the tool cannot be used at the moment.
+ * @param isMember True if the tool passed every step when the toolset was made.
+ */
 function explainTool(
   tool: Tool,
   steps: readonly SelectionStep[],
   unavailable: string | undefined,
+  isMember: boolean,
 ): ToolExplanation {
-  let selected = true;
-  const answers = steps.map(({ keeps, reason, asks: _asks, ...names }): ExplainedStep => {
-    if (!keeps(tool)) {
-      selected = false;
-      return { ...names, passed: false, reason: reason(tool) };
-    }
-    return names.step === "availability" && unavailable !== undefined
-      ? { ...names, passed: false, reason: unavailable }
-      : { ...names, passed: true };
+  let selected = isMember;
+  const explained = steps.map(({ step, name, keeps, reason }): ExplainedStep => {
+    const isKept = keeps(tool);
+    selected &&= isKept;
+    const why = !isKept ? reason(tool) : step === "availability" ? unavailable : undefined;
+    return {
+      step,
+      ...(name && { name }),
+      passed: why === undefined,
+      ...(why !== undefined && { reason: why }),
+    };
   });
-  const removed = answers.find((answer) => !answer.passed);
+  const removed = explained.find(({ passed }) => !passed);
   const why = removed === undefined
-    ? "is in the toolset and available"
+    ? selected
+      ? "is in the toolset and available"
+      : "was removed when this toolset was made; select again"
     : selected
     ? `is in the toolset, but not available now: ${removed.reason}`
     : `is removed by ${removed.step}: ${removed.reason}`;
   return {
     id: tool.id,
     selected,
-    available: removed === undefined,
-    steps: answers,
+    available: selected && removed === undefined,
+    steps: explained,
     ...(removed && { removedBy: removed.step }),
     reason: `"${tool.id}" ${why}`,
   };

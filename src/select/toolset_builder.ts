@@ -6,11 +6,52 @@
 
 import { describe, refuse, type RiskLevel, type Tool } from "../tool/mod.ts";
 import type { ToolAvailabilityInput } from "./availability_context.ts";
+import { CRITERIA, type SelectionCriteria } from "./criteria.ts";
 import type { ToolFilter } from "./filters.ts";
 import type { ToolPolicy } from "./policies.ts";
-import { given, type Selection } from "./selection.ts";
+import { rejectUndefined, type Selection } from "./selection.ts";
 import { buildToolset, Toolset } from "./toolset.ts";
 import type { ToolCollection, ToolSource } from "./source.ts";
+
+/** The methods of a builder that add a condition. */
+interface ToolsetConditions {
+  /** Keeps tools of one of these namespaces. */
+  withNamespace(...names: readonly string[]): this;
+  /** Keeps tools with all of these tags. */
+  withTags(...tags: readonly string[]): this;
+  /** Keeps tools with at least one of these tags. */
+  withTagsAny(...tags: readonly string[]): this;
+  /** Keeps tools of these categories. */
+  withCategories(...categories: readonly string[]): this;
+  /** Removes tools of these categories. */
+  excludeCategories(...categories: readonly string[]): this;
+  /** Keeps these tools only, by id. */
+  withTools(...ids: readonly string[]): this;
+  /** Removes these tools, by id. */
+  excludeTools(...ids: readonly string[]): this;
+  /** Keeps tools that a caller with this role may use; `null` is a caller without one. */
+  withRole(role: string | null): this;
+  /** Keeps tools that a caller who holds these scopes, and no others, may use. */
+  withScopes(...held: readonly string[]): this;
+  /** Keeps tools of this risk or lower. */
+  withMaxRisk(level: RiskLevel): this;
+}
+
+const METHODS = {
+  allowIds: "withTools",
+  denyIds: "excludeTools",
+  maxRisk: "withMaxRisk",
+  categories: "withCategories",
+  excludeCategories: "excludeCategories",
+  tagsAny: "withTagsAny",
+  tagsAll: "withTags",
+  role: "withRole",
+  scopes: "withScopes",
+  namespace: "withNamespace",
+} satisfies { readonly [Name in keyof SelectionCriteria]-?: keyof ToolsetConditions };
+
+/** The methods, which are made from the table. */
+export interface ToolsetBuilder extends ToolsetConditions {}
 
 /**
  * Builds a toolset step by step. Every call adds a condition, and all of them must hold: in the
@@ -23,8 +64,8 @@ import type { ToolCollection, ToolSource } from "./source.ts";
  * import { defineTool, ToolsetBuilder } from "@plue/tools";
  *
  * const tools = [
- *   defineTool({ namespace: "chain", name: "status", description: "Says how far the chain is." }),
- *   defineTool({ name: "echo", description: "Answers what it is given." }),
+ *   defineTool({ namespace: "chain", name: "status", description: "Shows the chain's progress." }),
+ *   defineTool({ name: "echo", description: "Returns its input." }),
  * ];
  * const toolset = new ToolsetBuilder("chain").fromTools(tools).withNamespace("chain").build();
  *
@@ -36,6 +77,16 @@ export class ToolsetBuilder {
   #source: ToolSource | ToolCollection | Toolset | Iterable<Tool> | undefined;
   readonly #conditions: Selection[] = [];
   readonly #policies: ToolPolicy[] = [];
+
+  static {
+    for (const [name, method] of Object.entries(METHODS)) {
+      const isList = CRITERIA[name as keyof typeof METHODS].kind.shape === "list";
+      const add = function (this: ToolsetBuilder, ...given: unknown[]): unknown {
+        return this.#with({ [name]: isList ? given : given[0] });
+      };
+      Object.defineProperty(this.prototype, method, { value: add });
+    }
+  }
 
   /** @param name Names the toolset, for people. */
   constructor(name: string) {
@@ -58,68 +109,18 @@ export class ToolsetBuilder {
     return this.#from([...given as Iterable<Tool>]);
   }
 
-  /** Keeps tools of one of these namespaces. */
-  withNamespace(...names: readonly string[]): this {
-    return this.#with({ namespace: names });
-  }
-
-  /** Keeps tools with all of these tags. */
-  withTags(...tags: readonly string[]): this {
-    return this.#with({ tagsAll: tags });
-  }
-
-  /** Keeps tools with at least one of these tags. */
-  withTagsAny(...tags: readonly string[]): this {
-    return this.#with({ tagsAny: tags });
-  }
-
-  /** Keeps tools of one of these categories. */
-  withCategories(...categories: readonly string[]): this {
-    return this.#with({ categories });
-  }
-
-  /** Removes tools of these categories. */
-  excludeCategories(...categories: readonly string[]): this {
-    return this.#with({ excludeCategories: categories });
-  }
-
-  /** Keeps these tools only, by id. */
-  withTools(...ids: readonly string[]): this {
-    return this.#with({ allowIds: ids });
-  }
-
-  /** Removes these tools, by id. */
-  excludeTools(...ids: readonly string[]): this {
-    return this.#with({ denyIds: ids });
-  }
-
-  /** Keeps what the filter keeps. */
+  /** Keeps the tools that the filter keeps. */
   withFilter(filter: ToolFilter): this {
     return this.#with({ filters: [filter] });
   }
 
-  /** Keeps what the policy allows. It is asked after everything else. */
+  /** Keeps the tools that the policy allows. Policies are called after everything else. */
   withPolicy(policy: ToolPolicy): this {
     this.#policies.push(policy);
     return this;
   }
 
-  /** Keeps what a caller with this role may use; `null` is a caller without one. */
-  withRole(role: string | null): this {
-    return this.#with({ role });
-  }
-
-  /** Keeps what a caller who holds these scopes, and no others, may use. */
-  withScopes(...held: readonly string[]): this {
-    return this.#with({ scopes: held });
-  }
-
-  /** Keeps tools of this risk or less. */
-  withMaxRisk(level: RiskLevel): this {
-    return this.#with({ maxRisk: level });
-  }
-
-  /** Keeps what the place offers and permits. */
+  /** Keeps the tools that the environment offers and permits. */
   withContext(context: ToolAvailabilityInput): this {
     return this.#with({ context });
   }
@@ -155,7 +156,7 @@ export class ToolsetBuilder {
   }
 
   #with(condition: Selection): this {
-    this.#conditions.push(given(condition));
+    this.#conditions.push(rejectUndefined(condition));
     return this;
   }
 }

@@ -354,26 +354,14 @@ const HINT = synonyms({
   inputSchema: "parameters",
   input_schema: "parameters",
   parameters_schema: "parameters",
-  schema: "parameters",
-  params: "parameters",
-  args: "parameters",
   outputSchema: "returns",
-  output_schema: "returns",
   returns_schema: "returns",
   handler: "execute",
-  run: "execute",
-  fn: "execute",
   executeFn: "execute",
-  func: "execute",
-  invoke: "execute",
   initFn: "init",
-  deinit: "dispose",
   deinitFn: "dispose",
-  displayName: "title",
   riskLevel: "risk",
   defaultRiskLevel: "risk",
-  requiredScopes: "scopes",
-  needsApproval: "requiresApproval",
 });
 
 /** The check of JSON; a frozen copy of it is kept. */
@@ -388,6 +376,17 @@ interface SchemaPair {
   readonly standard: StandardSchema | undefined;
 }
 
+/** The schemas of tools that were made: a tool that is made of another one has the same ones. */
+const schemas = new WeakSet<object>();
+
+/** A frozen copy of a schema; the schema itself if it is one. */
+function copySchema(schema: JsonSchemaObject, place: string): JsonSchemaObject {
+  if (schemas.has(schema)) return schema;
+  const copy = copyJson(schema, place);
+  schemas.add(copy);
+  return copy;
+}
+
 /** The check of a schema. A library's schema gives the side that callers see: `input` or `output`. */
 function schemaOf(side: "input" | "output"): Check<SchemaPair> {
   const checkForm = must(
@@ -399,7 +398,9 @@ function schemaOf(side: "input" | "output"): Check<SchemaPair> {
     const given = standard === undefined ? value : standardJson(action, standard, place, side);
     const form = checkForm(action, given, place);
     const json = attempt(action, () => {
-      if (!Object.values(form).some(isStandardSchema)) return copyJson(form, place);
+      if (!Object.values(form).some(isStandardSchema)) {
+        return isObject(form) ? copySchema(form, place) : form;
+      }
       throw new TypeError(`${place} must be one schema, z.object({ … })`);
     });
     return { json, standard };

@@ -34,14 +34,6 @@ export function riskRank(level: RiskLevel): number {
 
 /**
  * Compares two levels, for sorting: negative when `a` is the lesser risk.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { compareRisk } from "@plue/tools";
- *
- * assert.ok(compareRisk("low", "high") < 0);
- * ```
  */
 export function compareRisk(a: RiskLevel, b: RiskLevel): number {
   return riskRank(a) - riskRank(b);

@@ -34,10 +34,10 @@ import {
   type DispatchContext,
   isSuspended,
   type SuspendedCall,
-  ToolDispatcher,
   type ToolDispatcherOptions,
   type ToolResult,
 } from "../../src/core.ts";
+import { ToolDispatcher } from "../../src/execute/mod.ts";
 import {
   type CallStore,
   memoryCallStore,

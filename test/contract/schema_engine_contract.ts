@@ -7,8 +7,8 @@
 import { assert, assertEquals, assertLess, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
-  checkSchema,
   type Dialect,
+  hardened,
   MAX_ISSUES,
   type SchemaEngine,
   type SchemaValidator,
@@ -59,6 +59,35 @@ const BRANCHING_SCHEMAS: readonly { readonly what: string; readonly schema: Json
   },
 ];
 
+/** Schemas that must not be registered. */
+const REFUSED_SCHEMAS: readonly {
+  readonly schema: unknown;
+  readonly error: new (message: string) => Error;
+  readonly problem: string;
+}[] = [
+  { schema: 3, error: TypeError, problem: "it must be an object or a boolean, not 3" },
+  {
+    schema: { properties: { "a/b": { minimum: "1" } } },
+    error: TypeError,
+    problem: '"/properties/a~1b/minimum" must be a number, not "1"',
+  },
+  {
+    schema: { items: { $ref: "#/$defs/a" } },
+    error: TypeError,
+    problem: '"/items/$ref" must point into the schema',
+  },
+  {
+    schema: { allOf: [{ $ref: "#" }] },
+    error: TypeError,
+    problem: '"/allOf/0/$ref" refers to itself',
+  },
+  {
+    schema: { properties: { a: { pattern: "(" } } },
+    error: SyntaxError,
+    problem: '"/properties/a/pattern" must be a regular expression',
+  },
+];
+
 /** When schemas are compiled: in a worker, code may be generated only while its module loads. */
 export type CompileTime = "while the module loads" | "inside a test";
 
@@ -68,7 +97,8 @@ export function describeSchemaEngine(
   makeEngine: (formats: "assert" | "annotate") => SchemaEngine,
   compileTime: CompileTime = "while the module loads",
 ): void {
-  const engine = makeEngine("assert");
+  const engine = hardened(makeEngine("assert"));
+  const plain = makeEngine("assert");
 
   /** The validator, or what compiling threw, at the time that is under test. */
   function compiling(
@@ -88,25 +118,58 @@ export function describeSchemaEngine(
   }
 
   describe(`${name}, compiled ${compileTime}`, () => {
-    for (const { what, dialect = "2020-12", schema, fits, not } of VERDICT_CASES) {
-      const compile = compiling(schema, dialect);
-      it(`gives the right verdicts on ${what}`, () => {
-        checkSchema(schema);
-        const validator = compile();
-        for (const value of fits) assertEquals([value, validator.check(value)], [value, true]);
-        for (const value of not) {
-          assertEquals([value, validator.check(value)], [value, false]);
-          const issues = validator.issues(value);
-          assert(issues.length >= 1 && issues.length <= MAX_ISSUES);
-          assert(issues.every((issue) => issue.keyword !== "schema"), "the issue says nothing");
+    for (const { what, dialect, schema, fits, not, isHostile } of VERDICT_CASES) {
+      for (const by of isHostile ? [engine] : [engine, plain]) {
+        const compile = compiling(schema, dialect, by);
+        const how = by === plain ? ", not hardened" : "";
+        it(`gives the right verdicts on ${what}${how}`, () => {
+          by.admit(schema);
+          const validator = compile();
+          for (const value of fits) assertEquals([value, validator.check(value)], [value, true]);
+          for (const value of not) {
+            assertEquals([value, validator.check(value)], [value, false]);
+            const issues = validator.issues(value);
+            assert(issues.length >= 1 && issues.length <= MAX_ISSUES);
+            assert(issues.every((issue) => issue.keyword !== "schema"), "the issue says nothing");
+          }
+        });
+      }
+    }
+
+    for (const by of [engine, plain]) {
+      const how = by === plain ? ", not hardened" : "";
+      it(`admit() returns the draft of a schema that it accepts${how}`, () => {
+        assertEquals(by.admit(true).dialect, "2020-12");
+        assertEquals(by.admit({ properties: { a: { $ref: "#" } } }).dialect, "2020-12");
+        assertEquals(by.admit({ items: [true] }).dialect, "draft-07");
+      });
+
+      for (const { schema, error, problem } of REFUSED_SCHEMAS) {
+        it(`admit() refuses ${JSON.stringify(schema)} with its JSON Pointer${how}`, () => {
+          const refused = () => by.admit(schema as JsonSchema, { what: "its parameters" });
+          assertThrows(refused, error, `Cannot use its parameters: ${problem}`);
+        });
+      }
+
+      it(`admit() refuses a schema beyond each bound that it is given${how}`, () => {
+        const schema = { items: { items: { enum: ["a", "b", "c"] } } };
+        by.admit(schema, { maxSchemas: 3, maxDepth: 3, maxValues: 7, maxCharacters: 20 });
+        for (const bound of ["maxSchemas", "maxDepth", "maxValues", "maxCharacters"]) {
+          assertThrows(() => by.admit(schema, { [bound]: 2 }), RangeError, "goes too far");
         }
       });
     }
 
+    const detecting = { ...plain, compile: (schema: JsonSchema) => plain.compile(schema) };
+    const detected = compiling({ items: [{ type: "string" }] }, "2020-12", detecting);
+    it("compiles by the draft that it detects when it is given none", () => {
+      assertEquals([detected().check(["a"]), detected().check([1])], [true, false]);
+    });
+
     for (const { what, schema, value, messages } of ISSUE_CASES) {
       const compile = compiling(schema);
       it(`says what is wrong with ${what}`, () => {
-        checkSchema(schema);
+        engine.admit(schema);
         const validator = compile();
         assertEquals(validator.check(value), false);
         assertEquals(validator.issues(value).map((issue) => issue.message), messages);
@@ -239,7 +302,7 @@ export function describeSchemaEngine(
     for (const { what, schema } of BRANCHING_SCHEMAS) {
       const branching = compiling(schema);
       it(`looks at no part of a value again and again: ${what}`, () => {
-        checkSchema(schema);
+        engine.admit(schema);
         const { check, issues } = branching();
         /** Lists in lists, and how often the innermost was looked at. */
         const nested = (leaf: unknown) => {

@@ -1,13 +1,11 @@
 import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";
-import packageJson from "../../package.json" with { type: "json" };
+import deno from "../../deno.json" with { type: "json" };
 import { HOOK_CASES, NO_HOOKS } from "../runtime/hook_cases.ts";
 import { findHooks } from "./find_hooks.ts";
 
 /** The sources of the package's entries. */
-const ENTRIES = Object.values(packageJson.exports).flatMap((entry) =>
-  typeof entry === "string" ? [] : [entry.default.replace("./dist/", "").replace(/\.js$/, ".ts")]
-);
+const ENTRIES = Object.values(deno.exports);
 
 describe("the hooks that an owner may hand in", () => {
   it("each have a case in test/runtime/hook_cases.ts", async () => {

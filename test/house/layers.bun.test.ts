@@ -41,7 +41,8 @@ describe("the layers", () => {
   }
 
   it("are all in the bundle of a program that uses the ToolDispatcher", async () => {
-    const text = 'import { ToolDispatcher } from "./src/core.ts"; globalThis.use = ToolDispatcher;';
+    const text =
+      'import { ToolDispatcher } from "./src/execute/mod.ts"; globalThis.use = ToolDispatcher;';
     const { files } = await bundle("layers_entry.ts", [], text);
     const names = new Set(files.filter(([, bytes]) => bytes > 0).map(([name]) => name));
     assert(FILES.every((file) => names.has(file)));

@@ -7,6 +7,7 @@ import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { remoteTools } from "@plue/tools/nats";
 import { Cluster, SECRET } from "../../examples/cluster/cluster.ts";
 import { withServer } from "./server.ts";
+import { followChanges } from "../support/changes.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -27,24 +28,26 @@ describe("A worker whose process is stopped", () => {
     await using cluster = await Cluster.start();
     const worker = await cluster.startWorker("bun");
     const connection = await connect({ servers: cluster.url });
-    const registry = new ToolRegistry({ refreshEveryMs: 1_000 });
+    const registry = new ToolRegistry();
+    const timer = setInterval(() => registry.refresh(), 1_000);
     const remote = await remoteTools(connection, { registry, secret: SECRET });
     const dispatcher = new ToolDispatcher(registry);
     const call = () => dispatcher.dispatch({ name: "count", arguments: { number: 1 } });
     assertEquals((await call()).ok, true);
 
-    const changes = registry.changes();
+    const changes = followChanges(registry);
     worker.pause();
-    assertEquals((await changes.next()).value?.type, "unavailable");
+    assertEquals((await changes.next()).type, "unavailable");
     assertEquals(remote.workers, 0);
     const refused = await call();
     assert(!refused.ok);
     assertEquals([refused.error.code, refused.error.retryable], ["unavailable", true]);
 
     worker.resume();
-    while ((await changes.next()).value?.type !== "available");
+    while ((await changes.next()).type !== "available");
     assertEquals(remote.workers, 1);
     assertEquals((await call()).ok, true);
+    clearInterval(timer);
     await remote.close();
     await connection.close();
   });

@@ -9,6 +9,7 @@ import { Seal } from "../../src/adapters/nats/message.ts";
 import { Offers } from "../../src/adapters/nats/offers.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";
+import { followChanges } from "../support/changes.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
@@ -65,9 +66,9 @@ describe("The directory of tools in NATS", () => {
       let lists = 0;
       spy.subscribe(`$KV.plue_tools.*.worker.>`, { callback: () => void lists++ });
       await spy.flush();
-      const changes = registry.changes();
+      const changes = followChanges(registry);
       worker.registry.registerTool(ping);
-      assertEquals((await changes.next()).value?.tool.id, "ping");
+      assertEquals((await changes.next()).tool.id, "ping");
       assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
       assertEquals(lists, 1);
     } finally {
@@ -87,8 +88,8 @@ describe("The directory of tools in NATS", () => {
       const { registry } = await world.call();
       assertEquals(registry.ids, ["ping"]);
       worker.registry.registerTool({ ...ping, name: "pang" });
-      const [{ value }] = [await registry.changes().next()];
-      assertEquals(value?.tool.id, "pang");
+      const { tool } = await followChanges(registry).next();
+      assertEquals(tool.id, "pang");
       const [error, ...others] = world.errors;
       assertEquals(others, []);
       assertStringIncludes(String(error), 'Cannot serve "big": its definition has 70');

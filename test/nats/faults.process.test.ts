@@ -18,6 +18,7 @@ import { z } from "zod";
 import { Seal, Sender } from "../../src/adapters/nats/message.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";
+import { followChanges } from "../support/changes.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
@@ -145,10 +146,10 @@ describe("Workers and callers over NATS", () => {
     await using world = open();
     const old = await world.serve([ping]);
     const { registry, dispatcher } = await world.call();
-    const changes = registry.changes();
+    const changes = followChanges(registry);
     const changed = async (): Promise<string> => {
-      const { value } = await changes.next();
-      return `${value?.type} ${value?.tool.id} ${value?.tool.description}`;
+      const { type, tool } = await changes.next();
+      return `${type} ${tool.id} ${tool.description}`;
     };
     const added = changed();
     const worker = await world.serve([{ ...ping, description: "Answers better." }]);

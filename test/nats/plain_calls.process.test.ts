@@ -8,13 +8,8 @@ import {
 } from "@std/assert";
 import { headers } from "@nats-io/nats-core";
 import { AsyncLocalStorage } from "node:async_hooks";
-import {
-  type CallTelemetry,
-  type ToolDefinition,
-  ToolDispatcher,
-  ToolRegistry,
-  type TraceParent,
-} from "@plue/tools";
+import { type CallTelemetry, type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import type { TraceParent } from "@plue/tools/core";
 import { remoteTools, serveTools } from "@plue/tools/nats";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";

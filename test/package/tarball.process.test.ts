@@ -1,6 +1,5 @@
 import { assertEquals, assertGreater, assertMatch } from "@std/assert";
 import { afterAll, beforeAll, describe } from "bun:test";
-import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   cpSync,
@@ -15,50 +14,17 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { publint } from "publint";
 import { maybe } from "../support/skip.ts";
+import { canRun, ROOT, run } from "./run.ts";
 
-const ROOT = join(import.meta.dirname, "../..");
 const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
   readonly name: string;
   readonly bin: { readonly plue: string };
   readonly exports: Readonly<Record<string, unknown>>;
-  readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
 };
 const SPECIFIERS = Object.keys(manifest.exports).map((entry) => entry.replace(".", manifest.name));
 
-/** Runs a program; what it prints on its standard output is the answer. */
-function run(
-  command: string,
-  args: readonly string[],
-  cwd: string,
-  env: NodeJS.ProcessEnv = process.env,
-): string {
-  const { status, stdout, stderr, error } = spawnSync(command, args, {
-    cwd,
-    env,
-    encoding: "utf8",
-  });
-  if (status !== 0) {
-    throw new Error(
-      `Cannot run ${command} ${args.join(" ")}: ${stdout}${stderr}`,
-      {
-        cause: error,
-      },
-    );
-  }
-  return stdout;
-}
-
-function isThere(command: string): boolean {
-  try {
-    run(command, ["--version"], ROOT);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-const hasNpm = isThere("npm") && isThere("node") &&
+const hasNpm = canRun("npm") && canRun("node") &&
   existsSync(join(ROOT, "node_modules/typescript/bin/tsc"));
 
 const packed = mkdtempSync(join(tmpdir(), "plue-package-"));
@@ -82,15 +48,30 @@ const RUN_README = `
 `;
 
 const TYPES = `
-  import { defineTool, type Tool } from "${manifest.name}";
+  import { defineTool, type InferParams, type Tool } from "${manifest.name}";
+  import Type from "typebox";
   ${SPECIFIERS.map((specifier, at) => `import * as entry${at} from "${specifier}";`).join("\n")}
   export const entries: readonly object[] = [${SPECIFIERS.map((_, at) => `entry${at}`)}];
   export const tool: Tool = defineTool({ name: "noop", description: "Does nothing." });
   // @ts-expect-error -- a description is not optional
   defineTool({ name: "noop" });
+  const text: InferParams<{ readonly type: "string" }> = "inferred without TypeBox";
+  // @ts-expect-error -- the schema says string
+  const number: InferParams<{ readonly type: "string" }> = 1;
+  defineTool({
+    name: "greet",
+    description: "Greets.",
+    parameters: Type.Object({ name: Type.String() }),
+    execute: ({ name }) => {
+      const known: string = name;
+      // @ts-expect-error -- the schema says string
+      const wrong: number = name;
+      return [known, wrong, text, number];
+    },
+  });
 `;
 
-/** The packages whose types an entry needs, besides plue's dependencies. */
+/** The packages whose types an entry needs. */
 const TYPED_PEERS: { readonly [specifier: string]: readonly string[] } = {
   "@plue/tools/ajv": ["ajv"],
   "@plue/tools/hono": ["hono"],
@@ -109,7 +90,7 @@ const GROUPS = Map.groupBy(SPECIFIERS, (specifier) => TYPED_PEERS[specifier]?.jo
 /** Builds, packs, and installs the tarball into an app that links the dependencies. */
 function install(): void {
   run("node", ["scripts/build_packages.mjs", "--out", packed, "--only", "tools"], ROOT);
-  unpack(app, Object.keys(manifest.peerDependencies));
+  unpack(app, [...Object.keys(manifest.peerDependencies), "typebox"]);
   writeFileSync(join(app, "names.mjs"), PRINT_NAMES);
   const readme = readFileSync(join(app, "node_modules", manifest.name, "README.md"), "utf8");
   const typescript = new Bun.Transpiler({ loader: "ts" });
@@ -122,13 +103,13 @@ function install(): void {
   writeFileSync(join(app, "types.ts"), TYPES);
 }
 
-/** Makes an app with the package and its dependencies, and links these besides. */
+/** Makes an app with the package, and links these beside it. */
 function unpack(folder: string, packages: readonly string[]): void {
   const tarball = readdirSync(packed).find((name) => name.endsWith(".tgz")) ?? "";
   const home = join(folder, "node_modules", manifest.name);
   mkdirSync(home, { recursive: true });
   run("tar", ["-xzf", join(packed, tarball), "-C", home, "--strip-components=1"], packed);
-  for (const name of [...Object.keys(manifest.dependencies), ...packages]) {
+  for (const name of packages) {
     const place = join(folder, "node_modules", name);
     // A scoped name is a folder in a folder.
     mkdirSync(dirname(place), { recursive: true });
@@ -154,7 +135,7 @@ describe("the npm package", () => {
     ["Deno", "deno", ["run", "--allow-all", "--node-modules-dir=manual"]],
   ];
   for (const [name, command, args] of runtimes) {
-    const onRuntime = maybe(hasNpm && isThere(command), `${name} is not here`);
+    const onRuntime = maybe(hasNpm && canRun(command), `${name} is not here`);
 
     onRuntime(`exports on ${name} what the sources export`, async () => {
       const names = JSON.parse(run(command, [...args, "names.mjs"], app)) as Record<
@@ -194,7 +175,7 @@ describe("the npm package", () => {
     );
   }
   for (const [name, command, args] of runtimes.slice(1)) {
-    maybe(hasNpm && isThere(command), `${name} is not here`)(
+    maybe(hasNpm && canRun(command), `${name} is not here`)(
       `runs the code of the README on ${name}`,
       () => assertMatch(run(command, [...args, "readme.mjs"], app), / ran [3-9]\n$/),
     );
@@ -207,7 +188,7 @@ describe("the npm package", () => {
       [],
     ]] as const
   ) {
-    maybe(hasNpm && command !== "" && isThere(command), `${name} is not here`)(
+    maybe(hasNpm && command !== "" && canRun(command), `${name} is not here`)(
       `has the command plue on ${name}, without any other package`,
       () => {
         const alone = join(packed, `alone-${name.replaceAll(" ", "-")}`);
@@ -292,20 +273,35 @@ describe("the npm package", () => {
     assertEquals(messages, []);
   });
 
-  test("holds sources, builds, guides and examples, and no tests", () => {
+  test("contains bundles, guides and examples, and neither sources nor tests", () => {
     const home = join(app, "node_modules", manifest.name);
     const files = readdirSync(home, { recursive: true, encoding: "utf8" });
     assertEquals(
-      files.filter((file) => /\.test\.|(^|\/)test\/|node_modules|\.tsbuildinfo/.test(file)),
+      files.filter((file) => /^(src|mod\.ts)|\.test\.|(^|\/)test\/|node_modules/.test(file)),
       [],
     );
     const wanted = [
       "dist/mod.js",
-      "mod.ts",
+      "dist/mod.js.map",
+      "dist/mod.d.ts",
+      "dist/LICENSES.txt",
       "docs/first-tool.md",
       "docs/defining.md",
       "examples/script.ts",
     ];
     assertEquals(wanted.filter((file) => !files.includes(file)), []);
+    assertMatch(readFileSync(join(home, "dist/LICENSES.txt"), "utf8"), /^typebox .*\(MIT\)$/m);
+  });
+
+  test("has examples that import the package by its name", () => {
+    const examples = join(app, "node_modules", manifest.name, "examples");
+    const files = readdirSync(examples, { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts"));
+    assertGreater(files.length, 10);
+    const outside = files.filter((file) =>
+      new Bun.Transpiler({ loader: "ts" }).scanImports(readFileSync(join(examples, file)))
+        .some(({ path }) => /^\./.test(path) && !existsSync(join(examples, file, "..", path)))
+    );
+    assertEquals(outside, []);
   });
 });

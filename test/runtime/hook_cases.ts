@@ -16,18 +16,18 @@ import {
   isSuspended,
   isTool,
   type Layer,
+  Registry,
   type SchemaEngine,
   type SelectableToolHost,
   type Selection,
   type Tool,
-  ToolDispatcher,
   type ToolDispatcherOptions,
   type ToolIndex,
   type ToolReader,
-  ToolRegistry as CoreRegistry,
   type ToolSource,
   type TraceHeaders,
 } from "../../src/core.ts";
+import { ToolDispatcher } from "../../src/execute/mod.ts";
 import {
   type ToolDefinition,
   ToolRegistry,
@@ -36,15 +36,22 @@ import {
 } from "../../mod.ts";
 import {
   bearerAuth,
+  composeToolHandler,
   createToolHandler,
+  type HttpPart,
   jwtAuth,
   type JwtAuthOptions,
   limitFailedLogins,
   MemoryRateLimitStore,
+  type PartHooks,
+  queryPages,
   remoteKeys,
+  serveFormats,
+  serveListing,
+  serveTurns,
   type ToolHandlerOptions,
 } from "../../src/adapters/hono/mod.ts";
-import { importTools } from "../../src/formats/mod.ts";
+import * as formats from "../../src/formats/mod.ts";
 import { atOnce, systemClock } from "../../src/tool/mod.ts";
 import { createMcpEndpoint, importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
@@ -182,13 +189,40 @@ async function request(
   return String(response.status);
 }
 
+const OWN_ROUTE: PartHooks = {
+  routes: [{ method: "GET", path: "/t", answer: () => new Response("t") }],
+};
+
+/** Sends a request to a handler with one part, and gives the status. */
+async function composed(
+  part: PartHooks | HttpPart,
+  method = "GET",
+  path = "/t",
+): Promise<string> {
+  const { fetch } = composeToolHandler(new ToolRegistry({ tools: [WAIT] }), {
+    openExecution: true,
+    parts: [typeof part === "function" ? part : () => part],
+  });
+  const response = await fetch(new Request(`http://localhost${path}`, { method }));
+  await response.text();
+  return String(response.status);
+}
+
 const engine = typeboxEngine();
 
 /** An engine with something wrong in it, for a tool that takes nothing. */
 function callWith(broken: SchemaEngine): Promise<string> {
-  const registry = new CoreRegistry({ engine: broken, tools: [WAIT] });
+  const registry = new Registry({ engine: broken, tools: [WAIT] });
   return new ToolDispatcher(registry, SHORT).dispatch({ name: "t", arguments: { more: 1 } })
     .then((result) => result.ok ? String(result.content) : result.error.code);
+}
+
+/** Calls a tool that cannot be disposed of. */
+function callUndisposable(registry: Partial<ToolRegistryOptions>): Promise<string> {
+  const dispose = (): void => {
+    throw new Error("As disposals do");
+  };
+  return call({ tool: { dispose }, registry });
 }
 
 /** Uses every operation of an index, and calls the tool. */
@@ -488,9 +522,10 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     right: "unknown_tool",
     run: (allow) => call({ selection: { policies: [{ allow }] } }),
   },
-  "ToolPolicy.asks": {
+  "ToolPolicy.requiresApproval": {
     right: "approval_required",
-    run: (asks) => call({ selection: { policies: [{ allow: () => true, asks }] } }),
+    run: (requiresApproval) =>
+      call({ selection: { policies: [{ allow: () => true, requiresApproval }] } }),
   },
   "ToolPolicy.reason": {
     right: "unknown_tool",
@@ -552,17 +587,10 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   },
 
   // A registry.
+  "RegistryOptions.onError": { right: "done", run: (onError) => callUndisposable({ onError }) },
   "ToolRegistryOptions.onError": {
     right: "done",
-    run: (onError) =>
-      call({
-        tool: {
-          dispose() {
-            throw new Error("As disposals do");
-          },
-        },
-        registry: { onError },
-      }),
+    run: (onError) => callUndisposable({ onError }),
   },
   "ToolRegistryOptions.index": { right: "done", run: (index) => callWithIndex(index) },
   "ToolIndex.add": { right: "done", run: (add) => callWithIndex(() => ({ ...INDEX, add })) },
@@ -586,6 +614,11 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "SchemaEngine.compile": {
     right: { ...decides("unavailable", "threw"), hangs: "unavailable" },
     run: (compile) => callWith({ ...engine, compile }),
+  },
+  "SchemaEngine.admit": {
+    right: "refused",
+    run: (admit) =>
+      Promise.resolve().then(() => callWith({ ...engine, admit })).catch(() => "refused"),
   },
   "SchemaValidator.check": {
     right: {
@@ -614,11 +647,45 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   },
 
   // HTTP.
-  "HttpOptions.onError": { right: "500", run: (onError) => request({ onError }, FAIL) },
-  "HttpOptions.authorize": { right: lets("500"), run: (authorize) => request({ authorize }) },
+  "ServerOptions.onError": { right: "500", run: (onError) => request({ onError }, FAIL) },
+  "ServerOptions.authorize": { right: lets("500"), run: (authorize) => request({ authorize }) },
+  "Route.answer": {
+    right: lets("500"),
+    run: (answer) => composed({ routes: [{ method: "GET", path: "/t", answer }] }),
+  },
+  "PublicRoute.answerPublic": {
+    right: "500",
+    run: (answerPublic) => composed({ routes: [{ method: "GET", path: "/t", answerPublic }] }),
+  },
+  "ServerHooks.headers": { right: "500", run: (headers) => composed({ ...OWN_ROUTE, headers }) },
+  "ServerHooks.charge": {
+    right: lets("500"),
+    run: (charge) => composed({ ...OWN_ROUTE, charge }),
+  },
+  "ServerHooks.around": { right: lets("500"), run: (around) => composed({ ...OWN_ROUTE, around }) },
+  "ServerHooks.preflight": {
+    right: "500",
+    run: (preflight) => composed({ preflight }, "OPTIONS"),
+  },
+  "QueryPagesOptions.bridge": {
+    right: "500",
+    run: (bridge) => {
+      const listing = serveListing({ pageOf: queryPages({ bridge }) });
+      return composed(listing, "GET", "/tools?bridge=1");
+    },
+  },
   "ToolHandlerOptions.bridge": {
     right: "500",
     run: (bridge) => request({ bridge }, WAIT, undefined, "?bridge=1"),
+  },
+  "ServeTurnsOptions.bridge": {
+    right: "500",
+    run: (bridge) =>
+      composed(
+        serveTurns(serveFormats(formats), { bridge }),
+        "POST",
+        "/dispatch/anthropic?bridge=1",
+      ),
   },
   "McpEndpointOptions.tools": {
     right: "500",
@@ -732,7 +799,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "ImportOptions.execute": {
     right: decides("threw", "42"),
     run(execute) {
-      const [tool] = importTools("mcp", MCP_LIST, { execute }).tools;
+      const [tool] = formats.importTools("mcp", MCP_LIST, { execute }).tools;
       return tool === undefined ? "no tool" : call({ tool });
     },
   },
@@ -756,7 +823,7 @@ function told(nonsense: string): Readonly<Record<Way, string>> {
 /** How many tools are imported with a choice. */
 function chosenBy(options: Readonly<Record<string, BadHook>>): string {
   try {
-    return importTools("mcp", MCP_LIST, options).tools.length === 0 ? "none" : "some";
+    return formats.importTools("mcp", MCP_LIST, options).tools.length === 0 ? "none" : "some";
   } catch {
     return "its owner is told";
   }
@@ -765,7 +832,7 @@ function chosenBy(options: Readonly<Record<string, BadHook>>): string {
 /** What becomes of a tool that pins look at. */
 async function pinnedBy(store: PinStore, options: ToolPinsOptions = {}): Promise<string> {
   const pins = toolPins(store, { storeTimeoutMs: 500, ...options });
-  const { tools, held } = await importTools("mcp", MCP_LIST, { pins });
+  const { tools, held } = await formats.importTools("mcp", MCP_LIST, { pins });
   return tools.length > 0 ? "let in" : held[0]?.kind ?? "lost";
 }
 
@@ -780,6 +847,14 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
   "FitBudgetOptions.count": "runs in fitBudget, and throws to the owner who calls that",
   "ServeFormatsOptions.fitBudget": "is fitBudget of plue, handed in so that others do not load it",
   "AjvEngineOptions.plugins": "runs while the engine is made, and throws to the owner who makes it",
+  "ComposedHandlerOptions.parts":
+    "runs in composeToolHandler, and throws to the owner who calls that",
+  ...because("is a function of plue, handed in so that others do not load it", [
+    "ExecutionOptions.startTask",
+    "ExecutionOptions.streamCall",
+    "ExecutionOptions.toolsetOf",
+    "ListingOptions.pageOf",
+  ]),
   ...because("tells the time, and must neither fail nor wait", [
     "Clock.now",
     "RegistryClock.timestamp",
@@ -814,7 +889,6 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "RunToolsOptions.tools.bridge.loadable",
     "FormatService.exportPage",
     "FormatService.routes",
-    "FormatService.routes()",
     "ImportPins.check",
     "PinnedImport.approve",
   ]),

@@ -24,22 +24,20 @@ import {
 import * as Formats from "typebox/format";
 import {
   ASSERTED_FORMATS,
-  boundSteps,
-  compilePattern,
   type Dialect,
   explain,
+  type Hardening,
   isMultipleOf,
   isOneOf,
   MAX_ISSUES,
   type NormalizedSchema,
   normalizeSchema,
-  repeatsParts,
-  resetSteps,
   sameItems,
   type SchemaEngine,
+  type SchemaSplitter,
   type SchemaValidator,
-  splitSchema,
   vagueIssue,
+  withSchemaCheck,
 } from "../../schema/mod.ts";
 import { clip, type Issue, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 
@@ -85,6 +83,7 @@ interface Instance {
   readonly keywords: readonly string[];
   readonly formats: { has(name: string): boolean };
   readonly test: (format: string, value: string) => boolean;
+  readonly hardening: Hardening | undefined;
   left: number;
 }
 
@@ -118,14 +117,17 @@ export function ajvEngine(options: AjvEngineOptions = {}): SchemaEngine {
       );
     }
   }
-  // Lazily: making an instance takes milliseconds.
-  let current: Instance | undefined;
-  return Object.freeze({
+  // Lazily: making an instance takes milliseconds. One with protections, and one without.
+  const instances = new Map<Hardening | undefined, Instance>();
+  return withSchemaCheck({
     name: "ajv",
-    compile(schema: JsonSchema, dialect: Dialect): SchemaValidator {
+    compile(schema: JsonSchema, dialect: Dialect, hardening?: Hardening): SchemaValidator {
       try {
-        if (current === undefined || current.left-- <= 0) current = makeInstance(options);
-        return compile(current, schema, dialect);
+        let instance = instances.get(hardening);
+        if (instance === undefined || instance.left-- <= 0) {
+          instances.set(hardening, instance = makeInstance(options, hardening));
+        }
+        return compile(instance, schema, dialect);
       } catch (cause) {
         throw cannotCompile(cause);
       }
@@ -135,7 +137,13 @@ export function ajvEngine(options: AjvEngineOptions = {}): SchemaEngine {
 
 function makeInstance(
   { formats = "assert", keywords, plugins, ajv: own }: AjvEngineOptions,
+  hardening: Hardening | undefined,
 ): Instance {
+  const patterns = hardening && {
+    regExp: Object.assign((source: string) => hardening.compilePattern(source), {
+      code: "compilePattern",
+    }),
+  };
   const ajv = new Ajv2020({
     strict: false,
     strictNumbers: true,
@@ -143,10 +151,7 @@ function makeInstance(
     ...own,
     // Without it a tool's "constructor" or "toString" would always count as present.
     ownProperties: true,
-    code: {
-      regExp: Object.assign((source: string) => compilePattern(source), { code: "compilePattern" }),
-      ...own?.code,
-    },
+    code: { ...patterns, ...own?.code },
     // The registry has checked the schema.
     meta: false,
     validateSchema: false,
@@ -167,7 +172,8 @@ function makeInstance(
     // Without the keywords that Ajv itself adds to the drafts, such as `nullable`.
     keywords: Object.keys(ajv.RULES.keywords).filter((name) => !before.has(name)),
     formats: known,
-    test: (name, value) => fitsFormat(known.get(name), value),
+    test: (name, value) => fitsFormat(known.get(name), value, hardening),
+    hardening,
     left: SCHEMAS_PER_INSTANCE,
   };
 }
@@ -199,20 +205,22 @@ function replaceKeywords(ajv: Ajv2020): void {
 }
 
 function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): SchemaValidator {
-  const { ajv, keywords, formats, test } = instance;
+  const { ajv, keywords, formats, test, hardening } = instance;
   const normalized = normalizeSchema(schema, dialect, { formats, keywords });
-  const validate = repeatsParts(normalized)
+  const split = hardening?.splitterFor(normalized);
+  const validate = split === undefined
+    ? compileWhole(ajv, normalized)
     // A second copy: what is wrong is explained by the schema as it was.
-    ? compileInParts(ajv, normalizeSchema(schema, dialect, { formats, keywords }))
-    : compileWhole(ajv, normalized);
+    : compileInParts(ajv, normalizeSchema(schema, dialect, { formats, keywords }), split);
   const check = guarded(validate);
-  return boundSteps(normalized)({
+  const validator: SchemaValidator = {
     check,
     issues(value) {
-      const found = explain(normalized, value, test);
+      const found = explain(normalized, value, test, hardening);
       return found.length > 0 ? found : ajvIssues(validate, check, value);
     },
-  });
+  };
+  return hardening?.boundSteps(normalized)(validator) ?? validator;
 }
 
 /** A compiled schema; after a check, what Ajv found wrong. */
@@ -229,8 +237,8 @@ function compileWhole(ajv: Ajv2020, { schema, flat }: NormalizedSchema): Validat
 }
 
 /** The same for a schema that would look at parts of the value again and again. */
-function compileInParts(ajv: Ajv2020, form: NormalizedSchema): Validate {
-  const { parts, whole } = splitSchema(form, (check) => ({ [PART]: check }));
+function compileInParts(ajv: Ajv2020, form: NormalizedSchema, split: SchemaSplitter): Validate {
+  const { parts, whole } = split(form, (check) => ({ [PART]: check }));
   const root = form.schema as JsonSchemaObject;
   const $defs = { ...root["$defs"] as JsonSchemaObject };
   for (const [at, part] of parts.entries()) $defs[`part${at}`] = part.schema;
@@ -279,7 +287,6 @@ function ajvIssues(
 /** A value that exhausts the stack or the steps, or breaks a custom keyword, does not fit. */
 function guarded(validate: Validate): (value: unknown) => boolean {
   return (value) => {
-    resetSteps();
     try {
       return validate(value) === true;
     } catch {
@@ -288,12 +295,18 @@ function guarded(validate: Validate): (value: unknown) => boolean {
   };
 }
 
-function fitsFormat(format: Format | undefined, value: string): boolean {
+function fitsFormat(
+  format: Format | undefined,
+  value: string,
+  hardening: Hardening | undefined,
+): boolean {
   if (format === undefined || format === true) return true;
-  if (typeof format === "string") return compilePattern(format).test(value);
+  if (typeof format === "string") {
+    return (hardening?.compilePattern(format) ?? new RegExp(format, "u")).test(value);
+  }
   if (format instanceof RegExp) return format.test(value);
   if (typeof format === "function") return format(value) === true;
   const { type, validate } = format as { readonly type?: string; readonly validate?: unknown };
   // Formats of numbers say nothing about texts.
-  return type === "number" || fitsFormat(validate as Format | undefined, value);
+  return type === "number" || fitsFormat(validate as Format | undefined, value, hardening);
 }

@@ -5,34 +5,42 @@
  * @module
  */
 
-import type { Context } from "hono";
+import { ToolDispatcher } from "../../execute/mod.ts";
 import { Hono } from "hono/tiny";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import { type Check, checkFlag, checkFunction } from "../../tool/mod.ts";
 import {
+  bridgeByQuery,
   checkCount,
+  checkExplorer,
   checkObject,
   checkOptions,
   createPageCache,
+  type ExplorerPage,
+  type FormatService,
   HTTP_CHECKS,
   type HttpOptions,
-  json,
-  metadataPaths,
-  methodNotAllowed,
-  type Problem,
-  problemResponse,
+  type HttpPart,
   type ProtectedResource,
-  resourceMetadata,
+  queryPages,
+  RoutedServer,
+  runTasks,
+  serveCalls,
+  serveEvents,
+  serveExecution,
+  serveExplanations,
+  serveExplorer,
+  serveHealth,
+  serveListing,
+  serveMetrics,
+  serveProtectedResource,
+  serveTurns,
+  sharedParts,
+  slotsFor,
+  streamCall,
   ToolServer,
-  withHeaders,
 } from "../http/mod.ts";
-import { cancelCall, continueCall, listCalls, showCall } from "./calls.ts";
-import { abortExecution, executeTool } from "./execute_tool.ts";
-import { checkExplorer, type ExplorerPage, explorerResponse } from "./explorer_page.ts";
-import { explainTool, explainTools, followTools, listTools, showTool } from "./list_tools.ts";
-import { type FormatService, type Route, showThrough } from "./route.ts";
-import { showMetrics } from "./metrics.ts";
 
 /** Options for {@linkcode createToolHandler}. */
 export interface ToolHandlerOptions extends HttpOptions {
@@ -80,7 +88,7 @@ export interface ToolHandlerOptions extends HttpOptions {
   readonly protectedResource?: ProtectedResource;
 }
 
-/** What each option must be; `satisfies` keeps the table complete. */
+/** The check of each option; `satisfies` keeps the table complete. */
 const CHECKS = {
   ...HTTP_CHECKS,
   openExplain: checkFlag,
@@ -91,12 +99,6 @@ const CHECKS = {
   bridge: checkFunction,
   protectedResource: checkObject,
 } satisfies { readonly [Option in keyof ToolHandlerOptions]-?: Check };
-
-const NO_ROUTE: Problem = {
-  status: 404,
-  code: "not_found",
-  detail: "There is no such route",
-};
 
 /**
  * Serves tools over HTTP.
@@ -156,104 +158,71 @@ const NO_ROUTE: Problem = {
  * @throws {TypeError} If an option is unknown or wrong.
  */
 export function createToolHandler(
-  source: ToolRegistry | Toolset,
+  source: Registry | Toolset,
   options: ToolHandlerOptions = {},
 ): Hono {
   checkOptions("create a tool handler", options, CHECKS);
-  const { formats, protectedResource, explorer } = options;
   const server = new ToolServer(source, options, {
     everyone: { explain: options.openExplain ?? false },
-    maxStreams: options.maxEventStreams,
-    maxStreamsPerPrincipal: options.maxEventStreamsPerPrincipal,
+    createDispatcher: (own) => new ToolDispatcher(source, own),
   });
-  const pages = createPageCache();
-  const show = showThrough(options.bridge);
+  const routes = new RoutedServer(server, partsOf(options));
+  const { around } = server;
   const app = new Hono();
-
-  /** Adds a path. One entry for all methods keeps the list short that Hono's router walks. */
-  function add(path: string, answers: Readonly<Record<string, Handler>>): void {
-    const allow = Object.keys(answers).join(", ").replace("GET", "GET, HEAD");
-    app.all(path, (c) => {
-      const { raw } = c.req;
-      const isHead = raw.method === "HEAD";
-      const answer = answers[isHead ? "GET" : raw.method];
-      const response = answer?.(c) ?? server.open(raw, methodNotAllowed(allow));
-      return isHead ? headOf(response) : response;
-    });
-  }
-
-  const { observe, cors } = server;
-  if (observe !== undefined) {
+  if (around !== undefined) {
     app.use("*", async (c, next) => {
-      const response = await observe(c.req.raw, async () => {
+      const response = await around(c.req.raw, async () => {
         await next();
         return c.res;
       });
       if (response !== c.res) c.res = response;
     });
   }
-  if (cors !== undefined) {
-    app.options(
-      "*",
-      ({ req: { raw } }) => server.answerPublic(raw, undefined, () => cors.preflight(raw)),
-    );
+  if (server.preflight !== undefined) {
+    app.options("*", (c, next) => routes.answer(c) ?? next());
   }
-  const routes: readonly Route[] = [
-    ["GET", "/tools", listTools(pages, formats, show)],
-    ["GET", "/tools/:id", showTool],
-    ["GET", "/tools/:id/explain", explainTool],
-    ["GET", "/explain", explainTools],
-    ["POST", "/tools/:id/execute", executeTool(show)],
-    ["POST", "/executions/:callId/abort", abortExecution],
-    ["GET", "/calls", listCalls],
-    ["GET", "/calls/:id", showCall],
-    ["POST", "/calls/:id", continueCall],
-    ["DELETE", "/calls/:id", cancelCall],
-    ["GET", "/events", followTools],
-    ["GET", "/metrics", showMetrics],
-    ...(formats?.routes(server, pages, show) ?? []),
-  ];
-  const paths = new Map<string, Record<string, Handler>>();
-  for (const [method, path, answer] of routes) {
-    const answers = paths.get(path) ?? {};
-    answers[method] = (c) => server.answer(c, path, (request) => answer(request, c));
-    paths.set(path, answers);
+  for (const path of routes.paths) {
+    const { param } = path;
+    app.all(path.path, (c) => path.answer(c, param === undefined ? "" : c.req.param(param)));
   }
-  for (const [path, answers] of paths) add(path, answers);
-  if (protectedResource !== undefined) {
-    const metadata = resourceMetadata(protectedResource);
-    for (const path of metadataPaths(protectedResource.resource)) {
-      add(path, { GET: (c) => server.answerPublic(c.req.raw, path, () => json(metadata)) });
-    }
-  }
-  if (explorer !== undefined) {
-    add("/", {
-      GET: ({ req: { raw } }) =>
-        server.answerPublic(raw, "/", () => explorerResponse(raw, explorer)),
-    });
-  }
-  add("/healthz", { GET: (c) => server.open(c.req.raw, json({ status: "ok" })) });
-  app.notFound((c) => {
-    const response = server.open(c.req.raw, problemResponse(NO_ROUTE));
-    return c.req.raw.method === "HEAD" ? headOf(response) : response;
-  });
-  app.onError((error, c) => server.open(c.req.raw, server.problemOf(error)));
+  app.notFound((c) => routes.answerNone(c.req.raw));
+  app.onError((error, c) => server.open(c.req.raw, () => server.problemOf(error)));
+  const { fetch } = app;
+  // Hono's context and router take a sixth of the time of a call. They are for other routes, and for an
+  // app that this one is mounted in.
+  app.fetch = (raw, env, executionCtx) => {
+    const context = { req: { raw }, env, executionCtx };
+    return around === undefined
+      ? routes.answer(context) ?? fetch(raw, env, executionCtx)
+      : around(raw, () => routes.answer(context) ?? fetch(raw, env, executionCtx));
+  };
   return app;
 }
 
-type Handler = (c: Context) => Response | Promise<Response>;
-
-/**
- * The answer to HEAD: how long the body of GET is, and not the body. Without being told, servers
- * would say that it has no bytes.
- */
-async function headOf(answer: Response | Promise<Response>): Promise<Response> {
-  const response = await answer;
-  // 304, or an event stream, which HEAD does not open.
-  if (response.body === null) return response;
-  const { status, headers } = response;
-  const { byteLength } = await response.arrayBuffer();
-  return withHeaders(new Response(null, { status, headers }), [
-    ["content-length", String(byteLength)],
-  ]);
+/** The parts that the options name. */
+function partsOf(options: ToolHandlerOptions): readonly HttpPart[] {
+  const { authorize, bridge, explorer, formats, protectedResource, tasks, taskAfterMs } = options;
+  const pages = createPageCache();
+  const slots = slotsFor(
+    { authorizes: authorize !== undefined },
+    options.maxEventStreams,
+    options.maxEventStreamsPerPrincipal,
+  );
+  return [
+    ...sharedParts(options),
+    serveExecution({
+      startTask: tasks && runTasks(tasks, { afterMs: taskAfterMs }),
+      streamCall,
+      toolsetOf: bridgeByQuery(bridge),
+    }),
+    serveListing({ pageOf: queryPages({ formats, bridge, pages }) }),
+    serveExplanations(),
+    serveCalls({ tasks, slots }),
+    serveEvents({ slots }),
+    serveMetrics(),
+    ...(formats === undefined ? [] : [serveTurns(formats, { bridge, pages })]),
+    ...(protectedResource === undefined ? [] : [serveProtectedResource(protectedResource)]),
+    ...(explorer === undefined ? [] : [serveExplorer(explorer)]),
+    serveHealth(),
+  ];
 }

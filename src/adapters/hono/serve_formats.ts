@@ -27,6 +27,8 @@ import {
 import {
   checkObject,
   checkOptions,
+  type FormatFunctions,
+  type FormatService,
   json,
   ListCache,
   type Page,
@@ -36,12 +38,14 @@ import {
   readCallIds,
   readFilters,
   refuseQuery,
+  type RequestAnswer,
   RequestError,
+  type ShowTools,
   targetOf,
   type ToolServer,
+  withAllLayers,
   withHeaders,
 } from "../http/mod.ts";
-import type { FormatFunctions, FormatService, RouteAnswer, ShowTools } from "./route.ts";
 import {
   OPENAPI_CHECKS,
   openApiDocument,
@@ -123,8 +127,12 @@ export function serveFormats(
       });
     },
     routes: (server, pages, show) => [
-      ["POST", "/dispatch/:target", dispatchTurn(formats, show)],
-      ["GET", "/openapi.json", showOpenApi(server, pages, formats, openapi)],
+      { method: "POST", path: "/dispatch/:target", answer: dispatchTurn(formats, show) },
+      {
+        method: "GET",
+        path: "/openapi.json",
+        answer: showOpenApi(server, pages, formats, openapi),
+      },
     ],
   };
 }
@@ -146,13 +154,12 @@ const EXPORT_OF_TOOL = 1_024;
  * is that of the listing that the model was given: names are those of that export. A turn whose calls
  * wait is sent again, with answers, for the messages that were missing.
  */
-function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
+function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer {
   const turns = new ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
-  return async (request, c) => {
-    const { raw, server, caller: { principal }, toolset } = request;
+  return async (request) => {
+    const { raw, server, param: target, caller: { principal }, toolset } = request;
     const { selection, bridge, key } = readFilters("a turn", raw.url, { takesBridge: true });
     if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
-    const target = c.req.param("target") ?? "";
     const { narrowed, exported } = turns.of(toolset.available(), `${target} ${key}`, () => {
       const narrowed = selection && toolset.narrow(selection);
       const shown = show(narrowed ?? toolset, bridge);
@@ -179,7 +186,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RouteAnswer {
     });
     // The calls that the dispatcher gets. The others cannot run, and their results are known.
     const routed = recorded.filter((_, index) => begun[index]?.problem === undefined);
-    const dispatcher = server.dispatcherOf(shown);
+    const dispatcher = withAllLayers(server.dispatcherOf(shown), "serveFormats()");
     const options: TurnOptions<DispatchContext> = {
       dispatcher: {
         async dispatchAll(list, context) {
@@ -358,7 +365,7 @@ function showOpenApi(
   pages: ListCache<Page>,
   { exportTools }: FormatFunctions,
   openapi: OpenApiOptions,
-): RouteAnswer {
+): RequestAnswer {
   return ({ raw, toolset }) => {
     refuseQuery(raw.url);
     const tools = toolset.available();

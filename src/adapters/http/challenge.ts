@@ -7,7 +7,8 @@
 
 import { type Check, checkText } from "../../tool/mod.ts";
 import { checkOptions, checkTexts } from "./checks.ts";
-import { type ProblemCode, problemResponse } from "./responses.ts";
+import type { HttpPart } from "./part.ts";
+import { json, type ProblemCode, problemResponse } from "./responses.ts";
 
 /** What a challenge says besides what was wrong. */
 export interface ChallengeOptions {
@@ -167,6 +168,23 @@ export function resourceMetadata(options: ProtectedResource): Record<string, unk
     ...(name === undefined ? {} : { resource_name: name }),
     ...(documentation === undefined ? {} : { resource_documentation: documentation }),
   };
+}
+
+/**
+ * The part that tells clients how to get a token (RFC 9728), at
+ * `/.well-known/oauth-protected-resource`. The handler must then be at the root of its host.
+ *
+ * @throws {TypeError} As {@linkcode resourceMetadata}.
+ */
+export function serveProtectedResource(resource: ProtectedResource): HttpPart {
+  const metadata = resourceMetadata(resource);
+  return () => ({
+    routes: metadataPaths(resource.resource).map((path) => ({
+      method: "GET",
+      path,
+      answerPublic: () => json(metadata),
+    })),
+  });
 }
 
 function urlOf(text: string): URL {

@@ -6,7 +6,8 @@
 
 import { type Check, checkFlag, isListOf, must, wholeFrom } from "../../tool/mod.ts";
 import { checkOptions } from "./checks.ts";
-import { type Header, problemResponse, withHeaders } from "./responses.ts";
+import type { HttpPart } from "./part.ts";
+import { type Header, problemResponse } from "./responses.ts";
 
 /** Options for pages of the origins in `allowedOrigins`. */
 export interface CorsOptions {
@@ -29,9 +30,7 @@ export interface CorsOptions {
 /** The headers and responses for pages of other origins. */
 export interface Cors {
   /** The headers for every response to a request, problems too. */
-  headersFor(request: Request): readonly Header[];
-  /** Adds those headers to a response. */
-  open(request: Request, response: Response): Response;
+  headers(request: Request): readonly Header[];
   /** The response to a preflight request, which browsers send with `OPTIONS`. */
   preflight(request: Request): Response;
 }
@@ -117,21 +116,15 @@ export function createCors(options: CorsOptions, origins: readonly string[]): Co
       ...(credentials ? [["access-control-allow-credentials", "true"] as const] : []),
     ];
   };
-  const open = (request: Request, response: Response): Response =>
-    withHeaders(response, headersFor(request));
   return {
-    headersFor,
-    open,
+    headers: headersFor,
     preflight(request) {
       if (request.headers.get("access-control-request-method") === null) {
-        return open(
-          request,
-          problemResponse({
-            status: 405,
-            code: "method_not_allowed",
-            detail: "OPTIONS is for preflight requests of browsers",
-          }),
-        );
+        return problemResponse({
+          status: 405,
+          code: "method_not_allowed",
+          detail: "OPTIONS is for preflight requests of browsers",
+        });
       }
       const asked = request.headers.get("access-control-request-headers") ?? "";
       const headers = new Headers({
@@ -140,9 +133,18 @@ export function createCors(options: CorsOptions, origins: readonly string[]): Co
         "access-control-allow-methods": "GET, POST, DELETE",
         "access-control-max-age": String(maxAgeS),
       });
-      return open(request, new Response(null, { status: 204, headers }));
+      return new Response(null, { status: 204, headers });
     },
   };
+}
+
+/**
+ * The part that lets pages of the handler's `allowedOrigins` read its responses.
+ *
+ * @throws {TypeError} If there are no origins, or an option is unknown or wrong.
+ */
+export function allowCrossOrigin(options: CorsOptions = {}): HttpPart {
+  return ({ allowedOrigins }) => createCors(options, allowedOrigins);
 }
 
 function argumentHeaders(asked: string): readonly string[] {

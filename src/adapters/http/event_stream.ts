@@ -5,7 +5,6 @@
  */
 
 import { SAFE_HEADERS } from "./responses.ts";
-import { isBun, isWorkers } from "./runtime.ts";
 
 /** The source of the events. */
 export interface FrameSource {
@@ -120,51 +119,4 @@ export function untilRead(response: Response): EventStream {
   // It rejects when the reader leaves, and the maker of the body is told.
   const ended = response.body?.pipeTo(writable).catch(() => {}) ?? Promise.resolve();
   return { response: new Response(readable, response), ended };
-}
-
-/** Workers notice only when they write that a client is gone; elsewhere the runtime says so. */
-const WORKERS_MS = 1_500;
-/** Bun closes a connection that was silent for ten seconds, unless it is told otherwise. */
-const BUN_MS = 5_000;
-const DEFAULT_MS = 15_000;
-
-/** The heartbeat that fits this runtime, in milliseconds. */
-export function defaultHeartbeatMs(): number {
-  if (isWorkers()) return WORKERS_MS;
-  return isBun() ? BUN_MS : DEFAULT_MS;
-}
-
-/** How many streams may be open at once: in all, and for one caller, who must not take all places. */
-export class StreamSlots {
-  readonly #max: number;
-  readonly #maxPerPrincipal: number;
-  readonly #taken = new Map<string | undefined, number>();
-  #total = 0;
-
-  constructor(max: number, maxPerPrincipal: number = Math.ceil(max / 16)) {
-    this.#max = max;
-    this.#maxPerPrincipal = maxPerPrincipal;
-  }
-
-  /**
-   * Takes a place.
-   *
-   * @param principal Callers without one share theirs.
-   * @returns Gives it back, at the first call; `undefined` if there is none.
-   */
-  take(principal: string | undefined): (() => void) | undefined {
-    const own = this.#taken.get(principal) ?? 0;
-    if (this.#total >= this.#max || own >= this.#maxPerPrincipal) return undefined;
-    this.#total++;
-    this.#taken.set(principal, own + 1);
-    let isTaken = true;
-    return () => {
-      if (!isTaken) return;
-      isTaken = false;
-      this.#total--;
-      const left = (this.#taken.get(principal) ?? 1) - 1;
-      if (left === 0) this.#taken.delete(principal);
-      else this.#taken.set(principal, left);
-    };
-  }
 }

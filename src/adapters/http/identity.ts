@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import {
   buildToolset,
   checkSelection,
@@ -82,16 +82,23 @@ const MAX_NARROWED = 512;
  */
 export class ToolsetNarrower {
   readonly #narrowed = new WeakMap<Toolset, BoundedMap<string, Toolset>>();
+  /** The last toolset that was found: most requests of a server come from callers of one kind. */
+  #last: { readonly toolset: Toolset; readonly key: string; readonly kept: Toolset } | undefined;
 
   /** @throws {TypeError} If `authorize` returned something other than a caller. */
   narrow(toolset: Toolset, caller: Caller): Toolset {
+    const key = keyOfPlain(caller);
+    const last = this.#last;
+    if (last !== undefined && last.toolset === toolset && last.key === key) return last.kept;
     let known = this.#narrowed.get(toolset);
     if (known === undefined) {
       this.#narrowed.set(toolset, known = new BoundedMap({ maxEntries: MAX_NARROWED }));
     }
-    const key = keyOfPlain(caller);
     const kept = key === undefined ? undefined : known.get(key);
-    if (kept !== undefined) return kept;
+    if (key !== undefined && kept !== undefined) {
+      this.#last = { toolset, key, kept };
+      return kept;
+    }
     const selection = selectionOfCaller(caller);
     const narrow = (): Toolset => toolset.narrow(selection);
     const checkedKey = selectionKey(selection);
@@ -102,24 +109,25 @@ export class ToolsetNarrower {
 }
 
 /**
- * Says in one text what a caller may see, if that is said in strings alone. `undefined` for others:
- * an object, such as a context, has to be read to know what it says.
+ * Writes what a caller may see as one text, if only strings decide it; `undefined` otherwise: an
+ * object, such as a context, has to be read first.
  */
 function keyOfPlain(caller: Caller): string | undefined {
   if (typeof caller !== "object" || caller === null) return undefined;
   for (const field in caller) if (!FIELDS.has(field)) return undefined;
-  const { role, scopes = NO_SCOPES, context, maxRisk } = caller;
-  return context === undefined && isTextOrAbsent(role) && isTextOrAbsent(maxRisk) &&
-      Array.isArray(scopes) && scopes.every(isText)
-    ? JSON.stringify([role ?? null, maxRisk ?? null, ...scopes])
-    : undefined;
+  const { role, scopes, context, maxRisk } = caller;
+  if (context !== undefined || !isTextOrAbsent(role) || !isTextOrAbsent(maxRisk)) return undefined;
+  if (scopes !== undefined && !Array.isArray(scopes)) return undefined;
+  // Each text stands after its length, so two different callers never have the same key.
+  let key = `${role?.length} ${role},${maxRisk?.length} ${maxRisk}`;
+  for (const scope of scopes ?? NO_SCOPES) {
+    if (typeof scope !== "string") return undefined;
+    key += `,${scope.length} ${scope}`;
+  }
+  return key;
 }
 
-const NO_SCOPES: readonly string[] = [];
-
-function isText(value: unknown): value is string {
-  return typeof value === "string";
-}
+const NO_SCOPES: readonly unknown[] = [];
 
 function isTextOrAbsent(value: unknown): boolean {
   return value === undefined || typeof value === "string";
@@ -132,13 +140,12 @@ function isTextOrAbsent(value: unknown): boolean {
  * @param selection Which of its tools the owner serves.
  */
 export function ownerToolset(
-  source: ToolRegistry | Toolset,
+  source: Registry | Toolset,
   selection: Selection | undefined,
 ): () => Toolset {
   if (!(source instanceof Toolset)) {
     let toolset: Toolset | undefined;
-    return () =>
-      toolset?.revision === source.revision ? toolset : toolset = source.select(selection);
+    return () => toolset?.isCurrent() ? toolset : toolset = source.select(selection);
   }
   const toolset = selection === undefined ? source : buildToolset(source, selection);
   return () => toolset;

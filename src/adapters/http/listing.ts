@@ -1,5 +1,6 @@
 /**
- * A page of tools as bytes with an ETag, made once for as long as the tools stay the same.
+ * The query of `GET /tools`: pages of the tools that it selects, finds or exports. A page is made once
+ * for as long as the tools stay the same.
  *
  * @module
  */
@@ -7,63 +8,46 @@
 import { searchToolsetAsync } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import { describeTool, type Tool } from "../../tool/mod.ts";
-import { BoundedMap } from "./bounded_map.ts";
-import type { ListingQuery } from "./query.ts";
-import { RequestError, SAFE_HEADERS } from "./responses.ts";
+import { showThrough } from "./bridge.ts";
+import type { ExportPage, FormatService } from "./format_service.ts";
+import { createPageCache, type ListCache } from "./list_cache.ts";
+import { type Page, pageOf } from "./page.ts";
+import { type ListingQuery, readListingQuery } from "./query.ts";
+import type { ToolRequest } from "./request.ts";
+import { RequestError } from "./responses.ts";
 
-/** A response body and its validator. */
-export interface Page {
-  readonly body: string;
-  readonly etag: string;
+/** Options for {@linkcode queryPages}. */
+export interface QueryPagesOptions {
+  /** The formats of `?format=…`, made by `serveFormats`. @default {none} */
+  readonly formats?: FormatService | undefined;
+  /** Makes the bridge of `?bridge=1`: `createToolBridge`. @default {none} */
+  readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
+  /** @ignore The cache of the pages, for other routes that have pages. */
+  readonly pages?: ListCache<Page>;
 }
 
-/** Makes the page of a query that names a format, of the tools that it asks for. */
-export type ExportPage = (
-  tools: readonly Tool[] | Toolset,
-  query: ListingQuery,
-  /** What the query's words found of the tools, best first; absent where it has none. */
-  ranked?: readonly Tool[],
-) => Page;
-
-/** How many characters of pages one handler keeps: a byte each, or two. */
-const MAX_PAGES = 8 * 1_024 * 1_024;
-
-/** Makes the cache for the pages of one handler, for all its callers and their queries. */
-export function createPageCache(): ListCache<Page> {
-  return new ListCache(MAX_PAGES, ({ body }) => body.length);
-}
-
-/** Makes a page of any JSON. */
-export function pageOf(value: unknown): Page {
-  return withEtag(JSON.stringify(value));
-}
-
-/** Makes the page of one tool. */
-export function toolPage(tool: Tool): Page {
-  return pageOf(describeTool(tool));
-}
-
-/** Whether the client's copy is current, by its `If-None-Match`. */
-export function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
-  if (ifNoneMatch === null) return false;
-  if (ifNoneMatch.trim() === "*") return true;
-  return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
-}
-
-/** A page, or that the client's copy is current. */
-export function pageResponse(request: Request, page: Page): Response {
-  const headers = {
-    etag: page.etag,
-    "cache-control": "private, no-cache",
-    // Who calls decides what is listed.
-    vary: "authorization, origin",
-    ...SAFE_HEADERS,
-  };
-  return isCurrent(request.headers.get("if-none-match"), page.etag)
-    ? new Response(null, { status: 304, headers })
-    : new Response(page.body, {
-      headers: { ...headers, "content-type": "application/json" },
+/**
+ * Makes the pages of `serveListing` that read the query of a request: filters, search, paging and
+ * format.
+ */
+export function queryPages(
+  options: QueryPagesOptions = {},
+): (request: ToolRequest) => Page | Promise<Page> {
+  const { formats, bridge, pages = createPageCache() } = options;
+  const show = showThrough(bridge);
+  return ({ raw, toolset }) => {
+    const query = readListingQuery(raw.url);
+    // The same array for as long as the members and their availability stay the same.
+    const listed = toolset.available();
+    return pages.of(listed, query.key, () => {
+      const { selection } = query;
+      if (!query.bridge) return makePage(toolset, listed, query, formats?.exportPage);
+      // The query selects tools behind the bridge; the bridge's own tools are always there.
+      const shown = show(selection === undefined ? toolset : toolset.narrow(selection), true);
+      const whole = { ...query, selection: undefined };
+      return makePage(shown, shown.available(), whole, formats?.exportPage);
     });
+  };
 }
 
 /**
@@ -74,7 +58,7 @@ export function pageResponse(request: Request, page: Page): Response {
  * @param exportPage Makes the page of an export; without it, there are none.
  * @throws {RequestError} If the cursor is not one that a page gave, or there is no such format.
  */
-export function makePage(
+function makePage(
   toolset: Toolset,
   listed: readonly Tool[],
   query: ListingQuery,
@@ -162,80 +146,4 @@ function badCursor(): RequestError {
   return new RequestError(
     'Query parameter "cursor" must be the nextCursor of a page of the same query',
   );
-}
-
-/**
- * A strong validator of the content. The registry's revision would not do: it counts from 0 in every
- * process, and a client may come back to another process.
- */
-function withEtag(body: string): Page {
-  let a = 0x811c9dc5;
-  let b = 0x1000193;
-  for (let index = 0; index < body.length; index++) {
-    const unit = body.charCodeAt(index);
-    a = Math.imul(a ^ unit, 0x01000193);
-    b = Math.imul(b ^ unit, 0x85ebca6b) ^ (b >>> 13);
-  }
-  const hex = (word: number): string => (word >>> 0).toString(16).padStart(8, "0");
-  return { body, etag: `"${body.length.toString(16)}-${hex(a)}${hex(b)}"` };
-}
-
-/** What it costs to keep anything, however small. */
-const OVERHEAD = 512;
-
-/**
- * Keeps values that were made of lists of tools. Clients choose what is made, by their queries: so
- * what is kept is weighed, over all lists, and not only counted.
- */
-export class ListCache<Value> {
-  /** A number for each list: a strong reference would keep the list alive. */
-  readonly #numbers = new WeakMap<readonly Tool[], number>();
-  readonly #values: BoundedMap<string, Value>;
-  #count = 0;
-
-  /**
-   * @param room How much the values may weigh together.
-   * @param weigh What a value weighs besides its key, in bytes or so.
-   */
-  constructor(room: number, weigh: (value: Value) => number) {
-    this.#values = new BoundedMap({
-      maxWeight: room,
-      weigh: (value, key) => OVERHEAD + key.length + weigh(value),
-    });
-  }
-
-  /** What is kept weighs this, and never more than there is room. */
-  get weight(): number {
-    return this.#values.weight;
-  }
-
-  /**
-   * The value of a key, made if it is not kept. One that is made later is kept when it is there, and
-   * not if it fails.
-   *
-   * @param tools A list that does not change.
-   */
-  of(tools: readonly Tool[], key: string, make: () => Value): Value;
-  of(
-    tools: readonly Tool[],
-    key: string,
-    make: () => Value | Promise<Value>,
-  ): Value | Promise<Value>;
-  of(
-    tools: readonly Tool[],
-    key: string,
-    make: () => Value | Promise<Value>,
-  ): Value | Promise<Value> {
-    let number = this.#numbers.get(tools);
-    if (number === undefined) this.#numbers.set(tools, number = this.#count++);
-    const name = `${number} ${key}`;
-    const known = this.#values.get(name);
-    if (known !== undefined) return known;
-    const made = make();
-    const keep = (value: Value): Value => {
-      this.#values.set(name, value);
-      return value;
-    };
-    return made instanceof Promise ? made.then(keep) : keep(made);
-  }
 }

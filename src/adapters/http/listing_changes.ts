@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import { originalOf, type Tool } from "../../tool/mod.ts";
 
 /** How one tool of a listing changed. */
@@ -54,7 +54,7 @@ function isSame(old: Tool | undefined, now: Tool): boolean {
 /** What a {@linkcode ListingWatch} looks at. */
 export interface WatchedListing {
   /** `undefined` if the list does not change. */
-  readonly registry: ToolRegistry | undefined;
+  readonly registry: Registry | undefined;
   /** Gives the tools that the caller sees now. */
   list(): readonly Tool[];
   /** When the caller's token ends, in milliseconds since 1970: then the watch is over. */
@@ -69,7 +69,6 @@ const MAX_TIMER_MS = 2_147_483_647;
 /** Follows one caller's list. Changes of tools that the caller does not see do not count. */
 export class ListingWatch {
   readonly #watched: WatchedListing;
-  readonly #controller = new AbortController();
   #listing: readonly Tool[];
   /** The registry has changed since the last look. Several changes are one. */
   #hasChanged = false;
@@ -78,6 +77,7 @@ export class ListingWatch {
   #isOver = false;
   #wake: (() => void) | undefined;
   #expiry: ReturnType<typeof setTimeout> | undefined;
+  #unsubscribe = (): void => {};
 
   constructor(watched: WatchedListing) {
     this.#watched = watched;
@@ -113,7 +113,8 @@ export class ListingWatch {
     if (this.#isOver) return;
     this.#isOver = true;
     clearTimeout(this.#expiry);
-    this.#controller.abort();
+    this.#unsubscribe();
+    this.#wake?.();
     this.#watched.onStop();
   }
 
@@ -132,21 +133,28 @@ export class ListingWatch {
   }
 
   async #follow(): Promise<void> {
-    const { signal } = this.#controller;
     const { registry } = this.#watched;
     if (registry === undefined) return;
+    let hasNews = false;
+    let wake = (): void => {};
+    // The subscriber only resolves a promise: in workerd, the request that changes the registry
+    // must not run the code of the one that follows it.
+    this.#unsubscribe = registry.subscribe(() => {
+      hasNews = true;
+      wake();
+    }, () => {
+      this.#hasEnded = true;
+      wake();
+    });
     while (!this.#hasEnded) {
-      try {
-        // An iterator, not a listener: in workerd, the request that changes the registry must not
-        // run the code of the one that follows it.
-        for await (const _change of registry.changes({ signal })) this.#tell();
-        this.#hasEnded = true;
-        this.#wake?.();
-      } catch {
-        // The stream dropped changes because too many were unread. That there were some is enough.
-        this.#tell();
-      }
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        if (hasNews) resolve();
+      });
+      if (hasNews) this.#tell();
+      hasNews = false;
     }
+    this.#wake?.();
   }
 
   #tell(): void {

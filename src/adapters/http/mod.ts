@@ -1,24 +1,42 @@
 /**
  * What every way of serving tools over HTTP shares: who calls, how often, what the caller sees, and
- * bodies, streams and problems.
+ * bodies, streams and problems; and the parts of a handler.
  *
  * @module
  */
 
 export { bearerAuth, type BearerAuthOptions, type TokenVerifier } from "./bearer_auth.ts";
 export { BoundedMap, type BoundedMapOptions } from "./bounded_map.ts";
+export {
+  bridgeByQuery,
+  bridgeOnce,
+  type CallTarget,
+  showThrough,
+  type ShowTools,
+  targetOf,
+} from "./bridge.ts";
 export { CALL_ID_HEADERS, type CallIds, readCallIds } from "./call_ids.ts";
+export { runTasks, type RunTasksOptions, serveCalls, type ServeCallsOptions } from "./calls.ts";
 export {
   type ChallengeOptions,
-  metadataPaths,
   type ProtectedResource,
   resourceMetadata,
+  serveProtectedResource,
 } from "./challenge.ts";
 export { checkCount, checkObject, checkOptions, checkTexts } from "./checks.ts";
-export type { CorsOptions } from "./cors.ts";
+export { allowCrossOrigin, type CorsOptions } from "./cors.ts";
 export { EVENT_STREAM_HEADERS, eventStream, frame } from "./event_stream.ts";
 export {
+  type CallMode,
+  type ExecutionOptions,
+  type PreparedCall,
+  serveExecution,
+} from "./execute_tool.ts";
+export { serveExplanations } from "./explain_tools.ts";
+export { checkExplorer, type ExplorerPage, serveExplorer } from "./explorer_page.ts";
+export {
   createRateLimiter,
+  limitRate,
   MemoryRateLimitStore,
   type MemoryRateLimitStoreOptions,
   type RateLimitCount,
@@ -32,30 +50,47 @@ export {
 } from "./rate_limit.ts";
 export { storedRateLimits } from "./stored_rate_limits.ts";
 export { type FailedLoginsOptions, limitFailedLogins } from "./failed_logins.ts";
+export { serveEvents, type ServeEventsOptions } from "./follow_tools.ts";
+export {
+  type ExportPage,
+  type FormatFunctions,
+  type FormatService,
+  serveTurns,
+  type ServeTurnsOptions,
+} from "./format_service.ts";
 export { createGuard, type GuardOptions } from "./guard.ts";
+export {
+  type ComposedHandlerOptions,
+  composeToolHandler,
+  type HttpHandler,
+  RoutedServer,
+} from "./handler.ts";
+export { serveHealth } from "./health.ts";
 export type { Authorize, Caller } from "./identity.ts";
 export { type JwtAlgorithm, jwtAuth, type JwtAuthOptions, type JwtClaims } from "./jwt_auth.ts";
-export {
-  createPageCache,
-  type ExportPage,
-  isCurrent,
-  ListCache,
-  makePage,
-  type Page,
-  pageOf,
-  pageResponse,
-  toolPage,
-} from "./listing.ts";
+export { type ListingOptions, serveListing } from "./list_tools.ts";
+export { createPageCache, ListCache } from "./list_cache.ts";
+export { queryPages, type QueryPagesOptions } from "./listing.ts";
 export { type ListingChange, ListingWatch } from "./listing_changes.ts";
+export { serveMetrics } from "./metrics.ts";
 export {
-  type AccessCall,
   type AccessEntry,
   nextTraceParent,
   type ObserveOptions,
+  observeRequests,
   readTraceParent,
   writeTraceParent,
 } from "./observe.ts";
-export { HTTP_CHECKS, type HttpOptions } from "./options.ts";
+export type { ServerOptions } from "./options.ts";
+export { isCurrent, type Page, pageOf, pageResponse } from "./page.ts";
+export {
+  type HttpPart,
+  installParts,
+  type PartHooks,
+  type PublicRoute,
+  type Route,
+} from "./part.ts";
+export type { AccessCall, RequestCall, RequestObserver } from "./records.ts";
 export {
   badRequest,
   chooseType,
@@ -72,7 +107,8 @@ export {
   SAFE_HEADERS,
   withHeaders,
 } from "./responses.ts";
-export { readBridgeQuery, readFilters, readListingQuery, refuseQuery } from "./query.ts";
+export { readBridgeQuery, readFilters, readListingQuery } from "./query.ts";
+export { refuseQuery } from "./refuse_query.ts";
 export {
   type KeySource,
   type NamedKey,
@@ -80,14 +116,15 @@ export {
   type RemoteKeysOptions,
 } from "./remote_keys.ts";
 export {
-  bridgeOnce,
-  type CallTarget,
   type RequestAnswer,
-  type RequestCall,
   type RequestContext,
-  targetOf,
+  type ServerHooks,
   type ToolRequest,
   ToolServer,
+  withAllLayers,
 } from "./request.ts";
 export { type CallClient, ClientSignal, type RunningCall } from "./running_calls.ts";
 export { isWorkers } from "./runtime.ts";
+export { HTTP_CHECKS, type HttpOptions, sharedParts } from "./shared_parts.ts";
+export { streamCall } from "./stream_call.ts";
+export { slotsFor, StreamSlots } from "./stream_slots.ts";

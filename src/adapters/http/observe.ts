@@ -16,6 +16,8 @@ import {
 } from "../../tool/mod.ts";
 import { checkOptions } from "./checks.ts";
 import { untilRead } from "./event_stream.ts";
+import type { HttpPart } from "./part.ts";
+import { type AccessCall, records, type RequestObserver, RequestRecord } from "./records.ts";
 import { withHeaders } from "./responses.ts";
 
 /** Version 00. A later version may have more after another "-". */
@@ -54,15 +56,6 @@ function randomHex(bytes: number): string {
   return [...values].map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
-/** One call of a request, for an access log. */
-export interface AccessCall {
-  /** As the caller wrote it; such a tool need not exist. */
-  readonly toolId: string;
-  readonly callId: string;
-  /** `ok`, or the code of its failure. `undefined` if it has not ended. */
-  readonly outcome: string | undefined;
-}
-
 /** One request, for an access log. Queries, headers and bodies are left out: they may hold secrets. */
 export interface AccessEntry {
   /** When the request came, in milliseconds since 1970. */
@@ -95,61 +88,11 @@ export interface ObserveOptions {
   readonly now?: () => number;
 }
 
-/** Observes a request while `answer` answers it and fills in the record of the request. */
-export type RequestObserver = (
-  request: Request,
-  answer: () => Response | Promise<Response>,
-) => Promise<Response>;
-
-/** A call whose outcome is still to be filled in. */
-export interface RecordedCall extends AccessCall {
-  outcome: string | undefined;
-}
-
-/** At least as long as the longest id that a tool may have. */
-const MAX_ID = 260;
-
-/** What is noted of a request while it is answered. */
-export class RequestRecord {
-  /** The route as it is written, such as `/tools/:id`. */
-  route: string | undefined;
-  principal: string | undefined;
-  readonly calls: RecordedCall[] = [];
-  /** How long `authorize` took, in milliseconds. */
-  authorizeMs: number | undefined;
-  /** How long the longest call took, in milliseconds. */
-  toolMs: number | undefined;
-  /** The place of the call in its trace, if the request has one call. */
-  place: TraceParent | undefined;
-  /** Resolves when a stream has ended; `undefined` for a response that is not a stream. */
-  ended: Promise<void> | undefined;
-
-  /** Notes that a call begins. */
-  addCall(toolId: string, callId: string): RecordedCall {
-    const call: RecordedCall = { toolId: toolId.slice(0, MAX_ID), callId, outcome: undefined };
-    this.calls.push(call);
-    return call;
-  }
-
-  /** Notes where a call is in its trace. Several calls have no one place. */
-  began(place: TraceParent): void {
-    this.place = this.calls.length === 1 ? place : undefined;
-  }
-}
-
 const CHECKS = {
   serverTiming: checkFlag,
   access: checkFunction,
   now: checkFunction,
 } satisfies { readonly [Option in keyof ObserveOptions]-?: Check };
-
-/** The records of the requests that are observed and not yet answered. */
-const records = new WeakMap<Request, RequestRecord>();
-
-/** The record of a request; `undefined` if it is not observed. */
-export function recordOf(request: Request): RequestRecord | undefined {
-  return records.get(request);
-}
 
 /**
  * Makes the observer of requests. The response gets a `traceparent`: that of the call if the call is
@@ -215,6 +158,15 @@ export function createObserver(
     else void record.ended.then(tell);
     return response;
   };
+}
+
+/**
+ * The part that traces, measures and logs requests.
+ *
+ * @throws {TypeError} If an option is unknown or wrong.
+ */
+export function observeRequests(options: ObserveOptions): HttpPart {
+  return (server) => ({ around: createObserver(options, (error) => server.log(error)) });
 }
 
 /** A place that the header can name; `undefined` for one that telemetry made up in another form. */

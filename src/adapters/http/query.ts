@@ -6,14 +6,16 @@
  */
 
 import type { RequestSettings, ToolChoice } from "../../formats/mod.ts";
-import type { Selection } from "../../select/mod.ts";
 import {
-  isRiskLevel,
-  isToolId,
-  isToolName,
-  misspeltCategory,
-  RISK_LEVELS,
-} from "../../tool/mod.ts";
+  CRITERION_NAMES,
+  READER_FIELDS,
+  type Selection,
+  selectionFrom,
+  type ValueKind,
+  valueKind,
+  type VocabularyName,
+} from "../../select/mod.ts";
+import { defined, isToolId } from "../../tool/mod.ts";
 import { RequestError } from "./responses.ts";
 
 /** A query, read. */
@@ -73,38 +75,36 @@ function either(yes: string, no: string): (text: string, name: string) => boolea
 const digit = either("1", "0");
 const flag = either("true", "false");
 
-const readerField = fitting(
-  "1 to 128 letters, digits or signs of ASCII",
-  (text) => /^[!-~]{1,128}$/.test(text) ? text : undefined,
-);
-
 function oneWord(value: string, name: string): string {
   return atMost(MAX_TEXT, value, name);
 }
+
+/** Reads the value of a criterion. */
+function readerOf({ shape, check }: ValueKind): Reader {
+  return (text, name) => {
+    oneWord(text, name);
+    const value = shape === "list"
+      ? text.split(",").map((item) => item.trim())
+      : shape === "flag"
+      ? FLAGS.get(text) ?? text
+      : text;
+    try {
+      return check("read the query", value, `"${name}"`);
+    } catch (error) {
+      throw new RequestError((error as Error).message);
+    }
+  };
+}
+
+const FLAGS: ReadonlyMap<string, boolean> = new Map([["true", true], ["false", false]]);
 
 function atMost(length: number, value: string, name: string): string {
   if (value.length <= length) return value;
   throw new RequestError(`Query parameter "${name}" is longer than ${length} characters`);
 }
 
-const READERS = {
-  role: oneWord,
-  scopes: words,
-  maxRisk: fitting(
-    `one of ${RISK_LEVELS.join(", ")}`,
-    (text) => isRiskLevel(text) ? text : undefined,
-  ),
-  category: (value, name) => {
-    const list = words(value, name);
-    for (const word of list) {
-      const known = misspeltCategory(word);
-      if (known !== undefined) throw unfit(name, word, `spelt "${known}"`);
-    }
-    return list;
-  },
-  tagsAny: words,
-  tagsAll: words,
-  namespace: fitting("a namespace", (text) => isToolName(text) ? text : undefined),
+/** The parameters that are no criteria. */
+const OTHERS = {
   q: (value, name) => atMost(MAX_SEARCH, value, name),
   minScore: fitting("a number from 0 to 1", numberLike(/^(0|1|0\.\d{1,6})$/)),
   limit: fitting(`a whole number from 1 to ${MAX_PAGE}`, (text) => {
@@ -124,23 +124,21 @@ const READERS = {
   ),
   parallel: flag,
   bridge: digit,
-  hasWorkspace: flag,
-  hasTerminal: flag,
-  hasEditor: flag,
-  hasGitRepository: flag,
-  model: readerField,
-  provider: readerField,
-  locale: readerField,
-  requiredTags: words,
-  enabledToolIds: ids,
-  disabledToolIds: ids,
 } as const satisfies Record<string, Reader>;
 
-type ParameterName = keyof typeof READERS;
-type QueryValues = { readonly [Name in ParameterName]?: ReturnType<(typeof READERS)[Name]> };
+type QueryValues =
+  & { readonly [Name in keyof typeof OTHERS]?: ReturnType<(typeof OTHERS)[Name]> }
+  & { readonly [Name in VocabularyName]?: unknown };
+
+const READERS: { readonly [name: string]: Reader } = {
+  ...Object.fromEntries(
+    [...CRITERION_NAMES, ...READER_FIELDS].map((name) => [name, readerOf(valueKind(name))]),
+  ),
+  ...OTHERS,
+};
 
 /** The parameters of a listing, in the order of its key. */
-const NAMES = Object.keys(READERS) as ParameterName[];
+const NAMES = Object.keys(READERS);
 
 /**
  * Reads the query of a listing.
@@ -155,7 +153,7 @@ export function readListingQuery(url: string): ListingQuery {
 /** Parameters that do not go together. A bridge has a tool that searches. */
 const APART = [["limit", "tokens"], ["q", "bridge"], ["tokens", "bridge"]] as const;
 
-function readValues(parameters: URLSearchParams, known: readonly ParameterName[]): QueryValues {
+function readValues(parameters: URLSearchParams, known: readonly string[]): QueryValues {
   const values: Record<string, unknown> = {};
   for (const [given, value] of parameters) {
     const name = known.find((one) => one === given);
@@ -168,16 +166,15 @@ function readValues(parameters: URLSearchParams, known: readonly ParameterName[]
     }
     if (name in values) throw new RequestError(`Query parameter "${name}" is given twice`);
     if (value === "") throw new RequestError(`Query parameter "${name}" is empty`);
-    values[name] = READERS[name](value, name);
+    values[name] = READERS[name]?.(value, name);
   }
   return values;
 }
 
 function readParameters(parameters: URLSearchParams): ListingQuery {
   const values = readValues(parameters, NAMES);
-  const { category, q, minScore, limit, cursor, bridge = false, ...exported } = values;
-  const { format, tokens, losses, toolChoice, parallel, ...rest } = exported;
-  const { role, scopes, maxRisk, tagsAny, tagsAll, namespace, ...context } = rest;
+  const { q, minScore, limit, cursor, bridge = false, ...exported } = values;
+  const { format, tokens, losses, toolChoice, parallel, ...criteria } = exported;
   for (const [name, value] of Object.entries({ losses, tokens, toolChoice, parallel })) {
     if (format === undefined && value !== undefined) {
       throw new RequestError(`Query parameter "${name}" goes with "format"`);
@@ -207,17 +204,10 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     bridge,
     tokens,
     losses: losses ?? false,
-    settings: present({ toolChoice, parallel }),
-    selection: present({
-      role,
-      scopes,
-      maxRisk,
-      categories: category,
-      tagsAny,
-      tagsAll,
-      namespace,
-      context: present(context),
-    }),
+    settings: toolChoice === undefined && parallel === undefined
+      ? undefined
+      : defined({ toolChoice, parallel }),
+    selection: selectionFrom(criteria),
     search: q,
     minScore,
     limit: limit ?? (q === undefined ? MAX_PAGE : DEFAULT_HITS),
@@ -254,15 +244,6 @@ export function readFilters(
 }
 
 /**
- * Refuses every parameter, for routes that have none.
- *
- * @param url The request's.
- */
-export function refuseQuery(url: string): void {
-  if (url.includes("?")) readValues(new URL(url).searchParams, []);
-}
-
-/**
  * Reads the query of a route whose one parameter is `bridge`.
  *
  * @param url The request's.
@@ -270,19 +251,6 @@ export function refuseQuery(url: string): void {
  */
 export function readBridgeQuery(url: string): boolean {
   return url.includes("?") && (readValues(new URL(url).searchParams, ["bridge"]).bridge ?? false);
-}
-
-function ids(value: string, name: string): readonly string[] {
-  const list = words(value, name);
-  if (!list.every(isToolId)) throw unfit(name, value, 'ids of tools, separated by ","');
-  return list;
-}
-
-function words(value: string, name: string): readonly string[] {
-  oneWord(value, name);
-  const list = value.split(",").map((word) => word.trim());
-  if (list.includes("")) throw unfit(name, value, 'words, separated by ","');
-  return list;
 }
 
 function numberLike(pattern: RegExp): (text: string) => number | undefined {
@@ -293,14 +261,4 @@ function unfit(name: string, value: string, wanted: string): RequestError {
   return new RequestError(
     `Query parameter "${name}" is ${JSON.stringify(value.slice(0, 60))}, and must be ${wanted}`,
   );
-}
-
-/** The fields that have a value; `undefined` if there are none. */
-function present<Fields extends object>(
-  fields: Fields,
-): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } | undefined {
-  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return entries.length === 0
-    ? undefined
-    : Object.fromEntries(entries) as { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
 }

@@ -131,6 +131,17 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   };
 }
 
+/**
+ * The part that limits how many requests and calls one caller may make.
+ *
+ * @throws {TypeError} If an option is unknown or wrong.
+ * @throws {RangeError} If a number is out of range.
+ */
+export function limitRate(options: RateLimitOptions): () => { readonly charge: RateLimiter } {
+  const charge = createRateLimiter(options);
+  return () => ({ charge });
+}
+
 /** The checks of a window's numbers and its store. */
 export const WINDOW_CHECKS: {
   readonly [Option in keyof RateLimitWindow | keyof StoreOptions]-?: Check;

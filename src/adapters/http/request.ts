@@ -1,38 +1,35 @@
 /**
- * One request and its server. `ToolServer` is the way in: it checks the host and the origin, asks
- * who calls, counts the request and finds the caller's toolset. `ToolRequest` is what it then hands
- * on, and all that Hono's routes and MCP know of the request.
+ * One request and its server. `ToolServer` checks the host and the origin, authorizes the caller,
+ * counts the request and finds the caller's toolset. It passes a `ToolRequest` on, which is all that
+ * routes and MCP read of a request.
  *
  * @module
  */
 
 import type { CallTasks } from "../../execute/durable/mod.ts";
-import { type DispatchContext, ToolDispatcher } from "../../execute/mod.ts";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import {
+  type DispatchContext,
+  Dispatcher,
+  type DispatcherOptions,
+  type ToolDispatcher,
+} from "../../execute/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
 import {
   atOnce,
   callHook,
   isObject,
+  isThenable,
   NO_LOG,
   refuse,
   systemClock,
-  type Tool,
-  type ToolResult,
 } from "../../tool/mod.ts";
-import { type BodyBounds, parseJson, readBody, requireJson } from "./body.ts";
-import { type Cors, createCors } from "./cors.ts";
-import { defaultHeartbeatMs, StreamSlots } from "./event_stream.ts";
+import { BodyReader, requireJson } from "./body.ts";
 import { createGuard } from "./guard.ts";
 import { type Caller, ownerToolset, ToolsetNarrower } from "./identity.ts";
-import {
-  createObserver,
-  type RecordedCall,
-  recordOf,
-  type RequestObserver,
-  type RequestRecord,
-} from "./observe.ts";
-import type { HttpOptions } from "./options.ts";
+import type { ServerOptions } from "./options.ts";
+import type { RateLimiter } from "./rate_limit.ts";
+import { records, type RequestCall, type RequestObserver, type RequestRecord } from "./records.ts";
 import {
   copyOf,
   type Header,
@@ -42,37 +39,64 @@ import {
   problemResponse,
   withHeaders,
 } from "./responses.ts";
-import { createRateLimiter, type RateLimiter } from "./rate_limit.ts";
 import { RunningCalls } from "./running_calls.ts";
-import { isBun } from "./runtime.ts";
+import { defaultHeartbeatMs, IS_BUN } from "./runtime.ts";
 
-/** What a runtime hands over for one request. A context of Hono fits as it is. */
+/** The arguments of a runtime for one request. A context of Hono fits as it is. */
 export interface RequestContext {
   readonly req: {
     readonly raw: Request;
-    /** Reads the body where something before this may have read it already. */
+    /** Reads the body where middleware may have read it already. */
     text?(): Promise<string>;
   };
-  /** Is given to `authorize`. */
+  /** Is passed to `authorize`. */
   readonly env: unknown;
   /** Has `waitUntil` on Workers. Hono throws where the runtime has none. */
   readonly executionCtx: unknown;
 }
 
-/** Answers a request whose caller is known. */
+/** Answers a request whose caller is known. What it throws becomes a problem. */
 export type RequestAnswer = (request: ToolRequest) => Response | Promise<Response>;
 
-/** What a server may be told besides the options that all protocols have. */
-export interface ToolServerDefaults {
+/** The additions of a part to the requests of a server. */
+export interface ServerHooks {
+  /** Surrounds the answer to every request, also to those that no route answers. */
+  readonly around?: RequestObserver;
+  /** Returns headers for every response to a request. */
+  readonly headers?: (request: Request) => readonly Header[];
+  /** Answers the preflight requests of browsers, whatever their path. */
+  readonly preflight?: (request: Request) => Response;
+  /** Counts the requests and calls of a caller, and refuses those that are too many. */
+  readonly charge?: RateLimiter;
+}
+
+/** Settings of a server besides the options that all protocols have. */
+export interface ServerSetup {
   /** The caller where there is no `authorize`. @default {{}} */
   readonly everyone?: Caller;
-  /** How many streams may be open at once. @default {1_024} */
-  readonly maxStreams?: number | undefined;
-  /** How many of them one principal may have. @default {a sixteenth of them} */
-  readonly maxStreamsPerPrincipal?: number | undefined;
-  /** Makes the bridge through which callers have their tools. @default {no bridge} */
+  /** Returns the bridge through which callers have their tools. @default {no bridge} */
   readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
+  /** Runs calls as tasks. @default {every call runs in its request} */
+  readonly tasks?: CallTasks | undefined;
+  /** After how many milliseconds a call becomes a task. */
+  readonly taskAfterMs?: number | undefined;
+  /** Creates the dispatcher where none is handed in. @default {one without layers} */
+  readonly createDispatcher?: (options: DispatcherOptions) => Dispatcher;
 }
+
+/**
+ * The dispatcher of a part that needs the layers of `ToolDispatcher`.
+ *
+ * @throws {TypeError} If it is another one.
+ */
+export function withAllLayers(dispatcher: Dispatcher, part: string): ToolDispatcher {
+  // Not `instanceof`, which would bring all layers into every bundle.
+  return "dispatchAll" in dispatcher
+    ? dispatcher as ToolDispatcher
+    : refuse(`use ${part}`, 'it needs a ToolDispatcher of "@plue/tools" as the option dispatcher');
+}
+
+const NO_HEADERS: readonly Header[] = [];
 
 const EXECUTION_CLOSED: Problem = {
   status: 403,
@@ -82,12 +106,13 @@ const EXECUTION_CLOSED: Problem = {
 };
 
 /**
- * What the requests of one handler or endpoint share.
+ * The state that the requests of one handler or endpoint share.
  *
  * A protocol makes one server, and answers each request through it:
  *
  * ```ts ignore
- * const server = new ToolServer(source, options, { maxStreams: options.maxSubscriptions });
+ * const server = new ToolServer(source, options);
+ * installParts(server, sharedParts(options));
  *
  * // `context` is Hono's, or `{ req: { raw: request }, env, executionCtx }`.
  * return server.answer(context, "/mcp", async (request) => {
@@ -96,7 +121,7 @@ const EXECUTION_CLOSED: Problem = {
  *   if (refused !== undefined) return refused;
  *   const running = server.running.begin({ principal: request.caller.principal, callId }, raw);
  *   const call = request.beginCall(toolId, callId);
- *   const context = { ...request.hostContext(), signal: running.signal };
+ *   const context = { ...request.hostContext(), signal: () => running.signal };
  *   const work = request.dispatcher.dispatch(…, context);
  *   request.keepAlive(work);
  *   call.end(await work);
@@ -105,62 +130,58 @@ const EXECUTION_CLOSED: Problem = {
  * });
  * ```
  *
- * What the answer throws becomes a problem. The headers of CORS, rate limits and traces are put on
- * the response. With `observe`, wrap the call: `server.observe(raw, () => server.answer(…))`.
+ * An error of the answer becomes a problem. The headers of the parts are added to the response. A part
+ * may surround the whole: `server.around?.(raw, () => server.answer(…)) ?? server.answer(…)`.
  */
 export class ToolServer {
-  readonly source: ToolRegistry | Toolset;
-  readonly dispatcher: ToolDispatcher;
+  readonly source: Registry | Toolset;
+  readonly dispatcher: Dispatcher;
   /** The calls that run, for another request to abort. */
   readonly running: RunningCalls = new RunningCalls();
-  /** The places for streams of changes. */
-  readonly streams: StreamSlots;
-  /** Whether callers have to say who they are. */
+  /** True if callers have to be authorized. */
   readonly authorizes: boolean;
-  /** Why no one may execute tools, if so. */
+  readonly allowedOrigins: readonly string[];
+  /** Why execution is closed to everyone, if it is. */
   readonly executionClosed: Problem | undefined;
   readonly heartbeatMs: number;
-  /** Runs calls as tasks; `undefined` where there are none. */
+  readonly body: BodyReader;
   readonly tasks: CallTasks | undefined;
-  /** After how long a call becomes a task. */
   readonly taskAfterMs: number | undefined;
-  readonly body: BodyBounds;
-  readonly cors: Cors | undefined;
-  /** Observes a request while it is answered; `undefined` if `observe` is not set. */
-  readonly observe: RequestObserver | undefined;
-  readonly #options: HttpOptions;
+  readonly #options: ServerOptions;
   readonly #everyone: Caller;
   readonly #guard: (request: Request) => Problem | undefined;
-  /** Whether something has to be awaited before a request can be answered. */
-  readonly #asksFirst: boolean;
   readonly #ownerToolset: () => Toolset;
   readonly #narrower: ToolsetNarrower = new ToolsetNarrower();
   readonly #bridgeTo: ((toolset: Toolset) => Toolset) | undefined;
-  readonly #rateLimiter: RateLimiter | undefined;
-  readonly #views = new WeakMap<Toolset, ToolDispatcher>();
+  readonly #headers: NonNullable<ServerHooks["headers"]>[] = [];
+  readonly #limiters: RateLimiter[] = [];
+  #around: RequestObserver | undefined;
+  #preflight: ServerHooks["preflight"];
+  readonly #views = new WeakMap<Toolset, Dispatcher>();
+  /** The last dispatcher: most requests come from callers who see the same. */
+  #lastView: { readonly toolset: Toolset; readonly view: Dispatcher } | undefined;
 
   /**
    * @throws {TypeError} If an option is wrong.
    * @throws {RangeError} If a number is out of range.
    */
   constructor(
-    source: ToolRegistry | Toolset,
-    options: HttpOptions,
-    defaults: ToolServerDefaults = {},
+    source: Registry | Toolset,
+    options: ServerOptions,
+    setup: ServerSetup = {},
   ) {
-    const { authorize, openExecution = false, selection, rateLimit, cors, observe } = options;
+    const { authorize, openExecution = false, selection } = options;
     this.source = source;
     this.#options = options;
-    this.#everyone = defaults.everyone ?? {};
-    this.#bridgeTo = defaults.bridge && bridgeOnce(defaults.bridge);
+    this.#everyone = setup.everyone ?? {};
+    this.#bridgeTo = setup.bridge;
+    this.tasks = setup.tasks;
+    this.taskAfterMs = setup.taskAfterMs;
     this.#guard = createGuard(options);
-    this.cors = cors && createCors(cors === true ? {} : cors, options.allowedOrigins ?? []);
-    this.observe = observe && createObserver(observe, (error) => this.log(error));
+    this.allowedOrigins = options.allowedOrigins ?? [];
     this.authorizes = authorize !== undefined;
-    this.#asksFirst = [authorize, rateLimit, observe].some(Boolean);
     this.executionClosed = authorize === undefined && !openExecution ? EXECUTION_CLOSED : undefined;
-    this.#rateLimiter = rateLimit && createRateLimiter(rateLimit);
-    // Without authorize, no caller has a role or a scope: a registry's tools that want one are left
+    // Without authorize, no caller has a role or a scope: a registry's tools that need one are left
     // out. A toolset is served as its owner made it.
     this.#ownerToolset = ownerToolset(
       source,
@@ -168,59 +189,65 @@ export class ToolServer {
         ? { ...selection, role: selection?.role ?? null, scopes: selection?.scopes ?? [] }
         : selection,
     );
-    this.dispatcher = options.dispatcher ?? new ToolDispatcher(source, {
+    const { createDispatcher = (own) => new Dispatcher(source, own) } = setup;
+    this.dispatcher = options.dispatcher ?? createDispatcher({
       onError: ({ error }) => this.log(error),
       ...options.dispatch,
     });
-    this.tasks = options.tasks;
-    this.taskAfterMs = options.taskAfterMs;
     this.heartbeatMs = options.heartbeatMs ?? defaultHeartbeatMs();
     // The dispatcher's own bound on arguments, with room for the envelope.
-    this.body = {
+    this.body = new BodyReader({
       maxBytes: options.maxBodyBytes ?? 1_114_112,
       timeoutMs: options.bodyTimeoutMs ?? 30_000,
-    };
-    // Without authorize all callers are one principal, which may have all places.
-    this.streams = new StreamSlots(
-      defaults.maxStreams ?? 1_024,
-      authorize === undefined ? Infinity : defaults.maxStreamsPerPrincipal,
-    );
+    });
+  }
+
+  /** Adds the hooks of a part. Those that are installed first surround those of others. */
+  install({ around: inner, headers, preflight, charge }: ServerHooks): void {
+    const outer = this.#around;
+    const own = inner && this.#safely(inner);
+    this.#around = outer && own ? nest(outer, own) : outer ?? own;
+    this.#preflight ??= preflight;
+    if (headers !== undefined) this.#headers.push(headers);
+    if (charge !== undefined) this.#limiters.push(charge);
+  }
+
+  /** Surrounds the answer to every request; `undefined` if no part does. */
+  get around(): RequestObserver | undefined {
+    return this.#around;
+  }
+
+  /** Answers preflight requests; `undefined` if no part does. */
+  get preflight(): ServerHooks["preflight"] {
+    return this.#preflight;
   }
 
   /**
-   * Answers a request: lets it in, or says why not, and has `answer` do the rest.
+   * Answers a request that the server admits; refuses the others.
    *
-   * @param route As the access log names it: `/tools/:id`.
+   * @param route The route as the access log names it: `/tools/:id`.
+   * @param param The value of the parameter in the route.
    */
   answer(
     context: RequestContext,
     route: string,
     answer: RequestAnswer,
+    param: string = "",
   ): Response | Promise<Response> {
     const { raw } = context.req;
-    const record = recordOf(raw);
+    const record = records.get(raw);
     if (record !== undefined) record.route = route;
-    const headers: Header[] = this.cors === undefined ? [] : [...this.cors.headersFor(raw)];
-    const refused = this.#guard(raw);
-    if (refused !== undefined) return withHeaders(problemResponse(refused), headers);
+    let headers: Header[] = [];
     try {
-      // Without a question to ask first, an answer that is ready costs no turn of the event loop.
-      const response = this.#asksFirst
-        ? this.#enter(context, record, headers)
-          .then((entered) => isResponse(entered) ? entered : answer(entered))
-        : answer(
-          new ToolRequest(
-            this,
-            context,
-            this.#everyone,
-            this.toolsetOf(this.#everyone),
-            record,
-            headers,
-          ),
-        );
-      if (!(response instanceof Promise)) return withHeaders(response, headers);
+      if (this.#headers.length > 0) headers = this.#headersFor(raw);
+      const refused = this.#guard(raw);
+      const response = refused === undefined
+        ? this.#authorize({ context, record, headers, param, answer })
+        : problemResponse(refused);
+      // An answer that is ready costs no turn of the event loop.
+      if (!(response instanceof Promise)) return this.#finish(response, headers);
       return response.then(
-        (settled) => withHeaders(settled, headers),
+        (settled) => this.#finish(settled, headers),
         (error: unknown) => withHeaders(this.problemOf(error), headers),
       );
     } catch (error) {
@@ -228,27 +255,31 @@ export class ToolServer {
     }
   }
 
-  /** Answers a request without asking who calls: for what everyone may read. */
+  /** Answers a request without authorizing its caller: for what everyone may read. */
   answerPublic(request: Request, route: string | undefined, answer: () => Response): Response {
-    const record = recordOf(request);
+    const record = records.get(request);
     if (record !== undefined && route !== undefined) record.route = route;
     const refused = this.#guard(request);
-    return this.open(request, refused === undefined ? answer() : problemResponse(refused));
+    return this.open(request, refused === undefined ? answer : () => problemResponse(refused));
   }
 
-  /** Adds the headers that let pages of allowed origins read a response. */
-  open(request: Request, response: Response): Response {
-    return this.cors?.open(request, response) ?? response;
+  /** Answers a request from everyone, to any host, with the headers of the parts. */
+  open(request: Request, answer: () => Response): Response {
+    try {
+      return this.#finish(atOnce(answer()), this.#headersFor(request));
+    } catch (error) {
+      return this.problemOf(error);
+    }
   }
 
-  /** The response for what was thrown while answering. The log is told, the client is not. */
+  /** The response for an error of an answer. The error is logged, and not sent. */
   problemOf(error: unknown): Response {
     const problem = problemOfThrown(error);
     if (problem.status >= 500) this.log(error);
     return problemResponse(problem);
   }
 
-  /** What a caller sees of the tools that there are now. */
+  /** Returns the toolset of a caller, of the tools that there are now. */
   toolsetOf(caller: Caller): Toolset {
     const toolset = this.#options.authorize === undefined
       ? this.#ownerToolset()
@@ -257,8 +288,8 @@ export class ToolServer {
   }
 
   /**
-   * What a caller would see that has another role and other scopes: only for explanations, and only
-   * to callers that may learn of hidden tools.
+   * Returns what a caller would see with another role and other scopes: only for explanations, and
+   * only for callers that may learn of hidden tools.
    */
   toolsetAs(caller: Caller, { role, scopes }: Pick<Caller, "role" | "scopes">): Toolset {
     const { authorize, selection } = this.#options;
@@ -271,166 +302,161 @@ export class ToolServer {
   }
 
   /** The dispatcher that runs only the tools of a toolset. */
-  dispatcherOf(toolset: Toolset): ToolDispatcher {
+  dispatcherOf(toolset: Toolset): Dispatcher {
+    if (this.#lastView?.toolset === toolset) return this.#lastView.view;
     let view = this.#views.get(toolset);
     if (view === undefined) this.#views.set(toolset, view = this.dispatcher.withToolset(toolset));
+    this.#lastView = { toolset, view };
     return view;
   }
 
-  /** Counts requests or calls against a caller's rate; answers 429 if they are too many. */
+  /** Counts requests or calls against a caller's rate; returns 429 if they are too many. */
   async charge(
     caller: Caller,
     request: Request,
     amount: number,
     answerHeaders: Header[],
   ): Promise<Response | undefined> {
-    if (this.#rateLimiter === undefined || amount <= 0) return undefined;
-    const { headers, problem } = await this.#rateLimiter(caller, request, amount);
-    answerHeaders.push(...headers);
-    return problem && problemResponse(problem);
+    for (const limiter of amount > 0 ? this.#limiters : []) {
+      const { headers, problem } = await limiter(caller, request, amount);
+      answerHeaders.push(...headers);
+      if (problem !== undefined) return problemResponse(problem);
+    }
+    return undefined;
   }
 
-  /** Tells the owner's log. Does not throw. */
+  /** Passes an error to the owner's log. Does not throw. */
   log(error: unknown): void {
     callHook(() => this.#options.onError?.(error), NO_LOG);
   }
 
-  async #enter(
-    context: RequestContext,
-    record: RequestRecord | undefined,
-    headers: Header[],
-  ): Promise<ToolRequest | Response> {
-    const { raw } = context.req;
+  #finish(response: Response, headers: readonly Header[]): Response {
+    return isResponse(response)
+      ? withHeaders(response, headers)
+      : withHeaders(this.problemOf(new TypeError("A part must answer with a Response")), headers);
+  }
+
+  #headersFor(request: Request): Header[] {
+    return this.#headers.flatMap((headers) => [...atOnce(headers(request))]);
+  }
+
+  /** What surrounds an answer may fail, and the request is answered all the same. */
+  #safely(around: RequestObserver): RequestObserver {
+    return async (request, answer) => {
+      try {
+        return this.#finish(await around(request, answer), NO_HEADERS);
+      } catch (error) {
+        return this.open(request, () => this.problemOf(error));
+      }
+    };
+  }
+
+  #authorize(entry: Entry): Response | Promise<Response> {
     const { authorize } = this.#options;
-    const began = record && systemClock.now();
-    const caller = authorize === undefined ? this.#everyone : await authorize(raw, context.env);
-    if (record !== undefined && began !== undefined) {
-      record.authorizeMs = systemClock.now() - began;
+    const { context, record } = entry;
+    if (authorize === undefined) {
+      if (record !== undefined) record.authorizeMs = 0;
+      return this.#admit(entry, this.#everyone);
     }
-    // The owner may send one response many times: this request's headers must not stay on it.
+    const began = record === undefined ? 0 : systemClock.now();
+    const caller = authorize(context.req.raw, context.env);
+    return isThenable(caller)
+      ? Promise.resolve(caller).then((known) => this.#identify(entry, known, began))
+      : this.#identify(entry, caller, began);
+  }
+
+  #identify(
+    entry: Entry,
+    caller: Caller | Response,
+    began: number,
+  ): Response | Promise<Response> {
+    const { record } = entry;
+    if (record !== undefined) record.authorizeMs = systemClock.now() - began;
+    // The owner may return one response many times: headers of this request must not stay on it.
     if (isResponse(caller)) return copyOf(caller);
     if (record !== undefined) record.principal = caller.principal;
-    return await this.charge(caller, raw, 1, headers) ??
-      new ToolRequest(this, context, caller, this.toolsetOf(caller), record, headers);
+    return this.#admit(entry, caller);
+  }
+
+  #admit(entry: Entry, caller: Caller): Response | Promise<Response> {
+    if (this.#limiters.length === 0) return entry.answer(new ToolRequest(this, entry, caller));
+    const { context: { req: { raw } }, headers } = entry;
+    return this.charge(caller, raw, 1, headers).then((refused) =>
+      refused ?? entry.answer(new ToolRequest(this, entry, caller))
+    );
   }
 }
 
-/**
- * Makes the bridge to each toolset once.
- *
- * @param make Makes a bridge. What it throws, or gives in place of one, fails the request.
- */
-export function bridgeOnce(make: (toolset: Toolset) => Toolset): (toolset: Toolset) => Toolset {
-  const bridges = new WeakMap<Toolset, Toolset>();
-  return (toolset) => {
-    let bridge = bridges.get(toolset);
-    if (bridge === undefined) {
-      bridge = atOnce(make(toolset));
-      // The bridge to another toolset might reach what this caller must not.
-      if (bridge?.bridge?.behind !== (toolset.bridge?.behind ?? toolset)) {
-        refuse(
-          "make a bridge",
-          "the function must give the bridge to the toolset that it is given",
-        );
-      }
-      bridges.set(toolset, bridge);
-    }
-    return bridge;
-  };
+/** A request before its caller is known. */
+interface Entry {
+  readonly context: RequestContext;
+  readonly record: RequestRecord | undefined;
+  readonly headers: Header[];
+  readonly param: string;
+  readonly answer: RequestAnswer;
 }
 
-/** What a call calls. */
-export interface CallTarget {
-  readonly toolId: string;
-  /** Absent if there is no such tool. */
-  readonly tool: Tool | undefined;
-  /** The call named a bridge, and stands for a call of this tool. */
-  readonly isLed: boolean;
+/** One observer around another one. */
+function nest(outer: RequestObserver, inner: RequestObserver): RequestObserver {
+  return (request, answer) => outer(request, () => inner(request, answer));
 }
 
-/** What a call calls: through a bridge, the tool behind it. Logs and traces are about that. */
-export function targetOf(
-  toolset: Toolset,
-  call: { readonly name: string; readonly arguments?: unknown },
-): CallTarget {
-  const { bridge } = toolset;
-  const led = bridge?.lead(call);
-  const { name } = led ?? call;
-  const owner = led === undefined ? toolset : bridge?.behind;
-  return {
-    toolId: name,
-    tool: owner?.resolve(name),
-    isLed: led !== undefined && led !== call,
-  };
-}
-
-/** A request that was let in: who calls, what the caller sees, and what is noted for the answer. */
+/** An admitted request: its caller, the caller's toolset, and what is noted for the answer. */
 export class ToolRequest {
   readonly server: ToolServer;
   readonly raw: Request;
   readonly caller: Caller;
-  /** What the caller sees. All answers are made from this, and nothing else. */
+  /** The tools that the caller sees. All answers are made from this, and nothing else. */
   readonly toolset: Toolset;
-  /** What the access log is told; `undefined` if nothing observes the request. */
+  /** The record for the access log; `undefined` if nothing observes the request. */
   readonly record: RequestRecord | undefined;
   /** Headers for the answer. */
   readonly headers: Header[];
+  /** The value of the parameter in the route's path, decoded; empty where the path has none. */
+  readonly param: string;
   readonly #context: RequestContext;
 
   /** @ignore Made by {@linkcode ToolServer.answer}. */
-  constructor(
-    server: ToolServer,
-    context: RequestContext,
-    caller: Caller,
-    toolset: Toolset,
-    record: RequestRecord | undefined,
-    headers: Header[],
-  ) {
+  constructor(server: ToolServer, entry: Entry, caller: Caller) {
     this.server = server;
-    this.raw = context.req.raw;
+    this.raw = entry.context.req.raw;
     this.caller = caller;
-    this.toolset = toolset;
-    this.record = record;
-    this.headers = headers;
-    this.#context = context;
+    this.toolset = server.toolsetOf(caller);
+    this.record = entry.record;
+    this.headers = entry.headers;
+    this.param = entry.param;
+    this.#context = entry.context;
   }
 
-  /** Runs what the caller sees. */
-  get dispatcher(): ToolDispatcher {
+  /** Runs the tools that the caller sees. */
+  get dispatcher(): Dispatcher {
     return this.server.dispatcherOf(this.toolset);
   }
 
-  /** What the caller sees of the tools that there are now: for streams, which outlast a change. */
+  /** Returns the caller's toolset of the tools that there are now: a stream outlasts a change. */
   toolsetNow(): Toolset {
     return this.server.toolsetOf(this.caller);
   }
 
   /**
-   * The body, as text.
-   *
-   * @throws {ProblemError} If it is too large, or does not come in time.
-   */
-  async readText(): Promise<string> {
-    const { body } = this.server;
-    // Bun counts its own limit from the head on, also while parts of the body come.
-    this.#mayBeSilent(Math.min(Math.ceil(body.timeoutMs / 1_000) + 1, MAX_BUN_IDLE_S));
-    try {
-      return await readBody(this.#context.req, body);
-    } finally {
-      this.#mayBeSilent(BUN_IDLE_S);
-    }
-  }
-
-  /**
    * The body, as JSON.
    *
-   * @param empty What an empty body stands for; without it, an empty body is refused.
-   * @throws {ProblemError} If it is too large, not JSON, or not declared to be.
+   * @param empty The value of an empty body; without it, an empty body is refused.
+   * @throws {ProblemError} If it is too large, late, not JSON, or not declared to be.
    */
-  async readJson(empty?: unknown): Promise<unknown> {
+  readJson(empty?: unknown): Promise<unknown> {
     requireJson(this.raw.headers);
-    const text = await this.readText();
-    return empty !== undefined && text.trim() === "" ? empty : parseJson(text);
+    return this.readBody(empty);
+  }
+
+  /** The body, as JSON, although it need not be declared to be. Throws as {@linkcode readJson}. */
+  readBody(empty?: unknown): Promise<unknown> {
+    const { env, req } = this.#context;
+    return this.server.body.json(
+      req,
+      empty,
+      isBunServer(env) ? (body) => this.#whileSilent(body) : undefined,
+    );
   }
 
   /**
@@ -443,21 +469,23 @@ export class ToolRequest {
   }
 
   /**
-   * What the server says of each call of this request: nothing of it is taken from a client's body.
+   * Returns the server's part in the context of each call: nothing of it comes from a client's body.
    *
    * @param headers Name the trace.
    */
   hostContext(
     headers: Headers = this.raw.headers,
   ): Pick<DispatchContext, "principal" | "context" | "trace"> {
-    const { record, caller: { principal, callContext: context } } = this;
-    return {
-      principal,
-      context,
-      trace: this.server.dispatcher.traces
-        ? { headers, began: (place) => record?.began(place) }
-        : undefined,
-    };
+    const { caller: { principal, callContext: context } } = this;
+    return { principal, context, trace: this.traceOf(headers) };
+  }
+
+  /** The trace of a call; `undefined` if calls are not traced. */
+  traceOf(headers: Headers): DispatchContext["trace"] {
+    const { record, server } = this;
+    return server.dispatcher.traces
+      ? { headers, began: (place) => record?.began(place) }
+      : undefined;
   }
 
   /**
@@ -466,10 +494,7 @@ export class ToolRequest {
    * @param toolId As the caller wrote it.
    */
   beginCall(toolId: string, callId: string): RequestCall {
-    const { record } = this;
-    if (record === undefined) return UNOBSERVED;
-    const entry = record.addCall(toolId, callId);
-    return { end: (result) => noteEnd(record, entry, result) };
+    return this.record?.addCall(toolId, callId) ?? UNOBSERVED;
   }
 
   /** The answer is a stream, which has ended when `ended` resolves. */
@@ -485,8 +510,7 @@ export class ToolRequest {
    * @param work Must not reject.
    */
   keepAlive(work: Promise<unknown>): void {
-    this.#mayBeSilent(0);
-    void work.then(() => this.#mayBeSilent(BUN_IDLE_S));
+    this.#whileSilent(work);
     this.#waitUntil(work);
   }
 
@@ -495,10 +519,13 @@ export class ToolRequest {
     this.#waitUntil(work);
   }
 
-  /** Says how long Bun keeps the connection open without traffic; 0 stands for any time. */
-  #mayBeSilent(seconds: number): void {
+  /** Lets Bun keep the connection open without traffic until work has settled. */
+  #whileSilent(work: Promise<unknown>): void {
     const { env } = this.#context;
-    if (isBun() && isBunServer(env)) env.timeout(this.raw, seconds);
+    if (!isBunServer(env)) return;
+    env.timeout(this.raw, 0);
+    const reset = (): void => env.timeout(this.raw, BUN_IDLE_S);
+    work.then(reset, reset);
   }
 
   #waitUntil(work: Promise<unknown>): void {
@@ -513,30 +540,17 @@ export class ToolRequest {
   }
 }
 
-/** One call of a request, while it runs. */
-export interface RequestCall {
-  /** Notes the result. Only the first one counts: a stream's reader may leave as it comes. */
-  end(result: ToolResult): void;
-}
-
-const UNOBSERVED: RequestCall = { end() {} };
-
-function noteEnd(record: RequestRecord, entry: RecordedCall, result: ToolResult): void {
-  if (entry.outcome !== undefined) return;
-  entry.outcome = result.ok ? "ok" : result.error.code;
-  record.toolMs = Math.max(record.toolMs ?? 0, result.durationMs);
-}
+/** The call of a request that nothing observes. */
+export const UNOBSERVED: RequestCall = { end() {} };
 
 /** How long Bun lets a connection be silent, in seconds, unless it is told otherwise. */
 const BUN_IDLE_S = 10;
-/** The longest time that Bun accepts. */
-const MAX_BUN_IDLE_S = 255;
 
 /** Bun hands over its server, beside the request. */
 function isBunServer(
   env: unknown,
 ): env is { timeout(request: Request, seconds: number): void } & Record<string, unknown> {
-  return isObject(env) && typeof env["timeout"] === "function" &&
+  return IS_BUN && isObject(env) && typeof env["timeout"] === "function" &&
     typeof env["requestIP"] === "function";
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { type FailureCode, HTTP_STATUS, type Issue, type ToolFailure } from "../../tool/mod.ts";
+import { IS_BUN } from "./runtime.ts";
 
 /** On every response with a body: a page of another site can neither embed it nor guess its type. */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
@@ -12,13 +13,18 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   "cross-origin-resource-policy": "same-origin",
 });
 
-/** Of a response in JSON that is not to be cached. */
+const JSON_HEADERS: Readonly<Record<string, string>> = Object.freeze({
+  "content-type": "application/json",
+  "cache-control": "no-store",
+  ...SAFE_HEADERS,
+});
+
+/**
+ * Of a response in JSON that is not to be cached. Bun copies a Headers object in half the time that
+ * it takes to read a plain one; the server of Hono for Node is fast with plain objects only.
+ */
 const JSON_INIT: ResponseInit = Object.freeze({
-  headers: Object.freeze({
-    "content-type": "application/json",
-    "cache-control": "no-store",
-    ...SAFE_HEADERS,
-  }),
+  headers: IS_BUN ? new Headers(JSON_HEADERS) : JSON_HEADERS,
 });
 
 /** A response in JSON that is not to be cached. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isWorkers } from "./runtime.ts";
+import { IS_WORKERS } from "./runtime.ts";
 
 /** Whose call it is, and its name. */
 export interface CallKey {
@@ -73,11 +73,12 @@ export class ClientSignal implements CallClient {
     if (this.#leave !== undefined) this.#client.signal.removeEventListener("abort", this.#leave);
   }
 
-  /** Listens to the client once the call counts as long: no runtime says earlier that it has left. */
+  /** Listens to the client once the call counts as long: no runtime reports earlier that it left. */
   #wait(): void {
     const look = (): void => {
       if (this.#hasEnded) return;
       if (--this.#turns > 0) return void SETTLED.then(look);
+      this.becameLong();
       const { signal } = this.#client;
       this.#leave = () => this.abortWith("The client went away");
       if (signal.aborted) this.#leave();
@@ -86,69 +87,92 @@ export class ClientSignal implements CallClient {
     };
     void SETTLED.then(look);
   }
+
+  /** Is called once, when the call counts as long. */
+  protected becameLong(): void {}
 }
 
 /** A call that runs. */
 export class RunningCall extends ClientSignal {
-  /** Aborts the call, from another request. */
-  readonly abort: () => void;
-  readonly #key: string;
-  readonly #newest: Map<string, RunningCall>;
-  // A client may use a name twice, so the calls of one key are a list that any of them can leave.
-  #older: RunningCall | undefined;
-  #newer: RunningCall | undefined;
+  readonly #calls: RunningCalls;
+  readonly key: CallKey;
+  #abort: (() => void) | undefined;
 
   /** @ignore Made by {@linkcode RunningCalls.begin}. */
-  constructor(newest: Map<string, RunningCall>, key: string, client: CallClient) {
+  constructor(calls: RunningCalls, key: CallKey, client: CallClient) {
     super(client);
-    const abort = (): void => this.abortWith("The caller aborted the call");
-    this.abort = isWorkers() ? inThisRequest(abort) : abort;
-    this.#key = key;
-    this.#newest = newest;
-    this.#older = newest.get(key);
-    if (this.#older !== undefined) this.#older.#newer = this;
-    newest.set(key, this);
+    this.#calls = calls;
+    this.key = key;
+    if (IS_WORKERS) this.#abort = inThisRequest(() => this.#abortHere());
   }
 
-  /** The call of the same key that began before this one. */
-  get older(): RunningCall | undefined {
-    return this.#older;
+  /** Aborts the call, from another request. */
+  abort(): void {
+    if (this.#abort === undefined) this.#abortHere();
+    else this.#abort();
   }
 
-  /** The call has ended: no request can abort it now, and its client is let go. */
+  #abortHere(): void {
+    this.abortWith("The caller aborted the call");
+  }
+
+  /** The call has ended: no request can abort it now, and its client is released. */
   override end(): void {
     super.end();
-    const older = this.#older;
-    const newer = this.#newer;
-    if (newer !== undefined) newer.#older = older;
-    else if (this.#newest.get(this.#key) !== this) return;
-    else if (older !== undefined) this.#newest.set(this.#key, older);
-    else this.#newest.delete(this.#key);
-    if (older !== undefined) older.#newer = newer;
-    // A second end finds no neighbours, and changes nothing.
-    this.#older = this.#newer = undefined;
+    this.#calls.remove(this);
+  }
+
+  protected override becameLong(): void {
+    this.#calls.index(this);
   }
 }
 
-/** The calls of one handler. */
+/**
+ * The calls of one handler. Only a call that counts as long gets a key: writing one takes longer than
+ * a short call. An abort looks through the others, of which there are few at a time.
+ */
 export class RunningCalls {
-  /** The newest call of each key; it leads to the others. */
-  readonly #newest = new Map<string, RunningCall>();
+  readonly #short = new Set<RunningCall>();
+  /** Clients may use a name twice. */
+  readonly #long = new Map<string, Set<RunningCall>>();
 
-  /** Adds a call, which is to be told when it has ended. */
+  /** Adds a call; its `end` must be called once it has ended. */
   begin(key: CallKey, client: CallClient): RunningCall {
-    return new RunningCall(this.#newest, textOf(key), client);
+    const call = new RunningCall(this, key, client);
+    this.#short.add(call);
+    return call;
+  }
+
+  /** @ignore */
+  index(call: RunningCall): void {
+    this.#short.delete(call);
+    const key = textOf(call.key);
+    const calls = this.#long.get(key);
+    if (calls === undefined) this.#long.set(key, new Set([call]));
+    else calls.add(call);
+  }
+
+  /** @ignore */
+  remove(call: RunningCall): void {
+    if (this.#short.delete(call) || this.#long.size === 0) return;
+    const key = textOf(call.key);
+    const calls = this.#long.get(key);
+    if (calls?.delete(call) && calls.size === 0) this.#long.delete(key);
   }
 
   /**
    * Aborts a caller's calls of that name.
    *
-   * @returns Whether there was one.
+   * @returns False if there is none.
    */
   abort(key: CallKey): boolean {
-    const newest = this.#newest.get(textOf(key));
-    for (let call = newest; call !== undefined; call = call.older) call.abort();
-    return newest !== undefined;
+    const text = textOf(key);
+    const found = [...this.#long.get(text) ?? []];
+    for (const call of this.#short) {
+      if (call.key.callId === key.callId && textOf(call.key) === text) found.push(call);
+    }
+    for (const call of found) call.abort();
+    return found.length > 0;
   }
 }
 

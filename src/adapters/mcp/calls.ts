@@ -15,12 +15,17 @@ import {
 } from "@modelcontextprotocol/server";
 import type { TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext, ToolProgress } from "../../execute/mod.ts";
-import { type AnsweredCall, decodeCalls, encodeResult } from "../../formats/mod.ts";
+import {
+  type AnsweredCall,
+  decodeCalls,
+  type DecodedCall,
+  encodeResult,
+} from "../../formats/mod.ts";
 import { isSuspended, type Tool, ToolResult } from "../../tool/mod.ts";
-import { type ClientSignal, targetOf, type ToolRequest } from "../http/mod.ts";
+import { type ClientSignal, targetOf, type ToolRequest, withAllLayers } from "../http/mod.ts";
 import { CallQuestions, type ClientInput } from "./asking.ts";
 import type { McpToolList } from "./lists.ts";
-import { MODERN } from "./message.ts";
+import { MODERN_TARGET } from "./message.ts";
 import { createdTask, knowsTasks, outlastRequest, requireTasks } from "./tasks.ts";
 
 /** The JSON-RPC request of a call, and the way back to its client. */
@@ -52,21 +57,25 @@ export async function callTool(
   params: CallToolRequestParams,
   channel: CallChannel,
 ): Promise<CallToolResult | InputRequiredResult> {
-  const { server, server: { tasks }, caller: { principal }, toolset } = request;
+  const { server, server: { tasks }, caller: { principal, callContext }, toolset } = request;
   if (server.executionClosed !== undefined) {
     throw new ProtocolError(ProtocolErrorCode.InvalidRequest, server.executionClosed.detail);
   }
-  const [call] = decodeCalls(list.target, params, list.names);
+  const call = decodeCall(list, params);
   const callId = crypto.randomUUID();
-  if (call?.name === undefined || toolset.resolve(call.name) === undefined) {
+  const target = call?.name === undefined ? undefined : targetOf(toolset, call);
+  const called = call?.name === undefined || toolset.bridge === undefined
+    ? target?.tool
+    : toolset.resolve(call.name);
+  if (call?.name === undefined || target === undefined || called === undefined) {
     const { name } = params;
     const { error } = ToolResult.error("unknown_tool", `There is no tool "${name.slice(0, 200)}"`);
     request.beginCall(name, callId).end({ ok: false, error, durationMs: 0 });
     throw unknownTool(name);
   }
   const { client, session, messages } = channel;
-  const questions = new CallQuestions(channel.input, list.target === NEWEST);
-  const { toolId, tool, isLed } = targetOf(toolset, call);
+  const questions = new CallQuestions(channel.input, list.target === MODERN_TARGET);
+  const { toolId, tool, viaBridge } = target;
   const observed = request.beginCall(tool?.id ?? toolId, callId);
   const sender = messages &&
     new MessageSender(messages, call.wireName, params._meta?.progressToken);
@@ -76,17 +85,23 @@ export async function callTool(
   try {
     const { name, arguments: args } = call;
     const start = { name, arguments: args, ...questions.continuation() ?? { callId } };
-    const context: DispatchContext = {
-      ...request.hostContext(traceHeaders(request.raw.headers, params._meta)),
+    const own: DispatchContext = {
+      principal,
+      context: callContext,
+      trace: server.dispatcher.traces
+        ? request.traceOf(traceHeaders(request.raw.headers, params._meta))
+        : undefined,
       sessionId: session,
       signal: () => running.signal,
       onQuestion: (question, { signal }) => questions.answer(question, signal),
-      ...sender?.listeners,
     };
-    const afterMs = list.target === NEWEST ? taskAfter(request, tool, channel.input) : undefined;
+    const context = sender === undefined ? own : { ...own, ...sender.listeners };
+    const afterMs = tasks === undefined || list.target !== MODERN_TARGET
+      ? undefined
+      : taskAfter(request, tool, channel.input);
     const work: Promise<ToolResult | TaskState> = tasks === undefined || afterMs === undefined
       ? request.dispatcher.dispatch(start, context)
-      : tasks.run(request.dispatcher, start, context, { afterMs });
+      : tasks.run(withAllLayers(request.dispatcher, "tasks"), start, context, { afterMs });
     // Asking for the platform may throw and catch: a call that ends at once skips it.
     running.whenLong(() => request.keepAlive(work.catch(() => {})));
     const result = await work;
@@ -101,8 +116,8 @@ export async function callTool(
     if (result.ok) return write(list, call, result);
     if (isSuspended(result)) return questions.inputRequired(result);
     const { code, message } = result.error;
-    // What a bridge was asked for is the model's to correct.
-    if (code === "unknown_tool" && !isLed) throw unknownTool(call.wireName);
+    // The model corrects the name that it gave to a bridge.
+    if (code === "unknown_tool" && !viaBridge) throw unknownTool(call.wireName);
     if (code === "ticket_refused") {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, REFUSED_STATE);
     }
@@ -111,6 +126,22 @@ export async function callTool(
   } finally {
     running.end();
   }
+}
+
+/**
+ * Decodes a call. `decodeCalls` reads any response of any provider, and takes a microsecond longer for
+ * a call whose arguments the export left as they are.
+ */
+function decodeCall(
+  { target, names }: McpToolList,
+  params: CallToolRequestParams,
+): DecodedCall | undefined {
+  const { name: wireName, arguments: args = {} } = params;
+  const name = names.idOf(wireName);
+  const encoding = name === undefined ? undefined : names.encodingOf(name);
+  return name === undefined || encoding === undefined || encoding.input !== undefined
+    ? decodeCalls(target, params, names)[0]
+    : { callId: "", wireName, name, arguments: args, raw: params };
 }
 
 /**
@@ -147,7 +178,6 @@ export function writeTaskResult(
   return { ...write(list, call, result), resultType: "complete" };
 }
 
-const NEWEST = `mcp@${MODERN}`;
 /** As the SDK says of a state that it refuses. */
 const REFUSED_STATE = { reason: "invalid_request_state" };
 

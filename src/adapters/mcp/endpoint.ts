@@ -5,13 +5,16 @@
  * @module
  */
 
+import { ToolDispatcher } from "../../execute/mod.ts";
 import { type ClientCapabilities, createMcpHandler } from "@modelcontextprotocol/server";
 import { createToolBridge } from "../../finding/mod.ts";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
 import {
+  bridgeOnce,
   checkOptions,
   ClientSignal,
+  installParts,
   isWorkers,
   json,
   ListingWatch,
@@ -20,7 +23,11 @@ import {
   problemResponse,
   readTraceParent,
   type RequestContext,
+  RequestError,
   SAFE_HEADERS,
+  sharedParts,
+  slotsFor,
+  type StreamSlots,
   type ToolRequest,
   ToolServer,
 } from "../http/mod.ts";
@@ -41,7 +48,6 @@ import {
   methodParams,
   MODERN,
   paramsRefusal,
-  readJson,
   requestsIn,
   responsesIn,
   targetOf,
@@ -138,7 +144,7 @@ export interface McpEndpoint {
  * @throws {TypeError} If an option is unknown or wrong.
  */
 export function createMcpEndpoint(
-  source: ToolRegistry | Toolset,
+  source: Registry | Toolset,
   options: McpEndpointOptions = {},
 ): McpEndpoint {
   const service = new McpService(source, options);
@@ -149,35 +155,50 @@ export function createMcpEndpoint(
   };
 }
 
-/** The body of a request, as text and, if it is JSON, as a value. */
+/** The body of a request. */
 interface Body {
-  readonly text?: string;
+  /** True if the request declares its body to be JSON. */
+  readonly isRead?: boolean;
+  /** Absent if it is not JSON. */
   readonly value?: unknown;
 }
+
+/** Stands for a body that is not JSON, which the SDK refuses. */
+const NOT_JSON = "not JSON";
 
 /** Answers the requests of one endpoint. */
 class McpService {
   readonly followers: Followers = new Followers();
   readonly #server: ToolServer;
+  /** The slots for streams of changes. */
+  readonly #slots: StreamSlots;
   readonly #lists: McpToolLists;
   readonly #parts: ServerParts;
   /** The registry, if the source is one: a toolset does not change. */
-  readonly #registry: ToolRegistry | undefined;
+  readonly #registry: Registry | undefined;
   readonly #extend: McpEndpointOptions["extend"];
   readonly #subscriptions: ResourceSubscriptions;
   readonly #answers = new ClientAnswers();
   readonly #methods: ReturnType<typeof methodParams>;
 
   /** @throws {TypeError} If an option is unknown or wrong. */
-  constructor(source: ToolRegistry | Toolset, options: McpEndpointOptions) {
+  constructor(source: Registry | Toolset, options: McpEndpointOptions) {
     checkOptions("create an MCP endpoint", options, MCP_CHECKS);
     const { name = "plue", version = "0.0.0", title, instructions } = options;
     const { pageSize = 1_000, ttlMs = 10_000, tools = "all" } = options;
+    const bridge = tools === "bridge" ? createToolBridge : tools === "all" ? undefined : tools;
     const server = this.#server = new ToolServer(source, options, {
-      maxStreams: options.maxSubscriptions,
-      maxStreamsPerPrincipal: options.maxSubscriptionsPerPrincipal,
-      bridge: tools === "bridge" ? createToolBridge : tools === "all" ? undefined : tools,
+      bridge: bridge && bridgeOnce(bridge),
+      tasks: options.tasks,
+      taskAfterMs: options.taskAfterMs,
+      createDispatcher: (own) => new ToolDispatcher(source, own),
     });
+    installParts(server, sharedParts(options));
+    this.#slots = slotsFor(
+      server,
+      options.maxSubscriptions,
+      options.maxSubscriptionsPerPrincipal,
+    );
     this.#registry = source instanceof Toolset ? undefined : source;
     this.#extend = options.extend?.bind(options);
     this.#subscriptions = new ResourceSubscriptions(server.authorizes);
@@ -201,83 +222,108 @@ class McpService {
     };
   }
 
-  async answer(context: RequestContext): Promise<Response> {
-    const server = this.#server;
+  answer(context: RequestContext): Promise<Response> {
+    const { around } = this.#server;
+    return Promise.resolve(
+      around === undefined
+        ? this.#route(context)
+        : around(context.req.raw, () => this.#route(context)),
+    );
+  }
+
+  #route(context: RequestContext): Response | Promise<Response> {
     const { raw } = context.req;
-    const answer = async (): Promise<Response> => {
-      const { cors } = server;
-      if (raw.method === "OPTIONS" && cors !== undefined) {
-        return server.answerPublic(raw, "/mcp", () => cors.preflight(raw));
-      }
-      return await server.answer(
-        context,
-        "/mcp",
-        (request) =>
-          raw.method === "GET"
-            ? this.#openStream(request)
-            : raw.method === "POST" || raw.method === "DELETE"
-            ? this.#read(request)
-            : methodNotAllowed("GET, POST"),
-      );
-    };
-    return await (server.observe?.(raw, answer) ?? answer());
+    const { preflight } = this.#server;
+    if (raw.method === "OPTIONS" && preflight !== undefined) {
+      return this.#server.answerPublic(raw, "/mcp", () => preflight(raw));
+    }
+    return this.#server.answer(context, "/mcp", (request) => this.#answerMethod(request));
+  }
+
+  #answerMethod(request: ToolRequest): Response | Promise<Response> {
+    const { method } = request.raw;
+    if (method === "POST" || method === "DELETE") return this.#read(request);
+    return method === "GET" ? this.#openStream(request) : methodNotAllowed("GET, POST");
   }
 
   async #read(request: ToolRequest): Promise<Response> {
-    const { raw } = request;
-    const text = raw.method === "POST" && isJson(raw) ? await request.readText() : undefined;
-    const value = text === undefined ? undefined : readJson(text);
-    const response = await this.#answer(request, text === undefined ? {} : { text, value });
-    const { record } = request;
-    const trace = record && readTraceParent(traceParentOf(value));
+    const { raw, record } = request;
+    let body: Body = {};
+    if (raw.method === "POST" && isJson(raw)) {
+      try {
+        body = { isRead: true, value: await request.readBody() };
+      } catch (error) {
+        // The SDK refuses a body that is not JSON.
+        if (!(error instanceof RequestError)) throw error;
+        body = { isRead: true };
+      }
+    }
+    const response = await this.#answer(request, body);
+    const trace = record && readTraceParent(traceParentOf(body.value));
     // A traced call has set its own place in the trace.
     if (record !== undefined && trace !== undefined) record.place ??= nextTraceParent(trace);
     return response;
   }
 
-  /** Refuses a body, answers it in the fast way, or hands it to the SDK. */
-  async #answer(request: ToolRequest, body: Body): Promise<Response> {
-    const { server, raw: { headers } } = request;
+  /** Refuses a body, answers it on the fast path, or passes it to the SDK. */
+  #answer(request: ToolRequest, body: Body): Response | Promise<Response> {
+    const { headers } = request.raw;
     const { value } = body;
     const version = headers.get("mcp-protocol-version");
     const beyond = boundsRefusal(value, version, this.#methods.legacy);
     if (beyond !== undefined) return refusalResponse(beyond);
     const plain = plainRequestOf(value, headers);
+    if (plain === undefined) return this.#answerAny(request, body, version);
+    const list = this.#listOf(request, "modern");
+    if (plain.method === "tools/list") return answerPlainList(list, plain, this.#parts);
+    if (!list.takesNoHeaders(plain.params.name)) return this.#answerAny(request, body, version);
+    const client = new ClientSignal(request.raw);
+    const work = answerPlainCall(request, list, plain, this.#parts, client);
+    return this.#streamIfSlow(request, client, work);
+  }
+
+  /** Answers a body that the fast path does not. */
+  async #answerAny(request: ToolRequest, body: Body, version: string | null): Promise<Response> {
+    const { server, raw: { headers }, caller: { principal } } = request;
+    const { value } = body;
     const methods = this.#methods[version === MODERN ? "modern" : "legacy"];
-    const wrong = plain === undefined ? paramsRefusal(value, methods) : undefined;
-    if (wrong !== undefined) return refusalResponse(wrong);
-    const notForTasks = version === MODERN && plain === undefined && server.tasks !== undefined
-      ? taskRefusal(value, headers)
-      : undefined;
-    if (notForTasks !== undefined) return refusalResponse(notForTasks);
+    const refusal = paramsRefusal(value, methods) ??
+      (version === MODERN && server.tasks !== undefined ? taskRefusal(value, headers) : undefined);
+    if (refusal !== undefined) return refusalResponse(refusal);
     const limited = await request.charge(requestsIn(value) - 1);
     if (limited !== undefined) return limited;
     const session = sessionOf(headers);
     if (session !== undefined) {
-      const { caller: { principal } } = request;
       // Clients count their requests from 0, so only the session tells whose call it is.
       for (const callId of cancelledIn(value)) server.running.abort({ principal, session, callId });
       const answered = responsesIn(value).filter((response) =>
         this.#answers.settle({ principal, session }, response)
       );
-      // The server that the SDK would make has asked nothing.
+      // The server that the SDK would make has no question for these answers.
       if (answered.length === messageCount(value)) return new Response(null, { status: 202 });
     }
-    if (plain?.method === "tools/list") {
-      return answerPlainList(this.#listOf(request, "modern"), plain, this.#parts);
-    }
-    // Aborts when the client goes away: the runtime reports it, or the client leaves a stream.
     const client = new ClientSignal(request.raw);
-    const list = plain && this.#listOf(request, "modern");
-    const work = plain !== undefined && list?.takesNoHeaders(plain.params.name) === true
-      ? answerPlainCall(request, list, plain, this.#parts, client)
-      : this.#answerBySdk(request, body, session, client.signal);
-    if (headers.get("accept")?.includes("text/event-stream") !== true) return await work;
+    const work = this.#answerBySdk(request, body, session, client.signal);
+    return await this.#streamIfSlow(request, client, work);
+  }
+
+  /**
+   * Streams an answer that takes long, if the client accepts a stream.
+   *
+   * @param client Aborts when the client goes away: the runtime reports it, or the client leaves a
+   * stream.
+   */
+  #streamIfSlow(
+    { raw, server }: ToolRequest,
+    client: ClientSignal,
+    work: Promise<Response>,
+  ): Promise<Response> {
+    if (raw.headers.get("accept")?.includes("text/event-stream") !== true) return work;
     const { heartbeatMs } = server;
-    return await streamIfSlow(work, {
+    return streamIfSlow(work, {
       patienceMs: isWorkers() ? WORKERS_PATIENCE_MS : heartbeatMs,
       heartbeatMs,
-      client: request.raw,
+      client: raw,
       onLeave: () => client.abortWith("The client is gone"),
       onError: (error) => server.log(error),
     });
@@ -286,7 +332,7 @@ class McpService {
   /** Hands a request to the SDK, with a server for its caller. */
   async #answerBySdk(
     request: ToolRequest,
-    { text, value }: Body,
+    { isRead, value }: Body,
     session: string | undefined,
     signal: AbortSignal,
   ): Promise<Response> {
@@ -316,7 +362,7 @@ class McpService {
       method,
       headers,
       signal,
-      ...(value === undefined && text !== undefined ? { body: text } : {}),
+      ...(value === undefined && isRead === true ? { body: NOT_JSON } : {}),
     });
     let answer: Response;
     try {
@@ -397,10 +443,10 @@ class McpService {
   }
 
   /** A place for a stream of changes, if there can be any. */
-  #takePlace({ server, caller }: ToolRequest): (() => void) | undefined {
+  #takePlace({ caller }: ToolRequest): (() => void) | undefined {
     return this.#registry === undefined && this.#extend === undefined
       ? undefined
-      : server.streams.take(caller.principal);
+      : this.#slots.take(caller.principal);
   }
 
   #follow(request: ToolRequest, release: (() => void) | undefined): Following {

@@ -45,8 +45,12 @@ const LIST_FIELDS: ReadonlySet<string> = new Set(["_meta"]);
 /** The checks of `_meta`. Other members may ask for more than a result. */
 const META_CHECKS: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   [VERSION_KEY, (value) => value === MODERN],
-  [CLIENT_INFO_META_KEY, isSpecType.Implementation],
-  [CLIENT_CAPABILITIES_META_KEY, isSpecType.ClientCapabilities],
+  // The checks of the SDK take a microsecond each, and most clients declare no more than this.
+  [CLIENT_INFO_META_KEY, (value) => isNameAndVersion(value) || isSpecType.Implementation(value)],
+  [
+    CLIENT_CAPABILITIES_META_KEY,
+    (value) => isEmptyObject(value) || isSpecType.ClientCapabilities(value),
+  ],
   [TRACEPARENT_META_KEY, isText],
   [TRACESTATE_META_KEY, isText],
   [BAGGAGE_META_KEY, isText],
@@ -77,8 +81,8 @@ export function plainRequestOf(body: unknown, headers: Headers): PlainCall | Pla
   if (!isObject(meta) || !(VERSION_KEY in meta && CLIENT_CAPABILITIES_META_KEY in meta)) {
     return undefined;
   }
-  for (const [key, value] of Object.entries(meta)) {
-    if (META_CHECKS.get(key)?.(value) !== true) return undefined;
+  for (const key in meta) {
+    if (META_CHECKS.get(key)?.(meta[key]) !== true) return undefined;
   }
   // All members of the type have been checked.
   return body as unknown as PlainCall | PlainList;
@@ -99,9 +103,15 @@ export async function answerPlainCall(
   try {
     const input = { declared: declaredBy(params._meta) };
     const result = await callTool(request, list, params, { id, client, input });
-    // The members are in the order of the SDK.
-    const { resultType = "complete", ...rest } = result;
     const _meta = { ...result._meta, [SERVER_INFO_META_KEY]: info };
+    // The members are in the order of the SDK.
+    if (result.resultType === undefined) {
+      // The result was made for this answer.
+      result.resultType = "complete";
+      result._meta = _meta;
+      return json({ result, jsonrpc: "2.0", id });
+    }
+    const { resultType, ...rest } = result;
     return json({ result: { ...rest, resultType, _meta }, jsonrpc: "2.0", id });
   } catch (error) {
     if (!(error instanceof ProtocolError)) request.server.log(error);
@@ -154,6 +164,21 @@ function isText(value: unknown): boolean {
   return typeof value === "string";
 }
 
+function isNameAndVersion(value: unknown): boolean {
+  return isObject(value) && isText(value["name"]) && isText(value["version"]) &&
+    hasOnly(value, NAME_FIELDS);
+}
+
+const NAME_FIELDS: ReadonlySet<string> = new Set(["name", "version"]);
+
+function isEmptyObject(value: unknown): boolean {
+  return isObject(value) && hasOnly(value, NO_FIELDS);
+}
+
+const NO_FIELDS: ReadonlySet<string> = new Set();
+
+/** The values are of JSON, which has no inherited members. */
 function hasOnly(value: object, fields: ReadonlySet<string>): boolean {
-  return Object.keys(value).every((field) => fields.has(field));
+  for (const field in value) if (!fields.has(field)) return false;
+  return true;
 }

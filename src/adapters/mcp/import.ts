@@ -19,7 +19,7 @@ import {
   type PinnedImport,
   type RejectedImport,
 } from "../../formats/mod.ts";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import {
   callHook,
   canonicalJson,
@@ -41,7 +41,7 @@ export interface ImportMcpServerOptions
   /** The namespace of the tools. Names are unique within one server only. */
   readonly namespace: string;
   /** Receives the tools, and follows the server's changes. */
-  readonly registry?: ToolRegistry;
+  readonly registry?: Registry;
   /** For a URL: headers, `fetch`, authentication. */
   readonly http?: StreamableHTTPClientTransportOptions;
   /** Holds back tools that are not as they were when approved: `toolPins` of `@plue/tools/pins`. */
@@ -345,11 +345,11 @@ function withoutOutput({ outputSchema: _outputSchema, ...tool }: ListedTool): Li
 
 /** Keeps a registry's tools of one server as the server lists them. */
 class RegistrySync {
-  readonly #registry: ToolRegistry | undefined;
+  readonly #registry: Registry | undefined;
   readonly #onError: (error: unknown) => void;
   #tools: readonly Tool[] | undefined;
 
-  constructor(registry: ToolRegistry | undefined, onError: (error: unknown) => void) {
+  constructor(registry: Registry | undefined, onError: (error: unknown) => void) {
     this.#registry = registry;
     this.#onError = onError;
   }

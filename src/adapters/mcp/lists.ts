@@ -90,6 +90,8 @@ export class McpToolLists {
   readonly #lists = new WeakMap<readonly Tool[], Map<McpTarget, McpToolList>>();
   readonly #pageSize: number;
   readonly #onRejected: (message: string) => void;
+  /** The last list: most requests come from callers who see the same, of one revision. */
+  #last: { readonly listing: readonly Tool[]; readonly list: McpToolList } | undefined;
 
   /** @param onRejected Receives a message for each tool that a new list leaves out. */
   constructor(pageSize: number, onRejected: (message: string) => void) {
@@ -98,6 +100,8 @@ export class McpToolLists {
   }
 
   of(listing: readonly Tool[], target: McpTarget): McpToolList {
+    const last = this.#last;
+    if (last?.listing === listing && last.list.target === target) return last.list;
     let lists = this.#lists.get(listing);
     if (lists === undefined) this.#lists.set(listing, lists = new Map());
     let list = lists.get(target);
@@ -105,6 +109,7 @@ export class McpToolLists {
       lists.set(target, list = new McpToolList(listing, target, this.#pageSize));
       for (const message of list.rejected) this.#onRejected(message);
     }
+    this.#last = { listing, list };
     return list;
   }
 }

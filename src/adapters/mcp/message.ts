@@ -21,6 +21,9 @@ import type { ClientResponse } from "./sessions.ts";
 /** The newest revision, which has no sessions; the older ones begin with `initialize`. */
 export const MODERN = "2026-07-28";
 
+/** The target of the newest revision. */
+export const MODERN_TARGET = "mcp@2026-07-28";
+
 /** The member of `_meta` that names the newest revision. */
 export const VERSION_KEY: string = PROTOCOL_VERSION_META_KEY;
 
@@ -38,15 +41,6 @@ export type McpEra = "modern" | "legacy";
 export function isJson(request: Request): boolean {
   const type = request.headers.get("content-type");
   return type === "application/json" || isJsonContentType(type);
-}
-
-/** The value of a body; `undefined` if it is not JSON, which the SDK refuses. */
-export function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Whether a message wants an answer. */
@@ -119,7 +113,7 @@ export function traceParentOf(body: unknown): string | null {
 
 /** The revision in which a client is told the tools. */
 export function targetOf(era: McpEra, headers: Headers): McpTarget {
-  if (era === "modern") return `mcp@${MODERN}`;
+  if (era === "modern") return MODERN_TARGET;
   // Clients that do not name their revision are older, and know less.
   return headers.get("mcp-protocol-version") === "2025-11-25" ? "mcp@2025-11-25" : "mcp@2025-06-18";
 }
@@ -299,7 +293,11 @@ function wrongParams(
 /** Whether a value has more than that many levels of objects and arrays. */
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
-  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
+  if (levels === 0) return true;
+  if (Array.isArray(value)) return value.some((item) => isDeeper(item, levels - 1));
+  const members = value as Readonly<Record<string, unknown>>;
+  for (const name in members) if (isDeeper(members[name], levels - 1)) return true;
+  return false;
 }
 
 /** The id of a message, as its answer repeats it. */

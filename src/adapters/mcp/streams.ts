@@ -31,10 +31,36 @@ export function streamIfSlow(
   options: SlowAnswerOptions,
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(streamOf(work, options)), options.patienceMs);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
+    let turns = TURNS_OF_A_SHORT_CALL;
+    let hasEnded = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const end = (): void => {
+      hasEnded = true;
+      clearTimeout(timer);
+    };
+    work.then((response) => {
+      end();
+      resolve(response);
+    }, (error: unknown) => {
+      end();
+      reject(error);
+    });
+    const wait = (): void => {
+      if (hasEnded) return;
+      if (--turns > 0) return void SETTLED.then(wait);
+      timer = setTimeout(() => resolve(streamOf(work, options)), options.patienceMs);
+    };
+    wait();
   });
 }
+
+/**
+ * A call that waits for nothing outside has ended after so many turns of the microtask queue. Without
+ * a timer for it, Deno answers it in two thirds of the time.
+ */
+const TURNS_OF_A_SHORT_CALL = 20;
+
+const SETTLED = Promise.resolve();
 
 function streamOf(work: Promise<Response>, options: SlowAnswerOptions): Response {
   const frames = framesOf(work);

@@ -19,7 +19,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
 import { type Answer, isObject, type Question, type ToolResult } from "../../tool/mod.ts";
-import { isWorkers, type ToolRequest } from "../http/mod.ts";
+import { isWorkers, type ToolRequest, withAllLayers } from "../http/mod.ts";
 import { CallQuestions } from "./asking.ts";
 import { idOf, isForTask, isListen, isRequest, type JsonRpcRefusal } from "./message.ts";
 import {
@@ -186,7 +186,7 @@ export function serveTasks(server: Server, { request, tasks, write }: TaskReques
       const answers = answersTo(task, inputResponses);
       if (Object.keys(answers).length === 0) return {};
       const questions = new CallQuestions({ declared: declared() }, true);
-      const answered = await tasks.answer(dispatcher, task.id, answers, {
+      const answered = await tasks.answer(withAllLayers(dispatcher, "tasks"), task.id, answers, {
         ...request.hostContext(),
         onQuestion: (question, { signal }) => questions.answer(question, signal),
       });

@@ -9,7 +9,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { CallTasks } from "../../execute/durable/mod.ts";
 import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import { Guest, type GuestRuntime, type WakeKind } from "./guest.ts";
 import { bunGuest, denoGuest, type Koffi, nodeGuest } from "./guest_runtimes.ts";
@@ -92,7 +92,7 @@ export interface NativeAttachment extends AsyncDisposable {
  * @throws {Error} If the library cannot be loaded, or a runtime is attached to it already.
  */
 export async function attachNative(
-  registry: ToolRegistry,
+  registry: Registry,
   options: AttachNativeOptions,
 ): Promise<NativeAttachment> {
   const runtime = await guestRuntime(options.koffi);

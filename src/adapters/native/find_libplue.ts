@@ -105,10 +105,8 @@ function packageFolder(target: string, from: string | URL): string | undefined {
 
 /** The folder `ffi` of this package, if the library has been built there. */
 function builtFolder(): string | undefined {
-  // From `src`, from `dist/src` and from the bundled command, `dist/cli.js`.
-  return ["../../../ffi/", "../../../../ffi/", "../ffi/"].map((path) =>
-    new URL(path, import.meta.url)
-  )
+  // From `src` and from `dist`.
+  return ["../../../ffi/", "../ffi/"].map((path) => new URL(path, import.meta.url))
     .filter(({ protocol }) => protocol === "file:").map((url) => fileURLToPath(url))
     .find((folder) => existsSync(join(folder, "build", "libplue.a")));
 }

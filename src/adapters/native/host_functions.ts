@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import {
   type Answer,
   type FailureCode,
@@ -70,7 +70,7 @@ export class HostFunctions {
   /** The ids of those that are registered, by the host's numbers. */
   readonly #registered: Map<number, string> = new Map();
   readonly #invocations: Map<number, Invocation> = new Map();
-  #registry: ToolRegistry | undefined;
+  #registry: Registry | undefined;
   #lastInvocation = 0;
 
   /** @param log Is told of a tool that could not be registered once the registry was there. */
@@ -108,7 +108,7 @@ export class HostFunctions {
   }
 
   /** Registers the tools in a registry, and takes them out of the one before. */
-  follow(registry: ToolRegistry | undefined): void {
+  follow(registry: Registry | undefined): void {
     if (registry === this.#registry) return;
     for (const id of this.#registered.values()) this.#registry?.unregisterTool(id);
     this.#registered.clear();
@@ -193,7 +193,7 @@ export class HostFunctions {
     };
   }
 
-  #register(registry: ToolRegistry, number: number, definition: ToolDefinition): string {
+  #register(registry: Registry, number: number, definition: ToolDefinition): string {
     const { id } = registry.registerTool(definition);
     this.#registered.set(number, id);
     return id;

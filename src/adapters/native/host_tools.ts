@@ -7,15 +7,15 @@
 
 import type { CallTasks } from "../../execute/durable/mod.ts";
 import type { ToolDispatcher } from "../../execute/mod.ts";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import { createToolBridge } from "../../finding/mod.ts";
 import type { Selection, Toolset } from "../../select/mod.ts";
-import { describeTool, type Tool } from "../../tool/mod.ts";
+import { describeTool, refuse, type Tool } from "../../tool/mod.ts";
 import { type NativeConfig, NativeConfigError } from "./config.ts";
 
 /** All tools of this side. */
 export interface NativeTools {
-  readonly registry: ToolRegistry;
+  readonly registry: Registry;
   /** Runs the calls. It is given the host's toolset. */
   readonly dispatcher: ToolDispatcher;
   /** Which of them hosts may have, whatever their configuration says. */
@@ -27,7 +27,7 @@ export interface NativeTools {
 /** Calls `run` every `ms` milliseconds until the function that it returns is called. */
 export type Ticker = (run: () => void, ms: number) => () => void;
 
-/** How often availability functions are asked again while nothing else happens. */
+/** How often availability functions, filters and policies are called while nothing else happens. */
 const ASK_EVERY_MS = 1_000;
 
 /** How often tasks are looked for whose process has died. */
@@ -35,6 +35,34 @@ const RECOVER_EVERY_MS = 30_000;
 
 /** How long their answers hold while calls come and go. */
 const ANSWERS_HOLD_MS = 100;
+
+/**
+ * Gives tools other configurations: all of them, or none.
+ *
+ * @returns Gives the tools that are still registered the configurations back that they had.
+ * @throws {TypeError} If a tool is not registered, or its configuration is wrong.
+ */
+function configure(registry: Registry, configs: Readonly<Record<string, unknown>>): () => void {
+  const before = new Map<string, unknown>();
+  const giveBack = (): void => {
+    for (const [id, config] of before) {
+      const tool = registry.getTool(id);
+      if (tool !== undefined) registry.updateTool(tool, { config });
+    }
+  };
+  try {
+    for (const [id, config] of Object.entries(configs)) {
+      const tool = registry.getTool(id) ?? refuse(`update tool "${id}"`, "it is not registered");
+      const old = registry.getConfig(id);
+      registry.updateTool(tool, { config });
+      before.set(id, old);
+    }
+  } catch (cause) {
+    giveBack();
+    throw cause;
+  }
+  return giveBack;
+}
 
 /** The tools of one configuration, as they are now. */
 export class HostTools {
@@ -44,12 +72,13 @@ export class HostTools {
   readonly #tick: Ticker;
   readonly #now: () => number;
   readonly #end: (() => void)[] = [];
+  /** The tools that hosts may have. */
+  #offered: Toolset;
   #toolset: Toolset;
-  #revision: number;
   #dispatcher: ToolDispatcher;
   #listed: readonly Tool[] = [];
   #askedAt = 0;
-  /** Set while some tool has an availability function. */
+  /** Set while functions can change the list. */
   #stopTicking: (() => void) | undefined;
 
   /**
@@ -72,14 +101,13 @@ export class HostTools {
     this.#onChange = onChange;
     this.#tick = tick;
     this.#now = now;
-    const owned = tools.registry.select(tools.selection);
+    this.#offered = tools.registry.select(tools.selection);
     try {
-      this.#toolset = shownOf(owned, config);
-      if (config.config !== undefined) this.#end.push(tools.registry.configureTools(config.config));
+      this.#toolset = shownOf(this.#offered, config);
+      if (config.config !== undefined) this.#end.push(configure(tools.registry, config.config));
     } catch (cause) {
       throw new NativeConfigError(`Cannot use config_json: ${messageOf(cause)}`, { cause });
     }
-    this.#revision = owned.revision;
     this.#dispatcher = tools.dispatcher.withToolset(this.#toolset);
     this.#watch();
     this.#end.push(tools.registry.subscribe(onChange));
@@ -92,7 +120,7 @@ export class HostTools {
   }
 
   /** All tools, of which the host may see some. */
-  get registry(): ToolRegistry {
+  get registry(): Registry {
     return this.#tools.registry;
   }
 
@@ -133,19 +161,19 @@ export class HostTools {
   }
 
   #follow(): void {
+    if (this.#offered.isCurrent()) return;
     const { registry, selection, dispatcher } = this.#tools;
-    if (registry.revision === this.#revision) return;
-    this.#revision = registry.revision;
-    this.#toolset = shownOf(registry.select(selection), this.#config);
+    this.#offered = registry.select(selection);
+    this.#toolset = shownOf(this.#offered, this.#config);
     this.#dispatcher = dispatcher.withToolset(this.#toolset);
     this.#watch();
   }
 
-  /** Begins or stops to ask availability functions by the clock. */
+  /** Starts or stops to call availability functions, filters and policies by the clock. */
   #watch(): void {
-    const mustAsk = this.#toolset.tools.some((tool) => typeof tool.isAvailable === "function");
-    if (mustAsk === (this.#stopTicking !== undefined)) return;
-    if (mustAsk) this.#stopTicking = this.#tick(this.#onChange, ASK_EVERY_MS);
+    const { mayChange } = this.#toolset;
+    if (mayChange === (this.#stopTicking !== undefined)) return;
+    if (mayChange) this.#stopTicking = this.#tick(this.#onChange, ASK_EVERY_MS);
     else {
       this.#stopTicking?.();
       this.#stopTicking = undefined;
@@ -162,7 +190,7 @@ function shownOf(owned: Toolset, { selection, bridge }: NativeConfig): Toolset {
 /** The problem, without the "Cannot do this: " that the caller's own replaces. */
 function messageOf(cause: unknown): string {
   return cause instanceof Error
-    ? cause.message.replace(/^Cannot (select tools: |make a tool bridge: |configure )/, "")
+    ? cause.message.replace(/^Cannot (select tools: |make a tool bridge: |update )/, "")
     : String(cause);
 }
 

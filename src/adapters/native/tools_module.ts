@@ -14,14 +14,14 @@ import {
   type ToolDispatcherOptions,
   type TransactionManager,
 } from "../../execute/mod.ts";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import type { NativeTools } from "./host_tools.ts";
 
 /** What a module of tools exports. Everything but the registry may be absent. */
 export interface ToolsModule {
   /** The tools. The default export does as well. */
-  readonly registry: ToolRegistry;
+  readonly registry: Registry;
   /** For tools that require a transaction. */
   readonly transactions?: TransactionManager | undefined;
   /** Options for the dispatcher that runs the calls. */
@@ -140,14 +140,12 @@ function placeIn(stack: string): string | undefined {
 const SELF = `${decodeURIComponent(new URL(import.meta.url).pathname)}:`;
 
 /** The registry that a module exports, as "registry" or by default. */
-export function registryIn(module: Readonly<Record<string, unknown>>): ToolRegistry | undefined {
+export function registryIn(module: Readonly<Record<string, unknown>>): Registry | undefined {
   return [module["registry"], module["default"]].find(isRegistry);
 }
 
 /** By shape: the module may have another copy of plue. */
-function isRegistry(value: unknown): value is ToolRegistry {
-  const { select, acquire, subscribe, configureTools } = (value ?? {}) as Partial<ToolRegistry>;
-  return [select, acquire, subscribe, configureTools].every((method) =>
-    typeof method === "function"
-  );
+function isRegistry(value: unknown): value is Registry {
+  const { select, acquire, subscribe, updateTool } = (value ?? {}) as Partial<Registry>;
+  return [select, acquire, subscribe, updateTool].every((method) => typeof method === "function");
 }

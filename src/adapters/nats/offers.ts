@@ -6,8 +6,8 @@
  */
 
 import type { NatsConnection } from "@nats-io/nats-core";
-import type { ToolRegistry } from "../../registry/mod.ts";
-import type { Selection } from "../../select/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
+import type { Selection, Toolset } from "../../select/mod.ts";
 import {
   type Clock,
   type HookLog,
@@ -23,7 +23,7 @@ import { digestOfRecord, pathOf, recordOf, toolKey, workerKey } from "./subjects
 /** What tools are offered with. */
 export interface OffersSettings {
   readonly action: string;
-  readonly registry: ToolRegistry;
+  readonly registry: Registry;
   readonly selection: Selection | undefined;
   readonly connection: NatsConnection;
   readonly seal: Seal;
@@ -53,6 +53,7 @@ const MAX_NAMED = 16;
 export class Offers {
   readonly #settings: OffersSettings;
   readonly #clock: Pick<Clock, "now">;
+  #toolset: Toolset | undefined;
   /** By path. */
   #offers: ReadonlyMap<string, Offer> = new Map();
   /** Those whose definitions no message of the server can have. */
@@ -80,7 +81,9 @@ export class Offers {
 
   /** The tool of a definition. */
   at(path: string): Tool | undefined {
-    return this.#offers.get(path)?.tool;
+    const tool = this.#offers.get(path)?.tool;
+    // A filter or a policy of the selection may deny it now.
+    return tool && this.#toolset?.resolve(tool.id);
   }
 
   /** Takes over the tools of the registry. Answers whether others are offered than before. */
@@ -91,7 +94,8 @@ export class Offers {
     const known = new Map([...before.values()].map((offer) => [offer.tool, offer]));
     const offers = new Map<string, Offer>();
     const tooLarge = new Set<Tool>();
-    for (const tool of registry.select(selection).tools) {
+    this.#toolset = registry.select(selection);
+    for (const tool of this.#toolset.tools) {
       const offer = known.get(tool) ?? this.#offerOf(tool);
       if (offer === undefined) tooLarge.add(tool);
       else offers.set(offer.path, offer);

@@ -5,7 +5,8 @@
  */
 
 import type { NatsConnection } from "@nats-io/nats-core";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
+import { hardenTool } from "../../schema/mod.ts";
 import {
   type Answers,
   callHook,
@@ -14,6 +15,7 @@ import {
   type HookLog,
   isObject,
   isSuspended,
+  makeTool,
   must,
   NO_LOG,
   type Question,
@@ -39,7 +41,7 @@ import { isTelemetry, placeNow } from "./telemetry.ts";
 /** Options for {@linkcode remoteTools}. */
 export interface RemoteToolsOptions {
   /** Receives the tools, and follows their changes. */
-  readonly registry: ToolRegistry;
+  readonly registry: Registry;
   /**
    * What callers and workers share, at least 16 characters. Of a list, the first one signs and all
    * are accepted, so that it can be replaced.
@@ -81,7 +83,7 @@ const ACTION = "use remote tools";
 const OPTIONS = {
   registry: must(
     "a registry",
-    (value): value is ToolRegistry => isObject(value) && "tools" in value,
+    (value): value is Registry => isObject(value) && "tools" in value,
   ),
   secret: (_action: string, value: unknown): string | readonly string[] => value as string,
   name: checkRegistryName,
@@ -98,7 +100,7 @@ interface Observer {
 
 /** What options say, read. */
 export interface RemoteSettings {
-  readonly registry: ToolRegistry;
+  readonly registry: Registry;
   readonly seal: Seal;
   readonly name: string;
   readonly inboxPrefix: string;
@@ -208,7 +210,7 @@ export async function remoteTools(
 /** Keeps a registry's tools as the directory has them. */
 export class Sync {
   readonly #name: string;
-  readonly #registry: ToolRegistry;
+  readonly #registry: Registry;
   readonly #fleet: Fleet;
   readonly #lines: CallLines;
   readonly #observer: Observer;
@@ -225,7 +227,7 @@ export class Sync {
 
   constructor(
     name: string,
-    registry: ToolRegistry,
+    registry: Registry,
     fleet: Fleet,
     lines: CallLines,
     observer: Observer,
@@ -314,9 +316,10 @@ export class Sync {
     const registry = this.#registry;
     const known = this.#tools.get(id)?.tool;
     try {
+      const remote = hardenTool(makeTool(definition));
       const tool = known !== undefined && registry.getTool(id) === known
-        ? registry.updateTool(definition)
-        : registry.registerTool(definition);
+        ? registry.updateTool(remote)
+        : registry.registerTool(remote);
       this.#tools.set(id, { path, tool });
     } catch (error) {
       this.#refused.add(path);

@@ -7,7 +7,7 @@
 import { type NatsConnection, nuid } from "@nats-io/nats-core";
 import { storedTickets } from "../../execute/durable/mod.ts";
 import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import {
   callHook,
@@ -145,7 +145,7 @@ const OPTIONS = {
  * @throws {Error} If the server cannot do what is needed, or does not let this user.
  */
 export async function serveTools(
-  registry: ToolRegistry,
+  registry: Registry,
   connection: NatsConnection,
   options: ServeToolsOptions,
 ): Promise<ServedTools> {
@@ -182,7 +182,7 @@ export async function serveTools(
 }
 
 interface WorkerSettings {
-  readonly registry: ToolRegistry;
+  readonly registry: Registry;
   readonly selection: Selection | undefined;
   readonly connection: NatsConnection;
   readonly seal: Seal;

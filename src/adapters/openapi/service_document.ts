@@ -13,7 +13,16 @@ import type {
   OpenApiDocument,
   OpenApiOperation,
 } from "../../formats/mod.ts";
-import { type Check, checkText, isListOf, isObject, must, RISK_LEVELS } from "../../tool/mod.ts";
+import { valueKind, VOCABULARY, type VocabularyName } from "../../select/mod.ts";
+import {
+  type Check,
+  checkRisk,
+  checkText,
+  isListOf,
+  isObject,
+  must,
+  RISK_LEVELS,
+} from "../../tool/mod.ts";
 
 /** What the document says besides the tools. */
 export interface OpenApiOptions {
@@ -323,24 +332,13 @@ const query = (name: string, description: string, schema = TEXT): Json => ({
 });
 
 /** The query parameters that narrow the caller's tools. */
-const FILTERS: readonly Json[] = [
-  query("role", "Only tools that this role may use."),
-  query("scopes", "Only tools for which these scopes are enough, separated by commas."),
-  query("maxRisk", "Only tools of at most this risk.", RISK),
-  query("category", "Only tools of these categories, separated by commas."),
-  query("tagsAny", "Only tools with one of these tags, separated by commas."),
-  query("tagsAll", "Only tools with all these tags, separated by commas."),
-  query("namespace", "Only tools of this namespace."),
-  ...["hasWorkspace", "hasTerminal", "hasEditor", "hasGitRepository"].map((name) =>
-    query(name, "Whether the caller has this to work with.", oneOf("true", "false"))
-  ),
-  query("model", "The model that reads the descriptions."),
-  query("provider", "The provider of that model."),
-  query("locale", "The language of the descriptions."),
-  query("requiredTags", "Only tools with all these tags, separated by commas."),
-  query("enabledToolIds", "Only these tools: ids, separated by commas."),
-  query("disabledToolIds", "Not these tools: ids, separated by commas."),
-];
+const FILTERS: readonly Json[] = Object.entries(VOCABULARY).map(([name, { text }]) => {
+  const { shape, check } = valueKind(name as VocabularyName);
+  const isList = shape === "list" ? ", separated by commas" : "";
+  const schema = check === checkRisk ? RISK : shape === "flag" ? oneOf("true", "false") : TEXT;
+  const meaning = shape === "flag" ? `If false: ${text}` : text;
+  return query(name, `${meaning[0]?.toUpperCase()}${meaning.slice(1)}${isList}.`, schema);
+});
 
 /** The parameters of lists that come in pages. */
 const PAGING: readonly Json[] = [

@@ -6,8 +6,10 @@
 
 import type { ToolPolicy } from "../../select/mod.ts";
 import {
+  attempt,
   type Check,
   checkText,
+  copyJson,
   isFunction,
   isObject,
   isWord,
@@ -130,7 +132,8 @@ const CHECKS = {
  * ```
  *
  * @param engine The module `@cedar-policy/cedar-wasm`, or its `/nodejs` or `/web`.
- * @returns The policy. Policies are parsed once per text.
+ * @returns The policy. Policies are parsed once per text. The options are copied: for other entities,
+ * make another policy.
  * @throws {TypeError} If an option is wrong, or Cedar cannot read the policies.
  */
 export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): ToolPolicy {
@@ -138,17 +141,23 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): T
     refuse(ACTION, "it needs the module @cedar-policy/cedar-wasm, loaded");
   }
   const fields = readFields(ACTION, options, CHECKS);
-  const { policies, principal, context = {}, entities = [], name = "cedar" } = fields;
+  const { policies, name = "cedar" } = fields;
   if (policies === undefined) refuse(ACTION, "it needs policies, in Cedar's language");
-  if (principal === undefined) refuse(ACTION, "it needs a principal: who calls");
-  const { action = { type: "Action", id: "call" } } = fields;
+  if (fields.principal === undefined) refuse(ACTION, "it needs a principal: who calls");
+  const { principal, action = { type: "Action", id: "call" }, context = {}, entities = [] } =
+    fields;
+  // A copy: the decisions of the policy never change, so that they can be reused.
+  const request = attempt(
+    ACTION,
+    () => copyJson({ principal, action, context, entities }, "its request"),
+  );
   const preparsedPolicySetId = parsed(engine, policies);
   /** Why a tool is denied; `undefined` if it is permitted. */
   const denial = (tool: Tool): string | undefined => {
     const resource = { type: "Tool", id: tool.id };
     const answer = engine.statefulIsAuthorized({
-      ...{ principal, action, resource, context, preparsedPolicySetId },
-      entities: [...entities, { uid: resource, attrs: toolFacts(tool), parents: [] }],
+      ...{ ...request, resource, preparsedPolicySetId },
+      entities: [...request.entities, { uid: resource, attrs: toolFacts(tool), parents: [] }],
     });
     if (answer.type === "failure") return `Cedar cannot decide: ${messagesOf(answer)}`;
     const { decision, diagnostics: { reason, errors } } = answer.response;
@@ -159,11 +168,13 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): T
       ? "nothing permits it"
       : `forbidden by ${[...reason].sort().join(", ")}`;
   };
-  return Object.freeze({
+  const policy = {
     name,
     allow: (tool: Tool | null | undefined) => tool ? denial(tool) === undefined : false,
     reason: (tool: Tool) => denial(tool) ?? "",
-  });
+  };
+  // Not enumerable: a copy with another `allow` must not have it.
+  return Object.freeze(Object.defineProperty(policy, "revision", { value: 0 }));
 }
 
 /** The engine keeps what it has parsed under a name, for good: so each text is parsed once. */

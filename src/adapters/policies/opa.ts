@@ -14,6 +14,7 @@ import {
   isThenable,
   readFields,
   refuse,
+  refuseOthers,
   type Tool,
 } from "../../tool/mod.ts";
 import { checkTold, toolFacts } from "./tool_facts.ts";
@@ -42,18 +43,27 @@ const ACTION = "make an OPA policy";
 
 const CHECKS = { name: checkText, entrypoint: checkText, input: checkTold };
 
-/** What a rule says of a tool. */
+/** What a rule decides about a tool. */
 interface Verdict {
   readonly allow?: unknown;
-  readonly asks?: unknown;
+  readonly requiresApproval?: unknown;
   readonly reason?: unknown;
 }
+
+const VERDICT = Object.keys(
+  { allow: 0, requiresApproval: 0, reason: 0 } satisfies Record<keyof Verdict, 0>,
+);
 
 /**
  * Makes a policy of a Rego rule, compiled with `opa build -t wasm`. The rule sees `input.tool`
  * (see {@linkcode ToolFacts}) and the fields of `input`. It gives a boolean, or an object with
- * `allow`, and perhaps `reason` (a text or a list of texts, which `explain` shows) and `asks` (calls
- * of the tool need approval). Where it is undefined, the tool is denied.
+ * `allow`, and perhaps `reason` (a text or a list of texts, which `explain` shows) and
+ * `requiresApproval` (calls of the tool need approval). The tool is denied where the rule is undefined
+ * or its object has another field.
+ *
+ * The program is evaluated again by each selection, listing, export and call, so new data takes
+ * effect at once. Where that is too slow, add a revision that changes with the data:
+ * `{ ...opaPolicy(program), revision: () => version }`.
  *
  * @example Usage
  * ```ts
@@ -78,8 +88,7 @@ interface Verdict {
  * ```
  *
  * @param program The program, loaded.
- * @returns The policy. The program is asked once per tool and toolset: make another policy when its
- * data has changed.
+ * @returns The policy.
  * @throws {TypeError} If the program is not loaded, or an option is wrong.
  */
 export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): ToolPolicy {
@@ -90,7 +99,7 @@ export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): 
     refuse(ACTION, "it needs what loadPolicy of @open-policy-agent/opa-wasm gives");
   }
   const { name = "opa", entrypoint, input } = readFields(ACTION, options, CHECKS);
-  const ask = (tool: Tool): Verdict | undefined => {
+  const decide = (tool: Tool): Verdict | undefined => {
     const question = { ...input, tool: toolFacts(tool) };
     const results = entrypoint === undefined
       ? program.evaluate(question)
@@ -99,10 +108,10 @@ export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): 
   };
   return Object.freeze({
     name,
-    allow: (tool: Tool | null | undefined) => tool ? ask(tool)?.allow === true : false,
-    asks: (tool: Tool) => (ask(tool)?.asks ?? false) !== false,
+    allow: (tool: Tool | null | undefined) => tool ? decide(tool)?.allow === true : false,
+    requiresApproval: (tool: Tool) => (decide(tool)?.requiresApproval ?? false) !== false,
     reason: (tool: Tool) => {
-      const verdict = ask(tool);
+      const verdict = decide(tool);
       if (verdict === undefined) return "its rule is undefined for this tool";
       const { reason } = verdict;
       return Array.isArray(reason) && reason.length > 0
@@ -120,7 +129,10 @@ function verdictIn(results: unknown): Verdict | undefined {
   if (results.length === 0) return undefined;
   const result: unknown = results[0]?.result;
   if (typeof result === "boolean") return { allow: result };
-  if (isObject(result)) return result;
+  if (isObject(result)) {
+    refuseOthers("read the result of the rule", result, VERDICT);
+    return result;
+  }
   return refuse(
     "ask OPA",
     `the rule must give a boolean or an object with "allow", not ${describe(result)}`,

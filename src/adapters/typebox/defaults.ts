@@ -14,25 +14,31 @@ import {
   createToolIndex,
   type ToolAnswer,
   type ToolIndex,
-  ToolRegistry as CoreToolRegistry,
-  type ToolRegistryOptions as CoreToolRegistryOptions,
+  ToolRegistry as FullRegistry,
+  type ToolRegistryOptions as FullRegistryOptions,
 } from "../../registry/mod.ts";
-import type { SchemaEngine } from "../../schema/mod.ts";
+import { hardened, isSchemaEngine, type SchemaEngine } from "../../schema/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import { refuse } from "../../tool/mod.ts";
 import { typeboxEngine } from "./typebox_engine.ts";
 
 let engine: SchemaEngine | undefined;
 
-/** One engine for all, so that a schema in two registries is compiled once. */
+/** One hardened engine for all, so that a schema in two registries is compiled once. */
 export function defaultEngine(): SchemaEngine {
-  return engine ??= typeboxEngine();
+  return engine ??= hardened(typeboxEngine());
+}
+
+/** The hardened engine; anything else as it is, for the core to refuse. */
+function harden(engine: SchemaEngine): SchemaEngine {
+  return isSchemaEngine(engine) ? hardened(engine) : engine;
 }
 
 /** Options for {@linkcode ToolRegistry}. */
-export interface ToolRegistryOptions extends Omit<CoreToolRegistryOptions, "engine"> {
+export interface ToolRegistryOptions extends Omit<FullRegistryOptions, "engine"> {
   /**
-   * Compiles the tools' schemas.
+   * Checks the tools' schemas when they are registered, and compiles them. It is hardened: see
+   * `hardened`.
    *
    * @default {typeboxEngine()}
    */
@@ -67,13 +73,13 @@ export interface ToolRegistryOptions extends Omit<CoreToolRegistryOptions, "engi
  * assert.equal(registry.searchTools("delete files")[0]?.id, "rm");
  * ```
  */
-export class ToolRegistry extends CoreToolRegistry {
+export class ToolRegistry extends FullRegistry {
   /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
   constructor(options: ToolRegistryOptions = {}) {
     // Every option is optional, so a list of tools would pass for options without tools.
     if (Array.isArray(options)) refuse("make a registry", "its tools go into the option tools");
     const { engine = defaultEngine(), index = createToolIndex } = options;
-    super({ ...options, engine, index });
+    super({ ...options, engine: harden(engine), index });
   }
 }
 
@@ -113,6 +119,6 @@ export class ToolDispatcher extends CoreToolDispatcher {
    * @throws {TypeError | RangeError} If an option is wrong.
    */
   constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {
-    super(source, { ...options, engine: options.engine ?? defaultEngine() });
+    super(source, { ...options, engine: harden(options.engine ?? defaultEngine()) });
   }
 }

@@ -16,17 +16,16 @@ import * as Formats from "typebox/format";
 import { Build, Check } from "typebox/schema";
 import {
   ASSERTED_FORMATS,
-  boundSteps,
   type Dialect,
   explain,
+  type Hardening,
   type NormalizedSchema,
   normalizeSchema,
-  repeatsParts,
-  resetSteps,
   type SchemaEngine,
+  type SchemaSplitter,
   type SchemaValidator,
-  splitSchema,
   vagueIssue,
+  withSchemaCheck,
 } from "../../schema/mod.ts";
 import type { Issue, JsonSchema } from "../../tool/mod.ts";
 import { type FoundPatterns, rewriteForTypebox } from "./typebox_rewrites.ts";
@@ -69,30 +68,31 @@ export interface TypeboxEngineOptions {
 export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine {
   const { formats = "assert", codeGeneration = true } = options;
   const asserted = formats === "assert" ? ASSERTED_FORMATS : new Set<string>();
-  return Object.freeze({
+  return withSchemaCheck({
     name: "typebox",
-    compile(schema: JsonSchema, dialect: Dialect): SchemaValidator {
+    compile(schema: JsonSchema, dialect: Dialect, hardening?: Hardening): SchemaValidator {
       const normalize = () => normalizeSchema(schema, dialect, { formats: asserted });
       const form = normalize();
-      const inParts = repeatsParts(form);
+      const split = hardening?.splitterFor(form);
       const patterns: FoundPatterns = { areCounted: false, areSlowNames: false };
       // Issues are about the schema as it was before it is rewritten for TypeBox.
       let kept: NormalizedSchema | undefined;
       const original = () => kept ??= normalize();
-      const find = (value: unknown) => explain(original(), value, Formats.Test);
+      const find = (value: unknown) => explain(original(), value, Formats.Test, hardening);
       const issues = (value: unknown): readonly Issue[] => {
         const found = find(value);
         return found.length > 0 ? found : [vagueIssue()];
       };
-      const bound = boundSteps(form, original);
-      if (form.flat) rewriteForTypebox(form.schema, patterns);
+      const bound = hardening?.boundSteps(form, original) ??
+        ((validator: SchemaValidator) => validator);
+      if (form.flat) rewriteForTypebox(form.schema, patterns, hardening);
       if (patterns.areSlowNames) {
         return bound({ check: (value) => find(value).length === 0, issues });
       }
-      const check = inParts
-        ? makeCheckInParts(form, codeGeneration)
-        : makeCheck(form, codeGeneration);
-      return bound({ check: patterns.areCounted ? withSteps(orElse(check, deny)) : check, issues });
+      const check = split === undefined
+        ? makeCheck(form, codeGeneration)
+        : makeCheckInParts(form, codeGeneration, split);
+      return bound({ check: patterns.areCounted ? orElse(check, deny) : check, issues });
     },
   });
 }
@@ -113,8 +113,9 @@ function makeCheck(
 function makeCheckInParts(
   form: NormalizedSchema,
   codeGeneration: boolean,
+  split: SchemaSplitter,
 ): (value: unknown) => boolean {
-  const { parts, whole } = splitSchema(
+  const { parts, whole } = split(
     form,
     // TypeBox's keyword for a custom check.
     (check) => ({ "~refine": [{ check, error: () => "It does not fit" }] }),
@@ -144,13 +145,6 @@ function compile(
       { cause },
     );
   }
-}
-
-function withSteps(check: (value: unknown) => boolean): (value: unknown) => boolean {
-  return (value) => {
-    resetSteps();
-    return check(value);
-  };
 }
 
 /** A value that exhausts the stack or the steps does not fit. */

@@ -8,19 +8,19 @@
  *   a check takes. Instead: all names of the object are among these.
  * - It hashes all items for `uniqueItems`, in arithmetic of big integers, and hashes may be alike.
  *   Instead: `sameItems`, as for all engines.
- * - It compiles patterns with the runtime's `RegExp`, which may take exponential time. Instead: the
- *   pattern that `compilePattern` makes, and counts the steps of.
+ * - Where it interprets, it compiles a pattern for each value. Instead: a compiled pattern; in a
+ *   hardened engine one that takes linear time, with its steps counted.
  *
  * @module
  */
 
-import { compilePattern, eachSchemaIn, KEYWORDS, sameItems } from "../../schema/mod.ts";
+import { eachSchemaIn, type Hardening, KEYWORDS, sameItems } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 
 /** From here on a regular expression is no slower than comparing one name after the other. */
 const MANY_NAMES = 32;
 
-/** The patterns of a schema. */
+/** The patterns of a schema that a hardened engine compiles. */
 export interface FoundPatterns {
   /** Whether there is one whose steps are counted. */
   areCounted: boolean;
@@ -31,12 +31,17 @@ export interface FoundPatterns {
 /**
  * Rewrites a normalised schema, in place.
  *
- * @param found Gets what patterns there are.
+ * @param found Gets what patterns there are, if the engine is hardened.
+ * @param hardening The protections of a hardened engine.
  */
-export function rewriteForTypebox(schema: JsonSchema, found: FoundPatterns): void {
+export function rewriteForTypebox(
+  schema: JsonSchema,
+  found: FoundPatterns,
+  hardening: Hardening | undefined,
+): void {
   if (typeof schema === "boolean") return;
-  eachSchemaIn(schema, KEYWORDS["2020-12"], (part) => rewriteForTypebox(part, found));
-  replacePatterns(schema, found);
+  eachSchemaIn(schema, KEYWORDS["2020-12"], (part) => rewriteForTypebox(part, found, hardening));
+  replacePatterns(schema, found, hardening);
   requireOwn(schema);
   closeByNames(schema);
   compareItems(schema);
@@ -48,16 +53,19 @@ function isInherited(name: string): boolean {
   return name in Object.prototype && name !== "__proto__" && name !== "constructor";
 }
 
-function replacePatterns(schema: Record<string, unknown>, found: FoundPatterns): void {
+function replacePatterns(
+  schema: Record<string, unknown>,
+  found: FoundPatterns,
+  hardening: Hardening | undefined,
+): void {
   const { pattern, patternProperties } = schema;
   if (typeof pattern === "string") {
-    // TypeBox takes a compiled one, and where it interprets would compile it for each value.
-    schema["pattern"] = compilePattern(pattern);
-    found.areCounted = true;
+    schema["pattern"] = hardening?.compilePattern(pattern) ?? new RegExp(pattern, "u");
+    found.areCounted = hardening !== undefined;
   }
-  if (isObject(patternProperties)) {
+  if (isObject(patternProperties) && hardening !== undefined) {
     const names = Object.keys(patternProperties);
-    found.areSlowNames ||= names.some((name) => compilePattern(name).looks === Infinity);
+    found.areSlowNames ||= names.some((name) => hardening.compilePattern(name).looks === Infinity);
   }
 }
 

@@ -12,7 +12,7 @@ import {
   serveTools,
 } from "../../adapters/nats/mod.ts";
 import type { ToolDispatcher } from "../../execute/mod.ts";
-import type { ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import { describeThrown } from "../../tool/mod.ts";
 import { connectNats, type NatsSettings, wantedSecret } from "../nats.ts";
@@ -38,7 +38,7 @@ const ACTION = "serve";
 
 /** Brings the tools of all workers into a registry. */
 export async function openEdge(
-  registry: ToolRegistry,
+  registry: Registry,
   settings: NatsSettings,
   log: Log,
 ): Promise<NatsEdge> {

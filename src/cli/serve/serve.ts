@@ -11,10 +11,10 @@ import {
   serveFormats,
 } from "../../adapters/hono/mod.ts";
 import { createMcpEndpoint } from "../../adapters/mcp/mod.ts";
-import { ToolDispatcher } from "../../adapters/typebox/mod.ts";
+import { ToolDispatcher, type ToolRegistry } from "../../adapters/typebox/mod.ts";
 import { createToolBridge, fitBudget } from "../../finding/mod.ts";
 import * as formats from "../../formats/mod.ts";
-import type { Selection, ToolPolicy } from "../../select/mod.ts";
+import type { Selection, ToolPolicy, Toolset } from "../../select/mod.ts";
 import { describeThrown } from "../../tool/mod.ts";
 import { type SelectionFlags, selectionOf, type SourceFlags, toolsFrom } from "../selection.ts";
 import type { LoadedTools } from "../sources/mod.ts";
@@ -131,7 +131,8 @@ const FOLLOW_MS = 2_000;
 
 /** Has clients told of tools that become available or unavailable. */
 function followAvailability({ registry }: LoadedTools): Disposable {
-  const timer = setInterval(() => registry.refresh(), FOLLOW_MS);
+  // A module may export a registry of the core, which does not follow availability.
+  const timer = setInterval(() => (registry as Partial<ToolRegistry>).refresh?.(), FOLLOW_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
@@ -160,7 +161,7 @@ async function accessOf(
   const selection: Selection = {
     ...selectionOf(flags),
     maxRisk: settings.maxRisk,
-    scopes: flags.scope ?? [],
+    scopes: selectionOf(flags).scopes ?? [],
     role: settings.role ?? null,
     ...withinSelection(loaded),
   };
@@ -207,10 +208,14 @@ function withinSelection(loaded: LoadedTools): Pick<Selection, "policies"> {
 
 /** Keeps the tools that the module lets anyone have. */
 function withinModule({ registry, selection }: LoadedTools): ToolPolicy {
+  const revision = (): Toolset => registry.select(selection);
   return {
     name: "module",
-    allow: (tool) => !!tool && registry.select(selection).has(tool.id),
-    reason: (tool) => registry.select(selection).explain(tool.id).reason,
+    allow: (tool) => !!tool && revision().has(tool.id),
+    requiresApproval: (tool) => revision().requiresApproval(tool),
+    reason: (tool) => revision().explain(tool.id).reason,
+    // The same toolset for as long as it has the same tools.
+    revision,
   };
 }
 

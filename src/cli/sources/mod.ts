@@ -15,6 +15,7 @@ import { importMcpServer, type McpServerSource } from "../../adapters/mcp/mod.ts
 import { importToolsModule, registryIn } from "../../adapters/native/tools_module.ts";
 import { importOpenApi } from "../../adapters/openapi/mod.ts";
 import { ToolRegistry } from "../../adapters/typebox/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import type { ToolDispatcherOptions } from "../../execute/mod.ts";
 import { type ImportResult, importTools } from "../../formats/mod.ts";
 import type { RegistryErrorReport } from "../../registry/mod.ts";
@@ -46,7 +47,7 @@ export interface SourceOptions {
 export interface LoadedTools extends AsyncDisposable {
   /** The sources, as they were named, without what may be a credential in a URL. */
   readonly sources: readonly string[];
-  readonly registry: ToolRegistry;
+  readonly registry: Registry;
   /** What the module wants its dispatcher to be told. */
   readonly dispatch: ToolDispatcherOptions;
   /** The tools that the module lets anyone have. */
@@ -76,9 +77,9 @@ interface SourceName {
 interface Loading {
   readonly io: CommandIo;
   readonly options: SourceOptions;
-  module: { readonly registry: ToolRegistry; readonly exports: ModuleExports } | undefined;
+  module: { readonly registry: Registry; readonly exports: ModuleExports } | undefined;
   readonly tools: Tool[];
-  readonly servers: ((registry: ToolRegistry) => Promise<AsyncDisposable>)[];
+  readonly servers: ((registry: Registry) => Promise<AsyncDisposable>)[];
   readonly files: string[];
   readonly services: ServiceAddress[];
   readonly imports: ImportResult[];

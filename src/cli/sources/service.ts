@@ -7,6 +7,7 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { messagesOf } from "../../adapters/mcp/server_errors.ts";
 import { wasNotSent } from "../../adapters/http/not_sent.ts";
+import { hardenTool } from "../../schema/mod.ts";
 import type { ToolExplanation } from "../../select/mod.ts";
 import {
   type Answer,
@@ -129,13 +130,13 @@ function remoteTool(service: ServiceAddress, described: unknown): Tool {
   );
   const { id } = (described ?? {}) as { readonly id?: unknown };
   const isExecutable = isObject(described) && described["executable"] !== false;
-  return makeTool({
+  return hardenTool(makeTool({
     ...fields as unknown as ToolDefinition,
     ...(isExecutable && {
       execute: (params: unknown, context: ToolContext) =>
         callRemotely(service, String(id), params, context),
     }),
-  });
+  }));
 }
 
 /** What a call at the service came to. */

@@ -73,8 +73,8 @@ export function approval(
   return {
     name: "approval",
     stage: "run",
-    provides: "approval",
-    when: ({ tool, toolset }) => tool.requiresApproval || toolset.asks(tool),
+    meets: "approval",
+    when: ({ tool, toolset }) => tool.requiresApproval || toolset.requiresApproval(tool),
     for: () => decide,
   };
 }

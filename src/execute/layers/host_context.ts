@@ -42,7 +42,7 @@ export function hostContext(): Layer {
   return {
     name: "host-context",
     stage: "input",
-    provides: "context",
+    meets: "context",
     context: { context: (call) => checked.get(call) },
     for: (tool, host) =>
       tool.context === undefined ? undefined : (call, next) => {

@@ -89,6 +89,7 @@ export function idempotency(
   }, {
     name: "idempotency-key",
     stage: "input",
+    meets: "idempotency",
     when: "idempotencyKey",
     for: () => (call, next) => claimFor(store, claims, call, next),
   }];

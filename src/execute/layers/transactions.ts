@@ -53,7 +53,7 @@ export function transactions(manager?: TransactionManager): Layer {
   return {
     name: "transactions",
     stage: "run",
-    provides: "transaction",
+    meets: "transaction",
     context: { transaction: (call) => open.get(call) },
     for: ({ requiresTransaction }) =>
       !requiresTransaction

@@ -7,7 +7,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { detectDialect, explain, normalizeSchema } from "../../schema/mod.ts";
+import { explainWithoutEngine } from "../../schema/mod.ts";
 import type { Issue, JsonSchema } from "../../tool/mod.ts";
 import { BASE, token } from "./api.ts";
 import { calls, lastCallOf, run } from "./calls.ts";
@@ -24,8 +24,7 @@ import type { ListedTool } from "./tools.ts";
 /** Makes the check of arguments: the same sentences as those of the service. */
 function checkerOf(schema: JsonSchema): (value: unknown) => readonly Issue[] {
   // Formats are left to the service.
-  const normalized = normalizeSchema(schema, detectDialect(schema), { formats: new Set() });
-  return (value) => explain(normalized, value, () => true);
+  return explainWithoutEngine(schema);
 }
 
 /** The arguments and their text. The text is what the person wrote, if that is not JSON yet. */

@@ -8,7 +8,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { ToolExplanation } from "../../select/mod.ts";
+import { type ToolExplanation, VOCABULARY } from "../../select/mod.ts";
 import { RISK_LEVELS } from "../../tool/mod.ts";
 import { ask } from "./api.ts";
 import { Risk, Segments, useGrowing } from "./parts.tsx";
@@ -23,11 +23,13 @@ interface Column {
 }
 
 const CONTEXTS: readonly Column[] = [
-  { name: "no workspace", query: "hasWorkspace=false" },
-  { name: "no terminal", query: "hasTerminal=false" },
-  { name: "no editor", query: "hasEditor=false" },
-  { name: "no git", query: "hasGitRepository=false" },
-  { name: "read-only", query: "requiredTags=read-only" },
+  ...Object.entries(VOCABULARY)
+    .filter(([, { flag }]) => flag.startsWith("--no-"))
+    .map(([name, { flag }]) => ({
+      name: flag.replace("--", "").replace("-", " "),
+      query: `${name}=false`,
+    })),
+  { name: "read-only", query: "tagsAll=read-only" },
 ];
 
 const OWN: Column = { name: "you", query: "" };

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { ToolDispatcher, ToolRegistry } from "@plue/tools/core";
+import { Dispatcher, Registry } from "@plue/tools/core";
 import { ajvEngine } from "../../../src/adapters/ajv/mod.ts";
 import { mayGenerateCode } from "../../support/generated_code.ts";
 
@@ -12,12 +12,12 @@ const days = (name: string) => ({
   returns: { type: "integer" },
   execute: ({ n = 1 }) => n,
 } as const);
-const registry = new ToolRegistry({ engine: ajvEngine(), tools: [days("early")] });
+const registry = new Registry({ engine: ajvEngine(), tools: [days("early")] });
 registry.compile();
 
 describe("the schemas of ajvEngine() after registry.compile()", () => {
   it("serve calls that may not generate code", async () => {
-    const dispatcher = new ToolDispatcher(registry);
+    const dispatcher = new Dispatcher(registry);
     const right = await dispatcher.dispatch({ name: "early", arguments: { n: 3 } });
     assertEquals(right.ok && right.content, 3);
     const wrong = await dispatcher.dispatch({ name: "early", arguments: { n: 0 } });
@@ -26,8 +26,8 @@ describe("the schemas of ajvEngine() after registry.compile()", () => {
 
   it("must be compiled at load where a call may not generate code", async () => {
     const reports: unknown[] = [];
-    const late = new ToolRegistry({ engine: ajvEngine(), tools: [days("late")] });
-    const dispatcher = new ToolDispatcher(late, { onError: ({ error }) => reports.push(error) });
+    const late = new Registry({ engine: ajvEngine(), tools: [days("late")] });
+    const dispatcher = new Dispatcher(late, { onError: ({ error }) => reports.push(error) });
     const result = await dispatcher.dispatch({ name: "late", arguments: { n: 3 } });
     const may = mayGenerateCode();
     assertEquals(result.ok ? "ok" : result.error.code, may ? "ok" : "unavailable");

@@ -97,7 +97,7 @@ describe("GET /tools?format=", () => {
 
   it("exports what is left by filters and by a search", async () => {
     const app = serve();
-    for (const query of ["maxRisk=low&category=system", "q=answers what it is given&limit=1"]) {
+    for (const query of ["maxRisk=low&categories=system", "q=answers what it is given&limit=1"]) {
       const body = await (await app.request(`${BASE}/tools?format=openai.chat&${query}`))
         .json() as Export;
       assertEquals(body.names.map(({ id }) => id), ["echo"]);

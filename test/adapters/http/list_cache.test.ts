@@ -2,9 +2,9 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { Hono } from "hono/tiny";
 import { defineTool, type Tool, ToolRegistry } from "@plue/tools";
-import { createPageCache, ListCache } from "../../../src/adapters/http/listing.ts";
-import { listTools } from "../../../src/adapters/hono/list_tools.ts";
-import { showThrough } from "../../../src/adapters/hono/route.ts";
+import { createPageCache, ListCache } from "../../../src/adapters/http/list_cache.ts";
+import { queryPages } from "../../../src/adapters/http/listing.ts";
+import { pageResponse } from "../../../src/adapters/http/page.ts";
 import { ToolServer } from "../../../src/adapters/http/request.ts";
 import { BASE } from "../hono/support.ts";
 
@@ -86,9 +86,17 @@ describe("GET /tools", () => {
     });
     const server = new ToolServer(registry, {});
     const pages = createPageCache();
-    const list = listTools(pages, undefined, showThrough(undefined));
+    const pageOf = queryPages({ pages });
     const app = new Hono();
-    app.get("/tools", (c) => server.answer(c, "/tools", (request) => list(request, c)));
+    app.get(
+      "/tools",
+      (c) =>
+        server.answer(
+          c,
+          "/tools",
+          async (request) => pageResponse(request.raw, await pageOf(request)),
+        ),
+    );
     let most = 0;
     for (let subset = 1; subset < 256; subset += 4) {
       const tags = Array.from({ length: 8 }, (_, n) => `t${n}`).filter((_, n) => subset & 1 << n);

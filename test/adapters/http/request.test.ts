@@ -4,8 +4,10 @@ import { defineTool, ToolRegistry } from "@plue/tools";
 import type { AccessEntry } from "@plue/tools/hono";
 import {
   type HttpOptions,
+  installParts,
   json,
   type RequestAnswer,
+  sharedParts,
   ToolServer,
 } from "../../../src/adapters/http/mod.ts";
 
@@ -35,8 +37,9 @@ async function ask(answer: RequestAnswer, given: Given = {}): Promise<Response> 
     ...(body === undefined ? {} : { method: "POST", body }),
   });
   const server = new ToolServer(registry, options);
+  installParts(server, sharedParts(options));
   const respond = () => server.answer({ req: { raw }, env: {}, executionCtx }, "/any", answer);
-  return await (server.observe?.(raw, respond) ?? respond());
+  return await (server.around?.(raw, respond) ?? respond());
 }
 
 const listIds: RequestAnswer = ({ toolset }) => json(toolset.tools.map(({ id }) => id));

@@ -11,6 +11,7 @@ import { createMcpEndpoint, importMcpServer, type McpEndpoint } from "@plue/tool
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect, fetchFrom, URL_OF_MCP } from "./support.ts";
+import { followChanges } from "../../support/changes.ts";
 
 /** A server with a tool for each kind of answer. */
 function farRegistry(): ToolRegistry {
@@ -107,8 +108,7 @@ async function imported(far: ToolRegistry = farRegistry()) {
 
 /** The next change of a registry. */
 async function nextChange(registry: ToolRegistry) {
-  for await (const change of registry.changes()) return change;
-  throw new Error("The registry has ended");
+  return await followChanges(registry).next();
 }
 
 describe("importMcpServer()", () => {

@@ -4,6 +4,7 @@ import { type HeldTool, memoryStore, type PinStore, toolPins } from "@plue/tools
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { fetchFrom, URL_OF_MCP } from "./support.ts";
+import { followChanges } from "../../support/changes.ts";
 
 const ADD = { name: "add", description: "Adds.", tags: ["read-only"], execute: () => "added" };
 const SEND = { name: "send", description: "Sends.", execute: () => "sent" };
@@ -149,8 +150,11 @@ describe("importMcpServer() with choices per tool", () => {
     });
     assertEquals(registry.select({ role: "dev" }).ids, ["far:add"]);
     const added = (async () => {
-      for await (const { type, tool } of registry.changes()) if (type === "added") return tool;
-      throw new Error("The registry has ended");
+      const changes = followChanges(registry);
+      for (;;) {
+        const { type, tool } = await changes.next();
+        if (type === "added") return tool;
+      }
     })();
     far.registerTool({ name: "wipe", description: "Wipes." });
     const wipe = await added;

@@ -113,7 +113,9 @@ describe("opaPolicy()", () => {
   });
 
   it("asks for approval where a rule wants it", async () => {
-    const careful = opaPolicy(program(({ tool }) => ({ allow: true, asks: tool.riskLevel > 2 })));
+    const careful = opaPolicy(
+      program(({ tool }) => ({ allow: true, requiresApproval: tool.riskLevel > 2 })),
+    );
     const dispatcher = new ToolDispatcher(registry.select({ policies: [careful] }), {
       approve: () => false,
     });

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { ToolDispatcher, ToolRegistry } from "@plue/tools/core";
+import { Dispatcher, Registry } from "@plue/tools/core";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { mayGenerateCode, watchGeneratedCode } from "../../support/generated_code.ts";
 
@@ -12,7 +12,7 @@ const days = (name: string) => ({
   returns: { type: "integer" },
   execute: ({ n = 1 }) => n,
 } as const);
-const registry = new ToolRegistry({ engine: typeboxEngine(), tools: [days("early")] });
+const registry = new Registry({ engine: typeboxEngine(), tools: [days("early")] });
 const generated = watchGeneratedCode(() => registry.compile());
 const mayAtLoad = mayGenerateCode();
 
@@ -20,7 +20,7 @@ describe("the schemas of typeboxEngine() after registry.compile()", () => {
   it("are checked by compiled code in calls, where it could be generated at load", async () => {
     assertEquals(generated.made > 0, mayAtLoad);
     const { made, ran } = generated;
-    const dispatcher = new ToolDispatcher(registry);
+    const dispatcher = new Dispatcher(registry);
     const right = await dispatcher.dispatch({ name: "early", arguments: { n: 3 } });
     assertEquals(right.ok && right.content, 3);
     const wrong = await dispatcher.dispatch({ name: "early", arguments: { n: 0 } });
@@ -29,8 +29,8 @@ describe("the schemas of typeboxEngine() after registry.compile()", () => {
   });
 
   it("are the same in a tool that came later, compiled or interpreted", async () => {
-    const late = new ToolRegistry({ engine: typeboxEngine(), tools: [days("late")] });
-    const dispatcher = new ToolDispatcher(late);
+    const late = new Registry({ engine: typeboxEngine(), tools: [days("late")] });
+    const dispatcher = new Dispatcher(late);
     const right = await dispatcher.dispatch({ name: "late", arguments: { n: 3 } });
     assertEquals(right.ok && right.content, 3);
     const wrong = await dispatcher.dispatch({ name: "late", arguments: { n: 0 } });

@@ -7,7 +7,8 @@ import {
   ToolDispatcher,
   ToolRegistry,
 } from "../../../mod.ts";
-import { ToolRegistry as CoreToolRegistry } from "../../../src/core.ts";
+import { Registry } from "../../../src/core.ts";
+import { hardened, withSchemaCheck } from "../../../src/schema/mod.ts";
 import { defaultEngine } from "../../../src/adapters/typebox/defaults.ts";
 import { makeTool } from "../../../src/tool/mod.ts";
 
@@ -23,10 +24,10 @@ const double: Tool = makeTool({
 });
 
 /** An engine that accepts everything. */
-const acceptAll: SchemaEngine = {
+const acceptAll: SchemaEngine = withSchemaCheck({
   name: "accept-all",
   compile: () => ({ check: () => true, issues: () => [] }),
-};
+});
 
 describe("ToolRegistry of mod.ts", () => {
   it("checks with TypeBox's engine when no other is given", async () => {
@@ -39,13 +40,17 @@ describe("ToolRegistry of mod.ts", () => {
 
   it("is a registry of the core, with one engine for all", () => {
     const registry = new ToolRegistry();
-    assert(registry instanceof CoreToolRegistry);
+    assert(registry instanceof Registry);
     assertStrictEquals(registry.engine, new ToolRegistry().engine);
     assertStrictEquals(registry.engine, defaultEngine());
   });
 
-  it("uses the engine that it is given", () => {
-    assertStrictEquals(new ToolRegistry({ engine: acceptAll }).engine, acceptAll);
+  it("hardens the engine that it is given", () => {
+    assertStrictEquals(new ToolRegistry({ engine: acceptAll }).engine, hardened(acceptAll));
+    assertStrictEquals(
+      new ToolRegistry({ engine: hardened(acceptAll) }).engine,
+      hardened(acceptAll),
+    );
   });
 
   it("says in full what is wrong with a configuration", () => {

@@ -12,6 +12,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { freePort } from "../../runtime/workerd.ts";
 import { type RunningServer, startServer } from "../servers.ts";
+import { followChanges } from "../../support/changes.ts";
 
 const packageFile = (name: string): string =>
   join(import.meta.dirname, "../node_modules/@modelcontextprotocol", name, "dist/index.js");
@@ -28,10 +29,11 @@ async function changed(
   registry: ToolRegistry,
   type: "added" | "removed" | "updated",
 ): Promise<string> {
-  for await (const change of registry.changes()) {
+  const changes = followChanges(registry);
+  for (;;) {
+    const change = await changes.next();
     if (change.type === type) return change.tool.id;
   }
-  throw new Error("The registry has ended");
 }
 
 describe("importMcpServer() with servers from npm", () => {

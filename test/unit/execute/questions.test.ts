@@ -906,11 +906,13 @@ describe("approval that is asked for", () => {
       () => Promise.resolve(false),
       () => "perhaps",
     ];
-    for (const asks of odd) {
-      const toolset = registry.select({ policies: [{ allow: () => true, asks: asks as never }] });
+    for (const requiresApproval of odd as readonly (() => never)[]) {
+      const toolset = registry.select({ policies: [{ allow: () => true, requiresApproval }] });
       await suspended(dispatcher.withToolset(toolset).dispatch({ name: "rm" }));
     }
-    const sure = registry.select({ policies: [{ allow: () => true, asks: () => false }] });
+    const sure = registry.select({
+      policies: [{ allow: () => true, requiresApproval: () => false }],
+    });
     assertEquals((await dispatcher.withToolset(sure).dispatch({ name: "rm" })).ok, true);
   });
 

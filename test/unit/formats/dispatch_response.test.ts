@@ -252,8 +252,8 @@ function asking(
   tickets = storedTickets(memoryCallStore()),
 ): { readonly dispatcher: ToolDispatcher } {
   const registry = new ToolRegistry({ tools: [...TOOLS] });
-  const asks = ({ id }: Tool): boolean => id === "city:weather";
-  const toolset = registry.select({ policies: [{ allow: () => true, asks }] });
+  const requiresApproval = ({ id }: Tool): boolean => id === "city:weather";
+  const toolset = registry.select({ policies: [{ allow: () => true, requiresApproval }] });
   return { dispatcher: new ToolDispatcher(toolset, { approve: "ask", tickets }) };
 }
 

@@ -2,7 +2,7 @@ import { assertEquals, assertNotStrictEquals, assertStrictEquals } from "@std/as
 import { describe, it } from "bun:test";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { exportTools, importTools } from "../../../src/formats/mod.ts";
-import type { SchemaEngine } from "../../../src/schema/mod.ts";
+import { withSchemaCheck } from "../../../src/schema/mod.ts";
 import { makeTool, type ToolExample } from "../../../src/tool/mod.ts";
 
 const engine = typeboxEngine({ codeGeneration: false });
@@ -86,12 +86,12 @@ describe("examples in an export", () => {
   });
 
   it("are checked without the engine where it cannot compile the schema", () => {
-    const broken: SchemaEngine = {
+    const broken = withSchemaCheck({
       name: "broken",
       compile: () => {
         throw new SyntaxError("no");
       },
-    };
+    });
     const { tools } = exportTools([weather([GOOD, { input: {} }])], "anthropic", {
       engine: broken,
     });

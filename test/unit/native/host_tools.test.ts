@@ -1,6 +1,7 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { writeToolList } from "../../../src/adapters/native/host_tools.ts";
+import { HostTools, writeToolList } from "../../../src/adapters/native/host_tools.ts";
+import { ToolDispatcher } from "../../../src/execute/mod.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
 
 describe("writeToolList()", () => {
@@ -62,5 +63,41 @@ describe("writeToolList()", () => {
       fakeTool("a", { roles: ["secret-role"], scopes: ["secret-scope"] }),
     ]);
     assertEquals(text.includes("secret"), false);
+  });
+});
+
+describe("the configurations of a host", () => {
+  /** Two tools that must be given a root, and the host that is made with other configurations. */
+  function configured(config: { readonly [id: string]: unknown }) {
+    const schema = { type: "object", required: ["root"] };
+    const registry = fakeRegistry({
+      tools: ["a", "b"].map((id) => fakeTool(id, { config: schema })),
+      config: { a: { root: "/a" }, b: { root: "/b" } },
+    });
+    const dispatcher = new ToolDispatcher(registry);
+    const open = () =>
+      new HostTools(
+        { registry, dispatcher },
+        { config, selection: {} },
+        () => {},
+        () => () => {},
+        () => 0,
+      );
+    return { registry, open, now: () => ["a", "b"].map((id) => registry.getConfig(id)) };
+  }
+
+  it("are given back when the host closes, to the tools that are still registered", () => {
+    const { registry, open, now } = configured({ a: { root: "/new" }, b: { root: "/new" } });
+    const host = open();
+    assertEquals(now(), [{ root: "/new" }, { root: "/new" }]);
+    registry.unregisterTool("b");
+    host.close();
+    assertEquals(now(), [{ root: "/a" }, undefined]);
+  });
+
+  it("are given to all tools or to none", () => {
+    const { open, now } = configured({ a: { root: "/new" }, b: {} });
+    assertThrows(open, Error, 'Cannot use config_json: tool "b": its configuration is wrong');
+    assertEquals(now(), [{ root: "/a" }, { root: "/b" }]);
   });
 });

@@ -164,130 +164,36 @@ describe("ToolRegistry.subscribe()", () => {
   it("tells nobody anything after the end", async () => {
     const registry = fakeRegistry();
     await registry.dispose();
-    const stop = registry.subscribe(() => {});
-    assertEquals(stop(), undefined);
-  });
-});
-
-describe("ToolRegistry.changes()", () => {
-  it("gives the changes since it was called, also those before the first read", async () => {
-    const registry = fakeRegistry({ tools: [fakeTool("old")] });
-    const changes = registry.changes();
-    registry.registerTool(fakeTool("a"));
-    registry.unregisterTool("a");
-    const seen: string[] = [];
-    for await (const change of changes) {
-      seen.push(describeChange(change));
-      if (seen.length === 2) break;
-    }
-    assertEquals(seen, ["added a", "removed a"]);
+    let ends = 0;
+    const stop = registry.subscribe(() => {}, () => ends++);
+    assertEquals([stop(), ends], [undefined, 1]);
   });
 
-  it("wakes a reader that waits", async () => {
-    const registry = fakeRegistry();
-    const changes = registry.changes();
-    const [first, second] = [changes.next(), changes.next()];
-    registry.registerTools([fakeTool("a"), fakeTool("b")]);
-    assertEquals((await first).value?.tool.id, "a");
-    assertEquals((await second).value?.tool.id, "b");
-  });
-
-  it("ends a reader that waits when the signal aborts", async () => {
-    const controller = new AbortController();
-    const changes = fakeRegistry().changes({ signal: controller.signal });
-    const next = changes.next();
-    controller.abort();
-    assertEquals(await next, { done: true, value: undefined });
-    assertEquals(await changes.next(), { done: true, value: undefined });
-  });
-
-  it("is at its end when the signal has aborted already", async () => {
-    const registry = fakeRegistry();
-    const changes = registry.changes({ signal: AbortSignal.abort() });
-    registry.registerTool(fakeTool("a"));
-    assertEquals((await changes.next()).done, true);
-  });
-
-  it("ends a reader that waits when it is returned", async () => {
-    const changes = fakeRegistry().changes();
-    const next = changes.next();
-    await changes.return?.();
-    assertEquals((await next).done, true);
-  });
-
-  it("follows no more once the loop is left", async () => {
-    const registry = fakeRegistry();
-    const changes = registry.changes();
-    registry.registerTool(fakeTool("a"));
-    for await (const _change of changes) break;
-    registry.registerTool(fakeTool("b"));
-    assertEquals((await changes.next()).done, true);
-  });
-
-  it("follows no more once it is disposed of", async () => {
-    const registry = fakeRegistry();
-    let kept: AsyncIterableIterator<ToolChange> | undefined;
-    {
-      await using changes = registry.changes();
-      kept = changes;
-      registry.registerTool(fakeTool("a"));
-    }
-    assertEquals((await kept.next()).done, true);
-  });
-
-  it("gives what fits, then says that some were lost, then ends", async () => {
-    const registry = fakeRegistry();
-    const changes = registry.changes({ capacity: 2 });
-    registry.registerTools(["a", "b", "c", "d"].map((id) => fakeTool(id)));
-    const seen: string[] = [];
-    let thrown: unknown;
-    try {
-      for await (const change of changes) seen.push(describeChange(change));
-    } catch (error) {
-      thrown = error;
-    }
-    assertEquals(seen, ["added a", "added b"]);
-    assert(thrown instanceof RangeError);
-    assertEquals(
-      thrown.message,
-      "Cannot follow the changes: more than 2 wait to be read, so some are lost",
-    );
-    assertEquals((await changes.next()).done, true);
-  });
-
-  it("ends with the registry, after the last changes", async () => {
+  it("calls onEnd once, after the last change", async () => {
     const registry = fakeRegistry({ tools: [fakeTool("a")] });
-    const changes = registry.changes();
+    const seen: string[] = [];
+    registry.subscribe((change) => seen.push(describeChange(change)), () => seen.push("end"));
     await registry.dispose();
-    const seen: string[] = [];
-    for await (const change of changes) seen.push(describeChange(change));
-    assertEquals(seen, ["removed a"]);
+    await registry.dispose();
+    assertEquals(seen, ["removed a", "end"]);
   });
 
-  it("hears the last changes when a listener ends the registry", async () => {
+  it("calls onEnd after the last changes when a listener ends the registry", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a")] });
+    const seen: string[] = [];
     registry.subscribe(({ type }) => {
       if (type === "added") registry.dispose();
     });
-    const changes = registry.changes();
+    registry.subscribe((change) => seen.push(describeChange(change)), () => seen.push("end"));
     registry.registerTool(fakeTool("b"));
-    const seen: string[] = [];
-    for await (const change of changes) seen.push(describeChange(change));
-    assertEquals(seen, ["added b", "removed b", "removed a"]);
+    assertEquals(seen, ["added b", "removed b", "removed a", "end"]);
   });
 
-  for (const capacity of [0, -1, 1.5, Number.NaN, Infinity]) {
-    it(`refuses a capacity of ${capacity}`, () => {
-      let message = "";
-      try {
-        fakeRegistry().changes({ capacity });
-      } catch (error) {
-        message = (error as Error).message;
-      }
-      assertEquals(
-        message,
-        `Cannot follow the changes: the capacity must be a whole number, 1 or above, not ${capacity}`,
-      );
-    });
-  }
+  it("does not call the onEnd of a subscription that has ended", async () => {
+    const registry = fakeRegistry();
+    let ends = 0;
+    registry.subscribe(() => {}, () => ends++)();
+    await registry.dispose();
+    assertEquals(ends, 0);
+  });
 });

@@ -1,7 +1,7 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { ToolDispatcher } from "../../../src/execute/mod.ts";
-import type { SchemaEngine } from "../../../src/schema/mod.ts";
+import { type SchemaEngine, withSchemaCheck } from "../../../src/schema/mod.ts";
 import { fakeRegistry, fakeTool, requiredOnlyEngine } from "./fakes.ts";
 
 const object = () => ({ type: "object", properties: {} });
@@ -9,7 +9,7 @@ const object = () => ({ type: "object", properties: {} });
 /** An engine that cannot compile schemas with this title. */
 function brittleEngine(title: string): SchemaEngine {
   const engine = requiredOnlyEngine();
-  return {
+  return withSchemaCheck({
     name: "brittle",
     compile(schema, dialect) {
       if ((schema as { readonly title?: string }).title === title) {
@@ -17,7 +17,7 @@ function brittleEngine(title: string): SchemaEngine {
       }
       return engine.compile(schema, dialect);
     },
-  };
+  });
 }
 
 describe("ToolRegistry.compile()", () => {

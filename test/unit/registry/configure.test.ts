@@ -17,11 +17,11 @@ function configurable(id: string, events: string[] = []) {
   });
 }
 
-describe("ToolRegistry.configureTools()", () => {
+describe("ToolRegistry.updateTool() with a configuration", () => {
   it("gives the next call the new configuration", async () => {
     const tool = configurable("a");
     const registry = fakeRegistry({ tools: [tool], config: { a: { root: "/old" } } });
-    registry.configureTools({ a: { root: "/new" } });
+    registry.updateTool(tool, { config: { root: "/new" } });
     const runtime = await registry.acquire(tool);
     assertEquals(runtime.config, { root: "/new" });
     assertEquals(runtime.state, '{"root":"/new"}');
@@ -32,7 +32,7 @@ describe("ToolRegistry.configureTools()", () => {
     const tool = configurable("a", events);
     const registry = fakeRegistry({ tools: [tool], config: { a: { root: "/old" } } });
     const running = await registry.acquire(tool);
-    registry.configureTools({ a: { root: "/new" } });
+    registry.updateTool(tool, { config: { root: "/new" } });
     const next = await registry.acquire(tool);
     assertEquals(running.config, { root: "/old" });
     assertEquals(events, ['init {"root":"/old"}', 'init {"root":"/new"}']);
@@ -42,54 +42,50 @@ describe("ToolRegistry.configureTools()", () => {
     assertEquals(events.slice(2), ['dispose {"root":"/old"}', 'dispose {"root":"/new"}']);
   });
 
-  it("gives back what the tools had", async () => {
+  it("can give back what the tool had, which getConfig() returns", async () => {
     const [a, b] = [configurable("a"), configurable("b")];
     const registry = fakeRegistry({ tools: [a, b], config: { a: { root: "/old" } } });
-    const giveBack = registry.configureTools({ a: { root: "/new" }, b: { root: "/b" } });
-    giveBack();
+    for (const tool of [a, b]) {
+      const before = registry.getConfig(tool.id);
+      registry.updateTool(tool, { config: { root: "/new" } });
+      assertEquals(registry.getConfig(tool.id), { root: "/new" });
+      registry.updateTool(tool, { config: before });
+    }
     assertEquals((await registry.acquire(a)).config, { root: "/old" });
     assertEquals((await registry.acquire(b)).config, {});
   });
 
-  it("gives nothing back to a tool that is gone", () => {
-    const registry = fakeRegistry({ tools: [configurable("a"), configurable("b")] });
-    const giveBack = registry.configureTools({ a: {}, b: {} });
-    registry.unregisterTool("a");
-    giveBack();
-    assertEquals(registry.ids, ["b"]);
-  });
-
   it("keeps the configuration when the tool is updated", async () => {
     const registry = fakeRegistry({ tools: [configurable("a")] });
-    registry.configureTools({ a: { root: "/new" } });
+    registry.updateTool(configurable("a"), { config: { root: "/new" } });
     const tool = registry.updateTool(configurable("a"));
     assertEquals((await registry.acquire(tool)).config, { root: "/new" });
   });
 
-  it("changes nothing if one of the configurations is wrong", async () => {
-    const [a, b] = [configurable("a"), fakeTool("b", { config: needsRoot })];
-    const registry = fakeRegistry({ tools: [a, b], config: { b: { root: "/b" } } });
+  it("changes nothing if the configuration is wrong", async () => {
+    const tool = fakeTool("b", { config: needsRoot });
+    const registry = fakeRegistry({ tools: [tool], config: { b: { root: "/b" } } });
     const { revision } = registry;
     assertThrows(
-      () => registry.configureTools({ a: { root: "/new" }, b: {} }),
+      () => registry.updateTool(tool, { config: {} }),
       TypeError,
-      'Cannot configure tool "b": its configuration is wrong',
+      'Cannot update tool "b": its configuration is wrong',
     );
-    assertEquals((await registry.acquire(a)).config, {});
+    assertEquals((await registry.acquire(tool)).config, { root: "/b" });
     assertEquals(registry.revision, revision);
   });
 
   it("refuses a tool that is not registered, and one that takes no configuration", () => {
     const registry = fakeRegistry({ tools: [fakeTool("plain")] });
     assertThrows(
-      () => registry.configureTools({ other: {} }),
+      () => registry.updateTool(configurable("other"), { config: {} }),
       TypeError,
-      'Cannot configure tool "other": it is not registered',
+      'Cannot update tool "other": it is not registered',
     );
     assertThrows(
-      () => registry.configureTools({ plain: {} }),
+      () => registry.updateTool(fakeTool("plain"), { config: {} }),
       TypeError,
-      'Cannot configure tool "plain": it is given a configuration, and takes none',
+      'Cannot update tool "plain": it is given a configuration, and takes none',
     );
   });
 
@@ -98,7 +94,7 @@ describe("ToolRegistry.configureTools()", () => {
     const registry = fakeRegistry({ tools: [tool] });
     const changes: unknown[] = [];
     registry.subscribe(({ type, tool }) => changes.push(type, tool));
-    registry.configureTools({ a: { root: "/new" } });
+    registry.updateTool(tool, { config: { root: "/new" } });
     assertEquals(changes[0], "updated");
     assertStrictEquals(changes[1], tool);
   });

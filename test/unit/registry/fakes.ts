@@ -5,32 +5,33 @@ import {
   ToolRegistry,
   type ToolRegistryOptions,
 } from "../../../src/registry/mod.ts";
-import type { SchemaEngine } from "../../../src/schema/mod.ts";
+import { type SchemaEngine, withSchemaCheck } from "../../../src/schema/mod.ts";
 import { makeTool, type Tool, type ToolDefinition } from "../../../src/tool/mod.ts";
 
 /** An engine that checks `required` of objects, and nothing else. Counts what it compiles. */
 export function requiredOnlyEngine(): SchemaEngine & { compiled: number } {
   const engine = {
-    name: "required-only",
+    ...withSchemaCheck({ name: "required-only", compile }),
     compiled: 0,
-    compile(schema: unknown) {
-      engine.compiled++;
-      const { required = [] } = schema as { readonly required?: readonly string[] };
-      const missing = (value: unknown) =>
-        required.filter((key) => !Object.hasOwn(value as object, key));
-      return {
-        check: (value: unknown) => missing(value).length === 0,
-        issues: (value: unknown) =>
-          missing(value).map((key) => ({
-            path: "",
-            keyword: "required",
-            expected: `the property "${key}"`,
-            message: `must have the property "${key}"`,
-          })),
-      };
-    },
   };
   return engine;
+
+  function compile(schema: unknown) {
+    engine.compiled++;
+    const { required = [] } = schema as { readonly required?: readonly string[] };
+    const missing = (value: unknown) =>
+      required.filter((key) => !Object.hasOwn(value as object, key));
+    return {
+      check: (value: unknown) => missing(value).length === 0,
+      issues: (value: unknown) =>
+        missing(value).map((key) => ({
+          path: "",
+          keyword: "required",
+          expected: `the property "${key}"`,
+          message: `must have the property "${key}"`,
+        })),
+    };
+  }
 }
 
 /** A registry with that engine, and plue's index. */

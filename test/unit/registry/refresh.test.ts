@@ -23,27 +23,6 @@ function switchable(options: Partial<ToolRegistryOptions> = {}) {
   return { registry, on, told, listen, asked: () => asked };
 }
 
-/** A clock on which a test lets the time pass. */
-function steppedClock() {
-  const timers = new Map<() => void, number>();
-  return {
-    timers,
-    clock: {
-      timestamp: () => 0,
-      setTimeout(wake: () => void, ms: number) {
-        timers.set(wake, ms);
-        return () => void timers.delete(wake);
-      },
-    },
-    tick() {
-      for (const wake of [...timers.keys()]) {
-        timers.delete(wake);
-        wake();
-      }
-    },
-  };
-}
-
 describe("ToolRegistry.refresh()", () => {
   it("tells of the tools whose answer has changed, and leaves the revision", () => {
     const { registry, on, told, listen } = switchable();
@@ -117,69 +96,5 @@ describe("ToolRegistry.refresh()", () => {
     broken = true;
     assertEquals(registry.refresh().length, 1);
     assertEquals(errors, ["availability no connection"]);
-  });
-});
-
-describe("the registry's option refreshEveryMs", () => {
-  it("asks while someone listens, one round after the other", () => {
-    const { clock, timers, tick } = steppedClock();
-    const { registry, on, told, listen, asked } = switchable({ clock, refreshEveryMs: 1_000 });
-    assertEquals(timers.size, 0);
-    const stop = listen();
-    const stopOther = listen();
-    assertEquals([...timers.values()], [1_000]);
-    tick();
-    on.delete("a");
-    tick();
-    assertEquals(told, ["a unavailable", "a unavailable"]);
-    stop();
-    assertEquals(timers.size, 1);
-    stopOther();
-    assertEquals(timers.size, 0);
-    assertEquals(asked(), 4);
-    listen();
-    assertEquals(timers.size, 1);
-    void registry.dispose();
-    assertEquals(timers.size, 0);
-  });
-
-  it("stops when the last listener leaves while it is told", () => {
-    const { clock, timers, tick } = steppedClock();
-    const { registry, on } = switchable({ clock, refreshEveryMs: 1_000 });
-    const stop = registry.subscribe(() => stop());
-    tick();
-    on.clear();
-    tick();
-    assertEquals(timers.size, 0);
-  });
-
-  it("follows for an async iterator, too", async () => {
-    const { clock, timers, tick } = steppedClock();
-    const { registry, on } = switchable({ clock, refreshEveryMs: 1_000 });
-    for await (const change of follow()) {
-      assertEquals(`${change.tool.id} ${change.type}`, "b unavailable");
-      break;
-    }
-    assertEquals(timers.size, 0);
-
-    function follow() {
-      const changes = registry.changes();
-      tick();
-      on.delete("b");
-      tick();
-      return changes;
-    }
-  });
-
-  it("does not ask without it", () => {
-    const { clock, timers } = steppedClock();
-    switchable({ clock }).listen();
-    assertEquals(timers.size, 0);
-  });
-
-  it("must be 100 ms or more", () => {
-    for (const refreshEveryMs of [0, 99, Infinity, "1s"]) {
-      assertThrows(() => switchable({ refreshEveryMs: refreshEveryMs as number }), Error, "100");
-    }
   });
 });

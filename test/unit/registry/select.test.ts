@@ -7,12 +7,20 @@ import {
 } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
+  allOf,
   allowAll,
+  anyOf,
+  askAboveRisk,
   buildToolset,
+  byMaximumRisk,
+  denyAll,
   maxRisk,
+  namedFilter,
+  not,
   type Selection,
   ToolAvailabilityContext,
 } from "../../../src/select/mod.ts";
+import type { Tool } from "../../../src/tool/mod.ts";
 import { fakeRegistry, fakeTool } from "./fakes.ts";
 
 describe("ToolRegistry.select()", () => {
@@ -143,5 +151,88 @@ describe("ToolRegistry.select()", () => {
     registry.unregisterTool("a");
     assertEquals(toolset.ids, ["a", "b"]);
     assert(!toolset.explain("a").available);
+  });
+
+  it("calls filters and policies again, and gives the same toolset for the same tools", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a"), fakeTool("b")] });
+    const denied = new Set<string>();
+    const selection: Selection = {
+      filters: [(tool) => !denied.has(tool.id)],
+      policies: [{ allow: (tool) => !denied.has(`policy ${tool?.id}`) }],
+    };
+    const all = registry.select(selection);
+    assertStrictEquals(registry.select(selection), all);
+    denied.add("a");
+    const fewer = registry.select(selection);
+    assertEquals([all.ids, fewer.ids], [["a", "b"], ["b"]]);
+    assertStrictEquals(registry.select(selection), fewer);
+    denied.add("policy b");
+    assertEquals(registry.select(selection).ids, []);
+    denied.clear();
+    assertEquals(registry.select(selection).ids, ["a", "b"]);
+  });
+
+  it("does not call a filter or a policy again whose revision is the same", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a"), fakeTool("b")] });
+    const state = { revision: 1, calls: 0, denied: "" };
+    const policy = {
+      allow: (tool: Tool | null | undefined) => ++state.calls > 0 && tool?.id !== state.denied,
+      get revision() {
+        return state.revision;
+      },
+    };
+    const filter = Object.assign((tool: Tool) => policy.allow(tool), {
+      revision: () => state.revision,
+    });
+    for (const selection of [{ policies: [policy] }, { filters: [filter] }] as Selection[]) {
+      Object.assign(state, { calls: 0, denied: "" });
+      const all = registry.select(selection);
+      assertStrictEquals(registry.select(selection), all);
+      assertEquals([all.has("a"), all.available().length, state.calls], [true, 2, 2]);
+      state.denied = "a";
+      assertEquals(registry.select(selection).ids, ["a", "b"]);
+      state.revision++;
+      assertEquals([registry.select(selection).ids, all.has("a")], [["b"], false]);
+      // Another revision with the same results: they hold from then on.
+      const fewer = registry.select(selection);
+      state.revision++;
+      assertStrictEquals(registry.select(selection), fewer);
+      const { calls } = state;
+      assertEquals([registry.select(selection).has("b"), state.calls], [true, calls]);
+    }
+  });
+
+  const unusable: readonly (readonly [string, unknown])[] = [
+    ["throws", () => {
+      throw new Error("No revision");
+    }],
+    ["is a promise", () => Promise.resolve(1)],
+    ["is undefined", () => undefined],
+  ];
+  for (const [what, revision] of unusable) {
+    it(`calls a policy again whose revision ${what}`, () => {
+      const registry = fakeRegistry({ tools: [fakeTool("a")] });
+      let isAllowed = true;
+      const selection = { policies: [{ allow: () => isAllowed, revision }] };
+      const toolset = registry.select(selection);
+      isAllowed = false;
+      assertEquals([toolset.has("a"), registry.select(selection).ids], [false, []]);
+    });
+  }
+
+  it("does not call the filters and policies of plue again", () => {
+    const registry = fakeRegistry({ tools: [fakeTool("a", { risk: "low" })] });
+    const mayChange = (selection: Selection) => registry.select(selection).mayChange;
+    const moody = () => true;
+    const ready = [isLow, not(isLow), namedFilter("low", isLow), allOf(isLow, anyOf(isLow))];
+    for (const filter of ready) assertEquals(mayChange({ filters: [filter] }), false);
+    for (const policy of [allowAll, denyAll, byMaximumRisk("low"), askAboveRisk("low")]) {
+      assertEquals(mayChange({ policies: [policy] }), false);
+      assertEquals(mayChange({ policies: [{ ...policy, requiresApproval: moody }] }), false);
+      assertEquals(mayChange({ policies: [{ ...policy, allow: moody }] }), true);
+    }
+    for (const filter of [moody, not(moody), namedFilter("x", moody), allOf(isLow, moody)]) {
+      assertEquals(mayChange({ filters: [filter] }), true);
+    }
   });
 });

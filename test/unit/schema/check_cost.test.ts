@@ -2,9 +2,9 @@ import { assert, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
   ASSERTED_FORMATS,
-  boundSteps,
   checkSchema,
   detectDialect,
+  HARDENING,
   normalizeSchema,
   type SchemaValidator,
 } from "../../../src/schema/mod.ts";
@@ -12,9 +12,9 @@ import type { JsonSchema } from "../../../src/tool/mod.ts";
 
 /** The bound before a validator that accepts everything. */
 function bounded(schema: JsonSchema): SchemaValidator {
-  checkSchema(schema);
+  checkSchema(schema, {}, HARDENING);
   const form = normalizeSchema(schema, detectDialect(schema), { formats: ASSERTED_FORMATS });
-  return boundSteps(form)({ check: () => true, issues: () => [] });
+  return HARDENING.boundSteps(form)({ check: () => true, issues: () => [] });
 }
 
 function many<T>(count: number, make: (at: number) => T): T[] {

@@ -1,16 +1,26 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { checkSchema } from "../../../src/schema/mod.ts";
+import { checkSchema, HARDENING } from "../../../src/schema/mod.ts";
 import type { JsonSchema } from "../../../src/tool/mod.ts";
 
 /** What a refusal says after "Cannot use the schema: ". */
 function problemOf(schema: unknown): string {
   try {
-    checkSchema(schema as JsonSchema);
+    checkSchema(schema as JsonSchema, {}, HARDENING);
   } catch (error) {
     assert(error instanceof Error);
     assert(error.message.startsWith("Cannot use the schema: "), error.message);
     return `${error.name}: ${error.message.slice("Cannot use the schema: ".length)}`;
+  }
+  return "accepted";
+}
+
+/** The same for an engine that is not hardened. */
+function withoutHardening(schema: unknown): string {
+  try {
+    checkSchema(schema as JsonSchema);
+  } catch (error) {
+    return String(error).replace("Cannot use the schema: ", "");
   }
   return "accepted";
 }
@@ -126,6 +136,7 @@ describe("checkSchema()", () => {
   for (const [schema, problem] of REFUSED) {
     it(`refuses ${JSON.stringify(schema).slice(0, 70)}`, () => {
       assertEquals(problemOf(schema), problem);
+      assertEquals(withoutHardening(schema), problem);
     });
   }
 
@@ -142,6 +153,7 @@ describe("checkSchema()", () => {
   for (const schema of CIRCLES) {
     it(`refuses the circle in ${JSON.stringify(schema)}`, () => {
       assert(problemOf(schema).includes("refers to itself"), problemOf(schema));
+      assertEquals(withoutHardening(schema), problemOf(schema));
     });
   }
 
@@ -205,6 +217,7 @@ describe("checkSchema()", () => {
   for (const schema of LEGAL) {
     it(`accepts ${JSON.stringify(schema).slice(0, 80)}`, () => {
       assertEquals(problemOf(schema), "accepted");
+      assertEquals(withoutHardening(schema), "accepted");
     });
   }
 

@@ -1,18 +1,23 @@
 import { assert, assertEquals, assertNotStrictEquals, assertStrictEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { compileOnce, type Dialect, type SchemaEngine } from "../../../src/schema/mod.ts";
+import {
+  compileOnce,
+  type Dialect,
+  type SchemaEngine,
+  withSchemaCheck,
+} from "../../../src/schema/mod.ts";
 
 /** An engine that notes what it was asked to compile. */
 function fakeEngine(): SchemaEngine & { readonly compiled: Dialect[] } {
   const compiled: Dialect[] = [];
-  return {
+  const engine = withSchemaCheck({
     name: "fake",
-    compiled,
     compile(_schema, dialect) {
       compiled.push(dialect);
       return { check: () => true, issues: () => [] };
     },
-  };
+  });
+  return { ...engine, compiled };
 }
 
 describe("compileOnce()", () => {
@@ -55,13 +60,13 @@ describe("compileOnce()", () => {
   it("tries again after an engine that failed", () => {
     const engine = fakeEngine();
     let failing = true;
-    const moody: SchemaEngine = {
+    const moody = withSchemaCheck({
       name: "moody",
       compile(schema, dialect) {
         if (failing) throw new SyntaxError("Cannot compile the schema: not now");
         return engine.compile(schema, dialect);
       },
-    };
+    });
     const schema = {};
     let message = "";
     try {

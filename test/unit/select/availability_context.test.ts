@@ -79,8 +79,6 @@ describe("ToolAvailabilityContext", () => {
     [{ requiredTags: ["read", "read-only"] }, ["log", "read"]],
     [{ requiredTags: ["read", "web"] }, []],
     [{ requiredTags: [] }, without()],
-    [{ allowedTags: ["web", "x"] }, ["fetch"]],
-    [{ allowedTags: [] }, []],
   ];
   for (const [context, ids] of fields) {
     it(`keeps [${ids}] for ${JSON.stringify(context)}`, () => assertEquals(idsIn(context), ids));
@@ -127,6 +125,23 @@ describe("ToolAvailabilityContext", () => {
     }
   });
 
+  it("takes a field that is null for one that is absent", () => {
+    const nothing = {
+      hasTerminal: null,
+      maxRiskLevel: null,
+      enabledToolIds: null,
+      disabledToolIds: null,
+      requiredTags: null,
+      locale: null,
+    };
+    const { default: open, fromJSON } = ToolAvailabilityContext;
+    assertEquals(new ToolAvailabilityContext(nothing).toJSON(), {});
+    assertEquals(fromJSON(JSON.parse(JSON.stringify(nothing))).key, open.key);
+    assertEquals(fromJSON({ ...nothing, maxRiskLevel: "low" }).toJSON(), { maxRiskLevel: "low" });
+    assertEquals(new ToolAvailabilityContext(nothing).requiredTags, []);
+    assertEquals(idsIn(nothing), idsIn(open));
+  });
+
   it("refuses changes that are no plain object", () => {
     for (const changes of [null, [], ToolAvailabilityContext.create()]) {
       assertThrows(
@@ -144,7 +159,6 @@ describe("ToolAvailabilityContext", () => {
       includedCategories: ["git"],
       excludedCategories: ["network"],
       requiredTags: ["x", "y"],
-      allowedTags: ["z"],
     };
     const sets = Object.fromEntries(
       Object.entries(lists).map(([field, list]) => [field, new Set(list)]),
@@ -196,8 +210,8 @@ describe("ToolAvailabilityContext", () => {
       '"/__proto__" is not one of its fields',
     ],
     [{ constructor: true }, '"/constructor" is not one of its fields'],
+    [{ hasTerminl: null }, '"/hasTerminl" is not one of its fields: did you mean "hasTerminal"?'],
     [{ hasTerminal: "false" }, '"/hasTerminal" must be true or false, not "false"'],
-    [{ hasGitRepository: null }, '"/hasGitRepository" must be true or false, not null'],
     [{ requiredTags: ["a", 1] }, '"/requiredTags/1" must be a string that is not empty, not 1'],
     [
       { includedCategories: ["git", "FileSystem"] },
@@ -214,8 +228,9 @@ describe("ToolAvailabilityContext", () => {
     ],
     [{ enabledToolIds: ["a", 7] }, '"/enabledToolIds/1" must be a tool\'s id'],
     [{ disabledToolIds: ["a b"] }, '"/disabledToolIds/0" must be a tool\'s id'],
-    [{ allowedTags: {} }, '"/allowedTags" must be a list, not an object'],
-    [{ allowedTags: Array(10_001).fill("a") }, '"/allowedTags" must have at most 10000 items'],
+    [{ allowedTags: ["a"] }, '"/allowedTags" is not one of its fields'],
+    [{ requiredTags: {} }, '"/requiredTags" must be a list, not an object'],
+    [{ requiredTags: Array(10_001).fill("a") }, '"/requiredTags" must have at most 10000 items'],
     ["{}", 'it must be a plain object, not "{}"'],
     [null, "it must be a plain object, not null"],
     [[], "it must be a plain object, not a list"],
@@ -274,7 +289,6 @@ describe("ToolAvailabilityContextBuilder", () => {
       .enableTools("grep")
       .disableTools("rm")
       .requireTags("chain")
-      .allowTags("read")
       .build();
     assertEquals(context.toJSON(), {
       hasWorkspace: false,
@@ -287,7 +301,6 @@ describe("ToolAvailabilityContextBuilder", () => {
       enabledToolIds: ["grep"],
       disabledToolIds: ["rm"],
       requiredTags: ["chain"],
-      allowedTags: ["read"],
     });
   });
 

@@ -2,6 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
   allowAll,
+  buildToolset,
   byCategory,
   byMaximumRisk,
   byNamespace,
@@ -51,5 +52,33 @@ describe("policies", () => {
     assertThrows(() => byTag(""), TypeError, "must be a string that is not empty");
     assertThrows(() => byNamespace(1 as never), TypeError, "not 1");
     assertThrows(() => byScopes(["fs"] as never), TypeError, "not a list");
+  });
+
+  it("are refused with a field that would be ignored: no approval, no revision", () => {
+    const allow = () => true;
+    const rows: [policy: object, message: string][] = [
+      [
+        { name: "p", allow, asks: allow },
+        'Cannot use policy p: "/asks" is not one of its fields, name, allow, requiresApproval',
+      ],
+      [
+        { allow, requireApproval: allow },
+        'Cannot use policy without a name: "/requireApproval" is not one of its fields: did you ' +
+        'mean "requiresApproval"?',
+      ],
+      [{ allow, revisionn: 1 }, 'did you mean "revision"?'],
+    ];
+    for (const [policy, message] of rows) {
+      const policies = [allowAll, policy as ToolPolicy];
+      assertThrows(() => buildToolset([status], { policies }), TypeError, message);
+    }
+    // An instance of a class may have fields and methods of its own.
+    class Limit {
+      readonly most = 1;
+      allow() {
+        return this.most > 0;
+      }
+    }
+    assertEquals(buildToolset([status], { policies: [new Limit()] }).size, 1);
   });
 });

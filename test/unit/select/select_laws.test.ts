@@ -50,7 +50,6 @@ const aContext: fc.Arbitrary<ToolAvailabilityFields> = fc.record({
   enabledToolIds: maybe(some(ids)),
   disabledToolIds: maybe(some(ids)),
   requiredTags: maybe(some(words)),
-  allowedTags: maybe(some(words)),
 });
 
 const throwing: ToolFilter = (tool) => {

@@ -135,7 +135,7 @@ describe("Selection", () => {
     [{ role: "" }, '"/role" must be a string that is not empty, or null for a caller without'],
     [{ role: ["control"] }, '"/role" must be'],
     [{ scopes: "s" }, '"/scopes" must be a list, not "s"'],
-    [{ namespace: ["a", 1] }, '"/namespace/1" must be a string that is not empty, not 1'],
+    [{ namespace: ["a", 1] }, '"/namespace/1" must be a namespace, 1 to 128 letters'],
     [{ allowIds: ["x y"] }, '"/allowIds/0" must be a tool\'s id'],
     [{ denyIds: [""] }, '"/denyIds/0" must be a tool\'s id'],
     [{ categories: null }, '"/categories" must be a list, not null'],

@@ -183,4 +183,37 @@ describe("Toolset", () => {
   it("is a class that callers can test for", () => {
     assert(buildToolset([]) instanceof Toolset);
   });
+
+  it("obeys a filter that changes its mind, in narrower toolsets too, and adds no tool", () => {
+    const denied = new Set(["b"]);
+    const calls: string[] = [];
+    const wide = buildToolset([fakeTool("a"), fakeTool("b"), fakeTool("c")], {
+      filters: [({ id }) => calls.push(id) > 0 && !denied.has(id)],
+    });
+    const narrow = wide.narrow({ denyIds: ["c"] });
+    assertEquals([wide.ids, narrow.ids], [["a", "c"], ["a"]]);
+    assert(wide.isCurrent() && narrow.isCurrent());
+    denied.clear();
+    denied.add("a");
+    for (const toolset of [wide, narrow]) {
+      assertEquals(toolset.isCurrent(), false);
+      assertEquals([toolset.get("a"), toolset.resolve("a"), toolset.has("b")], [
+        undefined,
+        undefined,
+        false,
+      ]);
+    }
+    assertEquals(narrow.available(), []);
+    assertEquals(wide.explain("a").removedBy, "filter");
+    assertEquals(
+      wide.explain("b").reason,
+      '"b" was removed when this toolset was made; select again',
+    );
+    assertEquals([wide.explain("b").selected, wide.explain("b").available], [false, false]);
+    calls.length = 0;
+    assertEquals([wide.has("c"), calls], [true, ["c"]]);
+    denied.clear();
+    assertEquals(narrow.available(), narrow.tools);
+    assertStrictEquals(wide.available(), wide.tools);
+  });
 });

@@ -122,7 +122,11 @@ describe("a dispatcher without layers", () => {
       ].map((tool) => fakeTool({ ...tool, execute: () => ++runs })),
     });
     const toolset = registry.select({
-      policies: [{ name: "careful", allow: () => true, asks: ({ id }) => id === "drop" }],
+      policies: [{
+        name: "careful",
+        allow: () => true,
+        requiresApproval: ({ id }) => id === "drop",
+      }],
     });
     const dispatcher = new Dispatcher(toolset);
     for (

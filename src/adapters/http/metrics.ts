@@ -4,9 +4,12 @@
  * @module
  */
 
+import { withAllLayers } from "./request.ts";
 import type { DispatcherMetrics, ToolMetrics } from "../../execute/mod.ts";
-import { chooseType, json, refuseQuery, SAFE_HEADERS } from "../http/mod.ts";
-import type { RouteAnswer } from "./route.ts";
+import type { HttpPart } from "./part.ts";
+import { refuseQuery } from "./refuse_query.ts";
+import type { ToolRequest } from "./request.ts";
+import { chooseType, json, SAFE_HEADERS } from "./responses.ts";
 
 const TYPES = [
   "application/json",
@@ -14,14 +17,30 @@ const TYPES = [
   "application/openmetrics-text",
 ] as const;
 
+/** The part that shows the metrics of the caller's tools: `GET /metrics`. */
+export function serveMetrics(): HttpPart {
+  return ({ dispatcher }) => {
+    const counted = withAllLayers(dispatcher, "serveMetrics()");
+    return {
+      routes: [{
+        method: "GET",
+        path: "/metrics",
+        answer: (request) => showMetrics(request, counted.metrics()),
+      }],
+    };
+  };
+}
+
 /**
- * The metrics of the caller's tools, in JSON or in text for Prometheus, as the client asks. The sums
- * are over these tools only. Calls that wait and calls of unknown tools belong to no tool, and count
- * what others do: they are for callers who may know of hidden tools.
+ * The metrics of the caller's tools, in JSON or in text for Prometheus, as the client accepts. The
+ * sums are over these tools only. Calls that wait and calls of unknown tools belong to no tool, and
+ * count calls of others: they are for callers who may know of hidden tools.
  */
-export const showMetrics: RouteAnswer = ({ raw, server, caller, toolset }) => {
+function showMetrics(
+  { raw, caller, toolset }: ToolRequest,
+  { since, tools, queued, unknownTool }: DispatcherMetrics,
+): Response {
   refuseQuery(raw.url);
-  const { since, tools, queued, unknownTool } = server.dispatcher.metrics();
   const seen = tools.filter(({ id }) => toolset.has(id));
   const totals = caller.explain === true ? { queued, unknownTool } : undefined;
   const type = chooseType(raw.headers.get("accept"), TYPES);
@@ -41,7 +60,7 @@ export const showMetrics: RouteAnswer = ({ raw, server, caller, toolset }) => {
     ...totals,
     tools: seen,
   });
-};
+}
 
 /** The text formats: that of Prometheus, and OpenMetrics 1.0. */
 export type MetricsTextType = "text/plain" | "application/openmetrics-text";

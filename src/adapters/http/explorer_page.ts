@@ -5,7 +5,9 @@
  */
 
 import { type Check, isObject, must } from "../../tool/mod.ts";
-import { isCurrent, SAFE_HEADERS } from "../http/mod.ts";
+import { isCurrent } from "./page.ts";
+import type { HttpPart } from "./part.ts";
+import { SAFE_HEADERS } from "./responses.ts";
 
 /** A page of one file, as `@plue/tools/explorer` has it. */
 export interface ExplorerPage {
@@ -25,8 +27,26 @@ export const checkExplorer: Check<ExplorerPage> = must(
     ["html", "policy", "etag"].every((field) => typeof value[field] === "string"),
 );
 
-/** The page, or that the client's copy is current. */
-export function explorerResponse(
+/**
+ * The part that shows the tools to people: `GET /`. The page is public; it reads the tools from the
+ * other routes, as the caller whose token was pasted into it.
+ *
+ * @param page `explorer` of `@plue/tools/explorer`.
+ * @throws {TypeError} If it is not such a page.
+ */
+export function serveExplorer(page: ExplorerPage): HttpPart {
+  checkExplorer("serve the explorer", page, "it");
+  return () => ({
+    routes: [{
+      method: "GET",
+      path: "/",
+      answerPublic: (request) => explorerResponse(request, page),
+    }],
+  });
+}
+
+/** The response with the page, or 304 if the client's copy is current. */
+function explorerResponse(
   { headers }: Request,
   { html, policy, etag }: ExplorerPage,
 ): Response {

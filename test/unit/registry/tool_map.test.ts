@@ -1,8 +1,9 @@
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { ToolSnapshot } from "../../../src/registry/snapshot.ts";
-import type { Tool } from "../../../src/tool/mod.ts";
-import { fakeRegistry, fakeTool } from "./fakes.ts";
+import { ToolLifecycle } from "../../../src/registry/lifecycle.ts";
+import { ToolMap } from "../../../src/registry/tool_map.ts";
+import { systemClock, type Tool } from "../../../src/tool/mod.ts";
+import { fakeRegistry, fakeTool, requiredOnlyEngine } from "./fakes.ts";
 
 /** Numbers that look random and are the same in every run (mulberry32). */
 function randomNumbers(seed: number): () => number {
@@ -15,20 +16,38 @@ function randomNumbers(seed: number): () => number {
   };
 }
 
-describe("ToolSnapshot", () => {
+const settings = {
+  engine: requiredOnlyEngine(),
+  services: {},
+  clock: systemClock,
+  lifecycleTimeoutMs: 1_000,
+  onLateError() {},
+};
+
+function lifeOf(tool: Tool): ToolLifecycle {
+  return new ToolLifecycle(tool, undefined, settings);
+}
+
+describe("ToolMap", () => {
   it("is the sorted list of what is there, after any changes", () => {
     const random = randomNumbers(2026);
     const current = new Map<string, Tool>();
-    const snapshot = new ToolSnapshot((id) => current.get(id));
+    const map = new ToolMap();
     for (let round = 0; round < 200; round++) {
       for (let change = Math.floor(random() * 8); change > 0; change--) {
         const id = `tool-${Math.floor(random() * 40)}`;
-        if (random() < 0.4) current.delete(id);
-        else current.set(id, fakeTool(id));
-        snapshot.touch(id);
+        if (random() < 0.4) {
+          current.delete(id);
+          map.delete(id);
+        } else {
+          const tool = fakeTool(id);
+          current.set(id, tool);
+          map.set(lifeOf(tool));
+        }
       }
       const expected = [...current.values()].sort((a, b) => a.id < b.id ? -1 : 1);
-      const list = snapshot.list();
+      const list = map.tools;
+      assertEquals(map.ids, expected.map((tool) => tool.id));
       assertEquals(list.length, expected.length);
       for (const [index, tool] of list.entries()) assertStrictEquals(tool, expected[index]);
       assert(Object.isFrozen(list));
@@ -36,12 +55,11 @@ describe("ToolSnapshot", () => {
   });
 
   it("does not freeze what it only looks at, and then freezes that same list", () => {
-    const tool = fakeTool("a");
-    const snapshot = new ToolSnapshot(() => tool);
-    snapshot.touch("a");
-    const peeked = snapshot.peek();
+    const map = new ToolMap();
+    map.set(lifeOf(fakeTool("a")));
+    const peeked = map.peek();
     assertEquals(Object.isFrozen(peeked), false);
-    assertStrictEquals(snapshot.list(), peeked);
+    assertStrictEquals(map.tools, peeked);
     assert(Object.isFrozen(peeked));
   });
 });

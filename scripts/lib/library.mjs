@@ -1,0 +1,134 @@
+// Bundles the entries of the package for npm: one file per entry, shared chunks, source maps with
+// the sources in them, and one `.d.ts` per entry. Packages that are no peers are inside (TypeBox).
+
+import { readFileSync } from "node:fs";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { rolldown } from "rolldown";
+import { dts } from "rolldown-plugin-dts";
+import { ROOT } from "./paths.mjs";
+import { pureDeclarations } from "./pure_declarations.mjs";
+
+const readJson = (file) => JSON.parse(readFileSync(join(ROOT, file), "utf8"));
+const peers = Object.keys(readJson("package.json").peerDependencies);
+
+/** The sources of the entries, by the names of their files. */
+const ENTRIES = Object.fromEntries(
+  Object.entries(readJson("deno.json").exports).map(([entry, source]) => [
+    entry === "." ? "mod" : basename(entry),
+    join(ROOT, source),
+  ]),
+);
+
+/** The folders of `src` in the order in which they import each other. */
+const FOLDERS = [
+  "tool",
+  "schema",
+  "select",
+  "registry",
+  "execute",
+  "formats",
+  "finding",
+  "adapters",
+];
+
+function isPeer(id) {
+  return peers.some((peer) => id === peer || id.startsWith(`${peer}/`));
+}
+
+async function open(input, plugins = []) {
+  return await rolldown({
+    cwd: ROOT,
+    input,
+    external: (id) => isPeer(id) || /^(node|bun|cloudflare):/.test(id),
+    platform: "neutral",
+    checks: { bundlerTimings: false },
+    plugins,
+  });
+}
+
+async function write(options, groups, plugins) {
+  const bundle = await open(ENTRIES, plugins);
+  const { output } = await bundle.write({
+    chunkFileNames: "chunks/[name].js",
+    // Chunks import each other's names, not letters.
+    minifyInternalExports: false,
+    codeSplitting: {
+      groups: groups.map((group, at) => ({ ...group, priority: groups.length - at })),
+    },
+    ...options,
+  });
+  await bundle.close();
+  return output.filter(({ type }) => type === "chunk");
+}
+
+/** A chunk for the modules of each folder that several entries share. */
+function folderChunks(ending = "") {
+  return FOLDERS.map((folder) => ({
+    name: folder + ending,
+    test: (id) => id.startsWith(join(ROOT, "src", folder) + sep),
+    minShareCount: 2,
+  }));
+}
+
+/**
+ * The shared chunks. A file costs about a millisecond at import on Node, and without groups there
+ * would be a file for each set of entries that share a module. Each chunk contains what its modules
+ * import, unless a chunk before it has that.
+ */
+async function sharedChunks() {
+  const bundle = await open(ENTRIES.mod);
+  const { output: [main] } = await bundle.generate();
+  await bundle.close();
+  const ofMain = new Set(main.moduleIds);
+  return [
+    { name: "core", test: (id) => id === ENTRIES.core },
+    { name: "typebox", test: /node_modules[\\/]typebox[\\/]/ },
+    { name: "main", test: (id) => ofMain.has(id), minShareCount: 2 },
+    ...folderChunks(),
+  ];
+}
+
+/**
+ * Bundles the library.
+ *
+ * @param dir The folder to write to.
+ * @returns The modules of packages that are inside.
+ */
+export async function bundleLibrary(dir) {
+  const chunks = await write(
+    {
+      dir,
+      sourcemap: true,
+      // As from `dist`, wherever it is written.
+      sourcemapPathTransform: (source, map) =>
+        relative(
+          join(ROOT, "dist", dirname(relative(dir, map))),
+          resolve(dirname(map), source),
+        ).replaceAll(sep, "/"),
+      // The declarations have the documentation.
+      comments: { annotation: true, jsdoc: false, legal: true },
+    },
+    await sharedChunks(),
+    [pureDeclarations()],
+  );
+  for (const { fileName, isEntry, imports } of chunks) {
+    const peer = imports.find(isPeer);
+    if (peer !== undefined && !isEntry) {
+      throw new Error(`Cannot bundle the library: ${fileName} is shared, and imports "${peer}"`);
+    }
+  }
+  await write({ dir }, folderChunks(".d"), [
+    dts({ generator: "oxc", tsconfig: false, emitDtsOnly: true }),
+    { name: "disposal", renderChunk: declareDisposal },
+  ]);
+  return chunks.flatMap(({ moduleIds }) => moduleIds).filter((id) => id.includes("node_modules"));
+}
+
+/**
+ * Names the library that has `AsyncDisposable`, so that declarations compile where only that of
+ * es2023 is set. The sources cannot: JSR refuses such lines.
+ */
+function declareDisposal(code) {
+  if (!/asyncDispose|AsyncDisposable/.test(code)) return undefined;
+  return `/// <reference lib="esnext.disposable" />\n${code}`;
+}

@@ -1,0 +1,1 @@
+export function licencesOf(heading: string, files: readonly string[], root: string): string;

@@ -1,0 +1,92 @@
+/**
+ * Bridges between callers and their tools: made once for each toolset, and what a call through one
+ * stands for.
+ *
+ * @module
+ */
+
+import type { Toolset } from "../../select/mod.ts";
+import { atOnce, refuse, type Tool } from "../../tool/mod.ts";
+import { readBridgeQuery } from "./query.ts";
+import type { ToolRequest } from "./request.ts";
+import { RequestError } from "./responses.ts";
+
+/** The tools as a request wants them: all that the caller sees, or through the bridge to them. */
+export type ShowTools = (toolset: Toolset, throughBridge: boolean) => Toolset;
+
+/**
+ * Makes the function that shows tools.
+ *
+ * @param bridge Makes the bridge to a toolset; without it, requests for one are refused.
+ */
+export function showThrough(bridge: ((toolset: Toolset) => Toolset) | undefined): ShowTools {
+  const bridgeTo = bridge && bridgeOnce(bridge);
+  return (toolset, throughBridge) => {
+    if (!throughBridge) return toolset;
+    if (bridgeTo !== undefined) return bridgeTo(toolset);
+    throw new RequestError("This server has no bridge: its owner sets the option bridge");
+  };
+}
+
+/**
+ * Makes the function for the tools of a call whose request may have the query `bridge=1`.
+ *
+ * @param bridge Makes the bridge to a toolset: `createToolBridge`. Without it, requests for one are
+ * refused.
+ */
+export function bridgeByQuery(
+  bridge?: (toolset: Toolset) => Toolset,
+): (request: ToolRequest) => Toolset {
+  const show = showThrough(bridge);
+  return ({ raw: { url }, toolset }) =>
+    url.includes("?") ? show(toolset, readBridgeQuery(url)) : toolset;
+}
+
+/**
+ * Makes the bridge to each toolset once.
+ *
+ * @param make Makes a bridge. What it throws, or gives in place of one, fails the request.
+ */
+export function bridgeOnce(make: (toolset: Toolset) => Toolset): (toolset: Toolset) => Toolset {
+  const bridges = new WeakMap<Toolset, Toolset>();
+  return (toolset) => {
+    let bridge = bridges.get(toolset);
+    if (bridge === undefined) {
+      bridge = atOnce(make(toolset));
+      // The bridge to another toolset might reach what this caller must not.
+      if (bridge?.bridge?.behind !== (toolset.bridge?.behind ?? toolset)) {
+        refuse(
+          "make a bridge",
+          "the function must give the bridge to the toolset that it is given",
+        );
+      }
+      bridges.set(toolset, bridge);
+    }
+    return bridge;
+  };
+}
+
+/** The tool of a call. */
+export interface CallTarget {
+  readonly toolId: string;
+  /** Absent if there is no such tool. */
+  readonly tool: Tool | undefined;
+  /** True if the call named a bridge, and stands for a call of this tool. */
+  readonly viaBridge: boolean;
+}
+
+/** Returns the tool of a call: through a bridge, the tool behind it. Logs and traces name that one. */
+export function targetOf(
+  toolset: Toolset,
+  call: { readonly name: string; readonly arguments?: unknown },
+): CallTarget {
+  const { bridge } = toolset;
+  const led = bridge?.lead(call);
+  const { name } = led ?? call;
+  const owner = led === undefined ? toolset : bridge?.behind;
+  return {
+    toolId: name,
+    tool: owner?.resolve(name),
+    viaBridge: led !== undefined && led !== call,
+  };
+}

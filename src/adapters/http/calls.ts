@@ -1,0 +1,317 @@
+/**
+ * Calls that outlive their request: those that wait for answers, and tasks. `/calls`, and
+ * `POST /tools/:id/execute` where a call becomes a task.
+ *
+ * @module
+ */
+
+import { withAllLayers } from "./request.ts";
+import type { CallTasks, TaskOwner, TaskState } from "../../execute/durable/mod.ts";
+import type { DispatchContext } from "../../execute/mod.ts";
+import { type Answers, isObject, pointerStep, ToolResult } from "../../tool/mod.ts";
+import { readCallIds } from "./call_ids.ts";
+import { eventStream, frame } from "./event_stream.ts";
+import {
+  answerResult,
+  type CallMode,
+  locationOf,
+  type PreparedCall,
+  targetIn,
+  wantsStream,
+} from "./execute_tool.ts";
+import type { HttpPart } from "./part.ts";
+import { refuseQuery } from "./refuse_query.ts";
+import type { ToolRequest } from "./request.ts";
+import {
+  json,
+  type Problem,
+  ProblemError,
+  problemOfFailure,
+  problemResponse,
+  RequestError,
+  withHeaders,
+} from "./responses.ts";
+import { streamCall } from "./stream_call.ts";
+import { slotsFor, type StreamSlots, TOO_MANY_STREAMS } from "./stream_slots.ts";
+
+/** Options for {@linkcode runTasks}. */
+export interface RunTasksOptions {
+  /**
+   * After so many milliseconds a call becomes a task, as far as its tool allows that. Absent: only
+   * where the client wants one (`Prefer: respond-async`), or the tool's `execution` is `task`.
+   */
+  readonly afterMs?: number | undefined;
+}
+
+/**
+ * Runs calls as tasks.
+ *
+ * @param tasks `callTasks(…)` of `@plue/tools/calls`.
+ */
+export function runTasks(tasks: CallTasks, { afterMs }: RunTasksOptions = {}): CallMode {
+  return (prepared) => {
+    const { request: { raw: { headers } }, dispatcher, call, context } = prepared;
+    const { tool } = targetIn(prepared);
+    if (tool === undefined || tool.execution === "sync") return undefined;
+    const isPreferred = prefersAsync(headers);
+    if (tool.execution === "task" || isPreferred) {
+      return answerTask(
+        tasks,
+        prepared,
+        tasks.start(withAllLayers(dispatcher, "tasks"), call, context),
+        isPreferred,
+      );
+    }
+    return afterMs === undefined || wantsStream(headers) ? undefined : answerTask(
+      tasks,
+      prepared,
+      tasks.run(withAllLayers(dispatcher, "tasks"), call, context, { afterMs }),
+    );
+  };
+}
+
+/** Answers with the task of a call, or with its result where it did not become one. */
+async function answerTask(
+  tasks: CallTasks,
+  prepared: PreparedCall,
+  work: Promise<TaskState | ToolResult>,
+  isPreferred = false,
+): Promise<Response> {
+  const { request, running, recorded, context: { principal } } = prepared;
+  running.whenLong(() => request.keepAlive(work.catch(() => {})));
+  const task = await work.finally(() => running.end());
+  if (!("id" in task)) return await answerResult(prepared, Promise.resolve(task));
+  // Platforms that end the work of a request let the task run on for some time.
+  request.outlast(endOf(tasks, task, principal));
+  recorded.end(ToolResult.ok(null));
+  return withHeaders(json(task, 202), [
+    ["location", locationOf(request.raw, task.id)],
+    ...(isPreferred ? [["preference-applied", "respond-async"] as const] : []),
+  ]);
+}
+
+/** True if the client wants a task (RFC 7240). */
+function prefersAsync(headers: Headers): boolean {
+  const prefer = headers.get("prefer") ?? "";
+  return prefer.length < 1_024 && /(^|,)\s*respond-async\s*(,|;|$)/i.test(prefer);
+}
+
+/** Resolves when a task has ended, or waits for answers that come with another request. */
+async function endOf(tasks: CallTasks, { id }: TaskState, principal?: string): Promise<void> {
+  try {
+    for await (const { status } of tasks.follow(id, { principal })) {
+      if (status !== "working") return;
+    }
+  } catch {
+    // The store is out of reach; the task reports that to its own log.
+  }
+}
+
+/** Options for {@linkcode serveCalls}. */
+export interface ServeCallsOptions {
+  /** The tasks that are served: `callTasks(…)` of `@plue/tools/calls`. @default {none} */
+  readonly tasks?: CallTasks | undefined;
+  /** Bounds how many clients may follow tasks at once. @default {1_024 slots} */
+  readonly slots?: StreamSlots;
+}
+
+/**
+ * The part for `/calls`: continues calls that wait for answers, with their tickets, and shows, lists
+ * and cancels tasks.
+ */
+export function serveCalls({ tasks, slots }: ServeCallsOptions = {}): HttpPart {
+  return (server) => {
+    const calls = new CallRoutes(tasks, slots ?? slotsFor(server));
+    return {
+      routes: [
+        { method: "GET", path: "/calls", answer: (request) => calls.list(request) },
+        { method: "GET", path: "/calls/:id", answer: (request) => calls.show(request) },
+        { method: "POST", path: "/calls/:id", answer: (request) => calls.continue(request) },
+        { method: "DELETE", path: "/calls/:id", answer: (request) => calls.cancel(request) },
+      ],
+    };
+  };
+}
+
+class CallRoutes {
+  readonly #tasks: CallTasks | undefined;
+  readonly #slots: StreamSlots;
+
+  constructor(tasks: CallTasks | undefined, slots: StreamSlots) {
+    this.#tasks = tasks;
+    this.#slots = slots;
+  }
+
+  /** Continues a call with its ticket, or a task, with answers to its questions. */
+  async continue(request: ToolRequest): Promise<Response> {
+    const { raw, server, toolset, param: id, caller: { principal }, dispatcher } = request;
+    refuseQuery(raw.url);
+    if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+    const { ticket, answers } = readAnswers(await request.readJson());
+    if (ticket === undefined) return await this.#answer(request, answers);
+    const { callId = id } = readCallIds({ callId: id }, new Headers());
+    const running = server.running.begin({ principal, callId }, raw);
+    // The ticket names the tool.
+    const recorded = request.beginCall("", callId);
+    const context: DispatchContext = { ...request.hostContext(), signal: () => running.signal };
+    const call = { ticket, answers, callId };
+    const prepared = { request, toolset, dispatcher, call, callId, context, running, recorded };
+    return wantsStream(raw.headers)
+      ? streamCall(prepared)
+      : await answerResult(prepared, dispatcher.dispatch(call, context));
+  }
+
+  async #answer(request: ToolRequest, answers: Answers): Promise<Response> {
+    const { caller: { principal }, dispatcher, param: id } = request;
+    const tasks = this.#tasks;
+    const context = request.hostContext();
+    const answer = await reached(
+      request,
+      tasks?.answer(withAllLayers(dispatcher, "tasks"), id, answers, context),
+    );
+    if (tasks === undefined || answer === undefined) return problemResponse(noSuchTask(id));
+    if (!("id" in answer)) return problemResponse(problemOfFailure(answer, id));
+    request.outlast(endOf(tasks, answer, principal));
+    return json(answer, 202);
+  }
+
+  /** A task as it is, or a stream of its states until it has ended. */
+  async show(request: ToolRequest): Promise<Response> {
+    const { raw, param: id } = request;
+    refuseQuery(raw.url);
+    const task = await reached(request, this.#tasks?.get(id, ownerIn(request)));
+    if (this.#tasks === undefined || task === undefined) return problemResponse(noSuchTask(id));
+    return raw.method !== "HEAD" && wantsStream(raw.headers)
+      ? this.#follow(request, this.#tasks, task)
+      : json(task);
+  }
+
+  #follow(request: ToolRequest, tasks: CallTasks, { id }: TaskState): Response {
+    const { raw, server, caller: { principal } } = request;
+    const release = this.#slots.take(principal);
+    if (release === undefined) return problemResponse(TOO_MANY_STREAMS);
+    const controller = new AbortController();
+    const states = tasks.follow(id, { ...ownerIn(request), signal: controller.signal });
+    let count = 0;
+    const { response, ended } = eventStream({
+      async next() {
+        try {
+          const { value } = await states.next();
+          return value === undefined ? undefined : frame(count++, "task", value);
+        } catch (error) {
+          server.log(error);
+          return undefined;
+        }
+      },
+      cancel: () => Promise.resolve(controller.abort()),
+    }, { heartbeatMs: server.heartbeatMs, signal: raw.signal });
+    void ended.then(release);
+    request.streamsUntil(ended);
+    return response;
+  }
+
+  /** Cancels a task. */
+  async cancel(request: ToolRequest): Promise<Response> {
+    const { raw, server, param: id } = request;
+    refuseQuery(raw.url);
+    if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+    const task = await reached(request, this.#tasks?.cancel(id, ownerIn(request)));
+    return task === undefined ? problemResponse(noSuchTask(id)) : json(task);
+  }
+
+  /**
+   * The caller's tasks, the newest first. None for callers without a name: they are one caller to the
+   * server, and only the holder of a task's id may see the task.
+   */
+  async list(request: ToolRequest): Promise<Response> {
+    const { raw, caller: { principal } } = request;
+    const options = { ...ownerIn(request), ...readPage(raw.url) };
+    const listed = principal === undefined ? undefined : this.#tasks?.list(options);
+    return json(await reached(request, listed) ?? { tasks: [] });
+  }
+}
+
+/**
+ * Reads the query of a page of tasks.
+ *
+ * @throws {RequestError} If a parameter is unknown or has a bad value.
+ */
+function readPage(url: string): { readonly limit: number; readonly cursor?: string } {
+  const query = new URL(url).searchParams;
+  for (const name of query.keys()) {
+    if (name !== "limit" && name !== "cursor") {
+      throw new RequestError(
+        `Cannot read the query: ${JSON.stringify(name.slice(0, 60))} is neither limit nor cursor`,
+      );
+    }
+  }
+  const limit = Number(query.get("limit") ?? 50);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) {
+    throw new RequestError("Cannot read the query: limit must be a whole number from 1 to 1000");
+  }
+  const cursor = query.get("cursor");
+  if (cursor !== null && !/^[\w-]{1,64}$/.test(cursor)) {
+    throw new RequestError("Cannot read the query: cursor must be the nextCursor of a page");
+  }
+  return { limit, ...(cursor !== null && { cursor }) };
+}
+
+/** The owner of the tasks that a request may see: those of tools that its caller sees. */
+function ownerIn({ caller: { principal }, toolset }: ToolRequest): TaskOwner {
+  return { principal, toolset };
+}
+
+/** Waits for the store of the tasks. */
+async function reached<T>({ server }: ToolRequest, work: Promise<T> | undefined): Promise<
+  T | undefined
+> {
+  try {
+    return await work;
+  } catch (error) {
+    server.log(error);
+    throw new ProblemError({
+      status: 503,
+      code: "unavailable",
+      detail: "Cannot reach the tasks now; try again later",
+      retryable: true,
+    });
+  }
+}
+
+function noSuchTask(id: string): Problem {
+  return {
+    status: 404,
+    code: "not_found",
+    detail: `Cannot find a task ${JSON.stringify(id.slice(0, 60))} of this caller`,
+  };
+}
+
+/** @throws {RequestError} If the body has another form. */
+function readAnswers(
+  body: unknown,
+): { readonly ticket: string | undefined; readonly answers: Answers } {
+  if (!isObject(body)) {
+    throw new RequestError(
+      'Cannot read the body: it must be an object such as {"ticket": "…", "answers": {}}',
+    );
+  }
+  for (const field of Object.keys(body)) {
+    if (field !== "ticket" && field !== "answers") {
+      throw new RequestError(
+        `Cannot read the body: ${
+          JSON.stringify(field.slice(0, 60))
+        } is neither "ticket" nor "answers"`,
+        pointerStep(field.slice(0, 60)),
+      );
+    }
+  }
+  const { ticket, answers = {} } = body;
+  if (ticket !== undefined && typeof ticket !== "string") {
+    throw new RequestError('Cannot read the body: "ticket" must be a string', "/ticket");
+  }
+  if (!isObject(answers)) {
+    throw new RequestError('Cannot read the body: "answers" must be an object', "/answers");
+  }
+  // The dispatcher checks each of them.
+  return { ticket, answers: answers as unknown as Answers };
+}

@@ -1,0 +1,246 @@
+/**
+ * A handler that is composed of parts: which of its routes a request is for, and the answers that
+ * belong to no route.
+ *
+ * @module
+ */
+
+import type { Registry } from "../../registry/mod.ts";
+import type { Toolset } from "../../select/mod.ts";
+import { type Check, isFunction, isListOf, must } from "../../tool/mod.ts";
+import { checkObject, checkOptions } from "./checks.ts";
+import type { Caller } from "./identity.ts";
+import { SERVER_CHECKS, type ServerOptions } from "./options.ts";
+import { type HttpPart, installParts, type PublicRoute, type Route } from "./part.ts";
+import { type RequestContext, ToolServer } from "./request.ts";
+import { methodNotAllowed, type Problem, problemResponse, withHeaders } from "./responses.ts";
+
+/** Options for {@linkcode composeToolHandler}. */
+export interface ComposedHandlerOptions extends ServerOptions {
+  /** The features of the handler, such as `serveListing()` and `serveExecution()`. */
+  readonly parts: readonly HttpPart[];
+  /** The caller where there is no `authorize`. @default {{}} */
+  readonly everyone?: Caller;
+}
+
+const CHECKS = {
+  ...SERVER_CHECKS,
+  parts: must(
+    "a list of parts, such as serveListing()",
+    (value): value is readonly HttpPart[] =>
+      isListOf(value, (part): part is HttpPart => isFunction(part)),
+  ),
+  everyone: checkObject,
+} satisfies { readonly [Option in keyof ComposedHandlerOptions]-?: Check };
+
+/** Answers requests. Workers, Deno and Bun serve it as it is. */
+export interface HttpHandler {
+  /**
+   * Answers a request.
+   *
+   * @param env The runtime's second argument, which `authorize` receives.
+   * @param executionCtx The execution context of Workers.
+   */
+  fetch(
+    request: Request,
+    env?: unknown,
+    executionCtx?: unknown,
+  ): Response | Promise<Response>;
+}
+
+/**
+ * Serves tools over HTTP with the parts that are handed in, and without Hono. A bundle has these parts
+ * only; `createToolHandler` has all of them, because its options are values, which no bundler can look
+ * into.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { composeToolHandler, serveExecution, serveListing } from "@plue/tools/hono";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "ping", description: "Answers.", risk: "safe", execute: () => "pong" }],
+ * });
+ * const handler = composeToolHandler(registry, {
+ *   openExecution: true,
+ *   parts: [serveExecution(), serveListing()],
+ * });
+ * // `export default handler` on Workers and Bun, `Deno.serve(handler.fetch)`.
+ *
+ * const response = await handler.fetch(
+ *   new Request("http://localhost/tools/ping/execute", {
+ *     method: "POST",
+ *     headers: { "content-type": "application/json" },
+ *     body: "{}",
+ *   }),
+ * );
+ * assert.equal((await response.json()).content, "pong");
+ * ```
+ *
+ * @param source A registry, which is followed as it changes, or a toolset.
+ * @throws {TypeError} If an option is unknown or wrong.
+ */
+export function composeToolHandler(
+  source: Registry | Toolset,
+  options: ComposedHandlerOptions,
+): HttpHandler {
+  checkOptions("compose a tool handler", options, CHECKS);
+  const { parts, everyone = {} } = options;
+  const routes = new RoutedServer(new ToolServer(source, options, { everyone }), parts);
+  const { around } = routes.server;
+  const answer = (context: RequestContext): Response | Promise<Response> =>
+    routes.answer(context) ?? routes.answerNone(context.req.raw);
+  return {
+    fetch(raw, env, executionCtx) {
+      const context = { req: { raw }, env, executionCtx };
+      return around === undefined ? answer(context) : around(raw, () => answer(context));
+    },
+  };
+}
+
+const NO_ROUTE: Problem = {
+  status: 404,
+  code: "not_found",
+  detail: "There is no such route",
+};
+
+/** A server and the paths of its routes. */
+export class RoutedServer {
+  readonly server: ToolServer;
+  readonly paths: readonly RoutedPath[];
+  /** The paths without a parameter. */
+  readonly #fixed: ReadonlyMap<string, RoutedPath>;
+  readonly #patterns: readonly RoutedPath[];
+
+  /** @throws {TypeError | RangeError} If an option of a part is wrong. */
+  constructor(server: ToolServer, parts: readonly HttpPart[]) {
+    this.server = server;
+    const paths = new Map<string, RoutedPath>();
+    for (const route of installParts(server, parts)) {
+      const known = paths.get(route.path);
+      if (known === undefined) paths.set(route.path, new RoutedPath(server, route));
+      else known.add(route);
+    }
+    this.paths = [...paths.values()];
+    this.#fixed = new Map(
+      this.paths.flatMap((path) => path.param === undefined ? [[path.path, path] as const] : []),
+    );
+    this.#patterns = this.paths.filter(({ param }) => param !== undefined);
+  }
+
+  /** Answers a request for one of the routes; returns `undefined` for others. */
+  answer(context: RequestContext): Response | Promise<Response> | undefined {
+    const { raw } = context.req;
+    const { preflight } = this.server;
+    if (preflight !== undefined && raw.method === "OPTIONS") {
+      return this.server.answerPublic(raw, undefined, () => preflight(raw));
+    }
+    const path = pathOf(raw.url);
+    const fixed = this.#fixed.get(path);
+    if (fixed !== undefined) return fixed.answer(context);
+    for (const pattern of this.#patterns) {
+      const param = pattern.paramIn(path);
+      if (param !== undefined) {
+        return pattern.answer(context, param.includes("%") ? decoded(param) : param);
+      }
+    }
+    return undefined;
+  }
+
+  /** Answers a request that is for none of the routes. */
+  answerNone(raw: Request): Response | Promise<Response> {
+    const response = this.server.open(raw, () => problemResponse(NO_ROUTE));
+    return raw.method === "HEAD" ? headOf(response) : response;
+  }
+}
+
+/** A path and its methods. */
+export class RoutedPath {
+  readonly path: string;
+  /** The name of the parameter; `undefined` if the path has none. */
+  readonly param: string | undefined;
+  readonly #before: string;
+  readonly #after: string;
+  readonly #server: ToolServer;
+  readonly #methods: Map<string, Route | PublicRoute> = new Map();
+
+  constructor(server: ToolServer, route: Route | PublicRoute) {
+    const { path } = route;
+    const [before = "", param, after = ""] = path.split(/:(\w+)/);
+    this.path = path;
+    this.param = param;
+    this.#before = before;
+    this.#after = after;
+    this.#server = server;
+    this.add(route);
+  }
+
+  add(route: Route | PublicRoute): void {
+    this.#methods.set(route.method, route);
+  }
+
+  /** The parameter's value in a path, as it is written there; `undefined` for other paths. */
+  paramIn(path: string): string | undefined {
+    const before = this.#before;
+    const after = this.#after;
+    if (!path.startsWith(before) || !path.endsWith(after)) return undefined;
+    const value = path.slice(before.length, path.length - after.length);
+    return value === "" || value.includes("/") ? undefined : value;
+  }
+
+  /** Answers a request for this path. */
+  answer(context: RequestContext, param?: string): Response | Promise<Response> {
+    const { raw } = context.req;
+    const isHead = raw.method === "HEAD";
+    const route = this.#methods.get(isHead ? "GET" : raw.method);
+    const response = route === undefined
+      ? this.#server.open(raw, () => methodNotAllowed(this.#allow()))
+      : "answer" in route
+      ? this.#server.answer(context, this.path, route.answer, param)
+      : this.#answerPublic(raw, route);
+    return isHead ? headOf(response) : response;
+  }
+
+  #answerPublic(raw: Request, { answerPublic, anyHost }: PublicRoute): Response {
+    return anyHost === true
+      ? this.#server.open(raw, () => answerPublic(raw))
+      : this.#server.answerPublic(raw, this.path, () => answerPublic(raw));
+  }
+
+  #allow(): string {
+    return [...this.#methods.keys()].join(", ").replace("GET", "GET, HEAD");
+  }
+}
+
+/** The path in a URL. It begins after "http://" and a host. */
+function pathOf(url: string): string {
+  const start = url.indexOf("/", 8);
+  const query = url.indexOf("?", start);
+  const path = query === -1 ? url.slice(start) : url.slice(start, query);
+  const hash = path.indexOf("#");
+  return hash === -1 ? path : path.slice(0, hash);
+}
+
+function decoded(param: string): string {
+  try {
+    return decodeURIComponent(param);
+  } catch {
+    return param;
+  }
+}
+
+/**
+ * The answer to HEAD: the length of the body of GET, without the body. A server by itself would send
+ * the length 0.
+ */
+async function headOf(answer: Response | Promise<Response>): Promise<Response> {
+  const response = await answer;
+  // 304, or an event stream, which HEAD does not open.
+  if (response.body === null) return response;
+  const { status, headers } = response;
+  const { byteLength } = await response.arrayBuffer();
+  return withHeaders(new Response(null, { status, headers }), [
+    ["content-length", String(byteLength)],
+  ]);
+}

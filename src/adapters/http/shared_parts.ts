@@ -1,0 +1,64 @@
+/**
+ * The options that every protocol over HTTP has, and the parts that they name.
+ *
+ * @module
+ */
+
+import type { CallTasks } from "../../execute/durable/mod.ts";
+import { type Check, isObject, MAX_TIMEOUT_MS, must, numberFrom } from "../../tool/mod.ts";
+import { checkObject, having } from "./checks.ts";
+import { allowCrossOrigin, type CorsOptions } from "./cors.ts";
+import { type ObserveOptions, observeRequests } from "./observe.ts";
+import { SERVER_CHECKS, type ServerOptions } from "./options.ts";
+import type { HttpPart } from "./part.ts";
+import { limitRate, type RateLimitOptions } from "./rate_limit.ts";
+
+/** The options of every protocol over HTTP: those of a server, and those that name parts. */
+export interface HttpOptions extends ServerOptions {
+  /**
+   * Runs calls as tasks, which outlive their requests: `callTasks` of `@plue/tools/calls`. Absent:
+   * every call runs in its request.
+   */
+  readonly tasks?: CallTasks;
+  /**
+   * After so many milliseconds a call becomes a task, as far as its tool allows that. Absent: only
+   * where the client asks for it (`Prefer: respond-async`), or the tool's `execution` is `task`.
+   */
+  readonly taskAfterMs?: number;
+  /**
+   * How many requests one caller may make. A turn counts 1 for each of its calls, a batch 1 for each
+   * of its requests. Absent: no limit.
+   */
+  readonly rateLimit?: RateLimitOptions;
+  /** Traces, measures and logs requests. `GET /metrics` works without it. */
+  readonly observe?: ObserveOptions;
+  /**
+   * Lets pages of the origins in `allowedOrigins` read the responses. Absent: browsers do not let
+   * them.
+   */
+  readonly cors?: CorsOptions | true;
+}
+
+const checkCors: Check<true | object> = must(
+  "true or an object",
+  (value): value is true | Record<string, unknown> => value === true || isObject(value),
+);
+
+/** The check of each option; its type keeps the table complete. */
+export const HTTP_CHECKS: { readonly [Option in keyof HttpOptions]-?: Check } = {
+  ...SERVER_CHECKS,
+  tasks: having("start", "what callTasks() gives"),
+  taskAfterMs: numberFrom(0, MAX_TIMEOUT_MS),
+  rateLimit: checkObject,
+  observe: checkObject,
+  cors: checkCors,
+};
+
+/** The parts that the options of every protocol name. */
+export function sharedParts({ observe, cors, rateLimit }: HttpOptions): readonly HttpPart[] {
+  return [
+    ...(observe === undefined ? [] : [observeRequests(observe)]),
+    ...(cors === undefined ? [] : [allowCrossOrigin(cors === true ? {} : cors)]),
+    ...(rateLimit === undefined ? [] : [limitRate(rateLimit)]),
+  ];
+}

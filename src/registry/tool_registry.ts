@@ -1,0 +1,179 @@
+/**
+ * The registry with everything that stands beside its kernel: listings by field, definitions for
+ * models, search, and availability that is followed.
+ *
+ * @module
+ */
+
+import {
+  FunctionDefinition,
+  functionDefinitions,
+  rejectUndefined,
+  type ToolAvailabilityInput,
+} from "../select/mod.ts";
+import {
+  checkFunction,
+  refuse,
+  refuseOthers,
+  type RiskLevel,
+  type Tool,
+  type ToolCategory,
+} from "../tool/mod.ts";
+import { AvailabilityLog } from "./availability.ts";
+import { type DisposeOptions, OPTIONS, type RegistryOptions } from "./options.ts";
+import { Registry } from "./registry.ts";
+import {
+  findTools,
+  foundAtOnce,
+  type FoundTools,
+  IndexFollower,
+  provideIndex,
+  type ToolAnswer,
+  type ToolIndex,
+  type ToolSearchOptions,
+} from "./search/find.ts";
+
+/** Options for `ToolRegistry`. */
+export interface ToolRegistryOptions extends RegistryOptions {
+  /**
+   * Makes the index that `searchTools` asks, such as `createToolIndex`; without one there is nothing
+   * to search. The registry of `@plue/tools` has that one by default.
+   */
+  readonly index?: (() => ToolIndex<ToolAnswer>) | undefined;
+}
+
+/** A {@linkcode Registry} with the operations of the specification that its kernel does without. */
+export class ToolRegistry extends Registry {
+  readonly #index: IndexFollower | undefined;
+  readonly #availability: AvailabilityLog = new AvailabilityLog();
+  #isRefreshing = false;
+
+  /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
+  constructor(options: ToolRegistryOptions) {
+    const { index, tools = [], ...rest } = options;
+    refuseOthers("make a registry", options, [...OPTIONS, "index"]);
+    super(rest);
+    if (index !== undefined) {
+      checkFunction("make a registry", index, "index");
+      this.#index = new IndexFollower(index, (id, error) => this.report("index", id, error));
+      provideIndex(this, () => this.#searchIndex());
+    }
+    this.registerTools(tools);
+  }
+
+  /** The available tools of a category. */
+  getToolsByCategory(category: ToolCategory): readonly Tool[] {
+    return this.select({ categories: [category] }).available();
+  }
+
+  /** The available tools with a tag. */
+  getToolsByTag(tag: string): readonly Tool[] {
+    return this.select({ tagsAll: [tag] }).available();
+  }
+
+  /** The available tools whose risk is `max` or less. */
+  getToolsByRiskLevel(max: RiskLevel): readonly Tool[] {
+    return this.select(rejectUndefined({ maxRisk: max })).available();
+  }
+
+  /**
+   * The available tools that a role may use: those that list it, and those that list none. `null` is
+   * a caller without a role.
+   */
+  getToolsForRole(role: string | null): readonly Tool[] {
+    return this.select(rejectUndefined({ role })).available();
+  }
+
+  /**
+   * The available tools that fit a query, best first, with scores and reasons in `hits`: all of
+   * them, unless a limit is given. See `searchToolset`.
+   *
+   * @throws {TypeError} If the registry was made without an index, its index is asynchronous
+   * (`searchToolsetAsync` waits for it), or an option is unknown.
+   * @throws {RangeError} If an option is out of its range.
+   */
+  searchTools(query: string, options: ToolSearchOptions = {}): FoundTools {
+    return foundAtOnce(
+      findTools(this.select(), query, options, this.count, () => this.#searchIndex()),
+    );
+  }
+
+  /** The definition for a model of each available tool, in a context if one is rejectUndefined. */
+  getFunctionDefinitions(context?: ToolAvailabilityInput | null): readonly FunctionDefinition[] {
+    return functionDefinitions(this.getAvailableTools(context));
+  }
+
+  /** The definition for a model of the tool with this id, available or not. */
+  getFunctionDefinition(id: string): FunctionDefinition | undefined {
+    const tool = this.getTool(id);
+    return tool && FunctionDefinition.fromTool(tool);
+  }
+
+  /** Asks a tool now whether it is available, and notes the answer for `refresh`. */
+  override isAvailable(tool: Tool): boolean {
+    const answer = super.isAvailable(tool);
+    if (typeof tool.isAvailable === "function" && this.getTool(tool.id) === tool) {
+      this.#availability.note(tool.id, answer);
+    }
+    return answer;
+  }
+
+  /**
+   * Asks `isAvailable` functions again, and tells listeners of tools whose answer has changed since
+   * the last time: here, or in any listing between. So `GET /events`, MCP clients and native hosts
+   * hear of it.
+   *
+   * @example Usage
+   * ```ts
+   * import assert from "node:assert/strict";
+   * import { ToolRegistry } from "@plue/tools";
+   *
+   * let online = true;
+   * const registry = new ToolRegistry({
+   *   tools: [{ name: "fetch", description: "Fetches.", isAvailable: () => online }],
+   * });
+   * const changes: string[] = [];
+   * registry.subscribe(({ type, tool }) => changes.push(`${tool.id} is ${type}`));
+   *
+   * registry.refresh();
+   * online = false;
+   * registry.refresh("fetch");
+   * assert.deepEqual(changes, ["fetch is unavailable"]);
+   * ```
+   *
+   * @param id The tool to ask about. Absent: all.
+   * @returns The tools whose answer has changed.
+   * @throws {TypeError} If there is no tool with this id.
+   */
+  refresh(id?: string): readonly Tool[] {
+    const tools = id === undefined
+      ? this.tools
+      : [this.getTool(id) ?? refuse(`refresh tool "${id}"`, "it is not registered")];
+    // An availability function that refreshes would be called for ever.
+    if (this.#isRefreshing) return [];
+    this.#isRefreshing = true;
+    const followed = tools.filter((tool) => typeof tool.isAvailable === "function");
+    const answers = followed.map((tool) => [tool, this.isAvailable(tool)] as const);
+    this.#isRefreshing = false;
+    const changed = answers.filter(([tool]) => this.#availability.takeChange(tool.id));
+    for (const [tool, answer] of changed) this.emit(answer ? "available" : "unavailable", [tool]);
+    return changed.map(([tool]) => tool);
+  }
+
+  override dispose(options?: DisposeOptions): Promise<void> {
+    // Not one tool after the other.
+    this.#index?.clear();
+    return super.dispose(options);
+  }
+
+  protected override follow(id: string, tool: Tool | undefined): void {
+    this.#availability.forget(id);
+    if (tool === undefined) this.#index?.remove(id);
+    else this.#index?.add(tool);
+  }
+
+  #searchIndex(): ToolIndex<ToolAnswer> {
+    return this.#index?.of(() => this.tools) ??
+      refuse("search", "the registry has no index option: createToolIndex makes one");
+  }
+}

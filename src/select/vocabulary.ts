@@ -1,0 +1,70 @@
+/**
+ * The criteria for people: the flag of each on the command line, and which tools it keeps. The command,
+ * the OpenAPI document and the explorer use it; the core does not.
+ *
+ * @module
+ */
+
+import {
+  type ContextFlag,
+  CRITERIA,
+  type CriterionName,
+  READER,
+  READER_FIELDS,
+  type ValueKind,
+} from "./criteria.ts";
+import type { Selection } from "./selection.ts";
+
+/** A criterion or a field that describes the reader: the name of a query parameter. */
+export type VocabularyName = CriterionName | (typeof READER_FIELDS)[number];
+
+/** The flag and the meaning of each name. */
+export const VOCABULARY: {
+  readonly [Name in VocabularyName]: { readonly flag: string; readonly text: string };
+} = {
+  allowIds: { flag: "--only <id>", text: "only these tools, by id" },
+  denyIds: { flag: "--without <id>", text: "not these tools, by id or alias" },
+  maxRisk: { flag: "--max-risk <level>", text: "only tools of this risk or lower" },
+  categories: { flag: "--category <name>", text: "only tools of one of these categories" },
+  excludeCategories: { flag: "--not-category <name>", text: "no tools of these categories" },
+  tagsAny: { flag: "--any-tag <tag>", text: "only tools with one of these tags" },
+  tagsAll: { flag: "--tag <tag>", text: "only tools with all of these tags" },
+  hasWorkspace: { flag: "--no-workspace", text: "no tools that need a workspace" },
+  hasTerminal: { flag: "--no-terminal", text: "no tools that need a terminal" },
+  hasEditor: { flag: "--no-editor", text: "no tools that need an editor" },
+  hasGitRepository: { flag: "--no-git", text: "no tools that need a git repository" },
+  role: { flag: "--role <role>", text: "only tools that a caller with this role may use" },
+  scopes: { flag: "--scope <scope>", text: "only tools for which these scopes are enough" },
+  namespace: { flag: "--namespace <name>", text: "only tools of one of these namespaces" },
+  model: { flag: "--model <name>", text: "the model that reads the descriptions" },
+  provider: { flag: "--provider <name>", text: "the provider of that model" },
+  locale: { flag: "--locale <tag>", text: "the language of the descriptions, such as de or pt-BR" },
+};
+
+/** The kind of values of a name. */
+export function valueKind(name: VocabularyName): ValueKind {
+  return isReaderField(name) ? READER : CRITERIA[name].kind;
+}
+
+export function isReaderField(name: VocabularyName): name is (typeof READER_FIELDS)[number] {
+  return (READER_FIELDS as readonly string[]).includes(name);
+}
+
+/**
+ * The selection of values by name: names that a selection does not have are fields of its context.
+ * Absent values are left out; without any, the selection is `undefined`.
+ */
+export function selectionFrom(
+  values: { readonly [Name in VocabularyName]?: unknown },
+): Selection | undefined {
+  const selection: Record<string, unknown> = {};
+  const context: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(values)) {
+    if (value === undefined) continue;
+    const isInContext = isReaderField(name as VocabularyName) ||
+      CRITERIA[name as ContextFlag].step === "context";
+    (isInContext ? context : selection)[name] = value;
+  }
+  if (Object.keys(context).length > 0) selection["context"] = context;
+  return Object.keys(selection).length > 0 ? selection : undefined;
+}

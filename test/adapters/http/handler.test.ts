@@ -1,0 +1,266 @@
+import { describe, it } from "bun:test";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import {
+  type AccessEntry,
+  allowCrossOrigin,
+  type ComposedHandlerOptions,
+  composeToolHandler,
+  createToolHandler,
+  type HttpPart,
+  limitRate,
+  observeRequests,
+  queryPages,
+  serveCalls,
+  serveEvents,
+  serveExecution,
+  serveExplanations,
+  serveHealth,
+  serveListing,
+  serveMetrics,
+  streamCall,
+  StreamSlots,
+} from "@plue/tools/hono";
+import { ToolDispatcher } from "@plue/tools";
+import { BASE, execution, idsOf, problemOf, sampleRegistry } from "../hono/support.ts";
+
+const registry = sampleRegistry();
+// Some of the parts use layers.
+const dispatcher = new ToolDispatcher(registry);
+
+/** Sends a request to a handler of these parts. */
+const send = async (
+  parts: readonly HttpPart[],
+  path: string,
+  init: RequestInit = {},
+  options: Omit<ComposedHandlerOptions, "parts"> = {},
+): Promise<Response> =>
+  await composeToolHandler(registry, { openExecution: true, dispatcher, ...options, parts })
+    .fetch(new Request(BASE + path, init));
+
+const call = execution({ arguments: { text: "x" } });
+
+describe("composeToolHandler()", () => {
+  it("has the routes of its parts and no others", async () => {
+    const paths: Record<string, readonly HttpPart[]> = {
+      "/tools": [serveListing()],
+      "/tools/echo": [serveListing()],
+      "/tools/echo/explain": [serveExplanations()],
+      "/explain": [serveExplanations()],
+      "/calls": [serveCalls()],
+      "/metrics": [serveMetrics()],
+      "/healthz": [serveHealth()],
+    };
+    for (const [path, parts] of Object.entries(paths)) {
+      assertEquals((await send(parts, path)).status, 200, path);
+      assertEquals((await problemOf(await send([serveExecution()], path))).code, "not_found", path);
+    }
+    assertEquals((await send([serveExecution()], "/tools/echo/execute", call)).status, 200);
+    assertEquals((await send([serveListing()], "/tools/echo/execute", call)).status, 404);
+  });
+
+  it("answers a call as createToolHandler() does", async () => {
+    const answers = [];
+    for (
+      const response of [
+        await send([serveExecution()], "/tools/echo/execute", call),
+        await createToolHandler(registry, { openExecution: true })
+          .request(`${BASE}/tools/echo/execute`, call),
+      ]
+    ) {
+      const { callId: _, durationMs: _ms, ...body } = await response.json();
+      answers.push([response.status, [...response.headers], body]);
+    }
+    assertEquals(answers[0], answers[1]);
+  });
+
+  it("authorizes callers, and shows each of them its own tools", async () => {
+    const options: Omit<ComposedHandlerOptions, "parts"> = {
+      authorize: (request) =>
+        request.headers.get("authorization") === "Bearer x"
+          ? { role: "control" }
+          : new Response(null, { status: 401 }),
+    };
+    const parts = [serveListing(), serveExecution()];
+    assertEquals((await send(parts, "/tools", {}, options)).status, 401);
+    assertEquals((await send(parts, "/tools/echo/execute", call, options)).status, 401);
+    const headers = { authorization: "Bearer x" };
+    const ids = await idsOf(await send(parts, "/tools", { headers }, options));
+    assertEquals(ids.includes("task:approve"), true);
+    assertEquals((await idsOf(await send(parts, "/tools"))).includes("task:approve"), false);
+  });
+
+  it("closes execution without authorize and openExecution", async () => {
+    const closed = { openExecution: false };
+    const response = await send([serveExecution()], "/tools/echo/execute", call, closed);
+    assertEquals((await problemOf(response)).code, "execution_closed");
+  });
+
+  it("refuses other hosts, except on the route for health checks", async () => {
+    const { fetch } = composeToolHandler(registry, { parts: [serveListing(), serveHealth()] });
+    const statuses = [];
+    for (const path of ["/tools", "/healthz"]) {
+      statuses.push((await fetch(new Request(`http://other.example${path}`))).status);
+    }
+    assertEquals(statuses, [421, 200]);
+  });
+
+  it("lists all tools on one page, and refuses a query without queryPages()", async () => {
+    const whole = await send([serveListing()], "/tools");
+    assertEquals((await idsOf(whole)).includes("echo"), true);
+    const headers = { "if-none-match": whole.headers.get("etag") ?? "" };
+    assertEquals((await send([serveListing()], "/tools", { headers })).status, 304);
+    assertEquals((await send([serveListing()], "/tools?q=echo")).status, 400);
+    const queried = await send([serveListing({ pageOf: queryPages() })], "/tools?tagsAny=text");
+    assertEquals(await idsOf(queried), ["echo"]);
+  });
+
+  it("sends the result to a client that accepts a stream, unless streamCall is handed in", async () => {
+    const stream = { ...call, headers: { ...call.headers as object, accept: "text/event-stream" } };
+    const typeOf = async (part: HttpPart): Promise<string | null> =>
+      (await send([part], "/tools/echo/execute", stream)).headers.get("content-type");
+    assertEquals(await typeOf(serveExecution()), "application/json");
+    assertEquals(await typeOf(serveExecution({ streamCall })), "text/event-stream");
+  });
+
+  it("refuses parts that use layers which the dispatcher does not have", async () => {
+    assertThrows(
+      () => composeToolHandler(registry, { parts: [serveMetrics()] }),
+      TypeError,
+      "needs a ToolDispatcher",
+    );
+    const { fetch } = composeToolHandler(registry, {
+      openExecution: true,
+      parts: [serveExecution()],
+    });
+    const keyed = { ...call, headers: { ...call.headers as object, "idempotency-key": "k" } };
+    const { status } = await fetch(new Request(`${BASE}/tools/echo/execute`, keyed));
+    assertEquals(status, 422);
+  });
+
+  it("counts, logs and opens every answer with the parts for that", async () => {
+    const entries: AccessEntry[] = [];
+    const { fetch } = composeToolHandler(registry, {
+      allowedOrigins: ["https://app.example"],
+      parts: [
+        observeRequests({ access: (entry) => void entries.push(entry) }),
+        allowCrossOrigin(),
+        limitRate({ limit: 1, windowMs: 60_000 }),
+        serveListing(),
+      ],
+    });
+    const headers = { origin: "https://app.example" };
+    const statuses = [];
+    for (
+      const [path, method] of [["/tools", "GET"], ["/tools", "GET"], ["/none", "HEAD"]] as const
+    ) {
+      const response = await fetch(new Request(BASE + path, { method, headers }));
+      statuses.push(response.status);
+      assertEquals(response.headers.get("access-control-allow-origin"), "https://app.example");
+      assertEquals(response.headers.has("traceparent"), true);
+    }
+    assertEquals(statuses, [200, 429, 404]);
+    const asked = { ...headers, "access-control-request-method": "POST" };
+    const preflight = await fetch(
+      new Request(`${BASE}/any`, { method: "OPTIONS", headers: asked }),
+    );
+    assertEquals(preflight.status, 204);
+    assertEquals(entries.map(({ route, status }) => [route, status]), [
+      ["/tools", 200],
+      ["/tools", 429],
+      [undefined, 404],
+      [undefined, 204],
+    ]);
+  });
+
+  it("puts the first of two observers around the second", async () => {
+    const order: string[] = [];
+    const named = (name: string): HttpPart => () => ({
+      async around(_, answer) {
+        order.push(`${name} begins`);
+        const response = await answer();
+        order.push(`${name} ends`);
+        return response;
+      },
+    });
+    await send([named("a"), named("b")], "/tools");
+    assertEquals(order, ["a begins", "b begins", "b ends", "a ends"]);
+  });
+
+  it("reads the parameter of a path as Hono does", async () => {
+    const name: HttpPart = () => ({
+      routes: [{ method: "GET", path: "/of/:id/x", answer: ({ param }) => new Response(param) }],
+    });
+    for (
+      const [path, param] of [
+        ["/of/a/x", "a"],
+        ["/of/task:approve/x?q=1", "task:approve"],
+        ["/of/task%3Aapprove/x", "task:approve"],
+        ["/of/a%2Fb/x", "a/b"],
+        ["/of/a%25b/x", "a%b"],
+        ["/of/%zz/x", "%zz"],
+      ] as const
+    ) assertEquals(await (await send([name], path)).text(), param, path);
+    for (const path of ["/of//x", "/of/x", "/of/a/b/x", "/of/a/x/", "/of/a"]) {
+      assertEquals((await send([name], path)).status, 404, path);
+    }
+  });
+
+  it("answers HEAD as GET without the body, and 405 with the methods of a path", async () => {
+    const head = await send([serveListing()], "/tools", { method: "HEAD" });
+    const body = await (await send([serveListing()], "/tools")).text();
+    assertEquals([head.headers.get("content-length"), head.body], [String(body.length), null]);
+    const wrong = await send([serveListing()], "/tools", { method: "DELETE" });
+    assertEquals([wrong.status, wrong.headers.get("allow")], [405, "GET, HEAD"]);
+    const calls = await send([serveCalls()], "/calls/x", { method: "PUT" });
+    assertEquals(calls.headers.get("allow"), "GET, HEAD, POST, DELETE");
+  });
+
+  it("refuses a stream where no slot is left", async () => {
+    const { fetch } = composeToolHandler(registry, {
+      parts: [serveEvents({ slots: new StreamSlots(1) })],
+    });
+    const following = await fetch(new Request(`${BASE}/events`));
+    assertStringIncludes(following.headers.get("content-type") ?? "", "text/event-stream");
+    assertEquals((await fetch(new Request(`${BASE}/events`))).status, 503);
+    await following.body?.cancel();
+    const later = await fetch(new Request(`${BASE}/events`));
+    assertEquals(later.status, 200);
+    await later.body?.cancel();
+  });
+
+  it("refuses what is not a part, and an option of createToolHandler()", () => {
+    for (const options of [{ parts: [{}] }, { parts: serveListing() }, { parts: [], cors: true }]) {
+      assertThrows(
+        () => composeToolHandler(registry, options as unknown as ComposedHandlerOptions),
+        TypeError,
+      );
+    }
+  });
+});
+
+describe("createToolHandler()", () => {
+  it("answers in the same way when it is mounted in another app", async () => {
+    const { Hono } = await import("hono");
+    const tools = createToolHandler(registry, { openExecution: true });
+    const app = new Hono().route("/api/:tenant", tools);
+    for (
+      const [path, init] of [
+        ["/tools/echo/execute", call],
+        ["/tools/task%3Aapprove", {}],
+        ["/tools/echo", { method: "HEAD" }],
+        ["/tools", { method: "DELETE" }],
+        ["/healthz", {}],
+      ] as const
+    ) {
+      const mounted = await app.request(`${BASE}/api/acme${path}`, init);
+      assertEquals(mounted.status, (await tools.request(BASE + path, init)).status, path);
+    }
+  });
+
+  it("leaves other paths to the routes that are added to it", async () => {
+    const app = createToolHandler(registry, { openExecution: true });
+    app.get("/more", (c) => c.text("more"));
+    assertEquals(await (await app.request(`${BASE}/more`)).text(), "more");
+    assertEquals((await app.request(`${BASE}/none`)).status, 404);
+  });
+});
