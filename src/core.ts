@@ -62,6 +62,7 @@ export {
   type ToolReader,
   ToolResult,
   type ToolRuleAnswer,
+  type ToolRun,
   type ToolSuccess,
   type Transaction,
 } from "./tool/mod.ts";

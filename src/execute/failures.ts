@@ -77,7 +77,7 @@ export function validationFailure(
 export function unknownTool(name: string, near: readonly string[]): ToolFailure {
   const ids = near.map((id) => `"${id}"`).join(" or ");
   const hint = ids && `. Did you mean ${ids}?`;
-  return failure("unknown_tool", clip(name), `there is no such tool${hint}`);
+  return failure("unknown_tool", clip(name), `there is no such tool${hint}`, { ran: "no" });
 }
 
 /**

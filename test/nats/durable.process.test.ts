@@ -148,6 +148,7 @@ describe("Durable calls over NATS", () => {
       assert(!result.ok);
       assertEquals(result.error.code, "unavailable");
       assertStringIncludes(result.error.message, "nothing has run");
+      assertEquals(result.error.ran, "no");
       // The other one still waits.
       assertEquals(calls.waiting, 1);
       calls.stop();
@@ -237,6 +238,7 @@ describe("Durable calls over NATS", () => {
         assert(!result.ok);
         assertEquals([result.error.code, runs], ["overloaded", 2]);
         assertStringIncludes(result.error.message, "nothing has run");
+        assertEquals(result.error.ran, "no");
       }
     } finally {
       await own.stop();
@@ -258,6 +260,7 @@ describe("Durable calls over NATS", () => {
     assert(!full.ok);
     assertEquals(full.error.code, "overloaded");
     assertStringIncludes(full.error.message, "nothing has run");
+    assertEquals(full.error.ran, "no");
     assertEquals((await run("ann")).ok, true);
   });
 
@@ -381,6 +384,7 @@ describe("Durable calls over NATS", () => {
     assert(!result.ok);
     assertEquals(result.error.code, "unavailable");
     assertStringIncludes(result.error.message, "may have run");
+    assertEquals(result.error.ran, "unknown");
   });
 
   withServer("drops the result of a run that has lost its claim", async () => {
@@ -565,9 +569,10 @@ describe("Durable calls over NATS", () => {
     };
     while (await left() > 0);
     const { result } = seal.unwrap(await told.came, "told") as {
-      readonly result: { readonly error: { readonly message: string } };
+      readonly result: { readonly error: { readonly message: string; readonly ran: string } };
     };
     assertStringIncludes(result.error.message, "60 s ahead of its worker's; nothing has run");
+    assertEquals(result.error.ran, "no");
     assertEquals(runs, 1);
     assertEquals(world.errors.length, 4);
   });

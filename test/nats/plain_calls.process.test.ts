@@ -119,6 +119,7 @@ describe("Plain calls over NATS", () => {
         assert(!result.ok);
         assertStringIncludes(result.error.message, 'may not publish to "plue.v1.call.');
         assertStringIncludes(result.error.message, "nothing has run");
+        assertEquals(result.error.ran, "no");
         assertEquals(result.error.retryable, false);
         await remote.close();
         await served.close();
@@ -130,7 +131,8 @@ describe("Plain calls over NATS", () => {
 
   withServer("says that a result was truncated", async () => {
     await using world = open();
-    await world.serve([{ ...ping, returns: { type: "array" }, execute: () => ["x".repeat(500)] }], {
+    const returns = { type: "string", minLength: 500 } as const;
+    await world.serve([{ ...ping, returns, execute: () => "x".repeat(500) }], {
       dispatcher: { maxOutputBytes: 200, outputOverflow: "truncate" },
     });
     const { dispatcher } = await world.call();
@@ -224,6 +226,7 @@ describe("Plain calls over NATS", () => {
     assertEquals([a?.type === "output" && a.value, more], ["a", []]);
     assert(end?.type === "result" && !end.result.ok);
     assertStringIncludes(end.result.error.message, "may have run");
+    assertEquals(end.result.error.ran, "unknown");
   });
 
   for (const isRegistry of [true, false]) {
@@ -246,6 +249,7 @@ describe("Plain calls over NATS", () => {
       goOn.come();
       assert(!result.ok);
       assertStringIncludes(result.error.message, "is closed; it may have run");
+      assertEquals(result.error.ran, "unknown");
     });
   }
 

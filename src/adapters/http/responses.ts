@@ -200,7 +200,7 @@ export function problemResponse(problem: Problem): Response {
 
 /** The problem of a failed call. */
 export function problemOfFailure(failure: ToolFailure, callId: string): Problem {
-  const { code, message, issues, retryable, retryAfterMs, acknowledged } = failure.error;
+  const { code, message, issues, retryable, retryAfterMs, acknowledged, ran } = failure.error;
   const wait = retryAfterMs ?? (code === "overloaded" ? 1_000 : undefined);
   const { questions, ticket } = failure;
   return {
@@ -213,6 +213,7 @@ export function problemOfFailure(failure: ToolFailure, callId: string): Problem 
       callId,
       durationMs: failure.durationMs,
       ...(acknowledged === undefined ? {} : { acknowledged }),
+      ...(ran === undefined ? {} : { ran }),
       ...(ticket === undefined ? {} : { questions, ticket }),
       ...(failure.replayed === undefined ? {} : { replayed: true }),
       ...(failure.repaired === undefined ? {} : { repaired: failure.repaired }),

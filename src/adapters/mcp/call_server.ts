@@ -21,6 +21,7 @@ import {
   type ToolContext,
   ToolResult,
 } from "../../tool/mod.ts";
+import { wasNotSent } from "../http/not_sent.ts";
 import type { McpConnection } from "./connection.ts";
 
 /** One call of a server's tool. */
@@ -116,6 +117,7 @@ async function sendCall(
   context: ToolContext,
 ): Promise<unknown> {
   const { signal } = context;
+  let mayHaveRun = false;
   for (let isFirst = true;; isFirst = false) {
     const client = await connection.client(signal);
     try {
@@ -131,6 +133,7 @@ async function sendCall(
       signal.throwIfAborted();
       const kind = await kindOf(error, client);
       if (kind === "answered") return ToolResult.error("threw", messageOf(name, error));
+      mayHaveRun ||= kind === "lost";
       const isComing = connection.lose(client);
       if (isComing && kind === "not sent") continue;
       // A server that does not know the session has not run the call.
@@ -138,6 +141,7 @@ async function sendCall(
       return ToolResult.error(
         "unavailable",
         `Cannot call "${name}": the connection to its MCP server is lost and is being reopened`,
+        { ran: mayHaveRun ? "unknown" : "no" },
       );
     }
   }
@@ -185,29 +189,6 @@ const NOT_LOST: ReadonlySet<unknown> = new Set([
   "INPUT_REQUIRED_ROUNDS_EXCEEDED",
   "CLIENT_HTTP_AUTHENTICATION",
 ]);
-
-/** Codes for requests that were not sent. */
-const NOT_SENT: ReadonlySet<unknown> = new Set([
-  "NOT_CONNECTED",
-  "ECONNREFUSED",
-  "ConnectionRefused",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
-
-/** How many nested causes are looked at. */
-const MAX_CAUSES = 5;
-
-function wasNotSent(error: unknown, depth = 0): boolean {
-  if (!(error instanceof Error) || depth > MAX_CAUSES) return false;
-  const { code } = error as { readonly code?: unknown };
-  // Deno gives no code.
-  return NOT_SENT.has(code) || error.message.includes("tcp connect error") ||
-    wasNotSent(error.cause, depth + 1);
-}
 
 async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
   const { ProtocolError, SdkError, SdkHttpError } = await import("@modelcontextprotocol/client");

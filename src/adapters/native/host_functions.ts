@@ -39,6 +39,11 @@ export interface Yielded {
 export const HOST_CALL = "plue:hostCall";
 const NO_CALL = 0;
 
+/** The failure of calls whose program is gone: it may have done its work. */
+const GONE = ToolResult.error("unavailable", "The program that runs the tool is gone", {
+  ran: "unknown",
+});
+
 /** The number that stands for the function of the host that answers questions. */
 const ASK = 0;
 
@@ -123,7 +128,7 @@ export class HostFunctions {
     this.follow(undefined);
     this.#definitions.clear();
     for (const invocation of this.#invocations.values()) {
-      end(invocation, ToolResult.error("unavailable", "The program that runs the tool is gone"));
+      end(invocation, GONE);
     }
     this.#invocations.clear();
   }
@@ -243,7 +248,9 @@ export class HostFunctions {
     const cancel = (): void => this.#replies.cancel(id, reasonOf(signal));
     if (!this.#replies.invoke(id, number, call, [params, sessionId, messageId])) {
       this.#invocations.delete(id);
-      return ToolResult.error("invalid_arguments", "The arguments are larger than 256 MiB");
+      return ToolResult.error("invalid_arguments", "The arguments are larger than 256 MiB", {
+        ran: "no",
+      });
     }
     if (signal.aborted) cancel();
     else signal.addEventListener("abort", cancel, { once: true });

@@ -14,6 +14,7 @@ import {
   type ToolContext,
   type ToolFailure,
   ToolResult,
+  type ToolRun,
 } from "../../tool/mod.ts";
 import type { Seal } from "./message.ts";
 import { type CallRequest, resultOf } from "./remote_calls.ts";
@@ -83,12 +84,14 @@ export class DurableCalls {
     request: CallRequest,
     context: ToolContext,
   ): Promise<ToolResult> {
-    if (this.#down !== undefined) return unavailable(id, `${this.#down}; nothing has run`);
+    if (this.#down !== undefined) return unavailable(id, `${this.#down}; nothing has run`, "no");
     const { principal, messageId } = request;
     if (
       this.#waiting.size >= MAX_CALLS || (this.#callers.get(principal) ?? 0) >= MAX_CALLS_OF_ONE
     ) {
-      return ToolResult.error("overloaded", `Cannot call "${id}": too many calls are waiting`);
+      return ToolResult.error("overloaded", `Cannot call "${id}": too many calls are waiting`, {
+        ran: "no",
+      });
     }
     const [registry, , , digest] = path.split(".");
     const key = await runKey(`${registry}/${id}`, request);
@@ -114,15 +117,15 @@ export class DurableCalls {
       if (record?.state === "done") return endedBefore(record);
       if (!await runs.takeRoom(principal, body.byteLength)) {
         const why = "no more is kept for its caller today; nothing has run";
-        return ToolResult.error("overloaded", `Cannot call "${id}": ${why}`);
+        return ToolResult.error("overloaded", `Cannot call "${id}": ${why}`, { ran: "no" });
       }
     } catch (error) {
       this.#runs = undefined;
       this.#log(error);
-      return unavailable(id, "the server cannot keep it; nothing has run");
+      return unavailable(id, "the server cannot keep it; nothing has run", "no");
     }
     context.throwIfAborted();
-    if (this.#isStopped) return unavailable(id, `${this.#down}; nothing has run`);
+    if (this.#isStopped) return unavailable(id, `${this.#down}; nothing has run`, "no");
     const call = this.#wait(runs, key, inbox, id, context);
     const stream = jetstream(this.#connection);
     const send = async (): Promise<void> => {
@@ -135,7 +138,7 @@ export class DurableCalls {
     };
     const sent = send().catch((error) => {
       this.#log(error);
-      call.end(unavailable(id, this.#unsent(error)));
+      call.end(this.#unsent(id, error));
     });
     const [result] = await Promise.all([call.result, sent]);
     return result;
@@ -193,10 +196,7 @@ export class DurableCalls {
       forget();
       resolve(result);
     };
-    const stop = (): void =>
-      end(
-        unavailable(id, `${this.#down}; the call may go on`),
-      );
+    const stop = (): void => end(unavailable(id, `${this.#down}; the call may go on`, "unknown"));
     let resolve: (result: ToolResult) => void = () => {};
     let reject: (reason: unknown) => void = () => {};
     // Node 20 has no Promise.withResolvers.
@@ -216,13 +216,15 @@ export class DurableCalls {
     else this.#callers.set(principal, count);
   }
 
-  /** What a call is told that could not be published. */
-  #unsent(error: unknown): string {
+  /** The failure of a call that could not be published. */
+  #unsent(id: string, error: unknown): ToolFailure {
     // The server has answered that it has not taken it, or that it takes none.
     const name = error instanceof Error ? error.name : "";
-    return error instanceof JetStreamApiError || name === "JetStreamNotEnabled"
-      ? `the server has refused it, because ${problemOf(error, this.#connection)}; nothing has run`
-      : "it could not be sent; it may have been, and then runs once";
+    if (error instanceof JetStreamApiError || name === "JetStreamNotEnabled") {
+      const why = problemOf(error, this.#connection);
+      return unavailable(id, `the server has refused it, because ${why}; nothing has run`, "no");
+    }
+    return unavailable(id, "it could not be sent; it may have been, and then runs once", "unknown");
   }
 
   /** Writes that the call was aborted, as its result: no worker begins it then, or keeps another. */
@@ -255,8 +257,8 @@ export class DurableCalls {
   }
 }
 
-function unavailable(id: string, why: string): ToolFailure {
-  return ToolResult.error("unavailable", `Cannot call "${id}": ${why}`);
+function unavailable(id: string, why: string, ran: ToolRun): ToolFailure {
+  return ToolResult.error("unavailable", `Cannot call "${id}": ${why}`, { ran });
 }
 
 /** The result of a call that is sent again. Sending it once more would change nothing. */

@@ -17,6 +17,7 @@ import {
   type ToolContext,
   type ToolFailure,
   ToolResult,
+  type ToolRun,
 } from "../../tool/mod.ts";
 import { MAX_SKEW_MS } from "./frames.ts";
 import type { Seal } from "./message.ts";
@@ -231,7 +232,9 @@ export class DurableWorker {
     if (ageMs < -MAX_SKEW_MS) {
       const seconds = Math.round(-ageMs / 1_000);
       const why = `its caller's clock is ${seconds} s ahead of its worker's; nothing has run`;
-      const result = ToolResult.error("unavailable", `Cannot call "${tool.id}": ${why}`);
+      const result = ToolResult.error("unavailable", `Cannot call "${tool.id}": ${why}`, {
+        ran: "no",
+      });
       log(new Error(result.error.message));
       this.#tell(call, { type: "ended", result });
       return message.term();
@@ -246,7 +249,7 @@ export class DurableWorker {
       log(error);
       if (isNoRoom(error)) {
         // Its result cannot be kept: its caller hears of it now, or not at all.
-        const result = unkept(tool.id, "it may have run");
+        const result = unkept(tool.id, "it may have run", "unknown");
         this.#tell(call, { type: "ended", result });
         callHook(() => message.term(), log);
       } else callHook(() => message.nak(AGAIN_MS), log);
@@ -278,7 +281,9 @@ export class DurableWorker {
       const why = attempts > MAX_ATTEMPTS
         ? `${MAX_ATTEMPTS} workers have ended while they ran it`
         : "its worker ended before it did; it may have run";
-      const result = ToolResult.error("unavailable", `Cannot call "${tool.id}": ${why}`);
+      const result = ToolResult.error("unavailable", `Cannot call "${tool.id}": ${why}`, {
+        ran: "unknown",
+      });
       await runs.write(key, { state: "done", result }, found?.revision ?? 0);
       return this.#finish(message, call);
     }
@@ -291,7 +296,9 @@ export class DurableWorker {
       if (!isNoRoom(error)) throw error;
       this.#settings.log(error);
       const why = "nothing more is kept for its caller now; nothing has run";
-      const result = ToolResult.error("overloaded", `Cannot call "${tool.id}": ${why}`);
+      const result = ToolResult.error("overloaded", `Cannot call "${tool.id}": ${why}`, {
+        ran: "no",
+      });
       this.#tell(call, { type: "ended", result });
       return message.term();
     }
@@ -363,8 +370,9 @@ export class DurableWorker {
             ? ToolResult.error(
               "output_too_large",
               `Cannot call "${id}": its result is not kept (${error.message}); it has run`,
+              { ran: "yes" },
             )
-            : unkept(id, "it has run");
+            : unkept(id, "it has run", "yes");
         } else {
           callHook(() => message.working(), log);
           await new Promise<void>((go) => void systemClock.setTimeout(go, AGAIN_MS));
@@ -412,7 +420,8 @@ function isNoRoom(error: unknown): boolean {
   return isRefused(error) || error instanceof RangeError;
 }
 
-function unkept(id: string, whether: string): ToolFailure {
+function unkept(id: string, whether: string, ran: ToolRun): ToolFailure {
   const why = "the server cannot keep its result";
-  return ToolResult.error("unavailable", `Cannot call "${id}": ${why}; ${whether}`);
+  // It has ended, or may have, so that to call it again would run it twice.
+  return ToolResult.error("unavailable", `Cannot call "${id}": ${why}; ${whether}`, { ran });
 }

@@ -15,6 +15,7 @@ import {
   type ToolContext,
   type ToolFailure,
   ToolResult,
+  type ToolRun,
 } from "../../tool/mod.ts";
 import type { Fleet } from "./fleet.ts";
 import {
@@ -136,10 +137,13 @@ export class RemoteCalls {
     let mayHaveRun = false;
     for (;;) {
       if (this.#down !== undefined) {
-        return unavailable(id, mayHaveRun ? `${this.#down}; it may have run` : this.#down);
+        const why = mayHaveRun ? `${this.#down}; it may have run` : this.#down;
+        return unavailable(id, why, mayHaveRun ? "unknown" : "no");
       }
       if (this.#running.size >= MAX_CALLS) {
-        return ToolResult.error("overloaded", `Cannot call "${id}": too many calls are waiting`);
+        return ToolResult.error("overloaded", `Cannot call "${id}": too many calls are waiting`, {
+          ran: "no",
+        });
       }
       let worker = this.#fleet.choose(path, tried);
       if (worker === undefined && lookAgain !== undefined) {
@@ -153,7 +157,9 @@ export class RemoteCalls {
           ? "no worker is there that serves it"
           : "no worker is there that takes it now";
         const said = last?.why === undefined ? "" : ` (${last.why})`;
-        return unavailable(id, `${why}${said}; ${mayHaveRun ? "it may have" : "nothing has"} run`);
+        return mayHaveRun
+          ? unavailable(id, `${why}${said}; it may have run`, "unknown")
+          : unavailable(id, `${why}${said}; nothing has run`, "no");
       }
       tried.add(worker);
       const end = await this.#send(worker, path, id, request, isRepeatable, context, output);
@@ -161,7 +167,8 @@ export class RemoteCalls {
       context.throwIfAborted();
       mayHaveRun ||= end.mayHaveRun;
       if (end.mayHaveRun && (!isRepeatable || end.hasYielded)) {
-        return unavailable(id, `${this.#down ?? "its worker does not answer"}; it may have run`);
+        const why = `${this.#down ?? "its worker does not answer"}; it may have run`;
+        return unavailable(id, why, "unknown");
       }
       // That one has no place says more than that others are gone.
       if (end.result !== undefined || last?.result === undefined) last = end;
@@ -181,6 +188,7 @@ export class RemoteCalls {
       const why = `the user of the connection may not publish to "${subject}"; nothing has run`;
       call.end(ToolResult.error("unavailable", `Cannot call "${call.tool}": ${why}`, {
         retryable: false,
+        ran: "no",
       }));
     }
   }
@@ -350,8 +358,8 @@ export class RemoteCalls {
   }
 }
 
-function unavailable(id: string, why: string): ToolFailure {
-  return ToolResult.error("unavailable", `Cannot call "${id}": ${why}`);
+function unavailable(id: string, why: string, ran: ToolRun): ToolFailure {
+  return ToolResult.error("unavailable", `Cannot call "${id}": ${why}`, { ran });
 }
 
 /** A worker's result, as one that a tool may return. */

@@ -354,7 +354,7 @@ export class Sync {
   ): AsyncGenerator<unknown, unknown, void> {
     const { tool } = this.#tools.get(id) ?? {};
     if (tool === undefined) {
-      return ToolResult.error("unavailable", `Cannot call "${id}": it is gone`);
+      return ToolResult.error("unavailable", `Cannot call "${id}": it is gone`, { ran: "no" });
     }
     const { callId, principal, sessionId, messageId } = context;
     const who = { callId, principal, sessionId, messageId, context: context.context };
@@ -373,7 +373,7 @@ export class Sync {
         } catch (error) {
           log(error);
           const why = "there is no connection to NATS; nothing has run";
-          end = ToolResult.error("unavailable", `Cannot call "${id}": ${why}`);
+          end = ToolResult.error("unavailable", `Cannot call "${id}": ${why}`, { ran: "no" });
           throw ENDED;
         }
         try {

@@ -177,6 +177,7 @@ export class Runs {
 const DAMAGED: ToolResult = ToolResult.error(
   "unavailable",
   "The record of the call is damaged, or has a wrong signature; it may have run",
+  { ran: "unknown" },
 );
 
 function isRecord(value: unknown): value is RunRecord {

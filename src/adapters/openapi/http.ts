@@ -13,7 +13,9 @@ import {
   pointerStep,
   type ToolContext,
   ToolResult,
+  type ToolRun,
 } from "../../tool/mod.ts";
+import { wasNotSent } from "../http/not_sent.ts";
 import { isJson, plainType } from "./media_types.ts";
 import {
   buildRequest,
@@ -79,6 +81,7 @@ export async function callOperation(
     return ToolResult.error("invalid_arguments", `Cannot send the arguments: ${message}`, {
       // Without a key it is about all arguments.
       issues: [{ path: key === "" ? "" : pointerStep(key), keyword: "custom", expected, message }],
+      ran: "no",
     });
   }
   const { url, ...init } = request;
@@ -94,7 +97,7 @@ export async function callOperation(
       `Cannot get a response to ${name}: ${
         describeThrown(cause, Infinity).replaceAll(url, name).slice(0, 200)
       }`,
-      { retryable: true },
+      { retryable: true, ran: wasNotSent(cause) ? "no" : "unknown" },
     );
   }
 }
@@ -153,6 +156,7 @@ async function readError(response: HttpResponse, request: string): Promise<ToolR
     return ToolResult.error(
       "threw",
       `The API answered ${request} with status ${status}, a redirect, which is not followed`,
+      { ran: "unknown" },
     );
   }
   const { text: said } = await readText(response, MAX_ERROR_BYTES);
@@ -162,8 +166,13 @@ async function readError(response: HttpResponse, request: string): Promise<ToolR
   return ToolResult.error(
     codeFor(status),
     `The API answered ${request} with status ${status}${text === "" ? "" : `: ${text}`}`,
-    { retryable: RETRYABLE.has(status) },
+    { retryable: RETRYABLE.has(status), ran: hasRun(status) },
   );
+}
+
+/** Whether an API that answers with this error has done anything: a refusal says that it has not. */
+function hasRun(status: number): ToolRun {
+  return status < 500 || status === 501 || status === 503 ? "no" : "unknown";
 }
 
 function codeFor(status: number): FailureCode {

@@ -230,6 +230,7 @@ const SCHEMAS: Json = {
     detail: described("What went wrong, and what would be right.", TEXT),
     issues: listOf(ref("Issue")),
     retryable: described("Whether the same call may succeed later.", { type: "boolean" }),
+    ran: described("Whether the tool ran.", oneOf("no", "yes", "unknown")),
     callId: TEXT,
     durationMs: NUMBER,
   }, ["type", "title", "status", "code", "detail"]),

@@ -6,6 +6,7 @@
 
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { messagesOf } from "../../adapters/mcp/server_errors.ts";
+import { wasNotSent } from "../../adapters/http/not_sent.ts";
 import { hardenTool } from "../../schema/mod.ts";
 import type { ToolExplanation } from "../../select/mod.ts";
 import {
@@ -14,6 +15,7 @@ import {
   isFailureCode,
   isObject,
   isSuspended,
+  isToolRun,
   makeTool,
   type Question,
   type QuestionFields,
@@ -148,8 +150,6 @@ interface Waiting {
   readonly ticket?: string;
 }
 
-/** Why the signal of a call aborts that waits for an answer here. */
-const WAITS = "The call waits for an answer";
 /** How much of the arguments is shown with a question, in characters. */
 const MAX_ARGUMENTS = 1_000;
 
@@ -162,7 +162,9 @@ async function* callRemotely(
 ): AsyncGenerator<unknown, unknown> {
   let task: string | undefined;
   context.defer(async () => {
-    const goesOn = (context.signal.reason as Error | undefined)?.message === WAITS;
+    const reason: unknown = context.signal.reason;
+    // The call waits for an answer here, and so does its task there.
+    const goesOn = isObject(reason) && reason["code"] === "input_required";
     if (task !== undefined && !goesOn) await send(service, task, { method: "DELETE" });
   });
   let path = `/tools/${encodeURIComponent(id)}/execute`;
@@ -183,7 +185,9 @@ async function* callRemotely(
     }
     const waiting = await context.step(`asked.${round}`, () => asked);
     if (waiting === null) {
-      return ToolResult.error("unavailable", "The call was interrupted; it may have run");
+      return ToolResult.error("unavailable", "The call was interrupted; it may have run", {
+        ran: "unknown",
+      });
     }
     const { questions, ticket } = waiting;
     ({ path } = waiting);
@@ -246,7 +250,9 @@ async function* run(
     return yield* hear(await send(service, place, { signal }), context);
   } catch (error) {
     context.throwIfAborted();
-    return ToolResult.error("unavailable", `Cannot reach ${service.url}: ${messagesOf(error)}`);
+    return ToolResult.error("unavailable", `Cannot reach ${service.url}: ${messagesOf(error)}`, {
+      ran: wasNotSent(error) ? "no" : "unknown",
+    });
   }
 }
 
@@ -274,7 +280,9 @@ async function* hear(
     else if (event.type === "progress") hearProgress(event.progress, context);
     else if (event.type === "result") return outcomeOf(event.result, context.callId);
   }
-  return ToolResult.error("unavailable", "The connection ended before the result");
+  return ToolResult.error("unavailable", "The connection ended before the result", {
+    ran: "unknown",
+  });
 }
 
 function hearProgress({ done, total, message }: ToolProgress, context: ToolContext): void {
@@ -294,12 +302,16 @@ function outcomeOf(result: ToolResult, id: string): Outcome {
 /** The failure of a call that did not begin. */
 async function refusal(response: Response): Promise<ToolResult> {
   const problem: unknown = await response.json().catch(() => undefined);
-  const { code, detail } = (problem ?? {}) as {
+  const { code, detail, ran } = (problem ?? {}) as {
     readonly code?: unknown;
     readonly detail?: unknown;
+    readonly ran?: unknown;
   };
+  // A gateway that lost the service's answer has no code.
+  const otherwise = response.status < 500 || isFailureCode(code) ? "no" : "unknown";
   return ToolResult.error(
     isFailureCode(code) ? code : "unavailable",
     typeof detail === "string" ? detail : `The service answered ${response.status}`,
+    { ran: isToolRun(ran) ? ran : otherwise },
   );
 }

@@ -115,6 +115,7 @@ export function storedKeys(store: CallStore, options: StoredKeysOptions = {}): K
 const TOO_LARGE = ToolResult.error(
   "output_too_large",
   "Cannot repeat the result of the call: it has run, and its result was too large to keep",
+  { ran: "yes" },
 );
 
 /** Why a call without a result is not run again; `undefined` if it is. */
@@ -123,6 +124,7 @@ function unfinished({ heldUntil, idempotent }: KeptKey, clock: Clock): ToolResul
     return ToolResult.error(
       "unavailable",
       "Cannot run the call: one with its idempotency key runs in another process; try again later",
+      { ran: "yes" },
     );
   }
   return idempotent ? undefined : ToolResult.error(
@@ -130,7 +132,7 @@ function unfinished({ heldUntil, idempotent }: KeptKey, clock: Clock): ToolResul
     "Cannot run the call: its outcome is unknown. A call with its idempotency key was cut off when " +
       "its process ended, and may have taken effect. Find out whether it has; if not, call again " +
       "with a new key",
-    { retryable: false },
+    { retryable: false, ran: "unknown" },
   );
 }
 

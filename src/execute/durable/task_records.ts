@@ -126,7 +126,8 @@ export class TaskRecords {
   /** A record whose process has died. */
   died(record: TaskRecord): TaskRecord {
     const why = "its process ended before it did; it may have run";
-    return this.ended(record, "failed", failure("unavailable", record.tool, why));
+    const details = { retryable: record.idempotent, ran: "unknown" } as const;
+    return this.ended(record, "failed", failure("unavailable", record.tool, why, details));
   }
 
   isDead({ status, heldUntil }: TaskRecord): boolean {

@@ -43,6 +43,8 @@ import {
   type TaskState,
 } from "./task_records.ts";
 import { beginRun, type Run } from "./task_run.ts";
+
+const NOT_RUN = { ran: "no" } as const;
 import { tooLarge, wrongAnswers } from "./tickets.ts";
 
 /** Options for {@linkcode callTasks}. */
@@ -219,7 +221,8 @@ export class CallTasks {
     if (refused !== undefined || tool === undefined) return refused as ToolFailure;
     const args = readJson(led.arguments ?? {}, dispatcher.maxArgumentBytes, true);
     if (args.kind !== "json") {
-      return failure("invalid_arguments", tool.id, "its arguments are not JSON, or too large");
+      const why = "its arguments are not JSON, or too large";
+      return failure("invalid_arguments", tool.id, why, NOT_RUN);
     }
     const id = this.#records.newId();
     const record = this.#records.make(id, tool, { ...led, arguments: args.value }, context);
@@ -227,7 +230,8 @@ export class CallTasks {
       await this.#records.create(owner, record);
     } catch (error) {
       this.#log(error);
-      return failure("unavailable", tool.id, "its task cannot be kept now; nothing has run");
+      const why = "its task cannot be kept now; nothing has run";
+      return failure("unavailable", tool.id, why, NOT_RUN);
     }
     const { name, arguments: given, callId } = { ...led, ...record };
     this.#hold(
@@ -497,7 +501,7 @@ export class CallTasks {
   #refuse(tool: Tool | undefined, call: ToolCall, owner: string): ToolFailure | undefined {
     if (tool === undefined) return unknownTool(clip(String(call.name)), []);
     if (tool.execution === "sync") {
-      return failure("not_executable", tool.id, "it does not run as a task");
+      return failure("not_executable", tool.id, "it does not run as a task", NOT_RUN);
     }
     let running = 0;
     for (const run of this.#runs.values()) if (run.owner === owner) running++;
@@ -505,6 +509,7 @@ export class CallTasks {
       "overloaded",
       tool.id,
       `${running} tasks of its caller are running; try again later`,
+      NOT_RUN,
     );
   }
 
@@ -595,7 +600,9 @@ export class CallTasks {
       } catch (error) {
         this.#log(error);
         if (error instanceof RangeError) {
-          result = failure("output_too_large", tool, `it ended, and ${error.message}`);
+          result = failure("output_too_large", tool, `it ended, and ${error.message}`, {
+            ran: "yes",
+          });
         } else {
           await new Promise<void>((resolve) =>
             void this.#clock.setTimeout(resolve, this.#leaseMs / 6)

@@ -191,7 +191,7 @@ const CALLS: OpenApiTarget["calls"] = {
         : { content: blocks.content as unknown as JsonValue };
       return { status: 200, headers: { "content-type": "application/json" }, body };
     }
-    const { code, message, issues, retryable } = answer.error;
+    const { code, message, issues, retryable, ran } = answer.error;
     const status = HTTP_STATUS[code];
     return {
       status,
@@ -203,6 +203,7 @@ const CALLS: OpenApiTarget["calls"] = {
         detail: message,
         ...(issues === undefined ? {} : { issues: issues.map((issue) => ({ ...issue })) }),
         retryable,
+        ...(ran === undefined ? {} : { ran }),
       },
     };
   },

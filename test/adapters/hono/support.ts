@@ -74,6 +74,7 @@ export interface ProblemBody {
   readonly detail: string;
   readonly issues?: readonly { readonly path: string }[];
   readonly retryable?: boolean;
+  readonly ran?: string;
   readonly pointer?: string;
 }
 

@@ -226,8 +226,8 @@ describe("importMcpServer()", () => {
     // It may have been done, and nothing says that it may be done twice.
     const lost = await world.call("lines");
     assertEquals(
-      lost.ok ? undefined : [lost.error.code, lost.error.retryable],
-      ["unavailable", true],
+      lost.ok ? undefined : [lost.error.code, lost.error.retryable, lost.error.ran],
+      ["unavailable", false, "unknown"],
     );
     world.isDown = false;
     // It waits for the connection.

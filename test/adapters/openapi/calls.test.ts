@@ -346,22 +346,23 @@ describe("an imported operation", () => {
     assertEquals(unchecked.ok && unchecked.content, { id: "x" });
   });
 
-  const REFUSALS: readonly [number, string, boolean][] = [
-    [302, "threw", false],
-    [400, "invalid_arguments", false],
-    [401, "denied", false],
-    [403, "denied", false],
-    [404, "threw", false],
-    [422, "invalid_arguments", false],
-    [429, "overloaded", true],
-    [500, "threw", true],
-    [503, "threw", true],
+  const REFUSALS: readonly [number, string, boolean, string][] = [
+    [302, "threw", false, "unknown"],
+    [400, "invalid_arguments", false, "no"],
+    [401, "denied", false, "no"],
+    [403, "denied", false, "no"],
+    [404, "threw", false, "no"],
+    [422, "invalid_arguments", false, "no"],
+    [429, "overloaded", true, "no"],
+    [500, "threw", true, "unknown"],
+    [503, "threw", true, "no"],
   ];
-  for (const [status, code, retryable] of REFUSALS) {
+  for (const [status, code, retryable, ran] of REFUSALS) {
     it(`reports status ${status} as ${code}`, async () => {
       const { result } = await ask("listPets", {}, respond(status, '{"title":"No"}'));
       assert(!result.ok);
       assertEquals([result.error.code, result.error.retryable], [code, retryable]);
+      assertEquals(result.error.ran, ran);
       assertStringIncludes(result.error.message, `GET /pets with status ${status}`);
       assertEquals(result.error.message.includes('{"title":"No"}'), status !== 302);
     });
@@ -434,6 +435,24 @@ describe("an imported operation", () => {
       result.error.message,
       "Cannot get a response to GET /pets: connect ECONNREFUSED GET /pets",
     );
+  });
+
+  it("says of a request that was lost whether the operation may have run", async () => {
+    const refused = new Error("connect", {
+      cause: Object.assign(new Error(), { code: "ECONNREFUSED" }),
+    });
+    for (
+      const [error, name, args, ran, retryable] of [
+        [new Error("reset"), "listPets", {}, "unknown", true],
+        [new Error("reset"), "login", { user: "u" }, "unknown", false],
+        [refused, "login", { user: "u" }, "no", true],
+      ] as const
+    ) {
+      const { fetch } = fakeApi(() => Promise.reject(error));
+      const result = await call(importOpenApi(petStore(), { fetch }).tools, name, args);
+      assert(!result.ok);
+      assertEquals([result.error.ran, result.error.retryable], [ran, retryable]);
+    }
   });
 
   it("hands on the signal of the call, and reports an abort as one", async () => {

@@ -107,7 +107,7 @@ describe("storedKeys()", () => {
       const other = await start().call("pay", {}, KEY);
       assertEquals([outcome(other), ran], ["unavailable", 1]);
       assertStringIncludes(messageOf(other), "runs in another process; try again later");
-      assertEquals(!other.ok && other.error.retryable, true);
+      assertEquals(!other.ok && [other.error.retryable, other.error.ran], [true, "yes"]);
       // Longer than the lease and the window together: the process renews it.
       clock.advance(10_000);
       await settled();
@@ -125,7 +125,7 @@ describe("storedKeys()", () => {
     const { ran, start } = processes({}, clock, store);
     const again = await start().call("pay", {}, KEY);
     assertEquals([outcome(again), ran.length], ["unavailable", 0]);
-    assertEquals(!again.ok && again.error.retryable, false);
+    assertEquals(!again.ok && [again.error.retryable, again.error.ran], [false, "unknown"]);
     assertStringIncludes(messageOf(again), "its outcome is unknown");
     assertStringIncludes(messageOf(again), "if not, call again with a new key");
     assertEquals(outcome(await start().call("pay", {}, { ...KEY, idempotencyKey: "new" })), 1);

@@ -442,6 +442,8 @@ describe("a task", () => {
       state?.result?.ok === false ? state.result.error.message : "",
       "its process ended before it did; it may have run",
     );
+    const { retryable, ran } = state?.result?.ok === false ? state.result.error : {};
+    assertEquals([retryable, ran], [false, "unknown"]);
     assertEquals(await alive.tasks.recover(alive.dispatcher), 0);
   });
 
@@ -807,5 +809,6 @@ describe("callTasks().run()", () => {
     const begun = await tasks.start(dispatcher, { name: "slow" }, ANN);
     assertEquals([codeOf(begun), errors.length], ["unavailable", 2]);
     assertStringIncludes("error" in begun ? begun.error.message : "", "nothing has run");
+    assertEquals("error" in begun && begun.error.ran, "no");
   });
 });
