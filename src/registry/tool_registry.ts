@@ -9,12 +9,14 @@ import {
   FunctionDefinition,
   functionDefinitions,
   rejectUndefined,
+  type Selection,
   ToolAvailabilityContext,
   type ToolAvailabilityInput,
   type Toolset,
 } from "../select/mod.ts";
 import {
   checkFunction,
+  isFunction,
   refuse,
   refuseOthers,
   type RiskLevel,
@@ -78,17 +80,17 @@ export class ToolRegistry extends Registry {
 
   /** The available tools of a category. */
   getToolsByCategory(category: ToolCategory): readonly Tool[] {
-    return this.select({ categories: [category] }).available();
+    return this.#listed({ categories: [category] });
   }
 
   /** The available tools with a tag. */
   getToolsByTag(tag: string): readonly Tool[] {
-    return this.select({ tagsAll: [tag] }).available();
+    return this.#listed({ tagsAll: [tag] });
   }
 
   /** The available tools whose risk is `max` or less. */
   getToolsByRiskLevel(max: RiskLevel): readonly Tool[] {
-    return this.select(rejectUndefined({ maxRisk: max })).available();
+    return this.#listed({ maxRisk: max });
   }
 
   /**
@@ -96,7 +98,7 @@ export class ToolRegistry extends Registry {
    * a caller without a role.
    */
   getToolsForRole(role: string | null): readonly Tool[] {
-    return this.select(rejectUndefined({ role })).available();
+    return this.#listed({ role });
   }
 
   /**
@@ -127,7 +129,7 @@ export class ToolRegistry extends Registry {
   /** Asks a tool now whether it is available, and notes the answer for `refresh`. */
   override isAvailable(tool: Tool): boolean {
     const answer = super.isAvailable(tool);
-    if (typeof tool.isAvailable === "function" && this.getTool(tool.id) === tool) {
+    if (isFunction(tool.isAvailable) && this.getTool(tool.id) === tool) {
       this.#availability.note(tool.id, answer);
     }
     return answer;
@@ -167,7 +169,7 @@ export class ToolRegistry extends Registry {
     // An availability function that refreshes would be called for ever.
     if (this.#isRefreshing) return [];
     this.#isRefreshing = true;
-    const followed = tools.filter((tool) => typeof tool.isAvailable === "function");
+    const followed = tools.filter((tool) => isFunction(tool.isAvailable));
     const answers = followed.map((tool) => [tool, this.isAvailable(tool)] as const);
     this.#isRefreshing = false;
     const changed = answers.filter(([tool]) => this.#availability.takeChange(tool.id));
@@ -185,6 +187,10 @@ export class ToolRegistry extends Registry {
     this.#availability.forget(id);
     if (tool === undefined) this.#index?.remove(id);
     else this.#index?.add(tool);
+  }
+
+  #listed(selection: Selection): readonly Tool[] {
+    return this.select(rejectUndefined(selection)).available();
   }
 
   #searchIndex(): ToolIndex<ToolAnswer> {
