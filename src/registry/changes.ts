@@ -134,8 +134,11 @@ export class ChangeFeed {
     this.#waiting.push({ change, to: this.#subscriptions });
     if (this.#delivering) return;
     this.#delivering = true;
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      this.#deliver(next.change, next.to);
+    for (let next; (next = this.#waiting.shift());) {
+      const { change, to } = next;
+      for (const { active, listener } of to) {
+        if (active) callHook(() => listener(change), (error) => this.#onError(error, change));
+      }
     }
     this.#delivering = false;
     if (this.#ended) this.#endAll();
@@ -145,12 +148,5 @@ export class ChangeFeed {
     const ended = this.#subscriptions;
     this.#subscriptions = [];
     for (const { onEnd } of ended) onEnd?.();
-  }
-
-  #deliver(change: ToolChange, to: readonly Subscription[]): void {
-    for (const subscription of to) {
-      if (!subscription.active) continue;
-      callHook(() => subscription.listener(change), (error) => this.#onError(error, change));
-    }
   }
 }

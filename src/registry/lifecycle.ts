@@ -101,8 +101,9 @@ export class ToolLifecycle implements ToolRuntime {
 
   get returns(): SchemaValidator | undefined {
     const { returns } = this.tool;
-    if (returns === undefined) return undefined;
-    return this.#returns ??= compileOnce(this.#settings.engine, returns);
+    return this.#returns ??= returns === undefined
+      ? returns
+      : compileOnce(this.#settings.engine, returns);
   }
 
   /**
@@ -148,9 +149,9 @@ export class ToolLifecycle implements ToolRuntime {
   /** Runs the tool's `dispose` once, if it has one and its `init` has run. */
   async dispose(): Promise<void> {
     this.#ended = true;
-    if (!this.#started) return;
+    const wasStarted = this.#started;
     this.#started = false;
-    await this.#disposeOf(this.state);
+    if (wasStarted) await this.#disposeOf(this.state);
   }
 
   /** Compiles before `init`, so that a tool that cannot be checked does nothing. */
@@ -177,12 +178,11 @@ export class ToolLifecycle implements ToolRuntime {
   }
 
   async #start(): Promise<void> {
-    const { services } = this.#settings;
     const { id, init } = this.tool;
-    const context = { services, config: this.config as never };
+    const context = { services: this.services, config: this.config as never };
     const state = await this.#inTime(
       "init",
-      (async () => await init?.(context))(),
+      () => init?.(context),
       (late) => this.#disposeLate(late),
     );
     if (this.#ended) {
@@ -200,17 +200,17 @@ export class ToolLifecycle implements ToolRuntime {
 
   async #disposeOf(state: unknown): Promise<void> {
     const { dispose } = this.tool;
-    if (dispose === undefined) return;
-    await this.#inTime("dispose", (async () => await dispose(state as never))());
+    if (dispose !== undefined) await this.#inTime("dispose", () => dispose(state as never));
   }
 
-  /** The outcome of `running`, in time. One that comes after the timeout goes to `onLate`. */
+  /** The outcome of `work`, in time. One that comes after the timeout goes to `onLate`. */
   async #inTime<T>(
     part: "init" | "dispose",
-    running: Promise<T>,
+    work: () => T | Promise<T>,
     onLate?: (outcome: T) => void,
   ): Promise<T> {
     const { clock, lifecycleTimeoutMs: ms } = this.#settings;
+    const running = (async () => await work())();
     let how = "failed";
     try {
       const outcome = await within(clock, ms, running);

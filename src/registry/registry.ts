@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Selection, ToolAvailabilityInput, Toolset } from "../select/mod.ts";
+import type { Selection, Toolset } from "../select/mod.ts";
 import type { SchemaEngine } from "../schema/mod.ts";
 import {
   askAvailable,
@@ -153,18 +153,16 @@ export class Registry implements ToolHost {
     // Checked after the loop, which ran the caller's code: that may have registered one of them.
     for (const { tool } of added) if (this.#tools.has(tool.id)) refuseTaken(tool);
     this.#tools.checkNames(added, "register");
-    this.#add(added);
-    return added.map(({ tool }) => tool);
+    for (const life of added) this.#set(life);
+    const tools = added.map(({ tool }) => tool);
+    this.emit("added", tools);
+    return tools;
   }
 
   /** Registers a tool, or answers `false` if its id is taken. Throws if the tool is wrong. */
   tryRegisterTool(candidate: Tool | ToolDefinition): boolean {
     const tool = makeTool(candidate);
-    if (this.#tools.has(tool.id)) return false;
-    const added = [this.#admit(tool, "register")];
-    this.#tools.checkNames(added, "register");
-    this.#add(added);
-    return true;
+    return !this.hasTool(tool.id) && this.registerTools([tool]).length > 0;
   }
 
   /**
@@ -197,10 +195,13 @@ export class Registry implements ToolHost {
     const tool = makeTool(candidate);
     const { config = this.#rules.config.get(tool.id) } = options;
     const life = this.#admit(tool, "update", config);
-    if (!this.#tools.has(tool.id)) refuse(`update tool "${tool.id}"`, "it is not registered");
+    const previous = this.#tools.get(tool.id) ??
+      refuse(`update tool "${tool.id}"`, "it is not registered");
     this.#tools.checkNames([life], "update");
     if (config !== undefined) this.#rules.config.set(tool.id, config);
-    this.#replace(life);
+    this.#set(life);
+    this.#retirement.retire(previous);
+    this.emit("updated", [tool], previous.tool);
     return tool;
   }
 
@@ -252,11 +253,6 @@ export class Registry implements ToolHost {
    */
   select(selection?: Selection): Toolset {
     return this.#toolsets.select(selection);
-  }
-
-  /** The available tools, in a context if one is given. The same array until something changes. */
-  getAvailableTools(context?: ToolAvailabilityInput | null): readonly Tool[] {
-    return this.#toolsets.inContext(context).available();
   }
 
   /**
@@ -381,18 +377,6 @@ export class Registry implements ToolHost {
     config: unknown = this.#rules.config.get(tool.id),
   ): ToolLifecycle {
     return new ToolLifecycle(tool, admit(tool, this.#rules, action, config), this.#settings);
-  }
-
-  #add(added: readonly ToolLifecycle[]): void {
-    for (const life of added) this.#set(life);
-    this.emit("added", added.map(({ tool }) => tool));
-  }
-
-  #replace(life: ToolLifecycle): void {
-    const previous = this.#tools.get(life.tool.id);
-    this.#set(life);
-    if (previous !== undefined) this.#retirement.retire(previous);
-    this.emit("updated", [life.tool], previous?.tool);
   }
 
   #set(life: ToolLifecycle): void {

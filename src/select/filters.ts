@@ -85,10 +85,7 @@ export function namespace(...names: readonly string[]): ToolFilter {
 
 /** Keeps the tools that have at least one of these tags. No tags at all keep nothing. */
 export function tagsAny(...tags: readonly string[]): ToolFilter {
-  const wanted = checkedSet("tagsAny", tags);
-  return filterOf(
-    "tagsAny",
-    tags,
+  return filterOf("tagsAny", tags, (wanted) => [
     ({ tags }) => {
       for (let index = 0; index < tags.length; index++) {
         if (wanted.has(tags[index] as string)) return true;
@@ -96,21 +93,21 @@ export function tagsAny(...tags: readonly string[]): ToolFilter {
       return false;
     },
     () => `it carries none of the tags ${quoted(tags)}`,
-  );
+  ]);
 }
 
 /** Keeps the tools that have all of these tags. */
 export function tagsAll(...tags: readonly string[]): ToolFilter {
-  const wanted = [...checkedSet("tagsAll", tags)];
-  return filterOf(
-    "tagsAll",
-    tags,
-    (tool) => {
-      for (const tag of wanted) if (!tool.tags.includes(tag)) return false;
-      return true;
-    },
-    (tool) => `it lacks the tags ${quoted(wanted.filter((tag) => !tool.tags.includes(tag)))}`,
-  );
+  return filterOf("tagsAll", tags, (set) => {
+    const wanted = [...set];
+    return [
+      (tool) => {
+        for (const tag of wanted) if (!tool.tags.includes(tag)) return false;
+        return true;
+      },
+      (tool) => `it lacks the tags ${quoted(wanted.filter((tag) => !tool.tags.includes(tag)))}`,
+    ];
+  });
 }
 
 /** Keeps the tools of these categories. A tool without a category is in none. */
@@ -129,44 +126,38 @@ export function withoutCategories(
   reason: (category: string) => string,
 ): ToolFilter {
   const isIn = category(...names);
-  return filterOf(
-    "notCategory",
-    names,
+  return named(
+    withItems("notCategory", names),
     (tool) => !isIn(tool),
+    [],
     (tool) => reason(describeField("category", tool)),
   );
 }
 
 /** Keeps these tools only. */
 export function allowIds(...ids: readonly string[]): ToolFilter {
-  const wanted = checkedSet("allowIds", ids, checkIds);
-  return filterOf(
-    "allowIds",
-    ids,
+  return filterOf("allowIds", ids, (wanted) => [
     (tool) => wanted.has(tool.id),
     () => "it is not on the list of tools that are allowed",
-  );
+  ], checkIds);
 }
 
 /** Removes these tools, by id or by an alias: a tool that was renamed stays removed. */
 export function denyIds(...ids: readonly string[]): ToolFilter {
-  const unwanted = checkedSet("denyIds", ids, checkIds);
-  return filterOf(
-    "denyIds",
-    ids,
+  return filterOf("denyIds", ids, (unwanted) => [
     ({ id, aliases }) => !unwanted.has(id) && !aliases.some((alias) => unwanted.has(alias)),
     () => "it is on the list of tools that are denied",
-  );
+  ], checkIds);
 }
 
 /** Keeps the tools whose risk is `level` or lower. */
 export function maxRisk(level: RiskLevel): ToolFilter {
   checkRisk("filter by maxRisk", level, "argument 1");
   const within: readonly string[] = RISK_LEVELS.slice(0, riskRank(level) + 1);
-  return filterOf(
-    "maxRisk",
-    [level],
+  return named(
+    `maxRisk(${level})`,
     (tool) => within.includes(tool.risk),
+    [],
     (tool) => `risk ${tool.risk} is above the limit ${level}`,
   );
 }
@@ -176,23 +167,16 @@ export function maxRisk(level: RiskLevel): ToolFilter {
  * roles. `null` is a caller without a role.
  */
 export function role(name: string | null): ToolFilter {
-  const names = name === null ? [] : [name];
-  checkedSet("role", names);
-  return filterOf(
-    "role",
-    names,
-    (tool) => tool.roles === undefined || (name !== null && tool.roles.includes(name)),
+  return filterOf("role", name === null ? [] : [name], () => [
+    ({ roles }) => roles === undefined || (name !== null && roles.includes(name)),
     ({ roles = [] }) =>
       `${name === null ? "no role" : `role "${name}"`} is not among ${quoted(roles)}`,
-  );
+  ]);
 }
 
 /** Keeps the tools whose scopes are all among those `held`. Without any, tools that need none. */
 export function scopes(...held: readonly string[]): ToolFilter {
-  const all = checkedSet("scopes", held);
-  return filterOf(
-    "scopes",
-    held,
+  return filterOf("scopes", held, (all) => [
     ({ scopes }) => {
       for (let index = 0; index < scopes.length; index++) {
         if (!all.has(scopes[index] as string)) return false;
@@ -200,7 +184,7 @@ export function scopes(...held: readonly string[]): ToolFilter {
       return true;
     },
     (tool) => `the caller does not hold ${quoted(tool.scopes.filter((scope) => !all.has(scope)))}`,
-  );
+  ]);
 }
 
 /** Keeps the tools that every filter keeps. No filters keep everything. */
@@ -248,21 +232,10 @@ function fieldAmong(
   names: readonly string[],
   check: Check<readonly string[]>,
 ): ToolFilter {
-  const wanted: ReadonlySet<string | undefined> = checkedSet(field, names, check);
-  return filterOf(
-    field,
-    names,
-    (tool) => wanted.has(tool[field]),
+  return filterOf(field, names, (wanted) => [
+    (tool) => wanted.has(tool[field] as string),
     (tool) => `${describeField(field, tool)} is not among ${quoted(names)}`,
-  );
-}
-
-function checkedSet(
-  filter: string,
-  given: readonly string[],
-  check: Check<readonly string[]> = checkWords,
-): ReadonlySet<string> {
-  return new Set(checkArguments(`filter by ${filter}`, given, check));
+  ], check);
 }
 
 function composed(
@@ -279,13 +252,16 @@ function checkFilters(name: string, filters: readonly ToolFilter[]): readonly st
   return filters.map((filter) => shownName(filter.name));
 }
 
-/** A filter that is named after its first arguments, and says why it removes a tool. */
+/** A filter that is named after its first arguments. `make` gives it, and why it removes a tool. */
 function filterOf(
   name: string,
   items: readonly string[],
-  keeps: (tool: Tool) => boolean,
-  reason: (tool: Tool) => string,
+  make: (
+    wanted: ReadonlySet<string>,
+  ) => readonly [keeps: (tool: Tool) => boolean, reason: (tool: Tool) => string],
+  check: Check<readonly string[]> = checkWords,
 ): ToolFilter {
+  const [keeps, reason] = make(new Set(checkArguments(`filter by ${name}`, items, check)));
   return named(withItems(name, items), keeps, [], reason);
 }
 

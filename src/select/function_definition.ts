@@ -166,12 +166,7 @@ const lists = new WeakMap<readonly Tool[], readonly FunctionDefinition[]>();
 
 /** The definitions of a frozen list of tools: the same array for the same list. */
 export function functionDefinitions(tools: readonly Tool[]): readonly FunctionDefinition[] {
-  let definitions = lists.get(tools);
-  if (definitions === undefined) {
-    definitions = Object.freeze(tools.map(FunctionDefinition.fromTool));
-    lists.set(tools, definitions);
-  }
-  return definitions;
+  return once(lists, tools, () => Object.freeze(tools.map(FunctionDefinition.fromTool)));
 }
 
 /** The keywords whose subschemas apply to the same value. */

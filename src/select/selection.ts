@@ -167,20 +167,16 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
   }
   for (const policy of policies) {
     const { allow, requiresApproval } = policy;
-    const step = functionStep(
-      "policy",
-      policy,
-      allow,
-      (tool) => policy.allow(tool),
-      (tool, name) => {
-        const why = atOnce(policy.reason?.(tool));
-        return `${name} denies it${typeof why === "string" ? `: ${why.slice(0, 500)}` : ""}`;
-      },
-    );
     // Only `false` and nothing mean that there is no need.
     const needs = (tool: Tool): boolean =>
       (attemptOr(true, () => atOnce(policy.requiresApproval?.(tool))) ?? false) !== false;
-    steps.push(requiresApproval === undefined ? step : { ...step, requiresApproval: needs });
+    steps.push({
+      ...functionStep("policy", policy, allow, (tool) => policy.allow(tool), (tool, name) => {
+        const why = atOnce(policy.reason?.(tool));
+        return `${name} denies it${typeof why === "string" ? `: ${why.slice(0, 500)}` : ""}`;
+      }),
+      ...(requiresApproval !== undefined && { requiresApproval: needs }),
+    });
   }
   return steps;
 }
@@ -201,13 +197,7 @@ function functionStep(
   why: (tool: Tool, name: string) => string,
 ): SelectionStep {
   const name = shownName(decider.name);
-  const keeps = (tool: Tool): boolean => {
-    try {
-      return atOnce(decide(tool)) === true;
-    } catch {
-      return false;
-    }
-  };
+  const keeps = (tool: Tool): boolean => attemptOr(false, () => atOnce(decide(tool)) === true);
   const reason = (tool: Tool): string => {
     try {
       // Called again for its error: if it throws, that is the reason.
@@ -217,17 +207,20 @@ function functionStep(
       return `${step} ${name} threw: ${describeThrown(thrown, 200)}`;
     }
   };
-  const fields = { step, name, ...withOriginals(keeps, reason) };
-  return isFixed(predicate) ? fields : { ...fields, revision: () => revisionOf(decider) };
+  return {
+    step,
+    name,
+    ...withOriginals(keeps, reason),
+    ...(!isFixed(predicate) && { revision: () => revisionOf(decider) }),
+  };
 }
 
 /** The revision of a filter or a policy; without one, a value that equals no other. */
 function revisionOf(decider: { readonly revision?: unknown }): unknown {
-  const read = (): unknown => {
+  return attemptOr(undefined, () => {
     const { revision } = decider;
     return atOnce(typeof revision === "function" ? revision.call(decider) : revision);
-  };
-  return attemptOr(undefined, read) ?? {};
+  }) ?? {};
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   callHook,
   checkWord,
   describedFor,
+  isFunction,
   NO_LOG,
   originalOf,
   refuse,
@@ -24,7 +25,7 @@ import {
   toolsByAlias,
   type ToolSource,
 } from "./source.ts";
-import type { SelectionStepName } from "./criteria.ts";
+import { READER_FIELDS, type SelectionStepName } from "./criteria.ts";
 import { nearIds } from "./near_ids.ts";
 import {
   AVAILABILITY_STEP,
@@ -222,9 +223,7 @@ export class Toolset implements Iterable<Tool> {
     this.source = source;
     this.revision = revision;
     this.#parts = parts;
-    const moody: Tool[] = [];
-    for (const tool of this.tools) if (typeof tool.isAvailable === "function") moody.push(tool);
-    this.#moody = moody;
+    this.#moody = this.tools.filter(isMoody);
     this.#listing = this.tools;
   }
 
@@ -306,7 +305,7 @@ export class Toolset implements Iterable<Tool> {
     if (uncertain.length === 0) return this.tools;
     const absent = new Set(uncertain.filter((tool) =>
       !passes(tool, steps) ||
-      typeof tool.isAvailable === "function" && !this.#isAvailableInSource(tool)
+      isMoody(tool) && !this.#isAvailableInSource(tool)
     ));
     const before = this.#absent;
     if (absent.size !== before.size || [...absent].some((tool) => !before.has(tool))) {
@@ -348,10 +347,7 @@ export class Toolset implements Iterable<Tool> {
    */
   explain(id: string): ToolExplanation {
     const tool = this.#candidate(id);
-    if (tool === undefined) {
-      const isNew = this.source.getTool(id) !== undefined;
-      return explainUnknown(id, isNew ? [] : nearIds(id, this.ids), isNew);
-    }
+    if (tool === undefined) return explainUnknown(id, this.ids, this.source.getTool(id));
     const isMember = this.#member(id) !== undefined;
     return explainTool(tool, this.#steps, this.#whyUnavailable(tool), isMember);
   }
@@ -399,6 +395,10 @@ export class Toolset implements Iterable<Tool> {
   }
 }
 
+function isMoody({ isAvailable }: Tool): boolean {
+  return isFunction(isAvailable);
+}
+
 function hasChanged({ step, revision }: AppliedFunction): boolean {
   return !Object.is(step.revision?.(), revision);
 }
@@ -410,13 +410,9 @@ function passes(tool: Tool, steps: readonly SelectionStep[]): boolean {
 
 /** The reader: that of a selection's context, and what it lacks of the reader of a wider toolset. */
 function readerOf({ context }: CheckedSelection, wider?: ToolReader): ToolReader | undefined {
-  const { model, provider, locale } = context ?? {};
-  if (model === undefined && provider === undefined && locale === undefined) return wider;
-  return {
-    model: model ?? wider?.model,
-    provider: provider ?? wider?.provider,
-    locale: locale ?? wider?.locale,
-  };
+  const reader = { ...wider };
+  for (const field of READER_FIELDS) reader[field] = context?.[field] ?? reader[field];
+  return READER_FIELDS.some((field) => reader[field]) ? reader : undefined;
 }
 
 /** The tools as a reader sees them: the same list, if all are the same to everyone. */
@@ -448,7 +444,7 @@ function keptByAll(candidates: readonly Tool[], steps: readonly SelectionStep[])
 /** True for a source. A registry may be iterable too, so the methods of a source decide. */
 function isToolSource(source: object): source is ToolSource {
   const { getTool, isAvailable, tools } = (source ?? {}) as Partial<ToolSource>;
-  return typeof getTool === "function" && typeof isAvailable === "function" && Array.isArray(tools);
+  return isFunction(getTool) && isFunction(isAvailable) && Array.isArray(tools);
 }
 
 /** The list that a collection has, or that it is. */
@@ -490,9 +486,9 @@ function explainTool(
     ? selected
       ? "is in the toolset and available"
       : "was removed when this toolset was made; select again"
-    : selected
-    ? `is in the toolset, but not available now: ${removed.reason}`
-    : `is removed by ${removed.step}: ${removed.reason}`;
+    : `is ${
+      selected ? "in the toolset, but not available now" : `removed by ${removed.step}`
+    }: ${removed.reason}`;
   return {
     id: tool.id,
     selected,
@@ -503,23 +499,22 @@ function explainTool(
   };
 }
 
-/** Explains an id that no tool had; `near` are ids that the caller sees. */
+/** Explains an id that no tool had; `ids` are those that the caller sees. */
 function explainUnknown(
   id: string,
-  near: readonly string[],
-  isNew: boolean,
+  ids: readonly string[],
+  added: Tool | undefined,
 ): ToolExplanation {
-  const shown = JSON.stringify(id.slice(0, 257));
-  const nearest = near.length === 0
-    ? ""
-    : `. Near it: ${near.map((other) => `"${other}"`).join(", ")}`;
+  const start = id.slice(0, 257);
+  const shown = JSON.stringify(start);
+  const near = nearIds(id, ids).map((other) => `"${other}"`).join(", ");
   return {
-    id: id.slice(0, 257),
+    id: start,
     selected: false,
     available: false,
     steps: [],
-    reason: isNew
+    reason: added
       ? `Tool ${shown} was added after this toolset was made`
-      : `There is no tool ${shown}${nearest}`,
+      : `There is no tool ${shown}${near && `. Near it: ${near}`}`,
   };
 }

@@ -131,28 +131,23 @@ export class ToolsetBuilder {
    * @throws {TypeError} If there is no source, or something given was wrong.
    */
   build(): Toolset {
-    if (this.#source === undefined) {
-      return refuse(
-        `build toolset ${describe(this.#name)}`,
-        "it has no source; call fromRegistry or fromTools first",
-      );
-    }
+    const source = this.#source ??
+      this.#refuse("it has no source; call fromRegistry or fromTools first");
     return [...this.#conditions, { policies: this.#policies }].reduce(
       (toolset, condition) => toolset.narrow(condition),
-      buildToolset(this.#source, {}, this.#name),
+      buildToolset(source, {}, this.#name),
     );
   }
 
   #from(source: ToolSource | ToolCollection | Toolset | Iterable<Tool>): this {
-    if (this.#source !== undefined) {
-      refuse(`build toolset ${describe(this.#name)}`, "it has a source already");
-    }
+    if (this.#source !== undefined) this.#refuse("it has a source already");
     this.#source = source ??
-      refuse(
-        `build toolset ${describe(this.#name)}`,
-        `it needs a registry, or anything else with tools, not ${source}`,
-      );
+      this.#refuse(`it needs a registry, or anything else with tools, not ${source}`);
     return this;
+  }
+
+  #refuse(problem: string): never {
+    return refuse(`build toolset ${describe(this.#name)}`, problem);
   }
 
   #with(condition: Selection): this {

@@ -79,26 +79,17 @@ export function legalName(id: string, rule: NameRule): string {
  * @returns The name of each id, in the order of `ids`.
  */
 export function mapNames(ids: readonly string[], rule: NameRule): Map<string, string> {
-  const claims = new Map<string, number>();
-  const wanted = ids.map((id) => {
-    const name = legalName(id, rule);
-    claims.set(name, (claims.get(name) ?? 0) + 1);
-    return name;
-  });
   const names = new Map<string, string>();
-  const taken = new Set<string>();
-  const contested: string[] = [];
-  for (let index = 0; index < ids.length; index++) {
-    const id = ids[index] as string;
-    const name = wanted[index] as string;
-    if (name === id || claims.get(name) === 1) {
-      names.set(id, name);
-      taken.add(name);
-    } else {
-      names.set(id, ""); // Keeps the order; filled below.
-      contested.push(id);
-    }
+  const claims = new Map<string | undefined, number>();
+  for (const id of ids) {
+    const name = legalName(id, rule);
+    names.set(id, name);
+    claims.set(name, (claims.get(name) ?? 0) + 1);
   }
+  const contested = ids.filter((id) => names.get(id) !== id && claims.get(names.get(id)) !== 1);
+  // Keeps the order; filled below.
+  for (const id of contested) names.set(id, "");
+  const taken = new Set(names.values());
   // In code-unit order, so that the names do not depend on the order of the ids.
   for (const id of contested.sort()) {
     let name = withHash(legalName(id, rule), id, rule);

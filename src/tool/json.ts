@@ -83,15 +83,12 @@ export function canonicalJson(value: unknown, visit?: () => void): string {
     }
     visit?.();
     const isList = Array.isArray(part);
-    const steps = isList ? part : Object.keys(part).sort();
+    let comma = "";
     text += isList ? "[" : "{";
-    for (let index = 0; index < steps.length; index++) {
-      if (index > 0) text += ",";
-      if (isList) write(steps[index]);
-      else {
-        text += `${JSON.stringify(steps[index])}:`;
-        write((part as Record<string, unknown>)[steps[index]]);
-      }
+    for (const step of isList ? part.keys() : Object.keys(part).sort()) {
+      text += isList ? comma : `${comma}${JSON.stringify(step)}:`;
+      comma = ",";
+      write((part as Record<string, unknown>)[step]);
     }
     text += isList ? "]" : "}";
   }

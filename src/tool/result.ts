@@ -29,42 +29,45 @@ export type FailureCode =
   | "overloaded"
   | "threw";
 
+const FINAL = { retryable: false };
+const PASSING = { retryable: true };
+
 /** Every failure code, with whether the same call may succeed if it is tried again later. */
 export const FAILURE_CODES: {
   readonly [Code in FailureCode]: { readonly retryable: boolean };
 } = Object.freeze({
   /** No such tool among those this caller may see. */
-  unknown_tool: { retryable: false },
+  unknown_tool: FINAL,
   /** The tool exists, and cannot be used now. */
-  unavailable: { retryable: true },
+  unavailable: PASSING,
   /** A hook, an approver or a policy refused the call. */
-  denied: { retryable: false },
+  denied: FINAL,
   /** The tool is a definition only. */
-  not_executable: { retryable: false },
+  not_executable: FINAL,
   /** The arguments are not JSON, or do not fit the schema or the tool's own rules. */
-  invalid_arguments: { retryable: false },
+  invalid_arguments: FINAL,
   /** The tool answered something that its own schema forbids, or that is not JSON. */
-  invalid_result: { retryable: false },
+  invalid_result: FINAL,
   /** The call needs an approval first. */
-  approval_required: { retryable: false },
+  approval_required: FINAL,
   /** The call waits for answers. It goes on with its ticket. */
-  input_required: { retryable: false },
+  input_required: FINAL,
   /** The call asks a question, and there is nobody to ask. */
-  input_unavailable: { retryable: false },
+  input_unavailable: FINAL,
   /** No call can be continued with this ticket. */
-  ticket_refused: { retryable: false },
+  ticket_refused: FINAL,
   /** The caller aborted the call. */
-  aborted: { retryable: true },
+  aborted: PASSING,
   /** The call took too long. */
-  timeout: { retryable: true },
+  timeout: PASSING,
   /** A transaction could not begin, commit or roll back, or there is no transaction manager. */
-  transaction_failed: { retryable: false },
+  transaction_failed: FINAL,
   /** The result is larger than the limit. */
-  output_too_large: { retryable: false },
+  output_too_large: FINAL,
   /** Too many calls are running and waiting. */
-  overloaded: { retryable: true },
+  overloaded: PASSING,
   /** The tool threw. */
-  threw: { retryable: false },
+  threw: FINAL,
 });
 
 /** The HTTP status of each failure, in the HTTP handler and in answers to OpenAPI clients. */
