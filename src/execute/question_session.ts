@@ -58,7 +58,6 @@ export interface QuestionSettings {
 export class QuestionSession {
   /** Whether the call ends because it waits for answers. */
   isSuspended = false;
-  isClosed = false;
   readonly #call: Call;
   readonly #settings: QuestionSettings;
   readonly #resumed: Resumption | undefined;
@@ -129,8 +128,8 @@ export class QuestionSession {
       }
       const given = await this.#askCaller(question);
       if (given === null) throw new InputUnavailable("its caller cannot be asked that");
-      if (given === undefined) break;
       answer = given;
+      if (answer === undefined) break;
     }
     this.#keep(key, { asked });
     return await this.#wait(question);
@@ -268,7 +267,6 @@ export class QuestionSession {
    */
   async close(result: ToolResult): Promise<ToolResult> {
     const call = this.#call;
-    this.isClosed = true;
     const { clock, closeTimeoutMs } = call.settings;
     const { tickets } = this.#settings;
     const inTime = async <T>(work: Promise<T>): Promise<T> => {
