@@ -81,100 +81,86 @@ interface Owner {
 /** What a key means; a promise where that is not known yet. */
 export type Claim = ClaimedKey | Promise<ClaimedKey>;
 
+/** Says what `scope` (the key, and whose it is) means for a call with these arguments. */
+export type ClaimScope = (
+  principal: string | undefined,
+  scope: string,
+  fingerprint: string,
+  idempotent: boolean,
+) => Claim;
+
 /**
  * Remembers keys, a bounded number of them and of bytes. Where there are too many, a principal that
  * has more than its share gives up its oldest result. So no caller's keys push out another's, and
  * one that calls alone may use all the room.
  */
-export class IdempotencyStore {
-  readonly #clock: Clock;
-  readonly #limits: IdempotencySettings;
+export function rememberKeys(
+  clock: Clock,
+  { windowMs, maxKeys, maxBytes, kept }: IdempotencySettings,
+): ClaimScope {
   /** Those that have keys. */
-  readonly #owners: Map<string | undefined, Owner> = new Map();
-  #results = 0;
-  #bytes = 0;
-
-  constructor(clock: Clock, limits: IdempotencySettings) {
-    this.#clock = clock;
-    this.#limits = limits;
-  }
-
-  /** Says what `scope` (the key, and whose it is) means for a call with these arguments. */
-  claim(
-    principal: string | undefined,
-    scope: string,
-    fingerprint: string,
-    idempotent: boolean,
-  ): Claim {
-    const { windowMs, maxKeys, maxBytes, kept } = this.#limits;
-    const owner = this.#owners.get(principal) ??
+  const owners: Map<string | undefined, Owner> = new Map();
+  let count = 0;
+  let sum = 0;
+  const dropIfEmpty = ({ principal, running, results }: Owner): void => {
+    if (running.size + results.size === 0) owners.delete(principal);
+  };
+  const forgetOldest = (owner: Owner): void => {
+    for (const [scope, { bytes }] of owner.results) {
+      owner.results.delete(scope);
+      owner.bytes -= bytes;
+      count--;
+      sum -= bytes;
+      return dropIfEmpty(owner);
+    }
+  };
+  const hasTooMuch = ({ results, bytes }: Owner): boolean =>
+    count > maxKeys ? results.size * owners.size > maxKeys : bytes * owners.size > maxBytes;
+  return (principal, scope, fingerprint, idempotent) => {
+    const owner = owners.get(principal) ??
       { principal, running: new Map(), results: new Map(), bytes: 0 };
     const { running, results } = owner;
-    const now = this.#clock.now();
+    const now = clock.now();
     for (const { expiresAt } of results.values()) {
       if (expiresAt > now) break;
-      this.#forgetOldest(owner);
+      forgetOldest(owner);
     }
     const known = running.get(scope) ?? results.get(scope);
     if (known !== undefined) {
       return known.fingerprint === fingerprint ? known.result : "conflict";
     }
     if (running.size >= maxKeys) return "full";
-    if (running.size + results.size >= maxKeys) this.#forgetOldest(owner);
-    let tell: (result: ToolResult) => void = () => {};
-    const told = new Promise<ToolResult>((resolve) => tell = resolve);
-    running.set(scope, { fingerprint, result: told });
-    this.#owners.set(principal, owner);
+    if (running.size + results.size >= maxKeys) forgetOldest(owner);
+    let settleRunning: (result: ToolResult) => void = () => {};
+    running.set(scope, { fingerprint, result: new Promise((resolve) => settleRunning = resolve) });
+    owners.set(principal, owner);
     const settle: SettleKey = (result, keep, bytes) => {
       running.delete(scope);
       // A copy: the first caller may change what it got.
       const frozen = frozenCopy(result);
       if (keep && frozen !== undefined && bytes <= maxBytes) {
-        const expiresAt = this.#clock.now() + windowMs;
-        results.set(scope, { fingerprint, result: frozen, expiresAt, bytes });
+        results.set(scope, {
+          fingerprint,
+          result: frozen,
+          expiresAt: clock.now() + windowMs,
+          bytes,
+        });
         owner.bytes += bytes;
-        this.#results++;
-        this.#bytes += bytes;
-        while (this.#results > maxKeys || this.#bytes > maxBytes) this.#makeRoom(owner);
+        count++;
+        sum += bytes;
+        while (count > maxKeys || sum > maxBytes) {
+          // Where the sum is above the limit, one of them is above its share of it.
+          forgetOldest(hasTooMuch(owner) ? owner : [...owners.values()].find(hasTooMuch) ?? owner);
+        }
       }
-      this.#dropIfEmpty(owner);
-      tell(frozen ?? result);
+      dropIfEmpty(owner);
+      settleRunning(frozen ?? result);
     };
-    if (kept === undefined) return settle;
-    const clock = this.#clock;
-    return claimKept(
+    return kept === undefined ? settle : claimKept(
       kept.claim({ principal, scope, fingerprint, idempotent, windowMs, clock }),
       settle,
     );
-  }
-
-  /** Forgets a result of a principal that has more than its share: of this one, if it has. */
-  #makeRoom(caller: Owner): void {
-    const { maxKeys, maxBytes } = this.#limits;
-    const { size } = this.#owners;
-    const hasTooMuch = ({ results, bytes }: Owner): boolean =>
-      this.#results > maxKeys ? results.size * size > maxKeys : bytes * size > maxBytes;
-    if (hasTooMuch(caller)) return this.#forgetOldest(caller);
-    // Where the sum is above the limit, one of them is above its share of it.
-    for (const owner of this.#owners.values()) {
-      if (hasTooMuch(owner)) return this.#forgetOldest(owner);
-    }
-  }
-
-  #forgetOldest(owner: Owner): void {
-    const [oldest] = owner.results;
-    if (oldest === undefined) return;
-    const [scope, { bytes }] = oldest;
-    owner.results.delete(scope);
-    owner.bytes -= bytes;
-    this.#results--;
-    this.#bytes -= bytes;
-    this.#dropIfEmpty(owner);
-  }
-
-  #dropIfEmpty({ principal, running, results }: Owner): void {
-    if (running.size + results.size === 0) this.#owners.delete(principal);
-  }
+  };
 }
 
 /** Claims a key beyond this process, for all calls of this process that wait for it. */
@@ -182,6 +168,15 @@ async function claimKept(claim: Promise<ClaimedKey>, settle: SettleKey): Promise
   let claimed: ClaimedKey | undefined;
   try {
     claimed = await claim;
+    if (typeof claimed !== "function") return claimed;
+    const settleKept = claimed;
+    return async (...settled) => {
+      try {
+        await settleKept(...settled);
+      } finally {
+        void settle(...settled);
+      }
+    };
   } finally {
     // Calls that wait for a claim that came to nothing try for themselves.
     const again = ToolResult.error("aborted", "The key could not be claimed");
@@ -189,15 +184,6 @@ async function claimKept(claim: Promise<ClaimedKey>, settle: SettleKey): Promise
       void settle(typeof claimed === "object" ? claimed : again, false, 0);
     }
   }
-  if (typeof claimed !== "function") return claimed;
-  const settleKept = claimed;
-  return async (result, keep, bytes) => {
-    try {
-      await settleKept(result, keep, bytes);
-    } finally {
-      void settle(result, keep, bytes);
-    }
-  };
 }
 
 /**

@@ -57,8 +57,7 @@ export interface QuestionSettings {
 
 export class QuestionSession {
   /** Whether the call ends because it waits for answers. */
-  isSuspended = false;
-  isClosed = false;
+  #isSuspended = false;
   readonly #call: Call;
   readonly #settings: QuestionSettings;
   readonly #resumed: Resumption | undefined;
@@ -129,8 +128,8 @@ export class QuestionSession {
       }
       const given = await this.#askCaller(question);
       if (given === null) throw new InputUnavailable("its caller cannot be asked that");
-      if (given === undefined) break;
       answer = given;
+      if (answer === undefined) break;
     }
     this.#keep(key, { asked });
     return await this.#wait(question);
@@ -179,7 +178,7 @@ export class QuestionSession {
   #suspend(): void {
     const { isOver, deadline } = this.#call;
     if (isOver || deadline.cause !== undefined) return;
-    this.isSuspended = true;
+    this.#isSuspended = true;
     deadline.abort(new Suspended());
   }
 
@@ -268,7 +267,6 @@ export class QuestionSession {
    */
   async close(result: ToolResult): Promise<ToolResult> {
     const call = this.#call;
-    this.isClosed = true;
     const { clock, closeTimeoutMs } = call.settings;
     const { tickets } = this.#settings;
     const inTime = async <T>(work: Promise<T>): Promise<T> => {
@@ -276,7 +274,7 @@ export class QuestionSession {
       return answer === TIME_OVER ? refuse("use the ticket", "it took too long") : answer;
     };
     // A tool that returned without waiting for its question has asked all the same.
-    const waits = this.isSuspended || (this.#waiting.size > 0 && result.ok);
+    const waits = this.#isSuspended || (this.#waiting.size > 0 && result.ok);
     try {
       if (!waits || tickets === undefined) {
         // A call that did not come to its tool, or to its answers, may be continued again.

@@ -78,7 +78,7 @@ export function streamCall(
   most: number,
   nextCallId: () => string,
 ): AsyncIterableIterator<ToolEvent, undefined> {
-  const queue = new Queue(most);
+  const queue = queueOf(most);
   let call: Call | undefined;
   let isFinished = false;
   let sequence = 0;
@@ -174,67 +174,59 @@ export function streamCall(
 }
 
 /** A bounded queue of events. */
-class Queue {
-  readonly #most: number;
-  readonly #events: (readonly [event: QueuedEvent, size: number])[] = [];
-  /** The sum of their sizes. */
-  #size = 0;
-  /** Called when there is room again. */
-  #onRoom: (() => void)[] = [];
-  #isReleased = false;
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
+interface Queue {
   /**
    * Adds an event. Progress replaces progress that has not been consumed, so it always has room.
    *
    * @returns `false` if there was no room.
    */
-  push(event: QueuedEvent): boolean {
-    if (event.type === "progress") {
-      const stale = this.#events.findIndex(([{ type }]) => type === "progress");
-      if (stale !== -1) this.#size -= this.#events.splice(stale, 1).length;
-    } else if (this.#size >= this.#most) return false;
-    this.#add(event, 1);
-    return true;
-  }
-
-  /**
-   * Adds an event, and resolves when there is room for one more.
-   *
-   * @param size As how many events it counts.
-   */
-  async pushAndWait(event: QueuedEvent, size: number): Promise<void> {
-    this.#add(event, size);
-    while (this.#size >= this.#most && !this.#isReleased) {
-      await new Promise<void>((resolve) => this.#onRoom.push(resolve));
-    }
-  }
-
+  push(event: QueuedEvent): boolean;
+  /** Adds an event that counts as `size` events, and resolves when there is room for one more. */
+  pushAndWait(event: QueuedEvent, size: number): Promise<void>;
   /** The oldest event; `undefined` if there is none. */
-  shift(): QueuedEvent | undefined {
-    const [event, size] = this.#events.shift() ?? [undefined, 0];
-    this.#size -= size;
-    if (this.#size < this.#most) this.#letGo();
-    return event;
-  }
-
+  shift(): QueuedEvent | undefined;
   /** The call is over: nothing waits for room any more. */
-  release(): void {
-    this.#isReleased = true;
-    this.#letGo();
-  }
+  release(): void;
+}
 
-  #add(event: QueuedEvent, size: number): void {
-    this.#size += size;
-    this.#events.push([event, size]);
-  }
-
-  #letGo(): void {
-    const waiting = this.#onRoom;
-    this.#onRoom = [];
-    for (const go of waiting) go();
-  }
+function queueOf(most: number): Queue {
+  const events: (readonly [event: QueuedEvent, size: number])[] = [];
+  /** The sum of their sizes. */
+  let sum = 0;
+  let isReleased = false;
+  /** Called when there is room again. */
+  const onRoom: (() => void)[] = [];
+  const add = (event: QueuedEvent, size: number): void => {
+    sum += size;
+    events.push([event, size]);
+  };
+  const letGo = (): void => {
+    for (const go of onRoom.splice(0)) go();
+  };
+  return {
+    push(event) {
+      if (event.type === "progress") {
+        const stale = events.findIndex(([{ type }]) => type === "progress");
+        if (stale !== -1) sum -= events.splice(stale, 1).length;
+      } else if (sum >= most) return false;
+      add(event, 1);
+      return true;
+    },
+    async pushAndWait(event, size) {
+      add(event, size);
+      while (sum >= most && !isReleased) {
+        await new Promise<void>((resolve) => onRoom.push(resolve));
+      }
+    },
+    shift() {
+      const [event, size] = events.shift() ?? [undefined, 0];
+      sum -= size;
+      if (sum < most) letGo();
+      return event;
+    },
+    release() {
+      isReleased = true;
+      letGo();
+    },
+  };
 }

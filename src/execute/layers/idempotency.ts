@@ -17,13 +17,14 @@ import {
 import {
   bytesOf,
   type Claimed,
+  type ClaimScope,
   FAILED,
   fingerprintOf,
   type IdempotencyOptions,
-  IdempotencyStore,
   isFinal,
   NOT_CLAIMED,
   REFUSED,
+  rememberKeys,
   scopeOf,
   tryClaim,
   waitForClaim,
@@ -76,7 +77,7 @@ export function idempotency(
 ): readonly Layer[] {
   const { kept } = options;
   checkPort(MAKE, "idempotency.kept", kept, ["claim"]);
-  const store = new IdempotencyStore(clock, {
+  const claim = rememberKeys(clock, {
     ...readNumbers("idempotency.", options, NUMBERS, ["kept"]),
     kept,
   });
@@ -91,7 +92,7 @@ export function idempotency(
     stage: "input",
     meets: "idempotency",
     when: "idempotencyKey",
-    for: () => (call, next) => claimFor(store, claims, call, next),
+    for: () => (call, next) => claimFor(claim, claims, call, next),
   }];
 }
 
@@ -118,7 +119,7 @@ async function settleAfter(
 }
 
 function claimFor(
-  store: IdempotencyStore,
+  claimScope: ClaimScope,
   claims: WeakMap<Call, SettleKey>,
   call: Call,
   next: Next,
@@ -139,7 +140,7 @@ function claimFor(
       // A copy for each: a long list in it is not frozen.
       return { ...frozenCopy(claimed) ?? claimed, replayed: true };
     };
-    const claimed = tryClaim(call, () => store.claim(principal, scope, fingerprint, idempotent));
+    const claimed = tryClaim(call, () => claimScope(principal, scope, fingerprint, idempotent));
     return claimed instanceof Promise ? waitForClaim(call, claimed).then(use) : use(claimed);
   };
   const scope = scopeOf(call);
