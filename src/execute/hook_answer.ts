@@ -4,7 +4,15 @@
  * @module
  */
 
-import { type Check, isFunction, isObject, isWord, must, type ToolFailure } from "../tool/mod.ts";
+import {
+  type Check,
+  clip,
+  isFunction,
+  isObject,
+  isWord,
+  must,
+  type ToolFailure,
+} from "../tool/mod.ts";
 import type { Call } from "./layer.ts";
 import type { BeforeAnswer, ToolHooks } from "./ports.ts";
 
@@ -19,21 +27,31 @@ export const checkHook: Check<ToolHooks> = must(
   },
 );
 
+const ANSWERS: readonly string[] = ["arguments", "result", "refuse"];
+
 /** What is wrong with the answer of a `before` hook; `undefined` if nothing is. */
 export function findProblem(answer: NonNullable<BeforeAnswer>): string | undefined {
   if (!isObject(answer)) return "it is not an object";
-  if (!("arguments" in answer || "result" in answer || "refuse" in answer)) {
-    return 'it must have one of "/arguments", "/result" and "/refuse"';
+  const fields = Object.keys(answer);
+  const [field = ""] = fields;
+  if (fields.length !== 1 || !ANSWERS.includes(field)) {
+    const seen = clip(fields.map((name) => `"/${name}"`).join(", "));
+    return `it must have one of "/arguments", "/result" and "/refuse", and has ${seen || "none"}`;
   }
   return "refuse" in answer && !isWord(answer.refuse)
     ? '"/refuse" must be a sentence for the model'
     : undefined;
 }
 
-/** Fails a call whose `before` hook returned something wrong, and reports what. */
-export function wrongAnswer(call: Call, hook: ToolHooks, problem: string): ToolFailure {
-  call.report("before", new TypeError(`Cannot use the answer of ${nameOf(hook)}: ${problem}`));
-  return refused(call, hook);
+/** Fails a call whose hook returned something wrong, and reports what. */
+export function wrongAnswer(
+  call: Call,
+  hook: ToolHooks,
+  problem: string,
+  phase: "before" | "around" | "after" = "before",
+): ToolFailure {
+  call.report(phase, new TypeError(`Cannot use the answer of ${nameOf(hook)}: ${problem}`));
+  return phase === "before" ? refused(call, hook) : withheld(call, hook);
 }
 
 /** Fails a call whose `before` hook failed. */

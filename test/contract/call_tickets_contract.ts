@@ -12,6 +12,7 @@
  * | two answers at once run it once                         | contract, C             |
  * | declined never runs                                     | contract, questions, C  |
  * | another principal; a task asked for by one              | contract; tasks         |
+ * | another context of the host                             | contract; tasks         |
  * | changed arguments; changed definition; expired          | contract                |
  * | replayed with a store; without one                      | contract, C; sealed     |
  * | tampered; rotated keys                                  | contract, C; sealed     |
@@ -184,6 +185,58 @@ export function describeCallTickets(
       assertEquals(done, []);
       // A thief has not used it up.
       assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted a.txt");
+    });
+
+    it("are refused where the host gives another context", async () => {
+      const db = { query: () => {} };
+      const rows: readonly (readonly [own: unknown, others: readonly unknown[], same: unknown])[] =
+        [
+          [{ tenant: "a", n: 1 }, [{ tenant: "b", n: 1 }, {}, null, undefined], {
+            n: 1,
+            tenant: "a",
+          }],
+          [undefined, [{ tenant: "a" }, {}, null], undefined],
+          // Not JSON: the members count that are.
+          [{ tenant: "a", db }, [{ tenant: "b", db }, { tenant: "a" }, undefined], {
+            tenant: "a",
+            db,
+          }],
+        ];
+      for (const [own, others, same] of rows) {
+        const { tool, done } = deleting();
+        const dispatcher = processes()({ tool, store: memoryCallStore() });
+        const { ticket } = await suspend(dispatcher, { ...ANN, context: own });
+        for (const context of others) {
+          assertStringIncludes(
+            refusal(await dispatcher.resume(ticket, YES, { ...ANN, context })),
+            "another context",
+          );
+        }
+        assertEquals(done, []);
+        // It has not been used up.
+        const result = await dispatcher.resume(ticket, YES, { ...ANN, context: same });
+        assertEquals(said(result), "deleted a.txt");
+      }
+    });
+
+    it("do not run a tool in another tenant than the one that it was approved in", async () => {
+      const tenants: unknown[] = [];
+      const dispatcher = processes()({
+        tool: {
+          ...deleting().tool,
+          requiresApproval: true,
+          context: { type: "object", required: ["tenant"] },
+          execute: (_, { context }) => void tenants.push(context),
+        },
+        options: { approve: "ask" },
+      });
+      const inTenant = (tenant: string): DispatchContext => ({ ...ANN, context: { tenant } });
+      const { ticket, questions } = await suspend(dispatcher, inTenant("staging"));
+      const yes: Answers = { [questions[0]?.key ?? ""]: { action: "accept" } };
+      refusal(await dispatcher.resume(ticket, yes, inTenant("production")));
+      assertEquals(tenants, []);
+      assertEquals(said(await dispatcher.resume(ticket, yes, inTenant("staging"))), null);
+      assertEquals(tenants, [{ tenant: "staging" }]);
     });
 
     it("are refused for other arguments and another tool", async () => {

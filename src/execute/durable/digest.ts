@@ -41,9 +41,16 @@ export function ownerDigest(principal: string | undefined): Promise<string> {
 
 /**
  * The digest of a host's context, so that a result or an approval for one tenant does not count for
- * another; `undefined` for a context that is absent or not JSON.
+ * another; `undefined` for no context. Of a context that is not JSON only the members count that are:
+ * others, such as a database, have nothing to compare.
  */
 export async function contextDigest(context: unknown): Promise<string | undefined> {
-  const json = context === undefined ? undefined : frozenCopy(context);
-  return json === undefined ? undefined : await digestOf(canonicalJson(json));
+  if (context === undefined) return undefined;
+  const json = frozenCopy(context);
+  return await digestOf(canonicalJson(json === undefined ? [membersOf(context)] : json));
+}
+
+function membersOf(context: unknown): Readonly<Record<string, unknown>> {
+  const members = Object.entries(Object(context)).map(([name, value]) => [name, frozenCopy(value)]);
+  return Object.fromEntries(members.filter(([, value]) => value !== undefined));
 }

@@ -9,7 +9,7 @@ import type { Toolset } from "../../select/mod.ts";
 import { failure } from "../failures.ts";
 import type { DispatchContext, ToolCall, ToolProgress } from "../request.ts";
 import type { CallStore } from "./call_store.ts";
-import { base64url, ownerDigest } from "./digest.ts";
+import { base64url, contextDigest, ownerDigest } from "./digest.ts";
 
 /** How far a task is. The last three are its end. */
 export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
@@ -45,6 +45,8 @@ export interface TaskRecord extends Omit<TaskState, "pollMs"> {
   readonly sessionId?: string | undefined;
   readonly messageId?: string | undefined;
   readonly idempotencyKey?: string | undefined;
+  /** A digest of the host's context. */
+  readonly context?: string | undefined;
   /** Names the run that may change the record while it works. */
   readonly holder: string;
   /** Until when the run holds it, in milliseconds since 1970. */
@@ -101,13 +103,19 @@ export class TaskRecords {
   }
 
   /** The record of a call that begins now. */
-  make(id: string, tool: Tool, call: ToolCall, context: DispatchContext): TaskRecord {
+  async make(
+    id: string,
+    tool: Tool,
+    call: ToolCall,
+    context: DispatchContext,
+  ): Promise<TaskRecord> {
     const { principal = null, sessionId, messageId, idempotencyKey } = context;
     const now = this.#clock.timestamp();
     return {
       ...{ version: 1, id, status: "working", tool: tool.id, callId: call.callId ?? id },
       ...{ createdAt: now, updatedAt: now, ttlMs: this.#ttlMs, principal },
       ...{ arguments: call.arguments, sessionId, messageId, idempotencyKey },
+      context: await contextDigest(context.context),
       ...{ holder: newId(), attempts: 1, idempotent: tool.idempotent },
       ...this.held(),
     };

@@ -30,7 +30,7 @@ import { failure, unknownTool } from "../failures.ts";
 import { readJson } from "../json_value.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "../request.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
-import { ownerDigest } from "./digest.ts";
+import { contextDigest, ownerDigest } from "./digest.ts";
 import {
   hasEnded,
   isSeen,
@@ -225,7 +225,7 @@ export class CallTasks {
       return failure("invalid_arguments", tool.id, why, NOT_RUN);
     }
     const id = this.#records.newId();
-    const record = this.#records.make(id, tool, { ...led, arguments: args.value }, context);
+    const record = await this.#records.make(id, tool, { ...led, arguments: args.value }, context);
     try {
       await this.#records.create(owner, record);
     } catch (error) {
@@ -282,7 +282,7 @@ export class CallTasks {
       if (this.#refuse(tool, led, owner) !== undefined || args.kind !== "json") {
         return await run.result;
       }
-      const made = this.#records.make(id, tool, { ...led, arguments: args.value }, context);
+      const made = await this.#records.make(id, tool, { ...led, arguments: args.value }, context);
       // What it was told until it went on is in its ticket: it cannot be taken up.
       const record = isResumed ? { ...made, idempotent: false } : made;
       await this.#records.create(owner, record);
@@ -351,6 +351,10 @@ export class CallTasks {
     if (key === undefined || before === undefined) return undefined;
     const keys = (before.questions ?? []).map((question) => question.key);
     const wrong = wrongAnswers(given, keys) ?? tooLarge({ ...given, ...before.answers });
+    if (await contextDigest(context.context) !== before.context) {
+      const why = "its host gives another context than its call had";
+      return ToolResult.error("ticket_refused", `Cannot answer the task: ${why}`, NOT_RUN);
+    }
     if (before.status === "input_required" && wrong !== undefined) {
       return ToolResult.error("invalid_arguments", `Cannot answer the task: ${wrong}`);
     }

@@ -75,12 +75,8 @@ export function hooks(
 }
 
 async function runBefore(hook: ToolHooks, call: Call, next: Next): Promise<ToolResult> {
-  const answer = await callHost(
-    call,
-    "waiting for a hook",
-    "before",
-    () => hook.before?.(new CallView(call)),
-  );
+  const before = () => hook.before?.(new CallView(call));
+  const answer = await callHost(call, "waiting for a hook", "before", before);
   if (answer === undefined || answer === null) return await next(call);
   if (answer === FAILED) return refused(call, hook);
   const problem = findProblem(answer);
@@ -112,16 +108,12 @@ async function runAround(hook: ToolHooks, call: Call, next: Next): Promise<ToolR
     checked.add(result);
     return result;
   };
-  const answer = await callHost(
-    call,
-    "running",
-    "around",
-    () => hook.around?.(new CallView(call), run),
-  );
+  const around = () => hook.around?.(new CallView(call), run);
+  const answer = await callHost(call, "running", "around", around);
   if (answer === FAILED) return withheld(call, hook);
   if (isObject(answer) && checked.has(answer)) return answer as ToolResult;
   const result = readResult(answer);
-  if (result === undefined) return withheld(call, hook);
+  if (result === undefined) return wrongAnswer(call, hook, "it is not a result", "around");
   if (!result.ok) return result;
   // It has been a tool's result: a library's schema, which may transform, has seen it.
   const again = readAgain(call, result);
@@ -139,8 +131,12 @@ async function runAfter(hook: ToolHooks, call: Call, next: Next): Promise<ToolRe
   const run = (): unknown => hook.after?.(new CallView(call), shown);
   const answer = await within(clock, closeTimeoutMs, settled(call, "after", run));
   if (answer === undefined || answer === null || answer === shown) return result;
-  const changed = answer === TIME_OVER || answer === FAILED ? undefined : readResult(answer);
-  if (changed === undefined) return withheld(call, hook);
+  if (answer === FAILED) return withheld(call, hook);
+  const changed = answer === TIME_OVER ? undefined : readResult(answer);
+  if (changed === undefined) {
+    const problem = answer === TIME_OVER ? "it did not come in time" : "it is not a result";
+    return wrongAnswer(call, hook, problem, "after");
+  }
   // The same content is not checked again: a library's schema may have transformed it.
   if (!changed.ok || (result.ok && changed.content === result.content)) return changed;
   const checked = await within(clock, closeTimeoutMs, check(call, changed));

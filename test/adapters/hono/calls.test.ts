@@ -63,6 +63,31 @@ const CALL = { arguments: { path: "a.txt" }, callId: "c 1" };
 const EVENTS = { accept: "text/event-stream" };
 
 describe("a call that waits, over HTTP", () => {
+  it("is not answered in another tenant than its own, with a ticket or as a task", async () => {
+    const ask = service({
+      authorize: ({ headers }) => ({
+        principal: "ann",
+        callContext: { tenant: headers.get("x-tenant") },
+      }),
+    });
+    const [own, other] = [{ "x-tenant": "staging" }, { "x-tenant": "production" }];
+    const answers = { sure: { action: "accept" } };
+    const { body: { ticket } } = await ask("POST", RUN, CALL, own);
+    const { body: { id } } = await ask("POST", RUN, CALL, { ...own, prefer: "respond-async" });
+    while ((await ask("GET", `/calls/${id}`)).body.status !== "input_required");
+    for (
+      const [path, body] of [["/calls/c%201", { ticket, answers }], [`/calls/${id}`, { answers }]]
+    ) {
+      const refused = await ask("POST", String(path), body, other);
+      assertEquals([refused.status, refused.body.code], [410, "ticket_refused"]);
+      assertStringIncludes(refused.body.detail, "another context");
+      assertEquals(refused.body.ran, "no");
+      const done = await ask("POST", String(path), body, own);
+      assertEquals(done.body.error, undefined);
+      assert(done.status < 300, done.text);
+    }
+  });
+
   it("is one of a tool that the caller runs, whose answer is the result", async () => {
     const ask = service({}, [{
       name: "locate",

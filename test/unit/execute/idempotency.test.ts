@@ -74,6 +74,31 @@ describe("an idempotency key", () => {
     assertEquals(runs(), 6);
   });
 
+  it("counts for one context of the host", async () => {
+    const db = { query: () => {} };
+    const contexts = [
+      undefined,
+      null,
+      {},
+      { tenant: "a" },
+      { tenant: "b" },
+      // Not JSON: the members count that are.
+      { db },
+      { tenant: "a", db },
+      { tenant: "b", db },
+    ];
+    const { tool, runs } = counter();
+    const { call } = fixture([tool]);
+    for (const context of contexts) await call("count", {}, { ...KEY, context });
+    assertEquals(runs(), contexts.length);
+    for (const context of contexts) {
+      const again = await call("count", {}, { ...KEY, context });
+      assertEquals(again.replayed, true);
+    }
+    const same = await call("count", {}, { ...KEY, context: JSON.parse('{"tenant":"a"}') });
+    assertEquals([outcome(same), runs()], [4, contexts.length]);
+  });
+
   it("is refused with other arguments", async () => {
     const { tool, runs } = counter();
     const { call } = fixture([tool]);

@@ -91,6 +91,14 @@ describe("storedKeys()", () => {
     assertStringIncludes(messageOf(other), "was used before with other arguments");
   });
 
+  it("keeps contexts of the host apart", async () => {
+    const { ran, start } = processes();
+    for (const tenant of ["a", "b", "a"]) {
+      await start().call("pay", {}, { ...KEY, context: { tenant } });
+    }
+    assertEquals(ran.length, 2);
+  });
+
   it("does not run what runs elsewhere", async () => {
     const work = deferred<string>();
     const started = deferred();

@@ -447,6 +447,30 @@ describe("a task", () => {
     assertEquals(await alive.tasks.recover(alive.dispatcher), 0);
   });
 
+  it("is not answered where the host gives another context, and goes on waiting", async () => {
+    const tenants: unknown[] = [];
+    const { dispatcher, tasks, start, when } = processOf([{
+      name: "wipe",
+      requiresApproval: true,
+      context: { type: "object", required: ["tenant"] },
+      execute: (_, { context }) => void tenants.push(context),
+    }]);
+    const inTenant = (tenant: string): DispatchContext => ({ ...ANN, context: { tenant } });
+    const { id } = await start("wipe", inTenant("staging"));
+    const { questions } = await when(id, "input_required");
+    const yes = { [questions?.[0]?.key ?? ""]: YES };
+    for (const context of [inTenant("production"), ANN]) {
+      const refused = await tasks.answer(dispatcher, id, yes, context);
+      assert(refused !== undefined && "error" in refused);
+      assertEquals(refused.error.code, "ticket_refused");
+      assertStringIncludes(refused.error.message, "another context");
+    }
+    assertEquals([tenants, (await tasks.get(id, ANN))?.status], [[], "input_required"]);
+    await tasks.answer(dispatcher, id, yes, inTenant("staging"));
+    await when(id, "completed");
+    assertEquals(tenants, [{ tenant: "staging" }]);
+  });
+
   it("is taken up by another process if its tool is idempotent, once, and not for ever", async () => {
     const dead = processOf([{ ...HANG, idempotent: true }]);
     const { id } = await dead.start("hang");

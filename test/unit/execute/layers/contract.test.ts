@@ -116,6 +116,7 @@ for (const part of ["before", "after"] as const) {
       layers: hooks({ [part]: never })[part],
       outcome: part === "before" ? "timeout" : "denied",
       runs: part === "after",
+      reports: part === "before" ? 0 : 1,
     },
   ]);
 }

@@ -1,0 +1,57 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import type { ToolHooks } from "../../../../mod.ts";
+import { fixture, outcome } from "../support.ts";
+
+/** Calls a tool with a hook that returns this, and gives what was reported. */
+async function report(part: "before" | "around" | "after", answer: unknown): Promise<string> {
+  let runs = 0;
+  const hook = { name: "audit", [part]: () => answer } as ToolHooks;
+  const { call, reports } = fixture([{ name: "t", execute: () => ++runs }], { hooks: hook });
+  const result = await call("t");
+  assertEquals(outcome(result), "denied");
+  assertEquals(runs, part === "after" ? 1 : 0);
+  assertEquals(reports.map(({ phase }) => phase), [part]);
+  const [{ error } = {}] = reports;
+  assert(error instanceof TypeError);
+  assertStringIncludes(error.message, 'Cannot use the answer of the hook "audit": ');
+  return error.message.split(": ").slice(1).join(": ");
+}
+
+describe("a hook that returns something of a wrong shape", () => {
+  const ONE = 'it must have one of "/arguments", "/result" and "/refuse", and has ';
+  for (
+    const [answer, problem] of [
+      [false, "it is not an object"],
+      ["no", "it is not an object"],
+      [{}, `${ONE}none`],
+      [{ argument: {} }, `${ONE}"/argument"`],
+      [{ denied: "No" }, `${ONE}"/denied"`],
+      [{ arguments: {}, refuse: "No" }, `${ONE}"/arguments", "/refuse"`],
+      [{ arguments: {}, approve: true }, `${ONE}"/arguments", "/approve"`],
+      [{ ok: true, content: 1, durationMs: 0 }, `${ONE}"/ok", "/content", "/durationMs"`],
+      [{ refuse: true }, '"/refuse" must be a sentence for the model'],
+      [{ refuse: "" }, '"/refuse" must be a sentence for the model'],
+      [{ result: 7 }, '"/result" is not a result'],
+      [{ result: { ok: false } }, '"/result" is not a result'],
+      [{ arguments: undefined }, '"/arguments" is not JSON, or is too large'],
+      [{ arguments: () => 1 }, '"/arguments" is not JSON, or is too large'],
+    ] as const
+  ) {
+    it(`before a call fails it, and onError receives why: ${problem}`, async () => {
+      assertEquals(await report("before", answer), problem);
+    });
+  }
+
+  for (const part of ["around", "after"] as const) {
+    it(`${part} a call fails it, and onError receives why`, async () => {
+      for (const answer of [7, "done", {}, { ok: "yes" }, { ok: false, error: "No" }]) {
+        assertEquals(await report(part, answer), "it is not a result");
+      }
+    });
+  }
+
+  it("around a call fails it too if it returns nothing", async () => {
+    assertEquals(await report("around", undefined), "it is not a result");
+  });
+});
