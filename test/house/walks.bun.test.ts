@@ -22,7 +22,7 @@ const SECTIONS = [
   ["dispatch", "### `dispatcher.dispatch(call)`", 23, 77],
   ["execute", "### `POST /tools/:id/execute`", 34, 135],
   ["mcp", "### MCP `tools/call`", 45, 168],
-  ["export", '### `exportTools(toolset, "openai.strict")`', 34, 184],
+  ["export", '### `exportTools(toolset, "openai.strict")`', 34, 185],
   ["register", "### `registry.registerTool(definition)`", 22, 96],
 ] as const;
 
