@@ -15,7 +15,7 @@ import {
   serveExecution,
   serveListing,
 } from "../../src/adapters/hono/mod.ts";
-import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
+import { typeboxEngine } from "../../mod.ts";
 import { edgeTools } from "./tools.ts";
 import type { Environment, ExecutionContext } from "./worker.ts";
 

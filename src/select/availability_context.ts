@@ -34,18 +34,19 @@ export type ToolAvailabilityInput =
 
 const ACTION = "read an availability context";
 
-const CHECKS: Record<string, Check> = {};
+const FIELDS: readonly (readonly [field: string, check: Check, open: unknown])[] = [
+  ...Object.values(CRITERIA).flatMap(({ context, kind, open }) =>
+    context === undefined ? [] : [[context, kind.check, open] as const]
+  ),
+  ...READER_FIELDS.map((field) => [field, READER.check, undefined] as const),
+];
+const CHECKS: Readonly<Record<string, Check>> = Object.fromEntries(
+  FIELDS.map(([field, check]) => [field, check]),
+);
 /** The value of each field that removes nothing. */
-const DEFAULTS: Record<string, unknown> = {};
-for (const { context, kind, open } of Object.values(CRITERIA)) {
-  if (context === undefined) continue;
-  CHECKS[context] = kind.check;
-  DEFAULTS[context] = open;
-}
-for (const field of READER_FIELDS) {
-  CHECKS[field] = READER.check;
-  DEFAULTS[field] = undefined;
-}
+const DEFAULTS: Readonly<Record<string, unknown>> = Object.fromEntries(
+  FIELDS.map(([field, , open]) => [field, open]),
+);
 
 export function isContextField(field: string): boolean {
   return Object.hasOwn(CHECKS, field);

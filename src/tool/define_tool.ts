@@ -11,6 +11,7 @@ import {
   checkFlag,
   checkFunction,
   checkText,
+  type FieldHint,
   isListOf,
   isObject,
   isWord,
@@ -25,7 +26,7 @@ import { copyJson, type JsonSchema, type JsonSchemaObject } from "./json.ts";
 import { checkOverflow } from "./result.ts";
 import { checkCategory, checkRisk, deriveAnnotations, type ToolAnnotations } from "./traits.ts";
 import { isStandardSchema, type StandardSchema } from "./standard_schema.ts";
-import { describe } from "./text.ts";
+import { describe, isWithinEdits } from "./text.ts";
 import type {
   InferStandardInput,
   InferStandardOutput,
@@ -127,6 +128,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
     refuse(action, "its roles and its allowedRoles mean the same: give one of them");
   }
   if (fields.aliases?.includes(id)) refuse(action, "its id is one of its aliases");
+  if (!("execute" in definition)) refuseOtherMethods(action, definition);
   const { parameters, returns, category, tags = EMPTY, risk = "medium", idempotent = false } =
     fields;
   const parametersJson = parameters?.json ?? NO_PARAMETERS;
@@ -208,6 +210,29 @@ export function describedBy(
   const place = `what its description says to the reader ${JSON.stringify(reader)}`;
   const said = attempt(action, () => atOnce(describe(Object.freeze(reader))), `${place}: `);
   return checkDescription(action, said, place);
+}
+
+/**
+ * Refuses an object of a class that has methods and no `execute`: its author has given that another
+ * name, and the tool would be a definition only. `execute: undefined` says that it is one.
+ */
+function refuseOtherMethods(action: string, definition: object): void {
+  const methods: string[] = [];
+  for (let owner = Object.getPrototypeOf(definition); owner !== null;) {
+    const next: object | null = Object.getPrototypeOf(owner);
+    // The last one has the methods of every object.
+    if (next === null) break;
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
+      if (typeof value === "function" && !NO_EXECUTE.includes(name)) methods.push(name);
+    }
+    owner = next;
+  }
+  const meant = methods.find((name) => EXECUTE_NAME.test(name)) ??
+    methods.find((name) => isWithinEdits(name, "execute", 2)) ?? methods[0];
+  if (meant === undefined) return;
+  const advice = "rename that, or set execute to undefined if the tool cannot be run here";
+  const problem = `it has no "/execute", and its class has the method ${describe(meant)}`;
+  refuse(action, `${problem}: ${advice}`);
 }
 
 /** The name and the namespace; a name such as `chain:status` is both. */
@@ -349,20 +374,33 @@ const TOOL_FIELDS = {
   returnsStandard: keepStandard,
 };
 
+/** What the specifications and other libraries call `execute`: `executeAsync`, `run`, `handler`. */
+const EXECUTE_NAME =
+  /^(exec|run|call|invoke|handle|perform|func|fn)(ute|utor|r|tion|back)?_?(async|fn|tool)?$/i;
+
 /** What the specifications and other libraries call some of the fields. */
-const HINT = synonyms({
+const NAME_HINT = synonyms({
   inputSchema: "parameters",
   input_schema: "parameters",
   parameters_schema: "parameters",
   outputSchema: "returns",
   returns_schema: "returns",
-  handler: "execute",
-  executeFn: "execute",
   initFn: "init",
   deinitFn: "dispose",
   riskLevel: "risk",
   defaultRiskLevel: "risk",
 });
+const HINT: FieldHint = (field) =>
+  EXECUTE_NAME.test(field) ? 'did you mean "execute"?' : NAME_HINT(field);
+
+/** Methods of a class that do not run a tool. */
+const NO_EXECUTE: readonly string[] = [
+  ...Object.keys(FIELDS),
+  "constructor",
+  "toJSON",
+  "toString",
+  "valueOf",
+];
 
 /** The check of JSON; a frozen copy of it is kept. */
 function dataOf<T>(wanted: string, accepts: (value: unknown) => value is T): Check<T> {

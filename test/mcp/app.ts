@@ -3,7 +3,7 @@
  * `GET /watch` tells what the tools have done and what is still held, `POST /grow` registers a tool.
  */
 
-import { defineTool, type ToolChange, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
+import { defineTool, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
 import { createMcpEndpoint } from "@plue/tools/mcp";
 
 /** What the tools have done since the app was made. */
@@ -51,17 +51,18 @@ function watchTimers(): void {
   });
 }
 
-/** Has those counted who follow the registry. */
+/** Counts the subscribers of the registry. */
 function watchFollowers(followed: ToolRegistry): void {
-  const changes = followed.changes.bind(followed);
-  followed.changes = async function* (options): AsyncGenerator<ToolChange, undefined, void> {
+  const subscribe = followed.subscribe.bind(followed);
+  followed.subscribe = (listener, onEnd) => {
+    const end = subscribe(listener, onEnd);
+    let isCounted = true;
     watch.following++;
-    try {
-      yield* changes(options);
-    } finally {
-      watch.following--;
-    }
-    return undefined;
+    return () => {
+      if (isCounted) watch.following--;
+      isCounted = false;
+      end();
+    };
   };
 }
 

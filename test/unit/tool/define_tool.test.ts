@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { defineTool, isTool, makeTool, type ToolDefinition } from "../../../src/tool/mod.ts";
+import { ToolRegistry } from "../../../mod.ts";
 
 /** A definition with only what is required, and `fields`. Types are left aside: this is input. */
 function definition(fields: Readonly<Record<string, unknown>> = {}): ToolDefinition {
@@ -191,6 +192,81 @@ describe("defineTool()", () => {
     const tool = makeTool(new Greeter());
     assertEquals(tool.execute?.({}, undefined as never), "Hello");
   });
+
+  const METHODS = [
+    ...[
+      "executeAsync",
+      "execute_async",
+      "executeFn",
+      "run",
+      "runAsync",
+      "call",
+      "invoke",
+      "handler",
+    ],
+    ...["handle", "func", "Execute", "excute", "perform", "greet"],
+  ];
+  for (const method of METHODS) {
+    it(`refuses an instance of a class whose ${method} should be execute`, () => {
+      class Base {
+        readonly name = "greet";
+        readonly description = "Greets.";
+        toString(): string {
+          return this.name;
+        }
+        validate(): void {}
+        get help(): string {
+          return "It helps";
+        }
+      }
+      class Greeter extends Base {}
+      Object.defineProperty(Base.prototype, "other", { value: () => 1 });
+      Object.defineProperty(Greeter.prototype, method, { value: () => "Hello" });
+      for (
+        const register of [makeTool, (tool: ToolDefinition) => new ToolRegistry({ tools: [tool] })]
+      ) {
+        const { message } = assertThrows(() => register(new Greeter()), TypeError);
+        assertEquals(
+          message,
+          `Cannot define tool "greet": it has no "/execute", and its class has the method "${method}": ` +
+            "rename that, or set execute to undefined if the tool cannot be run here",
+        );
+      }
+    });
+  }
+
+  it("reads an instance of a class as a definition only, if it has no methods or says so", () => {
+    class Plain {
+      readonly name = "greet";
+      readonly description = "Greets.";
+    }
+    class Silent extends Plain {
+      readonly execute = undefined;
+      greet(): string {
+        return "Hello";
+      }
+    }
+    for (
+      const instance of [
+        new Plain(),
+        new Silent(),
+        Object.create(null, {
+          name: { value: "greet", enumerable: true },
+          description: { value: "Greets.", enumerable: true },
+        }),
+      ]
+    ) assertEquals(makeTool(instance).execute, undefined);
+  });
+
+  for (const field of ["executeAsync", "run", "invoke", "handler", "func", "call"]) {
+    it(`refuses the field ${field}, and names execute`, () => {
+      assertThrows(
+        () => makeTool(definition({ [field]: () => 1 })),
+        TypeError,
+        `"/${field}" is not one of its fields: did you mean "execute"?`,
+      );
+    });
+  }
 });
 
 describe("defineTool(), on what cannot be changed later", () => {

@@ -405,6 +405,43 @@ for (const stage of ["call", "input", "run"] as const) {
   ]);
 }
 
+/** The example of docs/layers.md. */
+function sessionBudget(maxCalls: number): Layer {
+  const counts = new Map<string, number>();
+  return {
+    name: "session-budget",
+    stage: "run",
+    when: "sessionId",
+    for: () => (call, next) => {
+      const { sessionId = "" } = call.options;
+      const count = (counts.get(sessionId) ?? 0) + 1;
+      if (count > maxCalls) return call.fail("denied", `a session has ${maxCalls} calls`);
+      counts.set(sessionId, count);
+      return next(call);
+    },
+  };
+}
+
+describeLayer(
+  "session budget",
+  () => ({ layers: [sessionBudget(10)], context: { sessionId: "s1" } }),
+  [
+    {
+      title: "fails the call of a session that is over its budget",
+      layers: [sessionBudget(0)],
+      outcome: "denied",
+      runs: false,
+    },
+    {
+      title: "takes no part in calls without a session",
+      layers: [sessionBudget(0)],
+      context: {},
+      outcome: "done",
+      runs: true,
+    },
+  ],
+);
+
 /** A layer may be an object of a class, which reads its own fields. */
 class OnlyFor implements Layer {
   readonly name: string = "only-for";
