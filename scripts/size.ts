@@ -45,7 +45,7 @@ const ENTRIES: readonly Entry[] = [
   {
     name: "examples/edge/smallest.ts",
     file: "examples/edge/smallest.ts",
-    limitKb: 60.9,
+    limitKb: 61,
     aimKb: 60,
     packages: true,
   },
