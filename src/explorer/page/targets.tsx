@@ -97,7 +97,7 @@ export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
 
 async function exportTo(target: string, tool: string, signal: AbortSignal): Promise<Exported> {
   try {
-    const query = new URLSearchParams({ format: target, losses: "1", enabledToolIds: tool });
+    const query = new URLSearchParams({ format: target, losses: "1", allowIds: tool });
     const found = await ask<Export>(`tools?${query}`, { signal });
     return { ...found, tokens: countTokens(JSON.stringify(found.tools)) };
   } catch (error) {
