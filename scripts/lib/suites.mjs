@@ -49,7 +49,7 @@ const SUITES = [
   // Tools over NATS; the tests start servers of their own.
   { name: "nats", folders: ["test/nats"], on: WITH_FILES, coverage: true },
   { name: "package", folders: ["test/package"], on: ["bun"], packages: "test/package" },
-  { name: "house", folders: ["test/house"], on: ["bun"] },
+  { name: "architecture", folders: ["test/architecture"], on: ["bun"] },
 ];
 
 /** The names that `planRuns` takes; "unit, no eval" is a part of "unit". */

@@ -187,15 +187,9 @@ export function createToolHandler(
   }
   app.notFound((c) => routes.answerNone(c.req.raw));
   app.onError((error, c) => server.open(c.req.raw, () => server.problemOf(error)));
-  const { fetch } = app;
   // Hono's context and router take a sixth of the time of a call. They are for other routes, and for an
   // app that this one is mounted in.
-  app.fetch = (raw, env, executionCtx) => {
-    const context = { req: { raw }, env, executionCtx };
-    return around === undefined
-      ? routes.answer(context) ?? fetch(raw, env, executionCtx)
-      : around(raw, () => routes.answer(context) ?? fetch(raw, env, executionCtx));
-  };
+  app.fetch = routes.fetchWith(app.fetch);
   return app;
 }
 

@@ -76,7 +76,7 @@ export class BodyReader implements BodyBounds {
     const { bodyUsed } = raw;
     return this.#inTime(
       this.#textOf(source, length),
-      (text) => text === "" && empty !== undefined ? empty : parseJson(text),
+      (text): unknown => text === "" && empty !== undefined ? empty : JSON.parse(text),
       bodyUsed,
       onSlow,
     );
@@ -99,15 +99,12 @@ export class BodyReader implements BodyBounds {
     onSlow?: OnSlow,
   ): Promise<Value> {
     if (IS_WORKERS) {
-      return within(systemClock, this.timeoutMs, body).then(
-        (value) => {
-          if (value === TIME_OVER) throw tooLate(this.timeoutMs);
-          return read(value);
-        },
-        (error: unknown) => {
-          throw failureOf(error, wasUsed);
-        },
-      );
+      return within(systemClock, this.timeoutMs, body).then((value) => {
+        if (value === TIME_OVER) throw tooLate(this.timeoutMs);
+        return read(value);
+      }).catch((error: unknown) => {
+        throw failureOf(error, wasUsed);
+      });
     }
     return new Promise((resolve, reject) => {
       const now = systemClock.now();
@@ -121,7 +118,7 @@ export class BodyReader implements BodyBounds {
         try {
           resolve(read(value));
         } catch (error) {
-          reject(error);
+          reject(failureOf(error, wasUsed));
         }
       }, (error: unknown) => {
         this.#remove(pending);
@@ -243,14 +240,6 @@ export function requireJson(headers: Headers): void {
     code: "unsupported_media_type",
     detail: 'The body must be JSON, with the header "content-type: application/json"',
   });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw notJson();
-  }
 }
 
 /** The message of the engine would repeat a part of the body. */

@@ -195,7 +195,8 @@ const TYPES = ["application/json", "text/event-stream"] as const;
 
 /** True if the client wants events. */
 export function wantsStream(headers: Headers): boolean {
-  return chooseType(headers.get("accept"), TYPES) === "text/event-stream";
+  const accept = headers.get("accept");
+  return accept !== null && chooseType(accept, TYPES) === "text/event-stream";
 }
 
 /** Aborts a call of this caller. The call ends when its tool stops, or after the grace period. */

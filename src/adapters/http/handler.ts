@@ -88,15 +88,7 @@ export function composeToolHandler(
   checkOptions("compose a tool handler", options, CHECKS);
   const { parts, everyone = {} } = options;
   const routes = new RoutedServer(new ToolServer(source, options, { everyone }), parts);
-  const { around } = routes.server;
-  const answer = (context: RequestContext): Response | Promise<Response> =>
-    routes.answer(context) ?? routes.answerNone(context.req.raw);
-  return {
-    fetch(raw, env, executionCtx) {
-      const context = { req: { raw }, env, executionCtx };
-      return around === undefined ? answer(context) : around(raw, () => answer(context));
-    },
-  };
+  return { fetch: routes.fetchWith((raw) => routes.answerNone(raw)) };
 }
 
 const NO_ROUTE: Problem = {
@@ -145,6 +137,17 @@ export class RoutedServer {
       }
     }
     return this.#fixed.get(path)?.answer(context);
+  }
+
+  /** Returns the `fetch` of an app: it answers requests for the routes, and the app all others. */
+  fetchWith(other: HttpHandler["fetch"]): HttpHandler["fetch"] {
+    const { around } = this.server;
+    return (raw, env, executionCtx) => {
+      const context = { req: { raw }, env, executionCtx };
+      return around === undefined
+        ? this.answer(context) ?? other(raw, env, executionCtx)
+        : around(raw, () => this.answer(context) ?? other(raw, env, executionCtx));
+    };
   }
 
   /** Answers a request that is for none of the routes. */

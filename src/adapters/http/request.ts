@@ -144,9 +144,15 @@ export class ToolServer {
   /** Why execution is closed to everyone, if it is. */
   readonly executionClosed: Problem | undefined;
   readonly heartbeatMs: number;
+  /** Whether calls are traced. */
+  readonly traces: boolean;
   readonly body: BodyReader;
   readonly tasks: CallTasks | undefined;
   readonly taskAfterMs: number | undefined;
+  /** Surrounds the answer to every request; `undefined` if no part does. Set by `install`. */
+  around: RequestObserver | undefined;
+  /** Answers preflight requests; `undefined` if no part does. Set by `install`. */
+  preflight: ServerHooks["preflight"];
   readonly #options: ServerOptions;
   readonly #everyone: Caller;
   readonly #guard: (request: Request) => Problem | undefined;
@@ -155,8 +161,6 @@ export class ToolServer {
   readonly #bridgeTo: ((toolset: Toolset) => Toolset) | undefined;
   readonly #headers: NonNullable<ServerHooks["headers"]>[] = [];
   readonly #limiters: RateLimiter[] = [];
-  #around: RequestObserver | undefined;
-  #preflight: ServerHooks["preflight"];
   readonly #views = new WeakMap<Toolset, Dispatcher>();
   /** The last dispatcher: most requests come from callers who see the same. */
   #lastView: { readonly toolset: Toolset; readonly view: Dispatcher } | undefined;
@@ -194,6 +198,7 @@ export class ToolServer {
       onError: ({ error }) => this.log(error),
       ...options.dispatch,
     });
+    this.traces = this.dispatcher.traces;
     this.heartbeatMs = options.heartbeatMs ?? defaultHeartbeatMs();
     // The dispatcher's own bound on arguments, with room for the envelope.
     this.body = new BodyReader({
@@ -204,22 +209,12 @@ export class ToolServer {
 
   /** Adds the hooks of a part. Those that are installed first surround those of others. */
   install({ around: inner, headers, preflight, charge }: ServerHooks): void {
-    const outer = this.#around;
+    const outer = this.around;
     const own = inner && this.#safely(inner);
-    this.#around = outer && own ? nest(outer, own) : outer ?? own;
-    this.#preflight ??= preflight;
+    this.around = outer && own ? nest(outer, own) : outer ?? own;
+    this.preflight ??= preflight;
     if (headers !== undefined) this.#headers.push(headers);
     if (charge !== undefined) this.#limiters.push(charge);
-  }
-
-  /** Surrounds the answer to every request; `undefined` if no part does. */
-  get around(): RequestObserver | undefined {
-    return this.#around;
-  }
-
-  /** Answers preflight requests; `undefined` if no part does. */
-  get preflight(): ServerHooks["preflight"] {
-    return this.#preflight;
   }
 
   /**
@@ -241,13 +236,19 @@ export class ToolServer {
     try {
       if (this.#headers.length > 0) headers = this.#headersFor(raw);
       const refused = this.#guard(raw);
-      const response = refused === undefined
-        ? this.#authorize({ context, record, headers, param, answer })
-        : problemResponse(refused);
+      const entry = { context, record, headers, param, answer };
+      const response = refused !== undefined
+        ? problemResponse(refused)
+        : this.#options.authorize === undefined
+        ? this.#admit(entry, this.#everyone)
+        : this.#authorize(entry, this.#options.authorize);
       // An answer that is ready costs no turn of the event loop.
       if (!(response instanceof Promise)) return this.#finish(response, headers);
       return response.then(
-        (settled) => this.#finish(settled, headers),
+        (settled) =>
+          headers.length === 0 && settled instanceof Response
+            ? settled
+            : this.#finish(settled, headers),
         (error: unknown) => withHeaders(this.problemOf(error), headers),
       );
     } catch (error) {
@@ -351,13 +352,11 @@ export class ToolServer {
     };
   }
 
-  #authorize(entry: Entry): Response | Promise<Response> {
-    const { authorize } = this.#options;
+  #authorize(
+    entry: Entry,
+    authorize: NonNullable<ServerOptions["authorize"]>,
+  ): Response | Promise<Response> {
     const { context, record } = entry;
-    if (authorize === undefined) {
-      if (record !== undefined) record.authorizeMs = 0;
-      return this.#admit(entry, this.#everyone);
-    }
     const began = record === undefined ? 0 : systemClock.now();
     const caller = authorize(context.req.raw, context.env);
     return isThenable(caller)
@@ -379,6 +378,7 @@ export class ToolServer {
   }
 
   #admit(entry: Entry, caller: Caller): Response | Promise<Response> {
+    if (entry.record !== undefined) entry.record.authorizeMs ??= 0;
     if (this.#limiters.length === 0) return entry.answer(new ToolRequest(this, entry, caller));
     const { context: { req: { raw } }, headers } = entry;
     return this.charge(caller, raw, 1, headers).then((refused) =>
@@ -455,7 +455,7 @@ export class ToolRequest {
     return this.server.body.json(
       req,
       empty,
-      isBunServer(env) ? (body) => this.#whileSilent(body) : undefined,
+      IS_BUN && isBunServer(env) ? (body) => this.#whileSilent(body) : undefined,
     );
   }
 
@@ -483,9 +483,7 @@ export class ToolRequest {
   /** The trace of a call; `undefined` if calls are not traced. */
   traceOf(headers: Headers): DispatchContext["trace"] {
     const { record, server } = this;
-    return server.dispatcher.traces
-      ? { headers, began: (place) => record?.began(place) }
-      : undefined;
+    return server.traces ? { headers, began: (place) => record?.began(place) } : undefined;
   }
 
   /**
@@ -522,7 +520,7 @@ export class ToolRequest {
   /** Lets Bun keep the connection open without traffic until work has settled. */
   #whileSilent(work: Promise<unknown>): void {
     const { env } = this.#context;
-    if (!isBunServer(env)) return;
+    if (!IS_BUN || !isBunServer(env)) return;
     env.timeout(this.raw, 0);
     const reset = (): void => env.timeout(this.raw, BUN_IDLE_S);
     work.then(reset, reset);
@@ -550,7 +548,7 @@ const BUN_IDLE_S = 10;
 function isBunServer(
   env: unknown,
 ): env is { timeout(request: Request, seconds: number): void } & Record<string, unknown> {
-  return IS_BUN && isObject(env) && typeof env["timeout"] === "function" &&
+  return isObject(env) && typeof env["timeout"] === "function" &&
     typeof env["requestIP"] === "function";
 }
 

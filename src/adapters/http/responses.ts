@@ -29,7 +29,8 @@ const JSON_INIT: ResponseInit = Object.freeze({
 
 /** A response in JSON that is not to be cached. */
 export function json(value: unknown, status?: number): Response {
-  return jsonText(JSON.stringify(value), status);
+  const text = JSON.stringify(value);
+  return new Response(text, status === undefined ? JSON_INIT : { ...JSON_INIT, status });
 }
 
 /** A response with a text that is JSON, not to be cached. */

@@ -88,7 +88,7 @@ export async function callTool(
     const own: DispatchContext = {
       principal,
       context: callContext,
-      trace: server.dispatcher.traces
+      trace: server.traces
         ? request.traceOf(traceHeaders(request.raw.headers, params._meta))
         : undefined,
       sessionId: session,

@@ -1,5 +1,5 @@
 // Prints which files and functions of src one dispatch, HTTP call, MCP call, export and registration
-// enter, as V8 counts them: `node test/house/walk.mjs`, one line of JSON.
+// enter, as V8 counts them: `node test/architecture/walk.mjs`, one line of JSON.
 
 import { Session } from "node:inspector/promises";
 import { createToolHandler } from "../../src/adapters/hono/mod.ts";

@@ -20,8 +20,8 @@ const WALKS: Walks = JSON.parse(stdout);
 /** The section of each walk in ARCHITECTURE.md, and how many files and functions it may enter. */
 const SECTIONS = [
   ["dispatch", "### `dispatcher.dispatch(call)`", 23, 77],
-  ["execute", "### `POST /tools/:id/execute`", 34, 135],
-  ["mcp", "### MCP `tools/call`", 45, 168],
+  ["execute", "### `POST /tools/:id/execute`", 33, 125],
+  ["mcp", "### MCP `tools/call`", 45, 157],
   ["export", '### `exportTools(toolset, "openai.strict")`', 34, 185],
   ["register", "### `registry.registerTool(definition)`", 22, 96],
 ] as const;
