@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { importOpenApi } from "../../../src/adapters/openapi/mod.ts";
 import { documentPart } from "../../support/arbitrary_document.ts";
 import { petStore } from "./pet_store.ts";
+import { cases } from "../../support/laws.ts";
 
 describe("importOpenApi()", () => {
   it("rejects a document that is too deep", () => {
@@ -33,7 +34,7 @@ describe("importOpenApi()", () => {
         const { tools } = importOpenApi(given);
         assertEquals(new Set(tools.map(({ id }) => id)).size, tools.length);
       }),
-      { numRuns: 400, seed: 7 },
+      cases(400, 7),
     );
   });
 
@@ -100,7 +101,7 @@ describe("importOpenApi()", () => {
         });
         assertEquals(new Set(tools.map(({ id }) => id)).size, tools.length);
       }),
-      { numRuns: 150, seed: 9 },
+      cases(150, 9),
     );
   });
 });

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { HttpOperation, ParameterBinding } from "../../../src/adapters/openapi/mod.ts";
 import { buildRequest, type BuiltRequest } from "../../../src/adapters/openapi/build_request.ts";
 import { UnsendableArgument } from "../../../src/adapters/openapi/serialize.ts";
+import { cases } from "../../support/laws.ts";
 
 const SERVER = "https://api.example/v1";
 
@@ -67,7 +68,7 @@ describe("buildRequest()", () => {
         assertEquals([segments.length, segments[1], segments[2], segments[4]], [5, "v1", "a", "b"]);
         assertEquals(decodeURIComponent(segments[3] ?? ""), value);
       }),
-      { numRuns: 1_000, seed: 1 },
+      cases(1_000, 1),
     );
   });
 
@@ -88,7 +89,7 @@ describe("buildRequest()", () => {
         assertEquals([...url.searchParams], [[name, value]]);
         assertEquals([url.pathname, url.hash], ["/v1/a/x/b", ""]);
       }),
-      { numRuns: 1_000, seed: 2 },
+      cases(1_000, 2),
     );
   });
 
@@ -105,7 +106,7 @@ describe("buildRequest()", () => {
         const sent = build(operation(PATH, header), { p: "x", h: value })?.headers["x-h"];
         assertEquals(/[^\t\x20-\x7e]/.test(sent ?? ""), false);
       }),
-      { numRuns: 1_000, seed: 3 },
+      cases(1_000, 3),
     );
   });
 
@@ -122,7 +123,7 @@ describe("buildRequest()", () => {
         const sent = build(operation(PATH, cookie), { p: "x", c: value })?.headers["cookie"];
         assertEquals(/[;,\s]/.test(sent ?? ""), false);
       }),
-      { numRuns: 500, seed: 4 },
+      cases(500, 4),
     );
   });
 });

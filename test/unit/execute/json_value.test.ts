@@ -2,6 +2,7 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { frozenCopy, readJson, utf8Length } from "../../../src/execute/json_value.ts";
+import { cases } from "../../support/laws.ts";
 
 const LIMIT = 10_000;
 
@@ -108,7 +109,7 @@ describe("readJson()", () => {
         assertEquals(JSON.stringify(verdict.value), text);
         assertEquals(sharedParts(verdict.value, value), 0);
       }),
-      { numRuns: 500 },
+      cases(500),
     );
     const value: unknown = JSON.parse('{"__proto__":{"admin":true}}');
     const verdict = readJson(value, 1_000, true);
@@ -139,7 +140,7 @@ describe("readJson()", () => {
         assertEquals(verdict.kind, bytes <= limit ? "json" : "large");
         if (verdict.kind === "json") assert(verdict.bytes >= bytes && verdict.bytes <= limit);
       }),
-      { numRuns: 3_000 },
+      cases(3_000),
     );
   });
 
@@ -152,7 +153,7 @@ describe("readJson()", () => {
           assertEquals(JSON.parse(JSON.stringify(verdict.value)), verdict.value);
         }
       }),
-      { numRuns: 500 },
+      cases(500),
     );
   });
 

@@ -24,10 +24,9 @@ import {
   type TargetName,
   targetOf,
 } from "../../../src/formats/mod.ts";
+import { cases } from "../../support/laws.ts";
 
 // The same cases on every runtime and in every run.
-fc.configureGlobal({ seed: 20261122 });
-
 const WORDS = ["file", "mail", "flight", "invoice", "branch", "picture"] as const;
 
 /** A tool whose description, schema and examples have so many words. */
@@ -357,7 +356,7 @@ describe("fitBudget()", () => {
           assertLessOrEqual(fitted.tokens, tokens);
           assertGreaterOrEqual(worth, 0.99 * best);
         }),
-        { numRuns: 100, seed: 20261122 + part },
+        cases(100, 20261122 + part),
       );
     });
   }
@@ -397,7 +396,7 @@ describe("chooseWithin()", () => {
         );
         assertEquals(picked.reduce((sum, form) => sum + form.worth, 0), best);
       }),
-      { numRuns: 500 },
+      cases(500),
     );
   });
 

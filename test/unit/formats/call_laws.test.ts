@@ -14,12 +14,12 @@ import { checkSchema } from "../../../src/schema/mod.ts";
 import { makeTool, type Tool, ToolResult } from "../../../src/tool/mod.ts";
 import { aParametersSchema, aValue, aValueFor } from "../../support/arbitrary_schema.ts";
 import { FIXTURES } from "./call_fixtures.ts";
+import { cases } from "../../support/laws.ts";
 
-// The same cases on every runtime and in every run. To search for new ones, leave the seed out.
-fc.configureGlobal({ seed: 20261120 });
+fc.configureGlobal(cases(100));
 
 const engine = typeboxEngine({ codeGeneration: false });
-const runs = { numRuns: 60 };
+const runs = cases(60);
 
 /** A tool, and arguments that its own schema accepts. */
 const aCall: fc.Arbitrary<{ readonly tool: Tool; readonly args: unknown }> = aParametersSchema()
@@ -154,7 +154,7 @@ describe("decodeCalls()", () => {
         }], names);
         assert(same(call?.arguments, args), `${canonical(wire)} ${canonical(call?.arguments)}`);
       }),
-      { numRuns: 300 },
+      cases(300),
     );
   });
 
@@ -198,7 +198,7 @@ describe("decodeCalls()", () => {
           assert(!error.message.includes("secret"), error.message);
         }
       }),
-      { numRuns: 1_000 },
+      cases(1_000),
     );
   });
 

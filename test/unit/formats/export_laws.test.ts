@@ -20,12 +20,12 @@ import {
   type Tool,
 } from "../../../src/tool/mod.ts";
 import { aParametersSchema, aValue, aValueFor } from "../../support/arbitrary_schema.ts";
+import { cases } from "../../support/laws.ts";
 
-// The same cases on every runtime and in every run. To search for new ones, leave the seed out.
-fc.configureGlobal({ seed: 20261120 });
+fc.configureGlobal(cases(100));
 
 const engine = typeboxEngine({ codeGeneration: false });
-const runs = { numRuns: 120 };
+const runs = cases(120);
 
 const toolOf = (parameters: JsonSchemaObject): Tool =>
   makeTool({ name: "t", description: "A tool.", parameters });
@@ -201,7 +201,7 @@ describe("exportTools(), where the root must be one plain object", () => {
           assertEquals(root["type"], "object");
           assertEquals(refused.filter((keyword) => keyword in root), []);
         }),
-        { numRuns: 300 },
+        cases(300),
       );
     });
   }

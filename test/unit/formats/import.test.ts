@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { IMPORT_SOURCES, importTools } from "../../../src/formats/mod.ts";
 import { documentPart, documentWord } from "../../support/arbitrary_document.ts";
 import { call } from "../../support/call_tool.ts";
+import { cases } from "../../support/laws.ts";
 
 const INPUT = { type: "object", properties: { a: { type: "string" } } };
 const MCP = [{ name: "a", inputSchema: INPUT }];
@@ -320,7 +321,7 @@ describe("importTools()", () => {
           assertEquals(new Set(tools.map(({ id }) => id)).size, tools.length);
         },
       ),
-      { numRuns: 400, seed: 7 },
+      cases(400, 7),
     );
     const entry = fc.record({
       name: fc.oneof(fc.string(), documentWord),
@@ -345,7 +346,7 @@ describe("importTools()", () => {
           importTools(source, document, {});
         },
       ),
-      { numRuns: 200, seed: 8 },
+      cases(200, 8),
     );
   });
 });
