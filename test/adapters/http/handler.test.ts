@@ -116,8 +116,12 @@ describe("composeToolHandler()", () => {
 
   it("sends the result to a client that accepts a stream, unless streamCall is handed in", async () => {
     const stream = { ...call, headers: { ...call.headers as object, accept: "text/event-stream" } };
-    const typeOf = async (part: HttpPart): Promise<string | null> =>
-      (await send([part], "/tools/echo/execute", stream)).headers.get("content-type");
+    const typeOf = async (part: HttpPart): Promise<string | null> => {
+      const response = await send([part], "/tools/echo/execute", stream);
+      // A stream that nobody reads would keep the process running.
+      await response.text();
+      return response.headers.get("content-type");
+    };
     assertEquals(await typeOf(serveExecution()), "application/json");
     assertEquals(await typeOf(serveExecution({ streamCall })), "text/event-stream");
   });
