@@ -146,6 +146,8 @@ const mcp = createMcpEndpoint(registry, {
   dispatcher,
   pageSize: 2,
   heartbeatMs: 100,
+  // Its timer counts as held until then.
+  bodyTimeoutMs: 2_000,
   maxSubscriptionsPerPrincipal: 1_024,
   allowedOrigins: ["https://app.example"],
   cors: true,
