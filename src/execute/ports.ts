@@ -58,7 +58,7 @@ export type BeforeAnswer =
  * transaction if there is one. `run` runs the tool and checks its result; it may be called again once
  * it has answered, or not at all. The first hook is the outermost. It answers with a result: one that
  * `run` gave, or another, whose content the tool's JSON Schema checks; `replayed: true` says that it
- * is an earlier call's. `@plue/tools/resilience` has hooks that retry, cache and break circuits.
+ * is an earlier call's.
  *
  * `after` runs last, when the transaction is closed and the cleanups have run, with every result
  * of a known tool, also of a call that was refused, but not with a result that is replayed for an

@@ -171,10 +171,10 @@ function compose(options: ToolDispatcherOptions, clock: Clock, counted?: Metrics
     limit,
     transactions(options.transactions),
     around,
-    // Only hooks and layers run a tool again.
-    around.length > 0 || options.layers !== undefined ? asked.again : [],
     asked,
     ...(options.layers ?? []),
+    // Innermost. Only hooks and layers run a tool again.
+    around.length > 0 || options.layers !== undefined ? asked.again : [],
   ];
   const kernelOptions = Object.fromEntries(
     Object.entries(options).filter(([name]) => KERNEL_OPTIONS.includes(name)),
