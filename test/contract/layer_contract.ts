@@ -46,8 +46,6 @@ export interface LayerSetup {
   readonly arguments?: unknown;
   /** Called by the tool at its start. */
   touch?(context: ToolContext): void;
-  /** The layer itself waits while the tool runs, so an abort during a synchronous tool is noticed. */
-  readonly waitsForTool?: true;
   /** The layer waits for something else than the clock before the tool starts, such as a digest. */
   readonly startsWithoutClock?: boolean;
   /** How many slots, keys, transactions or spans are held. 0 between calls. */
@@ -422,9 +420,8 @@ function describeInterruptions(make: Make): void {
         }
         const result = await world.end(call);
         if (how === "sync") {
-          // The tool has ended when the interruption is noticed, if it is noticed at all.
-          const isNoticed = world.setup.waitsForTool === true && end.abort;
-          assertEquals(outcome(result), isNoticed ? "aborted" : "done", JSON.stringify(result));
+          // The tool has ended before the interruption can be noticed.
+          assertEquals(outcome(result), "done", JSON.stringify(result));
           world.check(result);
           await world.checkNext(2);
           return;

@@ -334,10 +334,6 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     right: decides("denied"),
     run: (before) => call({ dispatcher: { hooks: { before } } }),
   },
-  "ToolHooks.around": {
-    right: decides("denied"),
-    run: (around) => call({ dispatcher: { hooks: { around } } }),
-  },
   "ToolDispatcherOptions.repair": {
     right: decides("invalid_arguments"),
     run: (repair) =>
