@@ -37,7 +37,7 @@ const ENTRIES: readonly Entry[] = [
     packages: false,
   },
   { name: "@plue/tools/telemetry", file: "src/adapters/telemetry/mod.ts", packages: false },
-  { name: "@plue/tools/resilience", file: "src/adapters/resilience/mod.ts", packages: true },
+  { name: "@plue/tools/resilience", file: "src/adapters/resilience/mod.ts", packages: false },
   { name: "@plue/tools/pins", file: "src/adapters/pins/mod.ts", packages: false },
   { name: "@plue/tools/policies", file: "src/adapters/policies/mod.ts", packages: false },
   { name: "@plue/tools/explorer", file: "src/explorer/mod.ts", limitKb: 60, packages: false },

@@ -18,11 +18,10 @@ import type { BeforeAnswer, ToolHooks } from "./ports.ts";
 
 /** Checks a hook of a host. */
 export const checkHook: Check<ToolHooks> = must(
-  "an object with a before, an around or an after function",
+  "an object with a before or an after function",
   (value): value is ToolHooks => {
     if (!isObject(value)) return false;
-    const parts = [value["before"], value["around"], value["after"]]
-      .filter((part) => part !== undefined);
+    const parts = [value["before"], value["after"]].filter((part) => part !== undefined);
     return parts.length > 0 && parts.every(isFunction);
   },
 );
@@ -48,7 +47,7 @@ export function wrongAnswer(
   call: Call,
   hook: ToolHooks,
   problem: string,
-  phase: "before" | "around" | "after" = "before",
+  phase: "before" | "after" = "before",
 ): ToolFailure {
   call.report(phase, new TypeError(`Cannot use the answer of ${nameOf(hook)}: ${problem}`));
   return phase === "before" ? refused(call, hook) : withheld(call, hook);

@@ -44,7 +44,6 @@ export type DispatchPhase =
   | "ask"
   | "begin"
   | "execute"
-  | "around"
   | "result"
   | "metadata"
   | "commit"

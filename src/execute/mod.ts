@@ -18,7 +18,7 @@ export type {
   TransactionInfo,
   TransactionManager,
 } from "./ports.ts";
-export { CallContext } from "./context.ts";
+export { CallContext, CallView } from "./context.ts";
 export type {
   CallMemory,
   CallTickets,

@@ -86,7 +86,7 @@ function accept(
  * The result of a call with an output that was a result before: only its JSON Schema checks it, since a
  * library that transforms has done that.
  */
-export function readAgain(call: Call, output: Output): ToolResult {
+function readAgain(call: Call, output: Output): ToolResult {
   return check(call, output.content, output.blocks, isCut(output), false);
 }
 

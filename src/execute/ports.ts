@@ -54,18 +54,13 @@ export type BeforeAnswer =
  * `before` runs after the arguments were parsed and before they are validated; the hooks run in
  * the order given, until one answers with a result or refuses.
  *
- * `around` runs where the tool would, with arguments that were checked and approved, and inside the
- * transaction if there is one. `run` runs the tool and checks its result; it may be called again once
- * it has answered, or not at all. The first hook is the outermost. It answers with a result: one that
- * `run` gave, or another, whose content the tool's JSON Schema checks; `replayed: true` says that it
- * is an earlier call's. `@plue/tools/resilience` has hooks that retry, cache and break circuits.
- *
  * `after` runs last, when the transaction is closed and the cleanups have run, with every result
  * of a known tool, also of a call that was refused, but not with a result that is replayed for an
  * idempotency key; the hooks run in reverse order. If it returns a result, that takes the place of
  * the call's; its content is validated as a tool's would be.
  *
- * A hook that throws, or answers something else, refuses: the call fails with `denied`.
+ * A hook that throws, or answers something else, refuses: the call fails with `denied`. To run a tool
+ * again, or to wait around it, write a `Layer`.
  *
  * @example Usage
  * ```ts
@@ -92,10 +87,6 @@ export interface ToolHooks {
   /** Names the hook in messages. */
   readonly name?: string;
   before?(call: CallInfo): BeforeAnswer | Promise<BeforeAnswer>;
-  around?(
-    call: CallInfo,
-    run: () => Promise<ToolResult>,
-  ): ToolResult | Promise<ToolResult>;
   after?(
     call: CallInfo,
     result: ToolResult,

@@ -61,7 +61,7 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
   readonly layers?: readonly (Layer | readonly Layer[])[];
   /** For tools that require a transaction. Without it, they fail with `transaction_failed`. */
   readonly transactions?: TransactionManager;
-  /** Run before, around and after every call. */
+  /** Run before and after every call. */
   readonly hooks?: ToolHooks | readonly ToolHooks[];
   /**
    * Repairs arguments that are not valid, or not JSON: `coerceArguments` of `@plue/tools/calls`, a
@@ -155,7 +155,7 @@ function compose(options: ToolDispatcherOptions, clock: Clock, counted?: Metrics
     : undefined;
   const asked = questions({ tickets, timeoutMs, repair: repairing });
   const limit = concurrencyLimit(options.limits ?? {});
-  const { before, around, after } = hooks(options.hooks);
+  const { before, after } = hooks(options.hooks);
   const rules = checkValidators(MAKE, options.validators ?? [], "validators");
   const layers: readonly (Layer | readonly Layer[])[] = [
     port === undefined ? [] : telemetry(port),
@@ -170,11 +170,10 @@ function compose(options: ToolDispatcherOptions, clock: Clock, counted?: Metrics
     approval(options.approve, { timeoutMs, questions: asked }),
     limit,
     transactions(options.transactions),
-    around,
-    // Only hooks and layers run a tool again.
-    around.length > 0 || options.layers !== undefined ? asked.again : [],
     asked,
     ...(options.layers ?? []),
+    // Innermost. Only layers of the host run a tool again.
+    options.layers === undefined ? [] : asked.again,
   ];
   const kernelOptions = Object.fromEntries(
     Object.entries(options).filter(([name]) => KERNEL_OPTIONS.includes(name)),
@@ -212,8 +211,7 @@ class View {
  *
  * The order is always the same: find the tool, is it available, parse the arguments, make the tool
  * ready, its idempotency key, the host's context, repairs, `before` hooks, schema, rules, approval, a
- * slot, transaction, `around` hooks, run, check the result, commit or roll back, cleanups, `after`
- * hooks, count.
+ * slot, transaction, run, check the result, commit or roll back, cleanups, `after` hooks, count.
  *
  * A timeout or an abort ends the call as soon as the tool stops, and at the latest after `graceMs`,
  * also when the tool ignores its signal: `acknowledged` says which it was. What such a tool sends or

@@ -208,7 +208,7 @@ export interface ToolSuccess<Content = unknown> {
   readonly blocks?: true;
   /** The content was cut to the output limit. */
   readonly truncated?: true;
-  /** The result of an earlier call: with the same idempotency key, or one that a hook has kept. */
+  /** The result of an earlier call: with the same idempotency key, or of a cache. */
   readonly replayed?: true;
   /** What was repaired in the arguments. */
   readonly repaired?: readonly ArgumentRepair[];

@@ -70,7 +70,6 @@ import {
   toolPins,
   type ToolPinsOptions,
 } from "../../src/adapters/pins/mod.ts";
-import { cacheResults } from "../../src/adapters/resilience/mod.ts";
 import { fetchFrom, modernRequest, URL_OF_MCP } from "../adapters/mcp/support.ts";
 
 /** What a hook does wrong. */
@@ -335,10 +334,6 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     right: decides("denied"),
     run: (before) => call({ dispatcher: { hooks: { before } } }),
   },
-  "ToolHooks.around": {
-    right: decides("denied"),
-    run: (around) => call({ dispatcher: { hooks: { around } } }),
-  },
   "ToolDispatcherOptions.repair": {
     right: decides("invalid_arguments"),
     run: (repair) =>
@@ -362,14 +357,6 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   },
   "TraceHeaders.get": { right: "done", run: (get) => readingTrace({ get, keys: () => [] }) },
   "TraceHeaders.keys": { right: "done", run: (keys) => readingTrace({ get: () => null, keys }) },
-  "ResultCacheOptions.onError": {
-    right: "done",
-    run: (onError) => {
-      const store = { ...memoryCallStore(), get: () => Promise.reject(new Error("Down")) };
-      const tools = { t: { ttlMs: 1_000 } };
-      return call({ dispatcher: { hooks: cacheResults({ tools, store, onError }) } });
-    },
-  },
   "ToolHooks.after": {
     right: "denied",
     run: (after) => call({ dispatcher: { hooks: { after } } }),

@@ -1,27 +1,18 @@
 /**
- * A circuit breaker per tool and principal, which is Cockatiel's.
+ * A circuit breaker per tool and principal.
  *
  * @module
  */
 
-import {
-  circuitBreaker,
-  type CircuitBreakerPolicy,
-  CircuitState,
-  ConsecutiveBreaker,
-  handleWhenResult,
-  isBrokenCircuitError,
-} from "cockatiel";
-import type { CallInfo, ToolHooks } from "../../execute/mod.ts";
+import type { Call, Layer } from "../../execute/mod.ts";
 import {
   type FailureCode,
   MAX_TIMEOUT_MS,
   must,
   numberFrom,
+  once,
   readFields,
   type Tool,
-  type ToolFailure,
-  ToolResult,
   wholeFrom,
 } from "../../tool/mod.ts";
 import { BoundedMap } from "../http/mod.ts";
@@ -36,13 +27,14 @@ export interface CircuitBreakerOptions {
    */
   readonly per?: "principal" | "tool" | undefined;
   /**
-   * After how many failures in a row a tool is not run any more.
+   * After how many failures in a row the circuit opens: the tool does not run any more.
    *
    * @default {5}
    */
   readonly failures?: number | undefined;
   /**
-   * For how long, in milliseconds. Then one call tries it, and its result decides.
+   * How long the circuit stays open, in milliseconds. Then one call runs the tool, and its result
+   * decides.
    *
    * @default {30_000}
    */
@@ -58,23 +50,34 @@ const CHECKS = {
   coolDownMs: numberFrom(1, MAX_TIMEOUT_MS),
 };
 
-/** How many circuits a tool has at most. Beyond them, the one that was used least lately is closed. */
+/** The most circuits of a tool. Beyond them, the least recently used one is dropped. */
 const MAX_CIRCUITS = 1_000;
 
-/** What says that a tool, or what it needs, is broken; other failures are the caller's. */
-const BROKEN: ReadonlySet<FailureCode> = new Set([
+/** Failures of the tool, or of what it needs; the others are the caller's. */
+const BROKEN: readonly FailureCode[] = [
   "unavailable",
   "timeout",
   "overloaded",
   "threw",
   "invalid_result",
-]);
+];
+
+interface Circuit {
+  /** Failures in a row. */
+  failures: number;
+  /** When an open circuit lets a call through, by the dispatcher's clock. */
+  triesAt: number;
+  /** The call that tries the tool again. */
+  trial: Call | undefined;
+}
+
+const createCircuit = (): Circuit => ({ failures: 0, triesAt: 0, trial: undefined });
 
 /**
- * Stops running a tool that fails again and again: its calls fail with `unavailable` at once, and say
- * when to try again. Failures with the codes `unavailable`, `overloaded`, `threw` and `invalid_result`
- * count, and calls that timed out; a refusal or an abort does not. Each tool has a circuit for each
- * principal, in this process; callers without a principal share one.
+ * A layer that stops running a tool that fails again and again: its calls fail with `unavailable` at
+ * once, with the time to try again in `retryAfterMs`. The codes `unavailable`, `timeout`, `overloaded`,
+ * `threw` and `invalid_result` count as failures. Each tool has a circuit for each principal, in this
+ * process; callers without a principal share one. Stage `run`.
  *
  * @example Usage
  * ```ts
@@ -93,7 +96,7 @@ const BROKEN: ReadonlySet<FailureCode> = new Set([
  *     },
  *   }],
  * });
- * const dispatcher = new ToolDispatcher(registry, { hooks: breakCircuits({ failures: 2 }) });
+ * const dispatcher = new ToolDispatcher(registry, { layers: [breakCircuits({ failures: 2 })] });
  *
  * for (const code of ["threw", "threw", "unavailable"]) {
  *   const result = await dispatcher.dispatch({ name: "fax" });
@@ -104,86 +107,43 @@ const BROKEN: ReadonlySet<FailureCode> = new Set([
  *
  * @throws {TypeError | RangeError} If an option is wrong.
  */
-export function breakCircuits(options: CircuitBreakerOptions = {}): ToolHooks {
+export function breakCircuits(options: CircuitBreakerOptions = {}): Layer {
   const { per = "principal", failures = 5, coolDownMs = 30_000 } = readFields(
     "break circuits",
     options,
     CHECKS,
   );
-  const circuits = new WeakMap<Tool, BoundedMap<string | undefined, Circuit>>();
-  const circuitOf = ({ tool, principal }: CallInfo): Circuit => {
-    let ofTool = circuits.get(tool);
-    if (ofTool === undefined) {
-      circuits.set(tool, ofTool = new BoundedMap({ maxEntries: MAX_CIRCUITS }));
-    }
-    const whose = per === "tool" ? undefined : principal;
-    const known = ofTool.get(whose);
-    if (known !== undefined) return known;
-    // A trial that was aborted proves nothing.
-    const isFailure = (result: unknown): boolean =>
-      isBroken(result, policy.state === CircuitState.HalfOpen);
-    const policy = circuitBreaker(handleWhenResult(isFailure), {
-      halfOpenAfter: coolDownMs,
-      breaker: new ConsecutiveBreaker(failures),
-    });
-    const circuit = { policy, closesAt: 0 };
-    policy.onBreak(() => circuit.closesAt = Date.now() + coolDownMs);
-    ofTool.set(whose, circuit);
-    return circuit;
-  };
+  const tools: WeakMap<Tool, BoundedMap<string | undefined, Circuit>> = new WeakMap();
   return {
-    name: "breakCircuits",
-    async around(call, run) {
-      const { tool, signal } = call;
-      const { policy, closesAt } = circuitOf(call);
-      // Cockatiel would have all other calls wait for the result of the trial.
-      if (policy.state === CircuitState.HalfOpen) {
-        return leftAlone(tool, Math.min(1_000, coolDownMs));
-      }
-      try {
-        return await policy.execute(() => orEnded(run, tool, signal));
-      } catch (error) {
-        if (!isBrokenCircuitError(error)) throw error;
-        return leftAlone(tool, Math.max(0, closesAt - Date.now()));
-      }
+    name: "circuit-breaker",
+    stage: "run",
+    for(tool) {
+      const circuits = once(tools, tool, () => new BoundedMap({ maxEntries: MAX_CIRCUITS }));
+      return async (call, next) => {
+        const { options: { principal }, settings: { clock } } = call;
+        const circuit = circuits.getOrMake(per === "tool" ? undefined : principal, createCircuit);
+        const isTrial = circuit.failures >= failures;
+        if (isTrial) {
+          const isTried = circuit.trial?.isOver === false;
+          const retryAfterMs = isTried
+            ? Math.min(1_000, coolDownMs)
+            : circuit.triesAt - clock.now();
+          if (retryAfterMs > 0) {
+            const why = "it has failed too often and does not run for a while";
+            return call.fail("unavailable", why, { retryAfterMs });
+          }
+          circuit.trial = call;
+        }
+        const result = await next(call);
+        const code = result.ok ? undefined : result.error.code;
+        // A call that began before the circuit opened does not decide, nor does one that was aborted.
+        if (code === "aborted" || (!isTrial && circuit.failures >= failures)) return result;
+        const isBroken = code !== undefined && BROKEN.includes(code);
+        circuit.failures = isBroken ? circuit.failures + 1 : 0;
+        circuit.triesAt = clock.now() + coolDownMs;
+        circuit.trial = undefined;
+        return result;
+      };
     },
   };
-}
-
-function leftAlone(tool: Tool, retryAfterMs: number): ToolResult {
-  return ToolResult.error(
-    "unavailable",
-    `Cannot call "${tool.id}": it has failed too often, and is left alone for a while`,
-    { retryAfterMs },
-  );
-}
-
-interface Circuit {
-  readonly policy: CircuitBreakerPolicy;
-  closesAt: number;
-}
-
-function isBroken(result: unknown, isTrial: boolean): boolean {
-  const { ok, error } = result as Partial<ToolFailure>;
-  return ok === false && error !== undefined &&
-    (BROKEN.has(error.code) || (isTrial && error.code === "aborted"));
-}
-
-/** Runs the tool until its call ends: a tool that ignores its signal must not keep a trial open. */
-function orEnded(
-  run: () => Promise<ToolResult>,
-  tool: Tool,
-  signal: AbortSignal,
-): Promise<ToolResult> {
-  return new Promise((resolve, reject) => {
-    const end = (): void => {
-      const code = (signal.reason as Error | undefined)?.name === "TimeoutError"
-        ? "timeout"
-        : "aborted";
-      resolve(ToolResult.error(code, `The call of "${tool.id}" has ended`));
-    };
-    run().then(resolve, reject).finally(() => signal.removeEventListener("abort", end));
-    if (signal.aborted) end();
-    else signal.addEventListener("abort", end, { once: true });
-  });
 }

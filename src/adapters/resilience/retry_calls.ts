@@ -1,25 +1,18 @@
 /**
- * Retries, with a wait that grows. The waits are Cockatiel's; the loop is here, because Cockatiel's
- * own waits to the end when its call is aborted, and knows neither deadlines nor `retryAfterMs`.
+ * Retries, with a delay that grows.
  *
  * @module
  */
 
-import { ExponentialBackoff } from "cockatiel";
-import type { CallInfo, ToolHooks } from "../../execute/mod.ts";
+import type { Call, Layer } from "../../execute/mod.ts";
 import {
-  type Check,
-  type Clock,
   type FailureCode,
   isFailureCode,
-  isFunction,
   isListOf,
   MAX_TIMEOUT_MS,
   must,
   numberFrom,
   readFields,
-  systemClock,
-  type ToolResult,
   wholeFrom,
 } from "../../tool/mod.ts";
 
@@ -32,46 +25,40 @@ export interface RetryOptions {
    */
   readonly maxAttempts?: number | undefined;
   /**
-   * About how long the first wait is, in milliseconds. Each is about twice as long as the one before
-   * it, with a random part.
+   * The first delay, in milliseconds. Each further one is twice as long. Up to half of a delay is
+   * left out at random, so that callers that failed together do not return together.
    *
    * @default {200}
    */
   readonly initialDelayMs?: number | undefined;
   /**
-   * How long a wait is at most, in milliseconds. A failure that wants a longer one by `retryAfterMs` is
-   * not retried.
+   * The longest delay, in milliseconds. A failure whose `retryAfterMs` is longer is not retried.
    *
    * @default {10_000}
    */
   readonly maxDelayMs?: number | undefined;
   /**
-   * Failures that are retried though they are not `retryable`: `["threw"]` for tools that throw when
-   * what they need is out of reach.
+   * Failures that are retried although they are not `retryable`: `["threw"]` for tools that throw when
+   * a service is out of reach.
    *
    * @default {[]}
    */
   readonly codes?: readonly FailureCode[] | undefined;
-  /** Waits. */
-  readonly clock?: Clock | undefined;
 }
 
-const checkAttempts = wholeFrom(1);
-const checkDelay = numberFrom(0, MAX_TIMEOUT_MS);
-const checkCodes: Check<readonly FailureCode[]> = must(
-  "a list of failure codes",
-  (value) => isListOf(value, isFailureCode),
-);
-const checkClock: Check<Clock> = must(
-  "a clock, with a function setTimeout",
-  (value): value is Clock => isFunction((value as Partial<Clock> | null)?.setTimeout),
-);
+const CHECKS = {
+  maxAttempts: wholeFrom(1),
+  initialDelayMs: numberFrom(0, MAX_TIMEOUT_MS),
+  maxDelayMs: numberFrom(0, MAX_TIMEOUT_MS),
+  codes: must("a list of failure codes", (value) => isListOf(value, isFailureCode)),
+};
 
 /**
- * Runs tools again whose failure may pass: only those that are `idempotent` and want no transaction,
- * and only failures that are `retryable` or whose code is named. A retry happens inside the call: it
- * was approved once, keeps its turn, and ends with its timeout or abort. There is no retry where the
- * wait would be longer than the time that the call has left. What a generator yielded is sent again.
+ * A layer that runs a tool again after a failure that may pass: one that is `retryable`, or has one of
+ * the `codes`. It concerns tools that are `idempotent` and require no transaction; calls of others cost
+ * nothing. A retry is part of its call: it was approved once, keeps its slot, and ends with the call's
+ * timeout or abort. A failure is returned at once where the delay would be longer than the time that
+ * the call has left. What a generator yielded is sent again. Stage `run`.
  *
  * @example Usage
  * ```ts
@@ -88,7 +75,7 @@ const checkClock: Check<Clock> = must(
  *     execute: () => ++runs < 3 ? ToolResult.error("unavailable", "The station is silent") : "sun",
  *   }],
  * });
- * const dispatcher = new ToolDispatcher(registry, { hooks: retryCalls({ initialDelayMs: 1 }) });
+ * const dispatcher = new ToolDispatcher(registry, { layers: [retryCalls({ initialDelayMs: 1 })] });
  *
  * const result = await dispatcher.dispatch({ name: "weather" });
  * assert.equal(result.ok && result.content, "sun");
@@ -97,54 +84,35 @@ const checkClock: Check<Clock> = must(
  *
  * @throws {TypeError | RangeError} If an option is wrong.
  */
-export function retryCalls(options: RetryOptions = {}): ToolHooks {
-  const {
-    maxAttempts = 3,
-    initialDelayMs = 200,
-    maxDelayMs = 10_000,
-    codes = [],
-    clock = systemClock,
-  } = readFields("retry calls", options, {
-    maxAttempts: checkAttempts,
-    initialDelayMs: checkDelay,
-    maxDelayMs: checkDelay,
-    codes: checkCodes,
-    clock: checkClock,
-  });
-  const delays = new ExponentialBackoff({ initialDelay: initialDelayMs, maxDelay: maxDelayMs });
-  const mayPass = (result: ToolResult): boolean =>
-    !result.ok && (result.error.retryable || codes.includes(result.error.code));
+export function retryCalls(options: RetryOptions = {}): Layer {
+  const { maxAttempts = 3, initialDelayMs = 200, maxDelayMs = 10_000, codes = [] } = readFields(
+    "retry calls",
+    options,
+    CHECKS,
+  );
   return {
-    name: "retryCalls",
-    async around(call, run) {
-      let result = await run();
-      if (!call.tool.idempotent || call.tool.requiresTransaction) return result;
-      let delay = delays.next();
-      for (let attempt = 1; attempt < maxAttempts && mayPass(result); attempt++) {
-        const asked = result.ok ? 0 : result.error.retryAfterMs ?? 0;
-        const waitMs = Math.max(asked, delay.duration);
-        if (asked > maxDelayMs || waitMs >= call.remainingMs) break;
-        if (!await wait(clock, waitMs, call)) break;
-        result = await run();
-        delay = delay.next(undefined);
-      }
-      return result;
-    },
+    name: "retry",
+    stage: "run",
+    for: ({ idempotent, requiresTransaction }) =>
+      !idempotent || requiresTransaction ? undefined : async (call, next) => {
+        for (let attempt = 1;; attempt++) {
+          const result = await next(call);
+          if (result.ok || attempt === maxAttempts) return result;
+          const { code, retryable, retryAfterMs = 0 } = result.error;
+          const growingMs = Math.min(maxDelayMs, initialDelayMs * 2 ** (attempt - 1));
+          const delayMs = Math.max(retryAfterMs, growingMs * (1 - Math.random() / 2));
+          const isInTime = retryAfterMs <= maxDelayMs && delayMs < call.deadline.remainingMs;
+          if (!isInTime || !(retryable || codes.includes(code))) return result;
+          await sleep(call, delayMs);
+        }
+      },
   };
 }
 
-/** Waits; answers whether the call still runs then. */
-function wait(clock: Clock, ms: number, { signal }: CallInfo): Promise<boolean> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve(false);
-    const abort = (): void => {
-      cancel();
-      resolve(false);
-    };
-    const cancel = clock.setTimeout(() => {
-      signal.removeEventListener("abort", abort);
-      resolve(true);
-    }, ms);
-    signal.addEventListener("abort", abort, { once: true });
+async function sleep(call: Call, ms: number): Promise<void> {
+  let cancel = (): void => {};
+  const passed = new Promise<void>((resolve) => {
+    cancel = call.settings.clock.setTimeout(resolve, ms);
   });
+  await call.wait("waiting to run its tool again", passed).finally(cancel);
 }

@@ -1,10 +1,10 @@
 /**
- * Hooks before, around and after a call, which the host hands in.
+ * Hooks before and after a call, which the host hands in.
  *
  * @module
  */
 
-import { isObject, refuse, TIME_OVER, type ToolResult, within } from "../../tool/mod.ts";
+import { TIME_OVER, type ToolResult, within } from "../../tool/mod.ts";
 import { CallView } from "../context.ts";
 import { readResult } from "../failures.ts";
 import { checkHook, findProblem, refused, withheld, wrongAnswer } from "../hook_answer.ts";
@@ -12,21 +12,19 @@ import { callHost, FAILED, settled } from "../host_function.ts";
 import { readJson } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";
-import { readAgain, toResult } from "../output.ts";
+import { toResult } from "../output.ts";
 import type { ToolHooks } from "../ports.ts";
 
 /** The layers of hooks. */
 export interface HookLayers {
   readonly before: readonly Layer[];
-  readonly around: readonly Layer[];
   readonly after: readonly Layer[];
 }
 
 /**
- * The layers of hooks, in three groups, since other layers may stand between them: `after` runs around
- * everything (stage `call`), `before` on parsed arguments (stage `input`), `around` next to the tool
- * (stage `run`). A hook that throws, or returns something of a wrong shape, fails the call with
- * `denied`, and `onError` receives why.
+ * The layers of hooks, in two groups, since other layers may stand between them: `after` runs around
+ * everything (stage `call`), `before` on parsed arguments (stage `input`). A hook that throws, or
+ * returns something of a wrong shape, fails the call with `denied`, and `onError` receives why.
  *
  * @example Usage
  * ```ts
@@ -43,8 +41,8 @@ export interface HookLayers {
  *     execute: (params) => params,
  *   }],
  * });
- * const { before, around, after } = hooks({ before: () => ({ arguments: { by: "a hook" } }) });
- * const dispatcher = new Dispatcher(registry, { layers: [after, before, around] });
+ * const { before, after } = hooks({ before: () => ({ arguments: { by: "a hook" } }) });
+ * const dispatcher = new Dispatcher(registry, { layers: [after, before] });
  *
  * const result = await dispatcher.dispatch({ name: "echo" });
  * assert.deepEqual(result.ok && result.content, { by: "a hook" });
@@ -58,7 +56,7 @@ export function hooks(
 ): HookLayers {
   const list = [given].flat().map((hook) => checkHook(MAKE, hook, "a hook"));
   const layers = (
-    part: "before" | "around" | "after",
+    part: "before" | "after",
     stage: Layer["stage"],
     run: (hook: ToolHooks, call: Call, next: Next) => Promise<ToolResult>,
   ): readonly Layer[] =>
@@ -69,7 +67,6 @@ export function hooks(
     }));
   return {
     before: layers("before", "input", runBefore),
-    around: layers("around", "run", runAround),
     after: layers("after", "call", runAfter),
   };
 }
@@ -97,28 +94,6 @@ async function runBefore(hook: ToolHooks, call: Call, next: Next): Promise<ToolR
 
 async function check(call: Call, result: ToolResult): Promise<ToolResult> {
   return result.ok ? await toResult(call, result) : result;
-}
-
-async function runAround(hook: ToolHooks, call: Call, next: Next): Promise<ToolResult> {
-  /** The results that were checked. */
-  const checked: WeakSet<object> = new WeakSet();
-  const run = async (): Promise<ToolResult> => {
-    if (call.toolState === "running") refuse("run the tool again", "it still runs");
-    const result = await next(call);
-    checked.add(result);
-    return result;
-  };
-  const around = () => hook.around?.(new CallView(call), run);
-  const answer = await callHost(call, "running", "around", around);
-  if (answer === FAILED) return withheld(call, hook);
-  if (isObject(answer) && checked.has(answer)) return answer as ToolResult;
-  const result = readResult(answer);
-  if (result === undefined) return wrongAnswer(call, hook, "it is not a result", "around");
-  if (!result.ok) return result;
-  // It has been a tool's result: a library's schema, which may transform, has seen it.
-  const again = readAgain(call, result);
-  const isReplayed = isObject(answer) && answer["replayed"] === true;
-  return again.ok && isReplayed ? { ...again, replayed: true } : again;
 }
 
 async function runAfter(hook: ToolHooks, call: Call, next: Next): Promise<ToolResult> {

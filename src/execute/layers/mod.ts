@@ -4,8 +4,8 @@
  *
  * Their order is yours; the order of `ToolDispatcher`, from the outside in, is a good one:
  * `telemetry`, `metrics`, `failureNotice`, `idempotency`, `hooks().after` · `hostContext`, `repair`,
- * `hooks().before` · `validators`, `approval`, `concurrencyLimit`, `transactions`, `hooks().around`,
- * `questions().again`, `questions`, and then layers of your own.
+ * `hooks().before` · `validators`, `approval`, `concurrencyLimit`, `transactions`, `questions`, layers of
+ * your own, `questions().again`.
  *
  * @module
  */

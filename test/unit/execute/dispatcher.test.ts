@@ -42,7 +42,7 @@ describe("new ToolDispatcher()", () => {
       [{ idempotency: { windowMs: 0 } }, "idempotency.windowMs"],
       [{ outputOverflow: "wrap" }, 'outputOverflow must be "fail" or "truncate", not "wrap"'],
       [{ approve: true }, "approve must be a function"],
-      [{ hooks: {} }, "a hook must be an object with a before, an around or an after function"],
+      [{ hooks: {} }, "a hook must be an object with a before or an after function"],
       [{ hooks: [{ before: 1 }] }, "a hook must be an object"],
       [{ validators: [1] }, "validators must be a list of functions"],
       [{ transactions: { begin() {}, commit() {} } }, "transactions must have a rollback function"],

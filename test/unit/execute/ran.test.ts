@@ -7,13 +7,14 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import { type DispatchContext, ToolResult, type TransactionManager } from "../../../mod.ts";
-import type { ToolDispatcherOptions } from "../../../src/execute/mod.ts";
+import type { Layer, LayerFunction, ToolDispatcherOptions } from "../../../src/execute/mod.ts";
 import { deferred, type FakeTool, fixture } from "./support.ts";
 
 const fail = (): never => {
   throw new Error("broken");
 };
 const never = (): Promise<never> => new Promise(() => {});
+const around = (run: LayerFunction): Layer => ({ name: "own", stage: "run", for: () => run });
 const transactions: TransactionManager = {
   begin: () => ({ id: "tx" }),
   commit: () => {},
@@ -40,7 +41,7 @@ const NO: readonly Row[] = [
   { code: "invalid_arguments", ran: "no", tool: { validate: () => "no" } },
   { code: "threw", ran: "no", tool: { validate: fail } },
   { code: "denied", ran: "no", options: { hooks: { before: () => ({ refuse: "no" }) } } },
-  { code: "denied", ran: "no", options: { hooks: { around: fail } } },
+  { code: "threw", ran: "no", options: { layers: [around(fail)] } },
   { code: "approval_required", ran: "no", tool: { requiresApproval: true } },
   {
     code: "denied",
@@ -165,7 +166,7 @@ describe("a tool that may have run", () => {
   it("is not retryable where a layer answers in its place", async () => {
     const lost = ToolResult.error("unavailable", "Lost", { ran: "unknown" });
     const { call } = fixture([{ name: "t", execute: () => 1 }], {
-      hooks: { around: () => lost },
+      layers: [around(() => lost)],
     });
     const result = await call("t");
     assert(!result.ok);
@@ -181,12 +182,10 @@ describe("a tool that may have run", () => {
         return ToolResult.error("unavailable", "Lost", { ran: "unknown" });
       },
     }], {
-      hooks: {
-        around: async (_, run) => {
-          const result = await run();
-          return !result.ok && result.error.retryable ? await run() : result;
-        },
-      },
+      layers: [around(async (call, next) => {
+        const result = await next(call);
+        return !result.ok && result.error.retryable ? await next(call) : result;
+      })],
     });
     await call("t");
     assertEquals(runs, 1);

@@ -121,36 +121,6 @@ for (const part of ["before", "after"] as const) {
   ]);
 }
 
-describeLayer("around hook", () => ({
-  layers: hooks({ around: async (_, run) => await run() }).around,
-  waitsForTool: true,
-}), [
-  {
-    title: "fails a call whose around hook throws",
-    layers: hooks({ around: fail }).around,
-    outcome: "denied",
-    runs: false,
-    reports: 1,
-  },
-  {
-    title: "fails a call whose around hook does not end",
-    layers: hooks({
-      around: async (_, run) => {
-        await run();
-        return await never();
-      },
-    }).around,
-    outcome: "timeout",
-    runs: true,
-  },
-  {
-    title: "returns the result of an around hook in place of the tool's",
-    layers: hooks({ around: () => ToolResult.ok("stored") }).around,
-    outcome: "stored",
-    runs: false,
-  },
-]);
-
 // Host context
 
 const CONTEXT = { type: "object", required: ["tenant"] } as const;

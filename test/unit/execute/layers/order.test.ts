@@ -71,12 +71,6 @@ function observed(fails: boolean) {
     repair: () => (note("repair"), { arguments: { n: 1 } }),
     hooks: {
       before: ({ tool }) => tool.id === "t" ? note("before") : undefined,
-      around: async ({ tool }, run) => {
-        if (tool.id === "t") note("around in");
-        const result = await run();
-        if (tool.id === "t") note("around out");
-        return result;
-      },
       after: ({ tool }) => tool.id === "t" ? note("after") : undefined,
     },
     validators: [({ tool }) => tool.id === "t" ? note("rule of the dispatcher") : undefined],
@@ -127,7 +121,6 @@ const UNTIL_TOOL = [
   "approve",
   "slot given",
   "transaction begins",
-  "around in",
   "own layer in run",
   "tool",
 ];
@@ -139,7 +132,6 @@ describe("the layers of a ToolDispatcher", () => {
     assertEquals(events, [
       ...UNTIL_TOOL,
       "own layer out run",
-      "around out",
       "transaction committed",
       "own layer out input",
       "cleanup",
@@ -156,7 +148,6 @@ describe("the layers of a ToolDispatcher", () => {
     assertEquals(events, [
       ...UNTIL_TOOL,
       "own layer out run",
-      "around out",
       "transaction rolled back",
       "own layer out input",
       "cleanup",

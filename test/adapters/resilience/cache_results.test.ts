@@ -1,0 +1,221 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { defineTool, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
+import { type CallStore, memoryCallStore } from "@plue/tools/calls";
+import { cacheResults } from "@plue/tools/resilience";
+import { z } from "zod";
+import { deferred, FakeClock, outcome } from "../../unit/execute/support.ts";
+import { answering, unavailable } from "./support.ts";
+
+describe("cacheResults()", () => {
+  const HOUR = 3_600_000;
+  const clock = new FakeClock();
+  const cached = (more: object = {}) =>
+    cacheResults({
+      tools: { t: { ttlMs: HOUR, ...more } },
+      store: memoryCallStore({ clock }),
+      clock,
+    });
+
+  it("returns the result of an earlier call as replayed, and it is counted as such", async () => {
+    const { call, runs, dispatcher } = answering([{ n: 1 }, { n: 2 }], { layers: [cached()] });
+    await call({ a: 1, b: 2 });
+    const again = await call({ b: 2, a: 1 });
+    assertEquals([outcome(again), again.replayed, runs()], [{ n: 1 }, true, 1]);
+    assertEquals(dispatcher.metrics().tools[0]?.replayed, 1);
+  });
+
+  for (
+    const [what, one, other] of [
+      ["principals", {}, { principal: "bob" }],
+      ["contexts", { context: { tenant: "a" } }, { context: { tenant: "b" } }],
+    ] as const
+  ) {
+    it(`has one result for each of the ${what}`, async () => {
+      const { call, runs } = answering([1, 2], { layers: [cached()] }, {
+        context: { type: "object" },
+      });
+      await call({}, { context: {}, ...one });
+      await call({}, { context: {}, ...other });
+      assertEquals(runs(), 2);
+    });
+  }
+
+  it("has one result for each arguments, definition and text of vary", async () => {
+    const cache = cached({ vary: ({ sessionId }: { sessionId?: string }) => String(sessionId) });
+    const { call, runs } = answering([1, 2, 3], { layers: [cache] });
+    await call({ a: 1 });
+    await call({ a: 2 });
+    await call({ a: 1 }, { sessionId: "s" });
+    assertEquals(runs(), 3);
+    const changed = answering([4], { layers: [cache] }, { description: "Another." });
+    assertEquals(outcome(await changed.call({ a: 1 })), 4);
+  });
+
+  it("stores nothing if vary returns no text, and reports that", async () => {
+    for (const answer of [undefined, Promise.resolve("s"), 1]) {
+      const errors: unknown[] = [];
+      const cache = cacheResults({ tools: { t: { ttlMs: HOUR, vary: () => answer as never } } });
+      const { call } = answering([1, 2], {
+        layers: [cache],
+        onError: ({ error }) => void errors.push(error),
+      });
+      assertEquals([outcome(await call()), outcome(await call())], [1, 2]);
+      assertStringIncludes(String(errors[0]), 'vary of "t" must return a text');
+    }
+  });
+
+  it("stores successes only, until their ttlMs is over", async () => {
+    const { call } = answering([unavailable, 1, 2], { layers: [cached()] });
+    assertEquals(outcome(await call()), "unavailable");
+    assertEquals([outcome(await call()), outcome(await call())], [1, 1]);
+    clock.advance(HOUR);
+    assertEquals(outcome(await call()), 2);
+  });
+
+  it("does not save a call its approval", async () => {
+    let asked = 0;
+    const { call } = answering([1], { layers: [cached()], approve: () => ++asked < 2 }, {
+      requiresApproval: true,
+    });
+    assertEquals([outcome(await call()), outcome(await call())], [1, "denied"]);
+  });
+
+  it("invalidates by tag, also the result of a call that runs meanwhile", async () => {
+    const tags = (
+      { arguments: args }: { arguments: unknown },
+    ) => [`city:${(args as { city: string }).city}`];
+    const cache = cached({ tags });
+    const started = deferred();
+    const gate = deferred<string>();
+    const answers = [
+      "rome 1",
+      "bern 1",
+      "rome 2",
+      () => (started.resolve(), gate.promise),
+      "bern 3",
+    ];
+    const { call } = answering([], { layers: [cache] }, {
+      execute() {
+        const answer = answers.shift();
+        return typeof answer === "function" ? answer() : answer;
+      },
+    });
+    const cities = async (...names: string[]) => {
+      const seen = [];
+      for (const city of names) seen.push(outcome(await call({ city })));
+      return seen;
+    };
+    assertEquals(await cities("rome", "bern"), ["rome 1", "bern 1"]);
+    await cache.invalidate("city:rome");
+    assertEquals(await cities("rome", "bern", "rome"), ["rome 2", "bern 1", "rome 2"]);
+    await cache.invalidate("city:bern");
+    const running = call({ city: "bern" });
+    await started.promise;
+    await cache.invalidate("city:bern");
+    gate.resolve("bern 2");
+    assertEquals(outcome(await running), "bern 2");
+    assertEquals(await cities("bern"), ["bern 3"]);
+  });
+
+  it("stores blocks as blocks, and no result that was cut", async () => {
+    const blocks = ToolResult.blocks([{ type: "text", text: "hello" }]);
+    const { call, runs } = answering([blocks], { layers: [cached()] });
+    const [first, again] = [await call(), await call()];
+    assert(first.ok && again.ok);
+    assertEquals([again.content, again.blocks, runs()], [first.content, true, 1]);
+    const cut = answering(["x".repeat(500)], {
+      layers: [cached()],
+      maxOutputBytes: 128,
+      outputOverflow: "truncate",
+    });
+    await cut.call();
+    await cut.call();
+    assertEquals(cut.runs(), 2);
+  });
+
+  it("runs the tool if the store is out of reach, and reports that", async () => {
+    const errors: unknown[] = [];
+    const down = () => Promise.reject(new Error("down"));
+    const store = { get: down, create: down, update: down, delete: down, list: down };
+    const cache = cacheResults({
+      tools: { t: { ttlMs: HOUR } },
+      store: store as unknown as CallStore,
+    });
+    const { call } = answering([1, 2], {
+      layers: [cache],
+      onError: ({ error }) => void errors.push(error),
+    });
+    assertEquals([outcome(await call()), outcome(await call()), errors.length], [1, 2, 2]);
+  });
+
+  it("waits for a store no longer than storeTimeoutMs", async () => {
+    const hang = (): Promise<never> => new Promise(() => {});
+    for (const method of ["get", "create"] as const) {
+      const errors: unknown[] = [];
+      const cache = cacheResults({
+        tools: { t: { ttlMs: HOUR } },
+        store: Object.assign(memoryCallStore(), { [method]: hang }),
+        storeTimeoutMs: 5,
+      });
+      const { call, runs } = answering(["up"], {
+        layers: [cache],
+        onError: ({ error }) => void errors.push(error),
+      });
+      assertEquals([outcome(await call()), runs(), errors.length], ["up", 1, 1]);
+      assertStringIncludes(String(errors[0]), "the store took too long");
+    }
+  });
+
+  it("names the option that is not valid", () => {
+    for (
+      const [options, says] of [
+        [{}, "tools is missing"],
+        [{ tools: { t: {} } }, 'ttlMs of "t" is missing'],
+        [{ tools: { t: { ttlMs: 1, tags: [""] } } }, 'tags of "t" must be'],
+        [{ tools: {}, store: {} }, "store must have"],
+      ] as const
+    ) {
+      assertThrows(() => cacheResults(options as never), TypeError, says);
+    }
+  });
+
+  it("does not return a result that is larger than the limit of its call", async () => {
+    const { call } = answering(["x".repeat(500), "short"], { layers: [cached()] });
+    await call();
+    assertEquals(outcome(await call({}, { maxOutputBytes: 400 })), "short");
+  });
+
+  it("takes no part in the calls of other tools, and of those with transactions", () => {
+    const { for: layerFor } = cached();
+    for (const tool of [{ id: "x" }, { id: "t", requiresTransaction: true }]) {
+      assertEquals(layerFor?.(tool as never, {} as never), undefined);
+    }
+  });
+
+  it("checks a result that a library's schema transforms once", async () => {
+    const cache = cacheResults({ tools: { len: { ttlMs: 1_000 } } });
+    const tool = defineTool({
+      name: "len",
+      description: "Counts letters.",
+      returns: z.string().transform((text) => text.length).pipe(z.number()),
+      execute: () => "four",
+    });
+    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool] }), { layers: [cache] });
+    for (const replayed of [undefined, true] as const) {
+      const result = await dispatcher.dispatch({ name: "len" });
+      assertEquals([outcome(result), result.replayed], [4, replayed]);
+    }
+  });
+
+  it("refuses numbers that are not valid", () => {
+    for (
+      const options of [{ tools: { t: { ttlMs: Infinity } } }, {
+        tools: {},
+        storeTimeoutMs: Infinity,
+      }]
+    ) {
+      assertThrows(() => cacheResults(options), RangeError);
+    }
+  });
+});

@@ -1,0 +1,60 @@
+/**
+ * What the tests of the layers of resilience share.
+ *
+ * @module
+ */
+
+import {
+  type DispatchContext,
+  ToolDispatcher,
+  type ToolDispatcherOptions,
+  ToolRegistry,
+  ToolResult,
+} from "@plue/tools";
+import { type FakeClock, type FakeTool, fakeTool } from "../../unit/execute/support.ts";
+
+/** A failure that may pass. */
+export const unavailable: ToolResult = ToolResult.error("unavailable", "Not now");
+
+export interface AnsweringTool {
+  readonly dispatcher: ToolDispatcher;
+  /** Calls the tool. */
+  call(args?: unknown, context?: DispatchContext): Promise<ToolResult>;
+  /** How often it ran. */
+  runs(): number;
+}
+
+/** A dispatcher of one tool, whose runs return these values in order, the last one again and again. */
+export function answering(
+  answers: readonly unknown[],
+  options: ToolDispatcherOptions,
+  tool: Partial<FakeTool> = {},
+): AnsweringTool {
+  let runs = 0;
+  const execute = (): unknown => {
+    const answer = answers[Math.min(runs++, answers.length - 1)];
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  const dispatcher = new ToolDispatcher(
+    new ToolRegistry({ tools: [fakeTool({ name: "t", idempotent: true, execute, ...tool })] }),
+    options,
+  );
+  return {
+    call: (args = {}, context = {}) => dispatcher.dispatch({ name: "t", arguments: args }, context),
+    dispatcher,
+    runs: () => runs,
+  };
+}
+
+/** Moves the time in small steps until the call ends. For calls that wait for the clock alone. */
+export async function end(clock: FakeClock, call: Promise<ToolResult>): Promise<ToolResult> {
+  let result: ToolResult | undefined;
+  void call.then((ended) => result = ended);
+  for (let step = 0; step < 10_000; step++) {
+    for (let turn = 0; turn < 60; turn++) await Promise.resolve();
+    if (result !== undefined) return result;
+    clock.advance(5);
+  }
+  throw new Error("The call did not end");
+}

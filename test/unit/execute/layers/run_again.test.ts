@@ -1,0 +1,118 @@
+/**
+ * Layers of stage `run` that run the tool once, again, or not at all.
+ *
+ * @module
+ */
+
+import { describe, it } from "bun:test";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { type ToolDispatcherOptions, ToolResult } from "../../../../mod.ts";
+import type { Layer, LayerFunction } from "../../../../src/execute/mod.ts";
+import { deferred, type FakeTool, fixture, messageOf, outcome } from "../support.ts";
+
+function around(run: LayerFunction): Layer {
+  return { name: "own", stage: "run", for: () => run };
+}
+
+/** A dispatcher of the tool `t`. */
+function worldOf(tool: Partial<FakeTool>, options: ToolDispatcherOptions) {
+  const world = fixture([{ name: "t", ...tool }], options);
+  return { ...world, call: world.call.bind(undefined, "t") };
+}
+
+describe("a layer of stage run", () => {
+  it("runs the tool as often as it calls next(), inside the layers before it", async () => {
+    const order: string[] = [];
+    const twice = (name: string): Layer =>
+      around(async (call, next) => {
+        order.push(name);
+        await next(call);
+        return await next(call);
+      });
+    let runs = 0;
+    const { call } = worldOf({ execute: () => ++runs }, { layers: [twice("a"), twice("b")] });
+    assertEquals([outcome(await call()), order], [4, ["a", "b", "b"]]);
+  });
+
+  it("receives arguments that are valid and approved", async () => {
+    const seen: unknown[] = [];
+    const { call } = worldOf({
+      requiresApproval: true,
+      parameters: { type: "object", properties: { n: { type: "integer" } } },
+      execute: () => 1,
+    }, {
+      approve: () => seen.length === 0,
+      layers: [around((call, next) => (seen.push(call.arguments), next(call)))],
+    });
+    await call({ n: "x" });
+    await call({ n: 1 });
+    assertEquals(outcome(await call({ n: 2 })), "denied");
+    assertEquals(seen, [{ n: 1 }]);
+  });
+
+  it("may return a result in place of the tool's", async () => {
+    let runs = 0;
+    const layers = [around(() => ToolResult.ok("stored"))];
+    const { call } = worldOf({ execute: () => ++runs }, { layers });
+    assertEquals([outcome(await call()), runs], ["stored", 0]);
+  });
+
+  it("cannot run the tool while it runs", async () => {
+    const gate = deferred();
+    let runs = 0;
+    const { call, reports } = worldOf({ execute: () => (runs++, gate.promise) }, {
+      layers: [around(async (call, next) => {
+        const [first, second] = [next(call), next(call)];
+        assertEquals(messageOf(await second), messageOf(ToolResult.error("threw", MISUSE)));
+        gate.resolve();
+        return await first;
+      })],
+    });
+    assertEquals([outcome(await call()), runs], [null, 1]);
+    assertStringIncludes(String(reports[0]?.error), "Cannot run the tool again: it still runs");
+  });
+
+  it("lets the tool ask its questions again, which have their answers", async () => {
+    const log: string[] = [];
+    const { call } = worldOf({
+      execute: async (_, { ask, step }) => {
+        await step("first", () => void log.push("step"));
+        const { action } = await ask("sure", { message: "Sure?" });
+        log.push(action);
+      },
+    }, {
+      layers: [around(async (call, next) => {
+        await next(call);
+        return await next(call);
+      })],
+    });
+    const onQuestion = () => (log.push("asked"), { action: "accept" } as const);
+    assertEquals(outcome(await call({}, { onQuestion })), null);
+    assertEquals(log, ["step", "asked", "accept", "accept"]);
+  });
+
+  it("is inside the transaction", async () => {
+    const ended: string[] = [];
+    const { call } = worldOf({
+      requiresTransaction: true,
+      execute: async (_, { ask }) => (await ask("sure", { message: "Sure?" })).action,
+    }, {
+      layers: [around(async (call, next) => {
+        const result = await next(call);
+        ended.push("layer");
+        return result;
+      })],
+      transactions: {
+        begin: () => ({ id: "1" }),
+        commit: () => void ended.push("commit"),
+        rollback: () => void ended.push("rollback"),
+      },
+    });
+    const yes = await call({}, { onQuestion: () => ({ action: "accept" }) });
+    assertEquals(outcome(yes), "accept");
+    assertEquals(outcome(await call()), "input_unavailable");
+    assertEquals(ended, ["layer", "commit", "layer", "rollback"]);
+  });
+});
+
+const MISUSE = 'Cannot call "t": an internal error; the arguments are not the cause';
