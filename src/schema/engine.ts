@@ -135,9 +135,6 @@ export interface CheckedPattern extends RegExp {
   readonly looks: number;
 }
 
-/** Thrown by a pattern whose check has used up its steps. */
-export const OUT_OF_STEPS: RangeError = new RangeError("Too many steps");
-
 /** The number of states that the patterns of one schema, or of one import, may still cost. */
 export interface PatternBudget {
   left: number;

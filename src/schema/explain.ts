@@ -12,16 +12,17 @@ import {
   type Issue,
   type JsonSchema,
   type JsonSchemaObject,
+  once,
   pointerStep,
 } from "../tool/mod.ts";
-import { type Hardening, MAX_ISSUES, OUT_OF_STEPS } from "./engine.ts";
+import { type Hardening, MAX_ISSUES } from "./engine.ts";
 import {
   counted,
   issue,
   nameHint,
   quote,
   quoteList,
-  tooLongIssue,
+  tooCostlyIssue,
   typeWords,
   unionIssues,
   vagueIssue,
@@ -53,9 +54,9 @@ export function explain(
   if (!flat) return [vagueIssue()];
   try {
     return explainer(targets, testFormat, hardening)(schema, value).slice(0, MAX_ISSUES);
-  } catch (error) {
+  } catch {
     // A pattern is out of steps, the search is, or the value is too deep for the stack.
-    return [error === OUT_OF_STEPS ? tooLongIssue() : vagueIssue()];
+    return [tooCostlyIssue()];
   }
 }
 
@@ -146,8 +147,7 @@ function explainer(
     if (!isObject(schema) || typeof value !== "object" || value === null) {
       return visit(schema, value, path);
     }
-    let known = parts.get(schema);
-    if (known === undefined) parts.set(schema, known = new Map());
+    const known = once(parts, schema, () => new Map<object, Found>());
     const before = known.get(value);
     // An object may stand in several places, and long names make paths alike.
     if (before?.path === path) return before.found;
@@ -165,18 +165,12 @@ function explainer(
   }
 
   function isChosen(choices: readonly unknown[], value: unknown): boolean {
-    let test = tests.get(choices);
-    if (test === undefined) tests.set(choices, test = isOneOf(choices));
-    return test(value);
+    return once(tests, choices, () => isOneOf(choices))(value);
   }
 
   function matches(source: string, text: string): boolean {
-    let pattern = patterns.get(source);
-    if (pattern === undefined) {
-      pattern = hardening?.compilePattern(source) ?? new RegExp(source, "u");
-      patterns.set(source, pattern);
-    }
-    return pattern.test(text);
+    const compile = () => hardening?.compilePattern(source) ?? new RegExp(source, "u");
+    return once(patterns, source, compile).test(text);
   }
 
   function checkInPlace(schema: JsonSchemaObject, value: unknown, at: Visit): void {
@@ -258,9 +252,7 @@ function explainer(
     const { properties, patternProperties, additionalProperties, propertyNames } = schema;
     const requires = (names: unknown, keyword: string, because = ""): void => {
       for (const name of list(names).map(String)) {
-        if (!Object.hasOwn(value, name)) {
-          add(keyword, `the property ${quote(name)}`, "have", because);
-        }
+        if (!Object.hasOwn(value, name)) add(keyword, property(name), "have", because);
       }
     };
     requires(schema["required"], "required");
@@ -280,7 +272,7 @@ function explainer(
       const [wrong] = propertyNames === undefined ? [] : visit(propertyNames, key, "");
       if (wrong !== undefined) {
         const remark = `: its name${wrong.message.slice("The value".length)}`;
-        add("propertyNames", `the property ${quote(key)}`, "not have", remark);
+        add("propertyNames", property(key), "not have", remark);
       }
       const schemas: unknown[] = [];
       for (const [pattern, memberSchema] of byPattern) {
@@ -289,7 +281,7 @@ function explainer(
       if (Object.hasOwn(known, key)) schemas.push(known[key]);
       if (schemas.length === 0 && additionalProperties === false) {
         const hint = nameHint(key, Object.keys(known));
-        add("additionalProperties", `the property ${quote(key)}`, "not have", hint);
+        add("additionalProperties", property(key), "not have", hint);
       } else if (schemas.length === 0 && additionalProperties !== undefined) {
         schemas.push(additionalProperties);
       }
@@ -317,7 +309,7 @@ function explainer(
       if (seen.has(key)) continue;
       seen.add(key);
       if (rest === false && !Array.isArray(value)) {
-        add(keyword, `the property ${quote(key)}`, "not have");
+        add(keyword, property(key), "not have");
       } else found.push(...visitPart(rest, member, placeOf(path, key)));
     }
   }
@@ -357,6 +349,10 @@ function checkCount(
   if (typeof most === "number" && count > most) {
     add(`max${what}`, `at most ${counted(most, noun)}`, "have", has);
   }
+}
+
+function property(name: string): string {
+  return `the property ${quote(name)}`;
 }
 
 function placeOf(path: string, key: string): string {
