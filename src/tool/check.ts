@@ -79,10 +79,10 @@ export function oneOf<T>(values: readonly T[]): Check<T> {
 }
 
 // The checks that most tables need.
-export const checkFlag: Check<boolean> = ofType("true or false", "boolean");
-export const checkText: Check<string> = ofType("a string", "string");
-export const checkWord: Check<string> = must("a string that is not empty", isWord);
-export const checkFunction: Check<() => unknown> = ofType("a function", "function");
+export const checkFlag: Check<boolean> = /* @__PURE__ */ ofType("true or false", "boolean");
+export const checkText: Check<string> = /* @__PURE__ */ ofType("a string", "string");
+export const checkWord: Check<string> = /* @__PURE__ */ must("a string that is not empty", isWord);
+export const checkFunction: Check<() => unknown> = /* @__PURE__ */ ofType("a function", "function");
 
 /** Checks that what a host handed in, if it did, has these functions. */
 export function checkPort<Port extends object>(

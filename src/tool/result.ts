@@ -70,9 +70,11 @@ const RETRYABLE: readonly string[] = ["unavailable", "aborted", "timeout", "over
 /** Every failure code, with whether the same call may succeed if it is tried again later. */
 export const FAILURE_CODES: {
   readonly [Code in FailureCode]: { readonly retryable: boolean };
-} = Object.freeze(
-  Object.fromEntries(
-    Object.keys(HTTP_STATUS).map((code) => [code, { retryable: RETRYABLE.includes(code) }]),
+} = /* @__PURE__ */ Object.freeze(
+  /* @__PURE__ */ Object.fromEntries(
+    /* @__PURE__ */ Object.keys(HTTP_STATUS).map((
+      code,
+    ) => [code, { retryable: RETRYABLE.includes(code) }]),
   ),
 ) as never;
 
@@ -84,7 +86,7 @@ export function isFailureCode(value: unknown): value is FailureCode {
 /** What is done with a result that is larger than the limit: refuse it, or cut it. */
 export type OutputOverflow = "fail" | "truncate";
 
-export const checkOverflow: Check<OutputOverflow> = oneOf(["fail", "truncate"]);
+export const checkOverflow: Check<OutputOverflow> = /* @__PURE__ */ oneOf(["fail", "truncate"]);
 
 /** One thing that is wrong with a value. */
 export interface Issue {
@@ -237,13 +239,15 @@ export interface FailureOptions {
   readonly durationMs?: number | undefined;
 }
 
-const checkCode: Check<FailureCode> = oneOf(Object.keys(FAILURE_CODES) as FailureCode[]);
+const checkCode: Check<FailureCode> = /* @__PURE__ */ oneOf(
+  /* @__PURE__ */ Object.keys(FAILURE_CODES) as FailureCode[],
+);
 
 /**
  * Marks the results that {@linkcode ToolResult} makes, so that a tool may return one. All copies of
  * plue share it.
  */
-const MADE: unique symbol = Symbol.for("plue.tool_result") as never;
+const MADE: unique symbol = /* @__PURE__ */ Symbol.for("plue.tool_result") as never;
 
 function mark<T extends ToolResult>(result: T): T {
   return Object.defineProperty(result, MADE, { value: true });
@@ -319,7 +323,7 @@ export const ToolResult: {
    * @throws {TypeError} If `code` is not a failure code, or `message` not a string.
    */
   error(code: FailureCode, message: string, options?: FailureOptions): ToolFailure;
-} = Object.freeze({
+} = /* @__PURE__ */ Object.freeze({
   ok<Content>(content: Content, durationMs = 0): ToolSuccess<Content> {
     // A model would get all of it as a value, the metadata of blocks too.
     if (isToolResult(content)) refuse("make a result", "its content is one; return that");

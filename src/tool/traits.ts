@@ -25,7 +25,7 @@ export function isRiskLevel(value: unknown): value is RiskLevel {
   return (RISK_LEVELS as readonly unknown[]).includes(value);
 }
 
-export const checkRisk: Check<RiskLevel> = oneOf<RiskLevel>(RISK_LEVELS);
+export const checkRisk: Check<RiskLevel> = /* @__PURE__ */ oneOf<RiskLevel>(RISK_LEVELS);
 
 /** The rank of a level, 0 (`safe`) to 4 (`critical`). */
 export function riskRank(level: RiskLevel): number {
