@@ -5,7 +5,7 @@
  * @module
  */
 
-import { atOnce, type Issue, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
+import { atOnce, type Issue, type JsonSchema, type JsonSchemaObject, once } from "../tool/mod.ts";
 import type { Dialect } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
 
@@ -258,8 +258,7 @@ export function compileOnce(
 ): SchemaValidator {
   if (typeof schema === "boolean") return schema ? ACCEPT_ALL : ACCEPT_NONE;
   const compiler = engineOf(engine, schema);
-  let cache = caches.get(compiler);
-  if (cache === undefined) caches.set(compiler, cache = new WeakMap());
+  const cache = once(caches, compiler, () => new WeakMap());
   let validator = cache.get(schema);
   if (validator === undefined) {
     validator = atOnce(compiler.compile(schema, dialect));

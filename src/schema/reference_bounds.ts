@@ -8,7 +8,8 @@
 import { clip, type JsonSchema } from "../tool/mod.ts";
 import type { Reference } from "./engine.ts";
 import { type Dialect, isOldDraft } from "./keywords.ts";
-import { checksRepeatedly, partsOf, unfolding } from "./repeated_parts.ts";
+import { unfolding } from "./references.ts";
+import { checksRepeatedly, partsOf } from "./repeated_parts.ts";
 
 /** How many references may follow each other on one value: each takes room on the stack. */
 const MAX_CHAIN = 256;

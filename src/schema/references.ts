@@ -5,7 +5,13 @@
  * @module
  */
 
-import { type JsonSchema, type JsonSchemaObject, once, pointerStep } from "../tool/mod.ts";
+import {
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+  once,
+  pointerStep,
+} from "../tool/mod.ts";
 import { type Dialect, eachSchemaIn, isOldDraft, KEYWORDS } from "./keywords.ts";
 
 /** Where a document without an `$id` is taken to live. */
@@ -135,6 +141,33 @@ export function resolveAnywhere(index: ReferenceIndex, ref: string): ReferenceTa
     if (target !== undefined) return target;
   }
   return undefined;
+}
+
+/**
+ * Makes the function that returns how many schemas a schema unfolds to, itself included.
+ *
+ * @param next The schemas that it leads to.
+ * @param circle The size of one that leads back to itself.
+ * @param maxChain How long a chain of schemas may be before its size is Infinity.
+ */
+export function unfolding(
+  next: (schema: JsonSchemaObject) => Iterable<unknown>,
+  circle: number,
+  maxChain: number,
+): (schema: unknown) => number {
+  const sizes = new Map<unknown, number>();
+  const sizeOf = (schema: unknown, depth: number): number => {
+    if (!isObject(schema)) return 0;
+    const known = sizes.get(schema);
+    if (known !== undefined) return known;
+    if (depth > maxChain) return Infinity;
+    sizes.set(schema, circle);
+    let size = 1;
+    for (const part of next(schema)) size += sizeOf(part, depth + 1);
+    sizes.set(schema, size);
+    return size;
+  };
+  return (schema) => sizeOf(schema, 0);
 }
 
 /** The keys that a JSON Pointer (RFC 6901) goes by. */

@@ -13,6 +13,7 @@ import { isObject, type JsonSchema, type JsonSchemaObject, once } from "../tool/
 import type { SchemaPart, SchemaSplitter, SplitSchema } from "./engine.ts";
 import { type Dialect, eachSchemaIn, isStructure, KEYWORDS } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
+import { unfolding } from "./references.ts";
 
 /** A schema that unfolds to fewer schemas need not be split; recursive ones unfold without end. */
 const FEW_SCHEMAS = 1_000;
@@ -144,33 +145,6 @@ export function checksRepeatedly(
     }
   }
   return false;
-}
-
-/**
- * Makes the function that returns how many schemas a schema unfolds to, itself included.
- *
- * @param next The schemas that it leads to.
- * @param circle The size of one that leads back to itself.
- * @param maxChain How long a chain of schemas may be before its size is Infinity.
- */
-export function unfolding(
-  next: (schema: JsonSchemaObject) => Iterable<unknown>,
-  circle: number,
-  maxChain: number,
-): (schema: unknown) => number {
-  const sizes = new Map<unknown, number>();
-  const sizeOf = (schema: unknown, depth: number): number => {
-    if (!isObject(schema)) return 0;
-    const known = sizes.get(schema);
-    if (known !== undefined) return known;
-    if (depth > maxChain) return Infinity;
-    sizes.set(schema, circle);
-    let size = 1;
-    for (const part of next(schema)) size += sizeOf(part, depth + 1);
-    sizes.set(schema, size);
-    return size;
-  };
-  return (schema) => sizeOf(schema, 0);
 }
 
 /** Whether the value at `place` may be the value at one of the other places too. */

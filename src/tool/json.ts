@@ -4,6 +4,8 @@
  * @module
  */
 
+import { clip } from "./text.ts";
+
 /** A value that survives `JSON.stringify` and `JSON.parse` unchanged. */
 export type JsonValue =
   | null
@@ -131,12 +133,7 @@ export class JsonReader {
 
   /** Where it stopped, as a JSON Pointer. */
   get pointer(): string {
-    let pointer = "";
-    for (const step of this.#steps.toReversed()) {
-      pointer += pointerStep(step);
-      if (pointer.length > 200) return `${pointer.slice(0, 200)}…`;
-    }
-    return pointer;
+    return clip(this.#steps.toReversed().map(pointerStep).join(""), 200);
   }
 
   /** A copy of the value, or {@linkcode STOPPED}. Members that are `undefined` are left out. */
