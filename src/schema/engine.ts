@@ -191,20 +191,8 @@ export function issuesOf(
 
 const caches = new WeakMap<SchemaEngine, WeakMap<JsonSchemaObject, SchemaValidator>>();
 
-const NOTHING_FITS: readonly Issue[] = Object.freeze([
-  Object.freeze({
-    path: "",
-    keyword: "false schema",
-    expected: "to be absent",
-    message: "The value must be absent: its schema accepts nothing",
-  }),
-]);
-
-const ACCEPT_ALL: SchemaValidator = Object.freeze({ check: () => true, issues: () => [] });
-const ACCEPT_NONE: SchemaValidator = Object.freeze({
-  check: () => false,
-  issues: () => NOTHING_FITS,
-});
+/** Stand for `false` and `true` in a cache. */
+const BOOLEANS = [{}, {}] as const;
 
 const wrappers = new WeakMap<object, (engine: SchemaEngine) => SchemaEngine>();
 
@@ -256,13 +244,13 @@ export function compileOnce(
   schema: JsonSchema,
   dialect?: Dialect,
 ): SchemaValidator {
-  if (typeof schema === "boolean") return schema ? ACCEPT_ALL : ACCEPT_NONE;
-  const compiler = engineOf(engine, schema);
+  const key = typeof schema === "boolean" ? BOOLEANS[schema ? 1 : 0] : schema;
+  const compiler = engineOf(engine, key);
   const cache = once(caches, compiler, () => new WeakMap());
-  let validator = cache.get(schema);
+  let validator = cache.get(key);
   if (validator === undefined) {
     validator = atOnce(compiler.compile(schema, dialect));
-    cache.set(schema, validator);
+    cache.set(key, validator);
   }
   return validator;
 }
