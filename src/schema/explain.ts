@@ -129,7 +129,7 @@ function explainer(
     const found: Issue[] = [];
     const add: Visit["add"] = (...issueAt) => found.push(issue(path, ...issueAt));
     const at: Visit = { path, seen, found, add };
-    if (typeof value === "number") checkNumber(schema, value, at);
+    if (typeof value === "number") checkLimits(OF_NUMBER, schema, value, add);
     else if (typeof value === "string") checkString(schema, value, at);
     else if (Array.isArray(value)) checkArray(schema, value, at);
     else if (isObject(value)) checkObject(schema, value, at);
@@ -201,7 +201,7 @@ function explainer(
     const { minLength, maxLength, pattern, format } = schema;
     if (minLength !== undefined || maxLength !== undefined) {
       if (value !== measured) [measured, length] = [value, characters(value)];
-      checkCount(schema, "Length", "character", length, add);
+      checkLimits(OF_LENGTH, schema, length, add, "character");
     }
     if (typeof pattern === "string" && !matches(pattern, value)) {
       add("pattern", `the pattern ${quote(pattern)}`, "match");
@@ -216,7 +216,7 @@ function explainer(
   function checkArray(schema: JsonSchemaObject, value: readonly unknown[], at: Visit): void {
     const { path, seen, found, add } = at;
     const { prefixItems, items, contains, uniqueItems } = schema;
-    checkCount(schema, "Items", "item", value.length, add);
+    checkLimits(OF_ITEMS, schema, value.length, add, "item");
     const twins = uniqueItems === true && sameItems(value);
     if (twins) {
       const remark = `: ${twins[0]} and ${twins[1]} are the same`;
@@ -239,11 +239,11 @@ function explainer(
     const { minContains = 1, maxContains = Infinity } = schema;
     const has = `, and has ${matches}`;
     if (matches < Number(minContains)) {
-      const least = counted(Number(minContains), "item");
-      add("contains", `at least ${least} of the kind it needs`, "have", has);
+      const needed = counted(Number(minContains), "item");
+      add("contains", `at least ${needed} of the kind it needs`, "have", has);
     } else if (matches > Number(maxContains)) {
-      const most = counted(Number(maxContains), "item");
-      add("maxContains", `at most ${most} of that kind`, "have", has);
+      const allowed = counted(Number(maxContains), "item");
+      add("maxContains", `at most ${allowed} of that kind`, "have", has);
     }
   }
 
@@ -264,7 +264,7 @@ function explainer(
     }
     const keys = Object.keys(value);
     spend(keys.length / 4);
-    checkCount(schema, "Properties", "property", keys.length, add);
+    checkLimits(OF_PROPERTIES, schema, keys.length, add, "property");
     const known = isObject(properties) ? properties : {};
     const byPattern = members(patternProperties);
     for (const key of keys) {
@@ -315,39 +315,40 @@ function explainer(
   }
 }
 
-const NUMBER_LIMITS: readonly (readonly [
+/** A keyword that limits a number or a count: its words, and its rule. */
+type Limit = readonly [
   keyword: string,
   words: string,
   fits: (value: number, limit: number) => boolean,
-])[] = [
-  ["minimum", "at least", (value, limit) => value >= limit],
-  ["maximum", "at most", (value, limit) => value <= limit],
+];
+
+const least = (keyword: string): Limit => [keyword, "at least", (value, limit) => value >= limit];
+const most = (keyword: string): Limit => [keyword, "at most", (value, limit) => value <= limit];
+
+const OF_NUMBER: readonly Limit[] = [
+  least("minimum"),
+  most("maximum"),
   ["exclusiveMinimum", "more than", (value, limit) => value > limit],
   ["exclusiveMaximum", "less than", (value, limit) => value < limit],
   ["multipleOf", "a multiple of", isMultipleOf],
 ];
+const OF_LENGTH = [least("minLength"), most("maxLength")];
+const OF_ITEMS = [least("minItems"), most("maxItems")];
+const OF_PROPERTIES = [least("minProperties"), most("maxProperties")];
 
-function checkNumber(schema: JsonSchemaObject, value: number, { add }: Visit): void {
-  for (const [keyword, words, fits] of NUMBER_LIMITS) {
-    const limit = schema[keyword];
-    if (typeof limit === "number" && !fits(value, limit)) add(keyword, `${words} ${limit}`);
-  }
-}
-
-function checkCount(
+/** @param noun What is counted; absent for a number. */
+function checkLimits(
+  limits: readonly Limit[],
   schema: JsonSchemaObject,
-  what: "Length" | "Items" | "Properties",
-  noun: "character" | "item" | "property",
-  count: number,
+  value: number,
   add: Visit["add"],
+  noun?: "character" | "item" | "property",
 ): void {
-  const { [`min${what}`]: least, [`max${what}`]: most } = schema;
-  const has = `, and has ${count}`;
-  if (typeof least === "number" && count < least) {
-    add(`min${what}`, `at least ${counted(least, noun)}`, "have", has);
-  }
-  if (typeof most === "number" && count > most) {
-    add(`max${what}`, `at most ${counted(most, noun)}`, "have", has);
+  for (const [keyword, words, fits] of limits) {
+    const limit = schema[keyword];
+    if (typeof limit !== "number" || fits(value, limit)) continue;
+    if (noun === undefined) add(keyword, `${words} ${limit}`);
+    else add(keyword, `${words} ${counted(limit, noun)}`, "have", `, and has ${value}`);
   }
 }
 

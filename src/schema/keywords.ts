@@ -157,14 +157,12 @@ export function mapSchemasOf(
   return result;
 }
 
-const BY_URI: ReadonlyMap<unknown, Dialect> = new Map(
-  DIALECTS.map((dialect) => [
-    isOldDraft(dialect)
-      ? `http://json-schema.org/${dialect}/schema`
-      : `https://json-schema.org/draft/${dialect}/schema`,
-    dialect,
-  ]),
-);
+/** The URI of a draft, for `$schema`. */
+export function uriOf(dialect: Dialect): string {
+  return isOldDraft(dialect)
+    ? `http://json-schema.org/${dialect}/schema`
+    : `https://json-schema.org/draft/${dialect}/schema`;
+}
 
 /** Bounds of the search. `checkSchema` refuses what is larger. */
 const MAX_DEPTH = 64;
@@ -187,12 +185,13 @@ export function dialectOf(schema: JsonSchema, action: string): Dialect {
   if (!isObject(schema)) return "2020-12";
   const uri = schema["$schema"];
   if (uri !== undefined) {
-    const dialect = BY_URI.get(typeof uri === "string" ? uri.replace(/#$/, "") : uri);
+    const isText = typeof uri === "string";
+    const dialect = DIALECTS.find((one) => isText && uri.replace(/#$/, "") === uriOf(one));
     if (dialect !== undefined) return dialect;
-    const named = typeof uri === "string" ? `"${uri.slice(0, 60)}"` : typeof uri;
+    const named = isText ? `"${uri.slice(0, 60)}"` : typeof uri;
     throw new TypeError(
       `Cannot ${action}: its "$schema" is ${named}, and must be absent or the URI of one of ` +
-        `${DIALECTS.join(", ")}, such as "${[...BY_URI.keys()].at(-1)}"`,
+        `${DIALECTS.join(", ")}, such as "${uriOf("2020-12")}"`,
     );
   }
   let left = MAX_SCHEMAS;

@@ -14,6 +14,7 @@ import {
   KEYWORDS,
   type KeywordShape,
   mapSchemasOf,
+  uriOf,
 } from "./keywords.ts";
 import { indexSchemas, ReferenceIndex, ROOT_URI } from "./references.ts";
 import { ASSERTED_FORMATS } from "./semantics.ts";
@@ -51,7 +52,6 @@ export interface NormalizedSchema {
 
 /** Engines nest the code of a schema as deep as it has parts; up to here that is no trouble. */
 const MANY_SCHEMAS = 200;
-const DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema";
 
 const PLAIN = { flat: true, mayExhaustStack: false, namesInherited: false };
 
@@ -85,7 +85,7 @@ export function normalizeSchema(
   targets.set("#", made);
   // Added to the root itself: references to it lead to this very object.
   const schema = typeof made === "boolean" ? made : Object.assign(made, {
-    $schema: DRAFT_2020_12,
+    $schema: uriOf("2020-12"),
     ...(definitions.length > 0 && { $defs: { ...definitions } }),
   });
   return { ...found, schema, targets };
