@@ -29,54 +29,67 @@ export type FailureCode =
   | "overloaded"
   | "threw";
 
-/** The HTTP status of each failure, in the HTTP handler and in answers to OpenAPI clients. */
-export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
-  /** No such tool among those this caller may see. */
-  unknown_tool: 404,
-  /** The tool exists, and cannot be used now. */
-  unavailable: 409,
-  /** A hook, an approver or a policy refused the call. */
-  denied: 403,
-  /** The tool is a definition only. */
-  not_executable: 501,
-  /** The arguments are not JSON, or do not fit the schema or the tool's own rules. */
-  invalid_arguments: 422,
-  /** The tool answered something that its own schema forbids, or that is not JSON. */
-  invalid_result: 502,
-  /** The call needs an approval first. */
-  approval_required: 403,
-  /** The call waits for answers. It goes on with its ticket. */
-  input_required: 202,
-  /** The call asks a question, and there is nobody to ask. */
-  input_unavailable: 501,
-  /** No call can be continued with this ticket. */
-  ticket_refused: 410,
-  /** The caller aborted the call. Not registered, but known to mean a closed connection. */
-  aborted: 499,
-  /** The call took too long. */
-  timeout: 504,
-  /** A transaction could not begin, commit or roll back, or there is no transaction manager. */
-  transaction_failed: 500,
-  /** The result is larger than the limit. */
-  output_too_large: 502,
-  /** Too many calls are running and waiting. */
-  overloaded: 503,
-  /** The tool threw. */
-  threw: 500,
-};
-
-const RETRYABLE: readonly string[] = ["unavailable", "aborted", "timeout", "overloaded"];
+const FINAL = { retryable: false };
+const PASSING = { retryable: true };
 
 /** Every failure code, with whether the same call may succeed if it is tried again later. */
 export const FAILURE_CODES: {
   readonly [Code in FailureCode]: { readonly retryable: boolean };
-} = /* @__PURE__ */ Object.freeze(
-  /* @__PURE__ */ Object.fromEntries(
-    /* @__PURE__ */ Object.keys(HTTP_STATUS).map((
-      code,
-    ) => [code, { retryable: RETRYABLE.includes(code) }]),
-  ),
-) as never;
+} = /* @__PURE__ */ Object.freeze({
+  /** No such tool among those this caller may see. */
+  unknown_tool: FINAL,
+  /** The tool exists, and cannot be used now. */
+  unavailable: PASSING,
+  /** A hook, an approver or a policy refused the call. */
+  denied: FINAL,
+  /** The tool is a definition only. */
+  not_executable: FINAL,
+  /** The arguments are not JSON, or do not fit the schema or the tool's own rules. */
+  invalid_arguments: FINAL,
+  /** The tool answered something that its own schema forbids, or that is not JSON. */
+  invalid_result: FINAL,
+  /** The call needs an approval first. */
+  approval_required: FINAL,
+  /** The call waits for answers. It goes on with its ticket. */
+  input_required: FINAL,
+  /** The call asks a question, and there is nobody to ask. */
+  input_unavailable: FINAL,
+  /** No call can be continued with this ticket. */
+  ticket_refused: FINAL,
+  /** The caller aborted the call. */
+  aborted: PASSING,
+  /** The call took too long. */
+  timeout: PASSING,
+  /** A transaction could not begin, commit or roll back, or there is no transaction manager. */
+  transaction_failed: FINAL,
+  /** The result is larger than the limit. */
+  output_too_large: FINAL,
+  /** Too many calls are running and waiting. */
+  overloaded: PASSING,
+  /** The tool threw. */
+  threw: FINAL,
+});
+
+/** The HTTP status of each failure, in the HTTP handler and in answers to OpenAPI clients. */
+export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
+  unknown_tool: 404,
+  unavailable: 409,
+  denied: 403,
+  not_executable: 501,
+  invalid_arguments: 422,
+  invalid_result: 502,
+  approval_required: 403,
+  input_required: 202,
+  input_unavailable: 501,
+  ticket_refused: 410,
+  // Not registered, but known to mean that the client closed the connection.
+  aborted: 499,
+  timeout: 504,
+  transaction_failed: 500,
+  output_too_large: 502,
+  overloaded: 503,
+  threw: 500,
+};
 
 /** Whether `value` is a failure code. */
 export function isFailureCode(value: unknown): value is FailureCode {
