@@ -40,23 +40,25 @@ export function validateStandard(
 ): StandardOutcome | Promise<StandardOutcome> {
   try {
     const result = schema["~standard"].validate(value);
-    return isThenable(result)
-      ? Promise.resolve(result).then(outcome).catch(() => BROKEN)
-      : outcome(result);
+    return isThenable(result) ? Promise.resolve(result).then(outcome, broken) : outcome(result);
   } catch {
-    return BROKEN;
+    return broken();
   }
 }
 
 function outcome(result: StandardResult<unknown>): StandardOutcome {
-  // An answer that is no result has no value either, and then nothing was checked.
-  if (result.issues === undefined) return "value" in result ? { value: result.value } : BROKEN;
-  const issues: Issue[] = [];
-  for (const issue of result.issues) {
-    if (issues.push(toIssue(issue)) === MAX_ISSUES) break;
+  try {
+    // An answer that is no result has no value either, and then nothing was checked.
+    if (result.issues === undefined) return "value" in result ? { value: result.value } : broken();
+    const issues: Issue[] = [];
+    for (const issue of result.issues) {
+      if (issues.push(toIssue(issue)) === MAX_ISSUES) break;
+    }
+    // A value is valid only if the list of issues is missing, not if it is empty.
+    return issues.length === 0 ? broken() : { issues };
+  } catch {
+    return broken();
   }
-  // A value is valid only if the list of issues is missing, not if it is empty.
-  return issues.length === 0 ? BROKEN : { issues };
 }
 
 function toIssue(issue: StandardIssue): Issue {
@@ -74,11 +76,13 @@ function toIssue(issue: StandardIssue): Issue {
   };
 }
 
-const BROKEN: StandardOutcome = {
-  issues: [{
-    path: "",
-    keyword: "standard",
-    expected: "a value that its schema can check",
-    message: "The value could not be checked: its schema failed on it",
-  }],
-};
+function broken(): StandardOutcome {
+  return {
+    issues: [{
+      path: "",
+      keyword: "standard",
+      expected: "a value that its schema can check",
+      message: "The value could not be checked: its schema failed on it",
+    }],
+  };
+}
