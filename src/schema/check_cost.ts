@@ -68,7 +68,7 @@ export function boundSteps(
       try {
         return (length <= short || isBounded(value)) && check(value);
       } catch {
-        // A pattern is out of steps.
+        // A pattern is out of steps, or the value is too deep for the stack.
         return false;
       }
     },

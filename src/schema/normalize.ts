@@ -8,14 +8,7 @@
 
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../tool/mod.ts";
 import { asDraft2020 } from "./older_drafts.ts";
-import {
-  type Dialect,
-  isStructure,
-  KEYWORDS,
-  type KeywordShape,
-  mapSchemasOf,
-  uriOf,
-} from "./keywords.ts";
+import { type Dialect, KEYWORDS, type KeywordShape, mapSchemasOf, uriOf } from "./keywords.ts";
 import { indexSchemas, ReferenceIndex, ROOT_URI } from "./references.ts";
 import { ASSERTED_FORMATS } from "./semantics.ts";
 
@@ -102,15 +95,9 @@ export function normalizeSchema(
     for (const keyword of Object.keys(schema)) {
       if (!isKept(keyword, schema)) continue;
       const value = schema[keyword];
-      const shape = shapeOf(keyword);
       result[keyword] = keyword === "$ref"
         ? refer(value as string, base)
-        : mapSchemasOf(value, shape, (child) => rewrite(child, base));
-      // Equal values are compared all the way down.
-      if (
-        keyword === "uniqueItems" || (shape === "any" && isStructure(value)) ||
-        (keyword === "enum" && (value as unknown[]).some(isStructure))
-      ) found.mayExhaustStack = true;
+        : mapSchemasOf(value, shapeOf(keyword), (child) => rewrite(child, base));
     }
     // Last, because it may have to join what `$ref` and `allOf` have become.
     const dynamic = schema["$dynamicRef"];

@@ -88,7 +88,7 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
       const check = isSlow || (form.flat && form.namesInherited)
         ? (value: unknown) => find(value).length === 0
         : makeCheck(form, codeGeneration, split);
-      return bound?.({ check, issues }) ?? { check, issues };
+      return bound?.({ check, issues }) ?? { check: orDeny(check), issues };
     },
   });
 }
@@ -109,13 +109,20 @@ function makeCheck(
     const interpret = (value: unknown): boolean => Check(context, schema, value);
     const compiled = codeGeneration ? compile(context, schema) : undefined;
     // A part is checked once: interpreted after all, it would be so at each level.
-    return compiled && form.mayExhaustStack && whole === undefined
-      ? orElse(compiled, interpret)
-      : compiled ?? interpret;
+    if (compiled === undefined || !form.mayExhaustStack || whole !== undefined) {
+      return compiled ?? interpret;
+    }
+    return (value) => {
+      try {
+        return compiled(value);
+      } catch {
+        return interpret(value);
+      }
+    };
   };
   for (const part of parts) part.compiled = make(part.schema);
   const check = make(form.schema);
-  return form.mayExhaustStack ? orElse(whole?.(check) ?? check, deny) : check;
+  return whole?.(check) ?? check;
 }
 
 /** The compiled check; nothing where code may not be generated, or is too deep for the stack. */
@@ -133,21 +140,13 @@ function compile(
   }
 }
 
-/** A value that exhausts the stack or the steps does not fit. */
-function deny(): boolean {
-  return false;
-}
-
-/** `check`, and where it exhausts the stack `other`. */
-function orElse(
-  check: (value: unknown) => boolean,
-  other: (value: unknown) => boolean,
-): (value: unknown) => boolean {
+/** A value that exhausts the stack does not fit. */
+function orDeny(check: (value: unknown) => boolean): (value: unknown) => boolean {
   return (value) => {
     try {
       return check(value);
     } catch {
-      return other(value);
+      return false;
     }
   };
 }
