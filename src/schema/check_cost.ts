@@ -6,16 +6,14 @@
  * @module
  */
 
-import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
+import { isObject, type JsonSchemaObject } from "../tool/mod.ts";
 import type { SchemaValidator } from "./engine.ts";
-import { tooCostlyIssue } from "./issues.ts";
+import { MAX_STEPS, tooCostlyIssue } from "./issues.ts";
 import { eachSchemaIn, isStructure, KEYWORDS } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
 import { compilePattern, LOOKS_PER_STEP, resetSteps } from "./patterns.ts";
 import { partsOf, repeatsParts } from "./repeated_parts.ts";
 
-/** How many steps a check may take: of some twenty nanoseconds each where code is generated. */
-const MAX_STEPS = 2_500_000;
 /** How many characters of a string take as long as a value, where texts are compared. */
 const CHARACTERS = 16;
 
@@ -59,7 +57,7 @@ export function boundSteps(
   form: NormalizedSchema,
   original: () => NormalizedSchema = () => form,
 ): (validator: SchemaValidator) => SchemaValidator {
-  const { total, costIn } = costsOf(form.schema);
+  const { total, costIn } = costsOf(form);
   const short = MAX_STEPS / total;
   let estimate: ((value: unknown) => boolean) | undefined;
   const isBounded = (value: unknown): boolean =>
@@ -67,11 +65,16 @@ export function boundSteps(
   return ({ check, issues }) => ({
     check(value, length = Infinity) {
       resetSteps();
-      return (length <= short || isBounded(value)) && check(value);
+      try {
+        return (length <= short || isBounded(value)) && check(value);
+      } catch {
+        // A pattern is out of steps, or the value is too deep for the stack.
+        return false;
+      }
     },
     issues(value) {
       resetSteps();
-      return isBounded(value) ? issues(value) : [tooCostlyIssue(MAX_STEPS)];
+      return isBounded(value) ? issues(value) : [tooCostlyIssue()];
     },
   });
 }
@@ -83,10 +86,10 @@ interface Costs {
   readonly costIn: (schema: JsonSchemaObject) => Cost;
 }
 
-function costsOf(root: JsonSchema): Costs {
+function costsOf({ schema: root, namesInherited }: NormalizedSchema): Costs {
   const schemas: JsonSchemaObject[] = [];
   let references = 1;
-  let isSlow = false;
+  let isSlow = namesInherited;
   let isTracked = false;
   const add = (schema: unknown): void => {
     if (!isObject(schema)) return;

@@ -79,11 +79,10 @@ export function checkSchema(
   hardening?.refuseRepetition(schema, references, what);
   if (slowPattern !== undefined && references.some(({ targets }) => targets.length > 1)) {
     // Engines get such a schema as it is, because its meaning depends on the way to a reference.
-    throw new SyntaxError(
-      `Cannot use ${what}: "${
-        clip(slowPattern, 200)
-      }" must be a simpler pattern, or one of fewer, ` +
-        'beside a "$dynamicRef" that may mean several places',
+    fail(
+      SyntaxError,
+      'must be a simpler pattern, or one of fewer, beside a "$dynamicRef" that may mean several places',
+      slowPattern,
     );
   }
   return { dialect };
@@ -95,10 +94,9 @@ export function checkSchema(
     count();
     checkDepth(depth);
     visited.add(part);
-    const inner = index.add(part, base);
-    if (typeof inner !== "string") {
-      fail(TypeError, `has an "$id" or anchor that is taken or no URI: ${describe(inner.taken)}`);
-    }
+    const inner = index.add(part, base, (name) => {
+      fail(TypeError, `has an "$id" or anchor that is taken or no URI: ${describe(name)}`);
+    });
     for (const keyword of Object.keys(part)) {
       characters += keyword.length;
       path.push(keyword);
@@ -197,9 +195,10 @@ export function checkSchema(
     const ref = holder[keyword] as string;
     const target = index.resolve(ref, base);
     if (target === undefined) {
-      throw new TypeError(
-        `Cannot use ${what}: "${pointer}" must point into the schema (nothing is fetched), ` +
-          `and ${describe(ref)} leads nowhere in it`,
+      fail(
+        TypeError,
+        `must point into the schema (nothing is fetched), and ${describe(ref)} leads nowhere in it`,
+        pointer,
       );
     }
     if (!visited.has(target.schema)) {
@@ -227,9 +226,8 @@ export function checkSchema(
     fail(RangeError, `goes too far: the schema must have ${rule}`);
   }
 
-  function fail(Kind: new (message: string) => Error, problem: string): never {
-    const where = path.length === 0 ? "it" : `"${clip(pointer(), 200)}"`;
-    throw new Kind(`Cannot use ${what}: ${where} ${problem}`);
+  function fail(Kind: new (message: string) => Error, problem: string, at = pointer()): never {
+    throw new Kind(`Cannot use ${what}: ${at === "" ? "it" : `"${clip(at, 200)}"`} ${problem}`);
   }
 }
 

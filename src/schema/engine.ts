@@ -5,7 +5,7 @@
  * @module
  */
 
-import { atOnce, type Issue, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
+import { atOnce, type Issue, type JsonSchema, type JsonSchemaObject, once } from "../tool/mod.ts";
 import type { Dialect } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
 
@@ -135,9 +135,6 @@ export interface CheckedPattern extends RegExp {
   readonly looks: number;
 }
 
-/** Thrown by a pattern whose check has used up its steps. */
-export const OUT_OF_STEPS: RangeError = new RangeError("Too many steps");
-
 /** The number of states that the patterns of one schema, or of one import, may still cost. */
 export interface PatternBudget {
   left: number;
@@ -194,20 +191,8 @@ export function issuesOf(
 
 const caches = new WeakMap<SchemaEngine, WeakMap<JsonSchemaObject, SchemaValidator>>();
 
-const NOTHING_FITS: readonly Issue[] = Object.freeze([
-  Object.freeze({
-    path: "",
-    keyword: "false schema",
-    expected: "to be absent",
-    message: "The value must be absent: its schema accepts nothing",
-  }),
-]);
-
-const ACCEPT_ALL: SchemaValidator = Object.freeze({ check: () => true, issues: () => [] });
-const ACCEPT_NONE: SchemaValidator = Object.freeze({
-  check: () => false,
-  issues: () => NOTHING_FITS,
-});
+/** Stand for `false` and `true` in a cache. */
+const BOOLEANS = [{}, {}] as const;
 
 const wrappers = new WeakMap<object, (engine: SchemaEngine) => SchemaEngine>();
 
@@ -259,14 +244,13 @@ export function compileOnce(
   schema: JsonSchema,
   dialect?: Dialect,
 ): SchemaValidator {
-  if (typeof schema === "boolean") return schema ? ACCEPT_ALL : ACCEPT_NONE;
-  const compiler = engineOf(engine, schema);
-  let cache = caches.get(compiler);
-  if (cache === undefined) caches.set(compiler, cache = new WeakMap());
-  let validator = cache.get(schema);
+  const key = typeof schema === "boolean" ? BOOLEANS[schema ? 1 : 0] : schema;
+  const compiler = engineOf(engine, key);
+  const cache = once(caches, compiler, () => new WeakMap());
+  let validator = cache.get(key);
   if (validator === undefined) {
     validator = atOnce(compiler.compile(schema, dialect));
-    cache.set(schema, validator);
+    cache.set(key, validator);
   }
   return validator;
 }

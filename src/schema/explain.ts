@@ -12,16 +12,17 @@ import {
   type Issue,
   type JsonSchema,
   type JsonSchemaObject,
+  once,
   pointerStep,
 } from "../tool/mod.ts";
-import { type Hardening, MAX_ISSUES, OUT_OF_STEPS } from "./engine.ts";
+import { type Hardening, MAX_ISSUES } from "./engine.ts";
 import {
   counted,
   issue,
   nameHint,
   quote,
   quoteList,
-  tooLongIssue,
+  tooCostlyIssue,
   typeWords,
   unionIssues,
   vagueIssue,
@@ -53,9 +54,9 @@ export function explain(
   if (!flat) return [vagueIssue()];
   try {
     return explainer(targets, testFormat, hardening)(schema, value).slice(0, MAX_ISSUES);
-  } catch (error) {
+  } catch {
     // A pattern is out of steps, the search is, or the value is too deep for the stack.
-    return [error === OUT_OF_STEPS ? tooLongIssue() : vagueIssue()];
+    return [tooCostlyIssue()];
   }
 }
 
@@ -128,7 +129,7 @@ function explainer(
     const found: Issue[] = [];
     const add: Visit["add"] = (...issueAt) => found.push(issue(path, ...issueAt));
     const at: Visit = { path, seen, found, add };
-    if (typeof value === "number") checkNumber(schema, value, at);
+    if (typeof value === "number") checkLimits(OF_NUMBER, schema, value, add);
     else if (typeof value === "string") checkString(schema, value, at);
     else if (Array.isArray(value)) checkArray(schema, value, at);
     else if (isObject(value)) checkObject(schema, value, at);
@@ -146,8 +147,7 @@ function explainer(
     if (!isObject(schema) || typeof value !== "object" || value === null) {
       return visit(schema, value, path);
     }
-    let known = parts.get(schema);
-    if (known === undefined) parts.set(schema, known = new Map());
+    const known = once(parts, schema, () => new Map<object, Found>());
     const before = known.get(value);
     // An object may stand in several places, and long names make paths alike.
     if (before?.path === path) return before.found;
@@ -165,18 +165,12 @@ function explainer(
   }
 
   function isChosen(choices: readonly unknown[], value: unknown): boolean {
-    let test = tests.get(choices);
-    if (test === undefined) tests.set(choices, test = isOneOf(choices));
-    return test(value);
+    return once(tests, choices, () => isOneOf(choices))(value);
   }
 
   function matches(source: string, text: string): boolean {
-    let pattern = patterns.get(source);
-    if (pattern === undefined) {
-      pattern = hardening?.compilePattern(source) ?? new RegExp(source, "u");
-      patterns.set(source, pattern);
-    }
-    return pattern.test(text);
+    const compile = () => hardening?.compilePattern(source) ?? new RegExp(source, "u");
+    return once(patterns, source, compile).test(text);
   }
 
   function checkInPlace(schema: JsonSchemaObject, value: unknown, at: Visit): void {
@@ -207,7 +201,7 @@ function explainer(
     const { minLength, maxLength, pattern, format } = schema;
     if (minLength !== undefined || maxLength !== undefined) {
       if (value !== measured) [measured, length] = [value, characters(value)];
-      checkCount(schema, "Length", "character", length, add);
+      checkLimits(OF_LENGTH, schema, length, add, "character");
     }
     if (typeof pattern === "string" && !matches(pattern, value)) {
       add("pattern", `the pattern ${quote(pattern)}`, "match");
@@ -222,7 +216,7 @@ function explainer(
   function checkArray(schema: JsonSchemaObject, value: readonly unknown[], at: Visit): void {
     const { path, seen, found, add } = at;
     const { prefixItems, items, contains, uniqueItems } = schema;
-    checkCount(schema, "Items", "item", value.length, add);
+    checkLimits(OF_ITEMS, schema, value.length, add, "item");
     const twins = uniqueItems === true && sameItems(value);
     if (twins) {
       const remark = `: ${twins[0]} and ${twins[1]} are the same`;
@@ -245,11 +239,11 @@ function explainer(
     const { minContains = 1, maxContains = Infinity } = schema;
     const has = `, and has ${matches}`;
     if (matches < Number(minContains)) {
-      const least = counted(Number(minContains), "item");
-      add("contains", `at least ${least} of the kind it needs`, "have", has);
+      const needed = counted(Number(minContains), "item");
+      add("contains", `at least ${needed} of the kind it needs`, "have", has);
     } else if (matches > Number(maxContains)) {
-      const most = counted(Number(maxContains), "item");
-      add("maxContains", `at most ${most} of that kind`, "have", has);
+      const allowed = counted(Number(maxContains), "item");
+      add("maxContains", `at most ${allowed} of that kind`, "have", has);
     }
   }
 
@@ -258,9 +252,7 @@ function explainer(
     const { properties, patternProperties, additionalProperties, propertyNames } = schema;
     const requires = (names: unknown, keyword: string, because = ""): void => {
       for (const name of list(names).map(String)) {
-        if (!Object.hasOwn(value, name)) {
-          add(keyword, `the property ${quote(name)}`, "have", because);
-        }
+        if (!Object.hasOwn(value, name)) add(keyword, property(name), "have", because);
       }
     };
     requires(schema["required"], "required");
@@ -272,7 +264,7 @@ function explainer(
     }
     const keys = Object.keys(value);
     spend(keys.length / 4);
-    checkCount(schema, "Properties", "property", keys.length, add);
+    checkLimits(OF_PROPERTIES, schema, keys.length, add, "property");
     const known = isObject(properties) ? properties : {};
     const byPattern = members(patternProperties);
     for (const key of keys) {
@@ -280,7 +272,7 @@ function explainer(
       const [wrong] = propertyNames === undefined ? [] : visit(propertyNames, key, "");
       if (wrong !== undefined) {
         const remark = `: its name${wrong.message.slice("The value".length)}`;
-        add("propertyNames", `the property ${quote(key)}`, "not have", remark);
+        add("propertyNames", property(key), "not have", remark);
       }
       const schemas: unknown[] = [];
       for (const [pattern, memberSchema] of byPattern) {
@@ -289,7 +281,7 @@ function explainer(
       if (Object.hasOwn(known, key)) schemas.push(known[key]);
       if (schemas.length === 0 && additionalProperties === false) {
         const hint = nameHint(key, Object.keys(known));
-        add("additionalProperties", `the property ${quote(key)}`, "not have", hint);
+        add("additionalProperties", property(key), "not have", hint);
       } else if (schemas.length === 0 && additionalProperties !== undefined) {
         schemas.push(additionalProperties);
       }
@@ -317,46 +309,51 @@ function explainer(
       if (seen.has(key)) continue;
       seen.add(key);
       if (rest === false && !Array.isArray(value)) {
-        add(keyword, `the property ${quote(key)}`, "not have");
+        add(keyword, property(key), "not have");
       } else found.push(...visitPart(rest, member, placeOf(path, key)));
     }
   }
 }
 
-const NUMBER_LIMITS: readonly (readonly [
+/** A keyword that limits a number or a count: its words, and its rule. */
+type Limit = readonly [
   keyword: string,
   words: string,
   fits: (value: number, limit: number) => boolean,
-])[] = [
-  ["minimum", "at least", (value, limit) => value >= limit],
-  ["maximum", "at most", (value, limit) => value <= limit],
+];
+
+const least = (keyword: string): Limit => [keyword, "at least", (value, limit) => value >= limit];
+const most = (keyword: string): Limit => [keyword, "at most", (value, limit) => value <= limit];
+
+const OF_NUMBER: readonly Limit[] = [
+  least("minimum"),
+  most("maximum"),
   ["exclusiveMinimum", "more than", (value, limit) => value > limit],
   ["exclusiveMaximum", "less than", (value, limit) => value < limit],
   ["multipleOf", "a multiple of", isMultipleOf],
 ];
+const OF_LENGTH = [least("minLength"), most("maxLength")];
+const OF_ITEMS = [least("minItems"), most("maxItems")];
+const OF_PROPERTIES = [least("minProperties"), most("maxProperties")];
 
-function checkNumber(schema: JsonSchemaObject, value: number, { add }: Visit): void {
-  for (const [keyword, words, fits] of NUMBER_LIMITS) {
+/** @param noun What is counted; absent for a number. */
+function checkLimits(
+  limits: readonly Limit[],
+  schema: JsonSchemaObject,
+  value: number,
+  add: Visit["add"],
+  noun?: "character" | "item" | "property",
+): void {
+  for (const [keyword, words, fits] of limits) {
     const limit = schema[keyword];
-    if (typeof limit === "number" && !fits(value, limit)) add(keyword, `${words} ${limit}`);
+    if (typeof limit !== "number" || fits(value, limit)) continue;
+    if (noun === undefined) add(keyword, `${words} ${limit}`);
+    else add(keyword, `${words} ${counted(limit, noun)}`, "have", `, and has ${value}`);
   }
 }
 
-function checkCount(
-  schema: JsonSchemaObject,
-  what: "Length" | "Items" | "Properties",
-  noun: "character" | "item" | "property",
-  count: number,
-  add: Visit["add"],
-): void {
-  const { [`min${what}`]: least, [`max${what}`]: most } = schema;
-  const has = `, and has ${count}`;
-  if (typeof least === "number" && count < least) {
-    add(`min${what}`, `at least ${counted(least, noun)}`, "have", has);
-  }
-  if (typeof most === "number" && count > most) {
-    add(`max${what}`, `at most ${counted(most, noun)}`, "have", has);
-  }
+function property(name: string): string {
+  return `the property ${quote(name)}`;
 }
 
 function placeOf(path: string, key: string): string {

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Tool } from "../tool/mod.ts";
+import { once, type Tool } from "../tool/mod.ts";
 import { boundSteps } from "./check_cost.ts";
 import { type Hardening, type SchemaEngine, wrapEngineOf } from "./engine.ts";
 import { compilePattern } from "./patterns.ts";
@@ -48,17 +48,15 @@ const hardenedEngines = new WeakMap<SchemaEngine, SchemaEngine>();
  * @returns The protected engine: the same one for the same engine.
  */
 export function hardened(engine: SchemaEngine): SchemaEngine {
-  let made = hardenedEngines.get(engine);
-  if (made === undefined) {
-    made = Object.freeze<SchemaEngine>({
+  return once(hardenedEngines, engine, () => {
+    const made = Object.freeze<SchemaEngine>({
       name: engine.name,
       admit: (schema, options) => engine.admit(schema, options, HARDENING),
       compile: (schema, dialect) => engine.compile(schema, dialect, HARDENING),
     });
-    hardenedEngines.set(engine, made);
     hardenedEngines.set(made, made);
-  }
-  return made;
+    return made;
+  });
 }
 
 /**

@@ -15,15 +15,6 @@ const MAX_COMPARED = 40;
 /** How long the sentence about a union may be. */
 const MAX_WORDS = 300;
 
-const TYPE_WORDS: { readonly [type: string]: string } = {
-  array: "an array",
-  boolean: "a boolean",
-  integer: "an integer",
-  number: "a number",
-  object: "an object",
-  string: "a string",
-};
-
 /**
  * Makes an issue whose message reads "/city must be a string".
  *
@@ -54,21 +45,22 @@ export function vagueIssue(): Issue {
   return issue("", "schema", "a value that its schema accepts");
 }
 
-/** What is said of a value whose texts take too many steps to check. */
-export function tooLongIssue(): Issue {
-  const why = ": it takes too long to check them against the patterns of its schema";
-  return issue("", "pattern", "shorter texts", "have", why);
-}
+/** The maximum number of steps of a check: of some twenty nanoseconds each. */
+export const MAX_STEPS = 2_500_000;
 
-/** What is said of a value that takes more than `most` steps to check. */
-export function tooCostlyIssue(most: number): Issue {
-  const why = `: to check it by its schema takes more than ${most} steps`;
+/** The issue of a value that takes more steps to check, or more of the stack than there is. */
+export function tooCostlyIssue(): Issue {
+  const why = `: to check it by its schema takes more than ${MAX_STEPS} steps`;
   return issue("", "schema", "fewer or shorter parts", "have", why);
 }
 
 /** `a string`, or for a list `a string or null`. */
 export function typeWords(types: readonly string[]): string {
-  return orList(types.map((type) => TYPE_WORDS[type] ?? type));
+  return orList(
+    types.map((type) =>
+      /^(null|undefined)$/.test(type) ? type : `${/^[aio]/.test(type) ? "an" : "a"} ${type}`
+    ),
+  );
 }
 
 /** A value in JSON, clipped. */
@@ -94,7 +86,7 @@ function orList(words: readonly string[]): string {
 
 /** `1 item`, `2 properties`. */
 export function counted(count: number, noun: "character" | "item" | "property"): string {
-  return `${count} ${count === 1 ? noun : noun === "property" ? "properties" : `${noun}s`}`;
+  return `${count} ${count === 1 ? noun : `${noun.replace("ty", "tie")}s`}`;
 }
 
 /** What to do about an unknown property: the name that was meant, or the names there are. */

@@ -9,87 +9,68 @@
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../tool/mod.ts";
 
 /** The drafts that plue reads. */
-export type Dialect = "draft-04" | "draft-06" | "draft-07" | "2019-09" | "2020-12";
+export type Dialect = (typeof DIALECTS)[number];
 
 /** Whether a draft is one in which a `$ref` hides what stands beside it, and `items` may be a list. */
 export function isOldDraft(dialect: Dialect): boolean {
   return dialect.startsWith("draft");
 }
 
-const BOTH = [
-  ["schema", "value", "not if then else"],
-  ["schema", "items", "contains"],
+const DIALECTS = ["draft-04", "draft-06", "draft-07", "2019-09", "2020-12"] as const;
+
+/** Shape, role and names of keywords, and the first and the last draft that has them, by index. */
+const ROWS = [
+  ["schema", "value", "not"],
+  ["schema", "value", "if then else", 2],
+  ["schema", "items", "contains", 1],
   ["schema", "properties", "additionalProperties"],
-  ["schema", "names", "propertyNames"],
+  ["schema", "names", "propertyNames", 1],
   ["schemas", "value", "allOf anyOf oneOf"],
   ["map", "property", "properties"],
   ["map", "properties", "patternProperties"],
   ["map", "annotates", "definitions"],
   ["dependencies", "value", "dependencies"],
-  ["any", "limits", "const"],
+  ["any", "limits", "const", 1],
   ["types", "limits", "type"],
   ["strings", "limits", "required"],
   ["list", "limits", "enum"],
   ["text", "limits", "$ref format"],
   ["pattern", "limits", "pattern"],
   ["flag", "limits", "uniqueItems"],
-  ["number", "limits", "maximum minimum exclusiveMaximum exclusiveMinimum"],
+  ["number", "limits", "maximum minimum"],
+  ["flag", "limits", "exclusiveMaximum exclusiveMinimum", 0, 0],
+  ["number", "limits", "exclusiveMaximum exclusiveMinimum", 1],
   ["positive", "limits", "multipleOf"],
   ["count", "limits", "maxLength minLength maxItems minItems maxProperties minProperties"],
   ["any", "annotates", "default"],
   ["list", "annotates", "examples"],
   ["text", "annotates", "$schema $comment title description contentEncoding contentMediaType"],
   ["flag", "annotates", "readOnly writeOnly"],
+  ["text", "annotates", "id", 0, 0],
+  ["text", "annotates", "$id", 1, 2],
+  ["schema or schemas", "items", "items", 0, 3],
+  ["schema", "items", "additionalItems", 0, 3],
+  ["schema", "items", "unevaluatedItems", 3],
+  ["schema", "properties", "unevaluatedProperties", 3],
+  ["schema", "annotates", "contentSchema", 3],
+  ["map", "value", "dependentSchemas", 3],
+  ["map", "annotates", "$defs", 3],
+  ["dependentRequired", "limits", "dependentRequired", 3],
+  ["flag", "annotates", "deprecated", 3],
+  ["count", "limits", "maxContains minContains", 3],
+  ["id", "annotates", "$id", 3],
+  ["anchor", "annotates", "$anchor", 3],
+  ["vocabulary", "annotates", "$vocabulary", 3],
+  ["text", "limits", "$recursiveRef", 3, 3],
+  ["flag", "annotates", "$recursiveAnchor", 3, 3],
+  ["schema", "items", "items", 4],
+  ["schemas", "item", "prefixItems", 4],
+  ["text", "limits", "$dynamicRef", 4],
+  ["text", "annotates", "$recursiveRef", 4],
+  ["anchor", "annotates", "$dynamicAnchor $recursiveAnchor", 4],
 ] as const;
 
-const DRAFT_07 = [
-  ["schema or schemas", "items", "items"],
-  ["schema", "items", "additionalItems"],
-  ["text", "annotates", "$id"],
-] as const;
-
-const SINCE_2019_09 = [
-  ["schema", "items", "unevaluatedItems"],
-  ["schema", "properties", "unevaluatedProperties"],
-  ["schema", "annotates", "contentSchema"],
-  ["map", "value", "dependentSchemas"],
-  ["map", "annotates", "$defs"],
-  ["dependentRequired", "limits", "dependentRequired"],
-  ["flag", "annotates", "deprecated"],
-  ["count", "limits", "maxContains minContains"],
-  ["id", "annotates", "$id"],
-  ["anchor", "annotates", "$anchor"],
-  ["vocabulary", "annotates", "$vocabulary"],
-] as const;
-
-const DRAFT_2019_09 = [
-  ["schema or schemas", "items", "items"],
-  ["schema", "items", "additionalItems"],
-  ["text", "limits", "$recursiveRef"],
-  ["flag", "annotates", "$recursiveAnchor"],
-] as const;
-
-const DRAFT_2020_12 = [
-  ["schema", "items", "items"],
-  ["schemas", "item", "prefixItems"],
-  ["text", "limits", "$dynamicRef"],
-  ["text", "annotates", "$recursiveRef"],
-  ["anchor", "annotates", "$dynamicAnchor $recursiveAnchor"],
-] as const;
-
-const DRAFT_04 = [
-  ["text", "annotates", "id"],
-  ["flag", "limits", "exclusiveMaximum exclusiveMinimum"],
-] as const;
-
-type Row = (
-  | typeof BOTH
-  | typeof DRAFT_07
-  | typeof SINCE_2019_09
-  | typeof DRAFT_2019_09
-  | typeof DRAFT_2020_12
-  | typeof DRAFT_04
-)[number];
+type Row = (typeof ROWS)[number];
 
 /** What a keyword's value must be. */
 export type KeywordShape = Row[0];
@@ -111,25 +92,18 @@ export function holdsSchemas(shape: KeywordShape): boolean {
   return shape.startsWith("schema") || shape === "map" || shape === "dependencies";
 }
 
-function table(rows: readonly Row[], without: readonly string[] = []): Map<string, Keyword> {
-  const keywords = rows.flatMap(([shape, role, names]) =>
-    names.split(" ").map((name) => [name, { shape, role }] as const)
-  );
-  return new Map(keywords.filter(([name]) => !without.includes(name)));
-}
-
-/** What is a keyword since draft-07 and since draft-06: where it is none, it says nothing. */
-const SINCE_DRAFT_07 = ["if", "then", "else"];
-const SINCE_DRAFT_06 = [...SINCE_DRAFT_07, "const", "contains", "propertyNames", "$id"];
-
 /** The keywords of each draft. A keyword that is not here holds anything. */
-export const KEYWORDS: { readonly [D in Dialect]: ReadonlyMap<string, Keyword> } = {
-  "draft-04": table([...BOTH, ...DRAFT_07, ...DRAFT_04], SINCE_DRAFT_06),
-  "draft-06": table([...BOTH, ...DRAFT_07], SINCE_DRAFT_07),
-  "draft-07": table([...BOTH, ...DRAFT_07]),
-  "2019-09": table([...BOTH, ...SINCE_2019_09, ...DRAFT_2019_09]),
-  "2020-12": table([...BOTH, ...SINCE_2019_09, ...DRAFT_2020_12]),
-};
+export const KEYWORDS: { readonly [D in Dialect]: ReadonlyMap<string, Keyword> } = Object
+  .fromEntries(DIALECTS.map((dialect, draft) => [dialect, keywordsOf(draft)])) as never;
+
+function keywordsOf(draft: number): ReadonlyMap<string, Keyword> {
+  const keywords = new Map<string, Keyword>();
+  for (const [shape, role, names, first = 0, last = draft] of ROWS) {
+    if (first > draft || last < draft) continue;
+    for (const name of names.split(" ")) keywords.set(name, { shape, role });
+  }
+  return keywords;
+}
 
 export function isSchema(value: unknown): value is JsonSchema {
   return typeof value === "boolean" || isObject(value);
@@ -139,7 +113,7 @@ export function isSchema(value: unknown): value is JsonSchema {
 export function eachSchemaIn(
   node: JsonSchemaObject,
   keywords: ReadonlyMap<string, Keyword>,
-  see: (schema: JsonSchema, keyword: string, key: string | number | undefined) => void,
+  see: (schema: JsonSchema, keyword: string, key: string | undefined) => void,
 ): void {
   for (const keyword of Object.keys(node)) {
     const shape = keywords.get(keyword)?.shape;
@@ -152,20 +126,15 @@ export function eachSchemaIn(
 export function eachSchemaOf(
   value: unknown,
   shape: KeywordShape,
-  see: (schema: JsonSchema, key: string | number | undefined) => void,
+  see: (schema: JsonSchema, key: string | undefined) => void,
 ): void {
   if (!holdsSchemas(shape)) return;
-  if (Array.isArray(value)) {
-    for (let index = 0; index < value.length; index++) {
-      if (isSchema(value[index])) see(value[index], index);
-    }
-  } else if (shape !== "map" && shape !== "dependencies") {
-    if (isSchema(value)) see(value, undefined);
-  } else if (isObject(value)) {
-    for (const name of Object.keys(value)) {
-      const member = value[name];
-      if (isSchema(member)) see(member, name);
-    }
+  const isMap = shape === "map" || shape === "dependencies";
+  if (!isMap && isSchema(value)) return see(value, undefined);
+  if (!isStructure(value) || isMap === Array.isArray(value)) return;
+  for (const key of Object.keys(value)) {
+    const member: unknown = value[key as never];
+    if (isSchema(member)) see(member, key);
   }
 }
 
@@ -180,25 +149,20 @@ export function mapSchemasOf(
     const changed = change(schema);
     if (changed === schema) return;
     if (key === undefined) result = changed;
-    else if (Array.isArray(value)) {
-      if (result === value) result = [...value];
-      (result as unknown[])[Number(key)] = changed;
-    } else {
-      if (result === value) result = { ...value as object };
-      setOwn(result as Record<string, unknown>, String(key), changed);
+    else {
+      if (result === value) result = Array.isArray(value) ? [...value] : { ...value as object };
+      setOwn(result as Record<string, unknown>, key, changed);
     }
   });
   return result;
 }
 
-const BY_URI: ReadonlyMap<unknown, Dialect> = new Map(
-  (Object.keys(KEYWORDS) as Dialect[]).map((dialect) => [
-    isOldDraft(dialect)
-      ? `http://json-schema.org/${dialect}/schema`
-      : `https://json-schema.org/draft/${dialect}/schema`,
-    dialect,
-  ]),
-);
+/** The URI of a draft, for `$schema`. */
+export function uriOf(dialect: Dialect): string {
+  return isOldDraft(dialect)
+    ? `http://json-schema.org/${dialect}/schema`
+    : `https://json-schema.org/draft/${dialect}/schema`;
+}
 
 /** Bounds of the search. `checkSchema` refuses what is larger. */
 const MAX_DEPTH = 64;
@@ -221,12 +185,13 @@ export function dialectOf(schema: JsonSchema, action: string): Dialect {
   if (!isObject(schema)) return "2020-12";
   const uri = schema["$schema"];
   if (uri !== undefined) {
-    const dialect = BY_URI.get(typeof uri === "string" ? uri.replace(/#$/, "") : uri);
+    const isText = typeof uri === "string";
+    const dialect = DIALECTS.find((one) => isText && uri.replace(/#$/, "") === uriOf(one));
     if (dialect !== undefined) return dialect;
-    const named = typeof uri === "string" ? `"${uri.slice(0, 60)}"` : typeof uri;
+    const named = isText ? `"${uri.slice(0, 60)}"` : typeof uri;
     throw new TypeError(
       `Cannot ${action}: its "$schema" is ${named}, and must be absent or the URI of one of ` +
-        `${Object.keys(KEYWORDS).join(", ")}, such as "${[...BY_URI.keys()].at(-1)}"`,
+        `${DIALECTS.join(", ")}, such as "${uriOf("2020-12")}"`,
     );
   }
   let left = MAX_SCHEMAS;

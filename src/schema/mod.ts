@@ -21,6 +21,7 @@ export {
   type SchemaEngine,
   type SchemaSplitter,
   type SchemaValidator,
+  type SplitSchema,
 } from "./engine.ts";
 export { explain } from "./explain.ts";
 export { checkWithoutEngine, explainWithoutEngine } from "./check_without_engine.ts";

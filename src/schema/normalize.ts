@@ -8,13 +8,7 @@
 
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../tool/mod.ts";
 import { asDraft2020 } from "./older_drafts.ts";
-import {
-  type Dialect,
-  isStructure,
-  KEYWORDS,
-  type KeywordShape,
-  mapSchemasOf,
-} from "./keywords.ts";
+import { type Dialect, KEYWORDS, type KeywordShape, mapSchemasOf, uriOf } from "./keywords.ts";
 import { indexSchemas, ReferenceIndex, ROOT_URI } from "./references.ts";
 import { ASSERTED_FORMATS } from "./semantics.ts";
 
@@ -45,11 +39,14 @@ export interface NormalizedSchema {
    * mere size of the compiled code.
    */
   readonly mayExhaustStack: boolean;
+  /** Whether it names a property as something that every object inherits, such as `toString`. */
+  readonly namesInherited: boolean;
 }
 
 /** Engines nest the code of a schema as deep as it has parts; up to here that is no trouble. */
 const MANY_SCHEMAS = 200;
-const DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema";
+
+const PLAIN = { flat: true, mayExhaustStack: false, namesInherited: false };
 
 /** Rewrites `root`, which `checkSchema` has accepted. */
 export function normalizeSchema(
@@ -58,7 +55,7 @@ export function normalizeSchema(
   { formats, keywords = [] }: NormalizeOptions,
 ): NormalizedSchema {
   if (typeof root === "boolean") {
-    return { schema: root, targets: new Map(), flat: true, mayExhaustStack: false };
+    return { schema: root, targets: new Map(), ...PLAIN };
   }
   const kept = new Set(keywords);
   const index = new ReferenceIndex(root, dialect);
@@ -68,28 +65,28 @@ export function normalizeSchema(
     [];
   const targets = new Map<string, JsonSchema>();
   let schemas = 0;
-  let flat = true;
-  let mayExhaustStack = false;
+  const found = { ...PLAIN };
 
   // Every `$id` and anchor is known before the first reference is resolved.
   indexSchemas(index, root);
   const made = rewrite(root, ROOT_URI);
   for (const { source, base, name } of pending) targets.set(name, rewrite(source, base));
-  if (!flat) return { schema: verbatim(root), targets: new Map(), flat, mayExhaustStack: true };
+  if (!found.flat) {
+    return { ...found, schema: verbatim(root), targets: new Map(), mayExhaustStack: true };
+  }
   const definitions = [...targets.values()];
   targets.set("#", made);
   // Added to the root itself: references to it lead to this very object.
   const schema = typeof made === "boolean" ? made : Object.assign(made, {
-    $schema: DRAFT_2020_12,
+    $schema: uriOf("2020-12"),
     ...(definitions.length > 0 && { $defs: { ...definitions } }),
   });
-  return { schema, targets, flat, mayExhaustStack };
+  return { ...found, schema, targets };
 
   function rewrite(source: JsonSchema, outer: string): JsonSchema {
     if (typeof source === "boolean") return source;
-    if (++schemas > MANY_SCHEMAS) mayExhaustStack = true;
-    const inner = index.add(source, outer);
-    const base = typeof inner === "string" ? inner : outer;
+    if (++schemas > MANY_SCHEMAS) found.mayExhaustStack = true;
+    const base = index.add(source, outer);
     const schema = dialect === "2020-12" ? source : asDraft2020(source, dialect);
     const choices = schema["enum"];
     // Ajv will not compile an empty enum.
@@ -98,20 +95,14 @@ export function normalizeSchema(
     for (const keyword of Object.keys(schema)) {
       if (!isKept(keyword, schema)) continue;
       const value = schema[keyword];
-      const shape = shapeOf(keyword);
       result[keyword] = keyword === "$ref"
         ? refer(value as string, base)
-        : mapSchemasOf(value, shape, (child) => rewrite(child, base));
-      // Equal values are compared all the way down.
-      if (
-        keyword === "uniqueItems" || (shape === "any" && isStructure(value)) ||
-        (keyword === "enum" && (value as unknown[]).some(isStructure))
-      ) mayExhaustStack = true;
+        : mapSchemasOf(value, shapeOf(keyword), (child) => rewrite(child, base));
     }
     // Last, because it may have to join what `$ref` and `allOf` have become.
     const dynamic = schema["$dynamicRef"];
     if (typeof dynamic === "string") addDynamic(dynamic, base, result);
-    nameByPattern(result);
+    found.namesInherited ||= namedProperties(result).some((name) => name in Object.prototype);
     boundFormat(result);
     return result;
   }
@@ -128,7 +119,7 @@ export function normalizeSchema(
     const target = index.resolve(ref, base)?.schema;
     const anchor = isObject(target) ? target["$dynamicAnchor"] : undefined;
     const byAnchor = typeof anchor === "string" && ref.endsWith(`#${anchor}`);
-    if (byAnchor && (index.dynamicAnchors.get(anchor)?.length ?? 0) > 1) flat = false;
+    if (byAnchor && (index.dynamicAnchors.get(anchor)?.length ?? 0) > 1) found.flat = false;
     const plain = refer(ref, base);
     if (result["$ref"] === undefined) result["$ref"] = plain;
     else {
@@ -139,20 +130,20 @@ export function normalizeSchema(
 
   /** The reference that stands for `ref` in the rewritten schema. */
   function refer(ref: string, base: string): string {
-    mayExhaustStack = true;
-    const found = index.resolve(ref, base);
-    if (found === undefined) {
+    found.mayExhaustStack = true;
+    const target = index.resolve(ref, base);
+    if (target === undefined) {
       throw new SyntaxError(
         `Cannot compile the schema: the reference ${JSON.stringify(ref)} leads nowhere in it`,
       );
     }
-    const source = found.schema as JsonSchema;
+    const source = target.schema as JsonSchema;
     // All `true` are one target, and all `false`: booleans have no identity.
     let name = names.get(source);
     if (name === undefined) {
       name = `#/$defs/${pending.length}`;
       names.set(source, name);
-      pending.push({ source, base: found.base, name });
+      pending.push({ source, base: target.base, name });
     }
     return name;
   }
@@ -185,25 +176,10 @@ function shapeOf(keyword: string): KeywordShape {
   return KEYWORDS["2020-12"].get(keyword)?.shape ?? "any";
 }
 
-/**
- * Names by pattern the properties that are called as something that every object inherits: Ajv
- * passes over `__proto__`, and TypeBox finds a `toString` in every object. With patterns, both look
- * at what the object itself has.
- */
-function nameByPattern(schema: Record<string, unknown>): void {
-  const { properties, patternProperties } = schema;
-  if (!isObject(properties)) return;
-  const inherited = Object.keys(properties).filter((name) => name in Object.prototype);
-  if (inherited.length === 0) return;
-  const patterns = { ...isObject(patternProperties) ? patternProperties : {} };
-  for (const name of inherited) {
-    const pattern = `^${name}$`;
-    const before = patterns[pattern];
-    const member = properties[name];
-    patterns[pattern] = before === undefined ? member : { allOf: [before, member] };
-  }
-  schema["patternProperties"] = patterns;
-  schema["properties"] = Object.fromEntries(
-    Object.entries(properties).filter(([name]) => !inherited.includes(name)),
-  );
+/** The names in the keywords that are about certain properties. */
+function namedProperties(
+  { properties, required, dependentRequired, dependentSchemas }: JsonSchemaObject,
+): readonly string[] {
+  return [properties, dependentRequired, dependentSchemas].flatMap((map) => Object.keys(map ?? {}))
+    .concat(required as string[] ?? [], ...Object.values(dependentRequired ?? {}) as string[][]);
 }

@@ -9,7 +9,8 @@
  * @module
  */
 
-import { type CheckedPattern, OUT_OF_STEPS, type PatternBudget } from "./engine.ts";
+import type { CheckedPattern, PatternBudget } from "./engine.ts";
+import { MAX_STEPS } from "./issues.ts";
 import { type PatternPart, readPattern } from "./pattern_syntax.ts";
 
 /** How long a pattern may be, in characters. */
@@ -26,8 +27,6 @@ const MAX_AGAIN = 32;
 const MAX_WAYS = 100;
 /** How many states and characters an automaton remembers. */
 const MAX_MEMORY = 10_000;
-/** How many steps the patterns may take in one check: of an automaton some fifty milliseconds. */
-const MAX_STEPS = 2_500_000;
 /** How many characters a runtime's `RegExp` looks at in the time of one step. */
 export const LOOKS_PER_STEP = 16;
 
@@ -40,7 +39,7 @@ export function resetSteps(): void {
 
 function spend(count: number): void {
   steps -= count;
-  if (steps < 0) throw OUT_OF_STEPS;
+  if (steps < 0) throw new RangeError("Too many steps");
 }
 
 /**
@@ -58,58 +57,45 @@ export function compilePattern(
   const known = PLAIN.get(source);
   if (known !== undefined) return known;
   if (source.length > MAX_LENGTH) refuse(`at most ${MAX_LENGTH} characters long`);
-  let native: RegExp;
+  let pattern: RegExp;
   try {
-    native = new RegExp(source, "u");
+    pattern = new RegExp(source, "u");
   } catch {
     refuse('a regular expression that works with the "u" flag');
   }
   const part = readPattern(source);
   if (typeof part === "string") refuse(part);
   // A pattern that is plain with any number of repetitions is so with a certain number.
-  let looks = looksOf(new Machine(part, true, budget));
+  let machine = new Machine(part, true, budget);
+  let looks = looksOf(machine);
   if (looks === undefined) {
-    const machine = new Machine(part, false, budget);
+    machine = new Machine(part, false, budget);
     if (machine.start === undefined) {
       refuse("a regular expression with fewer parts and repetitions");
     }
     looks = looksOf(machine);
-    if (looks === undefined) {
-      return new CheckedRegExp(source, Infinity, (text) => machine.finds(text));
-    }
   }
-  const plain = new CheckedRegExp(source, looks, (text) => {
+  // Plain ones are counted too: a schema may have thousands.
+  const native = pattern.test.bind(pattern);
+  const test = looks === undefined ? machine.finds.bind(machine) : (text: string) => {
     spend(1 + looks * text.length / LOOKS_PER_STEP);
-    return native.test(text);
-  });
-  if (PLAIN.size === MAX_PLAIN) PLAIN.clear();
-  if (source.length < MAX_SHORT) PLAIN.set(source, plain);
-  return plain;
+    return native(text);
+  };
+  const checked = Object.assign(pattern, { looks: looks ?? Infinity, test });
+  if (looks !== undefined && source.length < MAX_SHORT) {
+    if (PLAIN.size === MAX_PLAIN) PLAIN.clear();
+    PLAIN.set(source, checked);
+  }
+  return checked;
 }
 
 /** The last plain patterns: the tools of a registry have many in common. */
-const PLAIN = new Map<string, CheckedRegExp>();
+const PLAIN = new Map<string, CheckedPattern>();
 const MAX_PLAIN = 1_000;
 const MAX_SHORT = 200;
 
 function refuse(rule: string): never {
   throw new SyntaxError(`The pattern must be ${rule}`);
-}
-
-/** A regular expression whose steps count. Plain ones too: a schema may have thousands. */
-class CheckedRegExp extends RegExp implements CheckedPattern {
-  readonly looks: number;
-  readonly #finds: (text: string) => boolean;
-
-  constructor(source: string, looks: number, finds: (text: string) => boolean) {
-    super(source, "u");
-    this.looks = looks;
-    this.#finds = finds;
-  }
-
-  override test(text: string): boolean {
-    return this.#finds(text);
-  }
 }
 
 /** The first bits of a context: what is true at a place in a text. */

@@ -5,9 +5,10 @@
  * @module
  */
 
-import { clip, isObject, type JsonSchema } from "../tool/mod.ts";
+import { clip, type JsonSchema } from "../tool/mod.ts";
 import type { Reference } from "./engine.ts";
 import { type Dialect, isOldDraft } from "./keywords.ts";
+import { unfolding } from "./references.ts";
 import { checksRepeatedly, partsOf } from "./repeated_parts.ts";
 
 /** How many references may follow each other on one value: each takes room on the stack. */
@@ -30,9 +31,18 @@ export function boundReferences(
   what: string,
 ): void {
   const targetsOf = targetsByHolder(references);
-  const sizes = new Map<unknown, number>();
+  // NaN for a circle, and for every schema that leads to one.
+  const sizeOf = unfolding(
+    (schema) => {
+      const next = [...targetsOf.get(schema) ?? []];
+      const hidden = isOldDraft(dialect) && next.length > 0;
+      return hidden ? next : [...next, ...partsOf(schema, dialect).inPlace];
+    },
+    NaN,
+    MAX_CHAIN,
+  );
   for (const { holder, keyword, pointer } of references) {
-    const size = sizeOf(holder, 0);
+    const size = sizeOf(holder);
     if (size <= maxSchemas) continue;
     throw Number.isNaN(size)
       ? new TypeError(
@@ -43,23 +53,6 @@ export function boundReferences(
         `Cannot use ${what}: "${pointer}" goes too far: its references must unfold to at ` +
           `most ${maxSchemas} schemas, in chains of at most ${MAX_CHAIN}`,
       );
-  }
-
-  /** How many schemas check one value: NaN for a circle, and for every schema that leads to one. */
-  function sizeOf(schema: unknown, depth: number): number {
-    if (!isObject(schema)) return 0;
-    const known = sizes.get(schema);
-    if (known !== undefined) return known;
-    if (depth > MAX_CHAIN) return Infinity;
-    sizes.set(schema, NaN);
-    const next = [...targetsOf.get(schema) ?? []];
-    const hidden = isOldDraft(dialect) && next.length > 0;
-    let size = 1;
-    for (const part of hidden ? next : [...next, ...partsOf(schema, dialect).inPlace]) {
-      size += sizeOf(part, depth + 1);
-    }
-    sizes.set(schema, size);
-    return size;
   }
 }
 

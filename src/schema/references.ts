@@ -5,7 +5,13 @@
  * @module
  */
 
-import { type JsonSchema, type JsonSchemaObject, pointerStep } from "../tool/mod.ts";
+import {
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+  once,
+  pointerStep,
+} from "../tool/mod.ts";
 import { type Dialect, eachSchemaIn, isOldDraft, KEYWORDS } from "./keywords.ts";
 
 /** Where a document without an `$id` is taken to live. */
@@ -37,30 +43,35 @@ export class ReferenceIndex {
    * Adds the names that a schema gives itself.
    *
    * @param base The URI that the place around it has.
-   * @returns The URI that references inside it are relative to, or the name that is already taken.
+   * @param refuse Called with a name that another schema has, and with an `$id` that is no URI.
+   * @returns The URI that references inside it are relative to.
    */
-  add(schema: JsonSchemaObject, base: string): string | { readonly taken: string } {
+  add(
+    schema: JsonSchemaObject,
+    base: string,
+    refuse: (name: unknown) => void = () => {},
+  ): string {
+    const { $ref: ref, $anchor: anchor, $dynamicAnchor: dynamic } = schema;
     const target = { schema, base };
-    const inner = this.#baseInside(schema, base);
+    const add = (name: unknown, uri: string): void => {
+      if (once(this.#targets, uri, () => target).schema !== schema) refuse(name);
+    };
     const id = this.#idOf(schema);
-    if (inner === undefined) return { taken: String(id) };
-    if (inner !== base && !this.#set(inner, target)) return { taken: String(id) };
+    const inner = this.#baseInside(schema, base);
+    if (inner === undefined) refuse(id);
+    else if (inner !== base) add(id, inner);
     if (isOldDraft(this.dialect)) {
       // Until draft-07 "#name" in $id is an anchor.
-      const anchored = typeof id === "string" && id.startsWith("#") && schema["$ref"] === undefined;
-      return anchored && !this.#set(base + id, target) ? { taken: id } : inner;
+      if (typeof id === "string" && id.startsWith("#") && ref === undefined) add(id, base + id);
+    } else {
+      if (typeof anchor === "string") add(anchor, `${inner}#${anchor}`);
+      if (typeof dynamic === "string" && this.dialect === "2020-12") {
+        add(dynamic, `${inner}#${dynamic}`);
+        const namesakes = once(this.dynamicAnchors, dynamic, () => []);
+        if (!namesakes.some((namesake) => namesake.schema === schema)) namesakes.push(target);
+      }
     }
-    const { $anchor: anchor, $dynamicAnchor: dynamic } = schema;
-    if (typeof anchor === "string" && !this.#set(`${inner}#${anchor}`, target)) {
-      return { taken: anchor };
-    }
-    if (typeof dynamic === "string" && this.dialect === "2020-12") {
-      if (!this.#set(`${inner}#${dynamic}`, target)) return { taken: dynamic };
-      const namesakes = this.dynamicAnchors.get(dynamic);
-      if (namesakes === undefined) this.dynamicAnchors.set(dynamic, [target]);
-      else if (!namesakes.some((namesake) => namesake.schema === schema)) namesakes.push(target);
-    }
-    return inner;
+    return inner ?? base;
   }
 
   /** What `ref` points to from a place with that base, if it is in the document. */
@@ -78,13 +89,6 @@ export class ReferenceIndex {
   /** The URIs by which the document and its places can be found. */
   uris(): Iterable<string> {
     return this.#targets.keys();
-  }
-
-  #set(uri: string, target: ReferenceTarget): boolean {
-    const known = this.#targets.get(uri);
-    if (known !== undefined) return known.schema === target.schema;
-    this.#targets.set(uri, target);
-    return true;
   }
 
   #follow(resource: string, pointer: string): ReferenceTarget | undefined {
@@ -126,7 +130,7 @@ export function indexSchemas(
   if (typeof schema === "boolean" || depth > MAX_DEPTH) return;
   const inner = index.add(schema, base);
   eachSchemaIn(schema, KEYWORDS[index.dialect], (child) => {
-    indexSchemas(index, child, typeof inner === "string" ? inner : base, depth + 1);
+    indexSchemas(index, child, inner, depth + 1);
   });
 }
 
@@ -137,6 +141,33 @@ export function resolveAnywhere(index: ReferenceIndex, ref: string): ReferenceTa
     if (target !== undefined) return target;
   }
   return undefined;
+}
+
+/**
+ * Makes the function that returns how many schemas a schema unfolds to, itself included.
+ *
+ * @param next The schemas that it leads to.
+ * @param circle The size of one that leads back to itself.
+ * @param maxChain How long a chain of schemas may be before its size is Infinity.
+ */
+export function unfolding(
+  next: (schema: JsonSchemaObject) => Iterable<unknown>,
+  circle: number,
+  maxChain: number,
+): (schema: unknown) => number {
+  const sizes = new Map<unknown, number>();
+  const sizeOf = (schema: unknown, depth: number): number => {
+    if (!isObject(schema)) return 0;
+    const known = sizes.get(schema);
+    if (known !== undefined) return known;
+    if (depth > maxChain) return Infinity;
+    sizes.set(schema, circle);
+    let size = 1;
+    for (const part of next(schema)) size += sizeOf(part, depth + 1);
+    sizes.set(schema, size);
+    return size;
+  };
+  return (schema) => sizeOf(schema, 0);
 }
 
 /** The keys that a JSON Pointer (RFC 6901) goes by. */

@@ -9,10 +9,11 @@
  * @module
  */
 
-import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject, once } from "../tool/mod.ts";
 import type { SchemaPart, SchemaSplitter, SplitSchema } from "./engine.ts";
 import { type Dialect, eachSchemaIn, isStructure, KEYWORDS } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
+import { unfolding } from "./references.ts";
 
 /** A schema that unfolds to fewer schemas need not be split; recursive ones unfold without end. */
 const FEW_SCHEMAS = 1_000;
@@ -39,24 +40,17 @@ function splitSchema(
 ): SplitSchema {
   const parts: SchemaPart[] = [];
   const marks = new Map<JsonSchemaObject, JsonSchemaObject>();
-  /** What each part has answered about the objects and lists of the value that is being checked. */
-  const kept: Map<unknown, boolean>[] = [];
-  const markOf = (schema: JsonSchemaObject): JsonSchemaObject => {
-    let made = marks.get(schema);
-    if (made !== undefined) return made;
-    const part: SchemaPart = { schema, compiled: () => false };
-    const verdicts = new Map<unknown, boolean>();
-    made = mark((value) => {
-      if (!isStructure(value)) return part.compiled(value);
-      let verdict = verdicts.get(value);
-      if (verdict === undefined) verdicts.set(value, verdict = part.compiled(value));
-      return verdict;
+  /** The verdicts of each part on the objects and lists of the value that is being checked. */
+  const kept = new Map<SchemaPart, Map<object, boolean>>();
+  const markOf = (schema: JsonSchemaObject): JsonSchemaObject =>
+    once(marks, schema, () => {
+      const part: SchemaPart = { schema, compiled: () => false };
+      parts.push(part);
+      return mark((value) => {
+        const check = () => part.compiled(value);
+        return isStructure(value) ? once(once(kept, part, () => new Map()), value, check) : check();
+      });
     });
-    parts.push(part);
-    kept.push(verdicts);
-    marks.set(schema, made);
-    return made;
-  };
   const schemas = new Set<Record<string, unknown>>();
   const steps: Step[] = [];
   const add = (schema: unknown): void => {
@@ -85,7 +79,7 @@ function splitSchema(
         return check(value);
       } finally {
         // The next value may be the same object, changed.
-        for (const verdicts of kept) verdicts.clear();
+        kept.clear();
       }
     },
   };
@@ -124,7 +118,14 @@ export function checksRepeatedly(
   root: JsonSchema,
   referencesOf: (schema: JsonSchemaObject) => Iterable<unknown>,
 ): boolean {
-  const sizes = new Map<unknown, number>();
+  const sizeOf = unfolding(
+    (schema) => {
+      const { inPlace, below } = partsOf(schema);
+      return [...inPlace, ...referencesOf(schema), ...below.map(({ child }) => child)];
+    },
+    Infinity,
+    MAX_CHAIN,
+  );
   const units = new Set<unknown>([root]);
   for (const unit of units) {
     const places = new Set<string>();
@@ -136,7 +137,7 @@ export function checksRepeatedly(
       here.push(...inPlace, ...referencesOf(part));
       if (here.length > MAX_IN_PLACE) return true;
       for (const { child, place } of below) {
-        if (sizeOf(child, 0) <= FEW_SCHEMAS) continue;
+        if (sizeOf(child) <= FEW_SCHEMAS) continue;
         if (overlaps(place, places)) return true;
         places.add(place);
         units.add(child);
@@ -144,22 +145,6 @@ export function checksRepeatedly(
     }
   }
   return false;
-
-  /** How many schemas it unfolds to, all the way down; Infinity if it leads back to itself. */
-  function sizeOf(schema: unknown, depth: number): number {
-    if (!isObject(schema)) return 0;
-    const size = sizes.get(schema);
-    if (size !== undefined) return size;
-    if (depth > MAX_CHAIN) return Infinity;
-    sizes.set(schema, Infinity);
-    const { inPlace, below } = partsOf(schema);
-    let sum = 1;
-    for (const part of [...inPlace, ...referencesOf(schema), ...below.map(({ child }) => child)]) {
-      sum += sizeOf(part, depth + 1);
-    }
-    sizes.set(schema, sum);
-    return sum;
-  }
 }
 
 /** Whether the value at `place` may be the value at one of the other places too. */

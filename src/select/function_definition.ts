@@ -9,6 +9,7 @@ import {
   type Check,
   checkText,
   describe,
+  type FieldHint,
   isObject,
   type JsonSchemaObject,
   must,
@@ -16,7 +17,6 @@ import {
   once,
   readFields,
   refuse,
-  synonyms,
   type Tool,
 } from "../tool/mod.ts";
 
@@ -35,7 +35,8 @@ const FIELDS = {
   parameters: must("an object schema", isObject),
 } satisfies { readonly [Field in keyof FunctionDefinitionJson]: Check };
 
-const hint = synonyms({ inputSchema: "parameters", input_schema: "parameters" });
+const hint: FieldHint = (field) =>
+  /^input_?schema$/i.test(field) ? 'did you mean "parameters"?' : undefined;
 
 /**
  * The definition of a tool for a model. Frozen.

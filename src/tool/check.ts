@@ -68,14 +68,21 @@ export function isFunction(value: unknown): value is () => unknown {
   return typeof value === "function";
 }
 
+/** The check of a value by what `typeof` says of it. */
+export function ofType<T>(wanted: string, ...types: readonly string[]): Check<T> {
+  return must(wanted, (value): value is T => types.includes(typeof value));
+}
+
+/** The check of a value that is one of these. */
+export function oneOf<T>(values: readonly T[]): Check<T> {
+  return must(`one of ${values.join(", ")}`, (value): value is T => values.includes(value as T));
+}
+
 // The checks that most tables need.
-export const checkFlag: Check<boolean> = must(
-  "true or false",
-  (value) => typeof value === "boolean",
-);
-export const checkText: Check<string> = must("a string", (value) => typeof value === "string");
-export const checkWord: Check<string> = must("a string that is not empty", isWord);
-export const checkFunction: Check<() => unknown> = must("a function", isFunction);
+export const checkFlag: Check<boolean> = /* @__PURE__ */ ofType("true or false", "boolean");
+export const checkText: Check<string> = /* @__PURE__ */ ofType("a string", "string");
+export const checkWord: Check<string> = /* @__PURE__ */ must("a string that is not empty", isWord);
+export const checkFunction: Check<() => unknown> = /* @__PURE__ */ ofType("a function", "function");
 
 /** Checks that what a host handed in, if it did, has these functions. */
 export function checkPort<Port extends object>(
@@ -121,12 +128,6 @@ export type ReadFields<Checks extends { readonly [field: string]: Check }> = {
 
 /** Says of a field that is not there what was meant: `did you mean "risk"?` */
 export type FieldHint = (field: string) => string | undefined;
-
-/** The hint for fields that others call something else. */
-export function synonyms(others: { readonly [field: string]: string }): FieldHint {
-  const fields = new Map(Object.entries(others));
-  return (field) => fields.has(field) ? `did you mean "${fields.get(field)}"?` : undefined;
-}
 
 /** Refuses an object that has other fields than these. */
 export function refuseOthers(

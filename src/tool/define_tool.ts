@@ -17,16 +17,17 @@ import {
   isWord,
   MAX_TIMEOUT_MS,
   must,
+  ofType,
+  oneOf,
   readFields,
   refuse,
-  synonyms,
 } from "./check.ts";
 import { atOnce } from "./hook.ts";
 import { copyJson, type JsonSchema, type JsonSchemaObject } from "./json.ts";
 import { checkOverflow } from "./result.ts";
 import { checkCategory, checkRisk, deriveAnnotations, type ToolAnnotations } from "./traits.ts";
 import { isStandardSchema, type StandardSchema } from "./standard_schema.ts";
-import { describe, isWithinEdits } from "./text.ts";
+import { describe } from "./text.ts";
 import type {
   InferStandardInput,
   InferStandardOutput,
@@ -117,39 +118,33 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
   const action = `define tool "${id}"`;
   // A tool of another copy of plue has an id.
   const known = Object.hasOwn(definition, "id") ? TOOL_FIELDS : FIELDS;
-  const fields = readFields(action, definition, known as typeof TOOL_FIELDS, itsField, HINT);
+  const { allowedRoles, parameters, returns, ...fields } = readFields(
+    action,
+    definition,
+    known as typeof TOOL_FIELDS,
+    itsField,
+    HINT,
+  );
   if (fields.id !== undefined && fields.id !== id) {
     refuse(
       action,
       `its id must be what its namespace and its name make, not ${describe(fields.id)}`,
     );
   }
-  if (fields.roles !== undefined && fields.allowedRoles !== undefined) {
+  if (fields.roles && allowedRoles) {
     refuse(action, "its roles and its allowedRoles mean the same: give one of them");
   }
   if (fields.aliases?.includes(id)) refuse(action, "its id is one of its aliases");
   if (!("execute" in definition)) refuseOtherMethods(action, definition);
-  const { parameters, returns, category, tags = EMPTY, risk = "medium", idempotent = false } =
-    fields;
-  const parametersJson = parameters?.json ?? NO_PARAMETERS;
-  if (typeof parametersJson === "boolean" || parametersJson["type"] !== "object") {
-    refuse(action, 'its parameters must be an object schema: "/type" must be "object"');
-  }
-  /** A function as a method, so that `this` is what its author expects. */
-  const method = <Field extends "init" | "dispose" | "validate" | "execute">(
-    field: Field,
-  ): NonNullable<Tool[Field]> => fields[field]?.bind(definition) as NonNullable<Tool[Field]>;
-
   const { description } = fields;
   const describeFor = typeof description === "function" ? description : fields.describe;
   const text = describeFor && describedBy(action, describeFor, {});
-  return adopt({
+  const tool = {
+    ...BLANK,
+    ...fields,
     id,
     name,
     namespace,
-    aliases: fields.aliases ?? EMPTY,
-    view: fields.view,
-    title: fields.title,
     description: checkDescription(
       action,
       typeof description === "function" ? text : description,
@@ -157,38 +152,19 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
     ),
     // A tool that was copied with another text has that one for every reader.
     describe: describeFor === description || text === description ? describeFor : undefined,
-    version: fields.version,
-    parameters: parametersJson,
-    returns: returns?.json,
     parametersStandard: parameters?.standard ?? fields.parametersStandard,
+    returns: returns?.json,
     returnsStandard: returns?.standard ?? fields.returnsStandard,
-    category,
-    risk,
-    tags,
-    roles: fields.roles ?? fields.allowedRoles,
-    scopes: fields.scopes ?? EMPTY,
-    requiresTransaction: fields.requiresTransaction ?? false,
-    requiresApproval: fields.requiresApproval ?? false,
-    isAvailable: fields.isAvailable ?? true,
-    unavailableReason: fields.unavailableReason,
-    annotations: Object.freeze(
-      deriveAnnotations({ risk, category, tags, idempotent }, fields.annotations),
-    ),
-    examples: fields.examples ?? EMPTY,
-    icons: fields.icons ?? EMPTY,
-    deprecated: fields.deprecated ?? false,
-    timeoutMs: fields.timeoutMs,
-    outputOverflow: fields.outputOverflow,
-    idempotent,
-    execution: fields.execution ?? "either",
-    config: fields.config?.json,
-    context: fields.context,
-    meta: fields.meta,
-    init: method("init"),
-    dispose: method("dispose"),
-    validate: method("validate"),
-    execute: method("execute"),
-  });
+    roles: fields.roles ?? allowedRoles,
+  } as { -readonly [Field in keyof Tool]: Tool[Field] };
+  if (parameters !== undefined) tool.parameters = parameters.json as JsonSchemaObject;
+  if (tool.parameters["type"] !== "object") {
+    refuse(action, 'its parameters must be an object schema: "/type" must be "object"');
+  }
+  tool.annotations = Object.freeze(deriveAnnotations(tool, fields.annotations));
+  // Functions are methods of the definition, so that `this` is what their author expects.
+  for (const field of METHODS) tool[field] = fields[field]?.bind(definition) as never;
+  return adopt(tool);
 }
 
 /** Freezes a tool, and remembers that plue made it. */
@@ -218,17 +194,16 @@ export function describedBy(
  */
 function refuseOtherMethods(action: string, definition: object): void {
   const methods: string[] = [];
-  for (let owner = Object.getPrototypeOf(definition); owner !== null;) {
-    const next: object | null = Object.getPrototypeOf(owner);
-    // The last one has the methods of every object.
-    if (next === null) break;
+  let owner = Object.getPrototypeOf(definition);
+  // The last prototype has the methods of every object.
+  for (let next; owner && (next = Object.getPrototypeOf(owner)); owner = next) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
-      if (typeof value === "function" && !NO_EXECUTE.includes(name)) methods.push(name);
+      // Also not `constructor`, `toString` and `valueOf`, which every object has.
+      const isOther = !(name in FIELDS) && name !== "toJSON";
+      if (typeof value === "function" && isOther) methods.push(name);
     }
-    owner = next;
   }
-  const meant = methods.find((name) => EXECUTE_NAME.test(name)) ??
-    methods.find((name) => isWithinEdits(name, "execute", 2)) ?? methods[0];
+  const meant = methods.find((name) => EXECUTE_NAME.test(name)) ?? methods[0];
   if (meant === undefined) return;
   const advice = "rename that, or set execute to undefined if the tool cannot be run here";
   const problem = `it has no "/execute", and its class has the method ${describe(meant)}`;
@@ -237,18 +212,12 @@ function refuseOtherMethods(action: string, definition: object): void {
 
 /** The name and the namespace; a name such as `chain:status` is both. */
 function readNames(
-  { name: said, namespace }: ToolDefinition,
+  { name, namespace }: ToolDefinition,
 ): { readonly name: string; readonly namespace?: string | undefined } {
-  if (isToolId(said)) {
-    const names = parseToolId(said);
-    if (namespace === undefined) return names;
-    if (names.namespace !== undefined) {
-      refuse(`define tool "${said}"`, "its name has a namespace already");
-    }
-  }
-  const name = checkName("define a tool", said, itsField("name"));
+  if (namespace === undefined && isToolId(name)) return parseToolId(name);
+  checkName("define a tool", name, itsField("name"));
   if (namespace !== undefined) {
-    checkName(`define tool ${describe(name)}`, namespace, itsField("namespace"));
+    checkName(`define tool "${name}"`, namespace, itsField("namespace"));
   }
   return { name, namespace };
 }
@@ -261,6 +230,7 @@ function itsField(field: string): string {
 // https://semver.org, without its unbounded groups.
 const SEMVER = /^\d{1,9}\.\d{1,9}\.\d{1,9}(-[0-9A-Za-z.-]{1,64})?(\+[0-9A-Za-z.-]{1,64})?$/;
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
+const METHODS = ["init", "dispose", "validate", "execute"] as const;
 
 const keep: Check = (_action, value) => value;
 
@@ -268,7 +238,7 @@ const checkName = must(TOOL_NAME_RULE, isToolName);
 
 const checkDescription = must(
   "a string that says what it does",
-  (value): value is string => typeof value === "string" && value.trim() !== "",
+  (value): value is string => isWord(value) && value.trim() !== "",
 );
 
 /** The check of a list, of which each item is kept once. */
@@ -276,31 +246,96 @@ function eachOnce(
   wanted: string,
   accepts: (item: unknown) => item is string,
 ): Check<readonly string[]> {
-  const check = must(wanted, (value): value is readonly string[] => isListOf(value, accepts));
+  const check = must(`a list of ${wanted}`, (value) => isListOf(value, accepts));
   return (action, value, place) => Object.freeze([...new Set(check(action, value, place))]);
 }
 
-const checkNames = eachOnce("a list of strings that are not empty", isWord);
-const checkIds = eachOnce('a list of ids, each "name" or "namespace:name"', isToolId);
+const checkNames = eachOnce("strings that are not empty", isWord);
 
 function keepStandard(_action: string, value: unknown): StandardSchema | undefined {
   return isStandardSchema(value) ? value : undefined;
 }
+
+/** The check of JSON; a frozen copy of it is kept. */
+function dataOf<T>(wanted: string, accepts: (value: unknown) => value is T): Check<T> {
+  const check = must(wanted, accepts);
+  return (action, value, place) => {
+    const data = check(action, value, place);
+    return attempt(action, () => copyJson(data, place));
+  };
+}
+
+/** The check of a list of objects that are JSON. */
+function objectsWith<Item extends object>(
+  wanted: string,
+  accepts: (item: Record<string, unknown>) => boolean,
+): Check<readonly Item[]> {
+  const isItem = (item: unknown): item is Item => isObject(item) && accepts(item);
+  return dataOf(
+    `a list of objects, each with ${wanted}`,
+    (value): value is readonly Item[] => isListOf(value, isItem),
+  );
+}
+
+const checkSchema = must(
+  "a JSON Schema or a Standard Schema",
+  (value): value is JsonSchema => typeof value === "boolean" || isObject(value),
+);
+
+/** A schema as JSON, and the library's schema that it came from. */
+interface SchemaPair {
+  readonly json: JsonSchema;
+  readonly standard: StandardSchema | undefined;
+}
+
+/** The check of a schema. A library's schema gives the side that callers see: `input` or `output`. */
+function schemaOf(side: "input" | "output"): Check<SchemaPair> {
+  return (action, value, place) => {
+    const standard = keepStandard(action, value);
+    const form = checkSchema(
+      action,
+      standard ? toJson(action, standard, place, side) : value,
+      place,
+    );
+    const json = attempt(action, () => {
+      if (!Object.values(form).some(isStandardSchema)) return copyJson(form, place);
+      throw new TypeError(`${place} must be one schema, z.object({ … })`);
+    });
+    return { json, standard };
+  };
+}
+
+function toJson(
+  action: string,
+  schema: StandardSchema,
+  place: string,
+  side: "input" | "output",
+): unknown {
+  const { vendor, jsonSchema } = schema["~standard"];
+  const problem = `${vendor} cannot give the JSON Schema of ${place}: `;
+  if (jsonSchema === undefined) {
+    refuse(action, `${problem}use toJSONSchema (zod/mini), toStandardJsonSchema (Valibot)`);
+  }
+  return attempt(action, () => atOnce(jsonSchema[side]({ target: "draft-2020-12" })), problem);
+}
+
+const checkInput = schemaOf("input");
+const checkConfig: Check<JsonSchema> = (...given) => checkInput(...given).json;
 
 /** What each field must be; `satisfies` keeps the table complete. */
 const FIELDS = {
   // The name and the namespace are checked before the other fields: their messages name the tool.
   name: keep,
   namespace: keep,
-  aliases: checkIds,
+  aliases: eachOnce('ids, each "name" or "namespace:name"', isToolId),
   title: checkText,
   // It is required, so `makeTool` checks it.
   description: keep as Check<ToolDefinition["description"]>,
   version: must(
     'a semantic version such as "1.2.0"',
-    (value): value is string => typeof value === "string" && SEMVER.test(value),
+    (value): value is string => isWord(value) && SEMVER.test(value),
   ),
-  parameters: schemaOf("input"),
+  parameters: checkInput,
   returns: schemaOf("output"),
   category: checkCategory,
   risk: checkRisk,
@@ -310,11 +345,7 @@ const FIELDS = {
   scopes: checkNames,
   requiresTransaction: checkFlag,
   requiresApproval: checkFlag,
-  isAvailable: must(
-    "true, false or a function",
-    (value): value is Tool["isAvailable"] =>
-      typeof value === "boolean" || typeof value === "function",
-  ),
+  isAvailable: ofType<Tool["isAvailable"]>("true, false or a function", "boolean", "function"),
   unavailableReason: checkText,
   annotations: dataOf(
     `an object in which ${HINTS.join(", ")} are true or false`,
@@ -322,40 +353,20 @@ const FIELDS = {
       isObject(value) &&
       HINTS.every((hint) => ["boolean", "undefined"].includes(typeof value[hint])),
   ),
-  examples: dataOf(
-    'a list of objects, each with "input"',
-    (value) =>
-      isListOf(
-        value,
-        (item): item is ToolExample => isObject(item) && Object.hasOwn(item, "input"),
-      ),
-  ),
-  icons: dataOf(
-    'a list of objects, each with a "src" string',
-    (value) =>
-      isListOf(
-        value,
-        (item): item is ToolIcon => isObject(item) && typeof item["src"] === "string",
-      ),
-  ),
-  deprecated: must(
-    "true, false or a sentence",
-    (value): value is boolean | string => typeof value === "boolean" || typeof value === "string",
-  ),
+  examples: objectsWith<ToolExample>('"input"', (item) => Object.hasOwn(item, "input")),
+  icons: objectsWith<ToolIcon>('a "src" string', ({ src }) => typeof src === "string"),
+  deprecated: ofType<boolean | string>("true, false or a sentence", "boolean", "string"),
   timeoutMs: must(
     `a number of milliseconds from 1 to ${MAX_TIMEOUT_MS}`,
     (value): value is number => typeof value === "number" && value >= 1 && value <= MAX_TIMEOUT_MS,
   ),
   outputOverflow: checkOverflow,
   idempotent: checkFlag,
-  execution: must(
-    '"sync", "task" or "either"',
-    (value): value is ToolExecution => ["sync", "task", "either"].includes(value as string),
-  ),
-  config: schemaOf("input"),
+  execution: oneOf<ToolExecution>(["sync", "task", "either"]),
+  config: checkConfig,
   // No model sees it, so a library's schema need not be said in JSON.
   context: (action, value, place): Tool["context"] =>
-    keepStandard(action, value) ?? schemaOf("input")(action, value, place).json,
+    keepStandard(action, value) ?? checkConfig(action, value, place),
   meta: dataOf("an object", isObject),
   init: checkFunction,
   dispose: checkFunction,
@@ -374,98 +385,37 @@ const TOOL_FIELDS = {
   returnsStandard: keepStandard,
 };
 
+const { allowedRoles: _, ...OWN_FIELDS } = TOOL_FIELDS;
+
+/** All fields of a tool, with what they are where the definition is silent. */
+const BLANK = {
+  ...Object.fromEntries(["id", ...Object.keys(OWN_FIELDS)].map((field) => [field, undefined])),
+  aliases: EMPTY,
+  parameters: NO_PARAMETERS,
+  risk: "medium",
+  tags: EMPTY,
+  scopes: EMPTY,
+  requiresTransaction: false,
+  requiresApproval: false,
+  isAvailable: true,
+  examples: EMPTY,
+  icons: EMPTY,
+  deprecated: false,
+  idempotent: false,
+  execution: "either",
+};
+
 /** What the specifications and other libraries call `execute`: `executeAsync`, `run`, `handler`. */
 const EXECUTE_NAME =
   /^(exec|run|call|invoke|handle|perform|func|fn)(ute|utor|r|tion|back)?_?(async|fn|tool)?$/i;
+/** What they call the schemas: `inputSchema`, `output_schema`. */
+const SCHEMA_NAME = /^(?:(in)|out)put_?schema$/i;
 
-/** What the specifications and other libraries call some of the fields. */
-const NAME_HINT = synonyms({
-  inputSchema: "parameters",
-  input_schema: "parameters",
-  parameters_schema: "parameters",
-  outputSchema: "returns",
-  returns_schema: "returns",
-  initFn: "init",
-  deinitFn: "dispose",
-  riskLevel: "risk",
-  defaultRiskLevel: "risk",
-});
-const HINT: FieldHint = (field) =>
-  EXECUTE_NAME.test(field) ? 'did you mean "execute"?' : NAME_HINT(field);
-
-/** Methods of a class that do not run a tool. */
-const NO_EXECUTE: readonly string[] = [
-  ...Object.keys(FIELDS),
-  "constructor",
-  "toJSON",
-  "toString",
-  "valueOf",
-];
-
-/** The check of JSON; a frozen copy of it is kept. */
-function dataOf<T>(wanted: string, accepts: (value: unknown) => value is T): Check<T> {
-  const check = must(wanted, accepts);
-  return (action, value, place) => copyFor(action, check(action, value, place), place);
-}
-
-/** A schema as JSON, and the library's schema that it came from. */
-interface SchemaPair {
-  readonly json: JsonSchema;
-  readonly standard: StandardSchema | undefined;
-}
-
-/** The schemas of tools that were made: a tool that is made of another one has the same ones. */
-const schemas = new WeakSet<object>();
-
-/** A frozen copy of a schema; the schema itself if it is one. */
-function copySchema(schema: JsonSchemaObject, place: string): JsonSchemaObject {
-  if (schemas.has(schema)) return schema;
-  const copy = copyJson(schema, place);
-  schemas.add(copy);
-  return copy;
-}
-
-/** The check of a schema. A library's schema gives the side that callers see: `input` or `output`. */
-function schemaOf(side: "input" | "output"): Check<SchemaPair> {
-  const checkForm = must(
-    "a JSON Schema or a Standard Schema",
-    (value): value is JsonSchema => typeof value === "boolean" || isObject(value),
-  );
-  return (action, value, place) => {
-    const standard = keepStandard(action, value);
-    const given = standard === undefined ? value : standardJson(action, standard, place, side);
-    const form = checkForm(action, given, place);
-    const json = attempt(action, () => {
-      if (!Object.values(form).some(isStandardSchema)) {
-        return isObject(form) ? copySchema(form, place) : form;
-      }
-      throw new TypeError(`${place} must be one schema, z.object({ … })`);
-    });
-    return { json, standard };
-  };
-}
-
-function standardJson(
-  action: string,
-  schema: StandardSchema,
-  place: string,
-  side: "input" | "output",
-): unknown {
-  const { vendor, jsonSchema } = schema["~standard"];
-  if (jsonSchema === undefined) {
-    refuse(
-      action,
-      `${vendor} cannot give the JSON Schema of ${place}: use ` +
-        "toJSONSchema (zod/mini), toStandardJsonSchema (Valibot)",
-    );
-  }
-  return attempt(
-    action,
-    () => atOnce(jsonSchema[side]({ target: "draft-2020-12" })),
-    `${vendor} cannot give the JSON Schema of ${place}: `,
-  );
-}
-
-function copyFor<T>(action: string, value: T, place: string): T {
-  return attempt(action, () => copyJson(value, place));
-}
+const HINT: FieldHint = (field) => {
+  const schema = SCHEMA_NAME.exec(field);
+  const meant = EXECUTE_NAME.test(field) ? "execute" : schema
+    ? schema[1] ? "parameters" : "returns"
+    // `riskLevel`, `initFn`.
+    : Object.keys(FIELDS).find((known) => field.startsWith(known));
+  return meant && `did you mean "${meant}"?`;
+};

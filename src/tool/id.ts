@@ -5,23 +5,21 @@
  * @module
  */
 
-const PART = /^[A-Za-z0-9_.-]{1,128}$/;
+const PART = "[A-Za-z0-9_.-]{1,128}";
+const NAME = RegExp(`^${PART}$`);
+const ID = RegExp(`^(${PART}:)?${PART}$`);
 
 /** What a name or a namespace may be, in words, for messages. */
 export const TOOL_NAME_RULE = '1 to 128 letters, digits, "_", "." or "-"';
 
 /** Whether `value` can be a tool's name or namespace. */
 export function isToolName(value: unknown): value is string {
-  return typeof value === "string" && PART.test(value);
+  return typeof value === "string" && NAME.test(value);
 }
 
 /** Whether `value` is an id: `name` or `namespace:name`. */
 export function isToolId(value: unknown): value is string {
-  if (typeof value !== "string") return false;
-  const colon = value.indexOf(":");
-  return colon === -1
-    ? isToolName(value)
-    : isToolName(value.slice(0, colon)) && isToolName(value.slice(colon + 1));
+  return typeof value === "string" && ID.test(value);
 }
 
 /**

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { clip } from "./text.ts";
+
 /** A value that survives `JSON.stringify` and `JSON.parse` unchanged. */
 export type JsonValue =
   | null
@@ -131,97 +133,64 @@ export class JsonReader {
 
   /** Where it stopped, as a JSON Pointer. */
   get pointer(): string {
-    let pointer = "";
-    for (const step of this.#steps.toReversed()) {
-      pointer += pointerStep(step);
-      if (pointer.length > 200) return `${pointer.slice(0, 200)}…`;
-    }
-    return pointer;
+    return clip(this.#steps.toReversed().map(pointerStep).join(""), 200);
   }
 
   /** A copy of the value, or {@linkcode STOPPED}. Members that are `undefined` are left out. */
   read(value: unknown, depth = 0): unknown {
-    const { maxValues = Infinity } = this.#options;
+    const { maxValues = Infinity, maxBytes = Infinity } = this.#options;
     if (++this.#values > maxValues) return this.#refuse(`more than ${maxValues} values`);
-    switch (typeof value) {
-      case "string":
-        return this.#counted(value, value.length + 2);
-      case "boolean":
-        return this.#counted(value, 4);
-      case "number":
-        if (Number.isFinite(value)) return this.#counted(value, 1);
-        break;
-      case "object":
-        if (value === null) return this.#counted(value, 4);
-        if (depth >= MAX_DEPTH) {
-          return this.#refuse(`deeper than ${MAX_DEPTH} levels: it may contain itself`);
-        }
-        return Array.isArray(value)
-          ? this.#list(value, depth + 1)
-          : this.#object(value as Record<string, unknown>, depth + 1);
-    }
-    const isShort = typeof value === "number" || value === undefined;
-    return this.#refuse(`${isShort ? value : `a ${typeof value}`}, which is not JSON`);
+    let copy = value;
+    if (typeof value === "string") this.bytes += value.length + 2;
+    else if (Number.isFinite(value)) this.bytes++;
+    else if (typeof value === "boolean" || value === null) this.bytes += 4;
+    else if (typeof value !== "object") {
+      const isShort = typeof value === "number" || value === undefined;
+      return this.#refuse(`${isShort ? value : `a ${typeof value}`}, which is not JSON`);
+    } else if (depth < MAX_DEPTH) {
+      copy = this.#copy(value as Record<string | number, unknown>, depth + 1);
+    } else return this.#refuse(`deeper than ${MAX_DEPTH} levels: it may contain itself`);
+    return this.bytes > maxBytes ? STOPPED : copy;
   }
 
-  #list(list: readonly unknown[], depth: number): unknown {
-    const copy: unknown[] = [];
-    // By index, which visits holes too. Each item brings a comma, or the other bracket.
-    for (let index = 0; index < list.length; index++) {
-      this.bytes++;
-      const item = this.read(list[index], depth);
-      if (item === STOPPED) return this.#stopAt(index);
-      copy.push(item);
-    }
-    return this.#counted(this.#done(copy), 1);
-  }
-
-  #object(object: Record<string, unknown>, depth: number): unknown {
-    const { standIns = false } = this.#options;
-    if (standIns && typeof object["toJSON"] === "function") {
-      this.converts = true;
-      return this.read(object["toJSON"](), depth);
-    }
-    const keys = Object.keys(object);
-    if (!isPlain(object)) {
-      // A Date or a Map has no members of its own: its content would be lost.
-      if (classOf(object) !== "Object" || keys.length === 0) {
-        return this.#refuse(`an instance of ${constructorName(object)}, which is not JSON`);
-      }
-      this.converts = true;
-    }
-    const copy: Record<string, unknown> = {};
-    for (const key of keys) {
-      const member = object[key];
-      if (member === undefined) {
+  #copy(value: Readonly<Record<string | number, unknown>>, depth: number): unknown {
+    const { standIns, freezeTo = -1 } = this.#options;
+    const isList = Array.isArray(value);
+    const keys = isList ? undefined : Object.keys(value);
+    if (keys !== undefined) {
+      if (standIns && typeof value["toJSON"] === "function") {
         this.converts = true;
-        continue;
+        return this.read(value["toJSON"](), depth);
       }
-      this.bytes += key.length + 4;
-      const read = this.read(member, depth);
-      if (read === STOPPED) return this.#stopAt(key);
-      setOwn(copy, key, read);
+      if (!isPlain(value)) {
+        // A Date or a Map has no members of its own: its content would be lost.
+        if (keys.length === 0 || Object.prototype.toString.call(value) !== "[object Object]") {
+          return this.#refuse(`an instance of ${constructorName(value)}, which is not JSON`);
+        }
+        this.converts = true;
+      }
     }
-    return this.#counted(this.#done(copy), 1);
-  }
-
-  #done<T>(copy: T): T {
-    const { freezeTo = -1 } = this.#options;
-    return (Array.isArray(copy) ? copy.length : 0) <= freezeTo ? Object.freeze(copy) : copy;
-  }
-
-  #counted(value: unknown, bytes: number): unknown {
-    this.bytes += bytes;
-    return this.bytes > (this.#options.maxBytes ?? Infinity) ? STOPPED : value;
+    const copy: Record<string, unknown> | unknown[] = isList ? [] : {};
+    // The indexes of a list, holes too. Each member brings a comma, or the other bracket.
+    for (const key of keys ?? (value as unknown as readonly unknown[]).keys()) {
+      const member = value[key];
+      if (member === undefined && !isList) this.converts = true;
+      else {
+        this.bytes += isList ? 1 : (key as string).length + 4;
+        const read = this.read(member, depth);
+        if (read === STOPPED) {
+          this.#steps.push(key);
+          return STOPPED;
+        }
+        setOwn(copy as Record<string, unknown>, key as string, read);
+      }
+    }
+    this.bytes++;
+    return (isList ? value.length : 0) <= freezeTo ? Object.freeze(copy) : copy;
   }
 
   #refuse(what: string): typeof STOPPED {
     this.what = what;
-    return STOPPED;
-  }
-
-  #stopAt(step: string | number): typeof STOPPED {
-    this.#steps.push(step);
     return STOPPED;
   }
 }
@@ -232,11 +201,6 @@ export function isPlain(object: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** `Object` for plain objects and for instances of classes; another name for built-in objects. */
-function classOf(object: object): string {
-  return Object.prototype.toString.call(object).slice("[object ".length, -1);
-}
-
 function constructorName(object: object): string {
   const name: unknown = (object.constructor as { readonly name?: unknown } | undefined)?.name;
   return typeof name === "string" && name !== "" ? name.slice(0, 60) : "a class";
@@ -245,17 +209,23 @@ function constructorName(object: object): string {
 /** Against values made to exhaust memory. */
 const OPTIONS = { maxValues: 1_000_000, freezeTo: Infinity };
 
+/** The copies that `copyJson` made. */
+const copies = new WeakSet<object>();
+
 /**
  * Copies JSON and freezes the copy, all the way down. Members that are `undefined` are left out,
- * as `JSON.stringify` does.
+ * as `JSON.stringify` does. A copy that it made is its own copy: a tool that is made of another one
+ * has the same schemas, which are compiled once.
  *
  * @throws {TypeError} If something in it is not JSON, with the JSON Pointer of it.
  */
 export function copyJson<T>(value: T, what: string): T {
+  if (copies.has(value as object)) return value;
   const reader = new JsonReader(OPTIONS);
   const copy = reader.read(value);
   if (copy === STOPPED) {
     throw new TypeError(`Cannot copy ${what}: at "${reader.pointer}" it is ${reader.what}`);
   }
+  if (typeof copy === "object" && copy !== null) copies.add(copy);
   return copy as T;
 }

@@ -20,11 +20,12 @@ export {
   MAX_TIMEOUT_MS,
   must,
   numberFrom,
+  ofType,
+  oneOf,
   type ReadFields,
   readFields,
   refuse,
   refuseOthers,
-  synonyms,
   wholeFrom,
 } from "./check.ts";
 export {

@@ -6,8 +6,8 @@
  * @module
  */
 
-import type { JsonSchema } from "./json.ts";
-import { type Check, checkText, must, refuse } from "./check.ts";
+import { defined, type JsonSchema } from "./json.ts";
+import { type Check, checkText, oneOf, refuse } from "./check.ts";
 import type { ContentBlock, ContentOptions, ToolContent } from "./content.ts";
 
 /** Why a call failed. */
@@ -35,7 +35,7 @@ const PASSING = { retryable: true };
 /** Every failure code, with whether the same call may succeed if it is tried again later. */
 export const FAILURE_CODES: {
   readonly [Code in FailureCode]: { readonly retryable: boolean };
-} = Object.freeze({
+} = /* @__PURE__ */ Object.freeze({
   /** No such tool among those this caller may see. */
   unknown_tool: FINAL,
   /** The tool exists, and cannot be used now. */
@@ -99,10 +99,7 @@ export function isFailureCode(value: unknown): value is FailureCode {
 /** What is done with a result that is larger than the limit: refuse it, or cut it. */
 export type OutputOverflow = "fail" | "truncate";
 
-export const checkOverflow: Check<OutputOverflow> = must(
-  '"fail" or "truncate"',
-  (value): value is OutputOverflow => value === "fail" || value === "truncate",
-);
+export const checkOverflow: Check<OutputOverflow> = /* @__PURE__ */ oneOf(["fail", "truncate"]);
 
 /** One thing that is wrong with a value. */
 export interface Issue {
@@ -255,16 +252,15 @@ export interface FailureOptions {
   readonly durationMs?: number | undefined;
 }
 
-const checkCode: Check<FailureCode> = must(
-  `one of ${Object.keys(FAILURE_CODES).join(", ")}`,
-  isFailureCode,
+const checkCode: Check<FailureCode> = /* @__PURE__ */ oneOf(
+  /* @__PURE__ */ Object.keys(FAILURE_CODES) as FailureCode[],
 );
 
 /**
  * Marks the results that {@linkcode ToolResult} makes, so that a tool may return one. All copies of
  * plue share it.
  */
-const MADE: unique symbol = Symbol.for("plue.tool_result") as never;
+const MADE: unique symbol = /* @__PURE__ */ Symbol.for("plue.tool_result") as never;
 
 function mark<T extends ToolResult>(result: T): T {
   return Object.defineProperty(result, MADE, { value: true });
@@ -340,7 +336,7 @@ export const ToolResult: {
    * @throws {TypeError} If `code` is not a failure code, or `message` not a string.
    */
   error(code: FailureCode, message: string, options?: FailureOptions): ToolFailure;
-} = Object.freeze({
+} = /* @__PURE__ */ Object.freeze({
   ok<Content>(content: Content, durationMs = 0): ToolSuccess<Content> {
     // A model would get all of it as a value, the metadata of blocks too.
     if (isToolResult(content)) refuse("make a result", "its content is one; return that");
@@ -353,26 +349,9 @@ export const ToolResult: {
     const [said, text] = words === undefined ? ["threw", codeOrMessage] : [codeOrMessage, words];
     const code = checkCode("make a failure", said, "its code");
     const message = checkText("make a failure", text, "its message");
-    const {
-      issues,
-      retryable = FAILURE_CODES[code].retryable,
-      retryAfterMs,
-      acknowledged,
-      ran,
-      durationMs = 0,
-    } = options;
-    return mark({
-      ok: false,
-      error: {
-        code,
-        message,
-        ...(issues && { issues }),
-        retryable,
-        ...(retryAfterMs !== undefined && { retryAfterMs }),
-        ...(acknowledged !== undefined && { acknowledged }),
-        ...(ran !== undefined && { ran }),
-      },
-      durationMs,
-    });
+    const { retryable = FAILURE_CODES[code].retryable, durationMs = 0 } = options;
+    const { issues, retryAfterMs, acknowledged, ran } = options;
+    const error = { code, message, issues, retryable, retryAfterMs, acknowledged, ran };
+    return mark({ ok: false, error: defined(error) as ToolCallError, durationMs });
   },
 });

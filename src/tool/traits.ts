@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type Check, checkWord, must, refuse } from "./check.ts";
+import { type Check, checkWord, oneOf, refuse } from "./check.ts";
 import { describe } from "./text.ts";
 
 /** The levels, from harmless to grave. The index of a level is its rank. */
@@ -25,7 +25,7 @@ export function isRiskLevel(value: unknown): value is RiskLevel {
   return (RISK_LEVELS as readonly unknown[]).includes(value);
 }
 
-export const checkRisk: Check<RiskLevel> = must(`one of ${RISK_LEVELS.join(", ")}`, isRiskLevel);
+export const checkRisk: Check<RiskLevel> = /* @__PURE__ */ oneOf<RiskLevel>(RISK_LEVELS);
 
 /** The rank of a level, 0 (`safe`) to 4 (`critical`). */
 export function riskRank(level: RiskLevel): number {

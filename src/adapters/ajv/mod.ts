@@ -25,10 +25,12 @@ import * as Formats from "typebox/format";
 import {
   ASSERTED_FORMATS,
   type Dialect,
+  eachSchemaIn,
   explain,
   type Hardening,
   isMultipleOf,
   isOneOf,
+  KEYWORDS,
   MAX_ISSUES,
   type NormalizedSchema,
   normalizeSchema,
@@ -206,12 +208,13 @@ function replaceKeywords(ajv: Ajv2020): void {
 
 function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): SchemaValidator {
   const { ajv, keywords, formats, test, hardening } = instance;
-  const normalized = normalizeSchema(schema, dialect, { formats, keywords });
+  const normalize = () => nameByPattern(normalizeSchema(schema, dialect, { formats, keywords }));
+  const normalized = normalize();
   const split = hardening?.splitterFor(normalized);
   const validate = split === undefined
     ? compileWhole(ajv, normalized)
     // A second copy: what is wrong is explained by the schema as it was.
-    : compileInParts(ajv, normalizeSchema(schema, dialect, { formats, keywords }), split);
+    : compileInParts(ajv, normalize(), split);
   const check = guarded(validate);
   const validator: SchemaValidator = {
     check,
@@ -221,6 +224,32 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
     },
   };
   return hardening?.boundSteps(normalized)(validator) ?? validator;
+}
+
+/**
+ * Names by pattern, in place, the properties that are called as something that every object
+ * inherits: Ajv passes over `__proto__`. With patterns it looks at what the object itself has.
+ */
+function nameByPattern(form: NormalizedSchema): NormalizedSchema {
+  if (form.flat && form.namesInherited) rename(form.schema);
+  return form;
+
+  function rename(schema: JsonSchema): void {
+    if (typeof schema === "boolean") return;
+    eachSchemaIn(schema, KEYWORDS["2020-12"], rename);
+    const { properties, patternProperties } = schema;
+    const patterns: Record<string, unknown> = { ...patternProperties as JsonSchemaObject };
+    const others: Record<string, unknown> = {};
+    for (const [name, member] of Object.entries(properties ?? {})) {
+      const pattern = `^${name}$`;
+      if (!(name in Object.prototype)) others[name] = member;
+      else {patterns[pattern] = pattern in patterns
+          ? { allOf: [patterns[pattern], member] }
+          : member;}
+    }
+    if (Object.keys(patterns).length === 0) return;
+    Object.assign(schema, { properties: others, patternProperties: patterns });
+  }
 }
 
 /** A compiled schema; after a check, what Ajv found wrong. */

@@ -6,8 +6,8 @@
  *   module loads and false inside a request, where compiling would then throw.
  * - Its own fallback keeps one context for all calls, so properties that one value had evaluated
  *   are let through by `unevaluatedProperties: false` in the next value.
- * - It finds a `toString` in every object, and judges arrays as if they were objects
- *   (`typebox_rewrites.ts`).
+ * - It judges arrays as if they were objects (`typebox_rewrites.ts`), and finds a `toString` in every
+ *   object: a schema that names such a property is interpreted by `explain`.
  *
  * @module
  */
@@ -24,11 +24,12 @@ import {
   type SchemaEngine,
   type SchemaSplitter,
   type SchemaValidator,
+  type SplitSchema,
   vagueIssue,
   withSchemaCheck,
 } from "../../schema/mod.ts";
-import type { Issue, JsonSchema } from "../../tool/mod.ts";
-import { type FoundPatterns, rewriteForTypebox } from "./typebox_rewrites.ts";
+import { describeThrown, type Issue, type JsonSchema } from "../../tool/mod.ts";
+import { rewriteForTypebox } from "./typebox_rewrites.ts";
 
 /** Options for {@linkcode typeboxEngine}. */
 export interface TypeboxEngineOptions {
@@ -74,7 +75,6 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
       const normalize = () => normalizeSchema(schema, dialect, { formats: asserted });
       const form = normalize();
       const split = hardening?.splitterFor(form);
-      const patterns: FoundPatterns = { areCounted: false, areSlowNames: false };
       // Issues are about the schema as it was before it is rewritten for TypeBox.
       let kept: NormalizedSchema | undefined;
       const original = () => kept ??= normalize();
@@ -83,49 +83,46 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
         const found = find(value);
         return found.length > 0 ? found : [vagueIssue()];
       };
-      const bound = hardening?.boundSteps(form, original) ??
-        ((validator: SchemaValidator) => validator);
-      if (form.flat) rewriteForTypebox(form.schema, patterns, hardening);
-      if (patterns.areSlowNames) {
-        return bound({ check: (value) => find(value).length === 0, issues });
-      }
-      const check = split === undefined
-        ? makeCheck(form, codeGeneration)
-        : makeCheckInParts(form, codeGeneration, split);
-      return bound({ check: patterns.areCounted ? orElse(check, deny) : check, issues });
+      const bound = hardening?.boundSteps(form, original);
+      const isSlow = form.flat && rewriteForTypebox(form.schema, hardening);
+      const check = isSlow || (form.flat && form.namesInherited)
+        ? (value: unknown) => find(value).length === 0
+        : makeCheck(form, codeGeneration, split);
+      return bound?.({ check, issues }) ?? { check: orDeny(check), issues };
     },
   });
 }
 
 function makeCheck(
-  { schema, targets, mayExhaustStack }: NormalizedSchema,
-  codeGeneration: boolean,
-): (value: unknown) => boolean {
-  // References are found in the context by their text, without a search through the schema.
-  const context = Object.fromEntries(targets);
-  const interpret = (value: unknown): boolean => Check(context, schema, value);
-  const compiled = codeGeneration ? compile(context, schema) : undefined;
-  if (compiled === undefined) return mayExhaustStack ? orElse(interpret, deny) : interpret;
-  return mayExhaustStack ? orElse(compiled, orElse(interpret, deny)) : compiled;
-}
-
-/** The check of a schema that would look at parts of the value again and again. */
-function makeCheckInParts(
   form: NormalizedSchema,
   codeGeneration: boolean,
-  split: SchemaSplitter,
+  split: SchemaSplitter | undefined,
 ): (value: unknown) => boolean {
-  const { parts, whole } = split(
+  const { parts = [], whole }: Partial<SplitSchema> = split?.(
     form,
     // TypeBox's keyword for a custom check.
     (check) => ({ "~refine": [{ check, error: () => "It does not fit" }] }),
-  );
+  ) ?? {};
+  // References are found in the context by their text, without a search through the schema.
   const context = Object.fromEntries(form.targets);
-  const make = (schema: JsonSchema): (value: unknown) => boolean =>
-    (codeGeneration ? compile(context, schema) : undefined) ??
-      ((value) => Check(context, schema, value));
+  const make = (schema: JsonSchema): (value: unknown) => boolean => {
+    const interpret = (value: unknown): boolean => Check(context, schema, value);
+    const compiled = codeGeneration ? compile(context, schema) : undefined;
+    // A part is checked once: interpreted after all, it would be so at each level.
+    if (compiled === undefined || !form.mayExhaustStack || whole !== undefined) {
+      return compiled ?? interpret;
+    }
+    return (value) => {
+      try {
+        return compiled(value);
+      } catch {
+        return interpret(value);
+      }
+    };
+  };
   for (const part of parts) part.compiled = make(part.schema);
-  return orElse(whole(make(form.schema)), deny);
+  const check = make(form.schema);
+  return whole?.(check) ?? check;
 }
 
 /** The compiled check; nothing where code may not be generated, or is too deep for the stack. */
@@ -138,30 +135,18 @@ function compile(
     return built.IsAccelerated() ? (value) => built.Check(value) : undefined;
   } catch (cause) {
     // By name: an error of another realm is not `instanceof` this one's EvalError.
-    const name = cause instanceof Error ? cause.name : "";
-    if (name === "EvalError" || name === "RangeError") return undefined;
-    throw new SyntaxError(
-      `Cannot compile the schema: ${cause instanceof Error ? cause.message : "TypeBox failed"}`,
-      { cause },
-    );
+    if (/^(Eval|Range)Error$/.test((cause as Error).name)) return undefined;
+    throw new SyntaxError(`Cannot compile the schema: ${describeThrown(cause)}`, { cause });
   }
 }
 
-/** A value that exhausts the stack or the steps does not fit. */
-function deny(): boolean {
-  return false;
-}
-
-/** `check`, and where it exhausts the stack `other`. */
-function orElse(
-  check: (value: unknown) => boolean,
-  other: (value: unknown) => boolean,
-): (value: unknown) => boolean {
+/** A value that exhausts the stack does not fit. */
+function orDeny(check: (value: unknown) => boolean): (value: unknown) => boolean {
   return (value) => {
     try {
       return check(value);
     } catch {
-      return other(value);
+      return false;
     }
   };
 }

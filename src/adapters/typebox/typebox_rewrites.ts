@@ -1,8 +1,6 @@
 /**
  * Rewrites a schema where TypeBox 1.4 is wrong or slow, into one that means the same:
  *
- * - It asks `"toString" in value`, and so finds in every object the properties that all objects
- *   inherit. Instead: not all names of the object are different from that name.
  * - It applies `unevaluatedProperties` to arrays. Instead: only if the value is no array.
  * - It looks for additional properties with a regular expression, which takes most of the time that
  *   a check takes. Instead: all names of the object are among these.
@@ -15,78 +13,39 @@
  */
 
 import { eachSchemaIn, type Hardening, KEYWORDS, sameItems } from "../../schema/mod.ts";
-import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
+import type { JsonSchema } from "../../tool/mod.ts";
 
 /** From here on a regular expression is no slower than comparing one name after the other. */
 const MANY_NAMES = 32;
 
-/** The patterns of a schema that a hardened engine compiles. */
-export interface FoundPatterns {
-  /** Whether there is one whose steps are counted. */
-  areCounted: boolean;
-  /** Whether there is a name in `patternProperties`, which TypeBox compiles itself, for an automaton. */
-  areSlowNames: boolean;
-}
-
 /**
  * Rewrites a normalised schema, in place.
  *
- * @param found Gets what patterns there are, if the engine is hardened.
  * @param hardening The protections of a hardened engine.
+ * @returns Whether there is a name in `patternProperties`, which TypeBox compiles itself, that takes
+ * an automaton.
  */
-export function rewriteForTypebox(
-  schema: JsonSchema,
-  found: FoundPatterns,
-  hardening: Hardening | undefined,
-): void {
-  if (typeof schema === "boolean") return;
-  eachSchemaIn(schema, KEYWORDS["2020-12"], (part) => rewriteForTypebox(part, found, hardening));
-  replacePatterns(schema, found, hardening);
-  requireOwn(schema);
+export function rewriteForTypebox(schema: JsonSchema, hardening: Hardening | undefined): boolean {
+  if (typeof schema === "boolean") return false;
+  let hasSlowNames = replacePatterns(schema, hardening);
+  eachSchemaIn(schema, KEYWORDS["2020-12"], (part) => {
+    hasSlowNames = rewriteForTypebox(part, hardening) || hasSlowNames;
+  });
   closeByNames(schema);
   compareItems(schema);
   exemptArrays(schema);
-}
-
-/** Whether TypeBox would find the property in every object. It handles the two names itself. */
-function isInherited(name: string): boolean {
-  return name in Object.prototype && name !== "__proto__" && name !== "constructor";
+  return hasSlowNames;
 }
 
 function replacePatterns(
   schema: Record<string, unknown>,
-  found: FoundPatterns,
   hardening: Hardening | undefined,
-): void {
+): boolean {
   const { pattern, patternProperties } = schema;
-  if (typeof pattern === "string") {
-    schema["pattern"] = hardening?.compilePattern(pattern) ?? new RegExp(pattern, "u");
-    found.areCounted = hardening !== undefined;
-  }
-  if (isObject(patternProperties) && hardening !== undefined) {
-    const names = Object.keys(patternProperties);
-    found.areSlowNames ||= names.some((name) => hardening.compilePattern(name).looks === Infinity);
-  }
-}
-
-function requireOwn(schema: Record<string, unknown>): void {
-  const { required, dependentRequired, dependentSchemas, allOf } = schema;
-  const added: JsonSchemaObject[] = [];
-  if (names(required).some(isInherited)) {
-    delete schema["required"];
-    added.push(having(names(required)));
-  }
-  if (dependentRequired !== undefined || dependentSchemas !== undefined) {
-    delete schema["dependentRequired"];
-    delete schema["dependentSchemas"];
-    for (const [name, needed] of Object.entries(dependentRequired ?? {})) {
-      added.push({ if: { type: "object", ...having([name]) }, then: having(names(needed)) });
-    }
-    for (const [name, dependent] of Object.entries(dependentSchemas ?? {})) {
-      added.push({ if: { type: "object", ...having([name]) }, then: dependent });
-    }
-  }
-  if (added.length > 0) schema["allOf"] = [...Array.isArray(allOf) ? allOf : [], ...added];
+  const compile = hardening?.compilePattern ?? ((source) => new RegExp(source, "u"));
+  if (typeof pattern === "string") schema["pattern"] = compile(pattern);
+  return Object.keys(patternProperties ?? {})
+    .some((name) => hardening?.compilePattern(name).looks === Infinity);
 }
 
 function closeByNames(schema: Record<string, unknown>): void {
@@ -122,16 +81,6 @@ function exemptArrays(schema: Record<string, unknown>): void {
   }
   const { unevaluatedProperties: _, ...rest } = moved;
   Object.assign(schema, { if: { type: "array" }, then: rest, else: moved });
-}
-
-/** The schema of objects that have all of these properties, and of all other values. */
-function having(wanted: readonly string[]): JsonSchemaObject {
-  return {
-    required: wanted.filter((name) => !isInherited(name)),
-    allOf: wanted.filter(isInherited).map((name) => ({
-      not: { type: "object", propertyNames: { not: { const: name } } },
-    })),
-  };
 }
 
 function names(value: unknown): readonly string[] {

@@ -40,7 +40,7 @@ describe("new ToolDispatcher()", () => {
       [{ limits: { maxConcurrent: 0 } }, "limits.maxConcurrent"],
       [{ limits: { maxQueued: "many" } }, "limits.maxQueued"],
       [{ idempotency: { windowMs: 0 } }, "idempotency.windowMs"],
-      [{ outputOverflow: "wrap" }, 'outputOverflow must be "fail" or "truncate", not "wrap"'],
+      [{ outputOverflow: "wrap" }, 'outputOverflow must be one of fail, truncate, not "wrap"'],
       [{ approve: true }, "approve must be a function"],
       [{ hooks: {} }, "a hook must be an object with a before or an after function"],
       [{ hooks: [{ before: 1 }] }, "a hook must be an object"],

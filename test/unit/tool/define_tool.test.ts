@@ -593,7 +593,7 @@ describe("defineTool(), on definitions that are wrong", () => {
     assertThrows(
       () => makeTool(definition({ name: "chain:status", namespace: "chain" })),
       TypeError,
-      'Cannot define tool "chain:status": its name has a namespace already',
+      `Cannot define a tool: its name ${rule}, not "chain:status"`,
     );
   });
 
@@ -607,9 +607,7 @@ describe("defineTool(), on definitions that are wrong", () => {
       ["handler", "execute"],
       ["executeFn", "execute"],
       ["initFn", "init"],
-      ["deinitFn", "dispose"],
       ["riskLevel", "risk"],
-      ["defaultRiskLevel", "risk"],
       ["timeout", "timeoutMs"],
       ["tag", "tags"],
     ] as const
