@@ -36,7 +36,6 @@ import { Deadline } from "./deadline.ts";
 import { CallFailure, failure, type FailureDetails, interruption } from "./failures.ts";
 import type {
   Call,
-  CallObserver,
   DispatchPhase,
   KernelSettings,
   Layer,
@@ -50,6 +49,9 @@ import type { DispatchContext, ToolCall } from "./request.ts";
 /** The next ring of a call. */
 export type Ring = RingOf<KernelCall>;
 
+/** A function of an observer. Each takes the first of these, or all. */
+export type Observe = (call: Call, result?: never, now?: never) => void;
+
 /** How calls of one tool run. Composed once per tool. */
 export interface Plan {
   readonly tool: Tool;
@@ -59,7 +61,10 @@ export interface Plan {
   readonly direct: Ring | undefined;
   /** The layers that concern only some calls. */
   readonly conditional: readonly Layer[];
-  readonly observers: readonly CallObserver[];
+  readonly began: readonly Observe[];
+  readonly ended: readonly Observe[];
+  readonly failed: readonly Observe[];
+  readonly toolEnded: readonly Observe[];
   readonly layerCount: number;
   readonly timeoutMs: number;
 }
@@ -166,9 +171,9 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
 
   /** Runs the call. Never throws and never rejects. */
   run(): Outcome {
-    const { conditional, layered } = this.#plan;
+    const { began, conditional, layered } = this.#plan;
     let { direct } = this.#plan;
-    this.#observe("began");
+    this.#observe(began);
     for (const layer of conditional) if (this.concerns(layer)) direct = undefined;
     this.#isDirect = direct !== undefined;
     let outcome: Outcome;
@@ -376,24 +381,24 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
     this.#cleanups = null;
     this.#disarmGiveUp?.();
     const now = this.settings.clock.now();
-    // The success of a tool without layers is of this call alone.
-    const isOwn = this.#isDirect && closed.ok && closed === result;
+    // Without layers, the result is of this call alone.
+    const isOwn = this.#isDirect && closed === result;
     const last: Settable<ToolResult> = isOwn ? closed : ownResult(closed);
     last.durationMs = now - this.#startedAt;
     brandResult(last);
     if (!last.ok) this.#settle(last);
     const runtime: ToolRuntime | undefined = this.runtime;
     if (runtime !== undefined) this.#release(runtime);
-    this.#observe("ended", last, now);
-    if (!last.ok) this.#observe("failed", last);
+    const { ended, failed } = this.#plan;
+    this.#observe(ended, last, now);
+    if (!last.ok) this.#observe(failed, last);
     return last;
   }
 
-  #observe(part: keyof CallObserver, result?: ToolResult, now?: number): void {
-    for (const observer of this.#plan.observers) {
+  #observe(observers: readonly Observe[], result?: ToolResult, now?: number): void {
+    for (const observe of observers) {
       try {
-        // Each part takes the first of these, or all.
-        const answer: unknown = observer[part]?.(this, result as never, now as never);
+        const answer: unknown = observe(this, result as never, now as never);
         if (answer !== undefined) {
           callHook(() => answer, (error) => this.report("internal", error));
         }
@@ -502,7 +507,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
       .then(() => void (this.toolState = "ended"));
     if (graceMs > 0 && await within(clock, graceMs, ended) !== TIME_OVER) return true;
     // By then the observers have seen the end of the call.
-    void ended.then(() => this.#observe("toolEnded"));
+    void ended.then(() => this.#observe(this.#plan.toolEnded));
     return false;
   }
 
@@ -576,10 +581,10 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
   ): ToolFailure {
     if (error instanceof Interrupted) return this.#interruption ?? this.#interrupted("waiting");
     if (error instanceof CallFailure) return this.fail(error.code, error.message);
-    const { deadline } = this;
-    deadline.checkCaller();
     // A tool that stops by throwing the signal's reason did as it should, and is not reported.
-    if (deadline.cause === undefined || error !== deadline.reason) this.report(phase, error);
+    const isReason = phase === "execute" && this.interruptedBy !== undefined &&
+      error === this.deadline.signal.reason;
+    if (!isReason) this.report(phase, error);
     return this.fail(code, why);
   }
 

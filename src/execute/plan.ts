@@ -8,9 +8,9 @@
  */
 
 import type { ToolHost } from "../registry/mod.ts";
-import { callHook, isObject, type Tool, type ToolResult } from "../tool/mod.ts";
+import { atOnce, callHook, isObject, type Tool, type ToolResult } from "../tool/mod.ts";
 import { validate } from "./arguments.ts";
-import { type CallShared, KernelCall, type Plan, type Ring } from "./call.ts";
+import { type CallShared, KernelCall, type Observe, type Plan, type Ring } from "./call.ts";
 import type { CallObserver, Layer, LayerFunction, Next, Outcome } from "./layer.ts";
 
 /** Composes the layers around calls of a tool. */
@@ -19,7 +19,7 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
   const applied: Layer[] = [];
   const stage = (name: Layer["stage"], inner: Ring): Ring =>
     layers.reduceRight((next: Ring, layer) => {
-      const around = layer.stage === name ? layer.for?.(tool, host) : undefined;
+      const around = layer.stage === name ? atOnce(layer.for?.(tool, host)) : undefined;
       if (around === undefined) return next;
       applied.push(layer);
       return (call) => call.concerns(layer) ? surround(call, layer, around, next) : next(call);
@@ -42,13 +42,20 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
     );
     return isObject(observer) ? observer as CallObserver : [];
   });
+  const part = (name: keyof CallObserver): readonly Observe[] =>
+    observers.flatMap((observer) =>
+      (observer[name] as Observe | undefined)?.bind?.(observer) ?? []
+    );
   return {
     tool,
     host,
     layered,
     direct: isPlain ? validate(tool, host, runTool) : undefined,
     conditional: isPlain ? applied : [],
-    observers,
+    began: part("began"),
+    ended: part("ended"),
+    failed: part("failed"),
+    toolEnded: part("toolEnded"),
     layerCount: applied.length,
     timeoutMs: Math.min(tool.timeoutMs ?? timeoutMs, maxTimeoutMs),
   };
