@@ -78,23 +78,17 @@ export interface CallShared {
   report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void;
 }
 
-/** Which calls have each requirement, and how those fail where no layer meets it. */
+/** How calls with each requirement fail where no layer meets it, and which calls have it. */
 export const REQUIREMENTS: {
-  readonly [Name in Requirement]: {
-    readonly code: FailureCode;
-    readonly isIn: (call: Call) => boolean;
-  };
+  readonly [Name in Requirement]: readonly [code: FailureCode, isIn: (call: Call) => boolean];
 } = {
-  approval: {
-    code: "approval_required",
-    isIn: ({ tool, toolset }) => tool.requiresApproval || toolset.requiresApproval(tool),
-  },
-  transaction: { code: "transaction_failed", isIn: ({ tool }) => tool.requiresTransaction },
-  context: { code: "unavailable", isIn: ({ tool }) => tool.context !== undefined },
-  idempotency: {
-    code: "invalid_arguments",
-    isIn: ({ options }) => options.idempotencyKey !== undefined,
-  },
+  approval: [
+    "approval_required",
+    ({ tool, toolset }) => tool.requiresApproval || toolset.requiresApproval(tool),
+  ],
+  transaction: ["transaction_failed", ({ tool }) => tool.requiresTransaction],
+  context: ["unavailable", ({ tool }) => tool.context !== undefined],
+  idempotency: ["invalid_arguments", ({ options }) => options.idempotencyKey !== undefined],
 };
 
 type Cleanup = () => void | Promise<void>;
@@ -202,7 +196,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
   concerns(layer: Layer): boolean {
     const { when, meets } = layer;
     try {
-      if (when === undefined) return meets === undefined || REQUIREMENTS[meets].isIn(this);
+      if (when === undefined) return meets === undefined || REQUIREMENTS[meets][1](this);
       if (typeof when === "string") return this.options[when] !== undefined;
       const answer: unknown = when.call(layer, this);
       return answer !== false && atOnce(answer) !== false;
@@ -239,7 +233,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
       return this.fail("not_executable", "it is a definition only and cannot be run here");
     }
     for (const requirement of settings.unmet) {
-      const { code, isIn } = REQUIREMENTS[requirement];
+      const [code, isIn] = REQUIREMENTS[requirement];
       const why = `no layer meets what it requires: ${requirement}`;
       if (isIn(this)) return this.fail(code, why, { retryable: false });
     }
