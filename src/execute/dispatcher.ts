@@ -40,6 +40,7 @@ export class Kernel implements CallShared {
   readonly settings: KernelSettings;
   readonly Context: typeof CallContext;
   readonly #plans: Map<string, Plan> = new Map();
+  readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
   #callIdPrefix: string | undefined;
   #calls = 0;
 
@@ -56,6 +57,22 @@ export class Kernel implements CallShared {
     if (this.#plans.size >= MAX_PLANS) this.#plans.clear();
     this.#plans.set(tool.id, plan);
     return plan;
+  }
+
+  /** What runs the tools of a toolset: the registry it came from, or one created for its list. */
+  hostOf({ source, bridge, name }: Toolset): ToolHost {
+    if (isToolHost(source)) return source;
+    return once(this.#hosts, source, () => {
+      const engine = this.settings.engine ?? (bridge && this.hostOf(bridge.behind).engine);
+      if (engine === undefined) {
+        refuse(
+          `make a dispatcher for the toolset "${name}"`,
+          "its tools came from a list, so the option engine must say what compiles their schemas",
+        );
+      }
+      // All tools of the list, so that its toolsets share each tool's state.
+      return new Registry({ engine, tools: source.tools });
+    });
   }
 
   /** Ends a call that never was a call of a tool: its layers see that as `unresolved`. */
@@ -140,7 +157,7 @@ export class Dispatcher {
     }
     if (!isToolset(source)) refuse(MAKE, "it needs a toolset or a registry");
     this.#toolset = source;
-    this.#host = hostOf(source, this.#kernel.settings);
+    this.#host = this.#kernel.hostOf(source);
   }
 
   /** The settings of its calls. */
@@ -227,26 +244,6 @@ export class Dispatcher {
   withToolset(toolset: Toolset): Dispatcher {
     return new Dispatcher(toolset, this.#kernel as DispatcherOptions);
   }
-}
-
-const hosts: WeakMap<KernelSettings, WeakMap<ToolSource, ToolHost>> = new WeakMap();
-
-/** What runs the tools of a toolset: the registry it came from, or one created for its list. */
-function hostOf(toolset: Toolset, settings: KernelSettings): ToolHost {
-  const { source, bridge } = toolset;
-  if (isToolHost(source)) return source;
-  const known = once(hosts, settings, () => new WeakMap<ToolSource, ToolHost>());
-  return once(known, source, () => {
-    const engine = settings.engine ?? (bridge && hostOf(bridge.behind, settings).engine);
-    if (engine === undefined) {
-      refuse(
-        `make a dispatcher for the toolset "${toolset.name}"`,
-        "its tools came from a list, so the option engine must say what compiles their schemas",
-      );
-    }
-    // All tools of the list, so that its toolsets share each tool's state.
-    return new Registry({ engine, tools: source.tools });
-  });
 }
 
 /** The failure of a suspended call that does not continue. */
