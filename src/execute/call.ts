@@ -461,7 +461,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
       if (!wait.isActive) return;
       const settle = (answer: () => void): void => {
         if (wait.isActive) resume?.();
-        if (this.#continue(wait)) answer();
+        if (this.#leave(wait)) answer();
       };
       Promise.resolve(typeof work === "function" ? work() : work).then(
         (value) => settle(() => resolve(value)),
@@ -482,11 +482,11 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
       );
       output.then((value) => {
         this.toolState = "ended";
-        if (this.#continue(wait)) resolve(this.#endWith(value));
+        if (this.#leave(wait)) resolve(this.#endWith(value));
       }, (error) => {
         // Before the check for an interruption: what a tool throws late is reported.
         const failed = this.#threw(error);
-        if (this.#continue(wait)) resolve(this.#end(failed));
+        if (this.#leave(wait)) resolve(this.#end(failed));
       });
     });
   }
@@ -520,26 +520,22 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
     this.deadline.watch();
   }
 
-  /** Ends a wait; false if it was cut short. */
-  #continue(wait: Wait): boolean {
+  /** Ends a wait; false if it was cut short before, unless it now ends for that. */
+  #leave(wait: Wait, isCut = false): boolean {
     // An abort that nothing has listened for yet.
     if (wait.isActive && this.interruptedBy === "aborted") this.deadline.checkCaller();
-    if (!wait.isActive) return false;
-    this.#leave(wait);
-    return true;
-  }
-
-  #leave(wait: Wait): void {
+    if (!wait.isActive && !isCut) return false;
     wait.isActive = false;
     if (this.#wait === wait) this.#wait = wait.outer;
     for (let inner = this.#wait; inner !== undefined; inner = inner.outer) {
       if (inner.outer === wait) inner.outer = wait.outer;
     }
+    return true;
   }
 
   /** A wait was cut short: next is the one around it, and then the layers close. */
   #unwind(wait: Wait): void {
-    this.#leave(wait);
+    this.#leave(wait, true);
     this.#cut();
   }
 

@@ -39,7 +39,8 @@ export type CallStarted = (call: Call) => void;
 export class Kernel implements CallShared {
   readonly settings: KernelSettings;
   readonly Context: typeof CallContext;
-  readonly #plans: Map<string, Plan> = new Map();
+  /** How calls of each tool run, by id. */
+  readonly plans: Map<string, Plan> = new Map();
   readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
   #callIdPrefix: string | undefined;
   #calls = 0;
@@ -49,13 +50,11 @@ export class Kernel implements CallShared {
     this.Context = contextWith(settings.layers);
   }
 
-  /** How calls of a tool run. */
-  planOf(tool: Tool, host: ToolHost): Plan {
-    const known = this.#plans.get(tool.id);
-    if (known?.tool === tool && known.host === host) return known;
+  /** Composes how calls of a tool run. */
+  compose(tool: Tool, host: ToolHost): Plan {
     const plan = compose(tool, host, this);
-    if (this.#plans.size >= MAX_PLANS) this.#plans.clear();
-    this.#plans.set(tool.id, plan);
+    if (this.plans.size >= MAX_PLANS) this.plans.clear();
+    this.plans.set(tool.id, plan);
     return plan;
   }
 
@@ -215,7 +214,10 @@ export class Dispatcher {
       if (ticket !== undefined) return this.continueCall(call as ResumedCall, options, started);
       const tool = toolset.resolve(name);
       if (tool === undefined) return kernel.refuse(request, options, noTool(request, toolset));
-      created = new KernelCall(kernel, toolset, kernel.planOf(tool, this.#host), request, options);
+      const host = this.#host;
+      const known = kernel.plans.get(tool.id);
+      const plan = known?.tool === tool && known.host === host ? known : kernel.compose(tool, host);
+      created = new KernelCall(kernel, toolset, plan, request, options);
     } catch (error) {
       // Only a toolset, a registry, a layer or a getter of the host can throw here.
       kernel.report(nameIn(request), "", "internal", error);
