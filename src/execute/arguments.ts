@@ -1,81 +1,91 @@
 /**
- * Parses the arguments of a call: a JSON string, or a value that is JSON.
+ * Parses the arguments of a call, and validates them: the schema, the view, the library's schema, the
+ * tool's own rule. Only the checks that the tool has are composed.
  *
  * @module
  */
 
-import { MAX_DEPTH, systemClock, type ToolFailure } from "../tool/mod.ts";
-import { describeRefusal, type JsonVerdict, readJson, utf8Length } from "./json_value.ts";
-import type { Call } from "./layer.ts";
+import type { ToolHost } from "../registry/mod.ts";
+import { compileOnce, issuesOf, type StandardOutcome, validateStandard } from "../schema/mod.ts";
+import {
+  atOnce,
+  clip,
+  describeThrown,
+  type Issue,
+  isThenable,
+  MAX_DEPTH,
+  systemClock,
+  type Tool,
+  type ToolContext,
+  type ToolFailure,
+} from "../tool/mod.ts";
+import { readIssues, validationFailure } from "./failures.ts";
+import { describeRefusal, readJson, utf8Length } from "./json_value.ts";
+import type { Call, DispatchPhase, Outcome } from "./layer.ts";
+
+/** A call whose arguments are validated. */
+export interface CheckedCall extends Call {
+  readonly context: ToolContext<never, never, never>;
+  /** How large the arguments are as JSON, at most. */
+  readonly argumentBytes: number;
+  /** Sets the arguments that the schema of a library returned, which need not be JSON. */
+  setParsed(value: unknown): void;
+  /** Continues with `next` once the value is there: at once, or after a wait. Never rejects. */
+  after<T>(doing: string, value: T | Promise<T>, next: (value: T) => Outcome): Outcome;
+  /** The failure for what a ring, a layer or the tool threw. */
+  thrown(error: unknown, phase?: DispatchPhase, why?: string): ToolFailure;
+}
+
+/** The rest of a call. Its promise never rejects. */
+export type Ring<C extends Call = CheckedCall> = (call: C) => Outcome;
 
 const THREE_DIGITS = /\d{3}/;
 const LARGE_NUMBER = /e\+?\d{3}|\d{200}/i;
 
-/**
- * Whether a number in a short text may be above the largest one, which `JSON.parse` reads as
- * `Infinity`: it has three digits of an exponent, or two hundred of its own.
- */
-function mayBeInfinite(text: string): boolean {
-  // Node takes a third of the time for the first, and most texts have no such digits.
-  return THREE_DIGITS.test(text) && LARGE_NUMBER.test(text);
-}
-
-/** Arguments that are text and not JSON, for a layer that repairs them. */
-export class UnparsedText {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
+/** From so many bytes on, other calls run between parsing arguments and validating them. */
+const LARGE = 65_536;
 
 /**
- * Parses `given` into the arguments of the call. Nothing stands for `{}`.
+ * Parses `given`, a JSON string or a value that is JSON, into the arguments of the call. Nothing stands
+ * for `{}`.
  *
- * @param keepsText Text that is not JSON becomes an {@linkcode UnparsedText}.
+ * @param readText Returns what stands for text that is not JSON. Without it, such text fails the call.
  * @returns The failure, if they cannot be parsed; a promise for large ones.
  */
 export function parseArguments(
   call: Call,
   given: unknown,
-  keepsText = false,
+  readText?: (text: string) => unknown,
 ): ToolFailure | undefined | Promise<undefined> {
   const limit = call.settings.maxArgumentBytes;
-  // A copy: the tool receives what was validated, also if the caller changes its object later.
-  if (typeof given !== "string") return setArguments(call, readJson(given ?? {}, limit, true));
-  // A UTF-16 unit takes one to three bytes, so most texts need not be measured.
-  if (given.length > limit || (given.length * 3 > limit && utf8Length(given) > limit)) {
-    return tooLarge(call);
-  }
-  let value: unknown;
-  try {
-    value = JSON.parse(given);
-  } catch {
-    if (given.trim() !== "") {
-      if (!keepsText) return unparsed(call);
-      call.setArguments(new UnparsedText(given), given.length);
+  let value = given ?? {};
+  let bytes: number | undefined;
+  if (typeof given === "string") {
+    bytes = given.length;
+    // A UTF-16 unit takes one to three bytes, so most texts need not be measured.
+    if (bytes > limit || (bytes * 3 > limit && utf8Length(given) > limit)) return tooLarge(call);
+    try {
+      value = JSON.parse(given) ?? {};
+    } catch {
+      if (given.trim() !== "") {
+        if (readText === undefined) return unparsed(call);
+        call.setArguments(readText(given), bytes);
+        return undefined;
+      }
+      value = {};
+    }
+    // A level takes two characters, so a short text is never too deep. JSON.parse reads a number above
+    // the largest one as Infinity; on Node, the first expression takes a third of the time.
+    if (bytes <= 2 * MAX_DEPTH && !(THREE_DIGITS.test(given) && LARGE_NUMBER.test(given))) {
+      call.setArguments(value, bytes);
       return undefined;
     }
   }
-  // A level takes two characters, so a short text is never too deep.
-  if (given.length > 2 * MAX_DEPTH || mayBeInfinite(given)) {
-    return setArguments(call, readJson(value, Infinity), given.length);
-  }
-  call.setArguments(value ?? {}, given.length);
-  return undefined;
-}
-
-/** From so many bytes on, other calls run between parsing arguments and validating them. */
-const LARGE = 65_536;
-
-function setArguments(
-  call: Call,
-  verdict: JsonVerdict,
-  size?: number,
-): ToolFailure | undefined | Promise<undefined> {
+  // A copy: the tool receives what was validated, also if the caller changes its object later.
+  const verdict = readJson(value, bytes === undefined ? limit : Infinity, bytes === undefined);
   if (verdict.kind === "large") return tooLarge(call);
   if (verdict.kind === "refused") return unparsed(call, `: ${describeRefusal(verdict)}`);
-  const bytes = size ?? verdict.bytes;
+  bytes ??= verdict.bytes;
   call.setArguments(verdict.value, bytes);
   if (bytes < LARGE) return undefined;
   return new Promise((resolve) => systemClock.setTimeout(() => resolve(undefined), 0));
@@ -88,8 +98,116 @@ export function unparsed(call: Call, why = ""): ToolFailure {
 
 function tooLarge(call: Call): ToolFailure {
   const { maxArgumentBytes } = call.settings;
-  return call.fail(
-    "invalid_arguments",
-    `its arguments are larger than ${maxArgumentBytes} bytes of JSON`,
-  );
+  const why = `its arguments are larger than ${maxArgumentBytes} bytes of JSON`;
+  return call.fail("invalid_arguments", why);
+}
+
+/** Validates the arguments of calls of `tool`, and continues with `next`. */
+export function validate<C extends CheckedCall>(
+  tool: Tool,
+  host: ToolHost,
+  next: Ring<C>,
+): Ring<C> {
+  const standard = applyStandard(tool, applyRule(tool, next));
+  return tool.view === undefined && tool.parametersStandard !== undefined
+    ? standard
+    : checkSchema(tool, toOriginal(tool, host, standard));
+}
+
+/** Checks the arguments against the tool's JSON Schema. */
+function checkSchema<C extends CheckedCall>(tool: Tool, next: Ring<C>): Ring<C> {
+  return (call) => {
+    const { parameters } = call.runtime;
+    const verdict: unknown = parameters.check(call.arguments, call.argumentBytes);
+    if (verdict === true) return next(call);
+    atOnce(verdict);
+    return mismatch(tool, atOnce(parameters.issues(call.arguments)), tool);
+  };
+}
+
+/**
+ * Turns the arguments of a view into those of its tool, and checks them against that tool's own
+ * schema: the schema of a library is the next ring's.
+ */
+function toOriginal<C extends CheckedCall>(shown: Tool, host: ToolHost, next: Ring<C>): Ring<C> {
+  return shown.view === undefined ? next : (call) => {
+    for (let { view } = shown; view; view = view.tool.view) {
+      const { tool } = view;
+      call.setArguments(view.lead(call.arguments), call.argumentBytes);
+      if (tool.parametersStandard && !tool.view) break;
+      const issues = issuesOf(compileOnce(host.engine, tool.parameters), call.arguments);
+      if (issues !== undefined) return mismatch(shown, issues, tool);
+    }
+    return next(call);
+  };
+}
+
+/** Has the schema of a library check the arguments: it also fills in defaults and transforms. */
+function applyStandard<C extends CheckedCall>(tool: Tool, next: Ring<C>): Ring<C> {
+  const { parametersStandard: schema } = tool;
+  return schema === undefined ? next : (call) =>
+    call.after(
+      "checking the arguments",
+      validateStandard(schema, call.arguments),
+      ({ issues, value }: StandardOutcome) => {
+        if (issues !== undefined) return mismatch(tool, issues);
+        call.setParsed(value);
+        return next(call);
+      },
+    );
+}
+
+/** Applies the tool's own rule for its arguments, which a schema cannot express. */
+function applyRule<C extends CheckedCall>(tool: Tool, next: Ring<C>): Ring<C> {
+  const { validate } = tool;
+  if (validate === undefined) return next;
+  const fail = (call: C, error: unknown): ToolFailure => {
+    const why = `the tool threw while it checked its arguments: ${describeThrown(error)}`;
+    return call.thrown(error, "validate", why);
+  };
+  return (call) => {
+    const read = (answer: unknown) => readRule(call, answer) ?? next(call);
+    let answer: unknown;
+    try {
+      answer = validate(call.arguments, call.context);
+    } catch (error) {
+      return fail(call, error);
+    }
+    return isThenable(answer)
+      ? call.wait("checking the arguments", answer).then(read, (error) => fail(call, error))
+        .catch((error) => call.thrown(error))
+      : read(answer);
+  };
+}
+
+/** The failure for what a rule returned; `undefined` if the arguments pass. */
+export function readRule(call: Call, answer: unknown): ToolFailure | undefined {
+  if (answer === undefined || answer === null || answer === "") return undefined;
+  const issues = typeof answer === "string" ? [{ message: clip(answer, 300) }] : answer;
+  if (!Array.isArray(issues)) {
+    // A rule that returns `false` may have meant a refusal: the call does not continue.
+    return call.fail("denied", "a rule for its arguments gave no proper answer");
+  }
+  return issues.length === 0
+    ? undefined
+    : mismatch(call.tool, readIssues(issues), undefined, "break a rule");
+}
+
+/** An issue of arguments of `owner`, in terms of `tool`, which is that tool or its view. */
+function toViewIssue(tool: Tool, issue: Issue, owner?: Tool): Issue {
+  const { view } = tool;
+  return view === undefined || tool === owner
+    ? issue
+    : view.tell(toViewIssue(view.tool, issue, owner));
+}
+
+/** @param owner The tool whose arguments have the issues; by default the one behind all views. */
+function mismatch(
+  tool: Tool,
+  issues: readonly Issue[],
+  owner?: Tool,
+  what = "do not fit",
+): ToolFailure {
+  const shown = issues.map((issue) => toViewIssue(tool, issue, owner));
+  return validationFailure("invalid_arguments", tool.id, `its arguments ${what}`, shown);
 }

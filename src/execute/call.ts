@@ -17,7 +17,9 @@ import {
   isFunction,
   isObject,
   isThenable,
+  isToolResult,
   isWord,
+  NO_LOG,
   type QuickWait,
   refuse,
   TIME_OVER,
@@ -28,20 +30,27 @@ import {
   watchLater,
   within,
 } from "../tool/mod.ts";
+import { type CheckedCall, parseArguments, type Ring as RingOf } from "./arguments.ts";
 import type { CallContext } from "./context.ts";
 import { Deadline } from "./deadline.ts";
 import { CallFailure, failure, type FailureDetails, interruption } from "./failures.ts";
-import type { KernelSettings } from "./kernel_options.ts";
-import type { Call, DispatchPhase, Outcome, ToolState } from "./layer.ts";
+import type {
+  Call,
+  DispatchPhase,
+  KernelSettings,
+  Layer,
+  Outcome,
+  Requirement,
+  ToolState,
+} from "./layer.ts";
 import { readOutput } from "./output.ts";
 import type { DispatchContext, ToolCall } from "./request.ts";
-import { sendOutput } from "./sending.ts";
 
 /** The next ring of a call. */
-export type Ring = (call: KernelCall) => Outcome;
+export type Ring = RingOf<KernelCall>;
 
-/** A function of an observer. Never throws. */
-export type Observe = (call: Call, result?: ToolResult, now?: number) => void;
+/** A function of an observer. Each takes the first of these, or all. */
+export type Observe = (call: Call, result?: never, now?: never) => void;
 
 /** How calls of one tool run. Composed once per tool. */
 export interface Plan {
@@ -50,8 +59,8 @@ export interface Plan {
   readonly layered: Ring;
   /** For calls that no layer concerns: the innermost ring ends the call, which saves two promises. */
   readonly direct: Ring | undefined;
-  /** True if no layer concerns the call. */
-  readonly isPlain: (call: Call) => boolean;
+  /** The layers that concern only some calls. */
+  readonly conditional: readonly Layer[];
   readonly began: readonly Observe[];
   readonly ended: readonly Observe[];
   readonly failed: readonly Observe[];
@@ -69,6 +78,19 @@ export interface CallShared {
   report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void;
 }
 
+/** How calls with each requirement fail where no layer meets it, and which calls have it. */
+export const REQUIREMENTS: {
+  readonly [Name in Requirement]: readonly [code: FailureCode, isIn: (call: Call) => boolean];
+} = {
+  approval: [
+    "approval_required",
+    ({ tool, toolset }) => tool.requiresApproval || toolset.requiresApproval(tool),
+  ],
+  transaction: ["transaction_failed", ({ tool }) => tool.requiresTransaction],
+  context: ["unavailable", ({ tool }) => tool.context !== undefined],
+  idempotency: ["invalid_arguments", ({ options }) => options.idempotencyKey !== undefined],
+};
+
 type Cleanup = () => void | Promise<void>;
 type Generator = AsyncGenerator<unknown, unknown, void>;
 
@@ -78,40 +100,27 @@ const MAX_CALL_ID = 256;
 class Interrupted extends Error {}
 
 /** A wait that the end of the call cuts short. The one that began last is cut first. */
-class Wait implements QuickWait<Wait> {
-  isActive = true;
+interface Wait {
+  isActive: boolean;
   outer: Wait | undefined;
-  readonly call: KernelCall;
   readonly interrupt: (wait: Wait) => void;
-
-  constructor(call: KernelCall, outer: Wait | undefined, interrupt: (wait: Wait) => void) {
-    this.call = call;
-    this.outer = outer;
-    this.interrupt = interrupt;
-  }
-
-  waitsFor(): boolean {
-    return this.isActive;
-  }
-
-  watch(): void {
-    this.call.deadline.watch();
-  }
 }
 
 /** One call of the kernel. Nothing is created before it is needed. */
-export class KernelCall implements Call {
+export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
   readonly tool: Tool;
   readonly toolset: Toolset;
   readonly host: ToolHost;
   readonly request: ToolCall;
   readonly options: DispatchContext;
   readonly settings: KernelSettings;
-  arguments: unknown = undefined;
-  plainArguments: unknown = undefined;
+  arguments: unknown;
+  plainArguments: unknown;
   /** How large the arguments are as JSON, at most. */
   argumentBytes = 0;
   toolState: ToolState = "not started";
+  /** Absent until the tool is ready: layers of stage `call` must not use it. */
+  runtime: ToolRuntime = undefined as never;
   readonly #kernel: CallShared;
   readonly #plan: Plan;
   readonly #startedAt: number;
@@ -119,21 +128,20 @@ export class KernelCall implements Call {
   #isDirect = false;
   #isOver = false;
   #isEnded = false;
-  #wait: Wait | undefined = undefined;
+  #wait: Wait | undefined;
   /** The failure of a call that was ended from outside. */
-  #interruption: ToolFailure | undefined = undefined;
+  #interruption: ToolFailure | undefined;
   /** Ends the call although a layer does not return. */
-  #giveUp: (() => void) | undefined = undefined;
-  #disarmGiveUp: (() => void) | undefined = undefined;
-  #deadline: Deadline | undefined = undefined;
-  #runtime: ToolRuntime | undefined = undefined;
-  #context: CallContext | undefined = undefined;
-  #callId: string | undefined = undefined;
-  #cleanups: Cleanup[] | undefined = undefined;
-  #isCleanedUp = false;
-  #changes: ((result: ToolResult) => Outcome)[] | undefined = undefined;
+  #giveUp: (() => void) | undefined;
+  #disarmGiveUp: (() => void) | undefined;
+  #deadline: Deadline | undefined;
+  #context: CallContext | undefined;
+  #callId: string | undefined;
+  /** `null` once they have run. */
+  #cleanups: Cleanup[] | null | undefined;
+  #changes: ((result: ToolResult) => Outcome)[] | undefined;
   /** Stops a generator. */
-  #stopTool: (() => Promise<unknown>) | undefined = undefined;
+  #stopTool: (() => Promise<unknown>) | undefined;
 
   constructor(
     kernel: CallShared,
@@ -157,29 +165,26 @@ export class KernelCall implements Call {
 
   /** Runs the call. Never throws and never rejects. */
   run(): Outcome {
-    const plan = this.#plan;
-    const { direct } = plan;
-    for (const observe of plan.began) observe(this);
-    this.#isDirect = direct !== undefined && plan.isPlain(this);
-    if (this.#isDirect && direct !== undefined) {
-      let outcome: Outcome;
-      try {
-        outcome = direct(this);
-      } catch (error) {
-        return this.#finish(this.thrown(error));
-      }
-      if (!(outcome instanceof Promise)) return this.#finish(outcome);
-      // The innermost ring has the promise of the tool, and ends the call.
-      if (this.toolState === "running") return outcome;
-      return outcome.then(
-        (result) => this.#finish(result),
-        (error) => this.#finish(this.thrown(error)),
-      );
+    const { began, conditional, layered } = this.#plan;
+    let { direct } = this.#plan;
+    this.#observe(began);
+    for (const layer of conditional) if (this.concerns(layer)) direct = undefined;
+    this.#isDirect = direct !== undefined;
+    let outcome: Outcome;
+    try {
+      outcome = direct === undefined ? layered(this) : this.open(direct);
+    } catch (error) {
+      outcome = this.thrown(error);
     }
-    const outcome = plan.layered(this);
     if (!(outcome instanceof Promise)) return this.#finish(outcome);
+    if (direct !== undefined) {
+      // The innermost ring has the promise of the tool, and ends the call.
+      return this.toolState === "running"
+        ? outcome
+        : outcome.then((result) => this.#finish(result));
+    }
     // For layers that wait by themselves.
-    watchLater({ waitsFor: () => !this.#isEnded, watch: () => this.deadline.watch() }, plan);
+    watchLater(this, undefined);
     return new Promise((resolve) => {
       this.#giveUp = () =>
         resolve(this.#finish(this.#interruption ?? this.#interrupted("waiting")));
@@ -187,8 +192,60 @@ export class KernelCall implements Call {
     });
   }
 
+  /** True if the layer takes part, also if its condition cannot be read: a check is never skipped. */
+  concerns(layer: Layer): boolean {
+    const { when, meets } = layer;
+    try {
+      if (when === undefined) return meets === undefined || REQUIREMENTS[meets][1](this);
+      if (typeof when === "string") return this.options[when] !== undefined;
+      const answer: unknown = when.call(layer, this);
+      return answer !== false && atOnce(answer) !== false;
+    } catch {
+      return true;
+    }
+  }
+
+  /** Runs a ring. What it throws is a failure. */
+  enter(ring: Ring): Outcome {
+    try {
+      return ring(this);
+    } catch (error) {
+      return this.thrown(error);
+    }
+  }
+
+  /** Continues with `next` once the value is there: at once, or after a wait. Never rejects. */
+  after<T>(doing: string, value: T | Promise<T>, next: (value: T) => Outcome): Outcome {
+    return value instanceof Promise
+      ? this.wait(doing, value).then(next).catch((error) => this.thrown(error))
+      : next(value);
+  }
+
+  /** The first ring: is the tool available, what it requires of layers, its arguments, its start. */
+  open(next: Ring): Outcome {
+    const { tool, interruptedBy, settings } = this;
+    if (interruptedBy !== undefined) return interruption(tool.id, interruptedBy, "beginning");
+    // The availability may have changed since the tool was listed.
+    if (tool.isAvailable !== true && !this.toolset.isAvailable(tool)) {
+      return this.fail("unavailable", "the tool is not available now");
+    }
+    if (tool.execute === undefined) {
+      return this.fail("not_executable", "it is a definition only and cannot be run here");
+    }
+    for (const requirement of settings.unmet) {
+      const [code, isIn] = REQUIREMENTS[requirement];
+      const why = `no layer meets what it requires: ${requirement}`;
+      if (isIn(this)) return this.fail(code, why, { retryable: false });
+    }
+    const parsed = parseArguments(this, this.request.arguments, settings.readText);
+    if (parsed === undefined) return this.#acquire(next);
+    return parsed instanceof Promise
+      ? this.after("reading the arguments", parsed, () => this.#acquire(next))
+      : parsed;
+  }
+
   /** Makes the tool ready, which runs its `init` before the first call. */
-  acquire(next: (call: KernelCall) => Outcome): Outcome {
+  #acquire(next: Ring): Outcome {
     let runtime: ToolRuntime | Promise<ToolRuntime>;
     try {
       runtime = this.host.acquire(this.tool);
@@ -196,63 +253,62 @@ export class KernelCall implements Call {
       return this.#notReady(error);
     }
     if (!(runtime instanceof Promise)) {
-      this.#runtime = runtime;
+      this.runtime = runtime;
       return next(this);
     }
     // A tool that is ready too late is released.
-    runtime.then((late) => this.#isOver ? this.#release(late) : undefined, () => {});
+    runtime.then((late) => this.#isOver ? this.#release(late) : undefined, NO_LOG);
     return this.wait("starting up", runtime).then((ready) => {
-      this.#runtime = ready;
+      this.runtime = ready;
       return next(this);
     }, (error) => this.#notReady(error)).catch((error) => this.thrown(error));
   }
 
   #notReady(error: unknown): ToolFailure {
-    if (error instanceof Interrupted) return this.thrown(error);
     // The message of any other error is the host's, and was not written for a model.
     const why = (error as Error).name === "ToolLifecycleError"
       ? (error as Error).message
       : "the tool could not be made ready";
-    this.report("init", error);
-    return this.fail("unavailable", why);
+    return this.thrown(error, "init", why, "unavailable");
   }
 
-  /** Runs the tool and checks its result. */
-  runTool(): Outcome {
-    const { tool } = this;
-    const cause = this.interruptedBy ?? (this.#isEnded ? "aborted" : undefined);
+  /** Runs the tool and checks its result: the innermost ring. */
+  static runTool(call: KernelCall): Outcome {
+    const { tool } = call;
+    const cause = call.interruptedBy ?? (call.#isEnded ? "aborted" : undefined);
     if (cause !== undefined) {
-      return this.#end(this.#interruption ??= interruption(tool.id, cause, "about to run"));
+      return call.#end(call.#interruption ??= interruption(tool.id, cause, "about to run"));
     }
-    if (this.toolState === "running") refuse("run the tool again", "it still runs");
-    this.toolState = "running";
+    if (call.toolState === "running") refuse("run the tool again", "it still runs");
+    call.toolState = "running";
     let output: unknown;
     try {
-      output = tool.execute?.(this.arguments, this.context);
+      output = tool.execute?.(call.arguments, call.context);
       if (!(output instanceof Promise)) {
-        if (isGenerator(output)) output = this.#drain(output);
+        if (isGenerator(output)) output = call.#drain(output);
         // The `then` of another library may throw.
         else if (isThenable(output)) output = Promise.resolve(output);
       }
     } catch (error) {
-      return this.#end(this.#threw(error));
+      return call.#end(call.#threw(error));
     }
-    if (output instanceof Promise) return this.#waitForTool(output);
-    this.toolState = "ended";
-    return this.#endWith(output);
+    if (output instanceof Promise) return call.#waitForTool(output);
+    return call.#endWith(output);
   }
 
   /** The end of the tool, with what it returned. */
   #endWith(output: unknown): Outcome {
+    this.toolState = "ended";
+    let result: Outcome;
     try {
-      const result = readOutput(this, output);
-      return result instanceof Promise
-        ? result.then((checked) => this.#end(checked), (error) => this.#end(this.thrown(error)))
-        : this.#end(result);
+      result = readOutput(this, output);
     } catch (error) {
       // Only a schema engine that breaks its contract throws here.
-      return this.#end(this.thrown(error));
+      result = this.thrown(error);
     }
+    return result instanceof Promise
+      ? result.then((checked) => this.#end(checked), (error) => this.#end(this.thrown(error)))
+      : this.#end(result);
   }
 
   /** Streams what a generator yields as fast as it is consumed, and returns its result. */
@@ -262,7 +318,7 @@ export class KernelCall implements Call {
     for (;;) {
       const step = await generator.next();
       if (step.done === true) return step.value;
-      await sendOutput(this, step.value);
+      await this.settings.sendOutput?.(this, step.value);
       // Without real awaits in the generator no timer fires, so the clock is read here.
       if (this.#isOver || this.deadline.expired()) {
         await generator.return(undefined);
@@ -273,13 +329,7 @@ export class KernelCall implements Call {
 
   #threw(error: unknown): ToolFailure {
     this.toolState = "ended";
-    if (error instanceof CallFailure) return this.fail(error.code, error.message);
-    const why = `the tool threw: ${describeThrown(error)}`;
-    // A tool that stops by throwing the signal's reason did as it should, and is not reported.
-    if (this.interruptedBy === undefined || error !== this.deadline.signal.reason) {
-      this.report("execute", error);
-    }
-    return this.fail("threw", why);
+    return this.thrown(error, "execute", `the tool threw: ${describeThrown(error)}`);
   }
 
   /** The end of a call without layers, whose innermost ring has its result. */
@@ -306,34 +356,50 @@ export class KernelCall implements Call {
         ? changed.then((last) => this.close(last))
         : this.close(changed);
     }
-    return this.#cleanups === undefined ? result : this.#cleanUp(this.#cleanups, result);
+    const cleanups = this.#cleanups;
+    if (!cleanups) return result;
+    this.#cleanups = null;
+    return this.#cleanUp(cleanups).then(() => result);
   }
 
   /** The end, exactly once: the tool is released, and the observers see the result. */
   #finish(result: ToolResult): Outcome {
     if (this.#isEnded) return result;
-    if (this.#wait !== undefined) this.#endRest();
+    if (this.#wait !== undefined) {
+      // A layer has returned before the rest of the call has: inner layers give back what they hold.
+      this.deadline.abort(new DOMException("The call has ended", "AbortError"));
+    }
     const closed = this.close(result);
     if (closed instanceof Promise) return closed.then((last) => this.#finish(last));
-    this.#isEnded = this.#isCleanedUp = true;
+    this.#isEnded = true;
+    this.#cleanups = null;
     this.#disarmGiveUp?.();
     const now = this.settings.clock.now();
-    (closed as Settable<ToolResult>).durationMs = now - this.#startedAt;
-    brandResult(closed);
+    // Without layers, the result is of this call alone.
+    const isOwn = this.#isDirect && closed === result;
+    const last: Settable<ToolResult> = isOwn ? closed : ownResult(closed);
+    last.durationMs = now - this.#startedAt;
+    brandResult(last);
+    if (!last.ok) this.#settle(last);
+    const runtime: ToolRuntime | undefined = this.runtime;
+    if (runtime !== undefined) this.#release(runtime);
     const { ended, failed } = this.#plan;
-    if (!closed.ok) this.#settle(closed);
-    if (this.#runtime !== undefined) this.#release(this.#runtime);
-    for (const observe of ended) observe(this, closed, now);
-    if (!closed.ok) { for (const observe of failed) observe(this, closed); }
-    return closed;
+    this.#observe(ended, last, now);
+    if (!last.ok) this.#observe(failed, last);
+    return last;
   }
 
-  /**
-   * A layer has returned before the rest of the call has: that is aborted, so that inner layers give
-   * back what they hold.
-   */
-  #endRest(): void {
-    this.deadline.abort(new DOMException("The call has ended", "AbortError"));
+  #observe(observers: readonly Observe[], result?: ToolResult, now?: number): void {
+    for (const observe of observers) {
+      try {
+        const answer: unknown = observe(this, result as never, now as never);
+        if (answer !== undefined) {
+          callHook(() => answer, (error) => this.report("internal", error));
+        }
+      } catch (error) {
+        this.report("internal", error);
+      }
+    }
   }
 
   #release(runtime: ToolRuntime): void {
@@ -350,7 +416,7 @@ export class KernelCall implements Call {
   defer(cleanup: Cleanup): void {
     checkFunction("defer a cleanup", cleanup, "it");
     // A tool that still runs though its call has been closed cleans up at once, rather than never.
-    if (this.#isCleanedUp) void this.#cleanUpWith(cleanup);
+    if (this.#cleanups === null) void this.#cleanUp([cleanup]);
     else (this.#cleanups ??= []).push(cleanup);
   }
 
@@ -362,24 +428,19 @@ export class KernelCall implements Call {
    * Runs the cleanups. One that fails does not stop the others. Those that take too long go on after
    * the call.
    */
-  async #cleanUp(cleanups: readonly Cleanup[], result: ToolResult): Promise<ToolResult> {
-    this.#cleanups = undefined;
-    this.#isCleanedUp = true;
+  async #cleanUp(cleanups: readonly Cleanup[]): Promise<void> {
     const { clock, closeTimeoutMs } = this.settings;
     const run = async (): Promise<void> => {
-      for (const cleanup of cleanups.toReversed()) await this.#cleanUpWith(cleanup);
+      for (const cleanup of cleanups.toReversed()) {
+        try {
+          await cleanup();
+        } catch (error) {
+          this.report("cleanup", error);
+        }
+      }
     };
     if (await within(clock, closeTimeoutMs, run()) === TIME_OVER) {
       this.report("cleanup", new RangeError(`The cleanups took longer than ${closeTimeoutMs} ms`));
-    }
-    return result;
-  }
-
-  async #cleanUpWith(cleanup: Cleanup): Promise<void> {
-    try {
-      await cleanup();
-    } catch (error) {
-      this.report("cleanup", error);
     }
   }
 
@@ -393,21 +454,15 @@ export class KernelCall implements Call {
     return new Promise((resolve, reject) => {
       const resume = limitMs === undefined ? undefined : this.deadline.suspend(limitMs);
       const wait = this.#begin((own) => {
-        this.#isOver = true;
         this.#interruption ??= this.#interrupted(doing);
         reject(new Interrupted());
         this.#unwind(own);
       });
+      if (!wait.isActive) return;
       const settle = (answer: () => void): void => {
         if (wait.isActive) resume?.();
-        // An abort that nothing has listened for yet.
-        if (this.interruptedBy === "aborted") this.deadline.checkCaller();
-        // The wait may have been cut short, also just now.
-        if (!wait.isActive) return;
-        this.#leave(wait);
-        answer();
+        if (this.#leave(wait)) answer();
       };
-      if (!wait.isActive) return;
       Promise.resolve(typeof work === "function" ? work() : work).then(
         (value) => settle(() => resolve(value)),
         (error) => settle(() => reject(error)),
@@ -418,31 +473,22 @@ export class KernelCall implements Call {
   /** Waits for the tool; once the call is ended from outside, for its grace period. */
   #waitForTool(output: PromiseLike<unknown>): Promise<ToolResult> {
     return new Promise((resolve) => {
-      const wait = this.#begin((own) => {
-        this.#isOver = true;
+      const wait = this.#begin((own) =>
         void this.#stop(output).then((acknowledged) => {
           this.#interruption ??= this.#interrupted("running", acknowledged);
           resolve(this.#end(this.#interruption));
           this.#unwind(own);
-        });
-      });
+        })
+      );
       output.then((value) => {
         this.toolState = "ended";
-        if (this.#continue(wait)) resolve(this.#endWith(value));
+        if (this.#leave(wait)) resolve(this.#endWith(value));
       }, (error) => {
         // Before the check for an interruption: what a tool throws late is reported.
         const failed = this.#threw(error);
-        if (this.#continue(wait)) resolve(this.#end(failed));
+        if (this.#leave(wait)) resolve(this.#end(failed));
       });
     });
-  }
-
-  /** Ends the wait for the tool; false if the call was ended from outside. */
-  #continue(wait: Wait): boolean {
-    if (!this.#isOver && this.interruptedBy === "aborted") this.deadline.checkCaller();
-    if (this.#isOver) return false;
-    this.#leave(wait);
-    return true;
   }
 
   /** Whether the tool stops within the grace period. */
@@ -451,102 +497,108 @@ export class KernelCall implements Call {
     const { clock, graceMs } = this.settings;
     // A generator has ended when its `return` has settled, though its last output may still wait.
     const ended = Promise.resolve(this.#stopTool?.() ?? output)
-      .then(() => {}, () => {})
+      .then(NO_LOG, NO_LOG)
       .then(() => void (this.toolState = "ended"));
     if (graceMs > 0 && await within(clock, graceMs, ended) !== TIME_OVER) return true;
     // By then the observers have seen the end of the call.
-    void ended.then(() => this.#toolEnded());
+    void ended.then(() => this.#observe(this.#plan.toolEnded));
     return false;
   }
 
-  #toolEnded(): void {
-    for (const observe of this.#plan.toolEnded) observe(this);
-  }
-
   #begin(interrupt: (wait: Wait) => void): Wait {
-    const wait = this.#wait = new Wait(this, this.#wait, interrupt);
+    const wait = this.#wait = { isActive: true, outer: this.#wait, interrupt };
     if (this.#isEnded || this.#deadline?.cause !== undefined) this.#cut();
-    else watchLater(wait, wait);
+    else watchLater(this, wait);
     return wait;
   }
 
-  #leave(wait: Wait): void {
+  waitsFor(wait: Wait | undefined): boolean {
+    return wait === undefined ? !this.#isEnded : wait.isActive;
+  }
+
+  watch(): void {
+    this.deadline.watch();
+  }
+
+  /** Ends a wait; false if it was cut short before, unless it now ends for that. */
+  #leave(wait: Wait, isCut = false): boolean {
+    // An abort that nothing has listened for yet.
+    if (wait.isActive && this.interruptedBy === "aborted") this.deadline.checkCaller();
+    if (!wait.isActive && !isCut) return false;
     wait.isActive = false;
-    if (this.#wait === wait) {
-      this.#wait = wait.outer;
-      return;
-    }
+    if (this.#wait === wait) this.#wait = wait.outer;
     for (let inner = this.#wait; inner !== undefined; inner = inner.outer) {
       if (inner.outer === wait) inner.outer = wait.outer;
     }
+    return true;
   }
 
   /** A wait was cut short: next is the one around it, and then the layers close. */
   #unwind(wait: Wait): void {
-    this.#leave(wait);
-    const { closeTimeoutMs, clock } = this.settings;
-    const giveUp = this.#giveUp;
-    const isLast = this.#wait === undefined && !this.#isEnded;
-    if (giveUp !== undefined && isLast && this.#disarmGiveUp === undefined) {
-      // Each layer may take its time to close; one that does not return must not hold the call.
-      const ms = closeTimeoutMs * (this.#plan.layerCount + 2);
-      this.#disarmGiveUp = clock.setTimeout(giveUp, ms);
-    }
+    this.#leave(wait, true);
     this.#cut();
   }
 
   /** Cuts the innermost wait of a call that was ended from outside, or the next one. */
   #cut(): void {
     const wait = this.#wait;
-    if (wait !== undefined) return wait.interrupt(wait);
-    const giveUp = this.#giveUp;
-    if (giveUp === undefined || this.#isOver || this.#disarmGiveUp !== undefined) return;
-    // A layer waits by itself. It has as long as a tool.
-    const { clock, graceMs } = this.settings;
-    this.#disarmGiveUp = clock.setTimeout(giveUp, graceMs);
+    if (wait === undefined) {
+      if (this.#giveUp === undefined || this.#isEnded) return;
+      const { closeTimeoutMs, clock, graceMs } = this.settings;
+      // Each layer may take its time to close; one that waits by itself has as long as a tool.
+      const ms = this.#isOver ? closeTimeoutMs * (this.#plan.layerCount + 2) : graceMs;
+      this.#disarmGiveUp ??= clock.setTimeout(this.#giveUp, ms);
+    } else if (wait.isActive) {
+      this.#isOver = true;
+      wait.isActive = false;
+      wait.interrupt(wait);
+    }
   }
 
   #interrupted(doing: string, acknowledged?: boolean): ToolFailure {
-    const reason = this.#deadline?.reason;
+    const { cause = "aborted", reason } = this.#deadline ?? {};
     if (reason instanceof CallFailure) return this.fail(reason.code, reason.message);
     const stopped = this.toolState === "not started" ? undefined : this.toolState === "ended";
-    const cause = this.#deadline?.cause ?? "aborted";
     return interruption(this.tool.id, cause, doing, acknowledged ?? stopped);
   }
 
-  /** The failure for what a ring or a layer threw. */
-  thrown(error: unknown, phase: DispatchPhase = "internal"): ToolFailure {
+  /** The failure for what a ring, a layer or the tool threw. */
+  thrown(
+    error: unknown,
+    phase: DispatchPhase = "internal",
+    why = "an internal error; the arguments are not the cause",
+    code: FailureCode = "threw",
+  ): ToolFailure {
     if (error instanceof Interrupted) return this.#interruption ?? this.#interrupted("waiting");
     if (error instanceof CallFailure) return this.fail(error.code, error.message);
-    this.report(phase, error);
-    return this.fail("threw", "an internal error; the arguments are not the cause");
+    // A tool that stops by throwing the signal's reason did as it should, and is not reported.
+    const isReason = phase === "execute" && this.interruptedBy !== undefined &&
+      error === this.deadline.signal.reason;
+    if (!isReason) this.report(phase, error);
+    return this.fail(code, why);
   }
 
   get deadline(): Deadline {
     if (this.#deadline !== undefined) return this.#deadline;
-    const { timeoutMs } = this.options;
-    const { timeoutMs: planned } = this.#plan;
-    const ms = timeoutMs !== undefined && timeoutMs < planned ? timeoutMs : planned;
-    this.#deadline = new Deadline(
-      this.settings.clock,
-      this.#callerSignal(),
-      this.#startedAt + ms,
-      () => this.#cut(),
-    );
+    let { timeoutMs: ms } = this.#plan;
+    let caller: AbortSignal | undefined;
+    try {
+      const { signal, timeoutMs = ms } = this.options;
+      if (timeoutMs < ms) ms = timeoutMs;
+      // A function is only called for its signal here. A value that is not a signal ends no call.
+      const given = atOnce(typeof signal === "function" ? signal() : signal);
+      if (given !== undefined) {
+        checkFunction("listen to the caller's signal", given?.addEventListener, "addEventListener");
+      }
+      caller = given;
+    } catch (error) {
+      this.report("internal", error);
+    }
+    const { clock } = this.settings;
+    this.#deadline = new Deadline(clock, caller, this.#startedAt + ms, () => this.#cut());
     // A tool that reads its signal after its call listens to nothing.
     if (this.#isOver) this.#deadline.close();
     return this.#deadline;
-  }
-
-  /** A function is only called for its signal here. A value that is not a signal ends no call. */
-  #callerSignal(): AbortSignal | undefined {
-    const { signal } = this.options;
-    let given: unknown;
-    const log = (error: unknown): void => this.report("internal", error);
-    callHook(() => given = typeof signal === "function" ? signal() : signal, log);
-    if (given === undefined || isSignal(given)) return given;
-    log(new TypeError("Cannot listen to the caller's signal: it must be an AbortSignal"));
-    return undefined;
   }
 
   /** What has ended the call from outside, whether or not a wait has noticed. */
@@ -574,10 +626,6 @@ export class KernelCall implements Call {
     return this.#context ??= new this.#kernel.Context(this);
   }
 
-  get runtime(): ToolRuntime {
-    return this.#runtime ?? refuse("use a tool", "it has not been made ready");
-  }
-
   setArguments(value: unknown, bytes: number): void {
     this.arguments = this.plainArguments = value;
     this.argumentBytes = bytes;
@@ -600,17 +648,22 @@ export class KernelCall implements Call {
 /** The dispatcher completes a result that it has made, before it is handed out. */
 type Settable<T> = { -readonly [Key in keyof T]: T[Key] };
 
+/** The result, or a copy of one that another call may have had, or that is frozen. */
+function ownResult(result: ToolResult): Settable<ToolResult> {
+  const { ok } = result;
+  const isForeign = isToolResult(result as unknown) || Object.isFrozen(result) ||
+    !ok && Object.isFrozen(result.error);
+  if (!isForeign) return result;
+  return ok ? { ...result } : { ...result, error: { ...result.error } };
+}
+
 /** Completes a failure: whether the tool ran, and whether the call may be repeated. */
-export function settle(
-  { error, replayed }: ToolFailure,
-  ran: ToolRun,
-  tool?: Tool,
-): void {
+export function settle({ error, replayed }: ToolFailure, ran: ToolRun, tool?: Tool): void {
   if (error.code === "input_required") return;
   const settable = error as Settable<ToolFailure["error"]>;
   // A tool, a layer or a hook that called another process has the better answer. Only the failures of
   // tools that have run are stored.
-  settable.ran = error.ran ?? (replayed ? "yes" : ran);
+  settable.ran ??= replayed ? "yes" : ran;
   if (settable.ran === "unknown" && tool?.idempotent !== true) settable.retryable = false;
 }
 
@@ -619,21 +672,8 @@ function isGenerator(value: unknown): value is Generator {
     Symbol.asyncIterator in value;
 }
 
-function isSignal(value: unknown): value is AbortSignal {
-  return isObject(value) && isFunction(value["addEventListener"]);
-}
-
 /** The name that the caller gave the call. */
 export function chosenCallId(request: Partial<ToolCall> | null | undefined): string | undefined {
   const callId = request?.callId;
   return isWord(callId) ? clip(callId, MAX_CALL_ID) : undefined;
-}
-
-/** The rest of the call after a wait. Never rejects. */
-export function continueAfter<T>(
-  call: KernelCall,
-  wait: Promise<T>,
-  next: (value: T) => Outcome,
-): Promise<ToolResult> {
-  return wait.then(next).catch((error) => call.thrown(error));
 }

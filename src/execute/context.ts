@@ -7,7 +7,7 @@
 import {
   type Answer,
   defined,
-  once,
+  NO_LOG,
   type QuestionFields,
   refuse,
   type Services,
@@ -17,10 +17,9 @@ import {
 } from "../tool/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import { frozenCopy } from "./json_value.ts";
-import type { Call } from "./layer.ts";
+import type { Call, Layer } from "./layer.ts";
 import type { CallInfo } from "./ports.ts";
 import { isResumed } from "./resumption.ts";
-import { sendMetadata, sendProgress } from "./sending.ts";
 
 /**
  * The context of one call. Members are created when they are first read; and since every member is a
@@ -28,6 +27,8 @@ import { sendMetadata, sendProgress } from "./sending.ts";
  */
 export class CallContext implements ToolContext<never, never, never> {
   readonly #call: Call;
+  /** The services of a call whose host adds some. */
+  #services: Services | undefined;
 
   constructor(call: Call) {
     this.#call = call;
@@ -71,8 +72,9 @@ export class CallContext implements ToolContext<never, never, never> {
   /** The services of the registry, with those of the call laid over them. */
   get services(): Services {
     const { runtime, options: { services } } = this.#call;
-    if (services === undefined) return runtime.services;
-    return once(overlaid, this.#call, () => overlay(runtime.services, services));
+    return services === undefined
+      ? runtime.services
+      : this.#services ??= overlay(runtime.services, services);
   }
 
   /** Added by the layer that checks the host's context. */
@@ -93,22 +95,24 @@ export class CallContext implements ToolContext<never, never, never> {
     return undefined;
   }
 
+  /** Added by the layer that sends what tools emit. */
   get metadata(): (value: unknown) => void {
-    return (value) => sendMetadata(this.#call, value);
+    return NO_LOG;
   }
 
+  /** Added by the layer that sends what tools emit. */
   get progress(): (done: number, total?: number, message?: string) => void {
-    return (done, total, message) => sendProgress(this.#call, done, total, message);
+    return NO_LOG;
   }
 
   /** Added by the layer of questions. */
   get ask(): <Content>(key: string, question: QuestionFields) => Promise<Answer<Content>> {
-    return () => withoutQuestions("ask");
+    return withoutQuestions;
   }
 
   /** Added by the layer of questions. */
   get step(): <Result>(key: string, work: () => Result | Promise<Result>) => Promise<Result> {
-    return () => withoutQuestions("take a step");
+    return withoutQuestions;
   }
 
   get defer(): (cleanup: () => void | Promise<void>) => void {
@@ -120,12 +124,30 @@ export class CallContext implements ToolContext<never, never, never> {
   }
 }
 
-async function withoutQuestions(action: string): Promise<never> {
-  return await refuse(action, "the dispatcher has no layer of questions");
+/** The class of contexts with the members of these layers. */
+export function contextWith(layers: readonly Layer[]): typeof CallContext {
+  const members = layers.flatMap(({ context }) => Object.entries(context ?? {}));
+  if (members.length === 0) return CallContext;
+  const Context = class extends CallContext {
+    // The constructor that JavaScript adds spreads its arguments, which takes Bun twice as long.
+    constructor(call: Call) {
+      super(call);
+    }
+  };
+  for (const [name, get] of members) {
+    Object.defineProperty(Context.prototype, name, {
+      configurable: true,
+      get(this: CallContext): unknown {
+        return get(CallContext.callOf(this));
+      },
+    });
+  }
+  return Context;
 }
 
-/** The services of calls whose hosts add some. */
-const overlaid: WeakMap<Call, Services> = new WeakMap();
+async function withoutQuestions(): Promise<never> {
+  return await refuse("ask or take a step", "the dispatcher has no layer of questions");
+}
 
 /** What the lower services inherit from a class stays, and so does what is `undefined` above them. */
 function overlay(below: Services, above: Services): Services {

@@ -18,15 +18,18 @@ const listeners = new WeakMap<AbortSignal, Set<Deadline>>();
 /** The end of one call, created when the call first waits or its tool first reads its signal. */
 export class Deadline {
   /** What ended the call; `undefined` while it may go on. */
-  cause: InterruptCause | undefined = undefined;
+  cause: InterruptCause | undefined;
+  /** Why the call was ended from outside; a `CallFailure` becomes its result. */
+  reason: unknown;
+  /** The call cannot be interrupted any more. */
+  isClosed = false;
   readonly #clock: Clock;
   readonly #caller: AbortSignal | undefined;
   readonly #interruptCall: () => void;
   #expiresAt: number;
-  #reason: unknown;
   #controller: AbortController | undefined;
-  #isListening = false;
-  #isClosed = false;
+  /** The deadlines of the caller's signal, with this one, while it listens. */
+  #listening: Set<Deadline> | undefined;
   #disarm: (() => void) | undefined;
 
   /**
@@ -49,15 +52,10 @@ export class Deadline {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.cause !== undefined) this.#controller.abort(this.#reason);
+      if (this.cause !== undefined) this.#controller.abort(this.reason);
       else this.#listen();
     }
     return this.#controller.signal;
-  }
-
-  /** Why the call was ended from outside; a `CallFailure` becomes its result. */
-  get reason(): unknown {
-    return this.#reason;
   }
 
   /** How long the call may still take. */
@@ -68,7 +66,7 @@ export class Deadline {
   /** Throws the reason if the call has ended from outside. Needs no controller for that. */
   throwIfAborted(): void {
     this.checkCaller();
-    if (this.cause !== undefined) throw this.#reason;
+    if (this.cause !== undefined) throw this.reason;
   }
 
   /** Ends the call for the reason given. */
@@ -78,13 +76,12 @@ export class Deadline {
 
   /** Ends the call if the caller's signal has aborted, without a listener. */
   checkCaller(): void {
-    const caller = this.#caller;
-    if (caller !== undefined && caller.aborted) this.abort(caller.reason);
+    if (this.#caller?.aborted) this.abort(this.#caller.reason);
   }
 
-  /** Whether the time is over, asked without a timer: for loops that never let one fire. */
+  /** Ends the call if the time is over, without a timer: for loops that never let one fire. */
   expired(): boolean {
-    if (this.cause === undefined && this.#clock.now() >= this.#expiresAt) this.#timeOut();
+    if (this.remainingMs === 0) this.#timeOut();
     return this.cause !== undefined;
   }
 
@@ -94,22 +91,25 @@ export class Deadline {
    * @returns A function that resumes the count.
    */
   suspend(limitMs: number): () => void {
-    const left = this.#expiresAt - this.#clock.now();
+    const left = this.remainingMs;
     this.#expireIn(limitMs);
     return () => this.#expireIn(left);
   }
 
   #expireIn(ms: number): void {
     this.#expiresAt = this.#clock.now() + ms;
-    if (this.#disarm === undefined) return;
-    this.#rest();
-    this.#arm();
+    if (this.#disarm !== undefined) this.#arm();
   }
 
   /** Watches the time and the caller's signal until the call ends. */
   watch(): void {
     this.#listen();
-    if (this.cause === undefined && this.#disarm === undefined && !this.#isClosed) this.#arm();
+    if (this.cause === undefined && this.#disarm === undefined && !this.isClosed) this.#arm();
+  }
+
+  #arm(): void {
+    this.#disarm?.();
+    this.#disarm = this.#clock.setTimeout(() => this.#timeOut(), this.remainingMs);
   }
 
   #rest(): void {
@@ -117,37 +117,27 @@ export class Deadline {
     this.#disarm = undefined;
   }
 
-  /** The call cannot be interrupted any more. */
-  get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
   /** The result is decided: nothing interrupts the call, and nothing listens to the caller's signal. */
   close(): void {
-    this.#isClosed = true;
+    this.isClosed = true;
     this.#rest();
-    if (!this.#isListening || this.#caller === undefined) return;
-    this.#isListening = false;
-    const deadlines = listeners.get(this.#caller);
-    if (deadlines?.delete(this) !== true || deadlines.size > 0) return;
-    listeners.delete(this.#caller);
-    this.#caller.removeEventListener("abort", abortAll);
-  }
-
-  #arm(): void {
-    const left = Math.max(0, this.#expiresAt - this.#clock.now());
-    this.#disarm = this.#clock.setTimeout(() => this.#timeOut(), left);
+    const caller = this.#caller;
+    const deadlines = this.#listening;
+    if (caller === undefined || !deadlines?.delete(this) || deadlines.size > 0) return;
+    listeners.delete(caller);
+    caller.removeEventListener("abort", abortAll);
   }
 
   #listen(): void {
     const caller = this.#caller;
-    if (caller === undefined || this.#isListening || this.#isClosed) return;
+    if (caller === undefined || this.#listening !== undefined || this.isClosed) return;
     if (caller.aborted) return this.abort(caller.reason);
-    this.#isListening = true;
-    const deadlines = listeners.get(caller);
-    if (deadlines !== undefined) return void deadlines.add(this);
-    listeners.set(caller, new Set([this]));
-    caller.addEventListener("abort", abortAll, { once: true });
+    let deadlines = listeners.get(caller);
+    if (deadlines === undefined) {
+      listeners.set(caller, deadlines = new Set());
+      caller.addEventListener("abort", abortAll, { once: true });
+    }
+    this.#listening = deadlines.add(this);
   }
 
   #timeOut(): void {
@@ -155,9 +145,9 @@ export class Deadline {
   }
 
   #interrupt(cause: InterruptCause, reason: unknown): void {
-    if (this.cause !== undefined || this.#isClosed) return;
+    if (this.cause !== undefined || this.isClosed) return;
     this.cause = cause;
-    this.#reason = reason;
+    this.reason = reason;
     this.#rest();
     this.#controller?.abort(reason);
     this.#interruptCall();

@@ -5,31 +5,101 @@
  */
 
 import { isToolHost, Registry, type ToolHost } from "../registry/mod.ts";
-import type { Selection, Toolset, ToolSource } from "../select/mod.ts";
+import { nearIds, type Selection, type Toolset, type ToolSource } from "../select/mod.ts";
 import {
   atOnce,
+  callHook,
+  clip,
+  type FailureCode,
   isFunction,
   once,
   refuse,
+  type Tool,
   type ToolFailure,
-  type ToolResult,
+  ToolResult,
 } from "../tool/mod.ts";
-import { KernelCall } from "./call.ts";
-import { Kernel, nameIn, unreadable } from "./kernel.ts";
-import {
-  type DispatcherOptions,
-  type KernelSettings,
-  MAKE,
-  resolveSettings,
-} from "./kernel_options.ts";
-import type { Call, Outcome } from "./layer.ts";
+import { type CallShared, chosenCallId, KernelCall, type Plan, settle } from "./call.ts";
+import { type CallContext, contextWith } from "./context.ts";
+import { failure, unknownTool } from "./failures.ts";
+import { type DispatcherOptions, MAKE, resolveSettings } from "./kernel_options.ts";
+import type { Call, DispatchPhase, KernelSettings, Outcome } from "./layer.ts";
+import { compose } from "./plan.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 
 const NO_CONTEXT: DispatchContext = Object.freeze({});
 const EVERYTHING: Selection = Object.freeze({});
 
+/** More plans than a registry has tools: those of tools that were removed are dropped then. */
+const MAX_PLANS = 20_000;
+
 /** Receives a call before it runs. */
 export type CallStarted = (call: Call) => void;
+
+/** What a dispatcher shares with its views for other callers: how calls run. */
+export class Kernel implements CallShared {
+  readonly settings: KernelSettings;
+  readonly Context: typeof CallContext;
+  /** How calls of each tool run, by id. */
+  readonly plans: Map<string, Plan> = new Map();
+  readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
+  #callIdPrefix: string | undefined;
+  #calls = 0;
+
+  constructor(settings: KernelSettings) {
+    this.settings = settings;
+    this.Context = contextWith(settings.layers);
+  }
+
+  /** Composes how calls of a tool run. */
+  compose(tool: Tool, host: ToolHost): Plan {
+    const plan = compose(tool, host, this);
+    if (this.plans.size >= MAX_PLANS) this.plans.clear();
+    this.plans.set(tool.id, plan);
+    return plan;
+  }
+
+  /** What runs the tools of a toolset: the registry it came from, or one created for its list. */
+  hostOf({ source, bridge, name }: Toolset): ToolHost {
+    if (isToolHost(source)) return source;
+    return once(this.#hosts, source, () => {
+      const engine = this.settings.engine ?? (bridge && this.hostOf(bridge.behind).engine);
+      if (engine === undefined) {
+        refuse(
+          `make a dispatcher for the toolset "${name}"`,
+          "its tools came from a list, so the option engine must say what compiles their schemas",
+        );
+      }
+      // All tools of the list, so that its toolsets share each tool's state.
+      return new Registry({ engine, tools: source.tools });
+    });
+  }
+
+  /** Ends a call that never was a call of a tool: its layers see that as `unresolved`. */
+  refuse(request: ToolCall, options: DispatchContext, failed: ToolFailure): ToolFailure {
+    settle(failed, "no");
+    const report = (phase: DispatchPhase, error: unknown): void =>
+      this.report(nameIn(request), chosenCallId(request) ?? this.nextCallId(), phase, error);
+    for (const layer of this.settings.layers) {
+      callHook(
+        () => layer.unresolved?.(request, options, failed, report),
+        (error) => report("internal", error),
+      );
+    }
+    return failed;
+  }
+
+  /** An id for a call that has none. */
+  nextCallId(): string {
+    // Not before the first call: edge runtimes refuse randomness while a module loads.
+    this.#callIdPrefix ??= `call_${crypto.randomUUID().slice(0, 13)}`;
+    return `${this.#callIdPrefix}-${(++this.#calls).toString(36)}`;
+  }
+
+  /** Passes what was thrown to the host. */
+  report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void {
+    this.settings.onError({ toolId, callId, phase, error });
+  }
+}
 
 /**
  * Runs calls of the tools in a toolset, with nothing but the kernel and the layers that it is given.
@@ -59,6 +129,8 @@ export type CallStarted = (call: Call) => void;
  * ```
  */
 export class Dispatcher {
+  /** True if calls are traced: only then is the `trace` of their context read. */
+  readonly traces: boolean = false;
   readonly #kernel: Kernel;
   /** A registry, which may change; `undefined` for a fixed toolset. */
   readonly #registry: SelectableToolHost | undefined;
@@ -75,8 +147,7 @@ export class Dispatcher {
    */
   constructor(source: Toolset | SelectableToolHost, options: DispatcherOptions = {}) {
     // A view of another dispatcher receives its kernel instead of options.
-    const given: unknown = options;
-    this.#kernel = given instanceof Kernel ? given : new Kernel(resolveSettings(options));
+    this.#kernel = options instanceof Kernel ? options : new Kernel(resolveSettings(options));
     if (isSelectable(source)) {
       this.#registry = source;
       this.#toolset = atOnce(source.select(EVERYTHING));
@@ -85,7 +156,7 @@ export class Dispatcher {
     }
     if (!isToolset(source)) refuse(MAKE, "it needs a toolset or a registry");
     this.#toolset = source;
-    this.#host = hostOf(source, this.#kernel.settings);
+    this.#host = this.#kernel.hostOf(source);
   }
 
   /** The settings of its calls. */
@@ -96,16 +167,6 @@ export class Dispatcher {
   /** How large the arguments of a call may be, in bytes of JSON. */
   get maxArgumentBytes(): number {
     return this.#kernel.settings.maxArgumentBytes;
-  }
-
-  /** Whether calls are traced: only then is the `trace` of their context read. */
-  get traces(): boolean {
-    return false;
-  }
-
-  /** The kernel, for views. */
-  protected get kernel(): Kernel {
-    return this.#kernel;
   }
 
   /** The toolset that calls are resolved against now. */
@@ -141,21 +202,39 @@ export class Dispatcher {
   ): Outcome {
     const request = call as ToolCall;
     const options = context ?? NO_CONTEXT;
-    let created: KernelCall | ToolFailure;
+    const kernel = this.#kernel;
+    let created: KernelCall;
     try {
       const { toolset } = this;
       const { bridge } = toolset;
-      const target = bridge?.lead(request, this.settings.maxArgumentBytes);
+      const target = bridge?.lead(request, this.maxArgumentBytes);
       if (bridge && target) return this.withToolset(bridge.behind).run(target, context, started);
-      created = this.#kernel.create(toolset, this.#host, request, options);
+      // Models and hosts in JavaScript may give anything.
+      const { name, ticket }: ToolCall & ResumedCall = Object(call);
+      if (ticket !== undefined) return this.continueCall(call as ResumedCall, options, started);
+      const tool = toolset.resolve(name);
+      if (tool === undefined) return kernel.refuse(request, options, noTool(request, toolset));
+      const host = this.#host;
+      const known = kernel.plans.get(tool.id);
+      const plan = known?.tool === tool && known.host === host ? known : kernel.compose(tool, host);
+      created = new KernelCall(kernel, toolset, plan, request, options);
     } catch (error) {
-      // Only a toolset, a registry or a layer of the host can throw here.
-      this.#kernel.report(nameIn(request), "", "internal", error);
-      return this.#kernel.refuse(request, options, unreadable(request, "toolset"));
+      // Only a toolset, a registry, a layer or a getter of the host can throw here.
+      kernel.report(nameIn(request), "", "internal", error);
+      return kernel.refuse(request, options, noName(request) ?? unreadable(request, "toolset"));
     }
-    if (!(created instanceof KernelCall)) return created;
     started?.(created);
     return created.run();
+  }
+
+  /** Continues the call of a ticket, which takes a `ToolDispatcher` with tickets. */
+  protected continueCall(
+    call: ResumedCall,
+    context: DispatchContext,
+    _started?: CallStarted,
+  ): Outcome {
+    const failed = cannotResume("ticket_refused", "the option tickets is not set");
+    return this.#kernel.refuse(call as unknown as ToolCall, context, failed);
   }
 
   /**
@@ -165,28 +244,47 @@ export class Dispatcher {
    * @throws {TypeError} If the toolset was made from a list, and there is no engine.
    */
   withToolset(toolset: Toolset): Dispatcher {
-    return new Dispatcher(toolset, this.#kernel as unknown as DispatcherOptions);
+    return new Dispatcher(toolset, this.#kernel as DispatcherOptions);
   }
 }
 
-const hosts: WeakMap<KernelSettings, WeakMap<ToolSource, ToolHost>> = new WeakMap();
+/** The failure of a suspended call that does not continue. */
+export function cannotResume(code: FailureCode, why: string): ToolFailure {
+  return ToolResult.error(code, `Cannot continue the call: ${why}`);
+}
 
-/** What runs the tools of a toolset: the registry it came from, or one created for its list. */
-function hostOf(toolset: Toolset, settings: KernelSettings): ToolHost {
-  const { source, bridge } = toolset;
-  if (isToolHost(source)) return source;
-  const known = once(hosts, settings, () => new WeakMap<ToolSource, ToolHost>());
-  return once(known, source, () => {
-    const engine = settings.engine ?? (bridge && hostOf(bridge.behind, settings).engine);
-    if (engine === undefined) {
-      refuse(
-        `make a dispatcher for the toolset "${toolset.name}"`,
-        "its tools came from a list, so the option engine must say what compiles their schemas",
-      );
-    }
-    // All tools of the list, so that its toolsets share each tool's state.
-    return new Registry({ engine, tools: source.tools });
-  });
+/** The failure of a call that names no tool of the caller's. */
+function noTool(request: ToolCall, toolset: Toolset): ToolFailure {
+  return noName(request) ??
+    unknownTool(request.name, nearIds(request.name, toolset.available().map(({ id }) => id)));
+}
+
+/** The failure of a call without a name; `undefined` if it has one. */
+function noName(request: ToolCall): ToolFailure | undefined {
+  return readName(request) !== undefined ? undefined : ToolResult.error(
+    "unknown_tool",
+    "Cannot call a tool: the call names none; decodeCalls() reads what a provider sent",
+  );
+}
+
+/** The name in a call; `undefined` if it has none, or cannot be read. */
+function readName(request: Partial<ToolCall> | null | undefined): string | undefined {
+  try {
+    const name: unknown = request?.name;
+    return typeof name === "string" ? name : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The name in a call, for messages. */
+export function nameIn(request: Partial<ToolCall> | null | undefined): string {
+  return clip(readName(request) ?? "");
+}
+
+/** The failure of a call whose toolset or context cannot be read. */
+export function unreadable(request: Partial<ToolCall>, what: string): ToolFailure {
+  return failure("threw", nameIn(request), `its ${what} cannot be read`);
 }
 
 /** A registry, as a dispatcher needs it: tools that it can run and select from. */

@@ -15,6 +15,7 @@ import {
   isToolRun,
   type ToolFailure,
   ToolResult,
+  type ToolSuccess,
 } from "../tool/mod.ts";
 import type { InterruptCause } from "./deadline.ts";
 
@@ -97,36 +98,39 @@ export function interruption(
   return failure(cause, id, `${what} while it was ${doing}${rest}`, { acknowledged });
 }
 
-function flag(value: unknown): boolean | undefined {
-  return typeof value === "boolean" ? value : undefined;
+/** A success, without the marks that are not set. */
+export function success(content: unknown, blocks?: true, truncated = false): ToolSuccess {
+  return {
+    ok: true,
+    content,
+    ...(blocks && { blocks }),
+    ...(truncated && { truncated }),
+    durationMs: 0,
+  };
 }
 
-function isMs(value: unknown): value is number {
-  return typeof value === "number" && value >= 0 && value < Infinity;
-}
+const isFlag = (value: unknown): boolean => typeof value === "boolean";
+
+/** The other fields of an error that a tool or a hook made. */
+const DETAILS: { readonly [field: string]: (value: unknown) => boolean } = {
+  retryable: isFlag,
+  acknowledged: isFlag,
+  retryAfterMs: (value) => typeof value === "number" && value >= 0 && value < Infinity,
+  ran: isToolRun,
+};
 
 /** Reads a result that a tool or a hook made, without its other fields; `undefined` if it is none. */
 export function readResult(value: unknown): ToolResult | undefined {
   if (!isObject(value)) return undefined;
   const { ok, content, error, blocks, truncated } = value;
-  if (ok === true) {
-    return {
-      ok,
-      content,
-      ...(blocks === true && { blocks }),
-      ...(truncated === true && { truncated }),
-      durationMs: 0,
-    };
-  }
+  if (ok === true) return success(content, blocks === true || undefined, truncated === true);
   if (ok !== false || !isObject(error)) return undefined;
-  const { code, message, issues, retryable, retryAfterMs, acknowledged, ran } = error;
+  const { code, message, issues } = error;
   if (!isFailureCode(code) || typeof message !== "string") return undefined;
+  const details = Object.entries(error).filter(([field, detail]) => DETAILS[field]?.(detail));
   const failed = ToolResult.error(code, clip(message, MAX_MESSAGE), {
+    ...Object.fromEntries(details),
     issues: Array.isArray(issues) ? readIssues(issues) : undefined,
-    retryable: flag(retryable),
-    retryAfterMs: isMs(retryAfterMs) ? retryAfterMs : undefined,
-    acknowledged: flag(acknowledged),
-    ran: isToolRun(ran) ? ran : undefined,
   });
   if (code !== "input_required") return failed;
   // Only a dispatcher gives tickets: the tool dispatched another call, which waits.

@@ -12,8 +12,11 @@ import {
   isWord,
   must,
   type ToolFailure,
+  type ToolResult,
+  type ToolSuccess,
 } from "../tool/mod.ts";
 import type { Call } from "./layer.ts";
+import { toResult } from "./output.ts";
 import type { BeforeAnswer, ToolHooks } from "./ports.ts";
 
 /** Checks a hook of a host. */
@@ -42,28 +45,27 @@ export function findProblem(answer: NonNullable<BeforeAnswer>): string | undefin
     : undefined;
 }
 
-/** Fails a call whose hook returned something wrong, and reports what. */
-export function wrongAnswer(
+/** Fails the call of a hook that failed, or that returned something wrong, which is reported. */
+export function failHook(
   call: Call,
-  hook: ToolHooks,
-  problem: string,
-  phase: "before" | "after" = "before",
+  { name: given }: ToolHooks,
+  phase: "before" | "after",
+  problem?: string,
 ): ToolFailure {
-  call.report(phase, new TypeError(`Cannot use the answer of ${nameOf(hook)}: ${problem}`));
-  return phase === "before" ? refused(call, hook) : withheld(call, hook);
+  const name = typeof given === "string" ? `the hook "${given.slice(0, 60)}"` : "a hook";
+  if (problem !== undefined) {
+    call.report(phase, new TypeError(`Cannot use the answer of ${name}: ${problem}`));
+  }
+  const isRefused = phase === "before";
+  const ran = isRefused || call.toolState === "not started" ? "" : "the tool has run, but ";
+  const what = isRefused ? "call is refused" : "result is withheld";
+  return call.fail("denied", `${ran}${name} failed, so the ${what}`);
 }
 
-/** Fails a call whose `before` hook failed. */
-export function refused(call: Call, hook: ToolHooks): ToolFailure {
-  return call.fail("denied", `${nameOf(hook)} failed, so the call is refused`);
-}
-
-/** Fails a call whose result a failing hook may have had to change. */
-export function withheld(call: Call, hook: ToolHooks): ToolFailure {
-  const ran = call.toolState === "not started" ? "" : "the tool has run, but ";
-  return call.fail("denied", `${ran}${nameOf(hook)} failed, so the result is withheld`);
-}
-
-function nameOf(hook: ToolHooks): string {
-  return typeof hook.name === "string" ? `the hook "${hook.name.slice(0, 60)}"` : "a hook";
+/** Checks the content of a hook's success, as the tool's would be. */
+export async function checkContent(
+  call: Call,
+  { content, blocks, truncated }: ToolSuccess,
+): Promise<ToolResult> {
+  return await toResult(call, content, blocks, truncated);
 }

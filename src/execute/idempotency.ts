@@ -19,7 +19,7 @@ import {
   type ToolFailure,
   ToolResult,
 } from "../tool/mod.ts";
-import { contextDigest } from "./durable/digest.ts";
+import { type FAILED, settled } from "./host_function.ts";
 import { frozenCopy, readJson } from "./json_value.ts";
 import type { Call } from "./layer.ts";
 import type { ClaimedKey, KeptKeys, SettleKey } from "./ports.ts";
@@ -106,13 +106,14 @@ export function rememberKeys(
     if (running.size + results.size === 0) owners.delete(principal);
   };
   const forgetOldest = (owner: Owner): void => {
-    for (const [scope, { bytes }] of owner.results) {
-      owner.results.delete(scope);
-      owner.bytes -= bytes;
-      count--;
-      sum -= bytes;
-      return dropIfEmpty(owner);
-    }
+    const [oldest] = owner.results;
+    if (oldest === undefined) return;
+    const [scope, { bytes }] = oldest;
+    owner.results.delete(scope);
+    owner.bytes -= bytes;
+    count--;
+    sum -= bytes;
+    dropIfEmpty(owner);
   };
   const hasTooMuch = ({ results, bytes }: Owner): boolean =>
     count > maxKeys ? results.size * owners.size > maxKeys : bytes * owners.size > maxBytes;
@@ -157,17 +158,20 @@ export function rememberKeys(
       settleRunning(frozen ?? result);
     };
     return kept === undefined ? settle : claimKept(
-      kept.claim({ principal, scope, fingerprint, idempotent, windowMs, clock }),
+      () => kept.claim({ principal, scope, fingerprint, idempotent, windowMs, clock }),
       settle,
     );
   };
 }
 
 /** Claims a key beyond this process, for all calls of this process that wait for it. */
-async function claimKept(claim: Promise<ClaimedKey>, settle: SettleKey): Promise<ClaimedKey> {
+async function claimKept(
+  claim: () => Promise<ClaimedKey>,
+  settle: SettleKey,
+): Promise<ClaimedKey> {
   let claimed: ClaimedKey | undefined;
   try {
-    claimed = await claim;
+    claimed = await claim();
     if (typeof claimed !== "function") return claimed;
     const settleKept = claimed;
     return async (...settled) => {
@@ -215,72 +219,45 @@ const MAX_KEY = 256;
 const MAX_SCOPE = 4_096;
 
 /** The key and what it belongs to, or the failure of a key that is not valid. */
-export function scopeOf(call: Call): string | ToolFailure | Promise<string | ToolFailure> {
-  const { idempotencyKey: key, principal = null, sessionId = null, context } = call.options;
+export function scopeOf(call: Call, digest?: string): string | ToolFailure {
+  const { idempotencyKey: key, principal = null, sessionId = null } = call.options;
   if (!isWord(key) || key.length > MAX_KEY) {
     return call.fail("invalid_arguments", `its idempotency key must be 1 to ${MAX_KEY} characters`);
   }
-  const write = (digest: string | undefined): string | ToolFailure => {
-    const parts = [call.tool.id, principal, sessionId, key, digest];
-    const scope = JSON.stringify(digest === undefined ? parts.slice(0, -1) : parts);
-    return scope.length <= MAX_SCOPE ? scope : call.fail(
-      "invalid_arguments",
-      "its principal and session are too long for an idempotency key",
-    );
-  };
-  return context === undefined ? write(undefined) : contextDigest(context).then(write);
+  const parts = [call.tool.id, principal, sessionId, key, digest];
+  const scope = JSON.stringify(digest === undefined ? parts.slice(0, -1) : parts);
+  return scope.length <= MAX_SCOPE ? scope : call.fail(
+    "invalid_arguments",
+    "its principal and session are too long for an idempotency key",
+  );
 }
 
-/** Returned in place of what a key means by a store that cannot be reached. */
-export const FAILED: unique symbol = Symbol("plue.not_claimed");
-
-/** What a key means, if that could be looked up. */
-export type Claimed = ClaimedKey | typeof FAILED;
-
-/** Claims a key. What the store throws or rejects with is reported. */
-export function tryClaim(
-  call: Call,
-  claim: () => ClaimedKey | Promise<ClaimedKey>,
-): Claimed | Promise<Claimed> {
-  const failed = (error: unknown): typeof FAILED => {
-    call.report("internal", error);
-    return FAILED;
-  };
-  try {
-    const claimed = claim();
-    return claimed instanceof Promise ? claimed.catch(failed) : claimed;
-  } catch (error) {
-    return failed(error);
-  }
-}
-
-/** Waits for a claim. A key that is claimed after the end of its call is given back. */
-export async function waitForClaim(call: Call, claim: Promise<Claimed>): Promise<Claimed> {
-  try {
-    return await call.wait("waiting for the first call with its key", claim);
-  } catch (interrupted) {
-    // The call has ended while its key was claimed, so the key is free.
-    void claim.then((claimed) => {
-      if (typeof claimed !== "function") return undefined;
-      return claimed(call.fail("aborted", "it had ended before its key was claimed"), false, 0);
-    }).catch((error) => call.report("internal", error));
-    throw interrupted;
-  }
-}
-
-type Refusal = readonly [code: FailureCode, why: string];
-
-/** The failure of a call whose key cannot be claimed. */
-export const NOT_CLAIMED: Refusal = [
-  "unavailable",
-  "its idempotency key cannot be looked up now; nothing has run",
-];
-
-/** The failures of calls whose keys are refused. */
-export const REFUSED: Readonly<Record<"conflict" | "full", Refusal>> = {
+/** The failures of calls whose keys are refused, or cannot be claimed. */
+export const REFUSALS: {
+  readonly [Why in "conflict" | "full" | "failed"]: readonly [FailureCode, string];
+} = {
   conflict: [
     "invalid_arguments",
     "its idempotency key was used before with other arguments; a new call needs a new key",
   ],
   full: ["overloaded", "too many calls with idempotency keys are running"],
+  failed: ["unavailable", "its idempotency key cannot be looked up now; nothing has run"],
 };
+
+/** Waits for a claim. A key that is claimed after the end of its call is given back. */
+export async function waitForClaim(
+  call: Call,
+  claim: Promise<ClaimedKey>,
+): Promise<ClaimedKey | typeof FAILED> {
+  const claimed = settled(call, "internal", () => claim);
+  try {
+    return await call.wait("waiting for the first call with its key", claimed);
+  } catch (interrupted) {
+    void settled(call, "internal", async () => {
+      const late = await claimed;
+      if (typeof late !== "function") return;
+      await late(call.fail("aborted", "it had ended before its key was claimed"), false, 0);
+    });
+    throw interrupted;
+  }
+}

@@ -8,31 +8,21 @@ import type { SchemaEngine } from "../schema/mod.ts";
 import {
   callHook,
   checkFunction,
-  checkOverflow,
   type Clock,
+  defined,
   describe,
-  isFunction,
-  isListOf,
   isObject,
   isWord,
   MAX_TIMEOUT_MS,
   NO_LOG,
   numberFrom,
-  type OutputOverflow,
   refuse,
   refuseOthers,
   systemClock,
 } from "../tool/mod.ts";
-import type { CallSettings, DispatchPhase, Layer } from "./layer.ts";
-
-/** Something that was thrown during a call, for the host's log. */
-export interface DispatchErrorReport {
-  readonly toolId: string;
-  readonly callId: string;
-  readonly phase: DispatchPhase;
-  /** What was thrown, as it is. */
-  readonly error: unknown;
-}
+import { REQUIREMENTS } from "./call.ts";
+import type { DispatchErrorReport, KernelSettings, Layer, Requirement } from "./layer.ts";
+import { MIN_OUTPUT_BYTES } from "./output.ts";
 
 /** Options for {@linkcode Dispatcher}. */
 export interface DispatcherOptions {
@@ -74,32 +64,17 @@ export interface DispatcherOptions {
    */
   readonly maxArgumentBytes?: number;
   /**
-   * How large a result, and each value sent on the way, may be, in bytes of JSON. At least 128.
+   * How large a result, and each value sent on the way, may be, in bytes of JSON. At least 128. A
+   * larger result fails with `output_too_large`.
    *
    * @default {1_048_576}
    */
   readonly maxOutputBytes?: number;
-  /**
-   * What happens to a text that is larger. Other values fail with `output_too_large`.
-   *
-   * @default {"fail"}
-   */
-  readonly outputOverflow?: OutputOverflow;
   /** Receives what was thrown, stack and all, for the host's log. Errors of this function are ignored. */
   onError?(report: DispatchErrorReport): void;
   /** Tells the time. */
   readonly clock?: Clock;
 }
-
-/** {@linkcode DispatcherOptions}, checked and complete. */
-export interface KernelSettings extends CallSettings {
-  readonly onError: (report: DispatchErrorReport) => void;
-  readonly layers: readonly Layer[];
-  readonly engine: SchemaEngine | undefined;
-}
-
-/** The smallest limit on output: a marker of truncation must fit. */
-export const MIN_OUTPUT_BYTES = 128;
 
 /** The default of an option that is a number, and its least and greatest value. */
 export type NumberOption = readonly [otherwise: number, least: number, most?: number];
@@ -111,56 +86,68 @@ const NUMBERS = {
   closeTimeoutMs: [10_000, 1, MAX_TIMEOUT_MS],
   maxArgumentBytes: [1_048_576, 2],
   maxOutputBytes: [1_048_576, MIN_OUTPUT_BYTES],
-} as const satisfies Readonly<Record<string, NumberOption>>;
+} as const satisfies NumberOptions;
 
-const OTHERS = ["layers", "engine", "outputOverflow", "onError", "clock"];
-
-/** The names of all options of the kernel. */
-export const KERNEL_OPTIONS: readonly string[] = [...Object.keys(NUMBERS), ...OTHERS];
+const OTHERS = ["layers", "engine", "onError", "clock"];
 
 export const MAKE = "make a dispatcher";
 
-const STAGES: readonly unknown[] = ["call", "input", "run"];
+/** Options that are numbers. */
+export interface NumberOptions {
+  readonly [name: string]: NumberOption;
+}
 
-/** Checks options. Throws a `TypeError` or a `RangeError` that names the option. */
-export function resolveSettings(options: DispatcherOptions): KernelSettings {
-  const given: unknown = options;
-  if (!isObject(given)) refuse(MAKE, "its options must be an object");
-  const { engine, onError, outputOverflow = "fail", clock = systemClock } = options;
+/**
+ * Checks options. Throws a `TypeError` or a `RangeError` that names the option.
+ *
+ * @param more The options of a dispatcher with more of them that are numbers, which are read, too.
+ * @param others The names of its other options.
+ */
+export function resolveSettings<More extends NumberOptions = Record<never, NumberOption>>(
+  options: DispatcherOptions & { readonly [Name in keyof More]?: number },
+  more?: More,
+  others: readonly string[] = [],
+): KernelSettings & { readonly [Name in keyof More]: number } {
+  const ranges = { ...NUMBERS, ...more as More };
+  const numbers = readNumbers("", options, ranges, [...OTHERS, ...others]);
+  const { engine, onError, layers: given = [], clock = systemClock } = options;
   if (onError !== undefined) checkFunction(MAKE, onError, "onError");
-  const layers = options.layers ?? [];
-  if (!Array.isArray(layers)) refuse(MAKE, "layers must be a list");
+  if (!Array.isArray(given)) refuse(MAKE, "layers must be a list");
+  const layers: readonly Layer[] = given.flat().map(checkLayer);
+  const first = <Name extends keyof Layer>(name: Name): Layer[Name] | undefined =>
+    layers.find((layer) => layer[name] !== undefined)?.[name];
   return Object.freeze({
-    ...readNumbers("", options, NUMBERS, OTHERS),
-    layers: layers.flat().map(checkLayer),
+    ...numbers,
+    layers,
     engine,
-    outputOverflow: checkOverflow(MAKE, outputOverflow, "outputOverflow"),
     clock,
+    // The requirements are the keys of the table.
+    unmet: (Object.keys(REQUIREMENTS) as Requirement[])
+      .filter((requirement) => !layers.some(({ meets }) => meets === requirement)),
+    readText: first("readText"),
+    sendOutput: first("sendOutput"),
+    truncation: first("truncation"),
     onError: (report: DispatchErrorReport) =>
       callHook(() => onError?.call(options, report), NO_LOG),
   });
 }
 
 function checkLayer(layer: unknown): Layer {
-  const { name, stage, when, context = {} } = isObject(layer) ? layer : {};
+  const { name, stage, when, for: around, observe, unresolved, context, truncation } = Object(
+    layer,
+  );
   const action = `use the layer ${describe(name)}`;
-  if (!isWord(name) || !STAGES.includes(stage)) {
+  if (!isWord(name) || !["call", "input", "run"].includes(stage)) {
     refuse(action, "it must have a name, and the stage call, input or run");
   }
-  const functions = ["for", "observe", "unresolved"].flatMap((field) => {
-    const part = (layer as Record<string, unknown>)[field];
-    if (part !== undefined) checkFunction(action, part, field);
-    return part ?? [];
-  });
-  if (when !== undefined && !isWord(when)) checkFunction(action, when, "when");
-  if (!isObject(context) || !isListOf(Object.values(context), isFunction)) {
-    refuse(action, "its context must be an object of functions");
-  }
+  const parts = defined({ for: around, observe, unresolved, ...context });
   // Fields of its own are allowed, so a misspelt one is only noticed where nothing else is left.
-  if (functions.length + Object.keys(context).length === 0) {
-    refuse(action, "it has no effect without for, observe, unresolved or context");
+  if (Object.keys(parts).length === 0 && truncation === undefined) {
+    refuse(action, "it has no effect without for, observe, unresolved, context or truncation");
   }
-  return layer as unknown as Layer;
+  const functions = isWord(when) ? parts : defined({ when, ...parts });
+  for (const [field, part] of Object.entries(functions)) checkFunction(action, part, field);
+  return layer as Layer;
 }
 
 /** Reads the options that are numbers, and fails on a field that is neither one nor among `others`. */
@@ -170,6 +157,7 @@ export function readNumbers<Ranges extends { readonly [name: string]: NumberOpti
   ranges: Ranges,
   others: readonly string[] = [],
 ): { readonly [Name in keyof Ranges]: number } {
+  if (!isObject(given)) refuse(MAKE, "its options must be an object");
   refuseOthers(MAKE, given, [...Object.keys(ranges), ...others]);
   const read = Object.entries(ranges).map(([name, [otherwise, least, most]]) =>
     [name, numberFrom(least, most)(MAKE, given[name] ?? otherwise, group + name)] as const

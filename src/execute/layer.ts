@@ -7,11 +7,11 @@
  */
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
+import type { SchemaEngine } from "../schema/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import type {
   Clock,
   FailureCode,
-  OutputOverflow,
   Tool,
   ToolContext,
   ToolFailure,
@@ -61,8 +61,43 @@ export interface CallSettings {
   readonly closeTimeoutMs: number;
   readonly maxArgumentBytes: number;
   readonly maxOutputBytes: number;
-  readonly outputOverflow: OutputOverflow;
+  /** Cuts results that are too large. */
+  readonly truncation: Truncation | undefined;
   readonly clock: Clock;
+}
+
+/** Cuts results that are larger than `maxOutputBytes`. */
+export interface Truncation {
+  /**
+   * The beginning of a content that is too large; `undefined` where the call fails with
+   * `output_too_large`.
+   *
+   * @param limit How many bytes of JSON the beginning may have.
+   * @param blocks The content is blocks.
+   */
+  cut(call: Call, content: unknown, limit: number, blocks: true | undefined): string | undefined;
+  /** True if a content was cut before. What is left need not match the tool's schema. */
+  isCut(content: unknown): boolean;
+}
+
+/** Something that was thrown during a call, for the host's log. */
+export interface DispatchErrorReport {
+  readonly toolId: string;
+  readonly callId: string;
+  readonly phase: DispatchPhase;
+  /** What was thrown, as it is. */
+  readonly error: unknown;
+}
+
+/** The options of a dispatcher, checked and complete. */
+export interface KernelSettings extends CallSettings {
+  readonly onError: (report: DispatchErrorReport) => void;
+  readonly layers: readonly Layer[];
+  readonly engine: SchemaEngine | undefined;
+  /** The requirements that no layer meets. */
+  readonly unmet: readonly Requirement[];
+  readonly readText: Layer["readText"];
+  readonly sendOutput: Layer["sendOutput"];
 }
 
 /** Whether the tool of a call was started, and whether it has ended. */
@@ -123,7 +158,8 @@ export interface Layer {
   for?(tool: Tool, host: ToolHost): LayerFunction | undefined;
   /**
    * Which calls the layer concerns; the others take the path without it. Either a field of the host's
-   * context that they have, or a function that returns true for them.
+   * context that they have, or a function that returns true for them. By default all calls, and for a
+   * layer with `meets` the calls that have its requirement.
    */
   readonly when?: keyof DispatchContext | ((call: Call) => boolean);
   /** Only observes: never waits, never changes the result, and costs no promise. */
@@ -141,11 +177,15 @@ export interface Layer {
    */
   readonly context?: { readonly [member: string]: (call: Call) => unknown };
   /**
-   * The layer repairs arguments that are text and not JSON: an `input` layer then receives them as
-   * `UnparsedText`. Without such a layer they fail the call before the `input` stage.
+   * Returns the arguments that stand for text which is not JSON, until the layer, of stage `input`, has
+   * replaced them. Without such a layer that text fails the call before the `input` stage.
    */
-  readonly repairsText?: true;
-  /** The requirement that the layer meets for calls of all tools. */
+  readText?(text: string): unknown;
+  /** Sends what a generator yields to the host. The generator continues when the promise settles. */
+  sendOutput?(call: Call, value: unknown): Promise<void>;
+  /** Cuts results that are too large. The first layer with this member does. */
+  readonly truncation?: Truncation;
+  /** The requirement that the layer meets for all calls that have it. */
   readonly meets?: Requirement;
 }
 

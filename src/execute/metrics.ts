@@ -1,10 +1,11 @@
 /**
- * Counts and durations of the calls of each tool.
+ * Counts and times the calls of each tool.
  *
  * @module
  */
 
-import type { Clock, FailureCode, ToolResult } from "../tool/mod.ts";
+import { type Clock, type FailureCode, once, systemClock, type ToolResult } from "../tool/mod.ts";
+import type { Call, CallObserver, Layer } from "./layer.ts";
 
 /** How long calls took, in milliseconds. The percentiles are right to within 7 %, or half a microsecond. */
 export interface DurationMetrics {
@@ -67,7 +68,7 @@ interface Counts {
   suspended: number;
   replayed: number;
   aliased: number;
-  /** By the clock's `now`: a wall clock need not be asked at each call. */
+  /** By the clock's `now`: a wall clock need not be read at each call. */
   lastEnd: number;
   readonly errors: Map<FailureCode, number>;
   readonly durations: Histogram;
@@ -75,74 +76,67 @@ interface Counts {
 
 function noCounts(): Counts {
   return {
-    calls: 0,
-    failed: 0,
-    suspended: 0,
-    replayed: 0,
-    aliased: 0,
-    lastEnd: 0,
+    ...{ calls: 0, failed: 0, suspended: 0, replayed: 0, aliased: 0, lastEnd: 0 },
     errors: new Map(),
     durations: new Histogram(),
   };
 }
 
-export class ToolStats {
+/** Counts the calls of one tool. */
+class ToolStats implements CallObserver {
   readonly id: string;
   inFlight = 0;
   abandoned = 0;
-  #counts: Counts = noCounts();
+  counts: Counts = noCounts();
 
   constructor(id: string) {
     this.id = id;
   }
 
-  /** Counts a call that ended at `now`. */
-  record(result: ToolResult, now: number): void {
-    const counts = this.#counts;
+  began({ request }: Call): void {
+    this.inFlight++;
+    if (request.name !== this.id) this.counts.aliased++;
+  }
+
+  ended({ toolState }: Call, result: ToolResult, now: number): void {
+    const { counts } = this;
+    this.inFlight--;
+    if (toolState === "running") this.abandoned++;
     counts.calls++;
     counts.lastEnd = now;
     // A replayed result says nothing of how long the tool takes.
     if (result.replayed === true) counts.replayed++;
     else counts.durations.add(result.durationMs);
     if (result.ok) return;
-    if (result.error.code === "input_required") {
+    const { code } = result.error;
+    if (code === "input_required") {
       counts.suspended++;
       return;
     }
     counts.failed++;
-    const { code } = result.error;
     counts.errors.set(code, (counts.errors.get(code) ?? 0) + 1);
   }
 
-  /** Counts a call by an alias. */
-  countAlias(): void {
-    this.#counts.aliased++;
+  toolEnded(): void {
+    this.abandoned--;
   }
 
-  /** No call is under way, and no abandoned tool runs. */
+  /** True if it counts no call that runs. */
   get isIdle(): boolean {
     return this.inFlight + this.abandoned === 0;
   }
 
-  /** Sets everything back to zero but the calls under way. */
-  reset(): void {
-    this.#counts = noCounts();
-  }
-
   snapshot(clock: Clock): ToolMetrics {
-    const { calls, failed, suspended, errors, replayed, aliased, lastEnd, durations } =
-      this.#counts;
+    const { id, inFlight, abandoned } = this;
+    const { lastEnd, durations, errors, ...counts } = this.counts;
+    const { calls, failed, suspended } = counts;
     return {
-      id: this.id,
-      calls,
+      id,
+      ...counts,
       succeeded: calls - failed - suspended,
-      failed,
-      suspended,
       errors: Object.fromEntries(errors),
-      replayed,
-      aliased,
-      inFlight: this.inFlight,
-      abandoned: this.abandoned,
+      inFlight,
+      abandoned,
       lastRun: calls === 0 ? null : Math.round(clock.timestamp() - (clock.now() - lastEnd)),
       duration: durations.count === 0 ? null : {
         totalMs: durations.totalMs,
@@ -176,7 +170,12 @@ export class Histogram {
 
   /** Counts one duration. */
   add(ms: number): void {
-    const index = bucketOf(ms);
+    // The comparison is false for NaN too, which a broken clock could give.
+    const units = ms > 0 ? Math.min(ms * UNITS_PER_MS, MAX_UNITS) >>> 0 : 0;
+    const octave = 31 - Math.clz32(units);
+    const index = units < STEPS
+      ? units
+      : (octave - STEP_BITS + 1) * STEPS + ((units >>> (octave - STEP_BITS)) & (STEPS - 1));
     this.#buckets[index] = (this.#buckets[index] ?? 0) + 1;
     this.count++;
     this.totalMs += ms;
@@ -196,18 +195,87 @@ export class Histogram {
   }
 }
 
-function bucketOf(ms: number): number {
-  // The comparison is false for NaN too, which a broken clock could give.
-  const units = ms > 0 ? Math.min(ms * UNITS_PER_MS, MAX_UNITS) >>> 0 : 0;
-  if (units < STEPS) return units;
-  const octave = 31 - Math.clz32(units);
-  return (octave - STEP_BITS + 1) * STEPS + ((units >>> (octave - STEP_BITS)) & (STEPS - 1));
-}
-
 /** The middle of a bucket, in milliseconds. */
 function middleOf(index: number): number {
   if (index < STEPS) return (index + 0.5) / UNITS_PER_MS;
   const octave = (index >>> STEP_BITS) + STEP_BITS - 1;
   const width = 2 ** (octave - STEP_BITS);
   return (2 ** octave + ((index & (STEPS - 1)) + 0.5) * width) / UNITS_PER_MS;
+}
+
+/** Counters for more tools than that drop those of the tool that was called first and is idle. */
+const MAX_TOOLS = 10_000;
+
+/** The layer of metrics, and its counters. */
+export interface MetricsLayer extends Layer {
+  /** Counts and durations of the calls, per tool. JSON. */
+  snapshot(): Omit<DispatcherMetrics, "queued">;
+  /** Sets the metrics back to zero. Calls that are under way stay counted as such. */
+  reset(): void;
+}
+
+/**
+ * A layer that counts and times calls. It only observes, so a call waits for nothing. Stage `call`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { metrics } from "@plue/tools/layers";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
+ * });
+ * const counters = metrics();
+ * const dispatcher = new Dispatcher(registry, { layers: [counters] });
+ *
+ * await dispatcher.dispatch({ name: "ping" });
+ * assert.equal(counters.snapshot().calls, 1);
+ * ```
+ *
+ * @param clock Tells the time; the same as the dispatcher's.
+ */
+export function metrics(clock: Clock = systemClock): MetricsLayer {
+  const tools: Map<string, ToolStats> = new Map();
+  let unknownTool = 0;
+  let since = clock.timestamp();
+  return {
+    name: "metrics",
+    stage: "call",
+    // A tool that replaces another of its id continues its counters.
+    observe: ({ id }) =>
+      once(tools, id, () => {
+        for (const [other, { isIdle }] of tools.size < MAX_TOOLS ? [] : tools) {
+          if (isIdle) {
+            tools.delete(other);
+            break;
+          }
+        }
+        return new ToolStats(id);
+      }),
+    unresolved(_request, _options, { error }) {
+      if (error.code === "unknown_tool") unknownTool++;
+    },
+    snapshot() {
+      const called = [...tools.values()].map((stats) => stats.snapshot(clock))
+        .filter(({ calls, inFlight, abandoned }) => calls + inFlight + abandoned > 0)
+        .sort((a, b) => a.id < b.id ? -1 : 1);
+      const sum = (count: "calls" | "failed" | "inFlight"): number =>
+        called.reduce((total, tool) => total + tool[count], 0);
+      return {
+        since,
+        calls: sum("calls") + unknownTool,
+        failed: sum("failed") + unknownTool,
+        inFlight: sum("inFlight"),
+        unknownTool,
+        tools: called,
+      };
+    },
+    reset() {
+      for (const stats of tools.values()) stats.counts = noCounts();
+      unknownTool = 0;
+      since = clock.timestamp();
+    },
+  };
 }

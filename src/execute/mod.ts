@@ -34,15 +34,18 @@ export type {
   Call,
   CallObserver,
   CallSettings,
+  DispatchErrorReport,
   DispatchPhase,
+  KernelSettings,
   Layer,
   LayerFunction,
   Next,
   Outcome,
   Requirement,
   ToolState,
+  Truncation,
 } from "./layer.ts";
-export type { DispatcherOptions, KernelSettings } from "./kernel_options.ts";
+export type { DispatcherOptions } from "./kernel_options.ts";
 export type {
   CallSpan,
   CallTelemetry,
@@ -52,7 +55,6 @@ export type {
   TraceParent,
 } from "./telemetry.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
-export type { DispatchErrorReport } from "./kernel_options.ts";
 export type { ConcurrencyLimits } from "./layers/concurrency_limit.ts";
 export type { IdempotencyOptions } from "./idempotency.ts";
 export type { CallValidator } from "./layers/validators.ts";

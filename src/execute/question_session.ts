@@ -83,13 +83,13 @@ export class QuestionSession {
   }
 
   /** Asks a question of the tool. */
-  ask(key: string, fields: QuestionFields): Promise<Answer> {
-    return handled(this.#ask(key, KEY.test(key), fields));
+  ask(key: string, fields: QuestionFields, isKey: boolean = KEY.test(key)): Promise<Answer> {
+    return handled(this.#ask(key, isKey, fields));
   }
 
   /** Asks whether the call may run. */
   askApproval(message: string): Promise<Answer> {
-    return handled(this.#ask(APPROVAL_KEY, true, { kind: "approval", message }));
+    return this.ask(APPROVAL_KEY, { kind: "approval", message }, true);
   }
 
   /** Takes a step of the tool, or gives the result that it had. */

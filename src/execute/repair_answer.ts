@@ -1,10 +1,20 @@
 /**
- * Checks repairs, and reads what they return.
+ * Checks repairs, finds what they repair, and reads what they return.
  *
  * @module
  */
 
-import { type ArgumentRepair, type Check, clip, isFunction, isWord, must } from "../tool/mod.ts";
+import { issuesOf, validateStandard } from "../schema/mod.ts";
+import {
+  type ArgumentRepair,
+  type Check,
+  clip,
+  isFunction,
+  type Issue,
+  isWord,
+  must,
+} from "../tool/mod.ts";
+import type { Call } from "./layer.ts";
 import type { RepairHook } from "./ports.ts";
 
 /** Checks a repair of a host. */
@@ -33,4 +43,38 @@ export function readNotes(list: unknown): readonly ArgumentRepair[] {
       message: isWord(message) ? clip(message, 300) : REPAIRED,
     };
   });
+}
+
+/** Arguments that are text and not JSON, until they are repaired. */
+export class UnparsedText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+const NOT_JSON: readonly Issue[] = Object.freeze([
+  Object.freeze({
+    path: "",
+    keyword: "json",
+    expected: "JSON",
+    message: "The arguments are not JSON",
+  }),
+]);
+
+/**
+ * The issues of arguments, or of text that is not JSON, before the view and the schema of a library
+ * have changed them; `undefined` if they are valid.
+ */
+export function issuesBefore(
+  call: Call,
+): readonly Issue[] | undefined | Promise<readonly Issue[] | undefined> {
+  if (call.arguments instanceof UnparsedText) return NOT_JSON;
+  const { parametersStandard: schema, view } = call.tool;
+  if (schema === undefined || view !== undefined) {
+    return issuesOf(call.runtime.parameters, call.arguments);
+  }
+  const checked = validateStandard(schema, call.arguments);
+  return checked instanceof Promise ? checked.then(({ issues }) => issues) : checked.issues;
 }

@@ -1,27 +1,14 @@
 /**
- * What a model asks for and what its host adds: the fields of a call and of its context. Another
- * field is refused: it was misspelt or belongs in the other of the two, and would be ignored.
+ * The fields of a call, as a model makes it, and of its context, which its host adds.
  *
  * @module
  */
 
-import { nearIds } from "../select/mod.ts";
-import {
-  type Answer,
-  type Answers,
-  describe,
-  isObject,
-  type OutputOverflow,
-  type Question,
-  type Services,
-} from "../tool/mod.ts";
+import type { Answer, Answers, OutputOverflow, Question, Services } from "../tool/mod.ts";
 import type { CallInfo } from "./ports.ts";
 import type { CallTrace } from "./telemetry.ts";
 
-/**
- * One call, as a model asks for it, or as `decodeCalls` answers it. A call with another field fails
- * with `invalid_arguments`.
- */
+/** One call, as a model makes it, or as `decodeCalls` returns it. Other fields are ignored. */
 export interface ToolCall {
   /** The tool's id. Names from a provider are decoded first. */
   readonly name: string;
@@ -63,10 +50,7 @@ export interface ToolProgress {
   readonly message?: string;
 }
 
-/**
- * What a call's host adds to it. Everything is optional. A call whose context has another field
- * fails with `invalid_arguments`.
- */
+/** What a call's host adds to it. Everything is optional. Other fields are ignored. */
 export interface DispatchContext {
   /** The conversation that the call belongs to. */
   readonly sessionId?: string | undefined;
@@ -108,7 +92,7 @@ export interface DispatchContext {
   readonly idempotencyKey?: string | undefined;
   /** How large the result may be, in bytes of JSON. Can only lower the dispatcher's limit. */
   readonly maxOutputBytes?: number | undefined;
-  /** What is done with a result that is larger. Absent: what the dispatcher was told. */
+  /** What happens to a text that is larger. By default the tool's choice, else the dispatcher's. */
   readonly outputOverflow?: OutputOverflow | undefined;
   /**
    * Is given what the tool sends with `context.metadata`: a frozen copy. Of a call that fails it is
@@ -134,88 +118,4 @@ export interface DispatchContext {
    * The tool continues when the promise that this returns, if any, has settled.
    */
   output?(value: unknown, bytes: number): void | Promise<void>;
-}
-
-const CALL_FIELDS: readonly (keyof ToolCall)[] = ["name", "arguments", "callId", "decode"];
-
-const CONTEXT_FIELDS: readonly (keyof DispatchContext)[] = [
-  "sessionId",
-  "messageId",
-  "principal",
-  "services",
-  "context",
-  "trace",
-  "signal",
-  "timeoutMs",
-  "idempotencyKey",
-  "maxOutputBytes",
-  "outputOverflow",
-  "metadata",
-  "progress",
-  "onQuestion",
-  "output",
-];
-
-/** What `decodeCalls` adds: a decoded call may be handed over as it is. */
-const DECODED_CALL_FIELDS: ReadonlySet<string> = new Set([
-  "wireName",
-  "namespace",
-  "raw",
-  "problem",
-]);
-
-/** What providers call the arguments of their calls. */
-const OTHER_NAMES = ["input", "args", "parameters", "params"];
-
-/** Describes what is wrong with the fields of a call and its context; `undefined` if nothing is. */
-export function unknownField(call: ToolCall, context: DispatchContext): string | undefined {
-  // Every call comes here. `for in` is faster than a list of keys; what it finds on prototypes is
-  // passed over.
-  for (const field in call) {
-    if (!isIn(CALL_FIELDS, field) && isUnknown(call, field)) {
-      return describeUnknownInCall(call, field);
-    }
-  }
-  for (const field in context) {
-    if (!isIn(CONTEXT_FIELDS, field) && Object.hasOwn(context, field)) {
-      return describeUnknownInContext(field);
-    }
-  }
-  return context.services === undefined || isObject(context.services)
-    ? undefined
-    : `the context's "services" must be an object`;
-}
-
-function isIn(fields: readonly string[], field: string): boolean {
-  return fields.includes(field);
-}
-
-function isUnknown(call: ToolCall, field: string): boolean {
-  return Object.hasOwn(call, field) &&
-    !(Object.hasOwn(call, "wireName") && DECODED_CALL_FIELDS.has(field));
-}
-
-function describeUnknownInCall(call: ToolCall, field: string): string {
-  // A provider's call that was not decoded must not run as one without arguments.
-  const other = OTHER_NAMES.find((name) => Object.hasOwn(call, name));
-  if (other !== undefined) {
-    return `its arguments are in "${other}" and must be in "arguments"; ` +
-      "decodeCalls() reads what a provider sent";
-  }
-  const rest = isIn(CONTEXT_FIELDS, field)
-    ? ": it belongs in the context, the second argument of dispatch()"
-    : nearest(field, CALL_FIELDS, "decodeCalls() reads what a provider sent");
-  return `${describe(field)} is not one of the call's fields${rest}`;
-}
-
-function describeUnknownInContext(field: string): string {
-  const rest = isIn(CALL_FIELDS, field)
-    ? ": it belongs in the call, the first argument of dispatch()"
-    : nearest(field, CONTEXT_FIELDS, 'what is for the tool goes into "services"');
-  return `${describe(field)} is not one of the context's fields${rest}`;
-}
-
-function nearest(field: string, fields: readonly string[], hint: string): string {
-  const [near] = nearIds(field, fields, 1);
-  return near === undefined ? `, ${fields.join(", ")}; ${hint}` : `: did you mean "${near}"?`;
 }

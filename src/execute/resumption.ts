@@ -5,15 +5,7 @@
  */
 
 import type { Toolset } from "../select/mod.ts";
-import {
-  type FailureCode,
-  NO_LOG,
-  refuse,
-  TIME_OVER,
-  type ToolFailure,
-  ToolResult,
-  within,
-} from "../tool/mod.ts";
+import { NO_LOG, refuse, TIME_OVER, type ToolFailure, within } from "../tool/mod.ts";
 import type { CallSettings } from "./layer.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 import type { CallTickets, Resumption } from "./suspension.ts";
@@ -42,13 +34,12 @@ export function isResumed(request: ToolCall): boolean {
  * @throws Whatever the tickets throw.
  */
 export async function resume(
-  tickets: CallTickets | undefined,
+  tickets: CallTickets,
   { clock, closeTimeoutMs }: CallSettings,
   toolset: () => Toolset,
   request: ResumedCall,
   options: DispatchContext,
 ): Promise<readonly [ToolCall, DispatchContext] | ToolFailure> {
-  if (tickets === undefined) return cannotResume("ticket_refused", "the option tickets is not set");
   const pending = tickets.resume({
     request,
     principal: options.principal,
@@ -65,9 +56,4 @@ export async function resume(
   if ("ok" in answer) return answer;
   const resumption: Resumption = answer;
   return [rememberResumption(resumption), { ...options, ...resumption.context }];
-}
-
-/** The failure of a suspended call that does not continue. */
-export function cannotResume(code: FailureCode, why: string): ToolFailure {
-  return ToolResult.error(code, `Cannot continue the call: ${why}`);
 }

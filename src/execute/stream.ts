@@ -7,7 +7,7 @@
 import { callHook, type ToolResult } from "../tool/mod.ts";
 import type { Call, Outcome } from "./layer.ts";
 import type { DispatchContext, ToolProgress } from "./request.ts";
-import { countDropped } from "./sending.ts";
+import { countDropped } from "./layers/emissions.ts";
 
 interface EventBase {
   readonly callId: string;

@@ -9,45 +9,51 @@ import {
   type Answers,
   type Check,
   checkPort,
-  type Clock,
   isFunction,
   isListOf,
-  MAX_TIMEOUT_MS,
+  isObject,
   must,
+  type OutputOverflow,
   refuse,
   systemClock,
   type ToolResult,
 } from "../tool/mod.ts";
 import { chosenCallId } from "./call.ts";
-import { type CallStarted, Dispatcher, type SelectableToolHost } from "./dispatcher.ts";
+import {
+  type CallStarted,
+  cannotResume,
+  Dispatcher,
+  Kernel,
+  nameIn,
+  type SelectableToolHost,
+  unreadable,
+} from "./dispatcher.ts";
 import { failure } from "./failures.ts";
-import { Kernel, nameIn, unreadable } from "./kernel.ts";
 import {
   type DispatcherOptions,
-  KERNEL_OPTIONS,
   MAKE,
-  type NumberOption,
-  readNumbers,
+  type NumberOptions,
   resolveSettings,
 } from "./kernel_options.ts";
-import type { Layer, Outcome } from "./layer.ts";
+import type { KernelSettings, Layer, Outcome } from "./layer.ts";
 import { approval } from "./layers/approval.ts";
 import { concurrencyLimit, type ConcurrencyLimits } from "./layers/concurrency_limit.ts";
+import { emissions } from "./layers/emissions.ts";
 import { failureNotice } from "./layers/failure_notice.ts";
 import { hooks } from "./layers/hooks.ts";
 import { hostContext } from "./layers/host_context.ts";
 import type { IdempotencyOptions } from "./idempotency.ts";
 import { idempotency } from "./layers/idempotency.ts";
-import { metrics, type MetricsLayer } from "./layers/metrics.ts";
 import { questions, type QuestionsLayer } from "./layers/questions.ts";
-import { repair, type RepairLayer } from "./layers/repair.ts";
+import { repair } from "./layers/repair.ts";
 import { telemetry } from "./layers/telemetry.ts";
+import { truncation } from "./layers/truncation.ts";
 import { transactions } from "./layers/transactions.ts";
 import { type CallValidator, validators } from "./layers/validators.ts";
-import type { DispatcherMetrics } from "./metrics.ts";
+import { type DispatcherMetrics, metrics, type MetricsLayer } from "./metrics.ts";
 import type { Approver, RepairHook, ToolHooks, TransactionManager } from "./ports.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
-import { cannotResume, resume } from "./resumption.ts";
+import { resume } from "./resumption.ts";
 import { streamCall, type ToolEvent } from "./stream.ts";
 import type { CallTickets } from "./suspension.ts";
 import type { CallTelemetry } from "./telemetry.ts";
@@ -89,6 +95,13 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
    * @default {600_000}
    */
   readonly approvalTimeoutMs?: number;
+  /**
+   * What happens to a text that is larger than `maxOutputBytes`. Other values fail with
+   * `output_too_large`.
+   *
+   * @default {"fail"}
+   */
+  readonly outputOverflow?: OutputOverflow;
   /** How many calls may run and wait. */
   readonly limits?: ConcurrencyLimits;
   /** How long and how many results are stored for their idempotency keys. */
@@ -109,34 +122,23 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
 }
 
 /** What a dispatcher and its views share. */
-interface Shared {
-  readonly kernel: Kernel;
+interface Shared extends Kernel {
   readonly metrics: MetricsLayer;
   readonly limit: { readonly queued: number };
   readonly questions: QuestionsLayer;
   readonly tickets: CallTickets | undefined;
   readonly traces: boolean;
-  readonly maxCallsPerBatch: number;
-  readonly maxBufferedEvents: number;
+  readonly settings: KernelSettings & { readonly [Name in keyof typeof NUMBERS]: number };
 }
 
 const NUMBERS = {
-  approvalTimeoutMs: [600_000, 1, MAX_TIMEOUT_MS],
   maxCallsPerBatch: [128, 1],
   maxBufferedEvents: [64, 1],
-} as const satisfies Readonly<Record<string, NumberOption>>;
+} as const satisfies NumberOptions;
 
 const OTHERS: readonly string[] = [
-  ...KERNEL_OPTIONS,
-  "transactions",
-  "hooks",
-  "repair",
-  "telemetry",
-  "validators",
-  "approve",
-  "tickets",
-  "limits",
-  "idempotency",
+  ..."transactions hooks repair telemetry validators approve approvalTimeoutMs tickets".split(" "),
+  ..."outputOverflow limits idempotency".split(" "),
 ];
 
 const checkValidators: Check<readonly CallValidator[]> = must(
@@ -144,20 +146,22 @@ const checkValidators: Check<readonly CallValidator[]> = must(
   (value) => isListOf(value, (item): item is CallValidator => isFunction(item)),
 );
 
-/** The layers that the options name, in the documented order. */
-function compose(options: ToolDispatcherOptions, clock: Clock, counted?: MetricsLayer): Shared {
-  const { telemetry: port, tickets, repair: repairs = [] } = options;
-  const { approvalTimeoutMs: timeoutMs, ...bounds } = readNumbers("", options, NUMBERS, OTHERS);
+/** Composes the layers that the options name, in the documented order. */
+function compose(options: ToolDispatcherOptions, counted?: MetricsLayer): Shared {
+  // Narrowing the options themselves would lose their type.
+  const given: unknown = options;
+  if (!isObject(given)) refuse(MAKE, "its options must be an object");
+  const { clock = systemClock, telemetry: port, tickets, repair: repairs = [] } = options;
+  const { approvalTimeoutMs: timeoutMs, layers: own = [] } = options;
   checkPort(MAKE, "telemetry", port, ["begin"]);
   const counter = counted ?? metrics(clock);
-  const repairing: RepairLayer | undefined = [repairs].flat().length > 0
-    ? repair(repairs)
-    : undefined;
+  const repairing = [repairs].flat().length > 0 ? repair(repairs) : undefined;
   const asked = questions({ tickets, timeoutMs, repair: repairing });
-  const limit = concurrencyLimit(options.limits ?? {});
+  const limit = concurrencyLimit(options.limits);
   const { before, after } = hooks(options.hooks);
   const rules = checkValidators(MAKE, options.validators ?? [], "validators");
   const layers: readonly (Layer | readonly Layer[])[] = [
+    emissions(),
     port === undefined ? [] : telemetry(port),
     counter,
     failureNotice(),
@@ -168,41 +172,23 @@ function compose(options: ToolDispatcherOptions, clock: Clock, counted?: Metrics
     before,
     validators(rules),
     approval(options.approve, { timeoutMs, questions: asked }),
+    truncation(options.outputOverflow),
     limit,
     transactions(options.transactions),
     asked,
-    ...(options.layers ?? []),
+    ...own,
     // Innermost. Only layers of the host run a tool again.
-    options.layers === undefined ? [] : asked.again,
+    own.length > 0 ? asked.again : [],
   ];
-  const kernelOptions = Object.fromEntries(
-    Object.entries(options).filter(([name]) => KERNEL_OPTIONS.includes(name)),
-  );
-  return {
-    kernel: new Kernel(resolveSettings({ ...kernelOptions, layers })),
+  const settings = resolveSettings({ ...options, layers }, NUMBERS, OTHERS);
+  return Object.assign(new Kernel(settings), {
+    settings,
     metrics: counter,
     limit,
     questions: asked,
     tickets,
     traces: port !== undefined,
-    ...bounds,
-  };
-}
-
-function share(options: ToolDispatcherOptions, counted?: MetricsLayer): Shared {
-  if (typeof options !== "object" || options === null) {
-    refuse(MAKE, "its options must be an object");
-  }
-  return compose(options, options.clock ?? systemClock, counted);
-}
-
-/** Carries what a view shares through the constructor. */
-class View {
-  readonly shared: Shared;
-
-  constructor(shared: Shared) {
-    this.shared = shared;
-  }
+  });
 }
 
 /**
@@ -243,6 +229,7 @@ class View {
  * ```
  */
 export class ToolDispatcher extends Dispatcher {
+  override readonly traces: boolean;
   readonly #shared: Shared;
 
   /**
@@ -254,37 +241,16 @@ export class ToolDispatcher extends Dispatcher {
    * comes without the option `engine`.
    */
   constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {
-    const given: unknown = options;
-    const shared = given instanceof View ? given.shared : share(options);
-    super(source, shared.kernel as unknown as DispatcherOptions);
+    // A view of another dispatcher receives what it shares with it instead of options.
+    const shared = options instanceof Kernel ? options as Shared : compose(options);
+    super(source, shared as DispatcherOptions);
     this.#shared = shared;
-  }
-
-  /** Whether calls are traced: only then is the `trace` of their context read. */
-  override get traces(): boolean {
-    return this.#shared.traces;
+    this.traces = shared.traces;
   }
 
   /** How many calls one `dispatchAll` takes. */
   get maxCallsPerBatch(): number {
-    return this.#shared.maxCallsPerBatch;
-  }
-
-  /** Runs one call, as `dispatch` does, and returns at once if nothing in it waits. */
-  override run(
-    call: ToolCall | ResumedCall,
-    context?: DispatchContext | null,
-    started?: CallStarted,
-  ): Outcome {
-    // A getter of the host's may throw.
-    try {
-      if ((call as ResumedCall | null | undefined)?.ticket !== undefined) {
-        return this.#resume(call as ResumedCall, context ?? {}, started);
-      }
-    } catch {
-      // Named below.
-    }
-    return super.run(call as ToolCall, context, started);
+    return this.#shared.settings.maxCallsPerBatch;
   }
 
   /**
@@ -370,8 +336,8 @@ export class ToolDispatcher extends Dispatcher {
     return streamCall(
       (streamed, started) => this.run(call, streamed, started),
       context ?? {},
-      this.#shared.maxBufferedEvents,
-      () => chosenCallId(call as ToolCall) ?? this.kernel.nextCallId(),
+      this.#shared.settings.maxBufferedEvents,
+      () => chosenCallId(call as ToolCall) ?? this.#shared.nextCallId(),
     );
   }
 
@@ -411,7 +377,7 @@ export class ToolDispatcher extends Dispatcher {
       const request = call as ToolCall;
       if (index >= maxCallsPerBatch) {
         const why = `more than ${maxCallsPerBatch} calls at once; send the rest later`;
-        return this.kernel.refuse(request, shared, failure("overloaded", nameIn(request), why));
+        return this.#shared.refuse(request, shared, failure("overloaded", nameIn(request), why));
       }
       try {
         return this.run(call, withKeyOf(shared, index));
@@ -443,7 +409,7 @@ export class ToolDispatcher extends Dispatcher {
    * @throws {TypeError} If the toolset was made from a list, and there is no engine.
    */
   override withToolset(toolset: Toolset): ToolDispatcher {
-    return new ToolDispatcher(toolset, new View(this.#shared) as ToolDispatcherOptions);
+    return new ToolDispatcher(toolset, this.#shared as ToolDispatcherOptions);
   }
 
   /**
@@ -458,8 +424,8 @@ export class ToolDispatcher extends Dispatcher {
     source: Toolset | SelectableToolHost,
     options: ToolDispatcherOptions,
   ): ToolDispatcher {
-    const shared = share(options, this.#shared.metrics);
-    return new ToolDispatcher(source, new View(shared) as ToolDispatcherOptions);
+    const shared = compose(options, this.#shared.metrics);
+    return new ToolDispatcher(source, shared as ToolDispatcherOptions);
   }
 
   /** Counts and durations of the calls, per tool. JSON. */
@@ -472,32 +438,37 @@ export class ToolDispatcher extends Dispatcher {
     this.#shared.metrics.reset();
   }
 
+  protected override continueCall(
+    request: ResumedCall,
+    options: DispatchContext,
+    started?: CallStarted,
+  ): Outcome {
+    const { tickets } = this.#shared;
+    return tickets === undefined
+      ? super.continueCall(request, options)
+      : this.#resume(tickets, request, options, started);
+  }
+
   /** Continues the call of a ticket. */
   async #resume(
+    tickets: CallTickets,
     request: ResumedCall,
     options: DispatchContext,
     started: CallStarted | undefined,
   ): Promise<ToolResult> {
     const call = request as unknown as ToolCall;
     try {
-      const { bridge } = this.toolset;
-      // A bridge leads a call that continues as it leads the others.
-      const target = bridge?.lead(call, this.maxArgumentBytes);
-      if (bridge && target) {
-        return await this.withToolset(bridge.behind).run(target, options, started);
-      }
-      const { tickets, questions } = this.#shared;
       const going = await resume(tickets, this.settings, () => this.toolset, request, options);
       return "ok" in going
-        ? this.kernel.refuse(call, options, going)
-        : await super.run(...going, (call) => {
-          questions.of(call);
+        ? this.#shared.refuse(call, options, going)
+        : await this.run(...going, (call) => {
+          this.#shared.questions.of(call);
           started?.(call);
         });
     } catch (error) {
-      this.kernel.report(nameIn(call), "", "ask", error);
+      this.#shared.report(nameIn(call), "", "ask", error);
       const why = "its ticket cannot be looked up now; nothing has run";
-      return this.kernel.refuse(call, options, cannotResume("unavailable", why));
+      return this.#shared.refuse(call, options, cannotResume("unavailable", why));
     }
   }
 }

@@ -19,9 +19,9 @@ const WALKS: Walks = JSON.parse(stdout);
 
 /** The section of each walk in ARCHITECTURE.md, and how many files and functions it may enter. */
 const SECTIONS = [
-  ["dispatch", "### `dispatcher.dispatch(call)`", 23, 77],
-  ["execute", "### `POST /tools/:id/execute`", 33, 125],
-  ["mcp", "### MCP `tools/call`", 45, 157],
+  ["dispatch", "### `dispatcher.dispatch(call)`", 17, 62],
+  ["execute", "### `POST /tools/:id/execute`", 27, 110],
+  ["mcp", "### MCP `tools/call`", 39, 145],
   ["export", '### `exportTools(toolset, "openai.strict")`', 34, 185],
   ["register", "### `registry.registerTool(definition)`", 22, 96],
 ] as const;

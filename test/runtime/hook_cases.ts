@@ -830,7 +830,14 @@ function because(reason: string, names: readonly string[]): Readonly<Record<stri
 /** The functions among the types of options that are no hooks of an owner, and why. */
 export const NO_HOOKS: Readonly<Record<string, string>> = {
   ...because("is made by viewOf", ["ViewedTool.lead", "ViewedTool.tell"]),
-  ...because("is a function of a layer of plue", ["QuestionsLayer.of", "RepairLayer.of"]),
+  ...because("is a function of a layer of plue", [
+    "Layer.readText",
+    "Layer.sendOutput",
+    "QuestionsLayer.of",
+    "RepairLayer.of",
+    "Truncation.cut",
+    "Truncation.isCut",
+  ]),
   "FitBudgetOptions.count": "runs in fitBudget, and throws to the owner who calls that",
   "ServeFormatsOptions.fitBudget": "is fitBudget of plue, handed in so that others do not load it",
   "AjvEngineOptions.plugins": "runs while the engine is made, and throws to the owner who makes it",

@@ -27,7 +27,7 @@ export interface ApprovalOptions {
    *
    * @default {600_000}
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Asks the caller, for `"ask"` and an approver that returns it. */
   readonly questions?: QuestionsLayer | undefined;
 }
@@ -74,7 +74,6 @@ export function approval(
     name: "approval",
     stage: "run",
     meets: "approval",
-    when: ({ tool, toolset }) => tool.requiresApproval || toolset.requiresApproval(tool),
     for: () => decide,
   };
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type NumberOption, readNumbers } from "../kernel_options.ts";
+import { type NumberOptions, readNumbers } from "../kernel_options.ts";
 import type { Layer } from "../layer.ts";
 import { Gate } from "../limits.ts";
 
@@ -36,7 +36,7 @@ const LIMITS = {
   maxConcurrent: [Infinity, 1],
   maxConcurrentPerTool: [Infinity, 1],
   maxQueued: [256, 0],
-} as const satisfies Readonly<Record<string, NumberOption>>;
+} as const satisfies NumberOptions;
 
 /** The layer of a concurrency limit. */
 export interface ConcurrencyLimitLayer extends Layer {

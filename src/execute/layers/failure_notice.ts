@@ -6,7 +6,7 @@
 
 import { callHook, type HookLog, type ToolFailure } from "../../tool/mod.ts";
 import { frozenCopy } from "../json_value.ts";
-import { nameIn } from "../kernel.ts";
+import { nameIn } from "../dispatcher.ts";
 import type { Layer } from "../layer.ts";
 import type { DispatchContext } from "../request.ts";
 

@@ -7,12 +7,11 @@
 import { TIME_OVER, type ToolResult, within } from "../../tool/mod.ts";
 import { CallView } from "../context.ts";
 import { readResult } from "../failures.ts";
-import { checkHook, findProblem, refused, withheld, wrongAnswer } from "../hook_answer.ts";
+import { checkContent, checkHook, failHook, findProblem } from "../hook_answer.ts";
 import { callHost, FAILED, settled } from "../host_function.ts";
 import { readJson } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";
-import { toResult } from "../output.ts";
 import type { ToolHooks } from "../ports.ts";
 
 /** The layers of hooks. */
@@ -75,25 +74,21 @@ async function runBefore(hook: ToolHooks, call: Call, next: Next): Promise<ToolR
   const before = () => hook.before?.(new CallView(call));
   const answer = await callHost(call, "waiting for a hook", "before", before);
   if (answer === undefined || answer === null) return await next(call);
-  if (answer === FAILED) return refused(call, hook);
+  if (answer === FAILED) return failHook(call, hook, "before");
   const problem = findProblem(answer);
-  if (problem !== undefined) return wrongAnswer(call, hook, problem);
+  if (problem !== undefined) return failHook(call, hook, "before", problem);
   if ("refuse" in answer) return call.fail("denied", answer.refuse);
   if ("result" in answer) {
     const result = readResult(answer.result);
-    if (result === undefined) return wrongAnswer(call, hook, '"/result" is not a result');
-    return result.ok ? await call.wait("waiting for a hook", check(call, result)) : result;
+    if (result === undefined) return failHook(call, hook, "before", '"/result" is not a result');
+    return result.ok ? await call.wait("waiting for a hook", checkContent(call, result)) : result;
   }
   const verdict = readJson(answer.arguments, call.settings.maxArgumentBytes);
   if (verdict.kind !== "json") {
-    return wrongAnswer(call, hook, '"/arguments" is not JSON, or is too large');
+    return failHook(call, hook, "before", '"/arguments" is not JSON, or is too large');
   }
   call.setArguments(verdict.value, verdict.bytes);
   return await next(call);
-}
-
-async function check(call: Call, result: ToolResult): Promise<ToolResult> {
-  return result.ok ? await toResult(call, result) : result;
 }
 
 async function runAfter(hook: ToolHooks, call: Call, next: Next): Promise<ToolResult> {
@@ -106,14 +101,14 @@ async function runAfter(hook: ToolHooks, call: Call, next: Next): Promise<ToolRe
   const run = (): unknown => hook.after?.(new CallView(call), shown);
   const answer = await within(clock, closeTimeoutMs, settled(call, "after", run));
   if (answer === undefined || answer === null || answer === shown) return result;
-  if (answer === FAILED) return withheld(call, hook);
+  if (answer === FAILED) return failHook(call, hook, "after");
   const changed = answer === TIME_OVER ? undefined : readResult(answer);
   if (changed === undefined) {
     const problem = answer === TIME_OVER ? "it did not come in time" : "it is not a result";
-    return wrongAnswer(call, hook, problem, "after");
+    return failHook(call, hook, "after", problem);
   }
   // The same content is not checked again: a library's schema may have transformed it.
   if (!changed.ok || (result.ok && changed.content === result.content)) return changed;
-  const checked = await within(clock, closeTimeoutMs, check(call, changed));
-  return checked === TIME_OVER ? withheld(call, hook) : checked;
+  const last = await within(clock, closeTimeoutMs, checkContent(call, changed));
+  return last === TIME_OVER ? failHook(call, hook, "after") : last;
 }

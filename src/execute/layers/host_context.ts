@@ -4,9 +4,14 @@
  * @module
  */
 
-import type { ToolHost } from "../../registry/mod.ts";
-import { compileOnce, issuesOf, type StandardOutcome, validateStandard } from "../../schema/mod.ts";
-import { isStandardSchema, type Tool, type ToolFailure, ToolResult } from "../../tool/mod.ts";
+import {
+  compileOnce,
+  issuesOf,
+  type SchemaValidator,
+  type StandardOutcome,
+  validateStandard,
+} from "../../schema/mod.ts";
+import { isStandardSchema, type ToolFailure, ToolResult } from "../../tool/mod.ts";
 import { readJson } from "../json_value.ts";
 import type { Call, Layer } from "../layer.ts";
 
@@ -44,14 +49,17 @@ export function hostContext(): Layer {
     stage: "input",
     meets: "context",
     context: { context: (call) => checked.get(call) },
-    for: (tool, host) =>
-      tool.context === undefined ? undefined : (call, next) => {
+    for: ({ context: schema }, { engine }) =>
+      schema === undefined ? undefined : (call, next) => {
         const accept = ({ issues, value }: StandardOutcome) => {
           if (issues !== undefined) return wrongContext(call, issues);
           checked.set(call, value);
           return next(call);
         };
-        const outcome = check(tool, host, call.options.context);
+        const given = call.options.context;
+        const outcome = isStandardSchema(schema)
+          ? validateStandard(schema, given)
+          : check(compileOnce(engine, schema), given);
         return outcome instanceof Promise
           ? call.wait("checking its context", outcome).then(accept)
           : accept(outcome);
@@ -59,18 +67,12 @@ export function hostContext(): Layer {
   };
 }
 
-function check(
-  { context: schema }: Tool,
-  { engine }: ToolHost,
-  value: unknown,
-): StandardOutcome | Promise<StandardOutcome> {
-  if (schema === undefined) return { value };
-  if (isStandardSchema(schema)) return validateStandard(schema, value);
+function check(validator: SchemaValidator, given: unknown): StandardOutcome {
   // A tool that writes to its context must not change what other calls receive.
-  const read = readJson(value, Infinity, true);
-  const given = "value" in read ? read.value : value;
-  const issues = issuesOf(compileOnce(engine, schema), given);
-  return issues === undefined ? { value: given } : { issues };
+  const read = readJson(given, Infinity, true);
+  const value = "value" in read ? read.value : given;
+  const issues = issuesOf(validator, value);
+  return issues === undefined ? { value } : { issues };
 }
 
 function wrongContext(call: Call, issues: readonly { readonly message: string }[]): ToolFailure {

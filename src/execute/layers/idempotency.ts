@@ -10,35 +10,32 @@ import {
   type Clock,
   systemClock,
   TIME_OVER,
-  type ToolFailure,
   type ToolResult,
   within,
 } from "../../tool/mod.ts";
+import { contextDigest } from "../durable/digest.ts";
+import { FAILED, settled } from "../host_function.ts";
 import {
   bytesOf,
-  type Claimed,
   type ClaimScope,
-  FAILED,
   fingerprintOf,
   type IdempotencyOptions,
   isFinal,
-  NOT_CLAIMED,
-  REFUSED,
+  REFUSALS,
   rememberKeys,
   scopeOf,
-  tryClaim,
   waitForClaim,
 } from "../idempotency.ts";
 import { frozenCopy } from "../json_value.ts";
-import { MAKE, type NumberOption, readNumbers } from "../kernel_options.ts";
-import type { Call, Layer, Next, Outcome } from "../layer.ts";
+import { MAKE, type NumberOptions, readNumbers } from "../kernel_options.ts";
+import type { Call, Layer, Next } from "../layer.ts";
 import type { SettleKey } from "../ports.ts";
 
 const NUMBERS = {
   windowMs: [600_000, 1],
   maxKeys: [1_000, 1],
   maxBytes: [16_777_216, 0],
-} as const satisfies Readonly<Record<string, NumberOption>>;
+} as const satisfies NumberOptions;
 
 /**
  * The layers of idempotency keys: one stores the final result (stage `call`), the other claims the key
@@ -107,44 +104,44 @@ async function settleAfter(
   if (settle === undefined) return result;
   const { clock, closeTimeoutMs } = call.settings;
   // Once the result is stored, no other process runs the tool again.
-  const settled = (async () => await settle(result, isFinal(call, result), bytesOf(result)))();
-  try {
-    if (await within(clock, closeTimeoutMs, settled) === TIME_OVER) {
+  await settled(call, "internal", async () => {
+    const stored = (async () => await settle(result, isFinal(call, result), bytesOf(result)))();
+    if (await within(clock, closeTimeoutMs, stored) === TIME_OVER) {
       throw new RangeError(`The result was not kept within ${closeTimeoutMs} ms`);
     }
-  } catch (error) {
-    call.report("internal", error);
-  }
+  });
   return result;
 }
 
-function claimFor(
+async function claimFor(
   claimScope: ClaimScope,
   claims: WeakMap<Call, SettleKey>,
   call: Call,
   next: Next,
-): Outcome {
-  const claim = (scope: string | ToolFailure): Outcome => {
-    if (typeof scope !== "string") return scope;
-    const { tool: { idempotent }, options: { principal } } = call;
-    const fingerprint = fingerprintOf(call.arguments);
-    const use = (claimed: Claimed): Outcome => {
-      if (typeof claimed === "function") {
-        claims.set(call, claimed);
-        return next(call);
-      }
-      if (claimed === FAILED) return call.fail(...NOT_CLAIMED);
-      if (typeof claimed === "string") return call.fail(...REFUSED[claimed]);
-      // The first call's caller gave up; this one has not.
-      if (!claimed.ok && claimed.error.code === "aborted") return claim(scope);
-      // A copy for each: a long list in it is not frozen.
+): Promise<ToolResult> {
+  const { tool: { idempotent }, options: { principal, context } } = call;
+  // Without an await where nothing is waited for: the tool starts at once.
+  const scope = scopeOf(
+    call,
+    context === undefined
+      ? undefined
+      : await call.wait("reading its idempotency key", contextDigest(context)),
+  );
+  if (typeof scope !== "string") return scope;
+  const fingerprint = fingerprintOf(call.arguments);
+  for (;;) {
+    const claim = claimScope(principal, scope, fingerprint, idempotent);
+    const claimed = claim instanceof Promise ? await waitForClaim(call, claim) : claim;
+    if (claimed === FAILED) return call.fail(...REFUSALS.failed);
+    if (typeof claimed === "string") return call.fail(...REFUSALS[claimed]);
+    if (typeof claimed === "function") {
+      claims.set(call, claimed);
+      return await next(call);
+    }
+    // A copy for each: a long list in it is not frozen. If the first call's caller gave up, this call
+    // claims the key.
+    if (claimed.ok || claimed.error.code !== "aborted") {
       return { ...frozenCopy(claimed) ?? claimed, replayed: true };
-    };
-    const claimed = tryClaim(call, () => claimScope(principal, scope, fingerprint, idempotent));
-    return claimed instanceof Promise ? waitForClaim(call, claimed).then(use) : use(claimed);
-  };
-  const scope = scopeOf(call);
-  return scope instanceof Promise
-    ? call.wait("reading its idempotency key", scope).then(claim)
-    : claim(scope);
+    }
+  }
 }

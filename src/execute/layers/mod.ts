@@ -3,9 +3,9 @@
  * `ToolDispatcher` of `@plue/tools` has all of them.
  *
  * Their order is yours; the order of `ToolDispatcher`, from the outside in, is a good one:
- * `telemetry`, `metrics`, `failureNotice`, `idempotency`, `hooks().after` · `hostContext`, `repair`,
- * `hooks().before` · `validators`, `approval`, `concurrencyLimit`, `transactions`, `questions`, layers of
- * your own, `questions().again`.
+ * `emissions`, `telemetry`, `metrics`, `failureNotice`, `idempotency`, `hooks().after` ·
+ * `hostContext`, `repair`, `hooks().before` · `validators`, `approval`, `truncation`,
+ * `concurrencyLimit`, `transactions`, `questions`, layers of your own, `questions().again`.
  *
  * @module
  */
@@ -16,14 +16,16 @@ export {
   type ConcurrencyLimitLayer,
   type ConcurrencyLimits,
 } from "./concurrency_limit.ts";
+export { emissions } from "./emissions.ts";
 export { failureNotice } from "./failure_notice.ts";
 export { type HookLayers, hooks } from "./hooks.ts";
 export { hostContext } from "./host_context.ts";
 export { idempotency } from "./idempotency.ts";
 export type { IdempotencyOptions } from "../idempotency.ts";
-export { metrics, type MetricsLayer } from "./metrics.ts";
+export { metrics, type MetricsLayer } from "../metrics.ts";
 export { type QuestionOptions, questions, type QuestionsLayer } from "./questions.ts";
 export { repair, type RepairLayer } from "./repair.ts";
 export { telemetry } from "./telemetry.ts";
+export { truncation } from "./truncation.ts";
 export { transactions } from "./transactions.ts";
 export { type CallValidator, validators } from "./validators.ts";

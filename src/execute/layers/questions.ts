@@ -5,7 +5,7 @@
  * @module
  */
 
-import { checkPort, MAX_TIMEOUT_MS, numberFrom } from "../../tool/mod.ts";
+import { checkPort, MAX_TIMEOUT_MS, numberFrom, type QuestionFields } from "../../tool/mod.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer } from "../layer.ts";
 import { QuestionSession } from "../question_session.ts";
@@ -34,7 +34,7 @@ export interface QuestionOptions {
    *
    * @default {600_000}
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Repairs arguments: a call that continues is not repaired again. */
   readonly repair?: RepairLayer | undefined;
 }
@@ -90,7 +90,7 @@ export function questions(
     stage: "call",
     of,
     context: {
-      ask: (call) => (...question: Parameters<QuestionSession["ask"]>) => of(call).ask(...question),
+      ask: (call) => (key: string, question: QuestionFields) => of(call).ask(key, question),
       step: (call) => <Result>(key: string, work: () => Result | Promise<Result>) =>
         of(call).step(key, work),
     },

@@ -12,14 +12,20 @@ import {
   refuse,
   type ToolResult,
 } from "../../tool/mod.ts";
-import { parseArguments, unparsed, UnparsedText } from "../arguments.ts";
-import { issuesBefore } from "../checks.ts";
+import { parseArguments, unparsed } from "../arguments.ts";
 import { CallView } from "../context.ts";
 import { frozenCopy } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next, Outcome } from "../layer.ts";
 import type { RepairHook } from "../ports.ts";
-import { checkRepair, isWritten, MAX_REPAIRS, readNotes } from "../repair_answer.ts";
+import {
+  checkRepair,
+  issuesBefore,
+  isWritten,
+  MAX_REPAIRS,
+  readNotes,
+  UnparsedText,
+} from "../repair_answer.ts";
 import { resumptionOf } from "../resumption.ts";
 import type { RepairedArguments } from "../suspension.ts";
 
@@ -68,7 +74,7 @@ export function repair(given: RepairHook | readonly RepairHook[]): RepairLayer {
   return {
     name: "repair",
     stage: "input",
-    repairsText: true,
+    readText: (text) => new UnparsedText(text),
     of: (call) => repaired.get(call),
     for: () => (call, next) => {
       const before = resumptionOf(call.request)?.repaired;
@@ -133,10 +139,8 @@ async function tryRepair(
       (!wasText || !decode ||
         await parseArguments(call, atOnce(decode(call.arguments))) === undefined)
     ) return readNotes(answer.repairs);
-    refuse(
-      "repair the arguments",
-      "what it answered has no arguments that are JSON, or too large ones; {} is written out",
-    );
+    const why = "what it answered has no arguments that are JSON, or too large ones";
+    refuse("repair the arguments", `${why}; {} is written out`);
   } catch (error) {
     call.report("repair", error);
     call.setArguments(before, call.settings.maxArgumentBytes);

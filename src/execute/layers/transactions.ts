@@ -5,6 +5,7 @@
  */
 
 import { checkPort, describeThrown, ToolResult, type Transaction } from "../../tool/mod.ts";
+import { settled } from "../host_function.ts";
 import { close, isTransaction } from "../transaction.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";
@@ -73,23 +74,19 @@ async function run(
   const { tool, callId, context: { services }, deadline: { signal } } = call;
   const { sessionId, messageId, principal } = call.options;
   const info = { tool, callId, services, signal, sessionId, messageId, principal };
-  const begun = (async () => ({ transaction: await manager.begin(info) as unknown }))()
-    .catch((error) => {
-      call.report("begin", error);
-      return { error };
-    });
-  let opened: Awaited<typeof begun>;
+  const begun = (async (): Promise<unknown> => await manager.begin(info))();
+  let transaction: unknown;
   try {
-    opened = await call.wait("opening its transaction", begun);
-  } catch (interrupted) {
-    void closeLate(manager, call, begun);
-    throw interrupted;
-  }
-  if ("error" in opened) {
-    const why = `its transaction could not begin: ${describeThrown(opened.error)}`;
+    transaction = await call.wait("opening its transaction", begun);
+  } catch (error) {
+    if (call.isOver) {
+      void closeLate(manager, call, begun);
+      throw error;
+    }
+    call.report("begin", error);
+    const why = `its transaction could not begin: ${describeThrown(error)}`;
     return call.fail("transaction_failed", why);
   }
-  const { transaction } = opened;
   if (!isTransaction(transaction)) {
     return call.fail("transaction_failed", "its transaction manager began no transaction");
   }
@@ -104,9 +101,9 @@ async function run(
 async function closeLate(
   manager: TransactionManager,
   call: Call,
-  begun: Promise<{ readonly transaction?: unknown; readonly error?: unknown }>,
+  begun: Promise<unknown>,
 ): Promise<void> {
-  const { transaction } = await begun;
+  const transaction = await settled(call, "begin", () => begun);
   if (!isTransaction(transaction)) return;
   const late = ToolResult.error("aborted", "The call had ended before its transaction began");
   await close(manager, call, transaction, late.error);

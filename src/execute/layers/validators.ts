@@ -5,7 +5,7 @@
  */
 
 import type { ToolRuleAnswer } from "../../tool/mod.ts";
-import { readRule } from "../checks.ts";
+import { readRule } from "../arguments.ts";
 import { CallView } from "../context.ts";
 import type { Layer } from "../layer.ts";
 import type { CallInfo } from "../ports.ts";

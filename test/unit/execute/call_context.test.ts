@@ -74,7 +74,7 @@ describe("the context of one call", () => {
     const result = await dispatcher.dispatch(call, { context: { tenant: "acme" } });
     assertStringIncludes(messageOf(result), 'must not have the property "context"');
     const inCall = { name: "count", context: { tenant: "evil" } };
-    assertStringIncludes(messageOf(await dispatcher.dispatch(inCall)), "belongs in the context");
+    assertStringIncludes(messageOf(await dispatcher.dispatch(inCall)), "its host gave no context");
   });
 
   it("is a copy where it is JSON: what a tool writes to it changes no other call", async () => {

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertLessOrEqual, assertStringIncludes } from "@
 import { describe, it } from "bun:test";
 import { type StandardSchema, ToolResult } from "../../../mod.ts";
 import { utf8Length } from "../../../src/execute/json_value.ts";
-import { truncate } from "../../../src/execute/output.ts";
+import { truncate } from "../../../src/execute/layers/truncation.ts";
 import { type FakeTool, fixture, messageOf, outcome } from "./support.ts";
 
 function returning(value: unknown, tool: Partial<FakeTool> = {}): FakeTool {

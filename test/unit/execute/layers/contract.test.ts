@@ -7,15 +7,17 @@
 import { assertEquals } from "@std/assert";
 import { approval } from "../../../../src/execute/layers/approval.ts";
 import { concurrencyLimit } from "../../../../src/execute/layers/concurrency_limit.ts";
+import { emissions } from "../../../../src/execute/layers/emissions.ts";
 import { failureNotice } from "../../../../src/execute/layers/failure_notice.ts";
 import { hooks } from "../../../../src/execute/layers/hooks.ts";
 import { hostContext } from "../../../../src/execute/layers/host_context.ts";
 import { idempotency } from "../../../../src/execute/layers/idempotency.ts";
-import { metrics } from "../../../../src/execute/layers/metrics.ts";
+import { metrics } from "../../../../src/execute/metrics.ts";
 import { questions } from "../../../../src/execute/layers/questions.ts";
 import { repair } from "../../../../src/execute/layers/repair.ts";
 import { telemetry } from "../../../../src/execute/layers/telemetry.ts";
 import { transactions } from "../../../../src/execute/layers/transactions.ts";
+import { truncation } from "../../../../src/execute/layers/truncation.ts";
 import { validators } from "../../../../src/execute/layers/validators.ts";
 import type { Call, Layer, LayerFunction, Next, Outcome } from "../../../../src/execute/mod.ts";
 import { type Answer, ToolResult, type TransactionManager } from "../../../../mod.ts";
@@ -27,6 +29,40 @@ const fail = (): never => {
 const never = (): Promise<never> => new Promise(() => {});
 
 describeLayer("of nothing", () => ({ layers: [] }));
+
+describeLayer("emissions", () => ({
+  layers: [emissions()],
+  context: { metadata: () => {}, progress: () => {}, output: () => {} },
+  touch: ({ metadata, progress }) => {
+    metadata({ at: 1 });
+    progress(1, 2);
+  },
+}), [
+  {
+    title: "drops a value that is not JSON, and reports it",
+    touch: ({ metadata }) => metadata(1n),
+    outcome: "done",
+    runs: true,
+    reports: 1,
+  },
+]);
+
+describeLayer("truncation", () => ({ layers: [truncation("truncate")] }), [
+  {
+    title: "cuts a text that is larger than the caller allows",
+    context: { maxOutputBytes: 200 },
+    execute: () => "x".repeat(998),
+    outcome: `${"x".repeat(102)}… [truncated: 104 of 1000 bytes]`,
+    runs: true,
+  },
+  {
+    title: "fails a call whose caller takes no part of a text",
+    context: { maxOutputBytes: 200, outputOverflow: "fail" },
+    execute: () => "x".repeat(998),
+    outcome: "output_too_large",
+    runs: true,
+  },
+]);
 
 // Approval
 

@@ -111,6 +111,37 @@ describe("a call", () => {
 });
 
 describe("a dispatcher without layers", () => {
+  it("neither sends what a tool emits nor cuts what is too large", async () => {
+    const sent: unknown[] = [];
+    const send = (value: unknown): void => void sent.push(value);
+    const registry = new ToolRegistry({
+      tools: [
+        fakeTool({
+          name: "emits",
+          async *execute(_, { metadata, progress }) {
+            metadata("m");
+            progress(1);
+            yield "o";
+            return await Promise.resolve("done");
+          },
+        }),
+        fakeTool({ name: "long", outputOverflow: "truncate", execute: () => "x".repeat(500) }),
+      ],
+    });
+    const dispatcher = new Dispatcher(registry, { maxOutputBytes: 200 });
+    const context = { metadata: send, progress: send, output: send };
+    assertEquals(outcome(await dispatcher.dispatch({ name: "emits" }, context)), "done");
+    assertEquals(outcome(await dispatcher.dispatch({ name: "long" })), "output_too_large");
+    assertEquals(sent, []);
+  });
+
+  it("does not run a call that continues with a ticket", async () => {
+    let runs = 0;
+    const { dispatcher } = dispatcherWith([], () => ++runs);
+    const result = await dispatcher.dispatch({ name: "t", ticket: "a.b" });
+    assertEquals([outcome(result), runs], ["ticket_refused", 0]);
+  });
+
   it("fails the calls of tools that require what no layer provides", async () => {
     let runs = 0;
     const registry = new ToolRegistry({

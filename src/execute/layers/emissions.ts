@@ -1,0 +1,109 @@
+/**
+ * Sends what a tool emits while it runs to the host: metadata, progress and the output of generators.
+ *
+ * @module
+ */
+
+import { callHook, clip } from "../../tool/mod.ts";
+import { describeRefusal, frozenCopy, readJson } from "../json_value.ts";
+import type { Call, Layer } from "../layer.ts";
+import { maxOutputBytes } from "../output.ts";
+
+const MAX_PROGRESS_MESSAGE = 1_000;
+
+/** How many values were dropped, by call; most calls drop none. */
+const dropped: WeakMap<Call, number> = new WeakMap();
+
+/** How many values the tool of a call sent that were not JSON or too large. */
+export function countDropped(call: Call): number {
+  return dropped.get(call) ?? 0;
+}
+
+/**
+ * A layer that passes frozen copies of what tools emit to the callbacks of the call: `metadata`,
+ * `progress`, and `output` for what a generator yields. A value that is not JSON, or too large, is
+ * dropped and goes to `onError`. Without this layer nothing is sent.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { emissions } from "@plue/tools/layers";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "copy", description: "Copies.", execute: (_, { progress }) => progress(1, 1) }],
+ * });
+ * const dispatcher = new Dispatcher(registry, { layers: [emissions()] });
+ *
+ * const received: unknown[] = [];
+ * await dispatcher.dispatch({ name: "copy" }, { progress: (value) => received.push(value) });
+ * assert.deepEqual(received, [{ done: 1, total: 1 }]);
+ * ```
+ */
+export function emissions(): Layer {
+  return {
+    name: "emissions",
+    stage: "run",
+    context: {
+      metadata: (call) => (value: unknown) =>
+        send(call, "metadata", () => copyOf(call, value).value),
+      progress: (call) => (done: number, total?: number, message?: string) =>
+        send(call, "progress", () => {
+          if (![done, total ?? 0].every(Number.isFinite)) {
+            throw new RangeError("Cannot send progress: it must be finite numbers");
+          }
+          return Object.freeze({
+            done,
+            ...(total !== undefined && { total }),
+            ...(typeof message === "string" && { message: clip(message, MAX_PROGRESS_MESSAGE) }),
+          });
+        }),
+    },
+    async sendOutput(call, value) {
+      const { options } = call;
+      if (options.output === undefined || call.isOver) return;
+      const copy = tryCopy(call, () => copyOf(call, value));
+      if (copy === undefined) return;
+      try {
+        await options.output(copy.value, copy.bytes);
+      } catch (error) {
+        call.report("metadata", error);
+      }
+    },
+  };
+}
+
+/** Sends a value. One that cannot be sent is dropped and counted: it never fails the tool. */
+function send(call: Call, name: "metadata" | "progress", copy: () => unknown): void {
+  const { options } = call;
+  if (options[name] === undefined || call.isOver) return;
+  const copied = tryCopy(call, () => ({ value: copy() }));
+  if (copied === undefined) return;
+  callHook(() => options[name]?.(copied.value as never), (error) => call.report("metadata", error));
+}
+
+/** The copy of a value; `undefined` if it cannot be sent. */
+function tryCopy<T>(call: Call, copy: () => T): T | undefined {
+  try {
+    return copy();
+  } catch (error) {
+    dropped.set(call, countDropped(call) + 1);
+    call.report("metadata", error);
+    return undefined;
+  }
+}
+
+/** A frozen copy for the host. */
+function copyOf(
+  call: Call,
+  value: unknown,
+): { readonly value: unknown; readonly bytes: number } {
+  const limit = maxOutputBytes(call);
+  const verdict = readJson(value, limit);
+  if (verdict.kind === "json") return { value: frozenCopy(verdict.value), bytes: verdict.bytes };
+  const why = verdict.kind === "large"
+    ? `it is larger than ${limit} bytes of JSON`
+    : describeRefusal(verdict);
+  throw new TypeError(`Cannot send a value: ${why}`);
+}
