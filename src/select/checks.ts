@@ -10,14 +10,11 @@ import {
   checkFunction,
   checkWord,
   describe,
-  type FieldHint,
   isObject,
   isPlain,
   isToolId,
   isToolName,
   must,
-  type ReadFields,
-  readFields,
   refuse,
   TOOL_NAME_RULE,
 } from "../tool/mod.ts";
@@ -64,16 +61,6 @@ const checkNamespaceList = namesOf(must(`a namespace, ${TOOL_NAME_RULE}`, isTool
 /** Checks namespaces; a string is one of them. */
 export const checkNamespaces: Check<readonly string[]> = (action, value, place) =>
   checkNamespaceList(action, typeof value === "string" ? [value] : value, place);
-
-export function readPlain<Checks extends { readonly [field: string]: Check }>(
-  action: string,
-  value: unknown,
-  checks: Checks,
-  hint?: FieldHint,
-): ReadFields<Checks> {
-  // Any other object, such as a builder, shows no fields, so it would remove nothing.
-  return readFields(action, checkPlain(action, value, "it"), checks, undefined, hint);
-}
 
 export const checkPlain: Check<Record<string, unknown>> = must(
   "a plain object",

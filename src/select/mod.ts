@@ -25,8 +25,6 @@ export {
   type ToolExplanation,
   Toolset,
   type ToolsetBridge,
-  toolsetOf,
-  type ToolsetParts,
 } from "./toolset.ts";
 export {
   allOf,

@@ -12,10 +12,11 @@ import {
   type Check,
   describeThrown,
   type FieldHint,
+  readFields,
   type Tool,
 } from "../tool/mod.ts";
 import type { ToolAvailabilityInput } from "./availability_context.ts";
-import { checkFunctions, readPlain } from "./checks.ts";
+import { checkFunctions, checkPlain } from "./checks.ts";
 import {
   type CompleteAvailabilityFields,
   CONTEXT_FIELDS,
@@ -77,7 +78,9 @@ export const selectionHint: FieldHint = (field) =>
  * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
  */
 export function checkSelection(selection: Selection): CheckedSelection {
-  return Object.freeze(readPlain(ACTION, selection, CHECKS, selectionHint)) as CheckedSelection;
+  // Any other object, such as a builder, shows no fields, so it would remove nothing.
+  const fields = checkPlain(ACTION, selection, "it");
+  return Object.freeze(readFields(ACTION, fields, CHECKS, undefined, selectionHint));
 }
 
 /**
