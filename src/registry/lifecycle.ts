@@ -69,15 +69,13 @@ export class RegisteredTool implements ToolRuntime {
   state: unknown = undefined;
   parameters: SchemaValidator;
   returns: SchemaValidator | undefined = undefined;
-  /** True once the schemas are compiled. */
-  isCompiled = false;
-  /** True if `init` has run, or there is none. */
-  isStarted: boolean;
+  /** True once the schemas are compiled, and `init` has run if there is one. */
+  isReady = false;
   /** The number of calls under way. */
   calls = 0;
   /** Called when the last call under way ends. */
   onIdle: (() => void) | undefined = undefined;
-  #starting: Promise<this> | undefined;
+  #starting: Promise<void> | undefined;
   #isEnded = false;
   readonly #settings: RegistrySettings;
 
@@ -86,7 +84,6 @@ export class RegisteredTool implements ToolRuntime {
     this.services = settings.services;
     this.config = config;
     this.parameters = compileOnce(settings.engine, true);
-    this.isStarted = tool.init === undefined;
     this.#settings = settings;
   }
 
@@ -96,7 +93,7 @@ export class RegisteredTool implements ToolRuntime {
    * @throws {TypeError} If one cannot be compiled.
    */
   compile(): void {
-    const { id, parameters, parametersStandard, returns, returnsStandard, view } = this.tool;
+    const { id, init, parameters, parametersStandard, returns, returnsStandard, view } = this.tool;
     const compile = (schema: JsonSchema, what: string): SchemaValidator =>
       attempt(
         `compile tool "${id}"`,
@@ -110,7 +107,7 @@ export class RegisteredTool implements ToolRuntime {
     if (returns !== undefined && returnsStandard === undefined) {
       this.returns = compile(returns, "returns");
     }
-    this.isCompiled = true;
+    if (init === undefined) this.isReady = true;
   }
 
   /** Compiles before `init`, so that a tool that cannot be checked does nothing. */
@@ -123,7 +120,7 @@ export class RegisteredTool implements ToolRuntime {
   }
 
   /** Runs `init`. Calls that arrive together share one. One that failed is tried again. */
-  start(): Promise<this> {
+  start(): Promise<void> {
     return this.#starting ??= this.#start().finally(() => this.#starting = undefined);
   }
 
@@ -135,13 +132,12 @@ export class RegisteredTool implements ToolRuntime {
 
   /** Runs the tool's `dispose` once, if it has one and its `init` has run. */
   async dispose(): Promise<void> {
+    if (this.#isEnded) return;
     this.#isEnded = true;
-    const wasStarted = this.isStarted;
-    this.isStarted = false;
-    if (wasStarted) await this.#disposeOf(this.state);
+    if (this.isReady || this.tool.init === undefined) await this.#disposeOf(this.state);
   }
 
-  async #start(): Promise<this> {
+  async #start(): Promise<void> {
     const { services, config } = this;
     const { id, init } = this.tool;
     const context = { services, config: config as never };
@@ -154,8 +150,7 @@ export class RegisteredTool implements ToolRuntime {
       throw new ToolLifecycleError(`Tool "${id}" is not registered`);
     }
     this.state = state;
-    this.isStarted = true;
-    return this;
+    this.isReady = true;
   }
 
   async #disposeOf(state: unknown): Promise<void> {

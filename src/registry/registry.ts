@@ -82,8 +82,9 @@ export class Registry implements ToolHost {
   /** The ids that were added, removed or replaced since `#sorted` was made. */
   readonly #changed: Set<string> = new Set();
   #revision = 0;
-  /** The toolsets of this revision, by selection; `undefined` for everything. */
-  readonly #toolsets: Map<string | undefined, Toolset> = new Map();
+  /** The toolset of this revision without a selection, and those by selection. */
+  #everything: Toolset | undefined;
+  readonly #toolsets: Map<string, Toolset> = new Map();
   readonly #feed: ChangeFeed;
   /** Tools that were removed or replaced, until they are disposed of. */
   readonly #retiring: Set<Promise<void>> = new Set();
@@ -244,14 +245,15 @@ export class Registry implements ToolHost {
    * @throws {TypeError} If the selection is wrong.
    */
   select(selection?: Selection): Toolset {
-    const key = selection && keyOf(selection);
+    if (selection === undefined) return this.#everything ??= this.#select({});
+    const key = keyOf(selection);
     const known = this.#toolsets.get(key);
     // The same toolset as long as its filters and policies keep the same tools.
     if (known?.isCurrent()) return known;
-    const toolset = new Toolset(this, this.#list(), selection ?? {}, "tools");
+    const toolset = this.#select(selection);
     this.#toolsets.delete(key);
     const [oldest] = this.#toolsets.keys();
-    if (this.#toolsets.size >= MAX_TOOLSETS) this.#toolsets.delete(oldest);
+    if (this.#toolsets.size >= MAX_TOOLSETS) this.#toolsets.delete(oldest as string);
     this.#toolsets.set(key, toolset);
     return toolset;
   }
@@ -271,20 +273,9 @@ export class Registry implements ToolHost {
   /** Begins a call; see {@linkcode ToolHost.acquire}. */
   acquire(tool: Tool): ToolRuntime | Promise<ToolRuntime> {
     const entry = this.#entries.get(tool.id);
-    if (entry?.tool !== tool) {
-      throw new ToolLifecycleError(
-        entry === undefined
-          ? `Tool "${tool.id}" is not registered`
-          : `Tool "${tool.id}" was replaced by another version: list the tools again`,
-      );
-    }
-    if (!entry.isCompiled) entry.compileForCall();
+    if (entry?.tool !== tool || !entry.isReady) return this.#prepare(tool, entry);
     entry.calls++;
-    if (entry.isStarted) return entry;
-    return entry.start().catch((error) => {
-      this.release(entry);
-      throw error;
-    });
+    return entry;
   }
 
   /** Ends a call that {@linkcode Registry.acquire} began. */
@@ -295,6 +286,24 @@ export class Registry implements ToolHost {
       throw new RangeError(`Cannot release tool "${entry.tool.id}": no call of it is under way`);
     }
     if (--entry.calls === 0) entry.onIdle?.();
+  }
+
+  /** Begins the first call of a tool. Throws if it cannot be called. */
+  #prepare(tool: Tool, entry: RegisteredTool | undefined): ToolRuntime | Promise<ToolRuntime> {
+    if (entry?.tool !== tool) {
+      throw new ToolLifecycleError(
+        entry === undefined
+          ? `Tool "${tool.id}" is not registered`
+          : `Tool "${tool.id}" was replaced by another version: list the tools again`,
+      );
+    }
+    entry.compileForCall();
+    entry.calls++;
+    if (entry.isReady) return entry;
+    return entry.start().then(() => entry, (error) => {
+      this.release(entry);
+      throw error;
+    });
   }
 
   /**
@@ -395,6 +404,10 @@ export class Registry implements ToolHost {
     return new RegisteredTool(tool, config, this.#settings);
   }
 
+  #select(selection: Selection): Toolset {
+    return new Toolset(this, this.#list(), selection, "tools");
+  }
+
   /** Refuses tools whose ids or aliases are those of other tools. */
   #checkNames(tools: readonly Tool[], action: AdmissionAction): void {
     const claimed = new Map<string, string>();
@@ -434,6 +447,7 @@ export class Registry implements ToolHost {
   #touch(id: string, tool: Tool | undefined): void {
     this.#changed.add(id);
     this.#ids = undefined;
+    this.#everything = undefined;
     this.#toolsets.clear();
     this.#revision++;
     this.follow(id, tool);

@@ -164,10 +164,13 @@ export const CRITERIA: { readonly [Name in CriterionName]: Criterion } = {
   maxRisk: row(
     "risk",
     checkRisk,
-    (level: RiskLevel) => ({
-      keeps: ({ risk }) => riskRank(risk) <= riskRank(level),
-      reason: ({ risk }) => `risk ${risk} is above the limit ${level}`,
-    }),
+    (level: RiskLevel) => {
+      const highest = riskRank(level);
+      return {
+        keeps: ({ risk }) => riskRank(risk) <= highest,
+        reason: ({ risk }) => `risk ${risk} is above the limit ${level}`,
+      };
+    },
     "maxRiskLevel",
     "critical",
   ),

@@ -221,7 +221,7 @@ export class Toolset implements Iterable<Tool> {
    */
   isCurrent(): boolean {
     if (this.source.revision !== this.revision) return false;
-    if (this.#changedSteps().length === 0) return true;
+    if (this.#functions.length === 0 || this.#changedSteps().length === 0) return true;
     const now = this.#functions.map(({ revision }) => revision?.());
     this.#keptByData ??= keptByAll(this.#all, this.#steps.filter(({ revision }) => !revision));
     const isSame = areSame(keptByAll(this.#keptByData, this.#functions), this.#kept);
@@ -232,8 +232,8 @@ export class Toolset implements Iterable<Tool> {
   /** The member with that id, described for the reader. */
   get(id: string): Tool | undefined {
     const tool = this.resolve(id);
-    if (tool?.id !== id || this.tools === this.#kept) return tool?.id === id ? tool : undefined;
-    return this.tools.find((shown) => shown.id === id);
+    if (tool?.id !== id) return undefined;
+    return this.tools === this.#kept ? tool : this.tools.find((shown) => shown.id === id);
   }
 
   /**
