@@ -166,20 +166,16 @@ export class RegisteredTool implements ToolRuntime {
   ): Promise<T> {
     const { clock, lifecycleTimeoutMs: ms } = this.#settings;
     const running = (async () => await work())();
-    let how = "failed";
-    try {
-      const outcome = await within(clock, ms, running);
-      if (outcome !== TIME_OVER) return outcome;
-      how = `did not end within ${ms} ms`;
-      running.then(onLate, () => {});
-      throw new RangeError(`It took longer than ${ms} ms`);
-    } catch (cause) {
-      return this.#fail(`${what} ${how}`, cause);
-    }
+    const outcome = await within(clock, ms, running).catch((error) =>
+      this.#fail(`${what} failed`, error)
+    );
+    if (outcome !== TIME_OVER) return outcome;
+    running.then(onLate, () => {});
+    return this.#fail(`${what} did not end within ${ms} ms`);
   }
 
-  /** The cause is for the log: it may hold what a model must not read. */
-  #fail(what: string, cause: unknown): never {
+  /** @param cause For the log: it may hold what a model must not read. */
+  #fail(what: string, cause?: unknown): never {
     throw new ToolLifecycleError(`Tool "${this.tool.id}" is not ${what}`, { cause });
   }
 }

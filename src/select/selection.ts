@@ -210,7 +210,7 @@ function withOriginals({ keeps, reason }: Rule): Rule {
   };
 }
 
-function attemptOr<Value>(fallback: Value, work: () => Value): Value {
+export function attemptOr<Value>(fallback: Value, work: () => Value): Value {
   try {
     return work();
   } catch {

@@ -28,6 +28,7 @@ import {
 import { READER_FIELDS, type SelectionStepName } from "./criteria.ts";
 import { nearIds } from "./near_ids.ts";
 import {
+  attemptOr,
   AVAILABILITY_STEP,
   type CheckedSelection,
   checkSelection,
@@ -321,11 +322,7 @@ export class Toolset implements Iterable<Tool> {
 
   /** Calls the source, which may be the host's own. Only `true` means that the tool is available. */
   #isAvailableInSource(tool: Tool): boolean {
-    try {
-      return atOnce(this.source.isAvailable(originalOf(tool))) === true;
-    } catch {
-      return false;
-    }
+    return attemptOr(false, () => atOnce(this.source.isAvailable(originalOf(tool))) === true);
   }
 
   #whyUnavailable(tool: Tool): string | undefined {
