@@ -251,9 +251,7 @@ export class Registry implements ToolHost {
     // The same toolset as long as its filters and policies keep the same tools.
     if (known?.isCurrent()) return known;
     const toolset = this.#select(selection);
-    this.#toolsets.delete(key);
-    const [oldest] = this.#toolsets.keys();
-    if (this.#toolsets.size >= MAX_TOOLSETS) this.#toolsets.delete(oldest as string);
+    if (this.#toolsets.size >= MAX_TOOLSETS) this.#toolsets.clear();
     this.#toolsets.set(key, toolset);
     return toolset;
   }

@@ -22,7 +22,7 @@ import {
 /** Names in any order. They are kept sorted, each once. */
 export type NameList = readonly string[] | ReadonlySet<string>;
 
-/** The maximum length of a list. Far below the maximum number of arguments, on any runtime. */
+/** The maximum length of a list: freezing a longer one takes Bun long. */
 const MAX_ITEMS = 10_000;
 
 /** The check of a list, whose items pass `check`. Messages give the position of an item. */
