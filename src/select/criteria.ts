@@ -16,6 +16,7 @@ import {
   isWord,
   must,
   refuseOthers,
+  RISK_LEVELS,
   type RiskLevel,
   riskRank,
   type Tool,
@@ -165,9 +166,9 @@ export const CRITERIA: { readonly [Name in CriterionName]: Criterion } = {
     "risk",
     checkRisk,
     (level: RiskLevel) => {
-      const highest = riskRank(level);
+      const within: readonly string[] = RISK_LEVELS.slice(0, riskRank(level) + 1);
       return {
-        keeps: ({ risk }) => riskRank(risk) <= highest,
+        keeps: ({ risk }) => within.includes(risk),
         reason: ({ risk }) => `risk ${risk} is above the limit ${level}`,
       };
     },
