@@ -153,6 +153,7 @@ export function createToolBridge(toolset: Toolset, options: ToolBridgeOptions = 
 }
 
 class ToolBridge extends Toolset implements ToolsetBridge {
+  override readonly bridge: ToolsetBridge = this;
   readonly behind: Toolset;
   readonly #own: Toolset;
   readonly #options: ToolBridgeOptions;
@@ -164,26 +165,13 @@ class ToolBridge extends Toolset implements ToolsetBridge {
   constructor(behind: Toolset, options: ToolBridgeOptions) {
     const { limit = 5, detail = "signature", pinned = [] } = options;
     const own = ownTools(limit, detail);
-    const { source, revision } = own;
     const added = [...new Set(pinned)].flatMap((id) => own.has(id) ? [] : behind.get(id) ?? []);
     // The same array for all bridges that pin nothing: exports are remembered by it.
     const members = added.length === 0 ? own.tools : Object.freeze(inOrder([...own, ...added]));
-    super({
-      name: behind.name,
-      source,
-      revision,
-      candidates: members,
-      all: () => members,
-      steps: [],
-      reader: undefined,
-    });
+    super(own.source, members, {}, behind.name);
     this.behind = behind;
     this.#own = own;
     this.#options = options;
-  }
-
-  override get bridge(): ToolsetBridge {
-    return this;
   }
 
   override get mayChange(): boolean {

@@ -62,17 +62,20 @@ export const ToolChange: {
   readonly available: ChangeOf;
   /** The tool's `isAvailable` function does not say yes any more. */
   readonly unavailable: ChangeOf;
-} = Object.freeze({
-  added: changeOf("added"),
-  removed: changeOf("removed"),
-  updated: changeOf("updated"),
-  available: changeOf("available"),
-  unavailable: changeOf("unavailable"),
-});
+} = {
+  added: (tool, details) => makeChange("added", tool, details),
+  removed: (tool, details) => makeChange("removed", tool, details),
+  updated: (tool, details) => makeChange("updated", tool, details),
+  available: (tool, details) => makeChange("available", tool, details),
+  unavailable: (tool, details) => makeChange("unavailable", tool, details),
+};
 
-function changeOf(type: ToolChange["type"]): ChangeOf<UpdateDetails> {
-  return (tool, { previous, timestamp = Date.now() } = {}) =>
-    Object.freeze({ type, tool, ...(previous && { previous }), timestamp });
+export function makeChange(
+  type: ToolChange["type"],
+  tool: Tool,
+  { previous, timestamp = Date.now() }: UpdateDetails = {},
+): ToolChange {
+  return Object.freeze({ type, tool, ...(previous && { previous }), timestamp });
 }
 
 /** A function that is called with every change. */
@@ -81,17 +84,15 @@ export type ToolChangeListener = (change: ToolChange) => void;
 interface Subscription {
   readonly listener: ToolChangeListener;
   readonly onEnd: (() => void) | undefined;
-  active: boolean;
 }
 
 /** The subscribers of one registry. */
 export class ChangeFeed {
-  /** Replaced, never changed: a change goes to the subscribers of the moment it happened. */
-  #subscriptions: readonly Subscription[] = [];
-  /** Changes that wait because a listener made them while another was being delivered. */
-  readonly #waiting: { readonly change: ToolChange; readonly to: readonly Subscription[] }[] = [];
-  #delivering = false;
-  #ended = false;
+  readonly #subscriptions: Set<Subscription> = new Set();
+  /** Deliveries that wait because a listener made a change while another one was delivered. */
+  readonly #waiting: (() => void)[] = [];
+  #isDelivering = false;
+  #isEnded = false;
   readonly #onError: (error: unknown, change: ToolChange) => void;
 
   /** @param onError Called when a listener throws or rejects. Must not throw. */
@@ -99,9 +100,9 @@ export class ChangeFeed {
     this.#onError = onError;
   }
 
-  /** Whether there is no listener, so that a change need not be made. */
+  /** True if there is no listener, so that a change need not be made. */
   get isSilent(): boolean {
-    return this.#subscriptions.length === 0;
+    return this.#subscriptions.size === 0;
   }
 
   /**
@@ -111,42 +112,38 @@ export class ChangeFeed {
    * @param onEnd Is called when the feed ends. Must not throw.
    */
   subscribe(listener: ToolChangeListener, onEnd?: () => void): () => void {
-    if (this.#ended) {
-      onEnd?.();
-      return () => {};
-    }
-    const subscription: Subscription = { listener, onEnd, active: true };
-    this.#subscriptions = [...this.#subscriptions, subscription];
-    return () => {
-      subscription.active = false;
-      this.#subscriptions = this.#subscriptions.filter((other) => other !== subscription);
-    };
+    const subscription: Subscription = { listener, onEnd };
+    if (this.#isEnded) onEnd?.();
+    else this.#subscriptions.add(subscription);
+    return () => void this.#subscriptions.delete(subscription);
+  }
+
+  /** Delivers a change to the subscribers of this moment, after those that wait. */
+  emit(change: ToolChange): void {
+    const subscriptions = [...this.#subscriptions];
+    this.#deliver(() => {
+      for (const subscription of subscriptions) {
+        if (!this.#subscriptions.has(subscription)) continue;
+        callHook(() => subscription.listener(change), (error) => this.#onError(error, change));
+      }
+    });
   }
 
   /** Ends every subscription, once the changes that wait are delivered. */
   end(): void {
-    this.#ended = true;
-    if (!this.#delivering) this.#endAll();
+    this.#isEnded = true;
+    this.#deliver(() => {
+      const ended = [...this.#subscriptions];
+      this.#subscriptions.clear();
+      for (const { onEnd } of ended) onEnd?.();
+    });
   }
 
-  /** Delivers a change, or keeps it for the delivery that is under way. */
-  emit(change: ToolChange): void {
-    this.#waiting.push({ change, to: this.#subscriptions });
-    if (this.#delivering) return;
-    this.#delivering = true;
-    for (let next; (next = this.#waiting.shift());) {
-      const { change, to } = next;
-      for (const { active, listener } of to) {
-        if (active) callHook(() => listener(change), (error) => this.#onError(error, change));
-      }
-    }
-    this.#delivering = false;
-    if (this.#ended) this.#endAll();
-  }
-
-  #endAll(): void {
-    const ended = this.#subscriptions;
-    this.#subscriptions = [];
-    for (const { onEnd } of ended) onEnd?.();
+  #deliver(work: () => void): void {
+    this.#waiting.push(work);
+    if (this.#isDelivering) return;
+    this.#isDelivering = true;
+    for (let next; (next = this.#waiting.shift());) next();
+    this.#isDelivering = false;
   }
 }

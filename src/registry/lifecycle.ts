@@ -1,6 +1,6 @@
 /**
  * The life of a registered tool: compiled and set up (`init`) before its first call, disposed of
- * after its last; and the port by which a dispatcher asks for a tool that is ready.
+ * after its last; and the port by which a dispatcher requests a tool that is ready.
  *
  * @module
  */
@@ -10,13 +10,13 @@ import type { ToolSource } from "../select/mod.ts";
 import {
   attempt,
   describeThrown,
-  type RegistryClock,
+  type JsonSchema,
   type Services,
   TIME_OVER,
   type Tool,
-  untilAborted,
   within,
 } from "../tool/mod.ts";
+import type { RegistrySettings } from "./options.ts";
 
 /** A registered tool, ready to run. One object per registration, so a call allocates nothing for it. */
 export interface ToolRuntime {
@@ -26,9 +26,12 @@ export interface ToolRuntime {
   readonly config: unknown;
   /** What `init` returned. */
   readonly state: unknown;
-  /** The validator of `tool.parameters`: compiled once, at the latest when it is acquired. */
+  /**
+   * The validator of `tool.parameters`, compiled once. It accepts everything where the schema's own
+   * library checks the arguments.
+   */
   readonly parameters: SchemaValidator;
-  /** The validator of `tool.returns`. */
+  /** The validator of `tool.returns`; `undefined` without that, or where its library checks. */
   readonly returns: SchemaValidator | undefined;
 }
 
@@ -58,52 +61,30 @@ export class ToolLifecycleError extends Error {
   override readonly name = "ToolLifecycleError";
 }
 
-/** What the lives of all tools of one registry have in common. */
-export interface LifecycleSettings {
-  readonly engine: SchemaEngine;
-  readonly services: Services;
-  readonly clock: RegistryClock;
-  /** How long one `init` or one `dispose` may take, in milliseconds. */
-  readonly lifecycleTimeoutMs: number;
-  /** Called when a state that came too late could not be disposed of. Must not throw. */
-  onLateError(tool: Tool, error: unknown): void;
-}
-
-/** A registered tool, ready to run or about to be. */
-export class ToolLifecycle implements ToolRuntime {
+/** A registered tool, ready to run or about to be. Its registry counts the calls. */
+export class RegisteredTool implements ToolRuntime {
   readonly tool: Tool;
+  readonly services: Services;
   readonly config: unknown;
   state: unknown = undefined;
-  readonly #settings: LifecycleSettings;
-  #compiled = false;
-  #started: boolean;
+  parameters: SchemaValidator;
+  returns: SchemaValidator | undefined = undefined;
+  /** True once the schemas are compiled, and `init` has run if there is one. */
+  isReady = false;
+  /** The number of calls under way. */
+  calls = 0;
+  /** Called when the last call under way ends. */
+  onIdle: (() => void) | undefined = undefined;
   #starting: Promise<void> | undefined;
-  #parameters: SchemaValidator | undefined;
-  #returns: SchemaValidator | undefined;
-  #calls = 0;
-  #onIdle: (() => void) | undefined;
-  #ended = false;
+  #isEnded = false;
+  readonly #settings: RegistrySettings;
 
-  constructor(tool: Tool, config: unknown, settings: LifecycleSettings) {
+  constructor(tool: Tool, config: unknown, settings: RegistrySettings) {
     this.tool = tool;
+    this.services = settings.services;
     this.config = config;
+    this.parameters = compileOnce(settings.engine, true);
     this.#settings = settings;
-    this.#started = tool.init === undefined;
-  }
-
-  get services(): Services {
-    return this.#settings.services;
-  }
-
-  get parameters(): SchemaValidator {
-    return this.#parameters ??= compileOnce(this.#settings.engine, this.tool.parameters);
-  }
-
-  get returns(): SchemaValidator | undefined {
-    const { returns } = this.tool;
-    return this.#returns ??= returns === undefined
-      ? returns
-      : compileOnce(this.#settings.engine, returns);
   }
 
   /**
@@ -112,165 +93,90 @@ export class ToolLifecycle implements ToolRuntime {
    * @throws {TypeError} If one cannot be compiled.
    */
   compile(): void {
-    const { id, parametersStandard, returnsStandard, view } = this.tool;
-    const action = `compile tool "${id}"`;
+    const { id, init, parameters, parametersStandard, returns, returnsStandard, view } = this.tool;
+    const compile = (schema: JsonSchema, what: string): SchemaValidator =>
+      attempt(
+        `compile tool "${id}"`,
+        () => compileOnce(this.#settings.engine, schema),
+        `its ${what}: `,
+      );
     if (parametersStandard === undefined || view !== undefined) {
-      attempt(action, () => this.parameters, "its parameters: ");
+      this.parameters = compile(parameters, "parameters");
     }
-    for (let shown = view?.tool; shown; shown = shown.view?.tool) {
-      const { parameters } = shown;
-      attempt(action, () => compileOnce(this.#settings.engine, parameters), "its tool: ");
+    for (let shown = view?.tool; shown; shown = shown.view?.tool) compile(shown.parameters, "tool");
+    if (returns !== undefined && returnsStandard === undefined) {
+      this.returns = compile(returns, "returns");
     }
-    if (returnsStandard === undefined) attempt(action, () => this.returns, "its returns: ");
-    this.#compiled = true;
+    if (init === undefined) this.isReady = true;
   }
 
-  /** Begins a call. Waits only if `init` has not run. */
-  acquire(): this | Promise<this> {
-    if (!this.#compiled) this.#compileForCall();
-    this.#calls++;
-    return this.#started ? this : this.#acquireSlowly();
-  }
-
-  /** Ends a call. */
-  release(): void {
-    if (this.#calls === 0) {
-      throw new RangeError(`Cannot release tool "${this.tool.id}": no call of it is under way`);
+  /** Compiles before `init`, so that a tool that cannot be checked does nothing. */
+  compileForCall(): void {
+    try {
+      this.compile();
+    } catch (cause) {
+      this.#fail("ready: its schemas cannot be compiled here", cause);
     }
-    if (--this.#calls === 0) this.#onIdle?.();
   }
 
-  /** Waits until no call is under way. Ask only when no new call can begin. */
+  /** Runs `init`. Calls that arrive together share one. One that failed is tried again. */
+  start(): Promise<void> {
+    return this.#starting ??= this.#start().finally(() => this.#starting = undefined);
+  }
+
+  /** Waits until no call is under way, where no new call can begin. */
   idle(): Promise<void> {
-    if (this.#calls === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#onIdle = resolve);
+    if (this.calls === 0) return Promise.resolve();
+    return new Promise((resolve) => this.onIdle = resolve);
   }
 
   /** Runs the tool's `dispose` once, if it has one and its `init` has run. */
   async dispose(): Promise<void> {
-    this.#ended = true;
-    const wasStarted = this.#started;
-    this.#started = false;
-    if (wasStarted) await this.#disposeOf(this.state);
-  }
-
-  /** Compiles before `init`, so that a tool that cannot be checked does nothing. */
-  #compileForCall(): void {
-    try {
-      this.compile();
-    } catch (cause) {
-      throw new ToolLifecycleError(
-        `Tool "${this.tool.id}" is not ready: its schemas cannot be compiled here`,
-        { cause },
-      );
-    }
-  }
-
-  async #acquireSlowly(): Promise<this> {
-    try {
-      // Calls that arrive together share one init. One that failed is tried again by the next call.
-      await (this.#starting ??= this.#start().finally(() => this.#starting = undefined));
-      return this;
-    } catch (error) {
-      this.release();
-      throw error;
-    }
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    if (this.isReady || this.tool.init === undefined) await this.#disposeOf(this.state);
   }
 
   async #start(): Promise<void> {
+    const { services, config } = this;
     const { id, init } = this.tool;
-    const context = { services: this.services, config: this.config as never };
-    const state = await this.#inTime(
-      "init",
-      () => init?.(context),
-      (late) => this.#disposeLate(late),
-    );
-    if (this.#ended) {
-      await this.#disposeLate(state);
+    const context = { services, config: config as never };
+    // A state that comes after the timeout, or after the end, is never used.
+    const disposeLate = (state: unknown): Promise<void> =>
+      this.#disposeOf(state).catch((error) => this.#settings.report("dispose", id, error));
+    const state = await this.#inTime("ready: its init", () => init?.(context), disposeLate);
+    if (this.#isEnded) {
+      await disposeLate(state);
       throw new ToolLifecycleError(`Tool "${id}" is not registered`);
     }
     this.state = state;
-    this.#started = true;
-  }
-
-  /** A state that comes after the timeout is never used: it is disposed of at once. */
-  #disposeLate(state: unknown): Promise<void> {
-    return this.#disposeOf(state).catch((error) => this.#settings.onLateError(this.tool, error));
+    this.isReady = true;
   }
 
   async #disposeOf(state: unknown): Promise<void> {
     const { dispose } = this.tool;
-    if (dispose !== undefined) await this.#inTime("dispose", () => dispose(state as never));
+    if (dispose) await this.#inTime("disposed of: its dispose", () => dispose(state as never));
   }
 
   /** The outcome of `work`, in time. One that comes after the timeout goes to `onLate`. */
   async #inTime<T>(
-    part: "init" | "dispose",
+    what: string,
     work: () => T | Promise<T>,
     onLate?: (outcome: T) => void,
   ): Promise<T> {
     const { clock, lifecycleTimeoutMs: ms } = this.#settings;
     const running = (async () => await work())();
-    let how = "failed";
-    try {
-      const outcome = await within(clock, ms, running);
-      if (outcome !== TIME_OVER) return outcome;
-      how = `did not end within ${ms} ms`;
-      running.then(onLate, () => {});
-      throw new RangeError(`It took longer than ${ms} ms`);
-    } catch (cause) {
-      const what = part === "init" ? "ready" : "disposed of";
-      // The cause is for the log: it may hold what a model must not read.
-      throw new ToolLifecycleError(
-        `Tool "${this.tool.id}" is not ${what}: its ${part} ${how}`,
-        { cause },
-      );
-    }
-  }
-}
-
-/** How many errors of tools that were unregistered are kept for the registry's end. */
-const MAX_KEPT_ERRORS = 100;
-
-/** The tools of one registry that were taken out, until they are disposed of. */
-export class Retirement {
-  readonly #underWay: Set<Promise<void>> = new Set();
-  readonly #errors: unknown[] = [];
-  readonly #onError: (toolId: string, error: unknown) => void;
-
-  /** @param onError Called when a tool could not be disposed of. Must not throw. */
-  constructor(onError: (toolId: string, error: unknown) => void) {
-    this.#onError = onError;
+    const outcome = await within(clock, ms, running).catch((error) =>
+      this.#fail(`${what} failed`, error)
+    );
+    if (outcome !== TIME_OVER) return outcome;
+    running.then(onLate, () => {});
+    return this.#fail(`${what} did not end within ${ms} ms`);
   }
 
-  /** Disposes of one tool. Only `end` waits for it. */
-  retire(life: ToolLifecycle): void {
-    if (life.tool.dispose === undefined) return;
-    const retiring = life.idle().then(() => life.dispose()).catch((error) => {
-      if (this.#errors.length < MAX_KEPT_ERRORS) this.#errors.push(error);
-      this.#onError(life.tool.id, error);
-    }).finally(() => this.#underWay.delete(retiring));
-    this.#underWay.add(retiring);
-  }
-
-  /**
-   * Disposes of the last tools, one after another, when nothing is under way.
-   *
-   * @throws {AggregateError} With everything that failed since the beginning.
-   */
-  async end(lives: readonly ToolLifecycle[], signal: AbortSignal | undefined): Promise<void> {
-    const idle = lives.map((life) => life.idle());
-    // Nothing that is waited for rejects: what is ignored is the abort.
-    await untilAborted(Promise.all([...idle, ...this.#underWay]), signal).catch(() => {});
-    const errors = this.#errors.splice(0);
-    for (const life of lives) {
-      try {
-        await life.dispose();
-      } catch (error) {
-        errors.push(error);
-      }
-    }
-    throwAll(errors, "Cannot dispose of the registry cleanly");
+  /** @param cause For the log: it may hold what a model must not read. */
+  #fail(what: string, cause?: unknown): never {
+    throw new ToolLifecycleError(`Tool "${this.tool.id}" is not ${what}`, { cause });
   }
 }
 

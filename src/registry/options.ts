@@ -14,15 +14,18 @@ import {
 } from "../schema/mod.ts";
 import {
   attempt,
+  callHook,
   copyJson,
   isStandardSchema,
   type JsonSchema,
   MAX_TIMEOUT_MS,
+  NO_LOG,
   numberFrom,
   refuse,
   refuseOthers,
   type RegistryClock,
   type Services,
+  systemClock,
   type Tool,
   type ToolDefinition,
 } from "../tool/mod.ts";
@@ -100,20 +103,6 @@ const LIMITS: readonly (keyof SchemaLimits)[] = [
 
 const checkTimeout = numberFrom(1, MAX_TIMEOUT_MS);
 
-/** Checks the options of a registry. */
-export function checkOptions(options: RegistryOptions): void {
-  const { engine, limits = {}, lifecycleTimeoutMs } = options;
-  const action = "make a registry";
-  refuseOthers(action, options, OPTIONS);
-  refuseOthers("limit the schemas of a registry", limits, LIMITS);
-  if (!isSchemaEngine(engine)) {
-    refuse(action, "it needs a schema engine as its engine option: withSchemaCheck makes one");
-  }
-  if (lifecycleTimeoutMs !== undefined) {
-    checkTimeout(action, lifecycleTimeoutMs, "lifecycleTimeoutMs");
-  }
-}
-
 /** Passes an error that reaches no caller to `onError`. */
 export type Report = (phase: RegistryErrorReport["phase"], toolId: string, error: unknown) => void;
 
@@ -129,12 +118,42 @@ export interface DisposeOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The rules by which a registry takes tools in. */
-export interface AdmissionRules {
+/** The options of a registry, with their defaults. */
+export interface RegistrySettings {
   readonly engine: SchemaEngine;
+  readonly services: Services;
   readonly limits: SchemaLimits;
-  /** Configuration by tool id. */
-  readonly config: ReadonlyMap<string, unknown>;
+  /** How long one `init` or one `dispose` may take, in milliseconds. */
+  readonly lifecycleTimeoutMs: number;
+  readonly clock: RegistryClock;
+  /** Never throws. */
+  readonly report: Report;
+}
+
+/**
+ * Reads the options of a registry.
+ *
+ * @throws {TypeError | RangeError} If one is unknown or wrong.
+ */
+export function readOptions(options: RegistryOptions): RegistrySettings {
+  const {
+    engine,
+    services = Object.freeze({}),
+    limits = {},
+    lifecycleTimeoutMs = 30_000,
+    clock = systemClock,
+    onError,
+  } = options;
+  const action = "make a registry";
+  refuseOthers(action, options, OPTIONS);
+  refuseOthers("limit the schemas of a registry", limits, LIMITS);
+  if (!isSchemaEngine(engine)) {
+    refuse(action, "it needs a schema engine as its engine option: withSchemaCheck makes one");
+  }
+  checkTimeout(action, lifecycleTimeoutMs, "lifecycleTimeoutMs");
+  const report: Report = (phase, toolId, error) =>
+    callHook(() => onError?.({ toolId, phase, error }), NO_LOG);
+  return { engine, services, limits, lifecycleTimeoutMs, clock, report };
 }
 
 /** What the registry is about to do, in words, for messages. */
@@ -150,14 +169,14 @@ export type AdmissionAction = "register" | "update";
  */
 export function admit(
   tool: Tool,
-  rules: AdmissionRules,
+  { engine, limits }: RegistrySettings,
   action: AdmissionAction,
   given: unknown,
 ): unknown {
-  const { id, config } = tool;
+  const { id, config: schema } = tool;
   const doing = `${action} tool "${id}"`;
   const check = (schema: JsonSchema, what: string): void =>
-    attempt(doing, () => admitSchema(rules.engine, schema, { ...rules.limits, what }));
+    attempt(doing, () => admitSchema(engine, schema, { ...limits, what }));
   for (const field of ["parameters", "returns", "config", "context"] as const) {
     const schema = tool[field];
     if (schema !== undefined && !isStandardSchema(schema)) check(schema, `its ${field}`);
@@ -166,23 +185,15 @@ export function admit(
   for (let shown = tool.view?.tool; shown; shown = shown.view?.tool) {
     check(shown.parameters, "its tool's parameters");
   }
-  if (config !== undefined) return readConfig(doing, config, given, rules.engine);
-  return given === undefined
-    ? undefined
-    : refuse(doing, "it is given a configuration, and takes none");
-}
-
-function readConfig(
-  doing: string,
-  schema: JsonSchema,
-  given: unknown,
-  engine: SchemaEngine,
-): unknown {
+  if (schema === undefined) {
+    return given === undefined
+      ? undefined
+      : refuse(doing, "it is given a configuration, and takes none");
+  }
   // A tool whose configuration is optional throughout gets an empty one.
   const config = attempt(doing, () => copyJson(given ?? {}, "its configuration"));
   const validator = attempt(doing, () => compileOnce(engine, schema));
   if (validator.check(config)) return config;
   const issues = validator.issues(config).map((issue) => issue.message).join("; ");
-  const how = given === undefined ? "missing" : "wrong";
-  refuse(doing, `its configuration is ${how}: ${issues}`);
+  refuse(doing, `its configuration is ${given === undefined ? "missing" : "wrong"}: ${issues}`);
 }

@@ -5,14 +5,13 @@
  * @module
  */
 
-import type { Check, RiskLevel } from "../tool/mod.ts";
-import { checkPlain, type NameList, readPlain } from "./checks.ts";
+import type { RiskLevel } from "../tool/mod.ts";
+import { checkPlain, type NameList } from "./checks.ts";
 import {
   type CompleteAvailabilityFields,
-  CRITERIA,
+  CONTEXT_FIELDS,
   isOpen,
-  READER,
-  READER_FIELDS,
+  readContext,
 } from "./criteria.ts";
 
 type ContextField = keyof CompleteAvailabilityFields;
@@ -32,25 +31,10 @@ export type ToolAvailabilityInput =
   | ToolAvailabilityContextBuilder
   | ToolAvailabilityFields;
 
-const ACTION = "read an availability context";
-
-const FIELDS: readonly (readonly [field: string, check: Check, open: unknown])[] = [
-  ...Object.values(CRITERIA).flatMap(({ context, kind, open }) =>
-    context === undefined ? [] : [[context, kind.check, open] as const]
-  ),
-  ...READER_FIELDS.map((field) => [field, READER.check, undefined] as const),
-];
-const CHECKS: Readonly<Record<string, Check>> = Object.fromEntries(
-  FIELDS.map(([field, check]) => [field, check]),
-);
 /** The value of each field that removes nothing. */
-const DEFAULTS: Readonly<Record<string, unknown>> = Object.fromEntries(
-  FIELDS.map(([field, , open]) => [field, open]),
+const DEFAULTS = Object.fromEntries(
+  Object.entries(CONTEXT_FIELDS).map(([field, { open }]) => [field, open]),
 );
-
-export function isContextField(field: string): boolean {
-  return Object.hasOwn(CHECKS, field);
-}
 
 /** The fields, which are assigned from the table. */
 export interface ToolAvailabilityContext extends CompleteAvailabilityFields {}
@@ -115,11 +99,9 @@ export class ToolAvailabilityContext {
    */
   constructor(
     fields: ToolAvailabilityFields = {},
-    base: CompleteAvailabilityFields = DEFAULTS as unknown as CompleteAvailabilityFields,
+    base: CompleteAvailabilityFields = DEFAULTS as never,
   ) {
-    const given = Object.entries(checkPlain(ACTION, fields, "it"))
-      .map(([field, value]) => [field, value ?? undefined] as const);
-    Object.assign(this, base, readPlain(ACTION, Object.fromEntries(given), CHECKS));
+    Object.assign(this, base, readContext(fields));
     Object.freeze(this);
   }
 
@@ -135,20 +117,14 @@ export class ToolAvailabilityContext {
    * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
    */
   static fromJSON(value: unknown): ToolAvailabilityContext {
-    return new ToolAvailabilityContext(checkPlain(ACTION, value, "it"));
+    return new ToolAvailabilityContext(readContext(value));
   }
 
   /** The context that `input` is, builds or describes. */
   static from(input: ToolAvailabilityInput): ToolAvailabilityContext {
-    if (input instanceof ToolAvailabilityContext) return input;
-    // Contexts and builders of another copy of plue are recognised by their methods.
-    const { build, toJSON } = Object(input) as Partial<ToolAvailabilityContextBuilder> & {
-      toJSON?(): unknown;
-    };
-    if (typeof build === "function") return ToolAvailabilityContext.from(build.call(input));
-    return ToolAvailabilityContext.fromJSON(
-      typeof toJSON === "function" ? toJSON.call(input) : input,
-    );
+    return input instanceof ToolAvailabilityContext
+      ? input
+      : ToolAvailabilityContext.fromJSON(input);
   }
 
   /**

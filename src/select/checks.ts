@@ -7,17 +7,14 @@
 import {
   type Check,
   checkCategory,
+  checkFunction,
+  checkWord,
   describe,
-  type FieldHint,
-  isFunction,
   isObject,
   isPlain,
   isToolId,
   isToolName,
-  isWord,
   must,
-  type ReadFields,
-  readFields,
   refuse,
   TOOL_NAME_RULE,
 } from "../tool/mod.ts";
@@ -25,22 +22,11 @@ import {
 /** Names in any order. They are kept sorted, each once. */
 export type NameList = readonly string[] | ReadonlySet<string>;
 
-/** How many items a list may have. Far below what a call takes as arguments, on any runtime. */
+/** The maximum length of a list: freezing a longer one takes Bun long. */
 const MAX_ITEMS = 10_000;
 
-/** What the arguments of a function are called in messages. */
-const ARGUMENTS = "the list of arguments";
-
-/** Where an item of a list stands: a JSON Pointer, or the number of an argument. */
-function itemPlace(list: string, at: number): string {
-  return list === ARGUMENTS ? `argument ${at + 1}` : `${list.slice(0, -1)}/${at}"`;
-}
-
-/** The check of a list; `wanted` says in words what each item must be. */
-export function listOf<Item>(
-  wanted: string,
-  accepts: (item: unknown) => item is Item,
-): Check<readonly Item[]> {
+/** The check of a list, whose items pass `check`. Messages give the position of an item. */
+export function listOf<Item>(check: Check<Item>): Check<readonly Item[]> {
   return (action, value, place) => {
     if (!Array.isArray(value)) {
       return refuse(action, `${place} must be a list, not ${describe(value)}`);
@@ -48,65 +34,33 @@ export function listOf<Item>(
     if (value.length > MAX_ITEMS) {
       refuse(action, `${place} must have at most ${MAX_ITEMS} items, not ${value.length}`);
     }
+    const start = place.slice(0, -1);
     // Array.from visits holes too, which are wrong too.
     return Object.freeze(
-      Array.from(
-        value,
-        (item: unknown, at) =>
-          accepts(item)
-            ? item
-            : refuse(action, `${itemPlace(place, at)} must be ${wanted}, not ${describe(item)}`),
-      ),
+      Array.from(value, (item: unknown, at) => check(action, item, `${start}/${at}"`)),
     );
   };
 }
 
 /** The check of a list or a set of names: sorted, each once. */
-function setOf(
-  wanted: string,
-  accepts: (item: unknown) => item is string,
-): Check<readonly string[]> {
-  const check = listOf(wanted, accepts);
+function namesOf(check: Check<string>): Check<readonly string[]> {
+  const checkList = listOf(check);
   return (action, value, place) => {
-    const names = check(action, value instanceof Set ? [...value] : value, place);
+    const names = checkList(action, value instanceof Set ? [...value] : value, place);
     return Object.freeze([...new Set(names)].sort());
   };
 }
 
-export const checkFunctions: Check<readonly unknown[]> = listOf("a function", isFunction);
-export const checkWords: Check<readonly string[]> = setOf("a string that is not empty", isWord);
-export const checkIds: Check<readonly string[]> = setOf(
-  `a tool's id, "name" or "namespace:name", each ${TOOL_NAME_RULE}`,
-  isToolId,
+export const checkFunctions: Check<readonly unknown[]> = listOf(checkFunction);
+export const checkWords: Check<readonly string[]> = namesOf(checkWord);
+export const checkCategories: Check<readonly string[]> = namesOf(checkCategory);
+export const checkIds: Check<readonly string[]> = namesOf(
+  must(`a tool's id, "name" or "namespace:name", each ${TOOL_NAME_RULE}`, isToolId),
 );
-const checkNamespaceSet = setOf(`a namespace, ${TOOL_NAME_RULE}`, isToolName);
+const checkNamespaceList = namesOf(must(`a namespace, ${TOOL_NAME_RULE}`, isToolName));
 /** Checks namespaces; a string is one of them. */
 export const checkNamespaces: Check<readonly string[]> = (action, value, place) =>
-  checkNamespaceSet(action, typeof value === "string" ? [value] : value, place);
-export const checkCategories: Check<readonly string[]> = (action, value, place) => {
-  const names = checkWords(action, value, place);
-  for (const name of names) checkCategory(action, name, `an item of ${place}`);
-  return names;
-};
-
-/** Checks the arguments that a function was called with. */
-export function checkArguments<Kept>(
-  action: string,
-  given: readonly unknown[],
-  check: Check<Kept>,
-): Kept {
-  return check(action, given, ARGUMENTS);
-}
-
-export function readPlain<Checks extends { readonly [field: string]: Check }>(
-  action: string,
-  value: unknown,
-  checks: Checks,
-  hint?: FieldHint,
-): ReadFields<Checks> {
-  // Any other object, such as a builder, shows no fields, so it would remove nothing.
-  return readFields(action, checkPlain(action, value, "it"), checks, undefined, hint);
-}
+  checkNamespaceList(action, typeof value === "string" ? [value] : value, place);
 
 export const checkPlain: Check<Record<string, unknown>> = must(
   "a plain object",

@@ -7,22 +7,28 @@
  * @module
  */
 
-import { type Check, checkFlag, checkRisk, isWord, must, type RiskLevel } from "../tool/mod.ts";
-import { checkCategories, checkIds, checkNamespaces, checkWords, type NameList } from "./checks.ts";
 import {
-  allowIds,
-  category,
-  denyIds,
-  maxRisk,
-  namespace,
-  notCategory,
-  role,
-  scopes,
-  tagsAll,
-  tagsAny,
-  type ToolFilter,
-  withoutCategories,
-} from "./filters.ts";
+  type Check,
+  checkFlag,
+  checkRisk,
+  describe,
+  isFunction,
+  isWord,
+  must,
+  refuseOthers,
+  RISK_LEVELS,
+  type RiskLevel,
+  riskRank,
+  type Tool,
+} from "../tool/mod.ts";
+import {
+  checkCategories,
+  checkIds,
+  checkNamespaces,
+  checkPlain,
+  checkWords,
+  type NameList,
+} from "./checks.ts";
 
 /** The criteria of a selection that are data. An empty list is a list: `allowIds: []` keeps nothing. */
 export interface SelectionCriteria {
@@ -104,19 +110,20 @@ export type SelectionStepName =
   | "filter"
   | "policy";
 
-/** A kind of value. */
-export interface ValueKind {
-  /** How a text is read: the items of a list are separated by commas, a flag is `true` or `false`. */
-  readonly shape: "list" | "flag" | "text";
-  readonly check: Check;
+/** Which tools a value keeps. */
+export interface Rule {
+  /** True if the tool stays. Never throws. */
+  readonly keeps: (tool: Tool) => boolean;
+  /** Why the tool did not stay. Called only after `keeps` returned `false`. */
+  readonly reason: (tool: Tool) => string;
 }
 
 /** One row. */
 export interface Criterion {
   readonly step: SelectionStepName;
-  readonly kind: ValueKind;
-  /** Makes the filter of a value, or of the items of a list. It says why it removes a tool. */
-  readonly filter: (...value: never[]) => ToolFilter;
+  readonly check: Check;
+  /** Makes the rule of a value that was checked, and of the set of its items if it is a list. */
+  readonly rule: (value: never, wanted: ReadonlySet<unknown>) => Rule;
   /** Its name in a `ToolAvailabilityContext`, if it has one there. */
   readonly context: keyof CompleteAvailabilityFields | undefined;
   /** The value that removes nothing, if there is one. */
@@ -124,79 +131,185 @@ export interface Criterion {
 }
 
 const NONE: readonly string[] = Object.freeze([]);
-const IDS: ValueKind = { shape: "list", check: checkIds };
-const CATEGORIES: ValueKind = { shape: "list", check: checkCategories };
-const WORDS: ValueKind = { shape: "list", check: checkWords };
-const NAMESPACES: ValueKind = { shape: "list", check: checkNamespaces };
-const RISK: ValueKind = { shape: "text", check: checkRisk };
-const FLAG: ValueKind = { shape: "flag", check: checkFlag };
-const ROLE: ValueKind = {
-  shape: "text",
-  check: must(
-    "a string that is not empty, or null for a caller without a role",
-    (value): value is string | null => value === null || isWord(value),
-  ),
-};
+
+export const checkRole: Check<string | null> = must(
+  "a string that is not empty, or null for a caller without a role",
+  (value): value is string | null => value === null || isWord(value),
+);
 
 /** What describes the reader of descriptions: fields of a context that remove nothing. */
 export const READER_FIELDS = ["model", "provider", "locale"] as const;
 
-export const READER: ValueKind = {
-  shape: "text",
-  check: must(
-    "1 to 128 letters, digits or signs of ASCII",
-    (value): value is string => typeof value === "string" && /^[!-~]{1,128}$/.test(value),
-  ),
-};
+export const checkReader: Check<string> = must(
+  "1 to 128 letters, digits or signs of ASCII",
+  (value): value is string => typeof value === "string" && /^[!-~]{1,128}$/.test(value),
+);
 
 /** The table. Its order is the order in which tools are checked. */
 export const CRITERIA: { readonly [Name in CriterionName]: Criterion } = {
-  allowIds: row("allow-list", IDS, allowIds, "enabledToolIds"),
-  denyIds: row("deny-list", IDS, denyIds, "disabledToolIds", NONE),
-  maxRisk: row("risk", RISK, maxRisk, "maxRiskLevel", "critical"),
-  categories: row("categories", CATEGORIES, category, "includedCategories"),
-  excludeCategories: row("categories", CATEGORIES, notCategory, "excludedCategories", NONE),
-  tagsAny: row("tags", WORDS, tagsAny),
-  tagsAll: row("tags", WORDS, tagsAll, "requiredTags", NONE),
-  hasWorkspace: row("context", FLAG, needing("workspace"), "hasWorkspace", true),
-  hasTerminal: row("context", FLAG, needing("terminal"), "hasTerminal", true),
-  hasEditor: row("context", FLAG, needing("editor"), "hasEditor", true),
-  hasGitRepository: row("context", FLAG, needing("git", " repository"), "hasGitRepository", true),
-  role: row("role", ROLE, role),
-  scopes: row("scopes", WORDS, scopes),
-  namespace: row("namespace", NAMESPACES, namespace),
+  allowIds: row("allow-list", checkIds, (_ids, wanted) => ({
+    keeps: ({ id }) => wanted.has(id),
+    reason: () => "it is not on the list of tools that are allowed",
+  }), "enabledToolIds"),
+  denyIds: row(
+    "deny-list",
+    checkIds,
+    (_ids, unwanted) => ({
+      keeps: ({ id, aliases }) =>
+        !unwanted.has(id) && !aliases.some((alias) => unwanted.has(alias)),
+      reason: () => "it is on the list of tools that are denied",
+    }),
+    "disabledToolIds",
+    NONE,
+  ),
+  maxRisk: row(
+    "risk",
+    checkRisk,
+    (level: RiskLevel) => {
+      const within: readonly string[] = RISK_LEVELS.slice(0, riskRank(level) + 1);
+      return {
+        keeps: ({ risk }) => within.includes(risk),
+        reason: ({ risk }) => `risk ${risk} is above the limit ${level}`,
+      };
+    },
+    "maxRiskLevel",
+    "critical",
+  ),
+  categories: row("categories", checkCategories, among("category"), "includedCategories"),
+  excludeCategories: row(
+    "categories",
+    checkCategories,
+    (_names, unwanted) => ({
+      keeps: ({ category }) => !unwanted.has(category),
+      reason: ({ category }) => `category "${category}" is excluded`,
+    }),
+    "excludedCategories",
+    NONE,
+  ),
+  tagsAny: row("tags", checkWords, (names: readonly string[], wanted) => ({
+    keeps({ tags }) {
+      for (let index = 0; index < tags.length; index++) if (wanted.has(tags[index])) return true;
+      return false;
+    },
+    reason: () => `it carries none of the tags ${quoted(names)}`,
+  })),
+  tagsAll: row(
+    "tags",
+    checkWords,
+    (names: readonly string[]) => ({
+      keeps({ tags }) {
+        for (const name of names) if (!tags.includes(name)) return false;
+        return true;
+      },
+      reason: ({ tags }) =>
+        `it lacks the tags ${quoted(names.filter((tag) => !tags.includes(tag)))}`,
+    }),
+    "requiredTags",
+    NONE,
+  ),
+  hasWorkspace: flag("hasWorkspace", "workspace"),
+  hasTerminal: flag("hasTerminal", "terminal"),
+  hasEditor: flag("hasEditor", "editor"),
+  hasGitRepository: flag("hasGitRepository", "git", " repository"),
+  role: row("role", checkRole, (role: string | null) => ({
+    keeps: ({ roles }) => roles === undefined || role !== null && roles.includes(role),
+    reason: ({ roles = NONE }) =>
+      `${role === null ? "no role" : `role "${role}"`} is not among ${quoted(roles)}`,
+  })),
+  scopes: row("scopes", checkWords, (_names, held) => ({
+    keeps({ scopes }) {
+      for (let index = 0; index < scopes.length; index++) {
+        if (!held.has(scopes[index])) return false;
+      }
+      return true;
+    },
+    reason: ({ scopes }) =>
+      `the caller does not hold ${quoted(scopes.filter((scope) => !held.has(scope)))}`,
+  })),
+  namespace: row("namespace", checkNamespaces, among("namespace")),
 };
 
 export const CRITERION_NAMES = Object.keys(CRITERIA) as readonly CriterionName[];
+
+/** The fields of a context: the check of each, and the value that removes nothing. */
+export const CONTEXT_FIELDS: { readonly [field: string]: Pick<Criterion, "check" | "open"> } =
+  Object.fromEntries([
+    ...Object.values(CRITERIA).flatMap((row) => row.context ? [[row.context, row] as const] : []),
+    ...READER_FIELDS.map((field) => [field, { check: checkReader, open: undefined }] as const),
+  ]);
 
 /** True if a value removes nothing. */
 export function isOpen(value: unknown, open: unknown): boolean {
   return value === open || Array.isArray(value) && open === NONE && value.length === 0;
 }
 
-/** The filter of a value that was checked; `undefined` if the value removes nothing. */
-export function filterOf(name: CriterionName, value: unknown): ToolFilter | undefined {
-  const { filter, open } = CRITERIA[name];
-  const make = filter as (...values: readonly unknown[]) => ToolFilter;
-  return value === undefined || isOpen(value, open) ? undefined : make(...[value].flat());
+/** The rule of a value that was checked; `undefined` if the value removes nothing. */
+export function ruleOf(name: CriterionName, value: unknown): Rule | undefined {
+  const { rule, open } = CRITERIA[name];
+  if (value === undefined || isOpen(value, open)) return undefined;
+  return rule(value as never, new Set([value].flat()));
 }
 
 export function isContextFlag(name: CriterionName): name is ContextFlag {
   return CRITERIA[name].step === "context";
 }
 
-function row(
+/**
+ * Reads a context, its builder or its fields. A field that is `undefined` or `null` is absent.
+ *
+ * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
+ */
+export function readContext(input: unknown): Partial<CompleteAvailabilityFields> {
+  const action = "read an availability context";
+  // Contexts and builders of another copy of plue are recognised by their methods.
+  const { build, toJSON } = Object(input) as { build?(): unknown; toJSON?(): unknown };
+  if (isFunction(build)) return readContext(build.call(input));
+  const given = checkPlain(action, isFunction(toJSON) ? toJSON.call(input) : input, "it");
+  refuseOthers(action, given, Object.keys(CONTEXT_FIELDS));
+  const read: Record<string, unknown> = {};
+  for (const [field, { check }] of Object.entries(CONTEXT_FIELDS)) {
+    const value = given[field] ?? undefined;
+    if (value !== undefined) read[field] = check(action, value, `"/${field}"`);
+  }
+  return read;
+}
+
+function row<Value>(
   step: SelectionStepName,
-  kind: ValueKind,
-  filter: Criterion["filter"],
+  check: Check<Value>,
+  rule: (value: Value, wanted: ReadonlySet<unknown>) => Rule,
   context?: keyof CompleteAvailabilityFields,
   open?: unknown,
 ): Criterion {
-  return { step, kind, filter, context, open };
+  return { step, check, rule, context, open };
 }
 
-/** Makes the filter of a flag that is `false`: it removes the tools of a category. */
-function needing(category: string, rest = ""): () => ToolFilter {
-  const reason = (shown: string): string => `there is no ${category}${rest}, which ${shown} needs`;
-  return () => withoutCategories([category], reason);
+/** The row of a flag: `false` removes the tools of a category. */
+function flag(name: ContextFlag, needed: string, more = ""): Criterion {
+  return row(
+    "context",
+    checkFlag,
+    () => ({
+      keeps: ({ category }) => category !== needed,
+      reason: () => `there is no ${needed}${more}, which category "${needed}" needs`,
+    }),
+    name,
+    true,
+  );
+}
+
+function among(field: "category" | "namespace") {
+  return (names: readonly string[], wanted: ReadonlySet<unknown>): Rule => ({
+    keeps: (tool) => wanted.has(tool[field]),
+    reason: ({ [field]: value }) =>
+      `${value === undefined ? `no ${field}` : `${field} "${value}"`} is not among ${
+        quoted(names)
+      }`,
+  });
+}
+
+/** A list for a message: at most ten items. */
+function quoted(list: readonly string[]): string {
+  const shown = list.slice(0, 10).map(describe).join(", ") || "(none)";
+  return list.length > 10 ? `${shown} and ${list.length - 10} more` : shown;
 }

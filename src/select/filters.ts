@@ -8,24 +8,9 @@
  * @module
  */
 
-import {
-  atOnce,
-  type Check,
-  checkRisk,
-  describe,
-  RISK_LEVELS,
-  type RiskLevel,
-  riskRank,
-  type Tool,
-} from "../tool/mod.ts";
-import {
-  checkArguments,
-  checkCategories,
-  checkFunctions,
-  checkIds,
-  checkNamespaces,
-  checkWords,
-} from "./checks.ts";
+import { atOnce, type RiskLevel, type Tool } from "../tool/mod.ts";
+import { checkFunctions } from "./checks.ts";
+import { CRITERIA, type CriterionName, type Rule, ruleOf } from "./criteria.ts";
 
 /** Keeps a tool by returning `true`. */
 export interface ToolFilter {
@@ -43,6 +28,12 @@ export interface ToolFilter {
  * reason, which says why they remove a tool.
  */
 const fixed = new WeakMap<object, ((tool: Tool) => string) | undefined>();
+
+/** The list of arguments, in messages. */
+const ARGUMENTS = '"arguments"';
+
+/** The rule of a value that removes nothing. */
+const EVERYTHING: Rule = { keeps: () => true, reason: () => "" };
 
 /** True if the results of a filter, or of a policy's `allow`, never change. */
 export function isFixed(decide: object): boolean {
@@ -80,86 +71,37 @@ export function namedFilter(name: string, filter: ToolFilter): ToolFilter {
 
 /** Keeps the tools of these namespaces. A tool without a namespace is in none. */
 export function namespace(...names: readonly string[]): ToolFilter {
-  return fieldAmong("namespace", names, checkNamespaces);
+  return filterOf("namespace", names);
 }
 
 /** Keeps the tools that have at least one of these tags. No tags at all keep nothing. */
 export function tagsAny(...tags: readonly string[]): ToolFilter {
-  return filterOf("tagsAny", tags, (wanted) => [
-    ({ tags }) => {
-      for (let index = 0; index < tags.length; index++) {
-        if (wanted.has(tags[index] as string)) return true;
-      }
-      return false;
-    },
-    () => `it carries none of the tags ${quoted(tags)}`,
-  ]);
+  return filterOf("tagsAny", tags);
 }
 
 /** Keeps the tools that have all of these tags. */
 export function tagsAll(...tags: readonly string[]): ToolFilter {
-  return filterOf("tagsAll", tags, (set) => {
-    const wanted = [...set];
-    return [
-      (tool) => {
-        for (const tag of wanted) if (!tool.tags.includes(tag)) return false;
-        return true;
-      },
-      (tool) => `it lacks the tags ${quoted(wanted.filter((tag) => !tool.tags.includes(tag)))}`,
-    ];
-  });
+  return filterOf("tagsAll", tags);
 }
 
 /** Keeps the tools of these categories. A tool without a category is in none. */
 export function category(...names: readonly string[]): ToolFilter {
-  return fieldAmong("category", names, checkCategories);
-}
-
-/** Removes the tools of these categories. */
-export function notCategory(...names: readonly string[]): ToolFilter {
-  return withoutCategories(names, (shown) => `${shown} is excluded`);
-}
-
-/** Removes the tools of some categories, for a reason. */
-export function withoutCategories(
-  names: readonly string[],
-  reason: (category: string) => string,
-): ToolFilter {
-  const isIn = category(...names);
-  return named(
-    withItems("notCategory", names),
-    (tool) => !isIn(tool),
-    [],
-    (tool) => reason(describeField("category", tool)),
-  );
+  return filterOf("categories", names, "category");
 }
 
 /** Keeps these tools only. */
 export function allowIds(...ids: readonly string[]): ToolFilter {
-  return filterOf("allowIds", ids, (wanted) => [
-    (tool) => wanted.has(tool.id),
-    () => "it is not on the list of tools that are allowed",
-  ], checkIds);
+  return filterOf("allowIds", ids);
 }
 
 /** Removes these tools, by id or by an alias: a tool that was renamed stays removed. */
 export function denyIds(...ids: readonly string[]): ToolFilter {
-  return filterOf("denyIds", ids, (unwanted) => [
-    ({ id, aliases }) => !unwanted.has(id) && !aliases.some((alias) => unwanted.has(alias)),
-    () => "it is on the list of tools that are denied",
-  ], checkIds);
+  return filterOf("denyIds", ids);
 }
 
 /** Keeps the tools whose risk is `level` or lower. */
 export function maxRisk(level: RiskLevel): ToolFilter {
-  checkRisk("filter by maxRisk", level, "argument 1");
-  const within: readonly string[] = RISK_LEVELS.slice(0, riskRank(level) + 1);
-  return named(
-    `maxRisk(${level})`,
-    (tool) => within.includes(tool.risk),
-    [],
-    (tool) => `risk ${tool.risk} is above the limit ${level}`,
-  );
+  return filterOf("maxRisk", level);
 }
 
 /**
@@ -167,24 +109,12 @@ export function maxRisk(level: RiskLevel): ToolFilter {
  * roles. `null` is a caller without a role.
  */
 export function role(name: string | null): ToolFilter {
-  return filterOf("role", name === null ? [] : [name], () => [
-    ({ roles }) => roles === undefined || (name !== null && roles.includes(name)),
-    ({ roles = [] }) =>
-      `${name === null ? "no role" : `role "${name}"`} is not among ${quoted(roles)}`,
-  ]);
+  return filterOf("role", name);
 }
 
 /** Keeps the tools whose scopes are all among those `held`. Without any, tools that need none. */
 export function scopes(...held: readonly string[]): ToolFilter {
-  return filterOf("scopes", held, (all) => [
-    ({ scopes }) => {
-      for (let index = 0; index < scopes.length; index++) {
-        if (!all.has(scopes[index] as string)) return false;
-      }
-      return true;
-    },
-    (tool) => `the caller does not hold ${quoted(tool.scopes.filter((scope) => !all.has(scope)))}`,
-  ]);
+  return filterOf("scopes", held);
 }
 
 /** Keeps the tools that every filter keeps. No filters keep everything. */
@@ -215,27 +145,16 @@ export function shownName(name = ""): string {
   return name.slice(0, 200) || "without a name";
 }
 
-/** The tool's category or namespace, for a message. */
-function describeField(field: "category" | "namespace", tool: Tool): string {
-  const value = tool[field];
-  return value === undefined ? `no ${field}` : `${field} "${value}"`;
-}
-
-/** A list for a message: at most ten items. */
-function quoted(list: readonly string[]): string {
-  const shown = list.slice(0, 10).map(describe).join(", ") || "(none)";
-  return list.length > 10 ? `${shown} and ${list.length - 10} more` : shown;
-}
-
-function fieldAmong(
-  field: "category" | "namespace",
-  names: readonly string[],
-  check: Check<readonly string[]>,
+/** The filter of a row of the table. It is named after its first arguments. */
+function filterOf(
+  criterion: CriterionName,
+  given: string | readonly string[] | null,
+  name: string = criterion,
 ): ToolFilter {
-  return filterOf(field, names, (wanted) => [
-    (tool) => wanted.has(tool[field] as string),
-    (tool) => `${describeField(field, tool)} is not among ${quoted(names)}`,
-  ], check);
+  const place = Array.isArray(given) ? ARGUMENTS : "argument 1";
+  CRITERIA[criterion].check(`filter by ${name}`, given, place);
+  const { keeps, reason } = ruleOf(criterion, given) ?? EVERYTHING;
+  return named(withItems(name, [given ?? []].flat()), keeps, [], reason);
 }
 
 function composed(
@@ -248,21 +167,8 @@ function composed(
 
 /** Checks the parts of a composition, and returns their names. */
 function checkFilters(name: string, filters: readonly ToolFilter[]): readonly string[] {
-  checkArguments(`compose filters with ${name}`, filters, checkFunctions);
+  checkFunctions(`compose filters with ${name}`, filters, ARGUMENTS);
   return filters.map((filter) => shownName(filter.name));
-}
-
-/** A filter that is named after its first arguments. `make` gives it, and why it removes a tool. */
-function filterOf(
-  name: string,
-  items: readonly string[],
-  make: (
-    wanted: ReadonlySet<string>,
-  ) => readonly [keeps: (tool: Tool) => boolean, reason: (tool: Tool) => string],
-  check: Check<readonly string[]> = checkWords,
-): ToolFilter {
-  const [keeps, reason] = make(new Set(checkArguments(`filter by ${name}`, items, check)));
-  return named(withItems(name, items), keeps, [], reason);
 }
 
 function withItems(name: string, items: readonly string[]): string {

@@ -119,7 +119,10 @@ export class FunctionDefinition {
     return JSON.stringify(list.map((one) => one.#forOpenAI(names.get(one.name) as string)));
   }
 
-  /** Whether `{}` is a call: nothing is required. `false` where that takes following a `$ref`. */
+  /**
+   * True if `{}` is a call: nothing is required. `false` where that depends on a `$ref`, or on the
+   * keywords `const`, `enum`, `oneOf`, `not` and `if`.
+   */
   get canCallWithoutParameters(): boolean {
     return acceptsEmptyObject(this.parameters);
   }
@@ -170,42 +173,14 @@ export function functionDefinitions(tools: readonly Tool[]): readonly FunctionDe
   return once(lists, tools, () => Object.freeze(tools.map(FunctionDefinition.fromTool)));
 }
 
-/** The keywords whose subschemas apply to the same value. */
-const IN_PLACE = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"] as const;
+/** Keywords of which only a check of `{}` against the schema can say what they mean for it. */
+const UNDECIDED = ["$ref", "$dynamicRef", "const", "enum", "oneOf", "not", "if"] as const;
 
-/** Whether a schema accepts `{}`. A reference is not followed: what depends on one is refused. */
+/** True if a schema certainly accepts `{}`. */
 function acceptsEmptyObject(schema: unknown): boolean {
   if (!isObject(schema)) return schema === true;
-  const { type, required, minProperties, anyOf, oneOf, if: condition } = schema;
-  // These turn answers around, so that the answer of a reference must be known.
-  const mustBeKnown = [oneOf, schema["not"], condition].flat();
-  if (isReference(schema) || mustBeKnown.some(dependsOnReference)) return false;
-  return (type === undefined || [type].flat().includes("object")) &&
-    itemsOf(required).length === 0 &&
-    !(typeof minProperties === "number" && minProperties > 0) &&
-    (!("const" in schema) || isEmptyObject(schema["const"])) &&
-    (!("enum" in schema) || itemsOf(schema["enum"]).some(isEmptyObject)) &&
-    itemsOf(schema["allOf"]).every(acceptsEmptyObject) &&
-    (!Array.isArray(anyOf) || anyOf.some(acceptsEmptyObject)) &&
-    (!Array.isArray(oneOf) || oneOf.filter(acceptsEmptyObject).length === 1) &&
-    (!("not" in schema) || !acceptsEmptyObject(schema["not"])) &&
-    (condition === undefined ||
-      acceptsEmptyObject(schema[acceptsEmptyObject(condition) ? "then" : "else"] ?? true));
-}
-
-function isReference(schema: Record<string, unknown>): boolean {
-  return schema["$ref"] !== undefined || schema["$dynamicRef"] !== undefined;
-}
-
-function dependsOnReference(schema: unknown): boolean {
-  return isObject(schema) && (isReference(schema) ||
-    IN_PLACE.some((keyword) => [schema[keyword]].flat().some(dependsOnReference)));
-}
-
-function itemsOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function isEmptyObject(value: unknown): boolean {
-  return isObject(value) && Object.keys(value).length === 0;
+  const { type = "object", required = [], minProperties = 0, allOf = [], anyOf = [true] } = schema;
+  return !UNDECIDED.some((keyword) => keyword in schema) &&
+    [type].flat().includes("object") && [required].flat().length === 0 && minProperties === 0 &&
+    [allOf].flat().every(acceptsEmptyObject) && [anyOf].flat().some(acceptsEmptyObject);
 }

@@ -12,7 +12,6 @@ export {
   READER_FIELDS,
   type SelectionCriteria,
   type SelectionStepName,
-  type ValueKind,
 } from "./criteria.ts";
 export {
   ToolAvailabilityContext,
@@ -26,8 +25,6 @@ export {
   type ToolExplanation,
   Toolset,
   type ToolsetBridge,
-  toolsetOf,
-  type ToolsetParts,
 } from "./toolset.ts";
 export {
   allOf,
@@ -81,4 +78,10 @@ export {
 export type { NameList } from "./checks.ts";
 export { isLegalName, legalName, mapNames, type NameRule, OPENAI_NAME_RULE } from "./wire_names.ts";
 export { ToolsetBuilder } from "./toolset_builder.ts";
-export { selectionFrom, valueKind, VOCABULARY, type VocabularyName } from "./vocabulary.ts";
+export {
+  selectionFrom,
+  type ValueKind,
+  valueKind,
+  VOCABULARY,
+  type VocabularyName,
+} from "./vocabulary.ts";

@@ -4,7 +4,15 @@
  * @module
  */
 
-import { type Check, isPlain, refuseOthers, type RiskLevel, type Tool } from "../tool/mod.ts";
+import {
+  type Check,
+  isFunction,
+  isPlain,
+  must,
+  refuseOthers,
+  type RiskLevel,
+  type Tool,
+} from "../tool/mod.ts";
 import { listOf } from "./checks.ts";
 import {
   allOf,
@@ -58,20 +66,20 @@ const FIELDS = [
   "revision",
 ] satisfies readonly (keyof ToolPolicy)[];
 
-const checkList = /* @__PURE__ */ listOf("a policy, with an allow function", isPolicy);
+const checkShape = /* @__PURE__ */ must("a policy, with an allow function", isPolicy);
 
 /** Checks a list of policies. Instances of classes may have fields of their own; others may not. */
-export const checkPolicies: Check<readonly ToolPolicy[]> = (action, value, place) => {
-  const policies = checkList(action, value, place);
-  for (const policy of policies) {
+export const checkPolicies: Check<readonly ToolPolicy[]> = /* @__PURE__ */ listOf(
+  (action, value, place) => {
+    const policy = checkShape(action, value, place);
     if (isPlain(policy)) refuseOthers(`use policy ${shownName(policy.name)}`, policy, FIELDS);
-  }
-  return policies;
-};
+    return policy;
+  },
+);
 
 function isPolicy(value: unknown): value is ToolPolicy {
   const { name = "", allow } = (value ?? {}) as Partial<ToolPolicy>;
-  return typeof name === "string" && typeof allow === "function";
+  return typeof name === "string" && isFunction(allow);
 }
 
 // Marked as pure, so that a bundle without them leaves them out.

@@ -12,20 +12,20 @@ import {
   type Check,
   describeThrown,
   type FieldHint,
-  must,
+  readFields,
   type Tool,
 } from "../tool/mod.ts";
+import type { ToolAvailabilityInput } from "./availability_context.ts";
+import { checkFunctions, checkPlain } from "./checks.ts";
 import {
-  isContextField,
-  ToolAvailabilityContext,
-  type ToolAvailabilityInput,
-} from "./availability_context.ts";
-import { checkFunctions, readPlain } from "./checks.ts";
-import {
+  type CompleteAvailabilityFields,
+  CONTEXT_FIELDS,
   CRITERIA,
   CRITERION_NAMES,
-  filterOf,
   isContextFlag,
+  readContext,
+  type Rule,
+  ruleOf,
   type SelectionCriteria,
   type SelectionStepName,
 } from "./criteria.ts";
@@ -42,30 +42,23 @@ export interface Selection extends SelectionCriteria {
   readonly policies?: readonly ToolPolicy[] | undefined;
 }
 
-/** A selection that was checked and copied: frozen, lists sorted, the context built. */
+/** A selection that was checked and copied: frozen, lists sorted, the context read. */
 export type CheckedSelection =
   & { readonly [Field in keyof Selection]: Exclude<Selection[Field], ReadonlySet<string>> }
   & {
-    readonly context?: ToolAvailabilityContext;
+    readonly context?: Partial<CompleteAvailabilityFields>;
     readonly namespace?: readonly string[];
   };
 
 const ACTION = "select tools";
 
-const checkContext = must(
-  "an availability context",
-  (value): value is ToolAvailabilityInput => typeof value === "object" && value !== null,
-);
-
 const CHECKS: { readonly [field: string]: Check } = {
   ...Object.fromEntries(
     CRITERION_NAMES.filter((name) => !isContextFlag(name))
-      .map((name) => [name, CRITERIA[name].kind.check]),
+      .map((name) => [name, CRITERIA[name].check]),
   ),
-  context: (action, value, place) => {
-    const input = checkContext(action, value, place);
-    return attempt(action, () => ToolAvailabilityContext.from(input), `${place} is wrong. `);
-  },
+  context: (action, value, place) =>
+    attempt(action, () => readContext(value), `${place} is wrong. `),
   filters: checkFunctions,
   policies: checkPolicies,
 };
@@ -77,7 +70,7 @@ export function selectionDataFields(): readonly string[] {
 
 /** Says which unknown fields of a selection are those of a context. */
 export const selectionHint: FieldHint = (field) =>
-  isContextField(field) ? 'it belongs in "context"' : undefined;
+  Object.hasOwn(CONTEXT_FIELDS, field) ? 'it belongs in "context"' : undefined;
 
 /**
  * Checks a selection and copies it, so that it cannot change afterwards.
@@ -85,7 +78,9 @@ export const selectionHint: FieldHint = (field) =>
  * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
  */
 export function checkSelection(selection: Selection): CheckedSelection {
-  return Object.freeze(readPlain(ACTION, selection, CHECKS, selectionHint)) as CheckedSelection;
+  // Any other object, such as a builder, shows no fields, so it would remove nothing.
+  const fields = checkPlain(ACTION, selection, "it");
+  return Object.freeze(readFields(ACTION, fields, CHECKS, undefined, selectionHint));
 }
 
 /**
@@ -114,14 +109,10 @@ export function selectionKey(selection: Selection): string | undefined {
 }
 
 /** One check that each tool must pass. */
-export interface SelectionStep {
+export interface SelectionStep extends Rule {
   readonly step: SelectionStepName;
   /** The name of the filter, policy or flag, where there may be several. */
   readonly name?: string;
-  /** True if the tool stays. Never throws. */
-  readonly keeps: (tool: Tool) => boolean;
-  /** Why the tool did not stay. Called only after `keeps` returned `false`. */
-  readonly reason: (tool: Tool) => string;
   /** True if a call of the tool needs approval. Never throws. */
   readonly requiresApproval?: (tool: Tool) => boolean;
   /**
@@ -132,12 +123,12 @@ export interface SelectionStep {
 }
 
 /** The first step, which every selection has. */
-export const AVAILABILITY_STEP: SelectionStep = Object.freeze({
+export const AVAILABILITY_STEP: SelectionStep = {
   step: "availability",
   keeps: (tool: Tool): boolean => tool.isAvailable !== false,
   reason: (tool: Tool): string =>
     tool.unavailableReason ?? "the tool says that it is not available",
-});
+};
 
 /** The steps of a selection after {@linkcode AVAILABILITY_STEP}: only those that can remove a tool. */
 export function selectionSteps(selection: CheckedSelection): readonly SelectionStep[] {
@@ -146,72 +137,51 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
   for (const name of CRITERION_NAMES) {
     const { step, context: field } = CRITERIA[name];
     for (const value of [field && context?.[field], selection[name as keyof SelectionCriteria]]) {
-      const filter = filterOf(name, value);
-      if (filter === undefined) continue;
-      const reason = reasonOf(filter) as SelectionStep["reason"];
-      const rule = step === "deny-list" ? withOriginals(filter, reason) : { keeps: filter, reason };
-      steps.push({ step, ...(isContextFlag(name) && { name }), ...rule });
+      const rule = ruleOf(name, value);
+      if (rule === undefined) continue;
+      const followed = step === "deny-list" ? withOriginals(rule) : rule;
+      steps.push({ step, ...(isContextFlag(name) && { name }), ...followed });
     }
   }
-  for (const filter of filters) {
-    const why = reasonOf(filter);
-    steps.push(
-      functionStep(
-        "filter",
-        filter,
-        filter,
-        (tool) => filter(tool),
-        (tool, name) => why?.(tool) ?? `${name} does not keep it`,
-      ),
-    );
-  }
-  for (const policy of policies) {
-    const { allow, requiresApproval } = policy;
-    // Only `false` and nothing mean that there is no need.
-    const needs = (tool: Tool): boolean =>
-      (attemptOr(true, () => atOnce(policy.requiresApproval?.(tool))) ?? false) !== false;
-    steps.push({
-      ...functionStep("policy", policy, allow, (tool) => policy.allow(tool), (tool, name) => {
-        const why = atOnce(policy.reason?.(tool));
-        return `${name} denies it${typeof why === "string" ? `: ${why.slice(0, 500)}` : ""}`;
-      }),
-      ...(requiresApproval !== undefined && { requiresApproval: needs }),
-    });
-  }
-  return steps;
+  return [...steps, ...[...filters, ...policies].map(functionStep)];
 }
 
 /**
  * The step of a filter or a policy. It removes the tool if the function throws or does not return
  * `true`.
- *
- * @param predicate The function that decides.
- * @param decide Calls it, as a method where it is one.
- * @param why Says why it removed a tool, given its name.
  */
-function functionStep(
-  step: "filter" | "policy",
-  decider: ToolFilter | ToolPolicy,
-  predicate: object,
-  decide: (tool: Tool) => boolean,
-  why: (tool: Tool, name: string) => string,
-): SelectionStep {
+function functionStep(decider: ToolFilter | ToolPolicy): SelectionStep {
   const name = shownName(decider.name);
-  const keeps = (tool: Tool): boolean => attemptOr(false, () => atOnce(decide(tool)) === true);
-  const reason = (tool: Tool): string => {
-    try {
-      // Called again for its error: if it throws, that is the reason.
-      atOnce(decide(tool), step === "policy" ? POLICY_ADVICE : "");
-      return why(tool, `${step} ${name}`);
-    } catch (thrown) {
-      return `${step} ${name} threw: ${describeThrown(thrown, 200)}`;
-    }
-  };
+  const policy = "allow" in decider ? decider : undefined;
+  const filter = decider as ToolFilter;
+  const step = policy ? "policy" : "filter";
+  const decide = (tool: Tool): boolean =>
+    policy ? atOnce(policy.allow(tool), POLICY_ADVICE) : atOnce(filter(tool));
+  // Only `false` and nothing mean that there is no need.
+  const requiresApproval = (tool: Tool): boolean =>
+    (attemptOr(true, () => atOnce(policy?.requiresApproval?.(tool))) ?? false) !== false;
+  const rule = withOriginals({
+    keeps: (tool) => attemptOr(false, () => decide(tool) === true),
+    reason(tool) {
+      try {
+        // Called again for its error: if it throws, that is the reason.
+        decide(tool);
+        if (policy === undefined) {
+          return reasonOf(filter)?.(tool) ?? `filter ${name} does not keep it`;
+        }
+        const why = atOnce(policy.reason?.(tool));
+        return `policy ${name} denies it${typeof why === "string" ? `: ${why.slice(0, 500)}` : ""}`;
+      } catch (thrown) {
+        return `${step} ${name} threw: ${describeThrown(thrown, 200)}`;
+      }
+    },
+  });
   return {
     step,
     name,
-    ...withOriginals(keeps, reason),
-    ...(!isFixed(predicate) && { revision: () => revisionOf(decider) }),
+    ...rule,
+    ...(policy?.requiresApproval !== undefined && { requiresApproval }),
+    ...(!isFixed(policy?.allow ?? filter) && { revision: () => revisionOf(decider) }),
   };
 }
 
@@ -227,10 +197,7 @@ function revisionOf(decider: { readonly revision?: unknown }): unknown {
  * Makes a rule that may decide by id also apply to the tool that a view shows: another name must not
  * free a tool.
  */
-function withOriginals(
-  keeps: (tool: Tool) => boolean,
-  reason: (tool: Tool) => string,
-): Pick<SelectionStep, "keeps" | "reason"> {
+function withOriginals({ keeps, reason }: Rule): Rule {
   const removed = (tool: Tool): Tool | undefined => {
     for (let shown: Tool | undefined = tool; shown; shown = shown.view?.tool) {
       if (!keeps(shown)) return shown;
@@ -243,7 +210,7 @@ function withOriginals(
   };
 }
 
-function attemptOr<Value>(fallback: Value, work: () => Value): Value {
+export function attemptOr<Value>(fallback: Value, work: () => Value): Value {
   try {
     return work();
   } catch {

@@ -47,15 +47,14 @@ export function listSource(list: Iterable<Tool>): ToolSource {
     refuse(ACTION, "it needs a registry, a toolset or a list of tools");
   }
   const byId = new Map<string, Tool>();
-  let index = 0;
+  const names = new Map<string, string>();
   for (const item of list) {
     // A tool that another copy of plue made is checked and made again.
-    const tool = attempt(ACTION, () => makeTool(item), `item ${index++} is wrong. `);
+    const tool = attempt(ACTION, () => makeTool(item), `item ${byId.size} is wrong. `);
     if (byId.has(tool.id)) refuse(ACTION, `two tools have the id "${tool.id}"`);
+    claimNames(ACTION, tool, names);
     byId.set(tool.id, tool);
   }
-  const owners = new Map<string, string>();
-  for (const tool of byId.values()) claimNames(ACTION, tool, (name) => owners.get(name), owners);
   const tools = inOrder([...byId.values()]);
   return Object.freeze({
     tools,
@@ -68,18 +67,18 @@ export function listSource(list: Iterable<Tool>): ToolSource {
 /**
  * Claims a tool's id and its aliases.
  *
- * @param ownerOf The id of the tool that has a name, beside those of `claimed`.
- * @param claimed What was claimed at once: ids by name.
+ * @param claimed Receives the names: the id of the tool that has each.
+ * @param taken The names that other tools have already.
  * @throws {TypeError} If another tool has one of the names.
  */
 export function claimNames(
   action: string,
   { id, aliases }: Tool,
-  ownerOf: (name: string) => string | undefined,
   claimed: Map<string, string>,
+  taken: ReadonlyMap<string, string> = claimed,
 ): void {
   for (const name of [id, ...aliases]) {
-    const owner = claimed.get(name) ?? ownerOf(name) ?? id;
+    const owner = claimed.get(name) ?? taken.get(name) ?? id;
     if (owner !== id) {
       const what = name === id ? "its id" : `its alias "${name}"`;
       refuse(action, `${what} is the id or an alias of "${owner}"`);
@@ -88,27 +87,22 @@ export function claimNames(
   }
 }
 
-export function toolsByAlias(tools: Iterable<Tool>): ReadonlyMap<string, Tool> {
-  const byAlias = new Map<string, Tool>();
-  for (const tool of tools) for (const alias of tool.aliases) byAlias.set(alias, tool);
-  return byAlias;
-}
-
 /**
  * The lists that are frozen and in order. To look at all their ids again takes JavaScriptCore 5 ms for
  * 10,000 tools, ten times as long as making a toolset of them.
  */
 const ordered = new WeakSet<readonly Tool[]>();
 
-/** Freezes a list that is in code-unit order of id, and remembers that it is. */
+/** Freezes a list that is in code-unit order of id, once. */
 export function freezeInOrder(tools: readonly Tool[]): readonly Tool[] {
-  ordered.add(tools);
-  return Object.freeze(tools);
+  // JavaScriptCore visits all items of a frozen array again.
+  return ordered.has(tools) ? tools : ordered.add(tools) && Object.freeze(tools);
 }
 
 /** The tools in code-unit order of id, frozen: the same list if plue ordered it. */
 export function inOrder(tools: readonly Tool[]): readonly Tool[] {
-  if (ordered.has(tools)) return tools;
   // Not localeCompare: every runtime must list tools alike.
-  return freezeInOrder([...tools].sort((a, b) => a.id < b.id ? -1 : 1));
+  return ordered.has(tools)
+    ? tools
+    : freezeInOrder([...tools].sort((a, b) => a.id < b.id ? -1 : 1));
 }

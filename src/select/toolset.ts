@@ -19,15 +19,16 @@ import {
 } from "../tool/mod.ts";
 import {
   ACTION,
+  freezeInOrder,
   inOrder,
   listSource,
   type ToolCollection,
-  toolsByAlias,
   type ToolSource,
 } from "./source.ts";
 import { READER_FIELDS, type SelectionStepName } from "./criteria.ts";
 import { nearIds } from "./near_ids.ts";
 import {
+  attemptOr,
   AVAILABILITY_STEP,
   type CheckedSelection,
   checkSelection,
@@ -86,22 +87,6 @@ export interface ToolsetBridge {
   loadable(): readonly Tool[] | undefined;
 }
 
-export interface ToolsetParts {
-  readonly name: string;
-  readonly source: ToolSource;
-  readonly revision: number;
-  /** The tools to choose from: those of the source, or of the wider toolset. */
-  readonly candidates: readonly Tool[];
-  /** Returns the candidates, frozen, for a selection that removes nothing. */
-  readonly all: () => readonly Tool[];
-  /** The steps to apply. */
-  readonly steps: readonly SelectionStep[];
-  /** The toolset that this one narrows. */
-  readonly wider?: Toolset;
-  /** The reader of the descriptions; `undefined` if nothing is known. */
-  readonly reader: ToolReader | undefined;
-}
-
 /**
  * Makes a toolset of what `selection` keeps of `source`.
  *
@@ -134,38 +119,7 @@ export function buildToolset(
 ): Toolset {
   if (source instanceof Toolset) return source.narrow(selection, name);
   const from = isToolSource(source) ? source : listSource(listIn(source));
-  const tools = inOrder(from.tools);
-  return toolsetOf(from, tools, selection, name, () => tools);
-}
-
-/**
- * {@linkcode buildToolset} for a source whose tools are in order and not frozen yet. They are only
- * read. To freeze a long array is slow (JavaScriptCore: 2 ms for 10,000 tools), so `all` is asked for
- * them frozen only where the selection keeps everything.
- */
-export function toolsetOf(
-  source: ToolSource,
-  tools: readonly Tool[],
-  selection: Selection,
-  name: string,
-  all: () => readonly Tool[],
-): Toolset {
-  const checked = checkSelection(selection);
-  return new Toolset({
-    name,
-    source,
-    revision: source.revision,
-    candidates: tools,
-    all,
-    steps: [AVAILABILITY_STEP, ...selectionSteps(checked)],
-    reader: readerOf(checked),
-  });
-}
-
-/** A filter or a policy, and its revision when it was last applied. Narrower toolsets share it. */
-interface AppliedFunction {
-  readonly step: SelectionStep;
-  revision: unknown;
+  return new Toolset(from, inOrder(from.tools), selection, name);
 }
 
 /**
@@ -186,50 +140,65 @@ export class Toolset implements Iterable<Tool> {
   readonly source: ToolSource;
   /** The source's revision when the toolset was made. */
   readonly revision: number;
-  readonly #parts: ToolsetParts;
+  /** The bridge, if this toolset is one: calls go to the tools behind it. */
+  readonly bridge: ToolsetBridge | undefined = undefined;
+  /** All tools that the source had. */
+  readonly #all: readonly Tool[];
+  /** The reader of the descriptions; `undefined` if nothing is known. */
+  readonly #reader: ToolReader | undefined;
   /** The members as they are registered: `tools`, unless the reader has other descriptions. */
   readonly #kept: readonly Tool[];
   /** The members with an availability function. */
   readonly #moody: readonly Tool[];
   /** All steps, those of wider toolsets first. */
   readonly #steps: readonly SelectionStep[];
-  /** The filters and policies whose results may change, those of wider toolsets first. */
-  readonly #functions: readonly AppliedFunction[];
-  /** The candidates that the steps without functions keep. */
+  /** The steps whose results may change: filters and policies. */
+  readonly #functions: readonly SelectionStep[];
+  /** Their revisions when they were last applied. */
+  #revisions: readonly unknown[];
+  /** The tools that the other steps keep. */
   #keptByData: readonly Tool[] | undefined;
-  #byId: ReadonlyMap<string, Tool> | undefined;
-  #byAlias: ReadonlyMap<string, Tool> | undefined;
-  /** All tools that the source had, for explanations. */
-  #known: ReadonlyMap<string, Tool> | undefined;
+  #byName: ReadonlyMap<string, Tool> | undefined;
   #ids: readonly string[] | undefined;
   /** The members that were not available at the last listing. */
-  #absent: ReadonlySet<Tool> = new Set();
+  #absent: readonly Tool[] = [];
   #listing: readonly Tool[];
 
-  /** @ignore Use {@linkcode buildToolset} or a `ToolsetBuilder`. */
-  constructor(parts: ToolsetParts) {
-    const { name, source, revision, candidates, all, steps, reader, wider } = parts;
+  /**
+   * @ignore Use {@linkcode buildToolset} or a `ToolsetBuilder`.
+   *
+   * @param candidates The tools to choose from, in order of id: those of the source, or of the wider
+   * toolset. They are frozen if the selection keeps all of them: freezing a long array is slow
+   * (JavaScriptCore: 2 ms for 10,000 tools).
+   */
+  constructor(
+    source: ToolSource,
+    candidates: readonly Tool[],
+    selection: Selection,
+    name: string,
+    wider?: Toolset,
+  ) {
     checkWord(ACTION, name, "its name");
-    // Before the steps are applied: a change in between must not go unnoticed.
-    const functions = steps.filter((step) => step.revision !== undefined)
-      .map((step) => ({ step, revision: step.revision?.() }));
-    this.#functions = [...(wider ? wider.#functions : []), ...functions];
-    this.#steps = [...(wider ? wider.#steps : []), ...steps];
-    const kept = keptByAll(candidates, steps);
+    const checked = checkSelection(selection);
     this.name = name;
-    // The same array where nothing was removed: exports are cached per list.
-    this.#kept = kept.length === candidates.length ? all() : Object.freeze(kept);
-    this.tools = reader === undefined ? this.#kept : readBy(this.#kept, reader, source);
     this.source = source;
-    this.revision = revision;
-    this.#parts = parts;
+    // Before the steps are applied: a change in between must not go unnoticed.
+    this.revision = wider?.revision ?? source.revision;
+    this.#all = wider ? wider.#all : candidates;
+    const steps = selectionSteps(checked);
+    this.#steps = [...(wider ? wider.#steps : [AVAILABILITY_STEP]), ...steps];
+    this.#functions = this.#steps.filter(({ revision }) => revision);
+    const known = wider ? wider.#revisions : [];
+    this.#revisions = this.#functions.map((step, at) =>
+      at in known ? known[at] : step.revision?.()
+    );
+    const kept = keptByAll(candidates, wider ? steps : this.#steps);
+    // The same array where nothing was removed: exports are cached per list.
+    this.#kept = freezeInOrder(kept.length === candidates.length ? candidates : kept);
+    this.#reader = readerOf(checked, wider ? wider.#reader : undefined);
+    this.tools = this.#reader ? readBy(this.#kept, this.#reader, source) : this.#kept;
     this.#moody = this.tools.filter(isMoody);
     this.#listing = this.tools;
-  }
-
-  /** The bridge, if this toolset is one: calls go to the tools behind it. */
-  get bridge(): ToolsetBridge | undefined {
-    return undefined;
   }
 
   /** The number of members. */
@@ -252,21 +221,20 @@ export class Toolset implements Iterable<Tool> {
    * whose results may have changed are called for all candidates.
    */
   isCurrent(): boolean {
-    const { source, revision, candidates, steps, wider } = this.#parts;
-    if (source.revision !== revision || wider?.isCurrent() === false) return false;
-    if (!this.#functions.some(hasChanged)) return true;
-    const now = this.#functions.map(({ step }) => step.revision?.());
-    this.#keptByData ??= keptByAll(candidates, steps.filter(({ revision }) => !revision));
-    const kept = keptByAll(this.#keptByData, steps.filter(({ revision }) => revision));
-    const isSame = kept.length === this.#kept.length &&
-      kept.every((tool, index) => tool === this.#kept[index]);
-    if (isSame) this.#functions.forEach((one, index) => one.revision = now[index]);
+    if (this.source.revision !== this.revision) return false;
+    if (this.#functions.length === 0 || this.#changedSteps().length === 0) return true;
+    const now = this.#functions.map(({ revision }) => revision?.());
+    this.#keptByData ??= keptByAll(this.#all, this.#steps.filter(({ revision }) => !revision));
+    const isSame = areSame(keptByAll(this.#keptByData, this.#functions), this.#kept);
+    if (isSame) this.#revisions = now;
     return isSame;
   }
 
   /** The member with that id, described for the reader. */
   get(id: string): Tool | undefined {
-    return this.#ifAllowed(this.#member(id));
+    const tool = this.resolve(id);
+    if (tool?.id !== id) return undefined;
+    return this.tools === this.#kept ? tool : this.tools.find((shown) => shown.id === id);
   }
 
   /**
@@ -274,10 +242,10 @@ export class Toolset implements Iterable<Tool> {
    * as it is registered, whoever reads its description.
    */
   resolve(name: string): Tool | undefined {
-    const tool = this.#ifAllowed(
-      this.#member(name) ?? (this.#byAlias ??= toolsByAlias(this.tools)).get(name),
-    );
-    return tool && originalOf(tool);
+    const tool = (this.#byName ??= byName(this.#kept)).get(name);
+    // Most toolsets have no functions, and this is on the way of every call.
+    const isAllowed = this.#functions.length === 0 || tool && passes(tool, this.#changedSteps());
+    return isAllowed ? tool : undefined;
   }
 
   /** True if a member has that id. */
@@ -302,17 +270,16 @@ export class Toolset implements Iterable<Tool> {
   available(): readonly Tool[] {
     const steps = this.#changedSteps();
     const uncertain = steps.length === 0 ? this.#moody : this.tools;
-    if (uncertain.length === 0) return this.tools;
-    const absent = new Set(uncertain.filter((tool) =>
+    const absent = uncertain.filter((tool) =>
       !passes(tool, steps) ||
       isMoody(tool) && !this.#isAvailableInSource(tool)
-    ));
-    const before = this.#absent;
-    if (absent.size !== before.size || [...absent].some((tool) => !before.has(tool))) {
+    );
+    if (!areSame(absent, this.#absent)) {
       this.#absent = absent;
-      this.#listing = absent.size === 0
+      const hidden = new Set(absent);
+      this.#listing = absent.length === 0
         ? this.tools
-        : Object.freeze(this.tools.filter((tool) => !absent.has(tool)));
+        : Object.freeze(this.tools.filter((tool) => !hidden.has(tool)));
     }
     return this.#listing;
   }
@@ -327,16 +294,7 @@ export class Toolset implements Iterable<Tool> {
 
   /** Makes a toolset of those members that `selection` keeps too. */
   narrow(selection: Selection, name: string = this.name): Toolset {
-    const checked = checkSelection(selection);
-    return new Toolset({
-      ...this.#parts,
-      name,
-      candidates: this.#kept,
-      all: () => this.#kept,
-      steps: selectionSteps(checked),
-      wider: this,
-      reader: readerOf(checked, this.#parts.reader),
-    });
+    return new Toolset(this.source, this.#kept, selection, name, this);
   }
 
   /**
@@ -346,44 +304,25 @@ export class Toolset implements Iterable<Tool> {
    * The explanation names hidden tools: show it to the owner of the tools, not to a caller.
    */
   explain(id: string): ToolExplanation {
-    const tool = this.#candidate(id);
+    const tool = this.#all.find((one) => one.id === id);
     if (tool === undefined) return explainUnknown(id, this.ids, this.source.getTool(id));
-    const isMember = this.#member(id) !== undefined;
-    return explainTool(tool, this.#steps, this.#whyUnavailable(tool), isMember);
+    return explainTool(tool, this.#steps, this.#whyUnavailable(tool), this.#kept.includes(tool));
   }
 
   [Symbol.iterator](): IterableIterator<Tool> {
     return this.tools.values();
   }
 
-  /** The tool with that id among all that the source had. */
-  #candidate(id: string): Tool | undefined {
-    const { wider, candidates } = this.#parts;
-    return wider ? wider.#candidate(id) : (this.#known ??= byId(candidates)).get(id);
-  }
-
-  #member(id: string): Tool | undefined {
-    return (this.#byId ??= byId(this.tools)).get(id);
-  }
-
-  #ifAllowed(tool: Tool | undefined): Tool | undefined {
-    // Most toolsets have no functions, and this is on the way of every call.
-    const isAllowed = this.#functions.length === 0 || tool && passes(tool, this.#changedSteps());
-    return isAllowed ? tool : undefined;
-  }
-
   /** The filters and policies that may return something else than when the toolset was made. */
   #changedSteps(): readonly SelectionStep[] {
-    return this.#functions.filter(hasChanged).map(({ step }) => step);
+    return this.#functions.filter(({ revision }, at) =>
+      !Object.is(revision?.(), this.#revisions[at])
+    );
   }
 
   /** Calls the source, which may be the host's own. Only `true` means that the tool is available. */
   #isAvailableInSource(tool: Tool): boolean {
-    try {
-      return atOnce(this.source.isAvailable(originalOf(tool))) === true;
-    } catch {
-      return false;
-    }
+    return attemptOr(false, () => atOnce(this.source.isAvailable(originalOf(tool))) === true);
   }
 
   #whyUnavailable(tool: Tool): string | undefined {
@@ -397,10 +336,6 @@ export class Toolset implements Iterable<Tool> {
 
 function isMoody({ isAvailable }: Tool): boolean {
   return isFunction(isAvailable);
-}
-
-function hasChanged({ step, revision }: AppliedFunction): boolean {
-  return !Object.is(step.revision?.(), revision);
 }
 
 /** True if every step keeps a tool. Filters and policies get the tool as it is registered. */
@@ -423,8 +358,16 @@ function readBy(tools: readonly Tool[], reader: ToolReader, source: ToolSource):
   return Object.freeze(tools.map((tool) => describedFor(tool, reader, log)));
 }
 
-function byId(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
-  return new Map(tools.map((tool) => [tool.id, tool]));
+/** The tools by id and by alias. */
+function byName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
+  const byName = new Map<string, Tool>();
+  for (const tool of tools) for (const alias of tool.aliases) byName.set(alias, tool);
+  for (const tool of tools) byName.set(tool.id, tool);
+  return byName;
+}
+
+function areSame(some: readonly Tool[], others: readonly Tool[]): boolean {
+  return some.length === others.length && some.every((tool, index) => tool === others[index]);
 }
 
 /** The tools that pass every step. By index: for-of over a frozen array takes Bun twice as long. */

@@ -6,12 +6,13 @@
 
 import { describe, refuse, type RiskLevel, type Tool } from "../tool/mod.ts";
 import type { ToolAvailabilityInput } from "./availability_context.ts";
-import { CRITERIA, type SelectionCriteria } from "./criteria.ts";
+import type { SelectionCriteria } from "./criteria.ts";
 import type { ToolFilter } from "./filters.ts";
 import type { ToolPolicy } from "./policies.ts";
 import { rejectUndefined, type Selection } from "./selection.ts";
 import { buildToolset, Toolset } from "./toolset.ts";
 import type { ToolCollection, ToolSource } from "./source.ts";
+import { valueKind } from "./vocabulary.ts";
 
 /** The methods of a builder that add a condition. */
 interface ToolsetConditions {
@@ -80,7 +81,7 @@ export class ToolsetBuilder {
 
   static {
     for (const [name, method] of Object.entries(METHODS)) {
-      const isList = CRITERIA[name as keyof typeof METHODS].kind.shape === "list";
+      const isList = valueKind(name as keyof typeof METHODS).shape === "list";
       const add = function (this: ToolsetBuilder, ...given: unknown[]): unknown {
         return this.#with({ [name]: isList ? given : given[0] });
       };

@@ -5,13 +5,14 @@
  * @module
  */
 
+import { type Check, checkFlag, checkRisk } from "../tool/mod.ts";
 import {
+  checkReader,
+  checkRole,
   type ContextFlag,
   CRITERIA,
   type CriterionName,
-  READER,
   READER_FIELDS,
-  type ValueKind,
 } from "./criteria.ts";
 import type { Selection } from "./selection.ts";
 
@@ -41,9 +42,25 @@ export const VOCABULARY: {
   locale: { flag: "--locale <tag>", text: "the language of the descriptions, such as de or pt-BR" },
 };
 
+/** A kind of value. */
+export interface ValueKind {
+  /** How a text is read: the items of a list are separated by commas, a flag is `true` or `false`. */
+  readonly shape: "list" | "flag" | "text";
+  readonly check: Check;
+}
+
+/** The checks of values that are not lists. */
+const SHAPES: ReadonlyMap<Check, ValueKind["shape"]> = new Map<Check, ValueKind["shape"]>([
+  [checkFlag, "flag"],
+  [checkRisk, "text"],
+  [checkRole, "text"],
+  [checkReader, "text"],
+]);
+
 /** The kind of values of a name. */
 export function valueKind(name: VocabularyName): ValueKind {
-  return isReaderField(name) ? READER : CRITERIA[name].kind;
+  const check = isReaderField(name) ? checkReader : CRITERIA[name].check;
+  return { shape: SHAPES.get(check) ?? "list", check };
 }
 
 export function isReaderField(name: VocabularyName): name is (typeof READER_FIELDS)[number] {

@@ -215,7 +215,7 @@ describe("ToolAvailabilityContext", () => {
     [{ requiredTags: ["a", 1] }, '"/requiredTags/1" must be a string that is not empty, not 1'],
     [
       { includedCategories: ["git", "FileSystem"] },
-      'an item of "/includedCategories" is "FileSystem": did you mean "filesystem"?',
+      '"/includedCategories/1" is "FileSystem": did you mean "filesystem"?',
     ],
     [
       { maxRiskLevel: "LOW" },

@@ -120,7 +120,7 @@ describe("filters", () => {
     assertThrows(
       () => allowIds("file-read", "a:b:c"),
       TypeError,
-      'Cannot filter by allowIds: argument 2 must be a tool\'s id, "name" or "namespace:name"',
+      'Cannot filter by allowIds: "arguments/1" must be a tool\'s id, "name" or "namespace:name"',
     );
     assertThrows(() => denyIds(""), TypeError, 'not ""');
     assertThrows(() => tagsAny(words(["read"])), TypeError, "not a list");
@@ -135,7 +135,7 @@ describe("filters", () => {
     assertThrows(() => role(""), TypeError, "Cannot filter by role");
     assertThrows(() => scopes(words(null)), TypeError, "not null");
     assertThrows(() => not(words("x") as never), TypeError, "must be a function");
-    assertThrows(() => allOf(maxRisk("low"), {} as never), TypeError, "argument 2");
+    assertThrows(() => allOf(maxRisk("low"), {} as never), TypeError, '"arguments/1"');
     assertThrows(() => anyOf(undefined as never), TypeError, "not undefined");
     assertThrows(
       () => tagsAny(...Array.from({ length: 10_001 }, (_, index) => `t${index}`)),

@@ -142,13 +142,16 @@ describe("Selection", () => {
     [{ excludeCategories: [undefined] }, '"/excludeCategories/0" must be'],
     [{ tagsAny: [[]] }, '"/tagsAny/0" must be a string that is not empty, not a list'],
     [{ tagsAll: new Map([["a", 1]]) }, '"/tagsAll" must be a list, not an object'],
-    [{ categories: ["Git"] }, 'an item of "/categories" is "Git": did you mean "git"?'],
+    [{ categories: ["Git"] }, '"/categories/0" is "Git": did you mean "git"?'],
     [{ filters: () => true }, '"/filters" must be a list, not a function'],
     [{ filters: ["x"] }, '"/filters/0" must be a function, not "x"'],
     [{ policies: [{ name: "x" }] }, '"/policies/0" must be a policy, with an allow function'],
     [{ policies: [{ name: 1, allow: () => true }] }, '"/policies/0" must be a policy'],
     [{ policies: [null] }, '"/policies/0" must be a policy'],
-    [{ context: "noGit" }, '"/context" must be an availability context, not "noGit"'],
+    [
+      { context: "noGit" },
+      '"/context" is wrong. Cannot read an availability context: it must be a plain object, not "noGit"',
+    ],
     [
       { context: { hasGitRepository: 0 } },
       '"/context" is wrong. Cannot read an availability context: "/h',

@@ -216,4 +216,16 @@ describe("Toolset", () => {
     assertEquals(narrow.available(), narrow.tools);
     assertStrictEquals(wide.available(), wide.tools);
   });
+
+  it("is not current because a narrower toolset, which the change does not concern, is", () => {
+    const denied = new Set<string>();
+    const filter = Object.assign(({ id }: Tool) => !denied.has(id), {
+      revision: () => denied.size,
+    });
+    const wide = buildToolset([fakeTool("a"), fakeTool("b")], { filters: [filter] });
+    const narrow = wide.narrow({ denyIds: ["b"] });
+    denied.add("b");
+    assertEquals([narrow.isCurrent(), narrow.has("a")], [true, true]);
+    assertEquals([wide.isCurrent(), wide.has("a"), wide.has("b")], [false, true, false]);
+  });
 });

@@ -201,7 +201,11 @@ describe("ToolsetBuilder", () => {
     const absent = undefined as never;
     assertThrows(() => from().withRole(absent), TypeError, '"/role" must be a string');
     assertThrows(() => from().withMaxRisk(absent), TypeError, '"/maxRisk" must be one of');
-    assertThrows(() => from().withContext(absent), TypeError, '"/context" must be an avail');
+    assertThrows(
+      () => from().withContext(absent),
+      TypeError,
+      '"/context" is wrong. Cannot read an avail',
+    );
   });
 
   it("refuses a registry whose isAvailable nobody would ask", () => {

@@ -1,9 +1,7 @@
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { ToolLifecycle } from "../../../src/registry/lifecycle.ts";
-import { ToolMap } from "../../../src/registry/tool_map.ts";
-import { systemClock, type Tool } from "../../../src/tool/mod.ts";
-import { fakeRegistry, fakeTool, requiredOnlyEngine } from "./fakes.ts";
+import type { Tool } from "../../../src/tool/mod.ts";
+import { fakeRegistry, fakeTool } from "./fakes.ts";
 
 /** Numbers that look random and are the same in every run (mulberry32). */
 function randomNumbers(seed: number): () => number {
@@ -16,51 +14,40 @@ function randomNumbers(seed: number): () => number {
   };
 }
 
-const settings = {
-  engine: requiredOnlyEngine(),
-  services: {},
-  clock: systemClock,
-  lifecycleTimeoutMs: 1_000,
-  onLateError() {},
-};
-
-function lifeOf(tool: Tool): ToolLifecycle {
-  return new ToolLifecycle(tool, undefined, settings);
-}
-
-describe("ToolMap", () => {
-  it("is the sorted list of what is there, after any changes", () => {
+describe("ToolRegistry.tools", () => {
+  it("is the sorted, frozen list of what is there, after any changes", () => {
     const random = randomNumbers(2026);
     const current = new Map<string, Tool>();
-    const map = new ToolMap();
+    const registry = fakeRegistry();
     for (let round = 0; round < 200; round++) {
       for (let change = Math.floor(random() * 8); change > 0; change--) {
         const id = `tool-${Math.floor(random() * 40)}`;
         if (random() < 0.4) {
           current.delete(id);
-          map.delete(id);
+          registry.unregisterTool(id);
         } else {
           const tool = fakeTool(id);
           current.set(id, tool);
-          map.set(lifeOf(tool));
+          if (!registry.tryRegisterTool(tool)) registry.updateTool(tool);
         }
       }
       const expected = [...current.values()].sort((a, b) => a.id < b.id ? -1 : 1);
-      const list = map.tools;
-      assertEquals(map.ids, expected.map((tool) => tool.id));
+      const list = registry.tools;
+      assertEquals(registry.ids, expected.map((tool) => tool.id));
       assertEquals(list.length, expected.length);
       for (const [index, tool] of list.entries()) assertStrictEquals(tool, expected[index]);
       assert(Object.isFrozen(list));
     }
   });
 
-  it("does not freeze what it only looks at, and then freezes that same list", () => {
-    const map = new ToolMap();
-    map.set(lifeOf(fakeTool("a")));
-    const peeked = map.peek();
-    assertEquals(Object.isFrozen(peeked), false);
-    assertStrictEquals(map.tools, peeked);
-    assert(Object.isFrozen(peeked));
+  it("is the list of a toolset that keeps everything, and none that a selection reads changes", () => {
+    const registry = fakeRegistry();
+    registry.registerTool(fakeTool("b"));
+    const some = registry.select({ allowIds: ["b"] });
+    const all = registry.select();
+    assertStrictEquals(all.tools, registry.tools);
+    registry.registerTool(fakeTool("a"));
+    assertEquals([some.ids, all.ids, registry.ids], [["b"], ["b"], ["a", "b"]]);
   });
 });
 
