@@ -219,7 +219,7 @@ interface Waiting {
 }
 
 /** How much of the arguments is shown with a question, in characters. */
-const MAX_ARGUMENTS = 1_000;
+const MAX_ARGUMENTS = 20_000;
 
 /** Runs a call at the service, hands on what happens meanwhile, and asks what the service asks. */
 async function* callRemotely(
