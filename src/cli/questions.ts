@@ -12,6 +12,8 @@ import type { Terminal } from "./terminal.ts";
 
 /** What is shown of foreign text, in characters. */
 const MAX_TEXT = 2_000;
+/** Longer arguments are not asked about: no part of them is left out. In characters. */
+const MAX_ARGUMENTS = 20_000;
 
 /** Answers questions; the function of a call's context. */
 export type AnswerQuestion = NonNullable<DispatchContext["onQuestion"]>;
@@ -84,7 +86,7 @@ class Prompts {
     const { tool } = this.#call;
     const words = cleanText(message, MAX_TEXT);
     if (kind === "approval") {
-      const shown = argumentsText(args, MAX_TEXT);
+      const shown = argumentsText(args, MAX_ARGUMENTS);
       if (shown === undefined) {
         this.#terminal.warn(
           `${words} Its arguments are too long to be shown, so you are not asked`,

@@ -36,30 +36,18 @@ export function cleanText(text: string, length: number): string {
   return clip(part.replace(CONTROLS, "").replace(INVISIBLE, "").replace(STRAY, ""), length);
 }
 
-/** How much is kept of a text in the arguments of an approval, in characters. */
-const KEPT_TEXTS = [Infinity, 400, 60];
-
 /**
- * The arguments of a call as JSON for the person who approves it, in at most `length` characters. Of a
- * long text it has the beginning and the end, and how much is left out between them: nothing is cut off
- * where it cannot be seen.
+ * The arguments of a call as JSON for the person who approves it. Characters that are not seen are
+ * written as `\\u{202e}`, so that the person sees exactly what runs.
  *
- * @returns The text; `undefined` if the arguments are too many to show.
+ * @returns The text; `undefined` if it has more than `length` characters: no part of it is left out.
  */
 export function argumentsText(args: unknown, length: number, indent?: number): string | undefined {
-  for (const kept of KEPT_TEXTS) {
-    const shorten = (_key: string, value: unknown): unknown =>
-      typeof value === "string" && value.length > kept ? middleOut(value, kept) : value;
-    const text = JSON.stringify(args, shorten, indent) ?? "";
-    if (text.length <= length) return cleanText(text, length);
-  }
-  return undefined;
-}
-
-function middleOut(text: string, kept: number): string {
-  const start = text.slice(0, kept / 2);
-  const end = text.slice(-kept / 2);
-  return `${start} […${text.length - kept} more characters…] ${end}`;
+  const escape = (hidden: string): string => `\\u{${hidden.codePointAt(0)?.toString(16)}}`;
+  // A stray joiner is one also where it follows a character that is escaped.
+  const text = (JSON.stringify(args, null, indent) ?? "").replace(STRAY, escape)
+    .replace(CONTROLS, escape).replace(INVISIBLE, escape);
+  return text.length <= length ? text : undefined;
 }
 
 /** A value in a few words: text in quotes; of a list, an object or a function only what it is. */

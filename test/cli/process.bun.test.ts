@@ -297,13 +297,14 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertMatch(terminal.text(), /\[\s+"accept",\s+"decline"\s+\]\r\n$/);
     });
 
-    test("hides no end of the arguments that are approved", async () => {
+    test("hides no part of the arguments that are approved", async () => {
       const long = ["--path", `${"x".repeat(3_000)}/../secret`];
       await using terminal = inTerminal(["call", "-f", ASKING, "rm", ...long]);
-      await terminal.shown(/"path":"x+[^]*more[^]*characters[^]*\.\.\/secret"[^]*No/);
+      await terminal.shown(/"path":"x+[^"]*\.\.\/secret"[^]*No/);
+      assertEquals(terminal.text().includes("more"), false);
       terminal.type("n");
       assertEquals(await terminal.ended, 12);
-      const many = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`key${i}`, i]));
+      const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`key${i}`, i]));
       const words = ["call", "-f", ASKING, "rm", JSON.stringify({ path: "x", ...many })];
       await using refusing = inTerminal(words);
       assertEquals(await refusing.ended, 16);

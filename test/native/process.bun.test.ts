@@ -87,7 +87,12 @@ describe("the sidecar's process", () => {
   withCompiler("begins in / where the host's folder was removed", () => {
     const removed = join(folder, "removed");
     mkdirSync(removed);
-    return pass(within(removed, `rmdir ../removed && exec ${PROCESS} ${FAKE_SIDECAR} folder_gone`));
+    return pass(
+      within(
+        removed,
+        `rmdir ../removed && exec ${PROCESS} ${FAKE_SIDECAR} folder_gone`,
+      ),
+    );
   });
 
   withCompiler(
@@ -123,7 +128,10 @@ describe("plue-sidecar.js", () => {
     mkdirSync(hostile);
     copyFileSync(PROCESS, host);
     const entrypoint = join(ROOT, "ffi", "sidecar", "main.ts");
-    const { outputs } = await Bun.build({ entrypoints: [entrypoint], target: "node" });
+    const { outputs } = await Bun.build({
+      entrypoints: [entrypoint],
+      target: "node",
+    });
     writeFileSync(script, await outputs[0]?.text() ?? "");
     writeFileSync(
       join(withScript, "tools.mjs"),
@@ -133,13 +141,25 @@ export default new ToolRegistry({
     name: "variable",
     description: "Returns a variable of the environment.",
     parameters: { type: "object", additionalProperties: true },
-    execute: ({ name }) => process.env[name] ?? "",
+    execute: ({ name }) =>
+      name === "the folder"
+        ? process.cwd()
+        : name === "a package"
+        ? import("is-odd").then(() => "it was downloaded", () => "it is not installed")
+        : process.env[name] ?? "",
   })],
 });
 `,
     );
     writeFileSync(join(hostile, "bunfig.toml"), 'preload = ["./evil.mjs"]\n');
     writeFileSync(join(hostile, ".env"), "PLUE_TEST_EVIL=1\n");
+    const config = JSON.stringify({
+      compilerOptions: { paths: { "*": ["./evil.mjs"] } },
+    });
+    for (const name of ["tsconfig.json", "jsconfig.json"]) {
+      writeFileSync(join(hostile, name), config);
+    }
+    mkdirSync(join(hostile, "below"));
     writeFileSync(
       join(hostile, "evil.mjs"),
       `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(evil)}, "");\n`,
@@ -150,7 +170,29 @@ export default new ToolRegistry({
   withCompiler(
     "runs nothing that lies in the host's folder, and takes no variable of it",
     async () => {
-      await pass(within(hostile, `exec ${host} - hostile_folder`), env);
+      for (const path of [hostile, join(hostile, "below")]) {
+        await pass(within(path, `exec ${host} - hostile_folder`), env);
+        assertEquals(existsSync(evil), false);
+      }
+    },
+  );
+
+  withCompiler(
+    "takes no variable that makes its runtime run something else",
+    async () => {
+      const inspect = {
+        BUN_INSPECT_CONNECT_TO: "unix:///tmp/no-such-socket",
+        BUN_INSPECT_NOTIFY: "unix:///tmp/no-such-socket",
+        BUN_INSPECT_PRELOAD: join(hostile, "evil.mjs"),
+        BUN_OPTIONS: `--preload=${join(hostile, "evil.mjs")}`,
+        BUN_CONFIG_FILE: join(hostile, "bunfig.toml"),
+        NODE_OPTIONS: `--import=${join(hostile, "evil.mjs")}`,
+        PLUE_FOLDER: "/",
+      };
+      await pass(within(hostile, `exec ${host} - hostile_folder`), {
+        ...env,
+        ...inspect,
+      });
       assertEquals(existsSync(evil), false);
     },
   );

@@ -145,7 +145,7 @@ const FIELD = "answer";
 const MAX_WORDS = 200;
 const EMPTY_FORM = { type: "object", properties: {} };
 /** How many characters of a call's arguments are shown with the question whether it may run. */
-const MAX_ARGUMENTS = 4_000;
+const MAX_ARGUMENTS = 20_000;
 
 function cannotAsk(key: string): string {
   return `Cannot ask ${JSON.stringify(key)}`;

@@ -334,20 +334,15 @@ describe("questions to clients of 2026-07-28", () => {
     });
   }
 
-  it("show the ends of long arguments with an approval, and do not ask where there are too many", async () => {
+  it("show all arguments with an approval, and do not ask where they are too long", async () => {
     const mcp = endpoint([
       asking(() => "done", { requiresApproval: true, parameters: { type: "object" } }),
     ]);
     const path = `${"x".repeat(10_000)}/../secret`;
     const { result } = await call(mcp, { arguments: { path, other: "last" } });
     const message = String(result?.inputRequests?.["plue:approval"]?.params?.["message"]);
-    assert(message.length < 5_000);
-    assertMatch(
-      message,
-      /"path": "x+ \[…9610 more characters…\] x+\/\.\.\/secret",\n +"other": "last"/,
-    );
-    const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`key${i}`, i]));
-    const { result: refused } = await call(mcp, { arguments: many });
+    assertMatch(message, /"path": "x{10000}\/\.\.\/secret",\n +"other": "last"/);
+    const { result: refused } = await call(mcp, { arguments: { path: "x".repeat(20_000) } });
     assertEquals(refused?.isError, true);
     assertStringIncludes(refused?.content?.[0]?.text ?? "", "arguments are too long to be shown");
   });

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { describe as group, it } from "bun:test";
 import {
   argumentsText,
@@ -150,21 +150,18 @@ group("fnv1a()", () => {
 });
 
 group("argumentsText()", () => {
-  it("is the JSON where that is short enough, without hidden characters", () => {
-    assertEquals(argumentsText({ a: "b\u202ec", n: [1] }, 100), '{"a":"bc","n":[1]}');
+  it("is the JSON, with escapes for what is not seen", () => {
+    assertEquals(argumentsText({ a: "b\u202ec", n: [1] }, 100), '{"a":"b\\u{202e}c","n":[1]}');
+    const hidden = "\u{e0041}x\u200by\u00ad";
+    assertEquals(argumentsText([hidden], 100), '["\\u{e0041}x\\u{200b}y\\u{ad}"]');
     assertEquals(argumentsText({ a: 1 }, 100, 2), '{\n  "a": 1\n}');
+    assertEquals(argumentsText({ emoji: "👩\u200d💻" }, 100), '{"emoji":"👩\u200d💻"}');
     assertEquals(argumentsText(undefined, 100), "");
-  });
-
-  it("has both ends of a long text, and how much is between", () => {
-    const text = argumentsText({ path: `a${"x".repeat(1_000)}b`, list: ["c"] }, 500) ?? "";
-    assertMatch(text, /^\{"path":"ax{199} \[…602 more characters…\] x{199}b","list":\["c"\]\}$/);
-    const texts = Array.from({ length: 8 }, () => "x".repeat(300));
-    assertMatch(argumentsText(texts, 1_000) ?? "", /^\["x{30} \[…240 more/);
   });
 
   it("is nothing where not all of it can be seen", () => {
     assertEquals(argumentsText({ ["k".repeat(101)]: 1 }, 100), undefined);
     assertEquals(argumentsText(Array(101).fill(0), 100), undefined);
+    assertEquals(argumentsText({ command: "x".repeat(90) }, 100), undefined);
   });
 });
