@@ -77,7 +77,7 @@ export function streamCall(
   context: DispatchContext,
   most: number,
   nextCallId: () => string,
-): AsyncIterableIterator<ToolEvent, undefined> {
+): AsyncIterableIterator<ToolEvent> {
   const queue = queueOf(most);
   let call: Call | undefined;
   let isFinished = false;

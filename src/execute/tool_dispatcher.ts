@@ -332,7 +332,7 @@ export class ToolDispatcher extends Dispatcher {
   stream(
     call: ToolCall | ResumedCall,
     context?: DispatchContext | null,
-  ): AsyncIterableIterator<ToolEvent, undefined> {
+  ): AsyncIterableIterator<ToolEvent> {
     return streamCall(
       (streamed, started) => this.run(call, streamed, started),
       context ?? {},

@@ -1,6 +1,12 @@
 import { assertEquals, assertGreater, assertMatch } from "@std/assert";
 import { afterAll, beforeAll, describe } from "bun:test";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+} from "node:fs";
 import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -8,7 +14,9 @@ import manifest from "../../package.json" with { type: "json" };
 import { maybe } from "../support/skip.ts";
 import { canRun, ROOT, run } from "./run.ts";
 
-const SPECIFIERS = Object.keys(manifest.exports).map((entry) => entry.replace(".", manifest.name));
+const SPECIFIERS = Object.keys(manifest.exports).map((entry) =>
+  entry.replace(".", manifest.name)
+);
 
 /** The kilobytes (1,000 bytes) after gzip of an app that defines a tool with the core. */
 const DEFINE_TOOL_KB = 5.1;
@@ -42,7 +50,9 @@ function runCode(code: string, ...flags: readonly string[]): string {
  * Lists the exported functions with their names, and which of them are the same. Used here and, as
  * text, in the app.
  */
-function listFunctions(entries: { readonly [specifier: string]: object }): readonly string[] {
+function listFunctions(
+  entries: { readonly [specifier: string]: object },
+): readonly string[] {
   const known = new Map<unknown, string>();
   return Object.entries(entries).flatMap(([specifier, entry]) =>
     Object.entries(entry).filter(([, value]) => typeof value === "function")
@@ -57,10 +67,14 @@ function listFunctions(entries: { readonly [specifier: string]: object }): reado
 /** The files that an import of a file loads, with the file itself. */
 function loadedBy(file: string, loaded: Set<string> = new Set()): Set<string> {
   loaded.add(file);
-  const imports = new Bun.Transpiler({ loader: "js" }).scanImports(readFileSync(file));
+  const imports = new Bun.Transpiler({ loader: "js" }).scanImports(
+    readFileSync(file),
+  );
   for (const { path, kind } of imports) {
     const next = join(dirname(file), path);
-    if (path.startsWith(".") && kind === "import-statement" && !loaded.has(next)) {
+    if (
+      path.startsWith(".") && kind === "import-statement" && !loaded.has(next)
+    ) {
       loadedBy(next, loaded);
     }
   }
@@ -77,7 +91,9 @@ describe("the bundled library", () => {
 
   test("has one identity for each class and function, under its own name", async () => {
     const entries: { [specifier: string]: object } = {};
-    for (const specifier of SPECIFIERS) entries[specifier] = await import(specifier) as object;
+    for (const specifier of SPECIFIERS) {
+      entries[specifier] = await import(specifier) as object;
+    }
     const printed = runCode(`
       const entries = {};
       for (const specifier of ${JSON.stringify(SPECIFIERS)}) {
@@ -93,7 +109,9 @@ describe("the bundled library", () => {
 
   test("loads few files for an entry", () => {
     const counts = SPECIFIERS.map((specifier) => {
-      const name = specifier === manifest.name ? "mod" : specifier.slice(manifest.name.length + 1);
+      const name = specifier === manifest.name
+        ? "mod"
+        : specifier.slice(manifest.name.length + 1);
       return [name, loadedBy(join(dist, `${name}.js`)).size] as const;
     });
     assertEquals(counts.filter(([, count]) => count > 8), []);
@@ -102,7 +120,12 @@ describe("the bundled library", () => {
     assertEquals(mod <= 5, true);
   });
 
-  for (const [specifier, names] of [["@plue/tools/core", "core"], ["@plue/tools", "mod"]]) {
+  for (
+    const [specifier, names] of [["@plue/tools/core", "core"], [
+      "@plue/tools",
+      "mod",
+    ]]
+  ) {
     test(`leaves everything else out where only defineTool of ${names} is used`, async () => {
       const file = join(app, `define_${names}.mjs`);
       writeFileSync(
@@ -110,7 +133,10 @@ describe("the bundled library", () => {
         `import { defineTool } from "${specifier}";
          export const tool = defineTool({ name: "noop", description: "Does nothing." });`,
       );
-      const { outputs } = await Bun.build({ entrypoints: [file], minify: true });
+      const { outputs } = await Bun.build({
+        entrypoints: [file],
+        minify: true,
+      });
       const code = await outputs[0]?.text() ?? "";
       assertGreater(code.length, 1000);
       const kilobytes = Bun.gzipSync(code, { level: 9 }).byteLength / 1000;
@@ -123,7 +149,9 @@ describe("the bundled library", () => {
       .filter((file) => file.endsWith(".js.map"));
     assertGreater(maps.length, 10);
     for (const file of maps) {
-      const { sources, sourcesContent } = JSON.parse(readFileSync(join(dist, file), "utf8")) as {
+      const { sources, sourcesContent } = JSON.parse(
+        readFileSync(join(dist, file), "utf8"),
+      ) as {
         readonly sources: readonly string[];
         readonly sourcesContent: readonly (string | null)[];
       };
@@ -142,9 +170,11 @@ describe("the bundled library", () => {
        try { defineTool({}) } catch ({ stack }) { console.log(stack) }`,
       "--enable-source-maps",
     );
-    const [, file = "", line] = /at makeTool \(.*?\/(src\/[^:]+):(\d+):/.exec(printed) ?? [];
+    const [, file = "", line] =
+      /at makeTool \(.*?\/(src\/[^:]+):(\d+):/.exec(printed) ?? [];
     assertMatch(
-      readFileSync(join(ROOT, file), "utf8").split("\n")[Number(line) - 1] ?? "",
+      readFileSync(join(ROOT, file), "utf8").split("\n")[Number(line) - 1] ??
+        "",
       /\w+\(/,
     );
   });

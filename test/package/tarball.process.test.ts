@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
 } from "node:fs";
+import { spawnSync } from "node:child_process";
 import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -16,13 +17,17 @@ import { publint } from "publint";
 import { maybe } from "../support/skip.ts";
 import { canRun, ROOT, run } from "./run.ts";
 
-const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+const manifest = JSON.parse(
+  readFileSync(join(ROOT, "package.json"), "utf8"),
+) as {
   readonly name: string;
   readonly bin: { readonly plue: string };
   readonly exports: Readonly<Record<string, unknown>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
 };
-const SPECIFIERS = Object.keys(manifest.exports).map((entry) => entry.replace(".", manifest.name));
+const SPECIFIERS = Object.keys(manifest.exports).map((entry) =>
+  entry.replace(".", manifest.name)
+);
 
 const hasNpm = canRun("npm") && canRun("node") &&
   existsSync(join(ROOT, "node_modules/typescript/bin/tsc"));
@@ -50,8 +55,14 @@ const RUN_README = `
 const TYPES = `
   import { defineTool, type InferParams, type Tool } from "${manifest.name}";
   import Type from "typebox";
-  ${SPECIFIERS.map((specifier, at) => `import * as entry${at} from "${specifier}";`).join("\n")}
-  export const entries: readonly object[] = [${SPECIFIERS.map((_, at) => `entry${at}`)}];
+  ${
+  SPECIFIERS.map((specifier, at) =>
+    `import * as entry${at} from "${specifier}";`
+  ).join("\n")
+}
+  export const entries: readonly object[] = [${
+  SPECIFIERS.map((_, at) => `entry${at}`)
+}];
   export const tool: Tool = defineTool({ name: "noop", description: "Does nothing." });
   // @ts-expect-error -- a description is not optional
   defineTool({ name: "noop" });
@@ -85,30 +96,57 @@ const TYPED_PEERS: { readonly [specifier: string]: readonly string[] } = {
 };
 
 /** The entries that need the same packages. */
-const GROUPS = Map.groupBy(SPECIFIERS, (specifier) => TYPED_PEERS[specifier]?.join(" ") ?? "");
+const GROUPS = Map.groupBy(
+  SPECIFIERS,
+  (specifier) => TYPED_PEERS[specifier]?.join(" ") ?? "",
+);
 
 /** Builds, packs, and installs the tarball into an app that links the dependencies. */
 function install(): void {
-  run("node", ["scripts/build_packages.mjs", "--out", packed, "--only", "tools"], ROOT);
+  run("node", [
+    "scripts/build_packages.mjs",
+    "--out",
+    packed,
+    "--only",
+    "tools",
+  ], ROOT);
   unpack(app, [...Object.keys(manifest.peerDependencies), "typebox"]);
   writeFileSync(join(app, "names.mjs"), PRINT_NAMES);
-  const readme = readFileSync(join(app, "node_modules", manifest.name, "README.md"), "utf8");
+  const readme = readFileSync(
+    join(app, "node_modules", manifest.name, "README.md"),
+    "utf8",
+  );
   const typescript = new Bun.Transpiler({ loader: "ts" });
-  const codes = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code = ""], at) => {
-    // Node 20 and 22 run no TypeScript.
-    writeFileSync(join(app, `readme${at}.mjs`), typescript.transformSync(code));
-    return `readme${at}.mjs`;
-  });
-  writeFileSync(join(app, "readme.mjs"), `const README = ${JSON.stringify(codes)};${RUN_README}`);
+  const codes = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(
+    ([, code = ""], at) => {
+      // Node 20 and 22 run no TypeScript.
+      writeFileSync(
+        join(app, `readme${at}.mjs`),
+        typescript.transformSync(code),
+      );
+      return `readme${at}.mjs`;
+    },
+  );
+  writeFileSync(
+    join(app, "readme.mjs"),
+    `const README = ${JSON.stringify(codes)};${RUN_README}`,
+  );
   writeFileSync(join(app, "types.ts"), TYPES);
 }
 
 /** Makes an app with the package, and links these beside it. */
 function unpack(folder: string, packages: readonly string[]): void {
-  const tarball = readdirSync(packed).find((name) => name.endsWith(".tgz")) ?? "";
+  const tarball = readdirSync(packed).find((name) => name.endsWith(".tgz")) ??
+    "";
   const home = join(folder, "node_modules", manifest.name);
   mkdirSync(home, { recursive: true });
-  run("tar", ["-xzf", join(packed, tarball), "-C", home, "--strip-components=1"], packed);
+  run("tar", [
+    "-xzf",
+    join(packed, tarball),
+    "-C",
+    home,
+    "--strip-components=1",
+  ], packed);
   for (const name of packages) {
     const place = join(folder, "node_modules", name);
     // A scoped name is a folder in a folder.
@@ -117,12 +155,19 @@ function unpack(folder: string, packages: readonly string[]): void {
   }
   writeFileSync(
     join(folder, "package.json"),
-    JSON.stringify({ type: "module", private: true, scripts: { test: "node readme.mjs" } }),
+    JSON.stringify({
+      type: "module",
+      private: true,
+      scripts: { test: "node readme.mjs" },
+    }),
   );
 }
 
 describe("the npm package", () => {
-  const test = maybe(hasNpm, "npm, Node and the packages of package-lock.json are not all here");
+  const test = maybe(
+    hasNpm,
+    "npm, Node and the packages of package-lock.json are not all here",
+  );
 
   beforeAll(() => {
     if (hasNpm) install();
@@ -138,7 +183,9 @@ describe("the npm package", () => {
     const onRuntime = maybe(hasNpm && canRun(command), `${name} is not here`);
 
     onRuntime(`exports on ${name} what the sources export`, async () => {
-      const names = JSON.parse(run(command, [...args, "names.mjs"], app)) as Record<
+      const names = JSON.parse(
+        run(command, [...args, "names.mjs"], app),
+      ) as Record<
         string,
         unknown
       >;
@@ -170,14 +217,21 @@ describe("the npm package", () => {
           PATH: `${dirname(node)}:${process.env["PATH"]}`,
         };
         const printed = run("npm", ["test", "--silent"], app, env).trim();
-        assertMatch(printed, new RegExp(`^${version.replaceAll(".", "\\.")}[\\d.]* ran [3-9]$`));
+        assertMatch(
+          printed,
+          new RegExp(`^${version.replaceAll(".", "\\.")}[\\d.]* ran [3-9]$`),
+        );
       },
     );
   }
   for (const [name, command, args] of runtimes.slice(1)) {
     maybe(hasNpm && canRun(command), `${name} is not here`)(
       `runs the code of the README on ${name}`,
-      () => assertMatch(run(command, [...args, "readme.mjs"], app), / ran [3-9]\n$/),
+      () =>
+        assertMatch(
+          run(command, [...args, "readme.mjs"], app),
+          / ran [3-9]\n$/,
+        ),
     );
   }
 
@@ -194,10 +248,20 @@ describe("the npm package", () => {
         const alone = join(packed, `alone-${name.replaceAll(" ", "-")}`);
         const home = join(alone, "node_modules", manifest.name);
         mkdirSync(home, { recursive: true });
-        cpSync(join(app, "node_modules", manifest.name), home, { recursive: true });
-        const tool = '{ name: "ping", description: "Answers.", execute: () => "pong" }';
+        cpSync(join(app, "node_modules", manifest.name), home, {
+          recursive: true,
+        });
+        const tool =
+          '{ name: "ping", description: "Answers.", execute: () => "pong" }';
         writeFileSync(join(alone, "tools.mjs"), `export const tool = ${tool};`);
-        const words = [...args, join(home, manifest.bin.plue), "call", "-f", "tools.mjs", "ping"];
+        const words = [
+          ...args,
+          join(home, manifest.bin.plue),
+          "call",
+          "-f",
+          "tools.mjs",
+          "ping",
+        ];
         assertEquals(run(command, words, alone), "pong\n");
       },
     );
@@ -246,18 +310,82 @@ describe("the npm package", () => {
       );
       writeFileSync(join(folder, "entries.ts"), lines.join("\n"));
       const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
-      const options = ["--noEmit", "--strict", "--skipLibCheck", "false", "--target", "es2023"];
+      const options = [
+        "--noEmit",
+        "--strict",
+        "--skipLibCheck",
+        "false",
+        "--target",
+        "es2023",
+      ];
       const types = peers.includes("@types/node") ? "node" : "";
-      const args = [tsc, ...options, "--module", "nodenext", "--types", types, "entries.ts"];
+      const args = [
+        tsc,
+        ...options,
+        "--module",
+        "nodenext",
+        "--types",
+        types,
+        "entries.ts",
+      ];
       assertEquals(run("node", args, folder), "");
     });
   }
+
+  const oldest = join(ROOT, "test/package/node_modules/typescript-5.5/bin/tsc");
+  maybe(hasNpm && existsSync(oldest), "TypeScript 5.5 is not here")(
+    "has types that the oldest TypeScript takes",
+    () => {
+      const folder = join(packed, "typed-oldest");
+      unpack(folder, ["@types/node"]);
+      // Other entries have types of their peers, which want newer versions.
+      const specifiers = [
+        "",
+        "/core",
+        "/layers",
+        "/formats",
+        "/finding",
+        "/frameworks",
+        "/calls",
+      ];
+      const lines = specifiers.map((path, at) =>
+        `export * as entry${at} from "${manifest.name}${path}";`
+      );
+      writeFileSync(join(folder, "entries.ts"), lines.join("\n"));
+      const options = [
+        "--noEmit",
+        "--strict",
+        "--skipLibCheck",
+        "false",
+        "--target",
+        "es2022",
+      ];
+      const more = [
+        "--lib",
+        "esnext,dom",
+        "--types",
+        "node",
+        "--module",
+        "nodenext",
+        "entries.ts",
+      ];
+      const { stdout } = spawnSync("node", [oldest, ...options, ...more], {
+        cwd: folder,
+      });
+      // Packages beside this one may want a newer TypeScript.
+      const own = String(stdout).split("\n").filter((line) =>
+        line.startsWith("entries.ts") || line.includes("plue/tools/")
+      );
+      assertEquals(own, []);
+    },
+  );
 
   for (const [, node, name] of hosts) {
     maybe(hasNpm && existsSync(node), `${name} is not here`)(
       `is loaded by require on ${name}`,
       () => {
-        const script = `console.log(typeof require("${manifest.name}").defineTool)`;
+        const script =
+          `console.log(typeof require("${manifest.name}").defineTool)`;
         const args = ["--input-type=commonjs", "--no-warnings", "-e", script];
         assertEquals(run(node, args, app).trim(), "function");
       },
@@ -277,7 +405,9 @@ describe("the npm package", () => {
     const home = join(app, "node_modules", manifest.name);
     const files = readdirSync(home, { recursive: true, encoding: "utf8" });
     assertEquals(
-      files.filter((file) => /^(src|mod\.ts)|\.test\.|(^|\/)test\/|node_modules/.test(file)),
+      files.filter((file) =>
+        /^(src|mod\.ts)|\.test\.|(^|\/)test\/|node_modules/.test(file)
+      ),
       [],
     );
     const wanted = [
@@ -290,7 +420,10 @@ describe("the npm package", () => {
       "examples/script.ts",
     ];
     assertEquals(wanted.filter((file) => !files.includes(file)), []);
-    assertMatch(readFileSync(join(home, "dist/LICENSES.txt"), "utf8"), /^typebox .*\(MIT\)$/m);
+    assertMatch(
+      readFileSync(join(home, "dist/LICENSES.txt"), "utf8"),
+      /^typebox .*\(MIT\)$/m,
+    );
   });
 
   test("has examples that import the package by its name", () => {
@@ -299,8 +432,12 @@ describe("the npm package", () => {
       .filter((file) => file.endsWith(".ts"));
     assertGreater(files.length, 10);
     const outside = files.filter((file) =>
-      new Bun.Transpiler({ loader: "ts" }).scanImports(readFileSync(join(examples, file)))
-        .some(({ path }) => /^\./.test(path) && !existsSync(join(examples, file, "..", path)))
+      new Bun.Transpiler({ loader: "ts" }).scanImports(
+        readFileSync(join(examples, file)),
+      )
+        .some(({ path }) =>
+          /^\./.test(path) && !existsSync(join(examples, file, "..", path))
+        )
     );
     assertEquals(outside, []);
   });

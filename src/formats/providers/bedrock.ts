@@ -215,7 +215,7 @@ export type BedrockVideoFormat =
 
 /** Bytes, which are base64 when they are written as JSON: that is how the REST API takes them. */
 export interface BedrockBytes {
-  bytes: Uint8Array<ArrayBuffer>;
+  bytes: Uint8Array;
 }
 
 /** A part of a result. */
