@@ -1,12 +1,6 @@
 import { assertEquals, assertGreater, assertMatch } from "@std/assert";
 import { afterAll, beforeAll, describe } from "bun:test";
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-} from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -14,9 +8,7 @@ import manifest from "../../package.json" with { type: "json" };
 import { maybe } from "../support/skip.ts";
 import { canRun, ROOT, run } from "./run.ts";
 
-const SPECIFIERS = Object.keys(manifest.exports).map((entry) =>
-  entry.replace(".", manifest.name)
-);
+const SPECIFIERS = Object.keys(manifest.exports).map((entry) => entry.replace(".", manifest.name));
 
 /** The kilobytes (1,000 bytes) after gzip of an app that defines a tool with the core. */
 const DEFINE_TOOL_KB = 5.1;
@@ -109,9 +101,7 @@ describe("the bundled library", () => {
 
   test("loads few files for an entry", () => {
     const counts = SPECIFIERS.map((specifier) => {
-      const name = specifier === manifest.name
-        ? "mod"
-        : specifier.slice(manifest.name.length + 1);
+      const name = specifier === manifest.name ? "mod" : specifier.slice(manifest.name.length + 1);
       return [name, loadedBy(join(dist, `${name}.js`)).size] as const;
     });
     assertEquals(counts.filter(([, count]) => count > 8), []);
@@ -170,8 +160,7 @@ describe("the bundled library", () => {
        try { defineTool({}) } catch ({ stack }) { console.log(stack) }`,
       "--enable-source-maps",
     );
-    const [, file = "", line] =
-      /at makeTool \(.*?\/(src\/[^:]+):(\d+):/.exec(printed) ?? [];
+    const [, file = "", line] = /at makeTool \(.*?\/(src\/[^:]+):(\d+):/.exec(printed) ?? [];
     assertMatch(
       readFileSync(join(ROOT, file), "utf8").split("\n")[Number(line) - 1] ??
         "",

@@ -25,9 +25,7 @@ const manifest = JSON.parse(
   readonly exports: Readonly<Record<string, unknown>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
 };
-const SPECIFIERS = Object.keys(manifest.exports).map((entry) =>
-  entry.replace(".", manifest.name)
-);
+const SPECIFIERS = Object.keys(manifest.exports).map((entry) => entry.replace(".", manifest.name));
 
 const hasNpm = canRun("npm") && canRun("node") &&
   existsSync(join(ROOT, "node_modules/typescript/bin/tsc"));
@@ -55,14 +53,8 @@ const RUN_README = `
 const TYPES = `
   import { defineTool, type InferParams, type Tool } from "${manifest.name}";
   import Type from "typebox";
-  ${
-  SPECIFIERS.map((specifier, at) =>
-    `import * as entry${at} from "${specifier}";`
-  ).join("\n")
-}
-  export const entries: readonly object[] = [${
-  SPECIFIERS.map((_, at) => `entry${at}`)
-}];
+  ${SPECIFIERS.map((specifier, at) => `import * as entry${at} from "${specifier}";`).join("\n")}
+  export const entries: readonly object[] = [${SPECIFIERS.map((_, at) => `entry${at}`)}];
   export const tool: Tool = defineTool({ name: "noop", description: "Does nothing." });
   // @ts-expect-error -- a description is not optional
   defineTool({ name: "noop" });
@@ -251,8 +243,7 @@ describe("the npm package", () => {
         cpSync(join(app, "node_modules", manifest.name), home, {
           recursive: true,
         });
-        const tool =
-          '{ name: "ping", description: "Answers.", execute: () => "pong" }';
+        const tool = '{ name: "ping", description: "Answers.", execute: () => "pong" }';
         writeFileSync(join(alone, "tools.mjs"), `export const tool = ${tool};`);
         const words = [
           ...args,
@@ -384,8 +375,7 @@ describe("the npm package", () => {
     maybe(hasNpm && existsSync(node), `${name} is not here`)(
       `is loaded by require on ${name}`,
       () => {
-        const script =
-          `console.log(typeof require("${manifest.name}").defineTool)`;
+        const script = `console.log(typeof require("${manifest.name}").defineTool)`;
         const args = ["--input-type=commonjs", "--no-warnings", "-e", script];
         assertEquals(run(node, args, app).trim(), "function");
       },
@@ -405,9 +395,7 @@ describe("the npm package", () => {
     const home = join(app, "node_modules", manifest.name);
     const files = readdirSync(home, { recursive: true, encoding: "utf8" });
     assertEquals(
-      files.filter((file) =>
-        /^(src|mod\.ts)|\.test\.|(^|\/)test\/|node_modules/.test(file)
-      ),
+      files.filter((file) => /^(src|mod\.ts)|\.test\.|(^|\/)test\/|node_modules/.test(file)),
       [],
     );
     const wanted = [
@@ -435,9 +423,7 @@ describe("the npm package", () => {
       new Bun.Transpiler({ loader: "ts" }).scanImports(
         readFileSync(join(examples, file)),
       )
-        .some(({ path }) =>
-          /^\./.test(path) && !existsSync(join(examples, file, "..", path))
-        )
+        .some(({ path }) => /^\./.test(path) && !existsSync(join(examples, file, "..", path)))
     );
     assertEquals(outside, []);
   });
