@@ -214,11 +214,20 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
     }
   }
 
-  /** Continues with `next` once the value is there: at once, or after a wait. Never rejects. */
-  after<T>(doing: string, value: T | Promise<T>, next: (value: T) => Outcome): Outcome {
-    return value instanceof Promise
-      ? this.wait(doing, value).then(next).catch((error) => this.thrown(error))
-      : next(value);
+  /**
+   * Continues with `next` once the value is there: at once, or after a wait; with `failed` if that
+   * rejects. Never rejects.
+   */
+  after<T>(
+    doing: string,
+    value: T | PromiseLike<T>,
+    next: (value: T) => Outcome,
+    failed?: (error: unknown) => Outcome,
+  ): Outcome {
+    return isThenable(value)
+      ? this.wait(doing, value as PromiseLike<T>).then(next, failed)
+        .catch((error) => this.thrown(error))
+      : next(value as T);
   }
 
   /** The first ring: is the tool available, what it requires of layers, its arguments, its start. */
@@ -258,10 +267,10 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
     }
     // A tool that is ready too late is released.
     runtime.then((late) => this.#isOver ? this.#release(late) : undefined, NO_LOG);
-    return this.wait("starting up", runtime).then((ready) => {
+    return this.after("starting up", runtime, (ready) => {
       this.runtime = ready;
       return next(this);
-    }, (error) => this.#notReady(error)).catch((error) => this.thrown(error));
+    }, (error) => this.#notReady(error));
   }
 
   #notReady(error: unknown): ToolFailure {
