@@ -125,7 +125,11 @@ export function validate<C extends CheckedCall>(
  * Checks the arguments against the tool's JSON Schema. The arguments of a view become those of its
  * tool.
  */
-function checkSchema<C extends CheckedCall>({ view }: Tool, host: ToolHost, next: Ring<C>): Ring<C> {
+function checkSchema<C extends CheckedCall>(
+  { view }: Tool,
+  host: ToolHost,
+  next: Ring<C>,
+): Ring<C> {
   return (call) => {
     const { parameters } = call.runtime;
     const verdict: unknown = parameters.check(call.arguments, call.argumentBytes);

@@ -102,8 +102,11 @@ class Interrupted extends Error {}
 /** A wait that the end of the call cuts short. The one that began last is cut first. */
 interface Wait {
   isActive: boolean;
-  outer: Wait | undefined;
-  readonly interrupt: (wait: Wait) => void;
+  /** It stays in the list until those that began after it have ended. */
+  hasEnded: boolean;
+  readonly outer: Wait | undefined;
+  /** Cuts it short, and then calls `next`. */
+  readonly interrupt: (next: () => void) => void;
 }
 
 /** One call of the kernel. Nothing is created before it is needed. */
@@ -462,10 +465,10 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
   ): Promise<T> {
     return new Promise((resolve, reject) => {
       const resume = limitMs === undefined ? undefined : this.deadline.suspend(limitMs);
-      const wait = this.#begin((own) => {
+      const wait = this.#begin((next) => {
         this.#interruption ??= this.#interrupted(doing);
         reject(new Interrupted());
-        this.#unwind(own);
+        next();
       });
       if (!wait.isActive) return;
       const settle = (answer: () => void): void => {
@@ -482,11 +485,11 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
   /** Waits for the tool; once the call is ended from outside, for its grace period. */
   #waitForTool(output: PromiseLike<unknown>): Promise<ToolResult> {
     return new Promise((resolve) => {
-      const wait = this.#begin((own) =>
+      const wait = this.#begin((next) =>
         void this.#stop(output).then((acknowledged) => {
           this.#interruption ??= this.#interrupted("running", acknowledged);
           resolve(this.#end(this.#interruption));
-          this.#unwind(own);
+          next();
         })
       );
       output.then((value) => {
@@ -514,8 +517,8 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
     return false;
   }
 
-  #begin(interrupt: (wait: Wait) => void): Wait {
-    const wait = this.#wait = { isActive: true, outer: this.#wait, interrupt };
+  #begin(interrupt: Wait["interrupt"]): Wait {
+    const wait = this.#wait = { isActive: true, hasEnded: false, outer: this.#wait, interrupt };
     if (this.#isEnded || this.#deadline?.cause !== undefined) this.#cut();
     else watchLater(this, wait);
     return wait;
@@ -535,17 +538,9 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
     if (wait.isActive && this.interruptedBy === "aborted") this.deadline.checkCaller();
     if (!wait.isActive && !isCut) return false;
     wait.isActive = false;
-    if (this.#wait === wait) this.#wait = wait.outer;
-    for (let inner = this.#wait; inner !== undefined; inner = inner.outer) {
-      if (inner.outer === wait) inner.outer = wait.outer;
-    }
+    wait.hasEnded = true;
+    while (this.#wait?.hasEnded) this.#wait = this.#wait.outer;
     return true;
-  }
-
-  /** A wait was cut short: next is the one around it, and then the layers close. */
-  #unwind(wait: Wait): void {
-    this.#leave(wait, true);
-    this.#cut();
   }
 
   /** Cuts the innermost wait of a call that was ended from outside, or the next one. */
@@ -560,7 +555,11 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
     } else if (wait.isActive) {
       this.#isOver = true;
       wait.isActive = false;
-      wait.interrupt(wait);
+      wait.interrupt(() => {
+        // Next is the wait around it, and then the layers close.
+        this.#leave(wait, true);
+        this.#cut();
+      });
     }
   }
 

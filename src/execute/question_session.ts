@@ -278,16 +278,19 @@ export class QuestionSession {
       if (this.#misuse) {
         return call.fail("threw", `the tool threw: ${describeThrown(this.#misuse)}`);
       }
-      return await inTime(settings, tickets.suspend({
-        tool: call.tool,
-        callId: call.callId,
-        context: call.options,
-        arguments: givenArguments(call),
-        repaired: this.#settings.repairedOf(call),
-        questions: [...this.#waiting.values()],
-        memory: Object.fromEntries(this.#memory),
-        now: settings.clock.timestamp(),
-      }));
+      return await inTime(
+        settings,
+        tickets.suspend({
+          tool: call.tool,
+          callId: call.callId,
+          context: call.options,
+          arguments: givenArguments(call),
+          repaired: this.#settings.repairedOf(call),
+          questions: [...this.#waiting.values()],
+          memory: Object.fromEntries(this.#memory),
+          now: settings.clock.timestamp(),
+        }),
+      );
     } catch (error) {
       call.report("ask", error);
       return waits ? call.fail("unavailable", "its ticket could not be made") : result;
