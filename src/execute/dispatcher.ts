@@ -156,7 +156,10 @@ export class Dispatcher {
       this.#host = source;
       return;
     }
-    if (!isToolset(source)) refuse(MAKE, "it needs a toolset or a registry");
+    // Not `instanceof`: another copy of plue may have made it.
+    if (!isFunction((source as Toolset | undefined)?.get)) {
+      refuse(MAKE, "it needs a toolset or a registry");
+    }
     this.#toolset = source;
     this.#host = this.#kernel.hostOf(source);
   }
@@ -290,12 +293,6 @@ export interface SelectableToolHost extends ToolHost {
 }
 
 function isSelectable(source: unknown): source is SelectableToolHost {
-  const { select, acquire } = (source ?? {}) as Partial<SelectableToolHost>;
+  const { select, acquire }: Partial<SelectableToolHost> = Object(source);
   return isFunction(select) && isFunction(acquire);
-}
-
-/** Whether `source` is a toolset. Not `instanceof`: another copy of plue may have made it. */
-function isToolset(source: unknown): source is Toolset {
-  const { get, isAvailable, tools } = (source ?? {}) as Partial<Toolset>;
-  return isFunction(get) && isFunction(isAvailable) && Array.isArray(tools);
 }
