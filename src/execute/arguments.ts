@@ -12,7 +12,6 @@ import {
   clip,
   describeThrown,
   type Issue,
-  isThenable,
   MAX_DEPTH,
   systemClock,
   type Tool,
@@ -30,8 +29,16 @@ export interface CheckedCall extends Call {
   readonly argumentBytes: number;
   /** Sets the arguments that the schema of a library returned, which need not be JSON. */
   setParsed(value: unknown): void;
-  /** Continues with `next` once the value is there: at once, or after a wait. Never rejects. */
-  after<T>(doing: string, value: T | Promise<T>, next: (value: T) => Outcome): Outcome;
+  /**
+   * Continues with `next` once the value is there: at once, or after a wait; with `failed` if that
+   * rejects. Never rejects.
+   */
+  after<T>(
+    doing: string,
+    value: T | PromiseLike<T>,
+    next: (value: T) => Outcome,
+    failed?: (error: unknown) => Outcome,
+  ): Outcome;
   /** The failure for what a ring, a layer or the tool threw. */
   thrown(error: unknown, phase?: DispatchPhase, why?: string): ToolFailure;
 }
@@ -111,32 +118,32 @@ export function validate<C extends CheckedCall>(
   const standard = applyStandard(tool, applyRule(tool, next));
   return tool.view === undefined && tool.parametersStandard !== undefined
     ? standard
-    : checkSchema(tool, toOriginal(tool, host, standard));
-}
-
-/** Checks the arguments against the tool's JSON Schema. */
-function checkSchema<C extends CheckedCall>(tool: Tool, next: Ring<C>): Ring<C> {
-  return (call) => {
-    const { parameters } = call.runtime;
-    const verdict: unknown = parameters.check(call.arguments, call.argumentBytes);
-    if (verdict === true) return next(call);
-    atOnce(verdict);
-    return mismatch(tool, atOnce(parameters.issues(call.arguments)), tool);
-  };
+    : checkSchema(tool, host, standard);
 }
 
 /**
- * Turns the arguments of a view into those of its tool, and checks them against that tool's own
- * schema: the schema of a library is the next ring's.
+ * Checks the arguments against the tool's JSON Schema. The arguments of a view become those of its
+ * tool.
  */
-function toOriginal<C extends CheckedCall>(shown: Tool, host: ToolHost, next: Ring<C>): Ring<C> {
-  return shown.view === undefined ? next : (call) => {
-    for (let { view } = shown; view; view = view.tool.view) {
-      const { tool } = view;
-      call.setArguments(view.lead(call.arguments), call.argumentBytes);
-      if (tool.parametersStandard && !tool.view) break;
-      const issues = issuesOf(compileOnce(host.engine, tool.parameters), call.arguments);
-      if (issues !== undefined) return mismatch(shown, issues, tool);
+function checkSchema<C extends CheckedCall>(
+  { view }: Tool,
+  host: ToolHost,
+  next: Ring<C>,
+): Ring<C> {
+  return (call) => {
+    const { parameters } = call.runtime;
+    const verdict: unknown = parameters.check(call.arguments, call.argumentBytes);
+    if (verdict !== true) {
+      atOnce(verdict);
+      return mismatch(call, atOnce(parameters.issues(call.arguments)));
+    }
+    if (view !== undefined) {
+      const { issues, value } = view.lead(
+        call.arguments,
+        (schema, led) => issuesOf(compileOnce(host.engine, schema), led),
+      );
+      if (issues !== undefined) return mismatch(call, issues);
+      call.setArguments(value, call.argumentBytes);
     }
     return next(call);
   };
@@ -150,7 +157,7 @@ function applyStandard<C extends CheckedCall>(tool: Tool, next: Ring<C>): Ring<C
       "checking the arguments",
       validateStandard(schema, call.arguments),
       ({ issues, value }: StandardOutcome) => {
-        if (issues !== undefined) return mismatch(tool, issues);
+        if (issues !== undefined) return mismatch(call, inView(tool, issues));
         call.setParsed(value);
         return next(call);
       },
@@ -158,25 +165,20 @@ function applyStandard<C extends CheckedCall>(tool: Tool, next: Ring<C>): Ring<C
 }
 
 /** Applies the tool's own rule for its arguments, which a schema cannot express. */
-function applyRule<C extends CheckedCall>(tool: Tool, next: Ring<C>): Ring<C> {
-  const { validate } = tool;
-  if (validate === undefined) return next;
-  const fail = (call: C, error: unknown): ToolFailure => {
-    const why = `the tool threw while it checked its arguments: ${describeThrown(error)}`;
-    return call.thrown(error, "validate", why);
-  };
-  return (call) => {
-    const read = (answer: unknown) => readRule(call, answer) ?? next(call);
+function applyRule<C extends CheckedCall>({ validate }: Tool, next: Ring<C>): Ring<C> {
+  return validate === undefined ? next : (call) => {
+    const fail = (error: unknown): ToolFailure => {
+      const why = `the tool threw while it checked its arguments: ${describeThrown(error)}`;
+      return call.thrown(error, "validate", why);
+    };
     let answer: unknown;
     try {
       answer = validate(call.arguments, call.context);
     } catch (error) {
-      return fail(call, error);
+      return fail(error);
     }
-    return isThenable(answer)
-      ? call.wait("checking the arguments", answer).then(read, (error) => fail(call, error))
-        .catch((error) => call.thrown(error))
-      : read(answer);
+    const read = (given: unknown): Outcome => readRule(call, given) ?? next(call);
+    return call.after("checking the arguments", answer, read, fail);
   };
 }
 
@@ -190,24 +192,14 @@ export function readRule(call: Call, answer: unknown): ToolFailure | undefined {
   }
   return issues.length === 0
     ? undefined
-    : mismatch(call.tool, readIssues(issues), undefined, "break a rule");
+    : mismatch(call, inView(call.tool, readIssues(issues)), "break a rule");
 }
 
-/** An issue of arguments of `owner`, in terms of `tool`, which is that tool or its view. */
-function toViewIssue(tool: Tool, issue: Issue, owner?: Tool): Issue {
-  const { view } = tool;
-  return view === undefined || tool === owner
-    ? issue
-    : view.tell(toViewIssue(view.tool, issue, owner));
+/** Issues of arguments of the tool behind all views, in terms of `tool`. */
+function inView({ view }: Tool, issues: readonly Issue[]): readonly Issue[] {
+  return view === undefined ? issues : issues.map(view.tell);
 }
 
-/** @param owner The tool whose arguments have the issues; by default the one behind all views. */
-function mismatch(
-  tool: Tool,
-  issues: readonly Issue[],
-  owner?: Tool,
-  what = "do not fit",
-): ToolFailure {
-  const shown = issues.map((issue) => toViewIssue(tool, issue, owner));
-  return validationFailure("invalid_arguments", tool.id, `its arguments ${what}`, shown);
+function mismatch({ tool }: Call, issues: readonly Issue[], what = "do not fit"): ToolFailure {
+  return validationFailure("invalid_arguments", tool.id, `its arguments ${what}`, issues);
 }

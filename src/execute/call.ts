@@ -102,12 +102,15 @@ class Interrupted extends Error {}
 /** A wait that the end of the call cuts short. The one that began last is cut first. */
 interface Wait {
   isActive: boolean;
-  outer: Wait | undefined;
-  readonly interrupt: (wait: Wait) => void;
+  /** It stays in the list until those that began after it have ended. */
+  hasEnded: boolean;
+  readonly outer: Wait | undefined;
+  /** Cuts it short, and then calls `next`. */
+  readonly interrupt: (next: () => void) => void;
 }
 
 /** One call of the kernel. Nothing is created before it is needed. */
-export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
+export class KernelCall implements CheckedCall, QuickWait<Wait> {
   readonly tool: Tool;
   readonly toolset: Toolset;
   readonly host: ToolHost;
@@ -131,9 +134,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
   #wait: Wait | undefined;
   /** The failure of a call that was ended from outside. */
   #interruption: ToolFailure | undefined;
-  /** Ends the call although a layer does not return. */
-  #giveUp: (() => void) | undefined;
-  #disarmGiveUp: (() => void) | undefined;
   #deadline: Deadline | undefined;
   #context: CallContext | undefined;
   #callId: string | undefined;
@@ -169,26 +169,43 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
     let { direct } = this.#plan;
     this.#observe(began);
     for (const layer of conditional) if (this.concerns(layer)) direct = undefined;
-    this.#isDirect = direct !== undefined;
+    if (direct === undefined) return this.#runLayered(layered);
+    this.#isDirect = true;
     let outcome: Outcome;
     try {
-      outcome = direct === undefined ? layered(this) : this.open(direct);
+      outcome = this.open(direct);
     } catch (error) {
       outcome = this.thrown(error);
     }
     if (!(outcome instanceof Promise)) return this.#finish(outcome);
-    if (direct !== undefined) {
-      // The innermost ring has the promise of the tool, and ends the call.
-      return this.toolState === "running"
-        ? outcome
-        : outcome.then((result) => this.#finish(result));
-    }
-    // For layers that wait by themselves.
-    watchLater(this, undefined);
+    // The innermost ring has the promise of the tool, and ends the call.
+    return this.toolState === "running" ? outcome : outcome.then((result) => this.#finish(result));
+  }
+
+  /** Runs the call with its layers, and ends it from outside although one of them does not return. */
+  #runLayered(ring: Ring): Outcome {
+    let giveUp = (): void => {};
+    let disarm: (() => void) | undefined;
+    const interrupt = (): void => {
+      const { closeTimeoutMs, clock, graceMs } = this.settings;
+      // Each layer may take its time to close; one that waits by itself has as long as a tool.
+      const ms = this.#isOver ? closeTimeoutMs * (this.#plan.layerCount + 2) : graceMs;
+      disarm = clock.setTimeout(() => giveUp(), ms);
+    };
+    // The outermost wait, for layers that wait by themselves.
+    const wait: Wait = { isActive: true, hasEnded: false, outer: undefined, interrupt };
+    this.#wait = wait;
+    const end = (result: ToolResult): Outcome => {
+      wait.isActive = false;
+      disarm?.();
+      return this.#finish(result);
+    };
+    const outcome = this.enter(ring);
+    if (!(outcome instanceof Promise)) return end(outcome);
+    watchLater(this, wait);
     return new Promise((resolve) => {
-      this.#giveUp = () =>
-        resolve(this.#finish(this.#interruption ?? this.#interrupted("waiting")));
-      void outcome.then((result) => resolve(this.#finish(result)));
+      giveUp = () => resolve(end(this.#interruption ?? this.#interrupted("waiting")));
+      void outcome.then((result) => resolve(end(result)));
     });
   }
 
@@ -214,11 +231,20 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
     }
   }
 
-  /** Continues with `next` once the value is there: at once, or after a wait. Never rejects. */
-  after<T>(doing: string, value: T | Promise<T>, next: (value: T) => Outcome): Outcome {
-    return value instanceof Promise
-      ? this.wait(doing, value).then(next).catch((error) => this.thrown(error))
-      : next(value);
+  /**
+   * Continues with `next` once the value is there: at once, or after a wait; with `failed` if that
+   * rejects. Never rejects.
+   */
+  after<T>(
+    doing: string,
+    value: T | PromiseLike<T>,
+    next: (value: T) => Outcome,
+    failed?: (error: unknown) => Outcome,
+  ): Outcome {
+    return isThenable(value)
+      ? this.wait(doing, value as PromiseLike<T>).then(next, failed)
+        .catch((error) => this.thrown(error))
+      : next(value as T);
   }
 
   /** The first ring: is the tool available, what it requires of layers, its arguments, its start. */
@@ -258,10 +284,10 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
     }
     // A tool that is ready too late is released.
     runtime.then((late) => this.#isOver ? this.#release(late) : undefined, NO_LOG);
-    return this.wait("starting up", runtime).then((ready) => {
+    return this.after("starting up", runtime, (ready) => {
       this.runtime = ready;
       return next(this);
-    }, (error) => this.#notReady(error)).catch((error) => this.thrown(error));
+    }, (error) => this.#notReady(error));
   }
 
   #notReady(error: unknown): ToolFailure {
@@ -365,7 +391,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
   /** The end, exactly once: the tool is released, and the observers see the result. */
   #finish(result: ToolResult): Outcome {
     if (this.#isEnded) return result;
-    if (this.#wait !== undefined) {
+    if (this.#wait?.outer !== undefined) {
       // A layer has returned before the rest of the call has: inner layers give back what they hold.
       this.deadline.abort(new DOMException("The call has ended", "AbortError"));
     }
@@ -373,7 +399,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
     if (closed instanceof Promise) return closed.then((last) => this.#finish(last));
     this.#isEnded = true;
     this.#cleanups = null;
-    this.#disarmGiveUp?.();
     const now = this.settings.clock.now();
     // Without layers, the result is of this call alone.
     const isOwn = this.#isDirect && closed === result;
@@ -453,10 +478,11 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
   ): Promise<T> {
     return new Promise((resolve, reject) => {
       const resume = limitMs === undefined ? undefined : this.deadline.suspend(limitMs);
-      const wait = this.#begin((own) => {
+      const wait = this.#begin((next) => {
+        this.#isOver = true;
         this.#interruption ??= this.#interrupted(doing);
         reject(new Interrupted());
-        this.#unwind(own);
+        next();
       });
       if (!wait.isActive) return;
       const settle = (answer: () => void): void => {
@@ -473,13 +499,14 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
   /** Waits for the tool; once the call is ended from outside, for its grace period. */
   #waitForTool(output: PromiseLike<unknown>): Promise<ToolResult> {
     return new Promise((resolve) => {
-      const wait = this.#begin((own) =>
+      const wait = this.#begin((next) => {
+        this.#isOver = true;
         void this.#stop(output).then((acknowledged) => {
           this.#interruption ??= this.#interrupted("running", acknowledged);
           resolve(this.#end(this.#interruption));
-          this.#unwind(own);
-        })
-      );
+          next();
+        });
+      });
       output.then((value) => {
         this.toolState = "ended";
         if (this.#leave(wait)) resolve(this.#endWith(value));
@@ -505,15 +532,15 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
     return false;
   }
 
-  #begin(interrupt: (wait: Wait) => void): Wait {
-    const wait = this.#wait = { isActive: true, outer: this.#wait, interrupt };
+  #begin(interrupt: Wait["interrupt"]): Wait {
+    const wait = this.#wait = { isActive: true, hasEnded: false, outer: this.#wait, interrupt };
     if (this.#isEnded || this.#deadline?.cause !== undefined) this.#cut();
     else watchLater(this, wait);
     return wait;
   }
 
-  waitsFor(wait: Wait | undefined): boolean {
-    return wait === undefined ? !this.#isEnded : wait.isActive;
+  waitsFor(wait: Wait): boolean {
+    return wait.isActive;
   }
 
   watch(): void {
@@ -526,33 +553,21 @@ export class KernelCall implements CheckedCall, QuickWait<Wait | undefined> {
     if (wait.isActive && this.interruptedBy === "aborted") this.deadline.checkCaller();
     if (!wait.isActive && !isCut) return false;
     wait.isActive = false;
-    if (this.#wait === wait) this.#wait = wait.outer;
-    for (let inner = this.#wait; inner !== undefined; inner = inner.outer) {
-      if (inner.outer === wait) inner.outer = wait.outer;
-    }
+    wait.hasEnded = true;
+    while (this.#wait?.hasEnded) this.#wait = this.#wait.outer;
     return true;
-  }
-
-  /** A wait was cut short: next is the one around it, and then the layers close. */
-  #unwind(wait: Wait): void {
-    this.#leave(wait, true);
-    this.#cut();
   }
 
   /** Cuts the innermost wait of a call that was ended from outside, or the next one. */
   #cut(): void {
     const wait = this.#wait;
-    if (wait === undefined) {
-      if (this.#giveUp === undefined || this.#isEnded) return;
-      const { closeTimeoutMs, clock, graceMs } = this.settings;
-      // Each layer may take its time to close; one that waits by itself has as long as a tool.
-      const ms = this.#isOver ? closeTimeoutMs * (this.#plan.layerCount + 2) : graceMs;
-      this.#disarmGiveUp ??= clock.setTimeout(this.#giveUp, ms);
-    } else if (wait.isActive) {
-      this.#isOver = true;
-      wait.isActive = false;
-      wait.interrupt(wait);
-    }
+    if (!wait?.isActive) return;
+    wait.isActive = false;
+    wait.interrupt(() => {
+      // Next is the wait around it, and then the layers close.
+      this.#leave(wait, true);
+      this.#cut();
+    });
   }
 
   #interrupted(doing: string, acknowledged?: boolean): ToolFailure {

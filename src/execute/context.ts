@@ -15,7 +15,6 @@ import {
   type ToolContext,
   type Transaction,
 } from "../tool/mod.ts";
-import type { Toolset } from "../select/mod.ts";
 import { frozenCopy } from "./json_value.ts";
 import type { Call, Layer } from "./layer.ts";
 import type { CallInfo } from "./ports.ts";
@@ -34,19 +33,9 @@ export class CallContext implements ToolContext<never, never, never> {
     this.#call = call;
   }
 
-  /** The call of a context, for layers. */
-  static callOf(context: CallContext): Call {
-    return context.#call;
-  }
-
-  /** The toolset that the call was resolved against: for plue's own tools, hidden from others. */
-  static toolsetOf(context: object): Toolset | undefined {
-    return #call in context ? context.#call.toolset : undefined;
-  }
-
-  /** How long the call of a context may still take, in milliseconds: for plue's own tools. */
-  static remainingMsOf(context: object): number | undefined {
-    return #call in context ? context.#call.deadline.remainingMs : undefined;
+  /** The call of a context: for layers and plue's own tools. `undefined` for any other object. */
+  static callOf(context: object): Call | undefined {
+    return #call in context ? context.#call : undefined;
   }
 
   get sessionId(): string | undefined {
@@ -138,7 +127,7 @@ export function contextWith(layers: readonly Layer[]): typeof CallContext {
     Object.defineProperty(Context.prototype, name, {
       configurable: true,
       get(this: CallContext): unknown {
-        return get(CallContext.callOf(this));
+        return get(CallContext.callOf(this) as Call);
       },
     });
   }

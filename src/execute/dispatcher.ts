@@ -10,7 +10,6 @@ import {
   atOnce,
   callHook,
   clip,
-  type FailureCode,
   isFunction,
   once,
   refuse,
@@ -31,6 +30,9 @@ const EVERYTHING: Selection = Object.freeze({});
 
 /** More plans than a registry has tools: those of tools that were removed are dropped then. */
 const MAX_PLANS = 20_000;
+
+/** How the failure of a suspended call begins that does not continue. */
+export const CONTINUE = "Cannot continue the call: ";
 
 /** Receives a call before it runs. */
 export type CallStarted = (call: Call) => void;
@@ -154,7 +156,10 @@ export class Dispatcher {
       this.#host = source;
       return;
     }
-    if (!isToolset(source)) refuse(MAKE, "it needs a toolset or a registry");
+    // Not `instanceof`: another copy of plue may have made it.
+    if (!isFunction((source as Toolset | undefined)?.get)) {
+      refuse(MAKE, "it needs a toolset or a registry");
+    }
     this.#toolset = source;
     this.#host = this.#kernel.hostOf(source);
   }
@@ -221,7 +226,7 @@ export class Dispatcher {
     } catch (error) {
       // Only a toolset, a registry, a layer or a getter of the host can throw here.
       kernel.report(nameIn(request), "", "internal", error);
-      return kernel.refuse(request, options, noName(request) ?? unreadable(request, "toolset"));
+      return kernel.refuse(request, options, noTool(request));
     }
     started?.(created);
     return created.run();
@@ -233,7 +238,7 @@ export class Dispatcher {
     context: DispatchContext,
     _started?: CallStarted,
   ): Outcome {
-    const failed = cannotResume("ticket_refused", "the option tickets is not set");
+    const failed = ToolResult.error("ticket_refused", `${CONTINUE}the option tickets is not set`);
     return this.#kernel.refuse(call as unknown as ToolCall, context, failed);
   }
 
@@ -248,23 +253,18 @@ export class Dispatcher {
   }
 }
 
-/** The failure of a suspended call that does not continue. */
-export function cannotResume(code: FailureCode, why: string): ToolFailure {
-  return ToolResult.error(code, `Cannot continue the call: ${why}`);
-}
-
-/** The failure of a call that names no tool of the caller's. */
-function noTool(request: ToolCall, toolset: Toolset): ToolFailure {
-  return noName(request) ??
-    unknownTool(request.name, nearIds(request.name, toolset.available().map(({ id }) => id)));
-}
-
-/** The failure of a call without a name; `undefined` if it has one. */
-function noName(request: ToolCall): ToolFailure | undefined {
-  return readName(request) !== undefined ? undefined : ToolResult.error(
-    "unknown_tool",
-    "Cannot call a tool: the call names none; decodeCalls() reads what a provider sent",
-  );
+/** The failure of a call that names no tool of the caller's, whose toolset may be unreadable. */
+function noTool(request: ToolCall, toolset?: Toolset): ToolFailure {
+  const name = readName(request);
+  if (name === undefined) {
+    return ToolResult.error(
+      "unknown_tool",
+      "Cannot call a tool: the call names none; decodeCalls() reads what a provider sent",
+    );
+  }
+  return toolset === undefined
+    ? unreadable(request, "toolset")
+    : unknownTool(name, nearIds(name, toolset.available().map(({ id }) => id)));
 }
 
 /** The name in a call; `undefined` if it has none, or cannot be read. */
@@ -293,12 +293,6 @@ export interface SelectableToolHost extends ToolHost {
 }
 
 function isSelectable(source: unknown): source is SelectableToolHost {
-  const { select, acquire } = (source ?? {}) as Partial<SelectableToolHost>;
+  const { select, acquire }: Partial<SelectableToolHost> = Object(source);
   return isFunction(select) && isFunction(acquire);
-}
-
-/** Whether `source` is a toolset. Not `instanceof`: another copy of plue may have made it. */
-function isToolset(source: unknown): source is Toolset {
-  const { get, isAvailable, tools } = (source ?? {}) as Partial<Toolset>;
-  return isFunction(get) && isFunction(isAvailable) && Array.isArray(tools);
 }

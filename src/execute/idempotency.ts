@@ -158,7 +158,7 @@ export function rememberKeys(
       settleRunning(frozen ?? result);
     };
     return kept === undefined ? settle : claimKept(
-      () => kept.claim({ principal, scope, fingerprint, idempotent, windowMs, clock }),
+      async () => await kept.claim({ principal, scope, fingerprint, idempotent, windowMs, clock }),
       settle,
     );
   };
@@ -169,25 +169,23 @@ async function claimKept(
   claim: () => Promise<ClaimedKey>,
   settle: SettleKey,
 ): Promise<ClaimedKey> {
-  let claimed: ClaimedKey | undefined;
-  try {
-    claimed = await claim();
-    if (typeof claimed !== "function") return claimed;
-    const settleKept = claimed;
-    return async (...settled) => {
-      try {
-        await settleKept(...settled);
-      } finally {
-        void settle(...settled);
-      }
-    };
-  } finally {
-    // Calls that wait for a claim that came to nothing try for themselves.
-    const again = ToolResult.error("aborted", "The key could not be claimed");
-    if (typeof claimed !== "function") {
-      void settle(typeof claimed === "object" ? claimed : again, false, 0);
-    }
+  // Calls that wait for a claim that came to nothing try for themselves.
+  const again = ToolResult.error("aborted", "The key could not be claimed");
+  const claimed = await claim().catch((error) => {
+    void settle(again, false, 0);
+    throw error;
+  });
+  if (typeof claimed !== "function") {
+    void settle(typeof claimed === "object" ? claimed : again, false, 0);
+    return claimed;
   }
+  return async (...settled) => {
+    try {
+      await claimed(...settled);
+    } finally {
+      void settle(...settled);
+    }
+  };
 }
 
 /**

@@ -6,6 +6,8 @@
  * @module
  */
 
+import { once } from "../tool/mod.ts";
+
 interface Waiter {
   readonly key: string;
   readonly principal: string | undefined;
@@ -61,9 +63,7 @@ export class Gate {
     let answer = (_isIn: boolean): void => {};
     const entered = new Promise<boolean>((resolve) => answer = resolve);
     const waiter: Waiter = { key, principal, answer, isIn: false };
-    const line = this.#lines.get(principal);
-    if (line === undefined) this.#lines.set(principal, new Set([waiter]));
-    else line.add(waiter);
+    once(this.#lines, principal, () => new Set<Waiter>()).add(waiter);
     this.#queued++;
     return { entered, cancel: () => waiter.isIn ? this.leave(key) : this.#remove(waiter) };
   }
@@ -71,21 +71,18 @@ export class Gate {
   /** Gives a place back. */
   leave(key: string): void {
     this.#count(key, -1);
-    // One place became free, so at most one call can take it.
-    const next = this.#next();
-    if (next === undefined) return;
-    const line = this.#remove(next);
-    if (this.#lines.delete(next.principal)) this.#lines.set(next.principal, line);
-    this.#count(next.key, 1);
-    next.isIn = true;
-    next.answer(true);
-  }
-
-  #next(): Waiter | undefined {
-    for (const line of this.#lines.values()) {
-      for (const waiter of line) if (this.#hasRoom(waiter.key)) return waiter;
+    for (const [principal, line] of this.#lines) {
+      for (const waiter of line) {
+        if (!this.#hasRoom(waiter.key)) continue;
+        this.#remove(waiter);
+        // The others have their turn before it.
+        if (this.#lines.delete(principal)) this.#lines.set(principal, line);
+        this.#count(waiter.key, 1);
+        waiter.isIn = true;
+        // One place became free, so at most one call can take it.
+        return waiter.answer(true);
+      }
     }
-    return undefined;
   }
 
   /**
@@ -106,11 +103,10 @@ export class Gate {
     return false;
   }
 
-  #remove(waiter: Waiter): Set<Waiter> {
-    const line = this.#lines.get(waiter.principal) ?? new Set();
-    if (line.delete(waiter)) this.#queued--;
-    if (line.size === 0) this.#lines.delete(waiter.principal);
-    return line;
+  #remove(waiter: Waiter): void {
+    const line = this.#lines.get(waiter.principal);
+    if (line?.delete(waiter)) this.#queued--;
+    if (line?.size === 0) this.#lines.delete(waiter.principal);
   }
 
   #hasRoom(key: string): boolean {

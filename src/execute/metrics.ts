@@ -151,14 +151,11 @@ class ToolStats implements CallObserver {
   }
 }
 
-/** Microseconds, nearly: 2^10 to the millisecond keeps the arithmetic in integers. */
+/** Microseconds, nearly. */
 const UNITS_PER_MS = 1024;
-const MAX_UNITS = 0xffff_ffff;
-/** Eight buckets to the octave. */
+/** Eight buckets to each doubling, up to 2^32 units: 70 minutes. */
 const STEPS = 8;
-const STEP_BITS = 3;
-/** Values 0 to 7 have a bucket each; then the octaves from 2^3 to 2^31. */
-const BUCKETS = STEPS + (32 - STEP_BITS) * STEPS;
+const BUCKETS = 32 * STEPS + 1;
 
 /** Counts durations, in milliseconds. */
 export class Histogram {
@@ -170,12 +167,9 @@ export class Histogram {
 
   /** Counts one duration. */
   add(ms: number): void {
-    // The comparison is false for NaN too, which a broken clock could give.
-    const units = ms > 0 ? Math.min(ms * UNITS_PER_MS, MAX_UNITS) >>> 0 : 0;
-    const octave = 31 - Math.clz32(units);
-    const index = units < STEPS
-      ? units
-      : (octave - STEP_BITS + 1) * STEPS + ((units >>> (octave - STEP_BITS)) & (STEPS - 1));
+    const steps = Math.min(STEPS * Math.log2(ms * UNITS_PER_MS + 1), BUCKETS - 1);
+    // A broken clock could give a negative number or NaN, which has no logarithm.
+    const index = steps > 0 ? Math.round(steps) : 0;
     this.#buckets[index] = (this.#buckets[index] ?? 0) + 1;
     this.count++;
     this.totalMs += ms;
@@ -185,22 +179,11 @@ export class Histogram {
 
   /** The duration that the share `rank` (0 to 1) of all durations does not exceed. */
   percentile(rank: number): number {
-    const wanted = Math.max(1, Math.ceil(rank * this.count));
-    let seen = 0;
-    for (let index = 0; index < BUCKETS; index++) {
-      seen += this.#buckets[index] ?? 0;
-      if (seen >= wanted) return Math.min(Math.max(middleOf(index), this.minMs), this.maxMs);
-    }
-    return this.maxMs;
+    let left = Math.max(1, Math.ceil(rank * this.count));
+    const index = this.#buckets.findIndex((count) => (left -= count) <= 0);
+    const ms = index < 0 ? Infinity : (2 ** (index / STEPS) - 1) / UNITS_PER_MS;
+    return Math.min(Math.max(ms, this.minMs), this.maxMs);
   }
-}
-
-/** The middle of a bucket, in milliseconds. */
-function middleOf(index: number): number {
-  if (index < STEPS) return (index + 0.5) / UNITS_PER_MS;
-  const octave = (index >>> STEP_BITS) + STEP_BITS - 1;
-  const width = 2 ** (octave - STEP_BITS);
-  return (2 ** octave + ((index & (STEPS - 1)) + 0.5) * width) / UNITS_PER_MS;
 }
 
 /** Counters for more tools than that drop those of the tool that was called first and is idle. */

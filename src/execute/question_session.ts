@@ -15,7 +15,6 @@ import {
   type Question,
   type QuestionFields,
   refuse,
-  TIME_OVER,
   type ToolResult,
   untilAborted,
   within,
@@ -26,6 +25,7 @@ import { fingerprintOf } from "./idempotency.ts";
 import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
 import type { Call } from "./layer.ts";
 import { MAX_MEMORY_BYTES, readAnswer, readQuestion } from "./question.ts";
+import { inTime } from "./resumption.ts";
 import type { CallTickets, KeptAnswer, RepairedArguments, Resumption } from "./suspension.ts";
 
 /** How many questions and steps a call has at most. */
@@ -56,8 +56,6 @@ export interface QuestionSettings {
 }
 
 export class QuestionSession {
-  /** Whether the call ends because it waits for answers. */
-  #isSuspended = false;
   readonly #call: Call;
   readonly #settings: QuestionSettings;
   readonly #resumed: Resumption | undefined;
@@ -67,7 +65,7 @@ export class QuestionSession {
   readonly #keys: Set<string> = new Set();
   /** The questions that wait for the call to be continued. */
   readonly #waiting: Map<string, Question> = new Map();
-  /** The steps that are being taken. */
+  /** The steps that were begun. */
   readonly #taken: Set<Promise<unknown>> = new Set();
   /** What was wrong with a question or a step of the tool. */
   #misuse: unknown;
@@ -83,13 +81,13 @@ export class QuestionSession {
   }
 
   /** Asks a question of the tool. */
-  ask(key: string, fields: QuestionFields, isKey: boolean = KEY.test(key)): Promise<Answer> {
-    return handled(this.#ask(key, isKey, fields));
+  ask(key: string, fields: QuestionFields): Promise<Answer> {
+    return handled(this.#ask(key, KEY.test(key), fields));
   }
 
   /** Asks whether the call may run. */
   askApproval(message: string): Promise<Answer> {
-    return this.ask(APPROVAL_KEY, { kind: "approval", message }, true);
+    return this.#ask(APPROVAL_KEY, true, { kind: "approval", message });
   }
 
   /** Takes a step of the tool, or gives the result that it had. */
@@ -170,16 +168,11 @@ export class QuestionSession {
       throw new InputUnavailable("it asks a question, and its caller cannot be asked");
     }
     this.#waiting.set(question.key, question);
-    // Not at once: a tool may ask several questions together.
-    if (this.#waiting.size === 1) void this.#settleSteps().then(() => this.#suspend());
+    if (this.#waiting.size === 1) {
+      // Not at once: a tool may ask several questions together.
+      void this.#settleSteps().then(() => deadline.abort(new Suspended()));
+    }
     return untilAborted(new Promise<never>(() => {}), deadline.signal);
-  }
-
-  #suspend(): void {
-    const { isOver, deadline } = this.#call;
-    if (isOver || deadline.cause !== undefined) return;
-    this.#isSuspended = true;
-    deadline.abort(new Suspended());
   }
 
   /** Waits for the steps that are being taken: their results are kept, so they are not repeated. */
@@ -205,7 +198,7 @@ export class QuestionSession {
     if (before?.result !== undefined) return copyOf(before.result) as Result;
     const taken = this.#take(action, key, work);
     this.#taken.add(taken);
-    return await taken.finally(() => this.#taken.delete(taken));
+    return await taken;
   }
 
   async #take<Result>(
@@ -267,20 +260,17 @@ export class QuestionSession {
    */
   async close(result: ToolResult): Promise<ToolResult> {
     const call = this.#call;
-    const { clock, closeTimeoutMs } = call.settings;
+    const { settings } = call;
     const { tickets } = this.#settings;
-    const inTime = async <T>(work: Promise<T>): Promise<T> => {
-      const answer = await within(clock, closeTimeoutMs, work);
-      return answer === TIME_OVER ? refuse("use the ticket", "it took too long") : answer;
-    };
     // A tool that returned without waiting for its question has asked all the same.
-    const waits = this.#isSuspended || (this.#waiting.size > 0 && result.ok);
+    const waits = call.deadline.reason instanceof Suspended ||
+      (this.#waiting.size > 0 && result.ok);
     try {
       if (!waits || tickets === undefined) {
         // A call that did not come to its tool, or to its answers, may be continued again.
         const isUnused = call.toolState === "not started" && !result.ok &&
           (result.error.retryable || this.#keys.size === 0);
-        if (isUnused && this.#resumed) await inTime(this.#resumed.release());
+        if (isUnused && this.#resumed) await inTime(settings, this.#resumed.release());
         return result;
       }
       await this.#settleSteps();
@@ -288,16 +278,19 @@ export class QuestionSession {
       if (this.#misuse) {
         return call.fail("threw", `the tool threw: ${describeThrown(this.#misuse)}`);
       }
-      return await inTime(tickets.suspend({
-        tool: call.tool,
-        callId: call.callId,
-        context: call.options,
-        arguments: givenArguments(call),
-        repaired: this.#settings.repairedOf(call),
-        questions: [...this.#waiting.values()],
-        memory: Object.fromEntries(this.#memory),
-        now: clock.timestamp(),
-      }));
+      return await inTime(
+        settings,
+        tickets.suspend({
+          tool: call.tool,
+          callId: call.callId,
+          context: call.options,
+          arguments: givenArguments(call),
+          repaired: this.#settings.repairedOf(call),
+          questions: [...this.#waiting.values()],
+          memory: Object.fromEntries(this.#memory),
+          now: settings.clock.timestamp(),
+        }),
+      );
     } catch (error) {
       call.report("ask", error);
       return waits ? call.fail("unavailable", "its ticket could not be made") : result;

@@ -35,7 +35,7 @@ export function isResumed(request: ToolCall): boolean {
  */
 export async function resume(
   tickets: CallTickets,
-  { clock, closeTimeoutMs }: CallSettings,
+  settings: CallSettings,
   toolset: () => Toolset,
   request: ResumedCall,
   options: DispatchContext,
@@ -45,15 +45,23 @@ export async function resume(
     principal: options.principal,
     context: options.context,
     findTool: (id) => toolset().resolve(id),
-    now: clock.timestamp(),
+    now: settings.clock.timestamp(),
   });
-  const answer = await within(clock, closeTimeoutMs, pending);
-  if (answer === TIME_OVER) {
+  const answer = await inTime(settings, pending).catch((error) => {
     // Nothing has run, so the ticket stays valid.
     pending.then((late) => "ok" in late ? undefined : late.release()).catch(NO_LOG);
-    refuse("use the ticket", "it took too long");
-  }
+    throw error;
+  });
   if ("ok" in answer) return answer;
   const resumption: Resumption = answer;
   return [rememberResumption(resumption), { ...options, ...resumption.context }];
+}
+
+/** Waits for what tickets do. Rejects if that takes too long. */
+export async function inTime<T>(
+  { clock, closeTimeoutMs }: CallSettings,
+  work: Promise<T>,
+): Promise<T> {
+  const answer = await within(clock, closeTimeoutMs, work);
+  return answer === TIME_OVER ? refuse("use the ticket", "it took too long") : answer;
 }

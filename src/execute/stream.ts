@@ -55,10 +55,6 @@ type QueuedEvent =
 /** Outputs larger than this count as several events. */
 const BYTES_OF_EVENT = 16_384;
 
-type Answer = IteratorResult<ToolEvent, undefined>;
-
-const DONE: Answer = Object.freeze({ done: true, value: undefined });
-
 /** Runs a call with this context. `started` receives the call before it runs. */
 export type RunCall = (
   context: DispatchContext,
@@ -78,30 +74,42 @@ export function streamCall(
   most: number,
   nextCallId: () => string,
 ): AsyncIterableIterator<ToolEvent> {
-  const queue = queueOf(most);
+  const queue: (readonly [event: QueuedEvent, size: number])[] = [];
+  /** The sum of their sizes. */
+  let sum = 0;
   let call: Call | undefined;
-  let isFinished = false;
-  let sequence = 0;
-  let callId: string | undefined;
   let dropped = 0;
   let result: ToolResult | undefined;
+  let hasLeft = false;
   let ended: Promise<void> | undefined;
-  /** Consumers that requested an event before there was one. */
-  const waiting: ((answer: Answer) => void)[] = [];
+  /** The consumer, and what waits for room. */
+  const waiting: (() => void)[] = [];
+  const change = (): Promise<void> => new Promise((resolve) => waiting.push(resolve));
+  const wake = (): void => {
+    for (const go of waiting.splice(0)) go();
+  };
+  const add = (event: QueuedEvent, size: number): void => {
+    sum += size;
+    queue.push([event, size]);
+    wake();
+  };
+  const report = (error: unknown): void => call?.report("metadata", error);
 
   const streamed: DispatchContext = {
     ...context,
     metadata(value) {
       // The notice of a failure is not an event: the stream has the result for that.
       if (call?.isOver === false) {
-        if (!queue.push({ type: "metadata", value })) dropped++;
-        serve();
+        if (sum < most) add({ type: "metadata", value }, 1);
+        else dropped++;
       }
       callHook(() => context.metadata?.(value), report);
     },
     progress(progress) {
-      queue.push({ type: "progress", progress });
-      serve();
+      // It replaces progress that has not been consumed, so it always has room.
+      const stale = queue.findIndex(([{ type }]) => type === "progress");
+      if (stale !== -1) sum -= queue.splice(stale, 1).length;
+      add({ type: "progress", progress }, 1);
       callHook(() => context.progress?.(progress), report);
     },
     async output(value, bytes) {
@@ -110,123 +118,52 @@ export function streamCall(
       } catch (error) {
         report(error);
       }
-      const room = queue.pushAndWait({ type: "output", value }, Math.ceil(bytes / BYTES_OF_EVENT));
-      serve();
-      await room;
+      add({ type: "output", value }, Math.ceil(bytes / BYTES_OF_EVENT));
+      while (sum >= most && result === undefined && !hasLeft) await change();
     },
   };
 
-  function report(error: unknown): void {
-    call?.report("metadata", error);
-  }
-
   async function begin(): Promise<void> {
     result = await run(streamed, (started) => call = started);
-    // A generator may still wait for room in the queue.
-    queue.release();
-    serve();
+    wake();
   }
 
-  function serve(): void {
-    while (waiting.length > 0 && !isFinished) {
-      const event = queue.shift() ?? (result && {
+  async function* take(): AsyncGenerator<ToolEvent, undefined> {
+    ended = begin();
+    for (let sequence = 0, callId: string | undefined; !hasLeft;) {
+      const [next, size] = queue.shift() ?? [undefined, 0];
+      const event = next ?? (result && {
         type: "result" as const,
         result,
         dropped: dropped + (call === undefined ? 0 : countDropped(call)),
       });
-      if (event === undefined) return;
+      if (event === undefined) {
+        await change();
+        continue;
+      }
+      sum -= size;
+      wake();
       callId ??= call?.callId ?? nextCallId();
-      const value = Object.freeze({ ...event, callId, sequence: sequence++ });
-      waiting.shift()?.({ done: false, value });
-      if (event.type === "result") finish();
+      yield Object.freeze({ ...event, callId, sequence: sequence++ });
+      if (event.type === "result") return;
     }
   }
 
-  function finish(): void {
-    isFinished = true;
-    queue.release();
-    for (const resolve of waiting.splice(0)) resolve(DONE);
-  }
-
+  const events = take();
   return {
     [Symbol.asyncIterator]() {
       return this;
     },
-    next() {
-      if (isFinished) return Promise.resolve(DONE);
-      const answer = new Promise<Answer>((resolve) => waiting.push(resolve));
-      if (ended === undefined) ended = begin();
-      else serve();
-      return answer;
-    },
+    next: () => events.next(),
     /** Leaves the stream: the call is aborted. Resolves when it has ended, cleanups and all. */
     async return() {
-      if (!isFinished) {
-        finish();
-        if (result === undefined) {
-          call?.deadline.abort(new DOMException("The consumer left the stream", "AbortError"));
-        }
-        await ended;
+      hasLeft = true;
+      if (result === undefined) {
+        call?.deadline.abort(new DOMException("The consumer left the stream", "AbortError"));
       }
-      return DONE;
-    },
-  };
-}
-
-/** A bounded queue of events. */
-interface Queue {
-  /**
-   * Adds an event. Progress replaces progress that has not been consumed, so it always has room.
-   *
-   * @returns `false` if there was no room.
-   */
-  push(event: QueuedEvent): boolean;
-  /** Adds an event that counts as `size` events, and resolves when there is room for one more. */
-  pushAndWait(event: QueuedEvent, size: number): Promise<void>;
-  /** The oldest event; `undefined` if there is none. */
-  shift(): QueuedEvent | undefined;
-  /** The call is over: nothing waits for room any more. */
-  release(): void;
-}
-
-function queueOf(most: number): Queue {
-  const events: (readonly [event: QueuedEvent, size: number])[] = [];
-  /** The sum of their sizes. */
-  let sum = 0;
-  let isReleased = false;
-  /** Called when there is room again. */
-  const onRoom: (() => void)[] = [];
-  const add = (event: QueuedEvent, size: number): void => {
-    sum += size;
-    events.push([event, size]);
-  };
-  const letGo = (): void => {
-    for (const go of onRoom.splice(0)) go();
-  };
-  return {
-    push(event) {
-      if (event.type === "progress") {
-        const stale = events.findIndex(([{ type }]) => type === "progress");
-        if (stale !== -1) sum -= events.splice(stale, 1).length;
-      } else if (sum >= most) return false;
-      add(event, 1);
-      return true;
-    },
-    async pushAndWait(event, size) {
-      add(event, size);
-      while (sum >= most && !isReleased) {
-        await new Promise<void>((resolve) => onRoom.push(resolve));
-      }
-    },
-    shift() {
-      const [event, size] = events.shift() ?? [undefined, 0];
-      sum -= size;
-      if (sum < most) letGo();
-      return event;
-    },
-    release() {
-      isReleased = true;
-      letGo();
+      wake();
+      await ended;
+      return await events.return(undefined);
     },
   };
 }

@@ -16,12 +16,12 @@ import {
   type OutputOverflow,
   refuse,
   systemClock,
-  type ToolResult,
+  ToolResult,
 } from "../tool/mod.ts";
 import { chosenCallId } from "./call.ts";
 import {
   type CallStarted,
-  cannotResume,
+  CONTINUE,
   Dispatcher,
   Kernel,
   nameIn,
@@ -467,8 +467,8 @@ export class ToolDispatcher extends Dispatcher {
         });
     } catch (error) {
       this.#shared.report(nameIn(call), "", "ask", error);
-      const why = "its ticket cannot be looked up now; nothing has run";
-      return this.#shared.refuse(call, options, cannotResume("unavailable", why));
+      const why = `${CONTINUE}its ticket cannot be looked up now; nothing has run`;
+      return this.#shared.refuse(call, options, ToolResult.error("unavailable", why));
     }
   }
 }

@@ -370,7 +370,7 @@ const CALL_TOOL: Tool = makeTool({
 
 /** The toolset that a call of the bridge is about. */
 function behind(context: ToolContext): Toolset {
-  return CallContext.toolsetOf(context)?.bridge?.behind ??
+  return CallContext.callOf(context)?.toolset.bridge?.behind ??
     refuse("use a tool of a bridge", "the call must come to the bridge");
 }
 

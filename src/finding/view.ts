@@ -40,6 +40,7 @@ import {
   type ToolDefinition,
   type ToolExample,
   toolId,
+  type ViewedTool,
 } from "../tool/mod.ts";
 
 /** How a view differs from its tool. Arguments are named as the tool names them. */
@@ -145,6 +146,15 @@ export function viewOf(tool: Tool, options: ViewOptions): Tool {
   checkChange(action, original.parameters, change);
   const examples = original.examples.flatMap((example) => shownExample(example, change));
   const names = new Set(propertiesOf(original.parameters).map(([argument]) => argument));
+  const { view: inner, parametersStandard } = original;
+  const tell = (issue: Issue): Issue => told(issue, change, names);
+  const lead: ViewedTool["lead"] = (args, issuesOf) => {
+    const value = led(args as Args, change);
+    const isChecked = parametersStandard === undefined || inner !== undefined;
+    const issues = isChecked ? issuesOf(original.parameters, value) : undefined;
+    const last = issues === undefined ? inner?.lead(value, issuesOf) ?? { value } : { issues };
+    return last.issues === undefined ? last : { issues: last.issues.map(tell) };
+  };
   const fields = {
     ...original,
     id: toolId(name, original.namespace),
@@ -155,8 +165,8 @@ export function viewOf(tool: Tool, options: ViewOptions): Tool {
     examples,
     view: Object.freeze({
       tool: original,
-      lead: (args: unknown) => led(args as Args, change),
-      tell: (issue: Issue) => told(issue, change, names),
+      lead,
+      tell: (issue: Issue) => tell(inner?.tell(issue) ?? issue),
     }),
   };
   const view = makeTool(fields as ToolDefinition);

@@ -65,42 +65,33 @@ export function watchLater<What>(waiter: QuickWait<What>, what: What): void {
  *
  * @returns What the promise gives, or {@linkcode TIME_OVER}; rejects as the promise does.
  */
-export async function within<T>(
+export function within<T>(
   clock: RegistryClock,
   ms: number,
   promise: Promise<T>,
 ): Promise<T | typeof TIME_OVER> {
-  let isOver = false;
-  let disarm: (() => void) | undefined;
-  const timer = new Promise<typeof TIME_OVER>((resolve) => {
+  return new Promise((resolve, reject) => {
+    let isOver = false;
+    let disarm: (() => void) | undefined;
+    const end = <Value>(settle: (value: Value) => void) => (value: Value): void => {
+      isOver = true;
+      disarm?.();
+      settle(value);
+    };
+    promise.then(end(resolve), end(reject));
     watchLater({
       waitsFor: () => !isOver,
       watch: () => void (disarm = clock.setTimeout(() => resolve(TIME_OVER), ms)),
     }, promise);
   });
-  try {
-    return await Promise.race([promise, timer]);
-  } finally {
-    isOver = true;
-    disarm?.();
-  }
 }
 
 /** Waits for `work` until the signal aborts; rejects with its reason then. */
-export async function untilAborted<T>(
-  work: Promise<T>,
-  signal: AbortSignal | undefined,
-): Promise<T> {
-  if (signal === undefined) return await work;
-  let stop = (): void => {};
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
+export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  return signal === undefined ? work : new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason);
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
   });
-  try {
-    return await Promise.race([aborted, work]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
 }

@@ -60,9 +60,18 @@ export interface ToolReader {
 export interface ViewedTool {
   /** The tool that the view shows; it may be a view itself. */
   readonly tool: Tool;
-  /** Makes arguments of the tool out of arguments that fit the view. */
-  lead(args: unknown): unknown;
-  /** Says what is wrong with those in the view's words. */
+  /**
+   * Makes arguments of the tool behind all views out of arguments that fit the view, and checks them
+   * against the schema of each tool on the way. The schema of a library is left to the call.
+   *
+   * @param issuesOf Checks a value against a schema.
+   * @returns The arguments, or what is wrong with them in the view's words.
+   */
+  lead(
+    args: unknown,
+    issuesOf: (schema: JsonSchemaObject, value: unknown) => readonly Issue[] | undefined,
+  ): { readonly value?: unknown; readonly issues?: readonly Issue[] };
+  /** Says what is wrong with arguments of the tool behind all views, in the view's words. */
   tell(issue: Issue): Issue;
 }
 

@@ -382,7 +382,7 @@ export class Sync {
             : await line.plain.run(
               path,
               id,
-              { ...call, timeoutMs: CallContext.remainingMsOf(context) },
+              { ...call, timeoutMs: CallContext.callOf(context)?.deadline.remainingMs },
               isRepeatable,
               context,
               output.push,
