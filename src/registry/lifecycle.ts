@@ -61,13 +61,16 @@ export class ToolLifecycleError extends Error {
   override readonly name = "ToolLifecycleError";
 }
 
+/** The validator of parameters until they are compiled, and where their own library checks. */
+const ANYTHING: SchemaValidator = { check: () => true, issues: () => [] };
+
 /** A registered tool, ready to run or about to be. Its registry counts the calls. */
 export class RegisteredTool implements ToolRuntime {
   readonly tool: Tool;
   readonly services: Services;
   readonly config: unknown;
   state: unknown = undefined;
-  parameters: SchemaValidator;
+  parameters: SchemaValidator = ANYTHING;
   returns: SchemaValidator | undefined = undefined;
   /** True once the schemas are compiled, and `init` has run if there is one. */
   isReady = false;
@@ -83,7 +86,6 @@ export class RegisteredTool implements ToolRuntime {
     this.tool = tool;
     this.services = settings.services;
     this.config = config;
-    this.parameters = compileOnce(settings.engine, true);
     this.#settings = settings;
   }
 
