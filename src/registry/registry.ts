@@ -95,14 +95,13 @@ export class Registry implements ToolHost {
 
   /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
   constructor(options: RegistryOptions) {
-    const settings = readOptions(options);
-    const { engine, report } = settings;
-    this.engine = engine;
-    this.report = report;
+    const { tools, config, ...settings } = readOptions(options);
+    this.engine = settings.engine;
+    this.report = settings.report;
     this.#settings = settings;
-    this.#config = new Map(Object.entries(options.config ?? {}));
-    this.#feed = new ChangeFeed((error, { tool }) => report("listener", tool.id, error));
-    this.registerTools(options.tools ?? []);
+    this.#config = new Map(Object.entries(config));
+    this.#feed = new ChangeFeed((error, { tool }) => this.report("listener", tool.id, error));
+    this.registerTools(tools);
   }
 
   /** All tools, available or not: frozen, in code-unit order of id, the same until a change. */

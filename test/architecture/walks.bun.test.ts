@@ -23,7 +23,7 @@ const SECTIONS = [
   ["execute", "### `POST /tools/:id/execute`", 24, 103],
   ["mcp", "### MCP `tools/call`", 36, 136],
   ["export", '### `exportTools(toolset, "openai.strict")`', 32, 178],
-  ["register", "### `registry.registerTool(definition)`", 21, 88],
+  ["register", "### `registry.registerTool(definition)`", 20, 87],
 ] as const;
 
 const GUIDE = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
