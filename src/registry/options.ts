@@ -83,17 +83,22 @@ export interface RegistryOptions {
   readonly clock?: RegistryClock | undefined;
 }
 
-/** The options, with their defaults. An engine must be given. */
-const DEFAULTS = {
-  engine: undefined as unknown as SchemaEngine,
-  tools: [] as Iterable<Tool | ToolDefinition>,
-  services: Object.freeze({}) as Services,
-  config: {} as { readonly [id: string]: unknown },
-  limits: {} as SchemaLimits,
+/** The options, all of them given. */
+type CompleteOptions = {
+  readonly [Option in keyof RegistryOptions]-?: Exclude<RegistryOptions[Option], undefined>;
+};
+
+const DEFAULTS: CompleteOptions = {
+  // It must be given.
+  engine: undefined as never,
+  tools: [],
+  services: Object.freeze({}),
+  config: {},
+  limits: {},
   lifecycleTimeoutMs: 30_000,
-  onError: NO_LOG as (report: RegistryErrorReport) => void,
-  clock: systemClock as RegistryClock,
-} satisfies { readonly [Option in keyof RegistryOptions]-?: RegistryOptions[Option] };
+  onError: NO_LOG,
+  clock: systemClock,
+};
 
 /** The names of the options, for messages about others. */
 export const OPTIONS: readonly string[] = Object.keys(DEFAULTS);
@@ -123,7 +128,7 @@ export interface DisposeOptions {
 }
 
 /** The options of a registry, with their defaults, but for its first tools. */
-export interface RegistrySettings extends Omit<typeof DEFAULTS, "tools" | "config" | "onError"> {
+export interface RegistrySettings extends Omit<CompleteOptions, "tools" | "config" | "onError"> {
   /** Never throws. */
   readonly report: Report;
 }
@@ -133,10 +138,10 @@ export interface RegistrySettings extends Omit<typeof DEFAULTS, "tools" | "confi
  *
  * @throws {TypeError | RangeError} If one is unknown or wrong.
  */
-export function readOptions(options: RegistryOptions): typeof DEFAULTS & RegistrySettings {
+export function readOptions(options: RegistryOptions): CompleteOptions & RegistrySettings {
   const action = "make a registry";
   refuseOthers(action, options, OPTIONS);
-  const read = { ...DEFAULTS, ...defined(options) };
+  const read = { ...DEFAULTS, ...defined(options) } as CompleteOptions;
   const { engine, limits, lifecycleTimeoutMs, onError } = read;
   refuseOthers("limit the schemas of a registry", limits, LIMITS);
   if (!isSchemaEngine(engine)) {
