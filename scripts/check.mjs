@@ -11,7 +11,10 @@ const jobs = [
     name: check.name,
     run: () => runCheck(check),
   })),
-  ...planRuns({ only: ["architecture"] }).map((run) => ({ name: run.suite, run: () => runSuite(run) })),
+  ...planRuns({ only: ["architecture"] }).map((run) => ({
+    name: run.suite,
+    run: () => runSuite(run),
+  })),
 ];
 let failed = 0;
 for (const { name, run } of jobs) {
