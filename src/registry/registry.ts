@@ -15,6 +15,7 @@ import {
 import type { SchemaEngine } from "../schema/mod.ts";
 import {
   askAvailable,
+  checkFunction,
   makeTool,
   numberOf,
   refuse,
@@ -262,8 +263,10 @@ export class Registry implements ToolHost {
    * @param listener Receives every change from now on.
    * @param onEnd Called when the registry is disposed of, after the last change. Must not throw.
    * @returns Ends the subscription.
+   * @throws {TypeError} If the listener is not a function.
    */
   subscribe(listener: ToolChangeListener, onEnd?: () => void): () => void {
+    checkFunction("subscribe to a registry", listener, "the listener");
     return this.#feed.subscribe(listener, onEnd);
   }
 
