@@ -297,13 +297,10 @@ export class Registry implements ToolHost {
           : `Tool "${tool.id}" was replaced by another version: list the tools again`,
       );
     }
-    entry.compileForCall();
-    entry.calls++;
-    if (entry.isReady) return entry;
-    return entry.start().then(() => entry, (error) => {
+    return entry.prepare()?.then(() => entry, (error) => {
       this.release(entry);
       throw error;
-    });
+    }) ?? entry;
   }
 
   /**
