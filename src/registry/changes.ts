@@ -63,12 +63,16 @@ export const ToolChange: {
   /** The tool's `isAvailable` function does not say yes any more. */
   readonly unavailable: ChangeOf;
 } = {
-  added: (tool, details) => makeChange("added", tool, details),
-  removed: (tool, details) => makeChange("removed", tool, details),
-  updated: (tool, details) => makeChange("updated", tool, details),
-  available: (tool, details) => makeChange("available", tool, details),
-  unavailable: (tool, details) => makeChange("unavailable", tool, details),
+  added: /* @__PURE__ */ makerOf("added"),
+  removed: /* @__PURE__ */ makerOf("removed"),
+  updated: /* @__PURE__ */ makerOf("updated"),
+  available: /* @__PURE__ */ makerOf("available"),
+  unavailable: /* @__PURE__ */ makerOf("unavailable"),
 };
+
+function makerOf(type: ToolChange["type"]): ChangeOf<UpdateDetails> {
+  return (tool, details) => makeChange(type, tool, details);
+}
 
 export function makeChange(
   type: ToolChange["type"],

@@ -61,16 +61,16 @@ export class ToolLifecycleError extends Error {
   override readonly name = "ToolLifecycleError";
 }
 
-/** Stands for the validator of arguments that a library checks. */
-const ACCEPTS_ALL: SchemaValidator = { check: () => true, issues: () => [] };
+/** The validator of parameters until they are compiled, and where their own library checks. */
+const ANYTHING: SchemaValidator = { check: () => true, issues: () => [] };
 
-/** A registered tool, ready to run or about to be. Its registry counts the calls. */
+/** A registered tool, ready to run or about to be. Its registry counts the calls of a ready one. */
 export class RegisteredTool implements ToolRuntime {
   readonly tool: Tool;
   readonly services: Services;
   readonly config: unknown;
   state: unknown = undefined;
-  parameters: SchemaValidator = ACCEPTS_ALL;
+  parameters: SchemaValidator = ANYTHING;
   returns: SchemaValidator | undefined = undefined;
   /** True once the schemas are compiled, and `init` has run if there is one. */
   isReady = false;
@@ -112,17 +112,19 @@ export class RegisteredTool implements ToolRuntime {
     if (init === undefined) this.isReady = true;
   }
 
-  /** Compiles before `init`, so that a tool that cannot be checked does nothing. */
-  compileForCall(): void {
+  /**
+   * Begins the first call, which it counts; what it returns, if anything, has to be waited for. It
+   * compiles before `init`, so that a tool that cannot be checked does nothing. Calls that arrive
+   * together share one `init`. One that failed is tried again.
+   */
+  prepare(): Promise<void> | undefined {
     try {
       this.compile();
     } catch (cause) {
       this.#fail("ready: its schemas cannot be compiled here", cause);
     }
-  }
-
-  /** Runs `init`. Calls that arrive together share one. One that failed is tried again. */
-  start(): Promise<void> {
+    this.calls++;
+    if (this.isReady) return undefined;
     return this.#starting ??= this.#start().finally(() => this.#starting = undefined);
   }
 

@@ -16,6 +16,7 @@ import {
   attempt,
   callHook,
   copyJson,
+  defined,
   isStandardSchema,
   type JsonSchema,
   MAX_TIMEOUT_MS,
@@ -82,17 +83,25 @@ export interface RegistryOptions {
   readonly clock?: RegistryClock | undefined;
 }
 
+/** The options, all of them given. */
+type CompleteOptions = {
+  readonly [Option in keyof RegistryOptions]-?: Exclude<RegistryOptions[Option], undefined>;
+};
+
+const DEFAULTS: CompleteOptions = {
+  // It must be given.
+  engine: undefined as never,
+  tools: [],
+  services: Object.freeze({}),
+  config: {},
+  limits: {},
+  lifecycleTimeoutMs: 30_000,
+  onError: NO_LOG,
+  clock: systemClock,
+};
+
 /** The names of the options, for messages about others. */
-export const OPTIONS: readonly (keyof RegistryOptions)[] = [
-  "engine",
-  "tools",
-  "services",
-  "config",
-  "limits",
-  "lifecycleTimeoutMs",
-  "onError",
-  "clock",
-];
+export const OPTIONS: readonly string[] = Object.keys(DEFAULTS);
 
 const LIMITS: readonly (keyof SchemaLimits)[] = [
   "maxSchemas",
@@ -118,14 +127,8 @@ export interface DisposeOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The options of a registry, with their defaults. */
-export interface RegistrySettings {
-  readonly engine: SchemaEngine;
-  readonly services: Services;
-  readonly limits: SchemaLimits;
-  /** How long one `init` or one `dispose` may take, in milliseconds. */
-  readonly lifecycleTimeoutMs: number;
-  readonly clock: RegistryClock;
+/** The options of a registry, with their defaults, but for its first tools. */
+export interface RegistrySettings extends Omit<CompleteOptions, "tools" | "config" | "onError"> {
   /** Never throws. */
   readonly report: Report;
 }
@@ -135,25 +138,19 @@ export interface RegistrySettings {
  *
  * @throws {TypeError | RangeError} If one is unknown or wrong.
  */
-export function readOptions(options: RegistryOptions): RegistrySettings {
-  const {
-    engine,
-    services = Object.freeze({}),
-    limits = {},
-    lifecycleTimeoutMs = 30_000,
-    clock = systemClock,
-    onError,
-  } = options;
+export function readOptions(options: RegistryOptions): CompleteOptions & RegistrySettings {
   const action = "make a registry";
   refuseOthers(action, options, OPTIONS);
+  const read = { ...DEFAULTS, ...defined(options) } as CompleteOptions;
+  const { engine, limits, lifecycleTimeoutMs, onError } = read;
   refuseOthers("limit the schemas of a registry", limits, LIMITS);
   if (!isSchemaEngine(engine)) {
     refuse(action, "it needs a schema engine as its engine option: withSchemaCheck makes one");
   }
   checkTimeout(action, lifecycleTimeoutMs, "lifecycleTimeoutMs");
   const report: Report = (phase, toolId, error) =>
-    callHook(() => onError?.({ toolId, phase, error }), NO_LOG);
-  return { engine, services, limits, lifecycleTimeoutMs, clock, report };
+    callHook(() => onError({ toolId, phase, error }), NO_LOG);
+  return { ...read, report };
 }
 
 /** What the registry is about to do, in words, for messages. */

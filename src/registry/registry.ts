@@ -15,6 +15,7 @@ import {
 import type { SchemaEngine } from "../schema/mod.ts";
 import {
   askAvailable,
+  checkFunction,
   makeTool,
   numberOf,
   refuse,
@@ -95,14 +96,13 @@ export class Registry implements ToolHost {
 
   /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
   constructor(options: RegistryOptions) {
-    const settings = readOptions(options);
-    const { engine, report } = settings;
-    this.engine = engine;
-    this.report = report;
+    const { tools, config, ...settings } = readOptions(options);
+    this.engine = settings.engine;
+    this.report = settings.report;
     this.#settings = settings;
-    this.#config = new Map(Object.entries(options.config ?? {}));
-    this.#feed = new ChangeFeed((error, { tool }) => report("listener", tool.id, error));
-    this.registerTools(options.tools ?? []);
+    this.#config = new Map(Object.entries(config));
+    this.#feed = new ChangeFeed((error, { tool }) => this.report("listener", tool.id, error));
+    this.registerTools(tools);
   }
 
   /** All tools, available or not: frozen, in code-unit order of id, the same until a change. */
@@ -263,8 +263,10 @@ export class Registry implements ToolHost {
    * @param listener Receives every change from now on.
    * @param onEnd Called when the registry is disposed of, after the last change. Must not throw.
    * @returns Ends the subscription.
+   * @throws {TypeError} If the listener is not a function.
    */
   subscribe(listener: ToolChangeListener, onEnd?: () => void): () => void {
+    checkFunction("subscribe to a registry", listener, "the listener");
     return this.#feed.subscribe(listener, onEnd);
   }
 
@@ -295,13 +297,10 @@ export class Registry implements ToolHost {
           : `Tool "${tool.id}" was replaced by another version: list the tools again`,
       );
     }
-    entry.compileForCall();
-    entry.calls++;
-    if (entry.isReady) return entry;
-    return entry.start().then(() => entry, (error) => {
+    return entry.prepare()?.then(() => entry, (error) => {
       this.release(entry);
       throw error;
-    });
+    }) ?? entry;
   }
 
   /**

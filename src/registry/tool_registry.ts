@@ -23,7 +23,6 @@ import {
   type Tool,
   type ToolCategory,
 } from "../tool/mod.ts";
-import { AvailabilityLog } from "./availability.ts";
 import { type DisposeOptions, OPTIONS, type RegistryOptions } from "./options.ts";
 import { Registry } from "./registry.ts";
 import {
@@ -49,7 +48,12 @@ export interface ToolRegistryOptions extends RegistryOptions {
 /** A {@linkcode Registry} with the operations of the specification that its kernel does without. */
 export class ToolRegistry extends Registry {
   readonly #index: IndexFollower | undefined;
-  readonly #availability: AvailabilityLog = new AvailabilityLog();
+  /**
+   * The last answers of the tools' `isAvailable` functions, by id, and whose answers have changed
+   * since `refresh` looked: a change is noticed whoever listed the tools in between.
+   */
+  readonly #answers: Map<string, boolean> = new Map();
+  readonly #turned: Set<string> = new Set();
   /** By the context itself, which is immutable: 3 ns, against 130 ns by its key. */
   readonly #byContext: WeakMap<ToolAvailabilityContext, Toolset> = new WeakMap();
   #isRefreshing = false;
@@ -130,7 +134,8 @@ export class ToolRegistry extends Registry {
   override isAvailable(tool: Tool): boolean {
     const answer = super.isAvailable(tool);
     if (isFunction(tool.isAvailable) && this.getTool(tool.id) === tool) {
-      this.#availability.note(tool.id, answer);
+      if (this.#answers.get(tool.id) === !answer) this.#turned.add(tool.id);
+      this.#answers.set(tool.id, answer);
     }
     return answer;
   }
@@ -172,7 +177,7 @@ export class ToolRegistry extends Registry {
     const followed = tools.filter((tool) => isFunction(tool.isAvailable));
     const answers = followed.map((tool) => [tool, this.isAvailable(tool)] as const);
     this.#isRefreshing = false;
-    const changed = answers.filter(([tool]) => this.#availability.takeChange(tool.id));
+    const changed = answers.filter(([tool]) => this.#turned.delete(tool.id));
     for (const [tool, answer] of changed) this.emit(answer ? "available" : "unavailable", [tool]);
     return changed.map(([tool]) => tool);
   }
@@ -184,7 +189,8 @@ export class ToolRegistry extends Registry {
   }
 
   protected override follow(id: string, tool: Tool | undefined): void {
-    this.#availability.forget(id);
+    this.#answers.delete(id);
+    this.#turned.delete(id);
     if (tool === undefined) this.#index?.remove(id);
     else this.#index?.add(tool);
   }

@@ -197,7 +197,7 @@ export class Toolset implements Iterable<Tool> {
     this.#kept = freezeInOrder(kept.length === candidates.length ? candidates : kept);
     this.#reader = readerOf(checked, wider ? wider.#reader : undefined);
     this.tools = this.#reader ? readBy(this.#kept, this.#reader, source) : this.#kept;
-    this.#moody = this.tools.filter(isMoody);
+    this.#moody = this.#kept.filter(isMoody);
     this.#listing = this.tools;
   }
 
@@ -269,7 +269,7 @@ export class Toolset implements Iterable<Tool> {
    */
   available(): readonly Tool[] {
     const steps = this.#changedSteps();
-    const uncertain = steps.length === 0 ? this.#moody : this.tools;
+    const uncertain = steps.length === 0 ? this.#moody : this.#kept;
     const absent = uncertain.filter((tool) =>
       !passes(tool, steps) ||
       isMoody(tool) && !this.#isAvailableInSource(tool)
@@ -279,7 +279,7 @@ export class Toolset implements Iterable<Tool> {
       const hidden = new Set(absent);
       this.#listing = absent.length === 0
         ? this.tools
-        : Object.freeze(this.tools.filter((tool) => !hidden.has(tool)));
+        : Object.freeze(this.tools.filter((_, at) => !hidden.has(this.#kept[at] as Tool)));
     }
     return this.#listing;
   }
@@ -322,7 +322,7 @@ export class Toolset implements Iterable<Tool> {
 
   /** Calls the source, which may be the host's own. Only `true` means that the tool is available. */
   #isAvailableInSource(tool: Tool): boolean {
-    return attemptOr(false, () => atOnce(this.source.isAvailable(originalOf(tool))) === true);
+    return attemptOr(false, () => atOnce(this.source.isAvailable(tool)) === true);
   }
 
   #whyUnavailable(tool: Tool): string | undefined {
@@ -338,9 +338,9 @@ function isMoody({ isAvailable }: Tool): boolean {
   return isFunction(isAvailable);
 }
 
-/** True if every step keeps a tool. Filters and policies get the tool as it is registered. */
+/** True if every step keeps a tool. */
 function passes(tool: Tool, steps: readonly SelectionStep[]): boolean {
-  return steps.length === 0 || steps.every((step) => step.keeps(originalOf(tool)));
+  return steps.every((step) => step.keeps(tool));
 }
 
 /** The reader: that of a selection's context, and what it lacks of the reader of a wider toolset. */

@@ -12,7 +12,6 @@ import type { ToolPolicy } from "./policies.ts";
 import { rejectUndefined, type Selection } from "./selection.ts";
 import { buildToolset, Toolset } from "./toolset.ts";
 import type { ToolCollection, ToolSource } from "./source.ts";
-import { valueKind } from "./vocabulary.ts";
 
 /** The methods of a builder that add a condition. */
 interface ToolsetConditions {
@@ -81,7 +80,7 @@ export class ToolsetBuilder {
 
   static {
     for (const [name, method] of Object.entries(METHODS)) {
-      const isList = valueKind(name as keyof typeof METHODS).shape === "list";
+      const isList = name !== "maxRisk" && name !== "role";
       const add = function (this: ToolsetBuilder, ...given: unknown[]): unknown {
         return this.#with({ [name]: isList ? given : given[0] });
       };

@@ -51,6 +51,9 @@ export const NO_PARAMETERS: JsonSchemaObject = copyJson(
 /** The tools that `defineTool` made, so that a registry need not check them again. */
 const made = new WeakSet<object>();
 
+/** A tool before {@linkcode adopt}. */
+type MadeTool = Omit<Tool, "allowedRoles">;
+
 /** Whether `value` is a tool that this copy of plue made. */
 export function isTool(value: unknown): value is Tool {
   return typeof value === "object" && value !== null && made.has(value);
@@ -131,7 +134,9 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
       `its id must be what its namespace and its name make, not ${describe(fields.id)}`,
     );
   }
-  if (fields.roles && allowedRoles) {
+  // A tool of another copy of plue has both, and shows one.
+  const shown = Object.getOwnPropertyDescriptor(definition, "allowedRoles")?.enumerable;
+  if (fields.roles && allowedRoles && shown !== false) {
     refuse(action, "its roles and its allowedRoles mean the same: give one of them");
   }
   if (fields.aliases?.includes(id)) refuse(action, "its id is one of its aliases");
@@ -156,7 +161,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
     returns: returns?.json,
     returnsStandard: returns?.standard ?? fields.returnsStandard,
     roles: fields.roles ?? allowedRoles,
-  } as { -readonly [Field in keyof Tool]: Tool[Field] };
+  } as { -readonly [Field in keyof MadeTool]: MadeTool[Field] };
   if (parameters !== undefined) tool.parameters = parameters.json as JsonSchemaObject;
   if (tool.parameters["type"] !== "object") {
     refuse(action, 'its parameters must be an object schema: "/type" must be "object"');
@@ -167,10 +172,13 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
   return adopt(tool);
 }
 
-/** Freezes a tool, and remembers that plue made it. */
-export function adopt(tool: Tool): Tool {
-  made.add(tool);
-  return Object.freeze(tool);
+/**
+ * Freezes a tool, and remembers that plue made it. Its `allowedRoles` are no field of its own: a
+ * definition that is spread from it has its roles once.
+ */
+export function adopt(tool: MadeTool): Tool {
+  made.add(Object.defineProperty(tool, "allowedRoles", { value: tool.roles }));
+  return Object.freeze(tool as Tool);
 }
 
 /**

@@ -349,9 +349,8 @@ export const ToolResult: {
     const [said, text] = words === undefined ? ["threw", codeOrMessage] : [codeOrMessage, words];
     const code = checkCode("make a failure", said, "its code");
     const message = checkText("make a failure", text, "its message");
-    const { retryable = FAILURE_CODES[code].retryable, durationMs = 0 } = options;
-    const { issues, retryAfterMs, acknowledged, ran } = options;
-    const error = { code, message, issues, retryable, retryAfterMs, acknowledged, ran };
-    return mark({ ok: false, error: defined(error) as ToolCallError, durationMs });
+    const { durationMs = 0, ...details } = options;
+    const error = { code, message, ...FAILURE_CODES[code], ...defined(details) };
+    return mark({ ok: false, error: error as ToolCallError, durationMs });
   },
 });

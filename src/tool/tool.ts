@@ -114,6 +114,8 @@ export interface Tool<Params = unknown, Result = unknown> {
   readonly tags: readonly string[];
   /** Who may use it; `undefined` is everyone. */
   readonly roles: readonly string[] | undefined;
+  /** The same as `roles`. Not enumerable. */
+  readonly allowedRoles: readonly string[] | undefined;
   /** What a caller must hold, all of it. */
   readonly scopes: readonly string[];
   readonly requiresTransaction: boolean;

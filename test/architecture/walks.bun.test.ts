@@ -19,11 +19,11 @@ const WALKS: Walks = JSON.parse(stdout);
 
 /** The section of each walk in ARCHITECTURE.md, and how many files and functions it may enter. */
 const SECTIONS = [
-  ["dispatch", "### `dispatcher.dispatch(call)`", 17, 62],
-  ["execute", "### `POST /tools/:id/execute`", 27, 110],
-  ["mcp", "### MCP `tools/call`", 39, 145],
-  ["export", '### `exportTools(toolset, "openai.strict")`', 34, 185],
-  ["register", "### `registry.registerTool(definition)`", 22, 96],
+  ["dispatch", "### `dispatcher.dispatch(call)`", 14, 54],
+  ["execute", "### `POST /tools/:id/execute`", 24, 103],
+  ["mcp", "### MCP `tools/call`", 36, 136],
+  ["export", '### `exportTools(toolset, "openai.strict")`', 32, 178],
+  ["register", "### `registry.registerTool(definition)`", 20, 87],
 ] as const;
 
 const GUIDE = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");

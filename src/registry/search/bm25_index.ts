@@ -10,7 +10,7 @@
  */
 
 import type { Toolset } from "../../select/mod.ts";
-import { type Check, numberFrom, readFields, type Tool } from "../../tool/mod.ts";
+import { type Check, numberFrom, once, readFields, type Tool } from "../../tool/mod.ts";
 import { searchFields, type ToolField } from "./fields.ts";
 import {
   findTools,
@@ -240,14 +240,11 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   }
 
   function termOf(word: string): Term {
-    let term = terms.get(word);
-    if (term === undefined) {
-      terms.set(word, term = { word, postings: [], fields: 0 });
+    return once(terms, word, () => {
       guesses.clear();
-      const letter = word.slice(0, 1);
-      byLetter.set(letter, (byLetter.get(letter) ?? new Set()).add(word));
-    }
-    return term;
+      once(byLetter, word.slice(0, 1), () => new Set()).add(word);
+      return { word, postings: [], fields: 0 };
+    });
   }
 
   function remove(id: string): void {
@@ -299,8 +296,7 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
     const pairs: [Asked, Asked, number][] = [];
     let parts = 1;
     const note = (base: string, typed: string, bits: number): Asked => {
-      let word = words.get(base);
-      if (word === undefined) words.set(base, word = { typed, parts: 0, rarity: 0, terms: NONE });
+      const word = once(words, base, () => ({ typed, parts: 0, rarity: 0, terms: NONE }));
       word.parts |= bits;
       return word;
     };
@@ -489,11 +485,10 @@ function pairsOf({ pairs }: Question): Map<Term, Pair[]> {
   for (const [first, second, parts] of pairs) {
     const [before, term] = [first, second].map(({ terms }) => terms[0]?.[0]);
     if (before === undefined || term === undefined) continue;
-    const list = found.get(before) ?? [];
+    const list = once(found, before, () => []);
     const same = list.find((pair) => pair.term === term);
     if (same !== undefined) same.parts |= parts;
     else list.push({ term, worth: PAIR * Math.max(first.rarity, second.rarity), parts });
-    found.set(before, list);
   }
   return found;
 }
@@ -614,12 +609,9 @@ export async function searchToolsetAsync(
 function indexOf({ source }: Toolset): ToolIndex<ToolAnswer> {
   const provided = providedIndex(source);
   if (provided !== undefined) return provided;
-  const { tools } = source;
-  let index = indexes.get(tools);
-  if (index === undefined) {
-    index = createToolIndex();
-    for (const tool of tools) index.add(tool);
-    indexes.set(tools, index);
-  }
-  return index;
+  return once(indexes, source.tools, () => {
+    const index = createToolIndex();
+    for (const tool of source.tools) index.add(tool);
+    return index;
+  });
 }

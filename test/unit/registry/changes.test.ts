@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { ToolChange } from "../../../src/registry/mod.ts";
 import { FakeClock, fakeRegistry, fakeTool } from "./fakes.ts";
@@ -51,6 +51,16 @@ describe("ToolRegistry.subscribe()", () => {
     assertStrictEquals(changes[1]?.previous, first);
     assert(changes.every(Object.isFrozen));
   });
+
+  for (const listener of [{}, undefined, "added"]) {
+    it(`refuses a listener that is ${typeof listener}`, () => {
+      assertThrows(
+        () => fakeRegistry().subscribe(listener as never),
+        TypeError,
+        "Cannot subscribe to a registry: the listener must be a function, not",
+      );
+    });
+  }
 
   it("tells after the change, before its method returns", () => {
     const registry = fakeRegistry();

@@ -107,7 +107,7 @@ describe("defineTool()", () => {
 
   // The specification's "Tool Definition Pattern", word for word.
   it("takes the specification's own pattern", () => {
-    const { id, namespace, name, roles } = makeTool({
+    const { id, namespace, name, roles, allowedRoles } = makeTool({
       name: "chain:status",
       description: "Get the status of a task chain",
       parameters: {
@@ -119,12 +119,24 @@ describe("defineTool()", () => {
       },
       allowedRoles: ["control", "impl"],
     });
-    assertEquals({ id, namespace, name, roles }, {
+    assertEquals({ id, namespace, name, roles, allowedRoles }, {
       id: "chain:status",
       namespace: "chain",
       name: "status",
       roles: ["control", "impl"],
+      allowedRoles: ["control", "impl"],
     });
+  });
+
+  it("has its roles under both names, and gives them to a copy once", () => {
+    const tool = makeTool(definition({ roles: ["control"] }));
+    assertStrictEquals(tool.allowedRoles, tool.roles);
+    assertEquals(Object.keys(tool).includes("allowedRoles"), false);
+    assertEquals(makeTool({ ...tool, roles: ["impl"] }).allowedRoles, ["impl"]);
+    assertEquals(makeTool(definition()).allowedRoles, undefined);
+    // As another copy of plue makes it.
+    const other = Object.defineProperty({ ...tool }, "allowedRoles", { value: tool.roles });
+    assertEquals(makeTool(other).allowedRoles, ["control"]);
   });
 
   it("names a tool alike, with the namespace apart or in the name", () => {
@@ -604,6 +616,8 @@ describe("defineTool(), on definitions that are wrong", () => {
       ["parameters_schema", "parameters"],
       ["outputSchema", "returns"],
       ["returns_schema", "returns"],
+      ["returnsSchema", "returns"],
+      ["parametersSchema", "parameters"],
       ["handler", "execute"],
       ["executeFn", "execute"],
       ["initFn", "init"],
