@@ -177,21 +177,31 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): T
   return Object.freeze(Object.defineProperty(policy, "revision", { value: 0 }));
 }
 
-/** The engine keeps what it has parsed under a name, for good: so each text is parsed once. */
-const parsedTexts = new WeakMap<CedarEngine["preparsePolicySet"], Map<string, string>>();
+/** The ids of the policy sets that an engine has parsed, by their text. */
+interface ParsedTexts {
+  readonly ids: Map<string, string>;
+  /** Another copy of plue may use the same engine, and must not replace policies of this one. */
+  readonly prefix: string;
+}
+
+/** The engine stores what it has parsed under an id, for good: so each text is parsed once. */
+const parsedTexts = new WeakMap<CedarEngine["preparsePolicySet"], ParsedTexts>();
 
 function parsed(engine: CedarEngine, policies: CedarPolicyOptions["policies"]): string {
   const key = JSON.stringify(policies);
   let texts = parsedTexts.get(engine.preparsePolicySet);
-  if (texts === undefined) parsedTexts.set(engine.preparsePolicySet, texts = new Map());
-  const known = texts.get(key);
+  if (texts === undefined) {
+    texts = { ids: new Map(), prefix: crypto.randomUUID() };
+    parsedTexts.set(engine.preparsePolicySet, texts);
+  }
+  const known = texts.ids.get(key);
   if (known !== undefined) return known;
-  const id = `plue-${texts.size}`;
+  const id = `${texts.prefix}-${texts.ids.size}`;
   const answer = engine.preparsePolicySet(id, {
     staticPolicies: typeof policies === "string" ? policies : { ...policies },
   });
   if (answer.type === "failure") refuse(ACTION, `its policies are wrong: ${messagesOf(answer)}`);
-  texts.set(key, id);
+  texts.ids.set(key, id);
   return id;
 }
 

@@ -54,6 +54,20 @@ describe("cedarPolicy()", () => {
     assertEquals(toolset.ids, ["chain:status"]);
   });
 
+  it("does not replace the policies of another copy of plue", async () => {
+    const policies = "forbid(principal, action, resource);";
+    assertEquals(select({ policies }).ids, []);
+    const copy: string = "../../../src/adapters/policies/cedar.ts?copy";
+    const other = await import(copy) as { readonly cedarPolicy: typeof cedarPolicy };
+    for (let number = 0; number < 20; number++) {
+      other.cedarPolicy(cedar, {
+        principal: ada,
+        policies: `permit(principal, action, resource); // ${number}`,
+      });
+    }
+    assertEquals(select({ policies }).ids, []);
+  });
+
   it("decides by groups, the action and the context", () => {
     const policies = `permit(principal in Group::"ops", action == Action::"list", resource)
       when { context.hour < 18 && resource.tags.contains("files") };`;
