@@ -105,6 +105,52 @@ const MAX_DESCRIPTION = 8_192;
 const MAX_ICONS = 16;
 const MAX_ICON = 65_536;
 
+/** The texts of a tool that people and models read. */
+interface ToolTexts {
+  title?: string | undefined;
+  description?: string | undefined;
+  tags?: readonly string[] | undefined;
+  parameters?: JsonSchemaObject | undefined;
+  returns?: JsonSchema | undefined;
+}
+
+/**
+ * Removes from the texts of a tool what is not seen, and shortens those that are too long.
+ *
+ * @returns The fields that changed.
+ */
+export function cleanTexts(tool: ToolTexts): ReadonlySet<string> {
+  const places = new Set<string>();
+  const clean = (text: string, place: string, length = MAX_DESCRIPTION): string => {
+    const cleaned = cleanText(text, length);
+    if (cleaned !== text) places.add(place);
+    return cleaned;
+  };
+  const cleanSchema = (schema: JsonSchema, place: string): JsonSchema =>
+    mapSchema(schema, {
+      enter(node) {
+        let result = node;
+        for (const word of ["title", "description", "$comment"]) {
+          const text = node[word];
+          const cleaned = typeof text === "string" ? clean(text, place) : text;
+          if (cleaned !== text) result = { ...result, [word]: cleaned };
+        }
+        return result;
+      },
+    });
+  const { title, description, parameters, returns, tags } = tool;
+  if (title !== undefined) tool.title = clean(title, "title", MAX_TITLE);
+  if (description !== undefined) tool.description = clean(description, "description");
+  if (tags !== undefined) {
+    tool.tags = tags.map((tag) => clean(tag, "tags", MAX_TITLE)).filter(isWord);
+  }
+  if (parameters !== undefined) {
+    tool.parameters = cleanSchema(parameters, "parameters") as JsonSchemaObject;
+  }
+  if (returns !== undefined) tool.returns = cleanSchema(returns, "returns");
+  return places;
+}
+
 export class ImportSession {
   readonly source: string;
   readonly #options: ImportOptions;
@@ -285,35 +331,7 @@ export class ImportSession {
 
   /** Cleans the texts that people and models read, and warns where that changes one. */
   #clean(imported: ImportedTool): void {
-    const places = new Set<string>();
-    const clean = (text: string, place: string, length = MAX_DESCRIPTION): string => {
-      const cleaned = cleanText(text, length);
-      if (cleaned !== text) places.add(place);
-      return cleaned;
-    };
-    const cleanSchema = (schema: JsonSchema, place: string): JsonSchema =>
-      mapSchema(schema, {
-        enter(node) {
-          let result = node;
-          for (const word of ["title", "description", "$comment"]) {
-            const text = node[word];
-            const cleaned = typeof text === "string" ? clean(text, place) : text;
-            if (cleaned !== text) result = { ...result, [word]: cleaned };
-          }
-          return result;
-        },
-      });
-    const { title, description, parameters, returns, tags } = imported;
-    if (title !== undefined) imported.title = clean(title, "title", MAX_TITLE);
-    if (description !== undefined) imported.description = clean(description, "description");
-    if (tags !== undefined) {
-      imported.tags = tags.map((tag) => clean(tag, "tags", MAX_TITLE)).filter(isWord);
-    }
-    if (parameters !== undefined) {
-      imported.parameters = cleanSchema(parameters, "parameters") as JsonSchemaObject;
-    }
-    if (returns !== undefined) imported.returns = cleanSchema(returns, "returns");
-    for (const place of places) {
+    for (const place of cleanTexts(imported)) {
       this.warn(
         imported,
         imported.path,

@@ -5,6 +5,7 @@
  */
 
 import {
+  type Authorize,
   bearerAuth,
   createToolHandler,
   limitFailedLogins,
@@ -15,7 +16,7 @@ import { ToolDispatcher, type ToolRegistry } from "../../adapters/typebox/mod.ts
 import { createToolBridge, fitBudget } from "../../finding/mod.ts";
 import * as formats from "../../formats/mod.ts";
 import type { Selection, ToolPolicy, Toolset } from "../../select/mod.ts";
-import { describeThrown } from "../../tool/mod.ts";
+import { cleanText, describeThrown } from "../../tool/mod.ts";
 import { type SelectionFlags, selectionOf, type SourceFlags, toolsFrom } from "../selection.ts";
 import type { LoadedTools } from "../sources/mod.ts";
 import { CommandError, counted, EXIT, type Terminal } from "../terminal.ts";
@@ -148,6 +149,18 @@ function workerSelection(
 /** How often an address may show a wrong token. */
 const FAILED_LOGINS = { limit: 10, windowMs: 60_000, clientAddress } as const;
 
+/**
+ * Limits how often wrong tokens come from one address. The right token is never refused: behind a
+ * proxy all clients have its address, and a token is too long to be guessed.
+ */
+function withFailuresLimited(authorize: Authorize, { logins }: ServeState): Authorize {
+  const limited = limitFailedLogins(authorize, { ...FAILED_LOGINS, store: logins });
+  return async (request, env) => {
+    const answer = await authorize(request, env);
+    return answer instanceof Response ? await limited(request, env) : answer;
+  };
+}
+
 /** Who may call what: the same over HTTP and over MCP. */
 async function accessOf(
   loaded: LoadedTools,
@@ -182,23 +195,24 @@ async function accessOf(
     // and Origin, so that no web page can call. With one, the token is the check, under any name.
     ...(isRemote
       ? {
-        authorize: limitFailedLogins(
+        authorize: withFailuresLimited(
           bearerAuth({
             tokens: new Map([[
               settings.token ?? "",
               { ...(settings.role === undefined ? {} : { role: settings.role }), explain: true },
             ]]),
           }),
-          { ...FAILED_LOGINS, store: state.logins },
+          state,
         ),
       }
       : { openExecution: true }),
   };
 }
 
-/** What the log is told of an error: the owner reads it, so the stack is there. */
+/** An error with its stack, for the owner. Without controls: parts of it may come from a client. */
 function logText(error: unknown): string {
-  return error instanceof Error && error.stack !== undefined ? error.stack : describeThrown(error);
+  const text = error instanceof Error ? error.stack : undefined;
+  return cleanText(text ?? describeThrown(error), 20_000);
 }
 
 /** The policy of what the module lets anyone have, if it says that. */

@@ -4,8 +4,9 @@
  * @module
  */
 
-import { mkdir } from "node:fs/promises";
+import { lstat, mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import {
   type CallStore,
   type CallTasks,
@@ -17,7 +18,7 @@ import {
 import { type RateLimitStore, storedRateLimits } from "../../adapters/hono/mod.ts";
 import { sqliteCallStore } from "../../adapters/sqlite/mod.ts";
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
-import { describeThrown } from "../../tool/mod.ts";
+import { cleanText, describeThrown } from "../../tool/mod.ts";
 import { CommandError, EXIT, type Terminal } from "../terminal.ts";
 
 /** What a server keeps of calls. */
@@ -38,6 +39,9 @@ export interface SharedState {
 
 /** How often tasks of other processes that died are looked for, in milliseconds. */
 const RECOVER_MS = 30_000;
+const DATABASE = "calls.db";
+/** The database, and what SQLite writes beside it. */
+const DATABASE_FILES = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, `${DATABASE}-journal`];
 /** Held by the process that has looked last. */
 const RECOVER_TURN = "recover.turn";
 
@@ -60,14 +64,14 @@ export async function openState(
   try {
     if (typeof place === "string") {
       await makeFolder(place);
-      store = await sqliteCallStore(join(place, "calls.db"));
+      store = await sqliteCallStore(join(place, DATABASE));
     }
   } catch (cause) {
     const why = describeThrown(cause, 1_000);
     if (wanted !== undefined) throw new CommandError(why, EXIT.failed, { cause });
     terminal.note(`${why}. What calls leave is kept until this process ends`);
   }
-  const log = (error: unknown): void => terminal.note(describeThrown(error));
+  const log = (error: unknown): void => terminal.note(cleanText(describeThrown(error), 1_000));
   const tasks = callTasks({ store, onError: log });
   return {
     dispatch: { tickets: storedTickets(store), idempotency: { kept: storedKeys(store) } },
@@ -89,11 +93,27 @@ export async function openState(
   };
 }
 
+/** Makes the folder, or checks that nobody else can write there: its records hold approvals. */
 async function makeFolder(path: string): Promise<void> {
+  const action = `Cannot keep the state in "${path}"`;
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
   } catch (cause) {
     const why = `it must be a folder, or one that can be made (${describeThrown(cause)})`;
-    throw new Error(`Cannot keep the state in "${path}": ${why}`, { cause });
+    throw new Error(`${action}: ${why}`, { cause });
+  }
+  const own = process.getuid?.();
+  // Windows has no modes.
+  if (own === undefined) return;
+  const { uid, mode } = await stat(path);
+  if (uid !== own && own !== 0) throw new Error(`${action}: another user owns it`);
+  if ((mode & 0o022) !== 0) {
+    throw new Error(`${action}: other users can write to it; "chmod 700" it`);
+  }
+  for (const name of DATABASE_FILES) {
+    const file = await lstat(join(path, name)).catch(() => undefined);
+    if (file !== undefined && !file.isFile()) {
+      throw new Error(`${action}: ${name} in it must be a file, and not a link`);
+    }
   }
 }

@@ -9,7 +9,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import type { McpEndpoint } from "../../adapters/mcp/mod.ts";
-import { describeThrown, isObject, type JsonSchema } from "../../tool/mod.ts";
+import { cleanText, describeThrown, isObject, type JsonSchema } from "../../tool/mod.ts";
 import { type CommandIo, EXIT } from "../terminal.ts";
 
 /** Nothing listens here: the endpoint is called, not fetched. */
@@ -104,7 +104,7 @@ class Connection {
       if (method === "notifications/initialized") void this.#follow();
     } catch (error) {
       if (controller.signal.aborted) return;
-      this.#io.stderr.write(`${describeThrown(error)}\n`);
+      this.#io.stderr.write(`${cleanText(describeThrown(error), 1_000)}\n`);
       await this.#fail(id, INTERNAL_ERROR, "Internal error");
     } finally {
       this.isBeginning = false;

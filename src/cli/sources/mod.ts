@@ -25,11 +25,12 @@ import {
   describeThrown,
   isObject,
   isToolName,
+  isWord,
   type Tool,
   type ToolReader,
 } from "../../tool/mod.ts";
 import { type CommandIo, usageError } from "../terminal.ts";
-import { reach, readService, type ServiceAddress } from "./service.ts";
+import { fetchText, readService, type ServiceAddress } from "./service.ts";
 
 /** Options for {@linkcode loadTools}. */
 export interface SourceOptions {
@@ -77,7 +78,9 @@ interface SourceName {
 interface Loading {
   readonly io: CommandIo;
   readonly options: SourceOptions;
-  module: { readonly registry: Registry; readonly exports: ModuleExports } | undefined;
+  registry: Registry | undefined;
+  /** The settings of the modules, each with the module that exports it. */
+  readonly settings: Map<ModuleSetting, { readonly value: unknown; readonly place: string }>;
   readonly tools: Tool[];
   readonly servers: ((registry: Registry) => Promise<AsyncDisposable>)[];
   readonly files: string[];
@@ -85,7 +88,9 @@ interface Loading {
   readonly imports: ImportResult[];
 }
 
-type ModuleExports = Readonly<Record<string, unknown>>;
+/** The exports of a module besides its tools. */
+const MODULE_SETTINGS = ["transactions", "dispatch", "selection", "state"] as const;
+type ModuleSetting = (typeof MODULE_SETTINGS)[number];
 
 /**
  * Loads the tools of sources into one registry.
@@ -110,7 +115,7 @@ export async function loadTools(
     );
   }
   const state: Loading = {
-    ...{ io, options, module: undefined },
+    ...{ io, options, registry: undefined, settings: new Map() },
     ...{ tools: [], servers: [], files: [], services: [], imports: [] },
   };
   for (const source of named) {
@@ -127,8 +132,9 @@ export async function loadTools(
       );
     }
   }
-  const registry = state.module?.registry ?? new ToolRegistry({ onError: warner(io) });
-  const { transactions, dispatch, selection, state: folder } = state.module?.exports ?? {};
+  const registry = state.registry ?? new ToolRegistry({ onError: warner(io) });
+  const setting = (name: ModuleSetting): unknown => state.settings.get(name)?.value;
+  const transactions = setting("transactions");
   const servers: AsyncDisposable[] = [];
   const close = async (): Promise<void> => {
     await Promise.allSettled(servers.map((server) => server[Symbol.asyncDispose]()));
@@ -150,10 +156,10 @@ export async function loadTools(
     imports: state.imports,
     dispatch: {
       ...(transactions === undefined ? {} : { transactions } as ToolDispatcherOptions),
-      ...dispatch as ToolDispatcherOptions | undefined,
+      ...setting("dispatch") as ToolDispatcherOptions | undefined,
     },
-    selection: selection as Selection | undefined ?? {},
-    state: typeof folder === "string" && folder !== "" ? folder : undefined,
+    selection: setting("selection") as Selection | undefined ?? {},
+    state: setting("state") as string | undefined,
     [Symbol.asyncDispose]: close,
   };
 }
@@ -204,8 +210,9 @@ async function load(name: SourceName, state: Loading): Promise<void> {
   if (isUrl(place)) {
     const { username, password } = new URL(place);
     if (username !== "" || password !== "") {
+      // The URL is not repeated: a password may have any character.
       throw usageError(
-        `Cannot use "${place}": a user and a password go into --header "authorization: Basic …"`,
+        'Cannot use a URL with a user and a password: they go into --header "authorization: Basic …"',
       );
     }
   }
@@ -227,14 +234,20 @@ async function load(name: SourceName, state: Loading): Promise<void> {
 /** Whether a source is a document by its name. */
 const DOCUMENT = /\.(?:json|ya?ml)(?:[?#].*)?$/i;
 
+function isLoopback(place: string): boolean {
+  const { hostname } = new URL(place);
+  return hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+}
+
 /** Finds out what a source is. A service is loaded on the way: only its tools show what it is. */
 async function recognise(name: SourceName, state: Loading): Promise<Kind | "loaded"> {
   const { place } = name;
   if (place === "-" || DOCUMENT.test(place)) return "tools";
   if (isUrl(place)) {
     const { pathname, search } = new URL(place);
-    // The address of a service has no query.
-    if (/\/mcp\/?$/.test(pathname) || search !== "") return "mcp";
+    // The address of a service has no query. What a service says of its tools is believed, so one that
+    // is elsewhere is taken for a service only where the operator says so: plue:https://…
+    if (/\/mcp\/?$/.test(pathname) || search !== "" || !isLoopback(place)) return "mcp";
     return await addService(place, state) ? "loaded" : "mcp";
   }
   return /\s/.test(place) && !existsSync(place) ? "mcp" : "module";
@@ -254,6 +267,7 @@ async function loadModule({ namespace, place }: SourceName, state: Loading): Pro
     );
   });
   if (!URL.canParse(place)) state.files.push(resolve(place));
+  readSettings(place, exports, state);
   const registry = registryIn(exports);
   if (registry === undefined) {
     const tools = Object.values(exports).flat().filter(isToolLike);
@@ -267,12 +281,36 @@ async function loadModule({ namespace, place }: SourceName, state: Loading): Pro
     state.tools.push(...new Set(tools));
     return;
   }
-  if (state.module !== undefined) {
+  if (state.registry !== undefined) {
     throw usageError(
       `Cannot use "${place}" beside another module with a registry: export its tools as a list`,
     );
   }
-  state.module = { registry, exports };
+  state.registry = registry;
+}
+
+/** Takes the settings of a module. They hold for the tools of all sources, so each has one module. */
+function readSettings(
+  place: string,
+  exports: Readonly<Record<string, unknown>>,
+  { settings }: Loading,
+): void {
+  for (const name of MODULE_SETTINGS) {
+    const value = exports[name];
+    if (value === undefined || isToolLike(value)) continue;
+    const isRight = name === "state" ? isWord(value) : isObject(value);
+    if (!isRight) {
+      const wanted = name === "state" ? "a folder" : "an object";
+      throw usageError(`Cannot use "${place}": its export ${name} must be ${wanted}`);
+    }
+    const other = settings.get(name);
+    if (other !== undefined) {
+      throw usageError(
+        `Cannot use "${place}" beside "${other.place}": both export ${name}, which holds for all tools`,
+      );
+    }
+    settings.set(name, { value, place });
+  }
 }
 
 /** By shape: the module may have another copy of plue, or none and define its tools as data. */
@@ -293,7 +331,8 @@ function loadMcp(
         registry,
         signal: io.signal,
         ...(headers === undefined ? {} : { http: { requestInit: { headers } } }),
-        onError: (error) => io.stderr.write(`warning: ${describeThrown(error)}\n`),
+        onError: (error) =>
+          io.stderr.write(`warning: ${cleanText(describeThrown(error), 1_000)}\n`),
       });
     } catch (cause) {
       // The program that was started is a shell. What follows in the line may be secret.
@@ -359,16 +398,20 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
 async function readPlace(place: string, { io, options }: Loading): Promise<string> {
   if (place === "-") return await text(io.stdin);
   if (!isUrl(place)) return await readFile(place, "utf8");
-  const response = await reach(place, { headers: options.headers ?? {}, signal: io.signal });
+  const { response, text: read } = await fetchText(place, {
+    headers: options.headers ?? {},
+    signal: io.signal,
+  });
   if (!response.ok) throw usageError(`Cannot read ${place}: it answered ${response.status}`);
-  return await response.text();
+  return read;
 }
 
 /** Reads JSON or YAML. JSON first: it is quicker, and its errors are about JSON. */
 function parseDocument(place: string, text: string): unknown {
   const isJson = /^\s*[[{]/.test(text);
   try {
-    return isJson ? JSON.parse(text) : parseYaml(text);
+    // The parser looks for double keys in quadratic time: the last one counts, as in JSON.
+    return isJson ? JSON.parse(text) : parseYaml(text, { uniqueKeys: false });
   } catch (cause) {
     const why = describeThrown(cause);
     throw usageError(`Cannot read ${place} as ${isJson ? "JSON" : "YAML"}: ${why}`, { cause });

@@ -6,13 +6,16 @@
 
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { messagesOf } from "../../adapters/mcp/server_errors.ts";
+import { boundedText } from "../../adapters/http/body.ts";
 import { wasNotSent } from "../../adapters/http/not_sent.ts";
+import { cleanTexts } from "../../formats/import_session.ts";
 import { hardenTool } from "../../schema/mod.ts";
 import type { ToolExplanation } from "../../select/mod.ts";
 import {
   type Answer,
   argumentsText,
   isFailureCode,
+  isListOf,
   isObject,
   isSuspended,
   isToolRun,
@@ -37,8 +40,17 @@ export interface ServiceAddress {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** How many tools a page of a listing has. */
+/** How many tools a page of a listing has, and how many pages are read. */
 const PAGE = 1_000;
+const MAX_PAGES = 64;
+
+/** The bound on what a source answers, in bytes: descriptions of large APIs have 40 million. */
+const MAX_ANSWER = 64 * 1_024 * 1_024;
+
+/** How long a source may take for one answer, in milliseconds. */
+const ANSWER_MS = 30_000;
+
+const MAX_REDIRECTS = 5;
 
 /** What a listing says of a tool that is not a field of its definition, or is done by the service. */
 const NOT_DEFINED = ["id", "executable", "requiresApproval", "requiresTransaction"];
@@ -56,7 +68,8 @@ export async function readService(
 ): Promise<readonly Tool[] | undefined> {
   const tools: Tool[] = [];
   const reads = Object.entries(reader).filter(([, value]) => value !== undefined);
-  for (let cursor: string | undefined = "";;) {
+  const cursors = new Set<string>();
+  for (let cursor = "";;) {
     const query = new URLSearchParams({
       ...{ limit: String(PAGE), ...Object.fromEntries(reads) },
       ...(cursor && { cursor }),
@@ -66,6 +79,10 @@ export async function readService(
     tools.push(...page["tools"].map((tool) => remoteTool(service, tool)));
     const { nextCursor } = page;
     if (typeof nextCursor !== "string") return tools;
+    if (cursors.has(nextCursor) || cursors.size === MAX_PAGES) {
+      throw usageError(`Cannot use the service ${service.url}: its listing does not end`);
+    }
+    cursors.add(nextCursor);
     cursor = nextCursor;
   }
 }
@@ -83,18 +100,54 @@ export async function explainRemotely(
     : undefined;
 }
 
+/** A request for a text. */
+interface TextRequest {
+  /** Are sent to the origin of the URL, and to no other that it redirects to. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  /** How many redirects are followed. @default {5} */
+  readonly maxRedirects?: number;
+}
+
 /**
- * Asks a server.
+ * Fetches a text of at most 64 MiB, within 30 seconds.
  *
- * @throws {CommandError} If nothing answers.
+ * @throws {CommandError} If nothing answers, or not within these bounds.
  */
-export async function reach(url: string, request: RequestInit): Promise<Response> {
+export async function fetchText(
+  url: string,
+  { headers, signal, maxRedirects = MAX_REDIRECTS }: TextRequest,
+): Promise<{ readonly response: Response; readonly text: string }> {
+  const late = AbortSignal.timeout(ANSWER_MS);
   try {
-    return await fetch(url, request);
+    let place = new URL(url);
+    const { origin } = place;
+    for (let redirects = 0;; redirects++) {
+      const response = await fetch(place, {
+        headers: place.origin === origin ? headers : { accept: headers["accept"] ?? "*/*" },
+        redirect: "manual",
+        signal: AbortSignal.any([signal, late]),
+      });
+      const location = response.headers.get("location");
+      if (location !== null && isRedirect(response) && redirects < maxRedirects) {
+        await response.body?.cancel();
+        place = new URL(location, place);
+        continue;
+      }
+      const text = await boundedText(response.body, MAX_ANSWER);
+      if (text !== undefined) return { response, text };
+      await response.body?.cancel();
+      throw new RangeError(`it answers with more than ${MAX_ANSWER} bytes`);
+    }
   } catch (cause) {
-    request.signal?.throwIfAborted();
-    throw usageError(`Cannot reach ${url}: ${messagesOf(cause)}`, { cause });
+    signal.throwIfAborted();
+    const why = late.aborted ? `no whole answer within ${ANSWER_MS / 1_000} s` : messagesOf(cause);
+    throw usageError(`Cannot reach ${url}: ${why}`, { cause });
   }
+}
+
+function isRedirect({ status }: Response): boolean {
+  return [301, 302, 303, 307, 308].includes(status);
 }
 
 /** Reads JSON; `undefined` where there is none. */
@@ -103,15 +156,13 @@ async function readJson(
   path: string,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const response = await reach(url + path, {
+  const { response, text } = await fetchText(url + path, {
     headers: { accept: "application/json", ...headers },
-    redirect: "manual",
+    maxRedirects: 0,
     signal,
   });
   const type = response.headers.get("content-type") ?? "";
-  const body: unknown = /\bjson\b/.test(type)
-    ? await response.json().catch(() => undefined)
-    : void await response.body?.cancel();
+  const body = /\bjson\b/.test(type) ? parsedJson(text) : undefined;
   if (response.ok) return body;
   // A problem of plue's own has a code; any other server just has no such route.
   if (isObject(body) && typeof body["code"] === "string" && typeof body["detail"] === "string") {
@@ -122,12 +173,22 @@ async function readJson(
   return undefined;
 }
 
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** A tool that the service runs. */
 function remoteTool(service: ServiceAddress, described: unknown): Tool {
   const fields = Object.fromEntries(
     Object.entries(isObject(described) ? described : {})
       .filter(([name]) => !NOT_DEFINED.includes(name)),
   );
+  // The service's owner is trusted, and still its texts are read by people and models.
+  if (hasTexts(fields)) cleanTexts(fields);
   const { id } = (described ?? {}) as { readonly id?: unknown };
   const isExecutable = isObject(described) && described["executable"] !== false;
   return hardenTool(makeTool({
@@ -137,6 +198,13 @@ function remoteTool(service: ServiceAddress, described: unknown): Tool {
         callRemotely(service, String(id), params, context),
     }),
   }));
+}
+
+/** Whether the texts have the types that they must have; `makeTool` refuses others. */
+function hasTexts(fields: Record<string, unknown>): boolean {
+  const { title = "", description = "", tags = [], parameters = {}, returns = {} } = fields;
+  return typeof title === "string" && typeof description === "string" &&
+    isListOf(tags, (tag) => typeof tag === "string") && isObject(parameters) && isObject(returns);
 }
 
 /** What a call at the service came to. */
@@ -299,9 +367,14 @@ function outcomeOf(result: ToolResult, id: string): Outcome {
   return ToolResult.error(code, message, more);
 }
 
+/** How much of a problem is read, in bytes. */
+const MAX_PROBLEM = 1_048_576;
+
 /** The failure of a call that did not begin. */
 async function refusal(response: Response): Promise<ToolResult> {
-  const problem: unknown = await response.json().catch(() => undefined);
+  const text = await boundedText(response.body, MAX_PROBLEM).catch(() => undefined);
+  await response.body?.cancel().catch(() => {});
+  const problem = parsedJson(text ?? "");
   const { code, detail, ran } = (problem ?? {}) as {
     readonly code?: unknown;
     readonly detail?: unknown;

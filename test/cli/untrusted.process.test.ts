@@ -1,0 +1,217 @@
+import { describe, it } from "bun:test";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { chmod, mkdir, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { serve, type Served } from "../runtime/serve.ts";
+import { folder, plue } from "./support.ts";
+
+const files = folder();
+
+/** The address of a server, under a name that is not this machine's own. */
+function elsewhere(served: Served): string {
+  return served.url.replace(/\/\/[^:/]+/, "//0.0.0.0");
+}
+
+const listing = (tools: readonly object[], more: object = {}): Response =>
+  Response.json({ tools, ...more });
+
+describe("a module of plain definitions", () => {
+  const define = (name: string): string =>
+    `export const ${name} = { name: "${name}", description: "A tool.", execute: () => "ran" };\n`;
+
+  it("has its selection and its dispatch obeyed", async () => {
+    const module = await files.write(
+      "plain.mjs",
+      define("kept") + define("hidden") +
+        `export const selection = { allowIds: ["kept"] };
+        export const dispatch = { approve: () => ({ approved: false, reason: "no" }) };
+        kept.requiresApproval = true;`,
+    );
+    assertStringIncludes((await plue(["list", module])).stderr, "1 of 2 tools");
+    const hidden = await plue(["call", "-f", module, "hidden"]);
+    assertEquals([hidden.code === 0, hidden.stdout], [false, ""]);
+    assertStringIncludes((await plue(["call", "--yes", "-f", module, "kept"])).stderr, "no");
+  });
+
+  it("is refused where a setting has the wrong type", async () => {
+    const module = await files.write("wrong.mjs", define("a") + `export const selection = ["a"];`);
+    const { code, stderr } = await plue(["list", module]);
+    assertEquals(code, 2);
+    assertStringIncludes(stderr, "its export selection must be an object");
+  });
+
+  it("is refused beside another module with the same setting", async () => {
+    const settings = "export const selection = {};";
+    const first = await files.write("first.mjs", define("a") + settings);
+    const second = await files.write("second.mjs", define("b") + settings);
+    const { code, stderr } = await plue(["list", first, second]);
+    assertEquals(code, 2);
+    assertStringIncludes(stderr, "both export selection");
+  });
+});
+
+describe("a URL on another host", () => {
+  const tools = [{
+    id: "read",
+    name: "read",
+    description: "Reads\u{e0041} \u001b[2Ja file.",
+    risk: "safe",
+    parameters: { type: "object", properties: { path: { description: "A\u202epath" } } },
+  }];
+
+  it("is taken for a service only where it is named as one", async () => {
+    const paths: string[] = [];
+    const served = await serve((request) => {
+      paths.push(new URL(request.url).pathname);
+      return request.url.includes("/tools") ? listing(tools) : new Response("no", { status: 404 });
+    });
+    const unnamed = await plue(["list", elsewhere(served)]);
+    assertEquals([unnamed.code, paths.includes("/tools")], [2, false]);
+    const named = await plue(["list", `plue:${elsewhere(served)}`, "--json"]);
+    await served.stop();
+    const [tool] = JSON.parse(named.stdout).tools;
+    assertEquals(tool.description, "Reads [2Ja file.");
+    assertEquals(tool.parameters.properties.path.description, "Apath");
+  });
+
+  it("is given the credentials, and not the host that it redirects to", async () => {
+    const seen: (string | null)[] = [];
+    const other = await serve((request) => {
+      seen.push(request.headers.get("x-api-key"));
+      return Response.json({ openapi: "3.1.0", info: { title: "t", version: "1" }, paths: {} });
+    });
+    const first = await serve((request) => {
+      seen.push(request.headers.get("x-api-key"));
+      return Response.redirect(`${other.url}/api.json`, 302);
+    });
+    await plue(["list", `${first.url}/api.json`, "--header", "x-api-key: s3cret"]);
+    await Promise.all([first.stop(), other.stop()]);
+    assertEquals(seen, ["s3cret", null]);
+  });
+
+  it("with a password is refused without showing it", async () => {
+    for (const password of ["s3'cret", 's3"cret', "s3@cret"]) {
+      const { code, stderr } = await plue(["list", `https://ann:${password}@x.example/api.json`]);
+      assertEquals([code, stderr.includes("cret")], [2, false]);
+    }
+  });
+});
+
+describe("an answer without end", () => {
+  it("of a listing whose cursor comes again is refused", async () => {
+    const served = await serve(() => listing([], { nextCursor: "again" }));
+    const { code, stderr } = await plue(["list", `plue:${served.url}`]);
+    await served.stop();
+    assertEquals(code, 2);
+    assertStringIncludes(stderr, "its listing does not end");
+  });
+
+  it("of pages is refused after some", async () => {
+    let pages = 0;
+    const served = await serve(() => listing([], { nextCursor: String(++pages) }));
+    const { code } = await plue(["list", `plue:${served.url}`]);
+    await served.stop();
+    assertEquals([code, pages], [2, 65]);
+  });
+
+  it("of a document is cut off", async () => {
+    const part = new Uint8Array(1_048_576).fill(32);
+    const served = await serve(() =>
+      new Response(new ReadableStream({ pull: (stream) => stream.enqueue(part) }))
+    );
+    const { code, stderr } = await plue(["list", `${served.url}/api.json`]);
+    await served.stop();
+    assertEquals(code, 2);
+    assertMatch(stderr, /it answers with more than \d+ bytes/);
+  });
+});
+
+describe("a YAML document", () => {
+  it("is read in linear time, so that of double keys the last one counts", async () => {
+    const file = await files.write(
+      "twice.yaml",
+      'openapi: 3.1.0\ninfo: { title: a, version: "1" }\ninfo: { title: b, version: "1" }\npaths: {}\n',
+    );
+    const { stderr } = await plue(["list", file]);
+    assertEquals(stderr.includes("as YAML"), false);
+  });
+});
+
+describe("a state folder", () => {
+  const ofTools = ["serve", "test/cli/tools.mjs", "--no-watch", "--port", "0", "--state"];
+
+  it("that other users can write to is refused", async () => {
+    if (process.platform === "win32") return;
+    const path = join(files.path, "open");
+    await mkdir(path);
+    await chmod(path, 0o777);
+    const { code, stderr } = await plue([...ofTools, path]);
+    assertEquals(code, 1);
+    assertStringIncludes(stderr, "other users can write to it");
+  });
+
+  it("whose database is a link is refused", async () => {
+    if (process.platform === "win32") return;
+    const path = join(files.path, "linked");
+    await mkdir(path, { mode: 0o700 });
+    await symlink(await files.write("victim.db", ""), join(path, "calls.db"));
+    const { code, stderr } = await plue([...ofTools, path]);
+    assertEquals(code, 1);
+    assertStringIncludes(stderr, "calls.db in it must be a file, and not a link");
+  });
+});
+
+describe("the log of plue serve", () => {
+  it("shows no control characters of a client", async () => {
+    const module = await files.write(
+      "echo.mjs",
+      `export const echo = { name: "echo", description: "A tool.", risk: "safe",
+        parameters: { type: "object" },
+        execute: ({ path }) => { throw new Error("no file " + path); } };`,
+    );
+    const controller = new AbortController();
+    const heard = Promise.withResolvers<string>();
+    const ended = plue(["serve", module, "--port", "0", "--no-watch", "--json"], {
+      controller,
+      heard: (text) => text.startsWith("{") && heard.resolve(JSON.parse(text).url),
+    });
+    const response = await fetch(`${await heard.promise}/tools/echo/execute`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ arguments: { path: "\u001b]0;PWN\u0007\u202e" } }),
+    });
+    await response.text();
+    controller.abort();
+    const { stderr } = await ended;
+    assertStringIncludes(stderr, "no file ]0;PWN");
+    assertEquals(/[\u001b\u0007\u202e]/.test(stderr), false);
+  });
+
+  it("lets the right token in after many wrong ones from the same address", async () => {
+    const token = "sesame-sesame-sesame";
+    const controller = new AbortController();
+    const heard = Promise.withResolvers<string>();
+    const ended = plue(
+      ["serve", "test/cli/tools.mjs", "--port", "0", "--no-watch", "--json"],
+      {
+        controller,
+        env: { PLUE_TOKEN: token },
+        heard: (text) => text.startsWith("{") && heard.resolve(JSON.parse(text).url),
+      },
+    );
+    const url = await heard.promise;
+    const ask = async (given: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${given}` };
+      const response = await fetch(`${url}/tools`, { headers });
+      await response.text();
+      return response.status;
+    };
+    const wrong = new Set<number>();
+    for (let attempt = 0; attempt < 12; attempt++) wrong.add(await ask(`wrong-${attempt}`));
+    assertEquals([...wrong], [401, 429]);
+    assertEquals(await ask(token), 200);
+    controller.abort();
+    await ended;
+  });
+});
