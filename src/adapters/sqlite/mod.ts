@@ -64,8 +64,8 @@ const ACTION = "open the store";
 const VERSION = 1;
 /** What an entry weighs besides its key and its value. */
 const ENTRY_BYTES = 128;
-/** How long SQLite itself waits for a lock: nothing else runs meanwhile. */
-const BLOCKING_MS = 20;
+/** How often a file that another process has locked is tried again, in milliseconds. */
+const RETRY_MS = 5;
 /** After so many writes, entries that have expired are deleted. */
 const WRITES_TO_SWEEP = 256;
 
@@ -149,10 +149,11 @@ export async function sqliteCallStore(
     const file = resolve(path);
     await (await open(file, "a", 0o600)).close();
     const opened = db = new sqlite.DatabaseSync(file);
-    await whenUnlocked(lockTimeoutMs, () => prepare(opened, syncsEachWrite));
+    const lock = new FileLock(lockTimeoutMs);
+    await lock.whenFree(() => prepare(opened, syncsEachWrite));
     const pageSize = numberIn(opened, "page_size");
     opened.exec(`pragma max_page_count = ${Math.floor(maxBytes / pageSize)}`);
-    return storeIn(opened, { maxOwnerBytes, lockTimeoutMs, clock });
+    return storeIn(opened, { maxOwnerBytes, lock, clock });
   } catch (cause) {
     db?.close();
     const why = cause instanceof OtherVersion ? cause.message : problemOf(cause);
@@ -166,7 +167,7 @@ class OtherVersion extends Error {}
 /** Makes the tables of a new file. */
 function prepare(db: DatabaseSync, syncsEachWrite: boolean): void {
   db.exec(`
-    pragma busy_timeout = ${BLOCKING_MS};
+    pragma busy_timeout = 0;
     pragma journal_mode = wal;
     pragma synchronous = ${syncsEachWrite ? "full" : "normal"};
   `);
@@ -190,13 +191,13 @@ function numberIn(db: DatabaseSync, pragma: string): number {
 
 interface Settings {
   readonly maxOwnerBytes: number;
-  readonly lockTimeoutMs: number;
+  readonly lock: FileLock;
   readonly clock: Pick<RegistryClock, "timestamp">;
 }
 
 function storeIn(
   db: DatabaseSync,
-  { maxOwnerBytes, lockTimeoutMs, clock }: Settings,
+  { maxOwnerBytes, lock, clock }: Settings,
 ): SqliteCallStore {
   const statements = {
     get: db.prepare("select * from entries where key = ?"),
@@ -235,7 +236,7 @@ function storeIn(
 
   async function attempt<T>(work: () => T): Promise<T> {
     try {
-      return await whenUnlocked(lockTimeoutMs, work);
+      return await lock.whenFree(work);
     } catch (cause) {
       if (cause instanceof RangeError) throw cause;
       throw new Error(`Cannot use the store of calls: ${problemOf(cause)}`, { cause });
@@ -324,17 +325,41 @@ function rollBack(db: DatabaseSync): void {
   }
 }
 
-/** Does something again until no other process holds the file, or the time is over. */
-async function whenUnlocked<T>(timeoutMs: number, work: () => T): Promise<T> {
-  const end = systemClock.now() + timeoutMs;
-  for (;;) {
+/**
+ * Waits while another process holds the file. SQLite's own wait would stop this process, so it does
+ * not wait, and of the calls that wait here only one tries again: each try takes time.
+ */
+class FileLock {
+  readonly #timeoutMs: number;
+  /** Settles when the call that tries again has ended. */
+  #trying: Promise<void> | undefined;
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Does the work when no other process holds the file. Rejects if the time is over. */
+  async whenFree<T>(work: () => T): Promise<T> {
+    const end = systemClock.now() + this.#timeoutMs;
+    while (this.#trying !== undefined) await this.#trying;
+    let ended: (() => void) | undefined;
     try {
-      return work();
-    } catch (error) {
-      if (!/\b(locked|busy)\b/.test(describeThrown(error)) || systemClock.now() >= end) throw error;
+      for (;;) {
+        try {
+          return work();
+        } catch (error) {
+          const isLocked = /\b(locked|busy)\b/.test(describeThrown(error));
+          if (!isLocked || systemClock.now() >= end) throw error;
+        }
+        if (ended === undefined) this.#trying = new Promise((resolve) => ended = resolve);
+        await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, RETRY_MS));
+      }
+    } finally {
+      if (ended !== undefined) {
+        this.#trying = undefined;
+        ended();
+      }
     }
-    // Not SQLite's own wait: the other calls of this process go on.
-    await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, 5));
   }
 }
 

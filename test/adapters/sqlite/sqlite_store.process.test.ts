@@ -213,6 +213,21 @@ describe("sqliteCallStore()", () => {
     other.close();
   });
 
+  it("lets the event loop turn while many calls wait for another process", async () => {
+    const path = newPath();
+    const store = await open(path);
+    const { DatabaseSync } = await import("node:sqlite");
+    const other = new DatabaseSync(path);
+    other.exec("begin immediate");
+    const written = Array.from({ length: 100 }, (_, index) => store.create(`a.${index}`, value));
+    // If each of them blocked the loop at each try, the calls would reject before these turns end.
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setTimeout(resolve, 5));
+    other.exec("commit");
+    const revisions = await Promise.all(written);
+    assert(revisions.every((revision) => typeof revision === "number"));
+    other.close();
+  });
+
   it("leaves a dispatcher with calls that need no store when it is gone", async () => {
     const store = await open();
     const registry = new ToolRegistry({
