@@ -179,6 +179,8 @@ export class CallTasks {
   readonly #callContext: CallTasksOptions["callContext"];
   /** By key. */
   readonly #runs: Map<string, Run> = new Map();
+  /** The owners of tasks whose record is being written: they take places, too. */
+  readonly #starting: string[] = [];
 
   /** @ignore Use {@linkcode callTasks}. */
   constructor(options: CallTasksOptions) {
@@ -224,26 +226,23 @@ export class CallTasks {
       const why = "its arguments are not JSON, or too large";
       return failure("invalid_arguments", tool.id, why, NOT_RUN);
     }
-    const id = this.#records.newId();
-    const record = await this.#records.make(id, tool, { ...led, arguments: args.value }, context);
+    this.#starting.push(owner);
     try {
+      const id = this.#records.newId();
+      const record = await this.#records.make(id, tool, { ...led, arguments: args.value }, context);
       await this.#records.create(owner, record);
+      const { name, arguments: given, callId } = { ...led, ...record };
+      const start = (own: DispatchContext): Promise<ToolResult> =>
+        dispatcher.dispatch({ name, arguments: given, callId }, own);
+      this.#hold(owner, record, beginRun(owner, context, start));
+      return this.#records.shown(record);
     } catch (error) {
       this.#log(error);
       const why = "its task cannot be kept now; nothing has run";
       return failure("unavailable", tool.id, why, NOT_RUN);
+    } finally {
+      this.#freePlace(owner);
     }
-    const { name, arguments: given, callId } = { ...led, ...record };
-    this.#hold(
-      owner,
-      record,
-      beginRun(
-        owner,
-        context,
-        (own) => dispatcher.dispatch({ name, arguments: given, callId }, own),
-      ),
-    );
-    return this.#records.shown(record);
   }
 
   /**
@@ -282,12 +281,17 @@ export class CallTasks {
       if (this.#refuse(tool, led, owner) !== undefined || args.kind !== "json") {
         return await run.result;
       }
-      const made = await this.#records.make(id, tool, { ...led, arguments: args.value }, context);
-      // What it was told until it went on is in its ticket: it cannot be taken up.
-      const record = isResumed ? { ...made, idempotent: false } : made;
-      await this.#records.create(owner, record);
-      this.#hold(owner, record, run);
-      return this.#records.shown(record);
+      this.#starting.push(owner);
+      try {
+        const made = await this.#records.make(id, tool, { ...led, arguments: args.value }, context);
+        // What it was told until it went on is in its ticket: it cannot be taken up.
+        const record = isResumed ? { ...made, idempotent: false } : made;
+        await this.#records.create(owner, record);
+        this.#hold(owner, record, run);
+        return this.#records.shown(record);
+      } finally {
+        this.#freePlace(owner);
+      }
     } catch (error) {
       // Without a record the call stays what it was.
       this.#log(error);
@@ -507,7 +511,7 @@ export class CallTasks {
     if (tool.execution === "sync") {
       return failure("not_executable", tool.id, "it does not run as a task", NOT_RUN);
     }
-    let running = 0;
+    let running = this.#starting.filter((starting) => starting === owner).length;
     for (const run of this.#runs.values()) if (run.owner === owner) running++;
     return running < this.#maxRunning ? undefined : failure(
       "overloaded",
@@ -515,6 +519,10 @@ export class CallTasks {
       `${running} tasks of its caller are running; try again later`,
       NOT_RUN,
     );
+  }
+
+  #freePlace(owner: string): void {
+    this.#starting.splice(this.#starting.indexOf(owner), 1);
   }
 
   /** Keeps the record of a run up to date until the run has ended. */

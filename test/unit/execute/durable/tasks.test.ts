@@ -148,6 +148,29 @@ describe("callTasks().start()", () => {
     await start("hang", { principal: "bob" });
   });
 
+  it("counts tasks that start together against the limit of their caller", async () => {
+    // A store over a network writes when all of them have begun.
+    const written = deferred();
+    const memory = memoryCallStore();
+    const store: CallStore = {
+      ...memory,
+      create: (...entry) => written.promise.then(() => memory.create(...entry)),
+    };
+    const { tasks, dispatcher } = processOf([{ ...HANG, execution: "task" }], {
+      maxRunning: 2,
+      store,
+    });
+    const starting = Promise.all(
+      Array.from({ length: 20 }, () => tasks.start(dispatcher, { name: "hang" }, ANN)),
+    );
+    // The digests of their owners are made by then.
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve));
+    written.resolve();
+    const started = await starting;
+    assertEquals(started.filter((task) => codeOf(task) === "overloaded").length, 18);
+    assertEquals(started.filter((task) => "id" in task).length, 2);
+  });
+
   it("reports how far the call has come", async () => {
     const go = deferred();
     const { start, when, tasks } = processOf([{
