@@ -44,6 +44,9 @@ enum {
     UNKNOWN = -1,               /* where else there is a status */
 };
 
+/* The variable with the working directory, which a sidecar enters that starts elsewhere. */
+#define FOLDER_VARIABLE "PLUE_FOLDER="
+
 /* What is written into the socket of reports. The first that comes says whether the program runs. */
 enum kind {
     FAILED = 1,        /* `value` is an errno */
@@ -67,6 +70,7 @@ struct plue_process {
     struct plue_launch launch;
     struct plue_program program;
     char **environment;
+    char folder[sizeof FOLDER_VARIABLE + PATH_MAX]; /* of its working directory; empty if not known */
     int reports;
     pid_t host;
 
@@ -101,9 +105,17 @@ static void write_report(int descriptor, enum kind kind, int value) {
 
 /* Variables that make a runtime run something else than the sidecar, or something before it. */
 static const char *const dropped[] = {
-    "BUN_BE_BUN=",   "BUN_OPTIONS=",         "BUN_INSPECT=",
-    "NODE_OPTIONS=", "BUN_INSPECT_PRELOAD=", "LD_PRELOAD=",
-    "LD_AUDIT=",     "DYLD_INSERT_LIBRARIES=",
+    "BUN_BE_BUN=",
+    "BUN_OPTIONS=",
+    "BUN_INSPECT=",
+    "BUN_INSPECT_CONNECT_TO=",
+    "BUN_INSPECT_NOTIFY=",
+    "BUN_INSPECT_PRELOAD=",
+    "NODE_OPTIONS=",
+    "LD_PRELOAD=",
+    "LD_AUDIT=",
+    "DYLD_INSERT_LIBRARIES=",
+    FOLDER_VARIABLE,
 };
 
 static bool is_dropped(const char *variable) {
@@ -115,9 +127,9 @@ static bool is_dropped(const char *variable) {
     return false;
 }
 
-/* The sidecar's environment: that of this process without what is dropped. A process with more
- * rights than its caller hands on nothing that the caller chose. NULL when out of memory. */
-static char **make_environment(void) {
+/* The sidecar's environment: that of this process without what is dropped, and `folder`. A process
+ * with more rights than its caller hands on nothing that the caller chose. NULL when out of memory. */
+static char **make_environment(char *folder) {
     static char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
     static char home[] = "HOME=/";
     static char *const safe[] = {path, home, NULL};
@@ -127,12 +139,15 @@ static char **make_environment(void) {
     while (from != NULL && from[count] != NULL) {
         count++;
     }
-    char **environment = calloc(count + 1, sizeof *environment);
+    char **environment = calloc(count + 2, sizeof *environment);
     size_t used = 0;
     for (size_t i = 0; environment != NULL && i < count; i++) {
         if (!is_dropped(from[i])) {
             environment[used++] = from[i];
         }
+    }
+    if (environment != NULL && *folder != '\0') {
+        environment[used] = folder;
     }
     return environment;
 }
@@ -207,7 +222,8 @@ static _Noreturn void run_sidecar(const struct plue_process *process) {
     enum kind kind = FAILED;
     const char *folder = process->launch.working_directory;
     reset_signals();
-    if (folder != NULL && chdir(folder) != 0) {
+    if ((folder != NULL && chdir(folder) != 0) ||
+        (process->program.starts_at_root && chdir("/") != 0)) {
         kind = FAILED_FOLDER;
     } else {
         execve(process->program.path, process->program.argv, process->environment);
@@ -479,6 +495,23 @@ static void end_child(struct plue_process *process) {
 
 /* --------------------------------------------------------------------------------- starting */
 
+/* Writes the variable of the working directory; nothing where that is not known. */
+static void write_folder(struct plue_process *process) {
+    char here[PATH_MAX];
+    const char *folder = process->launch.working_directory;
+    plue_path_current(here);
+    bool is_whole = folder != NULL && *folder == '/';
+    if (plue_has_more_rights() || (!is_whole && *here == '\0')) {
+        return;
+    }
+    int length = snprintf(process->folder, sizeof process->folder, "%s%s%s%s", FOLDER_VARIABLE,
+                          is_whole ? "" : here, is_whole || folder == NULL ? "" : "/",
+                          folder == NULL ? "" : folder);
+    if (length < 0 || (size_t)length >= sizeof process->folder) {
+        *process->folder = '\0';
+    }
+}
+
 /* NULL: with errno. */
 static struct plue_process *make_process(const struct plue_launch *launch) {
     struct plue_process *process = calloc(1, sizeof *process);
@@ -493,7 +526,8 @@ static struct plue_process *make_process(const struct plue_launch *launch) {
     process->child = -1;
     process->news = -1;
     process->reports = -1;
-    process->environment = make_environment();
+    write_folder(process);
+    process->environment = make_environment(process->folder);
     if (process->environment == NULL || plue_socket_pair(pair) != 0) {
         int error = process->environment == NULL ? ENOMEM : errno;
         release(process);

@@ -179,8 +179,10 @@ static bool is_script(const char *path) {
 /* Uses the script, with the first runtime that is in PATH. */
 static void use_script(struct plue_program *program) {
     /* What lies in the folder of the host, perhaps a clone of somebody else's repository, is not for
-     * the sidecar: bunfig.toml can name code to run, and .env sets variables of the tools. */
-    static char *const bun[] = {"bun", "--config=/dev/null", "--env-file=/dev/null"};
+     * the sidecar: bunfig.toml and tsconfig.json can name code to run, and .env sets variables of the
+     * tools. Nothing is said to Bun about tsconfig.json but where it starts. A package that is not
+     * installed is an error, and not fetched from a registry. */
+    static char *const bun[] = {"bun", "--config=/dev/null", "--env-file=/dev/null", "--no-install"};
     static char node[] = "node";
     program->lack = "plue-sidecar.js needs Bun or Node, and neither is in PATH";
     if (!find_in_path("bun", program->path) && find_in_path(node, program->path)) {
@@ -188,7 +190,8 @@ static void use_script(struct plue_program *program) {
         program->default_argv[1] = program->default_text;
     } else {
         memcpy(program->default_argv, bun, sizeof bun);
-        program->default_argv[3] = program->default_text;
+        program->default_argv[4] = program->default_text;
+        program->starts_at_root = true;
     }
 }
 
@@ -230,6 +233,7 @@ static void use_default(struct plue_program *program) {
 bool plue_program_find(char *const *argv, struct plue_program *program) {
     program->argv = argv;
     program->lack = not_in_path;
+    program->starts_at_root = false;
     if (argv == NULL) {
         use_default(program);
     }

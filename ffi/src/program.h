@@ -34,9 +34,10 @@ const char *plue_image_start_folder(void);
 struct plue_program {
     char *const *argv;
     char path[PATH_MAX]; /* of the file to run, from the root */
-    char *default_argv[5];
+    char *default_argv[6];
     char default_text[PATH_MAX];
     const char *lack; /* what is said when it is not found */
+    bool starts_at_root; /* it enters the working directory by itself, once it runs */
 };
 
 /* Finds the program of `argv`, or the default one if that is NULL. Returns false when there is no such

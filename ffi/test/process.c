@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -440,6 +441,13 @@ static void test_last_words(void) {
 static void test_hostile_folder(void) {
     init_with((plue_options_t){.mode = PLUE_MODE_AUTO});
     expect_answer("variable", "{\"name\":\"PLUE_TEST_EVIL\"}", "\"\"");
+    expect_answer("variable", "{\"name\":\"PLUE_FOLDER\"}", "\"\"");
+    expect_answer("variable", "{\"name\":\"a package\"}", "\"it is not installed\"");
+    char here[PATH_MAX];
+    char expected[PATH_MAX + 2];
+    CHECK(getcwd(here, sizeof here) != NULL, "there is no folder");
+    snprintf(expected, sizeof expected, "\"%s\"", here);
+    expect_answer("variable", "{\"name\":\"the folder\"}", expected);
     plue_shutdown();
 }
 

@@ -16,7 +16,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import { buildPrograms, PROGRAMS, ROOT, run, RUNTIMES, said } from "./support.ts";
+import {
+  buildPrograms,
+  PROGRAMS,
+  ROOT,
+  run,
+  RUNTIMES,
+  said,
+} from "./support.ts";
 
 const PROCESS = join(PROGRAMS, "process");
 const FAKE_SIDECAR = join(PROGRAMS, "fake_sidecar");
@@ -87,7 +94,12 @@ describe("the sidecar's process", () => {
   withCompiler("begins in / where the host's folder was removed", () => {
     const removed = join(folder, "removed");
     mkdirSync(removed);
-    return pass(within(removed, `rmdir ../removed && exec ${PROCESS} ${FAKE_SIDECAR} folder_gone`));
+    return pass(
+      within(
+        removed,
+        `rmdir ../removed && exec ${PROCESS} ${FAKE_SIDECAR} folder_gone`,
+      ),
+    );
   });
 
   withCompiler(
@@ -101,7 +113,8 @@ describe("the sidecar beside a host that was linked statically", () => {
     "was started by a relative path": "exec ./host - default_program",
     "was found in PATH": "PATH=.:$PATH exec host - default_program",
     "was given another name": "exec -a /bin/something ./host - default_program",
-    "was given a name without a folder": "exec -a something ./host - default_program",
+    "was given a name without a folder":
+      "exec -a something ./host - default_program",
   };
   for (const [how, command] of Object.entries(ways)) {
     onLinux(
@@ -123,26 +136,45 @@ describe("plue-sidecar.js", () => {
     mkdirSync(hostile);
     copyFileSync(PROCESS, host);
     const entrypoint = join(ROOT, "ffi", "sidecar", "main.ts");
-    const { outputs } = await Bun.build({ entrypoints: [entrypoint], target: "node" });
+    const { outputs } = await Bun.build({
+      entrypoints: [entrypoint],
+      target: "node",
+    });
     writeFileSync(script, await outputs[0]?.text() ?? "");
     writeFileSync(
       join(withScript, "tools.mjs"),
-      `import { defineTool, ToolRegistry } from ${JSON.stringify(join(ROOT, "mod.ts"))};
+      `import { defineTool, ToolRegistry } from ${
+        JSON.stringify(join(ROOT, "mod.ts"))
+      };
 export default new ToolRegistry({
   tools: [defineTool({
     name: "variable",
     description: "Returns a variable of the environment.",
     parameters: { type: "object", additionalProperties: true },
-    execute: ({ name }) => process.env[name] ?? "",
+    execute: ({ name }) =>
+      name === "the folder"
+        ? process.cwd()
+        : name === "a package"
+        ? import("is-odd").then(() => "it was downloaded", () => "it is not installed")
+        : process.env[name] ?? "",
   })],
 });
 `,
     );
     writeFileSync(join(hostile, "bunfig.toml"), 'preload = ["./evil.mjs"]\n');
     writeFileSync(join(hostile, ".env"), "PLUE_TEST_EVIL=1\n");
+    const config = JSON.stringify({
+      compilerOptions: { paths: { "*": ["./evil.mjs"] } },
+    });
+    for (const name of ["tsconfig.json", "jsconfig.json"]) {
+      writeFileSync(join(hostile, name), config);
+    }
+    mkdirSync(join(hostile, "below"));
     writeFileSync(
       join(hostile, "evil.mjs"),
-      `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(evil)}, "");\n`,
+      `import { writeFileSync } from "node:fs"; writeFileSync(${
+        JSON.stringify(evil)
+      }, "");\n`,
     );
   });
   const env = { PLUE_TOOLS: join(withScript, "tools.mjs") };
@@ -150,7 +182,29 @@ export default new ToolRegistry({
   withCompiler(
     "runs nothing that lies in the host's folder, and takes no variable of it",
     async () => {
-      await pass(within(hostile, `exec ${host} - hostile_folder`), env);
+      for (const path of [hostile, join(hostile, "below")]) {
+        await pass(within(path, `exec ${host} - hostile_folder`), env);
+        assertEquals(existsSync(evil), false);
+      }
+    },
+  );
+
+  withCompiler(
+    "takes no variable that makes its runtime run something else",
+    async () => {
+      const inspect = {
+        BUN_INSPECT_CONNECT_TO: "unix:///tmp/no-such-socket",
+        BUN_INSPECT_NOTIFY: "unix:///tmp/no-such-socket",
+        BUN_INSPECT_PRELOAD: join(hostile, "evil.mjs"),
+        BUN_OPTIONS: `--preload=${join(hostile, "evil.mjs")}`,
+        BUN_CONFIG_FILE: join(hostile, "bunfig.toml"),
+        NODE_OPTIONS: `--import=${join(hostile, "evil.mjs")}`,
+        PLUE_FOLDER: "/",
+      };
+      await pass(within(hostile, `exec ${host} - hostile_folder`), {
+        ...env,
+        ...inspect,
+      });
       assertEquals(existsSync(evil), false);
     },
   );
@@ -236,7 +290,8 @@ describe("a relative path", () => {
 
   withCompiler(
     "in PATH is seen from the host's folder, not from the sidecar's",
-    () => pass(within(folder, "PATH=.:$PATH exec ./host - relative_path_variable")),
+    () =>
+      pass(within(folder, "PATH=.:$PATH exec ./host - relative_path_variable")),
   );
 
   withCompiler(
@@ -277,7 +332,9 @@ describe("a relative path", () => {
 });
 
 describe("a plugin that libplue is linked into statically", () => {
-  const plugin = process.platform === "darwin" ? "libplugin.dylib" : "libplugin.so";
+  const plugin = process.platform === "darwin"
+    ? "libplugin.dylib"
+    : "libplugin.so";
 
   withCompiler(
     "can be unloaded while its sidecar runs and its threads end",

@@ -45,6 +45,7 @@ export function runSidecar(options: SidecarOptions = {}): void {
     console.error(`Cannot run the sidecar: ${fault}`);
     process.exit(EXIT.notAHost);
   }
+  enterFolder();
   process.on("unhandledRejection", (reason) => {
     console.error("plue-sidecar: unhandled rejection of a promise:", reason);
   });
@@ -59,6 +60,13 @@ export function runSidecar(options: SidecarOptions = {}): void {
     // A module of tools with another opinion has a listener of its own.
     if (process.listenerCount("uncaughtException") === 1) sidecar.crash(error);
   });
+}
+
+/** Enters the host's working folder: Bun starts elsewhere, to read no settings of that folder. */
+function enterFolder(): void {
+  const { PLUE_FOLDER: folder } = process.env;
+  delete process.env["PLUE_FOLDER"];
+  if (folder !== undefined && folder !== process.cwd()) process.chdir(folder);
 }
 
 /** Why there is no host to be reached; `undefined` if there is one. */
