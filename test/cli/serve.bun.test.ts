@@ -107,7 +107,7 @@ describe("npm start", () => {
     assertEquals((await program.ended).code, 2);
     assertEquals(
       program.output.stderr,
-      `Cannot serve on 127.0.0.1, port ${address.port}: the port is in use; set PORT to another one\n`,
+      `Cannot serve on 127.0.0.1, port ${address.port}: the port is in use; choose another one with --port or PORT\n`,
     );
     other.close();
   });

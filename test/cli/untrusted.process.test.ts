@@ -51,6 +51,25 @@ describe("a module of plain definitions", () => {
   });
 });
 
+describe("the first lines of plue serve", () => {
+  it("list twenty tools of many", async () => {
+    const module = await files.write(
+      "many.mjs",
+      `export default Array.from({ length: 50 }, (_, index) => ({
+        name: "tool" + index, description: "A tool.", risk: "safe",
+      }));`,
+    );
+    const controller = new AbortController();
+    const ended = plue(["serve", module, "--port", "0", "--no-watch"], {
+      controller,
+      heard: () => controller.abort(),
+    });
+    const { stdout } = await ended;
+    assertEquals(stdout.match(/^ {2}tool\d+ /gm)?.length, 20);
+    assertMatch(stdout, /^ {2}and 30 more: http:/m);
+  });
+});
+
 describe("a URL on another host", () => {
   const tools = [{
     id: "read",

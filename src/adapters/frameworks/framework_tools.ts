@@ -12,6 +12,7 @@ import {
   type CallDispatcher,
   dispatchResponse,
   encodeResult,
+  encodeResults,
   type Exportable,
   type ExportOptions,
   Exposure,
@@ -22,7 +23,16 @@ import {
   type ToolsOf,
   type WireValue,
 } from "../../formats/mod.ts";
-import { isFunction, isObject, refuse, refuseOthers, setOwn, ToolResult } from "../../tool/mod.ts";
+import {
+  clip,
+  isFunction,
+  isObject,
+  isSuspended,
+  refuse,
+  refuseOthers,
+  setOwn,
+  ToolResult,
+} from "../../tool/mod.ts";
 
 /** Options of tools that a framework runs. */
 export interface FrameworkOptions<Context = unknown> {
@@ -72,13 +82,28 @@ function runnable<Target extends FrameworkTarget, Context>(
     async answer(call, signal) {
       const more = { ...context, ...(signal === undefined ? {} : { signal }) } as Context;
       const turn = await dispatchResponse(target, call, { dispatcher, names, context: more });
-      // One call has one message and one result.
-      return {
-        message: turn.messages[0] as MessageOf<Target>,
-        result: turn.results[0] as ToolResult,
-      };
+      // One call has one result, and one message unless it waits.
+      const result = turn.results[0] as ToolResult;
+      const [message = encodeResults(target, turn.calls, [failureOf(result)], names)[0]] =
+        turn.messages;
+      return { message: message as MessageOf<Target>, result };
     },
   };
+}
+
+/**
+ * The result for the model of a call that waits. The framework has nobody to pass its questions to:
+ * whoever can be asked is asked by `onQuestion` of the context.
+ */
+function failureOf(result: ToolResult): ToolResult {
+  if (!isSuspended(result)) return result;
+  const { error: { code, message }, questions } = result;
+  const asked = questions.map((question) => clip(question.message, 300)).join("; ");
+  return ToolResult.error(
+    code,
+    `${message}. It waits for: ${asked}. It has not ended, and goes on when that is answered; do not ` +
+      "call it again",
+  );
 }
 
 /** What an AI SDK of a version takes as the output of a tool. */
@@ -129,7 +154,8 @@ export interface AiSdkOptions<Context = unknown, Version extends 6 | 7 = 7>
 
 /**
  * The tools as a `ToolSet` of the AI SDK (`ai` 6 and 7), which runs them. A call that fails throws
- * its message, which the SDK shows to the model. The abort signal of the SDK aborts the call.
+ * its message, which the SDK shows to the model. The abort signal of the SDK aborts the call. Where a
+ * call waits for an answer, what is thrown has the result with its questions and its ticket as `cause`.
  *
  * @example Usage
  * ```ts
@@ -163,7 +189,10 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
     const execute: RunnableAiSdkTool["execute"] = async (input, { toolCallId, abortSignal }) => {
       const call = { type: "tool-call", toolCallId, toolName, input };
       const { message: { content: [part] }, result } = await answer(call, abortSignal);
-      if (part?.output.type === "error-text") throw new Error(part.output.value);
+      if (part?.output.type === "error-text") {
+        // The application finds the ticket of a call that waits in the cause.
+        throw new Error(part.output.value, isSuspended(result) ? { cause: result } : undefined);
+      }
       if (result.ok && result.blocks === true) return { ...Object(result.content), blocks: true };
       const value = part?.output.value;
       return looksLikeBlocks(value) ? blocksOf(value) : value;

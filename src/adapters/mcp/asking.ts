@@ -165,8 +165,8 @@ export class CallQuestions {
       JSON.stringify(message) + (url === undefined ? "" : ` (visit ${url}, then call again)`)
     );
     const why = `The call needs an answer to ${asked.join(" and ")}, and this client cannot be ` +
-      "asked here: use one of MCP 2026-07-28, or one that offers elicitation to a server that " +
-      "keeps its session";
+      'asked here: use one that negotiates MCP 2026-07-28 (versionNegotiation: { mode: "auto" } of ' +
+      "the official client), or one that offers elicitation to a server that keeps its session";
     return ToolResult.error(code, why, { durationMs });
   }
 }

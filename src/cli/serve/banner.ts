@@ -38,9 +38,11 @@ export function banner(
     ...tools.length === 0 ? [] : [
       terminal.table(
         ["TOOL", "RISK", "DESCRIPTION"],
-        tools.map(({ id, risk, title, description }) => [id, risk, title ?? description]),
+        tools.slice(0, MAX_SHOWN)
+          .map(({ id, risk, title, description }) => [id, risk, title ?? description]),
       ).replaceAll(/^/gm, "  "),
     ],
+    ...tools.length > MAX_SHOWN ? [`  and ${tools.length - MAX_SHOWN} more: ${url}/`] : [],
     "",
     settings.token === undefined
       ? "Every program on this machine may call them."
@@ -53,6 +55,9 @@ export function banner(
     `  ${mcpClient(url, settings)}`,
   ].join("\n");
 }
+
+/** How many tools are listed, so that the address stays on the screen. */
+const MAX_SHOWN = 20;
 
 /** The entry for the configuration of an MCP client. */
 function mcpClient(url: string, settings: ServeSettings): string {

@@ -45,9 +45,9 @@ export async function listen(
   } catch (cause) {
     const { code } = cause as { readonly code?: unknown };
     const why = code === "EADDRINUSE"
-      ? "the port is in use; set PORT to another one"
+      ? "the port is in use; choose another one with --port or PORT"
       : code === "EACCES"
-      ? "the operating system forbids the port; set PORT to one above 1023"
+      ? "the operating system forbids the port; choose one above 1023 with --port or PORT"
       : `the operating system answered ${String(code)}; is HOST an address of this machine?`;
     throw usageError(`Cannot serve on ${hostname}, port ${port}: ${why}`, { cause });
   }

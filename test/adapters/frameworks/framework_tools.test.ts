@@ -1,4 +1,4 @@
-import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
   type FrameworkOptions,
@@ -10,7 +10,8 @@ import type { Exportable } from "../../../src/formats/mod.ts";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { type DispatchContext, ToolDispatcher } from "../../../src/execute/mod.ts";
 import { buildToolset } from "../../../src/select/mod.ts";
-import { defineTool } from "../../../src/tool/mod.ts";
+import { memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
+import { defineTool, type SuspendedCall } from "../../../src/tool/mod.ts";
 
 const seen: unknown[] = [];
 const wait = defineTool({
@@ -135,5 +136,44 @@ describe("tools for frameworks", () => {
       (_, index) => defineTool({ name: `t${index}`, description: "One." }),
     );
     assertThrows(() => toOpenAiAgentsTools(many, { dispatcher }), TypeError, "Cannot export");
+  });
+});
+
+describe("a call that waits for approval", () => {
+  const pay = defineTool({
+    name: "pay",
+    description: "Pays.",
+    requiresApproval: true,
+    execute: () => "paid",
+  });
+  const paying = buildToolset([pay]);
+  const asking = new ToolDispatcher(paying, {
+    engine: typeboxEngine(),
+    approve: "ask",
+    tickets: storedTickets(memoryCallStore()),
+  });
+  const words = /input_required|Cannot call "pay": .*It waits for: .*do not call it again/s;
+
+  it("fails in the AI SDK with its questions, and goes on with the ticket of the cause", async () => {
+    const execute = toAiSdkTools(paying, { dispatcher: asking })["pay"]?.execute;
+    const error = await assertRejects(() => Promise.resolve(execute?.({}, { toolCallId: "c1" })));
+    assertMatch((error as Error).message, words);
+    const suspended = (error as Error).cause as SuspendedCall;
+    const answers = Object.fromEntries(
+      suspended.questions.map(({ key }) => [key, { action: "accept" } as const]),
+    );
+    const result = await asking.dispatch({ ticket: suspended.ticket, answers });
+    assertEquals(result.ok && result.content, "paid");
+  });
+
+  it("is an error message for LangChain and the OpenAI Agents SDK", async () => {
+    const [langchain] = toLangChainTools(paying, { dispatcher: asking, ...kit }) as unknown as {
+      run(args: object, config: object): Promise<{ status: string; content: string }>;
+    }[];
+    const message = await langchain?.run({}, { toolCall: { id: "c1" } });
+    assertEquals(message?.status, "error");
+    assertMatch(String(message?.content), words);
+    const [agents] = toOpenAiAgentsTools(paying, { dispatcher: asking });
+    assertMatch(String(await agents?.invoke(undefined, "{}")), words);
   });
 });
