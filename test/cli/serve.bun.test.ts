@@ -245,7 +245,8 @@ describe("npm start", () => {
     };
     for (let tries = 0; tries < 10; tries++) assertEquals(await guess(`guess-${tries}`), 401);
     assertEquals(await guess("guess-10"), 429);
-    assertEquals(await guess("s3cret-s3cret-s3cret"), 429);
+    // The right token is never refused: behind a proxy, all clients have one address.
+    assertEquals(await guess("s3cret-s3cret-s3cret"), 200);
   });
 
   maybe(isLinux, "only Linux shows the marks of commands")(
