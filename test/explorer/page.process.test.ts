@@ -469,6 +469,25 @@ describe("a call that asks", () => {
       await says(page.locator(".status"), "waits for an answer");
     }));
 
+  test("are scrolled to and have the focus, which is on no button", () =>
+    look(tryPath("deploy:release", { version: "1.2.3" }), async (page) => {
+      await button(page, "Run").click();
+      const question = page.locator(".question");
+      await question.waitFor();
+      const bottom = await question.evaluate((element) => element.getBoundingClientRect().bottom);
+      assert(bottom <= (page.viewportSize()?.height ?? 0), `it ends at ${bottom}`);
+      const focused = await page.evaluate(() => document.activeElement?.className);
+      assertEquals(focused, "questions");
+    }, { width: 390, height: 400 }));
+
+  test("leave the focus on Run, where it was pressed with a key", () =>
+    look(tryPath("files:search", { query: "a" }), async (page) => {
+      await button(page, "Run").focus();
+      await page.keyboard.press("Enter");
+      await page.locator(".status").first().waitFor();
+      assertEquals(await page.evaluate(() => document.activeElement?.textContent), "Run");
+    }));
+
   /** Answers the two questions of the tool. */
   async function publish(page: Page): Promise<void> {
     const asked = page.getByRole("group", { name: "Publish this?" });

@@ -5,7 +5,7 @@
  */
 
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { abort, type Answer, answer, type PageCall, type Question } from "./calls.ts";
 import { Form } from "./form.tsx";
 import { Button, Coloured, milliseconds, Segments, Tree } from "./parts.tsx";
@@ -66,11 +66,6 @@ export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
       {failure !== undefined && (
         <div class="failure">
           <p>{failure.message}</p>
-          {failure.issues.length > 0 && (
-            <ul>
-              {failure.issues.map(({ message }) => <li key={message}>{message}</li>)}
-            </ul>
-          )}
         </div>
       )}
       {status === "ok" && <Result content={call.content} isCut={call.truncated === true} />}
@@ -165,6 +160,13 @@ function Questions({
   readonly questions: readonly Question[];
 }): JSX.Element {
   const [answers, setAnswers] = useState<Readonly<Record<string, Answer>>>({});
+  // On a phone the questions are below what is seen. The focus is on no button: a key that is still
+  // pressed must not approve a call.
+  const section = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    section.current?.scrollIntoView({ block: "nearest" });
+    section.current?.focus({ preventScroll: true });
+  }, []);
   const give = (key: string, own: Answer): void => {
     const next = { ...answers, [key]: own };
     setAnswers(next);
@@ -173,7 +175,7 @@ function Questions({
     }
   };
   return (
-    <div class="questions">
+    <div class="questions" ref={section} tabIndex={-1} role="group" aria-label="Questions">
       {questions.map((question) =>
         Object.hasOwn(answers, question.key)
           ? <p key={question.key} class="faint">{question.message}: answered</p>

@@ -159,7 +159,7 @@ function Metrics(): JSX.Element {
                   </th>
                   <td class="number">{calls}</td>
                   <td>
-                    {failed}
+                    {failed}{" "}
                     <span class="about">
                       {Object.entries(errors)
                         .map(([code, count]) => `${code} ${count}`)

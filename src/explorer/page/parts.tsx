@@ -23,6 +23,7 @@ export function Button({
   kind = "plain",
   label,
   disabled = false,
+  busy = false,
   pressed,
 }: {
   readonly children: ComponentChildren;
@@ -31,14 +32,17 @@ export function Button({
   /** What it is called, where its text does not say it. */
   readonly label?: string;
   readonly disabled?: boolean;
+  /** Disabled for a while, and keeps the focus meanwhile. */
+  readonly busy?: boolean;
   readonly pressed?: boolean;
 }): Element {
   return (
     <button
       type="button"
       class={`button ${kind}`}
-      onClick={onClick}
+      onClick={busy ? undefined : onClick}
       disabled={disabled}
+      aria-disabled={busy || undefined}
       aria-label={label}
       aria-pressed={pressed}
     >

@@ -79,9 +79,10 @@ export function Try({
     ? call.failure.issues
     : [];
   const issues = answered.length > 0 ? answered : isTouched ? own : [];
-  const canRun = draft.error === undefined && tool.executable && call?.status !== "running";
+  const canRun = draft.error === undefined && tool.executable;
+  const isRunning = call?.status === "running";
   const start = (): void => {
-    if (!canRun) return;
+    if (!canRun || isRunning) return;
     setTouched(true);
     setShown(true);
     void run(tool.id, draft.value);
@@ -134,7 +135,7 @@ export function Try({
           />
         </div>
         <div class="row actions">
-          <Button kind="main" disabled={!canRun} onClick={start}>
+          <Button kind="main" disabled={!canRun} busy={isRunning} onClick={start}>
             Run
           </Button>
           <kbd>Ctrl</kbd> + <kbd>Enter</kbd>
