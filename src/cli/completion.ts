@@ -11,6 +11,7 @@ import { cleanText, RISK_LEVELS } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
 import { targetNames } from "./export.ts";
 import { toolsFrom } from "./selection.ts";
+import { isHere } from "./sources/mod.ts";
 import { type CommandIo, usageError } from "./terminal.ts";
 
 /** The shells that have a script. */
@@ -126,11 +127,18 @@ async function candidates(
   if (command.name() === "completion") return SHELLS.map((value) => ({ value }));
   const takesTool = command.registeredArguments[0]?.name() === "tool" && positionals === 0;
   if (!takesTool) return [];
+  if (!isHarmless(from, io)) return [];
   await using loaded = await toolsFrom([], { from }, io);
   return loaded.registry.tools.map(({ id, title, description }) => ({
     value: id,
     description: title ?? description,
   }));
+}
+
+/** Whether a half written line may be loaded: it must start no command, and reach no other host. */
+function isHarmless(from: readonly string[], { env }: CommandIo): boolean {
+  const sources = from.length > 0 ? from : [env["PLUE_TOOLS"] ?? ""];
+  return sources.every(isHere);
 }
 
 /** The words of a subcommand, as far as completion needs them. */
@@ -186,6 +194,7 @@ async function argumentsOfCall(
   current: string,
   io: CommandIo,
 ): Promise<readonly Candidate[]> {
+  if (!isHarmless(from, io)) return [];
   await using loaded = await toolsFrom([], { from }, io);
   const tool = loaded.registry.select().resolve(id);
   if (tool === undefined) return [];

@@ -187,13 +187,15 @@ function definitionsText(
   );
   const json = JSON.stringify(definitions, null, 2);
   if (file.endsWith(".json")) return `${json}\n`;
+  // In an object literal, this key alone would set the prototype.
+  const literal = json.replaceAll('"__proto__":', '["__proto__"]:');
   // A comment must not be closed.
   const name = cleanText(sources.join(", "), 200).replaceAll("*/", "* /");
   const type = /\.[cm]?ts$/.test(file);
   return [
     `/** Tools of ${name}. They are definitions: give each an \`execute\` function. */`,
     ...(type ? [`import type { ToolDefinition } from "@plue/tools";`, ""] : []),
-    `export const tools${type ? ": readonly ToolDefinition[]" : ""} = ${json};`,
+    `export const tools${type ? ": readonly ToolDefinition[]" : ""} = ${literal};`,
     "",
   ].join("\n");
 }

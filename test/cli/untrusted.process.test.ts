@@ -1,6 +1,7 @@
 import { describe, it } from "bun:test";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { chmod, mkdir, symlink } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { serve, type Served } from "../runtime/serve.ts";
@@ -143,6 +144,41 @@ describe("an answer without end", () => {
     await served.stop();
     assertEquals(code, 2);
     assertMatch(stderr, /it answers with more than \d+ bytes/);
+  });
+});
+
+describe("plue complete", () => {
+  it("starts no command and reaches no other host of a half written line", async () => {
+    const touched = join(files.path, "touched");
+    await plue(["complete", "bash", "--", `plue call --from "touch ${touched}" `]);
+    assertEquals(existsSync(touched), false);
+    let asked = 0;
+    const served = await serve(() => {
+      asked++;
+      return listing([]);
+    });
+    await plue(["complete", "bash", "--", `plue call --from ${elsewhere(served)} `]);
+    await plue(["complete", "bash", "--", `plue call --from plue:${elsewhere(served)} `]);
+    await served.stop();
+    assertEquals(asked, 0);
+  });
+});
+
+describe("plue import --out", () => {
+  it("writes a property named __proto__ as one", async () => {
+    const properties = JSON.parse('{"__proto__":{"type":"string"},"path":{"type":"string"}}');
+    const parameters = { type: "object", properties, required: ["__proto__"] };
+    const listed = [{
+      type: "function",
+      function: { name: "write", description: "W.", parameters },
+    }];
+    const source = await files.write("listed.json", JSON.stringify(listed));
+    const out = join(files.path, "written.mjs");
+    assertEquals((await plue(["import", source, "--out", out])).code, 0);
+    const { tools: [tool] } = await import(out) as {
+      readonly tools: readonly { readonly parameters: { readonly properties: object } }[];
+    };
+    assertEquals(Object.keys(tool?.parameters.properties ?? {}), ["__proto__", "path"]);
   });
 });
 

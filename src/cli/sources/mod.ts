@@ -205,6 +205,13 @@ function isUrl(place: string): boolean {
   return /^https?:/i.test(place);
 }
 
+/** Whether a source is a module or a document on this machine, or a service there. */
+export function isHere(source: string): boolean {
+  const { kind, place } = readName(source);
+  if (isUrl(place)) return URL.canParse(place) && isLoopback(place);
+  return kind !== "mcp" && (kind !== undefined || !/\s/.test(place) || existsSync(place));
+}
+
 async function load(name: SourceName, state: Loading): Promise<void> {
   const { place } = name;
   if (isUrl(place)) {
