@@ -250,7 +250,7 @@ static void test_fork_in_start(void) {
     }
     atomic_store(&holds_starts, false);
     pthread_join(caller, NULL);
-    kill(child, SIGKILL);
+    send_signal(child, SIGKILL);
     waitpid(child, NULL, 0);
     plue_shutdown();
 }
@@ -275,7 +275,7 @@ static void test_unkillable(void) {
     never_kill = false;
     const char *number = strstr(plue_get_last_error(), "end process ");
     pid_t process = number == NULL ? 0 : (pid_t)strtol(number + strlen("end process "), NULL, 10);
-    CHECK(process > 0 && kill(process, SIGKILL) == 0, "process %d", (int)process);
+    send_signal(process, SIGKILL);
     await_death(process);
 }
 
