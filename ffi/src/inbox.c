@@ -27,10 +27,13 @@ void plue_inbox_destroy(struct plue_inbox *inbox) {
 
 bool plue_inbox_take(struct plue_inbox *inbox) {
     unsigned expected = 0;
-    return atomic_compare_exchange_strong(&inbox->is_taken, &expected, 1);
+    bool is_mine = atomic_compare_exchange_strong(&inbox->is_taken, &expected, 1);
+    plue_order_acquire(&inbox->is_taken);
+    return is_mine;
 }
 
 void plue_inbox_give_back(struct plue_inbox *inbox) {
+    plue_order_release(&inbox->is_taken);
     atomic_store(&inbox->is_taken, 0);
     if (atomic_load(&inbox->is_closed)) {
         plue_unpark(&inbox->is_taken);

@@ -85,9 +85,11 @@ struct plue_process {
 };
 
 static void release(struct plue_process *process) {
+    plue_order_release(process);
     if (atomic_fetch_sub(&process->references, 1) > 1) {
         return;
     }
+    plue_order_acquire(process);
     plue_close(&process->news);
     plue_close(&process->reports);
     pthread_mutex_destroy(&process->lock);
@@ -371,16 +373,20 @@ static void free_stack(char *stack) {
     }
 }
 
+/* Returns whether the guardian may share this process's memory. */
+static bool can_share_memory(void) {
+#if defined(PLUE_NO_SHARED_MEMORY)
+    return false;
+#else
+    return !plue_is_observed();
+#endif
+}
+
 /* Makes the guardian. It shares this process's memory, and the thread-local variables of the calling
  * thread, which therefore does nothing until the guardian has ended. It is no child of the kind that
  * SIGCHLD and wait() tell of. Where it cannot share memory, it is a copy. */
 static pid_t make_child(struct plue_process *process, char *stack) {
-    pid_t child = -1;
-#if defined(PLUE_NO_SHARED_MEMORY)
-    (void)stack;
-#else
-    child = clone(guard, stack + STACK_SIZE, CLONE_VM, process);
-#endif
+    pid_t child = can_share_memory() ? clone(guard, stack + STACK_SIZE, CLONE_VM, process) : -1;
     if (child < 0) {
         child = fork();
     }

@@ -98,7 +98,9 @@ struct plue_sidecar *plue_sidecar_hold(uint64_t generation) {
 }
 
 void plue_sidecar_unhold(struct plue_sidecar *sidecar) {
+    plue_order_release(&sidecar->references);
     if (atomic_fetch_sub(&sidecar->references, 1) == 1) {
+        plue_order_acquire(&sidecar->references);
         destroy(sidecar);
     }
 }
