@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+const char plue_closed_by_host[] = "The host closed a descriptor of libplue";
+
 int plue_inbox_open(struct plue_inbox *inbox, int socket) {
     inbox->socket = socket;
     atomic_init(&inbox->is_taken, 0);
@@ -147,7 +149,7 @@ enum plue_reading plue_inbox_read(struct plue_inbox *inbox, struct plue_peer *pe
         return PLUE_READ_NOTHING;
     }
     if (received <= 0) {
-        return end(inbox, NULL);
+        return end(inbox, received < 0 && errno == EBADF ? plue_closed_by_host : NULL);
     }
     struct plue_wakeups wakeups = {.count = 0};
     const char *fault = take(inbox, peer, (size_t)received, &wakeups);
@@ -181,7 +183,9 @@ bool plue_inbox_lead(struct plue_inbox *inbox, struct plue_peer *peer, const ato
         if (poll(waits, 2, timeout) <= 0) {
             continue;
         }
-        if (waits[1].revents != 0) {
+        if (waits[1].revents & POLLNVAL) {
+            end(inbox, plue_closed_by_host);
+        } else if (waits[1].revents != 0) {
             drain(inbox->wake[0]);
         }
         if (waits[0].revents != 0) {

@@ -399,9 +399,11 @@ static pid_t make_child(struct plue_process *process, char *stack) {
 /* Ends the guardian, and with it the sidecar. One that waits for the sidecar to run its program looks
  * at nothing and takes no signal but SIGKILL; the sidecar then gets one at its parent's death. */
 static void kill_child(const struct plue_process *process) {
-    shutdown(process->news, SHUT_WR);
+    bool is_told = shutdown(process->news, SHUT_WR) == 0;
     if (process->sidecar <= 0) {
         kill(process->child, SIGKILL);
+    } else if (!is_told) {
+        kill(process->child, SIGTERM); /* the host has closed the socket */
     }
 }
 
@@ -486,12 +488,14 @@ static void *run_keeper(void *argument) {
         status = await_child(process);
     }
     free_stack(stack);
+    pthread_mutex_lock(&process->lock);
     write_report(process->reports, GONE, status);
+    pthread_mutex_unlock(&process->lock);
     release(process);
     return NULL;
 }
 
-static void end_child(struct plue_process *process) {
+void plue_process_kill(struct plue_process *process) {
     pthread_mutex_lock(&process->lock);
     if (process->child > 0) {
         kill_child(process);
@@ -545,10 +549,30 @@ static struct plue_process *make_process(const struct plue_launch *launch) {
     return process;
 }
 
+/* Waits for the child's end without the socket of reports. Returns false when the
+ * time is over. */
+static bool has_no_child(struct plue_process *process, uint64_t at_ms) {
+    bool is_gone = false;
+    while (!is_gone && plue_now_ms() < at_ms) {
+        poll(NULL, 0, 1);
+        pthread_mutex_lock(&process->lock);
+        is_gone = process->child < 0;
+        pthread_mutex_unlock(&process->lock);
+    }
+    if (is_gone) {
+        process->is_gone = true;
+        process->status = process->has_ended ? process->status : UNKNOWN;
+    }
+    return is_gone;
+}
+
 /* Waits for something to read, at most until then. Returns false when the time is over. */
-static bool await_report(const struct plue_process *process, uint64_t at_ms) {
+static bool await_report(struct plue_process *process, uint64_t at_ms) {
     struct pollfd wait = {process->news, POLLIN, 0};
     uint64_t now = plue_now_ms();
+    if (process->news < 0) {
+        return has_no_child(process, at_ms);
+    }
     if (now >= at_ms) {
         return false;
     }
@@ -629,6 +653,13 @@ struct plue_process *plue_process_start(const struct plue_launch *launch, uint64
 
 /* ----------------------------------------------------------------------------------- burying */
 
+void plue_process_forget_descriptors(struct plue_process *process) {
+    pthread_mutex_lock(&process->lock);
+    process->news = -1;
+    process->reports = -1;
+    pthread_mutex_unlock(&process->lock);
+}
+
 int plue_process_news(const struct plue_process *process) {
     return process->news;
 }
@@ -660,7 +691,7 @@ void plue_process_bury(struct plue_process *process, bool kill_now, char *why, s
         if (await_report(process, limit)) {
             plue_process_has_ended(process);
         } else if (!is_killed) {
-            end_child(process);
+            plue_process_kill(process);
             is_killed = true;
             limit = plue_now_ms() + LAST_PATIENCE_MS + PATIENCE_MS;
         } else {
