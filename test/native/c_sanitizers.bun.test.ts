@@ -11,6 +11,7 @@ import { maybe } from "../support/skip.ts";
 import {
   BUILD,
   hasProgram,
+  hasSanitizer,
   LONG_LIMIT_MS,
   make,
   noCompiler,
@@ -23,18 +24,6 @@ import {
 /** Seconds for each long run; `npm run test:soak` sets it. */
 const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
 const missing = noCompiler();
-
-/** Whether the compiler can make a program with the sanitizer that starts. */
-function hasSanitizer(name: string): boolean {
-  if (missing !== undefined) return false;
-  const folder = mkdtempSync(join(tmpdir(), "plue-sanitizer-"));
-  const [source, program] = [join(folder, "empty.c"), join(folder, "empty")];
-  writeFileSync(source, "int main(void) { return 0; }\n");
-  const built = spawnSync("cc", [`-fsanitize=${name}`, source, "-o", program]).status === 0;
-  const started = built && spawnSync(program).status === 0;
-  rmSync(folder, { recursive: true });
-  return started;
-}
 
 const STRICT = {
   TSAN_OPTIONS: "halt_on_error=1",
