@@ -16,14 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { maybe } from "../support/skip.ts";
-import {
-  buildPrograms,
-  PROGRAMS,
-  ROOT,
-  run,
-  RUNTIMES,
-  said,
-} from "./support.ts";
+import { buildPrograms, PROGRAMS, ROOT, run, RUNTIMES, said } from "./support.ts";
 
 const PROCESS = join(PROGRAMS, "process");
 const FAKE_SIDECAR = join(PROGRAMS, "fake_sidecar");
@@ -118,8 +111,7 @@ describe("the sidecar beside a host that was linked statically", () => {
     "was started by a relative path": "exec ./host - default_program",
     "was found in PATH": "PATH=.:$PATH exec host - default_program",
     "was given another name": "exec -a /bin/something ./host - default_program",
-    "was given a name without a folder":
-      "exec -a something ./host - default_program",
+    "was given a name without a folder": "exec -a something ./host - default_program",
   };
   for (const [how, command] of Object.entries(ways)) {
     onLinux(
@@ -148,9 +140,7 @@ describe("plue-sidecar.js", () => {
     writeFileSync(script, await outputs[0]?.text() ?? "");
     writeFileSync(
       join(withScript, "tools.mjs"),
-      `import { defineTool, ToolRegistry } from ${
-        JSON.stringify(join(ROOT, "mod.ts"))
-      };
+      `import { defineTool, ToolRegistry } from ${JSON.stringify(join(ROOT, "mod.ts"))};
 export default new ToolRegistry({
   tools: [defineTool({
     name: "variable",
@@ -177,9 +167,7 @@ export default new ToolRegistry({
     mkdirSync(join(hostile, "below"));
     writeFileSync(
       join(hostile, "evil.mjs"),
-      `import { writeFileSync } from "node:fs"; writeFileSync(${
-        JSON.stringify(evil)
-      }, "");\n`,
+      `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(evil)}, "");\n`,
     );
   });
   const env = { PLUE_TOOLS: join(withScript, "tools.mjs") };
@@ -295,8 +283,7 @@ describe("a relative path", () => {
 
   withCompiler(
     "in PATH is seen from the host's folder, not from the sidecar's",
-    () =>
-      pass(within(folder, "PATH=.:$PATH exec ./host - relative_path_variable")),
+    () => pass(within(folder, "PATH=.:$PATH exec ./host - relative_path_variable")),
   );
 
   withCompiler(
@@ -337,9 +324,7 @@ describe("a relative path", () => {
 });
 
 describe("a plugin that libplue is linked into statically", () => {
-  const plugin = process.platform === "darwin"
-    ? "libplugin.dylib"
-    : "libplugin.so";
+  const plugin = process.platform === "darwin" ? "libplugin.dylib" : "libplugin.so";
 
   withCompiler(
     "can be unloaded while its sidecar runs and its threads end",
