@@ -378,6 +378,12 @@ void plue_print_line(const char *text, size_t length) {
     }
 }
 
+const char *plue_error_text(int error) {
+    return error == EMFILE ? "Too many open files; libplue needs 16 free descriptors, close some or "
+                             "raise the limit (ulimit -n)"
+                           : strerror(error);
+}
+
 int plue_thread_start(pthread_t *thread, void *(*run)(void *), void *argument) {
     sigset_t all;
     sigset_t before;

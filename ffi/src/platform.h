@@ -78,6 +78,9 @@ ssize_t plue_send(int socket, const void *bytes, size_t length);
 enum { PLUE_PRINTED_LINE = 4000 };
 void plue_print_line(const char *text, size_t length);
 
+/* strerror(), with what to do where no descriptor is left. */
+const char *plue_error_text(int error);
+
 /* Starts a thread that gets none of the process's signals. Returns 0 or an errno. */
 int plue_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
 

@@ -605,11 +605,11 @@ static bool await_start(struct plue_process *process, uint64_t deadline_ms, char
         process->sidecar = report.value;
         return true;
     case FAILED_FOLDER:
-        explain("the tools in ", process->launch.working_directory, strerror(report.value), why,
+        explain("the tools in ", process->launch.working_directory, plue_error_text(report.value), why,
                 why_size);
         return false;
     case FAILED:
-        explain("", name, strerror(report.value), why, why_size);
+        explain("", name, plue_error_text(report.value), why, why_size);
         return false;
     default:
         explain("", name, "its guardian was killed", why, why_size);
@@ -621,7 +621,7 @@ struct plue_process *plue_process_start(const struct plue_launch *launch, uint64
                                         char *why, size_t why_size) {
     struct plue_process *process = make_process(launch);
     if (process == NULL) {
-        explain("", "the tools", strerror(errno), why, why_size);
+        explain("", "the tools", plue_error_text(errno), why, why_size);
         return NULL;
     }
     if (!plue_program_find(launch->argv, &process->program)) {
@@ -638,7 +638,7 @@ struct plue_process *plue_process_start(const struct plue_launch *launch, uint64
     atomic_fetch_add(&process->references, 1);
     int error = plue_thread_start(&process->keeper, run_keeper, process);
     if (error != 0) {
-        explain("", process->program.argv[0], strerror(error), why, why_size);
+        explain("", process->program.argv[0], plue_error_text(error), why, why_size);
         release(process);
         release(process);
         return NULL;

@@ -540,7 +540,7 @@ static bool start(void) PLUE_LOCKED {
         destroy(sidecar);
     }
     char text[200];
-    snprintf(text, sizeof text, "Cannot start the tools: %s", strerror(error));
+    snprintf(text, sizeof text, "Cannot start the tools: %s", plue_error_text(error));
     note_failure("runtime_unavailable", plue_text_copy(text, strlen(text)));
     return false;
 }

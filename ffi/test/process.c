@@ -397,7 +397,7 @@ static void test_few_descriptors(void) {
         struct rlimit limit = {most, 20};
         CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0, "errno %d", errno);
         const char *argv[] = {"./plue-sidecar", NULL};
-        expect_lack((plue_options_t){.sidecar_argv = argv}, "Too many open files");
+        expect_lack((plue_options_t){.sidecar_argv = argv}, "Too many open files; libplue needs 16 free descriptors");
     }
 }
 
