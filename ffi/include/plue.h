@@ -9,6 +9,21 @@
  *   GUEST    Bun, Deno or Node owns the process, loads your program as a shared library, and
  *            attaches itself to libplue.
  *
+ *     #include <plue.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void) {
+ *         char *json;
+ *         int status = plue_tool_call("echo", "{\"message\":\"hello\"}", NULL, &json);
+ *         printf("%s: %s\n", status == PLUE_OK ? "result" : "failure", json);
+ *         plue_free_json(json);
+ *         plue_shutdown();
+ *         return status == PLUE_OK ? 0 : 1;
+ *     }
+ *
+ * Most hosts need no more than plue_tool_list(), plue_tool_execute() or plue_tool_call(),
+ * plue_free_json(), the abort signals, plue_init() and plue_shutdown().
+ *
  * THREADS    Every function may be called from any thread at any time, unless its comment says
  *            otherwise. A thread is not cancelled inside the library, nor in a callback of its
  *            call: pthread_cancel() takes effect after the return, so abort the call as well.
@@ -75,11 +90,14 @@ extern "C" {
 
 /* ------------------------------------------------------------------------------------- calls */
 
+/* Stops calls: see below. */
+typedef struct plue_abort_signal plue_abort_signal_t;
+
 /* What goes with one call. All of it may be zero. Frozen: five pointers, in ABI 1 and after. */
 typedef struct {
     const char *session_id; /* NULL, or handed to the tool */
     const char *message_id; /* NULL, or handed to the tool */
-    void *abort_signal;     /* NULL, or a plue_abort_signal_t * */
+    plue_abort_signal_t *abort_signal; /* NULL, or what stops the call */
     /* NULL, or called for each event of the running tool, with `user_data`: only while
      * plue_tool_execute() runs, on the thread that called it, in the order in which the tool sent
      * them, all of them before it returns. No lock of the library is held: the callback may call
@@ -179,7 +197,6 @@ PLUE_API void plue_free_string(char *string);
  * is told at once. A call whose tool does not stop within the grace period returns `aborted` all
  * the same; the tool then goes on by itself, and its result is thrown away. A metadata callback that
  * runs at that time is waited for. */
-typedef struct plue_abort_signal plue_abort_signal_t;
 
 /* Returns a signal with one reference, or NULL when out of memory. */
 PLUE_API plue_abort_signal_t *plue_abort_signal_new(void);

@@ -40,7 +40,12 @@ enum { MAX_REASON = 64 << 10 };
 static atomic_uint_fast64_t last_signal_id;
 
 static struct abort_reason *reason_of(const struct plue_abort_signal *signal) {
-    return signal == NULL ? NULL : atomic_load(&signal->reason);
+    if (signal == NULL) {
+        return NULL;
+    }
+    struct abort_reason *reason = atomic_load(&signal->reason);
+    plue_order_acquire(&signal->reason);
+    return reason;
 }
 
 bool plue_abort_is_aborted(const plue_abort_signal_t *signal) {
@@ -68,7 +73,9 @@ struct plue_frame *plue_abort_frame(const plue_abort_signal_t *signal) {
 /* ------------------------------------------------------------------------------- references */
 
 static void give_back(struct plue_abort_signal *signal, uint64_t one) {
+    plue_order_release(&signal->references);
     if (atomic_fetch_sub(&signal->references, one) == one) {
+        plue_order_acquire(&signal->references);
         struct abort_reason *reason = reason_of(signal);
         if (reason != &no_reason) {
             free(reason);
@@ -247,6 +254,7 @@ void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *text) {
     struct abort_reason *none = NULL;
     /* The reference is for the list of those that are due, and for this function. */
     plue_abort_carry(signal);
+    plue_order_release(&signal->reason);
     if (atomic_compare_exchange_strong(&signal->reason, &none, reason)) {
         make_due(signal);
         if (plue_try_lock()) {

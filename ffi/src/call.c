@@ -67,6 +67,7 @@ static unsigned set_news(struct plue_call *call, unsigned news,
                          struct plue_wakeups *wakeups) PLUE_LOCKED {
     const atomic_uint *word = &call->news;
     struct plue_due *due = call->due;
+    plue_order_release(word);
     unsigned before = atomic_fetch_or(&call->news, news);
     bool is_new = (before & news) != news;
     if (is_new && due != NULL) {
@@ -439,6 +440,7 @@ static void await_news(struct plue_call *call, unsigned known) PLUE_UNLOCKED {
 
 bool plue_call_attend(struct plue_call *call, const plue_tool_context_t *context) {
     unsigned news = atomic_load(&call->news);
+    plue_order_acquire(&call->news);
     if (news & PLUE_CALL_EVENTS) {
         deliver_events(call, context);
     } else if (news & PLUE_CALL_INVOKED) {

@@ -164,7 +164,7 @@ static int open_alarm(void) PLUE_UNLOCKED {
 }
 
 static struct plue_outcome no_descriptor(int error) {
-    return plue_outcome_failure("runtime_unavailable", strerror(error));
+    return plue_outcome_failure("runtime_unavailable", plue_error_text(error));
 }
 
 int plue_events_fd(void) {

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+const char plue_closed_by_host[] = "The host closed a descriptor of libplue";
+
 int plue_inbox_open(struct plue_inbox *inbox, int socket) {
     inbox->socket = socket;
     atomic_init(&inbox->is_taken, 0);
@@ -27,10 +29,13 @@ void plue_inbox_destroy(struct plue_inbox *inbox) {
 
 bool plue_inbox_take(struct plue_inbox *inbox) {
     unsigned expected = 0;
-    return atomic_compare_exchange_strong(&inbox->is_taken, &expected, 1);
+    bool is_mine = atomic_compare_exchange_strong(&inbox->is_taken, &expected, 1);
+    plue_order_acquire(&inbox->is_taken);
+    return is_mine;
 }
 
 void plue_inbox_give_back(struct plue_inbox *inbox) {
+    plue_order_release(&inbox->is_taken);
     atomic_store(&inbox->is_taken, 0);
     if (atomic_load(&inbox->is_closed)) {
         plue_unpark(&inbox->is_taken);
@@ -144,7 +149,7 @@ enum plue_reading plue_inbox_read(struct plue_inbox *inbox, struct plue_peer *pe
         return PLUE_READ_NOTHING;
     }
     if (received <= 0) {
-        return end(inbox, NULL);
+        return end(inbox, received < 0 && errno == EBADF ? plue_closed_by_host : NULL);
     }
     struct plue_wakeups wakeups = {.count = 0};
     const char *fault = take(inbox, peer, (size_t)received, &wakeups);
@@ -178,7 +183,9 @@ bool plue_inbox_lead(struct plue_inbox *inbox, struct plue_peer *peer, const ato
         if (poll(waits, 2, timeout) <= 0) {
             continue;
         }
-        if (waits[1].revents != 0) {
+        if (waits[1].revents & POLLNVAL) {
+            end(inbox, plue_closed_by_host);
+        } else if (waits[1].revents != 0) {
             drain(inbox->wake[0]);
         }
         if (waits[0].revents != 0) {

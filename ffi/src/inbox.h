@@ -37,6 +37,9 @@ int plue_inbox_open(struct plue_inbox *inbox, int socket);
 /* Frees what it holds. The socket stays. */
 void plue_inbox_destroy(struct plue_inbox *inbox);
 
+/* What is said where a descriptor turns out not to be open. */
+extern const char plue_closed_by_host[];
+
 /* Makes this thread the one that reads, if there is none. */
 bool plue_inbox_take(struct plue_inbox *inbox);
 void plue_inbox_give_back(struct plue_inbox *inbox);

@@ -37,21 +37,66 @@ int plue_ms_until(uint64_t at_ms) {
     return at_ms - now < INT_MAX ? (int)(at_ms - now) : INT_MAX;
 }
 
-/* ------------------------------------------------------------------------------- sleeping */
+/* ------------------------------------------------------- ThreadSanitizer and valgrind */
 
-#if defined(__linux__) && !defined(PLUE_PORTABLE)
+#if defined(__linux__)
 
-void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms) {
-    struct timespec at = {(time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000};
-    syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, at_ms == PLUE_NEVER_MS ? NULL : &at,
-            NULL, FUTEX_BITSET_MATCH_ANY);
+/* Present in a process with ThreadSanitizer, whether or not this library is compiled with it. */
+extern void __tsan_init(void) __attribute__((weak));
+extern void __tsan_acquire(void *address) __attribute__((weak));
+extern void __tsan_release(void *address) __attribute__((weak));
+
+static bool is_in_valgrind;
+
+/* When the library is loaded. Valgrind has its own library loaded first. */
+__attribute__((constructor(101))) static void look_for_valgrind(void) {
+    const char *preloaded = getenv("LD_PRELOAD");
+    is_in_valgrind = preloaded != NULL && strstr(preloaded, "/vgpreload_") != NULL;
 }
 
-void plue_unpark(const atomic_uint *word) {
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+bool plue_is_observed(void) {
+    return is_in_valgrind || __tsan_init != NULL;
 }
 
 #else
+
+bool plue_is_observed(void) {
+    return false;
+}
+
+#endif
+
+#if defined(__linux__) && !defined(__SANITIZE_THREAD__)
+
+void plue_order_release(const void *address) {
+    if (__tsan_release != NULL) {
+        __tsan_release((void *)(uintptr_t)address);
+    }
+}
+
+void plue_order_acquire(const void *address) {
+    if (__tsan_acquire != NULL) {
+        __tsan_acquire((void *)(uintptr_t)address);
+    }
+}
+
+#else
+
+void plue_order_release(const void *address) {
+    (void)address;
+}
+
+void plue_order_acquire(const void *address) {
+    (void)address;
+}
+
+#endif
+
+/* ------------------------------------------------------------------------------- sleeping */
+
+#if defined(__linux__) && !defined(PLUE_PORTABLE)
+#define HAS_FUTEX
+#endif
 
 /* Words share conditions by their addresses. A condition does not belong to the word, which may be
  * gone when its thread is woken. */
@@ -93,7 +138,7 @@ static void wait_until(struct spot *spot, uint64_t at_ms) {
 #endif
 }
 
-void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms) {
+static void sleep_on_spot(atomic_uint *word, unsigned value, uint64_t at_ms) {
     struct spot *spot = spot_of(word);
     pthread_mutex_lock(&spot->mutex);
     if (atomic_load(word) != value) {
@@ -106,11 +151,41 @@ void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms) {
     pthread_mutex_unlock(&spot->mutex);
 }
 
-void plue_unpark(const atomic_uint *word) {
+static void wake_spot(const atomic_uint *word) {
     struct spot *spot = spot_of(word);
     pthread_mutex_lock(&spot->mutex);
     pthread_mutex_unlock(&spot->mutex);
     pthread_cond_broadcast(&spot->condition);
+}
+
+#if defined(HAS_FUTEX)
+
+void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms) {
+    struct timespec at = {(time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000};
+    if (plue_is_observed()) {
+        sleep_on_spot(word, value, at_ms);
+        return;
+    }
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, at_ms == PLUE_NEVER_MS ? NULL : &at,
+            NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+void plue_unpark(const atomic_uint *word) {
+    if (plue_is_observed()) {
+        wake_spot(word); /* valgrind takes the address of a word that is gone for an error */
+        return;
+    }
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+#else
+
+void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms) {
+    sleep_on_spot(word, value, at_ms);
+}
+
+void plue_unpark(const atomic_uint *word) {
+    wake_spot(word);
 }
 
 #endif
@@ -301,6 +376,12 @@ void plue_print_line(const char *text, size_t length) {
         ssize_t written = write(STDERR_FILENO, line, kept + 1);
         (void)written; /* there is nobody to tell */
     }
+}
+
+const char *plue_error_text(int error) {
+    return error == EMFILE ? "Too many open files; libplue needs 16 free descriptors, close some or "
+                             "raise the limit (ulimit -n)"
+                           : strerror(error);
 }
 
 int plue_thread_start(pthread_t *thread, void *(*run)(void *), void *argument) {

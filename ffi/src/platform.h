@@ -24,6 +24,16 @@ void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms);
  * may be gone already. */
 void plue_unpark(const atomic_uint *word);
 
+/* Whether this process runs in valgrind or has ThreadSanitizer. Neither knows a child that shares the
+ * memory of its parent. */
+bool plue_is_observed(void);
+
+/* Order what was done before a release of an address before what is done after an acquire of it, for
+ * ThreadSanitizer. In a host that is compiled with it, it sees no atomic operation of a library that
+ * is not, but sees malloc(), free(), memcpy() and the like. Elsewhere they do nothing. */
+void plue_order_release(const void *address);
+void plue_order_acquire(const void *address);
+
 /* pthread_cancel() must not end a thread inside the library: its call lives on that thread's stack,
  * and it may hold the lock. Each function that waits or writes has cancellation off meanwhile, also
  * in callbacks; a cancellation that was asked for happens after its return. Returns what to restore. */
@@ -67,6 +77,9 @@ ssize_t plue_send(int socket, const void *bytes, size_t length);
  * one is cut. */
 enum { PLUE_PRINTED_LINE = 4000 };
 void plue_print_line(const char *text, size_t length);
+
+/* strerror(), with what to do where no descriptor is left. */
+const char *plue_error_text(int error);
 
 /* Starts a thread that gets none of the process's signals. Returns 0 or an errno. */
 int plue_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);

@@ -85,9 +85,11 @@ struct plue_process {
 };
 
 static void release(struct plue_process *process) {
+    plue_order_release(process);
     if (atomic_fetch_sub(&process->references, 1) > 1) {
         return;
     }
+    plue_order_acquire(process);
     plue_close(&process->news);
     plue_close(&process->reports);
     pthread_mutex_destroy(&process->lock);
@@ -371,16 +373,20 @@ static void free_stack(char *stack) {
     }
 }
 
+/* Returns whether the guardian may share this process's memory. */
+static bool can_share_memory(void) {
+#if defined(PLUE_NO_SHARED_MEMORY)
+    return false;
+#else
+    return !plue_is_observed();
+#endif
+}
+
 /* Makes the guardian. It shares this process's memory, and the thread-local variables of the calling
  * thread, which therefore does nothing until the guardian has ended. It is no child of the kind that
  * SIGCHLD and wait() tell of. Where it cannot share memory, it is a copy. */
 static pid_t make_child(struct plue_process *process, char *stack) {
-    pid_t child = -1;
-#if defined(PLUE_NO_SHARED_MEMORY)
-    (void)stack;
-#else
-    child = clone(guard, stack + STACK_SIZE, CLONE_VM, process);
-#endif
+    pid_t child = can_share_memory() ? clone(guard, stack + STACK_SIZE, CLONE_VM, process) : -1;
     if (child < 0) {
         child = fork();
     }
@@ -393,9 +399,11 @@ static pid_t make_child(struct plue_process *process, char *stack) {
 /* Ends the guardian, and with it the sidecar. One that waits for the sidecar to run its program looks
  * at nothing and takes no signal but SIGKILL; the sidecar then gets one at its parent's death. */
 static void kill_child(const struct plue_process *process) {
-    shutdown(process->news, SHUT_WR);
+    bool is_told = shutdown(process->news, SHUT_WR) == 0;
     if (process->sidecar <= 0) {
         kill(process->child, SIGKILL);
+    } else if (!is_told) {
+        kill(process->child, SIGTERM); /* the host has closed the socket */
     }
 }
 
@@ -480,12 +488,14 @@ static void *run_keeper(void *argument) {
         status = await_child(process);
     }
     free_stack(stack);
+    pthread_mutex_lock(&process->lock);
     write_report(process->reports, GONE, status);
+    pthread_mutex_unlock(&process->lock);
     release(process);
     return NULL;
 }
 
-static void end_child(struct plue_process *process) {
+void plue_process_kill(struct plue_process *process) {
     pthread_mutex_lock(&process->lock);
     if (process->child > 0) {
         kill_child(process);
@@ -539,10 +549,30 @@ static struct plue_process *make_process(const struct plue_launch *launch) {
     return process;
 }
 
+/* Waits for the child's end without the socket of reports. Returns false when the
+ * time is over. */
+static bool has_no_child(struct plue_process *process, uint64_t at_ms) {
+    bool is_gone = false;
+    while (!is_gone && plue_now_ms() < at_ms) {
+        poll(NULL, 0, 1);
+        pthread_mutex_lock(&process->lock);
+        is_gone = process->child < 0;
+        pthread_mutex_unlock(&process->lock);
+    }
+    if (is_gone) {
+        process->is_gone = true;
+        process->status = process->has_ended ? process->status : UNKNOWN;
+    }
+    return is_gone;
+}
+
 /* Waits for something to read, at most until then. Returns false when the time is over. */
-static bool await_report(const struct plue_process *process, uint64_t at_ms) {
+static bool await_report(struct plue_process *process, uint64_t at_ms) {
     struct pollfd wait = {process->news, POLLIN, 0};
     uint64_t now = plue_now_ms();
+    if (process->news < 0) {
+        return has_no_child(process, at_ms);
+    }
     if (now >= at_ms) {
         return false;
     }
@@ -575,11 +605,11 @@ static bool await_start(struct plue_process *process, uint64_t deadline_ms, char
         process->sidecar = report.value;
         return true;
     case FAILED_FOLDER:
-        explain("the tools in ", process->launch.working_directory, strerror(report.value), why,
+        explain("the tools in ", process->launch.working_directory, plue_error_text(report.value), why,
                 why_size);
         return false;
     case FAILED:
-        explain("", name, strerror(report.value), why, why_size);
+        explain("", name, plue_error_text(report.value), why, why_size);
         return false;
     default:
         explain("", name, "its guardian was killed", why, why_size);
@@ -591,7 +621,7 @@ struct plue_process *plue_process_start(const struct plue_launch *launch, uint64
                                         char *why, size_t why_size) {
     struct plue_process *process = make_process(launch);
     if (process == NULL) {
-        explain("", "the tools", strerror(errno), why, why_size);
+        explain("", "the tools", plue_error_text(errno), why, why_size);
         return NULL;
     }
     if (!plue_program_find(launch->argv, &process->program)) {
@@ -608,7 +638,7 @@ struct plue_process *plue_process_start(const struct plue_launch *launch, uint64
     atomic_fetch_add(&process->references, 1);
     int error = plue_thread_start(&process->keeper, run_keeper, process);
     if (error != 0) {
-        explain("", process->program.argv[0], strerror(error), why, why_size);
+        explain("", process->program.argv[0], plue_error_text(error), why, why_size);
         release(process);
         release(process);
         return NULL;
@@ -622,6 +652,13 @@ struct plue_process *plue_process_start(const struct plue_launch *launch, uint64
 }
 
 /* ----------------------------------------------------------------------------------- burying */
+
+void plue_process_forget_descriptors(struct plue_process *process) {
+    pthread_mutex_lock(&process->lock);
+    process->news = -1;
+    process->reports = -1;
+    pthread_mutex_unlock(&process->lock);
+}
 
 int plue_process_news(const struct plue_process *process) {
     return process->news;
@@ -654,7 +691,7 @@ void plue_process_bury(struct plue_process *process, bool kill_now, char *why, s
         if (await_report(process, limit)) {
             plue_process_has_ended(process);
         } else if (!is_killed) {
-            end_child(process);
+            plue_process_kill(process);
             is_killed = true;
             limit = plue_now_ms() + LAST_PATIENCE_MS + PATIENCE_MS;
         } else {

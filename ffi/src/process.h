@@ -32,6 +32,12 @@ int plue_process_news(const struct plue_process *process);
 /* Reads the news, and says whether the process has ended. Does not wait. */
 bool plue_process_has_ended(struct plue_process *process);
 
+/* Kills the process, and everything that it started. From any thread, before it is buried. */
+void plue_process_kill(struct plue_process *process);
+
+/* Uses and closes its descriptors no more: the host has closed them, and the numbers may be others'. */
+void plue_process_forget_descriptors(struct plue_process *process);
+
 /* Waits for the end of a process that was told to go, or kills it, at once or when it takes too
  * long, and of everything that it started. Adds how it ended to `why`. Gives up on a process that
  * the system does not end even then. Frees it. */

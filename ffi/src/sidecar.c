@@ -41,6 +41,7 @@ struct plue_sidecar {
     int child_socket; /* the other end, until the process has it */
     int child_output; /* the same of the pipe for what it prints */
     int poke[2];      /* a pipe that wakes the thread */
+    pthread_mutex_t process_lock; /* guards the process against its end, for poke() */
     struct plue_process *process;
     struct plue_output output;
 
@@ -78,6 +79,7 @@ static void destroy(struct plue_sidecar *sidecar) {
     plue_close(&sidecar->child_output);
     plue_close(&sidecar->poke[0]);
     plue_close(&sidecar->poke[1]);
+    pthread_mutex_destroy(&sidecar->process_lock);
     free(sidecar);
 }
 
@@ -98,7 +100,9 @@ struct plue_sidecar *plue_sidecar_hold(uint64_t generation) {
 }
 
 void plue_sidecar_unhold(struct plue_sidecar *sidecar) {
+    plue_order_release(&sidecar->references);
     if (atomic_fetch_sub(&sidecar->references, 1) == 1) {
+        plue_order_acquire(&sidecar->references);
         destroy(sidecar);
     }
 }
@@ -109,6 +113,14 @@ static void poke(struct plue_sidecar *sidecar) {
     do {
         written = write(sidecar->poke[1], "", 1);
     } while (written < 0 && errno == EINTR);
+    if (written < 0 && errno == EBADF) {
+        /* The host has closed the pipe. The end of the process wakes the thread, too. */
+        pthread_mutex_lock(&sidecar->process_lock);
+        if (sidecar->process != NULL) {
+            plue_process_kill(sidecar->process);
+        }
+        pthread_mutex_unlock(&sidecar->process_lock);
+    }
 }
 
 /* -------------------------------------------------------------------------------- failures */
@@ -251,6 +263,15 @@ static bool wait_for_work(struct plue_sidecar *sidecar, const struct deadline *d
     return true;
 }
 
+/* Whether one of the descriptors is not open. */
+static bool is_closed_by_host(const struct pollfd waits[WAITS]) {
+    bool is_closed = false;
+    for (int i = 0; i < STANDARD_ERROR; i++) {
+        is_closed = is_closed || (waits[i].revents & POLLNVAL) != 0;
+    }
+    return is_closed;
+}
+
 /* Reads from the socket, unless a caller does. Returns whether callers do. */
 static bool receive(struct plue_sidecar *sidecar) {
     struct plue_inbox *inbox = &sidecar->inbox;
@@ -281,8 +302,9 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
     struct deadline deadline = {.exit_ms = 0};
     bool callers_read = false;
     bool has_ended = false;
+    bool is_closed = false;
     update_deadline(sidecar, &deadline);
-    while (!has_ended && !atomic_load(&inbox->has_ended)) {
+    while (!has_ended && !is_closed && !atomic_load(&inbox->has_ended)) {
         struct pollfd waits[WAITS];
         if (!wait_for_work(sidecar, &deadline, callers_read, waits)) {
             update_deadline(sidecar, &deadline); /* a caller may have read that it is met */
@@ -293,6 +315,7 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
             ending->kill = true;
             break;
         }
+        is_closed = is_closed_by_host(waits);
         if (waits[POKE].revents != 0) {
             drain_pokes(sidecar);
         }
@@ -313,14 +336,18 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
             update_deadline(sidecar, &deadline);
         }
     }
+    if (is_closed) {
+        plue_process_kill(sidecar->process); /* that wakes a caller which reads, too */
+    }
     plue_inbox_close(inbox);
     if (has_ended) {
         receive_rest(sidecar);
     }
     if (!ending->kill) {
-        ending->kill = inbox->fault != NULL;
+        const char *fault = is_closed ? plue_closed_by_host : inbox->fault;
+        ending->kill = fault != NULL;
         snprintf(ending->why, sizeof ending->why, "%s",
-                 inbox->fault == NULL ? "The tool process ended" : inbox->fault);
+                 fault == NULL ? "The tool process ended" : fault);
     }
 }
 
@@ -346,6 +373,12 @@ static void note_end(struct plue_sidecar *sidecar, const char *why) {
     plue_unlock();
 }
 
+static void set_process(struct plue_sidecar *sidecar, struct plue_process *process) {
+    pthread_mutex_lock(&sidecar->process_lock);
+    sidecar->process = process;
+    pthread_mutex_unlock(&sidecar->process_lock);
+}
+
 /* Without the lock: plue_shutdown() waits for this thread before it forgets the options. */
 static bool start_process(struct plue_sidecar *sidecar,
                           struct ending *ending) PLUE_CHECKED(no_thread_safety_analysis) {
@@ -355,11 +388,12 @@ static bool start_process(struct plue_sidecar *sidecar,
         .socket = sidecar->child_socket,
         .output = sidecar->child_output,
     };
-    sidecar->process = plue_process_start(&launch, sidecar->start_deadline_ms, ending->why,
-                                          sizeof ending->why);
+    struct plue_process *process = plue_process_start(&launch, sidecar->start_deadline_ms,
+                                                      ending->why, sizeof ending->why);
+    set_process(sidecar, process);
     plue_close(&sidecar->child_socket);
     plue_close(&sidecar->child_output);
-    if (sidecar->process == NULL) {
+    if (process == NULL) {
         return false;
     }
     plue_outbox_open(&sidecar->outbox);
@@ -398,6 +432,20 @@ static void append_last_output(struct plue_sidecar *sidecar, struct ending *endi
     }
 }
 
+/* The host has closed descriptors of the library. Which of the numbers are others' by now cannot be
+ * found out: those that are not are lost. */
+static void forget_descriptors(struct plue_sidecar *sidecar) {
+    plue_process_forget_descriptors(sidecar->process);
+    sidecar->socket = -1;
+    sidecar->poke[0] = -1;
+    sidecar->poke[1] = -1;
+    sidecar->inbox.socket = -1;
+    sidecar->inbox.wake[0] = -1;
+    sidecar->inbox.wake[1] = -1;
+    sidecar->output.from = -1;
+    sidecar->output.to = -1;
+}
+
 /* The thread starts the process, moves bytes, watches deadlines, and sees the process out. */
 static void *run_thread(void *argument) {
     struct plue_sidecar *sidecar = argument;
@@ -408,9 +456,14 @@ static void *run_thread(void *argument) {
         exchange(sidecar, &ending);
     }
     plue_outbox_close(&sidecar->outbox);
+    if (strcmp(ending.why, plue_closed_by_host) == 0) {
+        forget_descriptors(sidecar);
+    }
     shutdown(sidecar->socket, SHUT_RDWR);
     if (started) {
-        plue_process_bury(sidecar->process, ending.kill, ending.why, sizeof ending.why);
+        struct plue_process *process = sidecar->process;
+        set_process(sidecar, NULL);
+        plue_process_bury(process, ending.kill, ending.why, sizeof ending.why);
         plue_output_read(&sidecar->output);
         append_last_output(sidecar, &ending);
     }
@@ -429,6 +482,7 @@ static struct plue_sidecar *make_sidecar(void) PLUE_LOCKED {
     }
     int pair[2] = {-1, -1};
     atomic_init(&sidecar->references, 1);
+    pthread_mutex_init(&sidecar->process_lock, NULL);
     sidecar->socket = -1;
     sidecar->child_socket = -1;
     sidecar->poke[0] = -1;
@@ -486,7 +540,7 @@ static bool start(void) PLUE_LOCKED {
         destroy(sidecar);
     }
     char text[200];
-    snprintf(text, sizeof text, "Cannot start the tools: %s", strerror(error));
+    snprintf(text, sizeof text, "Cannot start the tools: %s", plue_error_text(error));
     note_failure("runtime_unavailable", plue_text_copy(text, strlen(text)));
     return false;
 }

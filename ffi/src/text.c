@@ -1,5 +1,7 @@
 #include "text.h"
 
+#include "platform.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +148,12 @@ struct plue_shared_text *plue_shared_text_retain(struct plue_shared_text *text) 
 }
 
 void plue_shared_text_release(struct plue_shared_text *text) {
-    if (text != NULL && atomic_fetch_sub(&text->references, 1) == 1) {
+    if (text == NULL) {
+        return;
+    }
+    plue_order_release(text);
+    if (atomic_fetch_sub(&text->references, 1) == 1) {
+        plue_order_acquire(text);
         free(text);
     }
 }

@@ -112,7 +112,12 @@ bool is_alive(int process) {
     }
     const char *state = strrchr(text, ')');
     bool is_zombie = state != NULL && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
-    return !is_zombie && kill(process, 0) == 0;
+    return process > 0 && !is_zombie && kill(process, 0) == 0;
+}
+
+void send_signal(int process, int number) {
+    bool is_one = process > 1;
+    CHECK(is_one && kill(process, number) == 0, "there is no process %d to send a signal to", process);
 }
 
 void await_death(int process) {

@@ -48,6 +48,9 @@ long number_in(const char *json, const char *key);
 /* Whether the process exists, and is no zombie where that can be told. */
 bool is_alive(int process);
 
+/* Sends a signal to that process. -1, where no process was found, would be every process. */
+void send_signal(int process, int number);
+
 /* Waits until it does not. */
 void await_death(int process);
 

@@ -321,7 +321,7 @@ static void test_sigchld_ignored(void) {
 static void test_thief(void) {
     init("");
     pid_t process = sidecar_process();
-    kill(process, SIGKILL);
+    send_signal(process, SIGKILL);
     int status;
     waitpid(-1, &status, 0);
     char *json = plue_tool_execute("echo", "{\"a\":2}", NULL);
@@ -486,7 +486,7 @@ static void test_both_hostings(void) {
     }
     CHECK(is_alive(process), "the runtime is told when the sidecar has ended");
     drain_all();
-    kill(process, SIGKILL);
+    send_signal(process, SIGKILL);
     pthread_join(thread, NULL);
     CHECK(atomic_load(&wakes) == 2, "%d wakes: SHUTDOWN and CONFIG", atomic_load(&wakes));
     drain_all();
@@ -676,7 +676,7 @@ static void test_stopped(void) {
         start_impatiently(manners[i]);
         pid_t process = sidecar_process();
         if (i == 0) {
-            kill(process, SIGSTOP);
+            send_signal(process, SIGSTOP);
         }
         expect_failure("echo", "{}", "timeout", "longer than 200 ms");
         await_death(process);

@@ -12,6 +12,11 @@ PROMISE(metadata_callback, offsetof(plue_tool_context_t, metadata_callback) == 3
 PROMISE(user_data, offsetof(plue_tool_context_t, user_data) == 4 * sizeof(void *));
 PROMISE(context, sizeof(plue_tool_context_t) == 5 * sizeof(void *));
 
+/* Without a cast; C++ does not convert a void pointer. */
+static plue_abort_signal_t *signal_of(const plue_tool_context_t *context) {
+    return context->abort_signal;
+}
+
 /* The options may grow at their end only. */
 PROMISE(struct_size, offsetof(plue_options_t, struct_size) == 0);
 PROMISE(mode, offsetof(plue_options_t, mode) == sizeof(size_t));
@@ -26,5 +31,6 @@ PROMISE(call_timeout_ms, offsetof(plue_options_t, call_timeout_ms) == 6 * sizeof
 int main(void) {
     promise_context used;
     (void)sizeof used;
+    (void)signal_of;
     return PLUE_ABI_VERSION == 1u ? 0 : 1;
 }

@@ -250,7 +250,7 @@ static void test_fork_in_start(void) {
     }
     atomic_store(&holds_starts, false);
     pthread_join(caller, NULL);
-    kill(child, SIGKILL);
+    send_signal(child, SIGKILL);
     waitpid(child, NULL, 0);
     plue_shutdown();
 }
@@ -275,7 +275,7 @@ static void test_unkillable(void) {
     never_kill = false;
     const char *number = strstr(plue_get_last_error(), "end process ");
     pid_t process = number == NULL ? 0 : (pid_t)strtol(number + strlen("end process "), NULL, 10);
-    CHECK(process > 0 && kill(process, SIGKILL) == 0, "process %d", (int)process);
+    send_signal(process, SIGKILL);
     await_death(process);
 }
 
@@ -397,7 +397,7 @@ static void test_few_descriptors(void) {
         struct rlimit limit = {most, 20};
         CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0, "errno %d", errno);
         const char *argv[] = {"./plue-sidecar", NULL};
-        expect_lack((plue_options_t){.sidecar_argv = argv}, "Too many open files");
+        expect_lack((plue_options_t){.sidecar_argv = argv}, "Too many open files; libplue needs 16 free descriptors");
     }
 }
 
@@ -512,6 +512,59 @@ static void test_relative_module_variable(void) {
     plue_shutdown();
 }
 
+/* ------------------------------------------------------- hosts that close what is not theirs */
+
+static void close_all(void) {
+    for (int descriptor = STDERR_FILENO + 1; descriptor < 256; descriptor++) {
+        close(descriptor);
+    }
+}
+
+static const char closed[] = "The host closed a descriptor of libplue";
+
+static void note_start(const char *json, void *has_started) {
+    if (contains(json, "\"i\":0")) {
+        atomic_store((atomic_bool *)has_started, true);
+    }
+}
+
+static void *hold_a_call(void *has_started) {
+    plue_tool_context_t context = {.metadata_callback = note_start, .user_data = has_started};
+    char *json = plue_tool_execute("hold", "{}", &context);
+    CHECK(is_failure(json, "runtime_crashed") && contains(json, closed), "%s", json);
+    plue_free_json(json);
+    return NULL;
+}
+
+/* Before a call, while the library's thread waits, and during one, while the caller does. */
+static void test_closed_descriptors(void) {
+    init("", FOREVER_MS);
+    for (int during = 0; during < 2; during++) {
+        char *json = plue_tool_execute("pid", "{}", NULL);
+        int process = (int)number_in(json, "pid");
+        plue_free_json(json);
+        pthread_t caller;
+        atomic_bool has_started = false;
+        if (during) {
+            pthread_create(&caller, NULL, hold_a_call, &has_started);
+        }
+        while (during && !atomic_load(&has_started)) {
+            sleep_us(1000);
+        }
+        close_all();
+        if (during) {
+            /* The caller that waits in poll() does not notice: the next call does. */
+            plue_free_json(plue_tool_execute("echo", "{}", NULL));
+            pthread_join(caller, NULL);
+        } else {
+            expect_failure("echo", "{}", "runtime_crashed", closed);
+        }
+        await_death(process);
+        expect_answer("echo", "{\"a\":1}", "{\"a\":1}");
+    }
+    plue_shutdown();
+}
+
 /* ----------------------------------------------------------------------------------- names */
 
 static const struct {
@@ -521,6 +574,7 @@ static const struct {
     {"no_stdio", test_no_stdio},
     {"fork", test_fork},
     {"early", test_early},
+    {"closed_descriptors", test_closed_descriptors},
     {"default_program", test_default_program},
     {"no_program", test_no_program},
     {"no_folder", test_no_folder},

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -64,6 +64,21 @@ describe("plue.h", () => {
       },
     );
   }
+
+  withCompiler("begins with a program that compiles and calls a tool", async () => {
+    const header = readFileSync(join(FFI, "include", "plue.h"), "utf8");
+    const lines = header.slice(header.indexOf(" *     #include"), header.indexOf(" * THREADS"))
+      .split("\n")
+      .filter((line) => line.startsWith(" *     ")).map((line) => line.slice(7));
+    const own = mkdtempSync(join(tmpdir(), "plue-header-"));
+    const [source, host] = [join(own, "first.c"), join(own, "first")];
+    writeFileSync(source, `${lines.join("\n")}\n`);
+    const link = [`-I${FFI}/include`, `-L${BUILD}`, "-lplue", `-Wl,-rpath,${BUILD}`];
+    await succeed(["cc", ...WARNINGS, source, "-o", host, ...link]);
+    const outcome = await run([host], { env: { PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar") } });
+    rmSync(own, { recursive: true });
+    assertEquals([outcome.code, outcome.stdout], [0, 'result: {"message":"hello"}\n']);
+  });
 
   withCompiler("has the version of the package", () => {
     const header = readFileSync(join(FFI, "include", "plue.h"), "utf8");

@@ -11,6 +11,7 @@ import { maybe } from "../support/skip.ts";
 import {
   BUILD,
   hasProgram,
+  hasSanitizer,
   LONG_LIMIT_MS,
   make,
   noCompiler,
@@ -23,18 +24,6 @@ import {
 /** Seconds for each long run; `npm run test:soak` sets it. */
 const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
 const missing = noCompiler();
-
-/** Whether the compiler can make a program with the sanitizer that starts. */
-function hasSanitizer(name: string): boolean {
-  if (missing !== undefined) return false;
-  const folder = mkdtempSync(join(tmpdir(), "plue-sanitizer-"));
-  const [source, program] = [join(folder, "empty.c"), join(folder, "empty")];
-  writeFileSync(source, "int main(void) { return 0; }\n");
-  const built = spawnSync("cc", [`-fsanitize=${name}`, source, "-o", program]).status === 0;
-  const started = built && spawnSync(program).status === 0;
-  rmSync(folder, { recursive: true });
-  return started;
-}
 
 const STRICT = {
   TSAN_OPTIONS: "halt_on_error=1",
@@ -170,7 +159,35 @@ for (const sanitizer of ["thread", "address,undefined"]) {
   });
 }
 
-describe("under valgrind, without what only Linux has", () => {
+describe("a host with ThreadSanitizer, and a library without it", () => {
+  const withSanitizer = maybe(
+    missing === undefined && hasSanitizer("thread"),
+    missing ?? "the compiler has no -fsanitize=thread here",
+  );
+  withSanitizer("runs, and nothing is reported", async () => {
+    make("all", "test-programs");
+    const folder = mkdtempSync(join(tmpdir(), "plue-thread-host-"));
+    const sources = join(ROOT, "ffi", "test");
+    const compile = async (name: string, ...files: readonly string[]): Promise<string> => {
+      const host = join(folder, name);
+      const built = await run([
+        ..."cc -g -fsanitize=thread -std=c11 -D_GNU_SOURCE -pthread".split(" "),
+        ...[`-I${join(ROOT, "ffi", "include")}`, `-I${sources}`],
+        ...files.map((file) => join(sources, `${file}.c`)),
+        ...["-o", host, `-L${BUILD}`, "-lplue", `-Wl,-rpath,${BUILD}`],
+      ]);
+      assertEquals(built.code, 0, said(built));
+      return host;
+    };
+    const suite = ["suite", "suite_events", "suite_waiting", "suite_blocks", "check"];
+    const host = await compile("suite", "suite_main", ...suite);
+    const guest = await compile("fake_guest", "fake_guest", "fake_tools", ...suite);
+    await succeed([host, ...PARTS, "crash", "shutdown"], [guest, "callback", "300", ...PARTS]);
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe("under valgrind", () => {
   const withValgrind = maybe(
     missing === undefined && hasProgram("valgrind"),
     missing ?? "there is no valgrind",
@@ -183,20 +200,32 @@ describe("under valgrind, without what only Linux has", () => {
     "race:30",
     "stress:4:100:echo",
   ];
-  withValgrind("memcheck reports nothing", async () => {
+  const valgrind = [
+    "valgrind",
+    "-q",
+    // One thread runs at a time, and a busy one would keep the others out for long.
+    "--fair-sched=yes",
+    "--error-exitcode=9",
+    "--leak-check=full",
+    "--errors-for-leak-kinds=definite,possible",
+  ];
+  withValgrind("memcheck reports nothing of a host with the library as it is shipped", async () => {
+    make("all", "test-programs");
+    await succeed([
+      ...valgrind,
+      // The guardian is a copy of the host there, whose memory is nobody's when it ends.
+      "--child-silent-after-fork=yes",
+      join(PROGRAMS, "suite"),
+      ...few,
+      "shutdown",
+    ]);
+  });
+
+  withValgrind("memcheck reports nothing without what only Linux has", async () => {
     const build = join(BUILD, "portable");
     const programs = join(build, "test");
     make("all", "test-programs");
     make("-j2", `BUILD=${build}`, "PORTABLE=1", "all", "test-programs");
-    const valgrind = [
-      "valgrind",
-      "-q",
-      // One thread runs at a time, and a busy one would keep the others out for long.
-      "--fair-sched=yes",
-      "--error-exitcode=9",
-      "--leak-check=full",
-      "--errors-for-leak-kinds=definite,possible",
-    ];
     await succeed(
       [...valgrind, join(programs, "fake_guest"), "callback", "50", ...few],
       [...valgrind, join(programs, "suite"), ...few, "shutdown"],

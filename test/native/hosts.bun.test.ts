@@ -10,6 +10,7 @@ import { maybe } from "../support/skip.ts";
 import {
   buildPrograms,
   hasProgram,
+  hasSanitizer,
   LONG_LIMIT_MS,
   make,
   type Outcome,
@@ -59,9 +60,44 @@ describe("ffi/README.md", () => {
   });
 });
 
+describe("the section about valgrind and sanitizers in ffi/README.md", () => {
+  const [, block = ""] = /^## Valgrind and sanitizers\n[^]*?```sh\n([^]*?)```/m.exec(readme) ?? [];
+  const [withValgrind = "", withSanitizer = ""] = block.split("\n");
+  const build = hosts.find(({ language }) => language === "C")?.command ?? "";
+  const cases = [
+    {
+      tool: "valgrind",
+      isThere: hasProgram("valgrind"),
+      lines: [build, withValgrind],
+    },
+    {
+      tool: "-fsanitize=thread",
+      isThere: hasSanitizer("thread"),
+      lines: [withSanitizer, "./host echo '{}'"],
+    },
+  ];
+  for (const { tool, isThere, lines } of cases) {
+    const lack = missing ?? (isThere ? undefined : `there is no ${tool}`);
+    maybe(lack === undefined, lack ?? "")(`has a command for ${tool} that works`, async () => {
+      const own = mkdtempSync(join(folder, "observed-"));
+      cpSync(join(ROOT, "ffi", "examples"), own, { recursive: true });
+      const outcome = await run(["sh", "-ec", [`cd '${own}'`, ...lines].join("\n")], {
+        limitMs: LONG_LIMIT_MS,
+        env: {
+          PREFIX: prefix,
+          PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig"),
+          PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
+        },
+      });
+      assertEquals([outcome.code, outcome.stderr], [0, ""], said(outcome));
+      assertStringIncludes(outcome.stdout, "result: {}", said(outcome));
+    });
+  }
+});
+
 describe("the example host", () => {
   for (const { language, file, command } of hosts) {
-    const [program = ""] = command.split(" ");
+    const program = command.split(" ").find((word) => !word.includes("=")) ?? "";
     const zig = language.startsWith("Zig") && missing === undefined ? findZig() : {};
     const lack = missing ?? zig.missing ??
       (language.startsWith("Zig") || hasProgram(program) ? undefined : `there is no ${program}`);
@@ -80,7 +116,6 @@ describe("the example host", () => {
               ...zig.env,
               PREFIX: prefix,
               CARGO_TARGET_DIR: join(own, "target"),
-              PLUE_STATIC: "1",
               PYTHONPATH: join(ROOT, "ffi", "python"),
               PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig"),
               PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),

@@ -55,6 +55,11 @@ describe("the sidecar's process", () => {
   );
 
   onLinux(
+    "ends, and says why, if the host closes the descriptors of the library",
+    () => pass([PROCESS, FAKE_SIDECAR, "closed_descriptors"]),
+  );
+
+  onLinux(
     "is given up if it does not begin in time",
     () => pass([PROCESS, FAKE_SIDECAR, "never_exec"]),
   );

@@ -5,7 +5,16 @@
  */
 
 import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -83,6 +92,18 @@ export function make(...args: readonly string[]): void {
 export function noCompiler(): string | undefined {
   const missing = ["cc", "make"].find((program) => !hasProgram(program));
   return missing === undefined ? undefined : `there is no ${missing}`;
+}
+
+/** Whether the compiler can make a program with the sanitizer that starts. */
+export function hasSanitizer(name: string): boolean {
+  if (noCompiler() !== undefined) return false;
+  const folder = mkdtempSync(join(tmpdir(), "plue-sanitizer-"));
+  const [source, program] = [join(folder, "empty.c"), join(folder, "empty")];
+  writeFileSync(source, "int main(void) { return 0; }\n");
+  const built = spawnSync("cc", [`-fsanitize=${name}`, source, "-o", program]).status === 0;
+  const started = built && spawnSync(program).status === 0;
+  rmSync(folder, { recursive: true });
+  return started;
 }
 
 /** Why the native programs cannot be built; `undefined` once they have been. */

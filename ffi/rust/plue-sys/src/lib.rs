@@ -75,7 +75,7 @@ pub type plue_log_t = unsafe extern "C" fn(line: *const c_char, user_data: *mut 
 pub struct plue_tool_context_t {
     pub session_id: *const c_char,
     pub message_id: *const c_char,
-    pub abort_signal: *mut c_void,
+    pub abort_signal: *mut plue_abort_signal_t,
     pub metadata_callback: Option<plue_metadata_t>,
     pub user_data: *mut c_void,
 }

@@ -170,7 +170,7 @@ impl Prepared {
         plue_tool_context_t {
             session_id: text::pointer(&self.session_id),
             message_id: text::pointer(&self.message_id),
-            abort_signal: signal.map_or(ptr::null_mut(), |signal| signal.as_ptr().cast()),
+            abort_signal: signal.map_or(ptr::null_mut(), |signal| signal.as_ptr()),
             metadata_callback: None,
             user_data: ptr::null_mut(),
         }

@@ -26,7 +26,7 @@ public struct CallOptions: Sendable {
                 var context = plue_tool_context_t()
                 context.session_id = sessionID
                 context.message_id = messageID
-                context.abort_signal = signal.map { UnsafeMutableRawPointer($0.pointer) }
+                context.abort_signal = signal?.pointer
                 return try withExtendedLifetime(signal) { try body(&context) }
             }
         }
