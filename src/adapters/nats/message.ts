@@ -224,6 +224,8 @@ export class Outbox {
 
 /** What {@linkcode Receiver.take} says of a part in whose place another was expected. */
 export const GAP: unique symbol = Symbol("plue.nats.gap");
+/** The result of {@linkcode Receiver.take} for a part that came before: a message sent again by others. */
+export const SEEN: unique symbol = Symbol("plue.nats.seen");
 
 /** Puts the values of one stream together again. */
 export class Receiver {
@@ -236,9 +238,10 @@ export class Receiver {
     return this.#bytes;
   }
 
-  /** @returns A value; `undefined` while more of it is to come; or {@linkcode GAP}. */
+  /** @returns A value; `undefined` while more of it is to come; {@linkcode GAP}, or {@linkcode SEEN}. */
   take({ sequence, isLast, bytes }: OpenedPart): unknown {
-    if (sequence !== this.#next) return GAP;
+    // Sequence numbers wrap, so the nearer direction decides.
+    if (sequence !== this.#next) return (this.#next - sequence) >>> 0 < 2 ** 31 ? SEEN : GAP;
     this.#next = sequence === MAX_SEQUENCE ? 0 : sequence + 1;
     const isFirst = this.#parts.length === 0;
     this.#bytes = isFirst ? bytes.length : this.#bytes + bytes.length;

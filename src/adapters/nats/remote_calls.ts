@@ -28,7 +28,7 @@ import {
   TICKS_TO_ACCEPT,
   TICKS_TO_LOSE,
 } from "./frames.ts";
-import { GAP, Receiver, type Seal, Sender } from "./message.ts";
+import { GAP, Receiver, type Seal, SEEN, Sender } from "./message.ts";
 import { callSubject, controlSubject } from "./subjects.ts";
 
 /** What a call says. The time and its name are added. */
@@ -272,8 +272,10 @@ export class RemoteCalls {
     if (part === undefined) {
       return this.#log(new Error("An answer of a worker has a wrong signature"));
     }
-    call.silence = 0;
     const frame = call.receiver.take(part);
+    // Anyone who may publish to inboxes can send it again: it is no sign of life.
+    if (frame === SEEN) return;
+    call.silence = 0;
     if (frame === GAP) return this.#miss(call);
     call.isAccepted = true;
     if (frame !== undefined) this.#take(call, frame as Frame);
