@@ -8,7 +8,7 @@ import {
 } from "@std/assert";
 import { DiscardPolicy, jetstreamManager, RetentionPolicy } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
-import type { ToolDefinition } from "@plue/tools";
+import { type ToolDefinition, ToolResult } from "@plue/tools";
 import { attemptOf, natsCallStore } from "@plue/tools/nats";
 import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
 import { ownerDigest } from "../../src/execute/durable/mod.ts";
@@ -287,7 +287,7 @@ describe("Durable calls over NATS", () => {
     }
   });
 
-  const claimed = { state: "claimed", worker: "x", until: 8.64e15, attempts: 1 };
+  const claimed = { state: "claimed", worker: "x", until: 8.64e15, lostLeases: 0 };
   for (
     const [what, record, isSigned] of [
       ["done, and not signed", { state: "done", result: { ok: true, content: "forged" } }, false],
@@ -385,6 +385,153 @@ describe("Durable calls over NATS", () => {
     assertEquals(result.error.code, "unavailable");
     assertStringIncludes(result.error.message, "may have run");
     assertEquals(result.error.ran, "unknown");
+  });
+
+  withServer("runs a task later that its tool refuses, with a delay that grows", async () => {
+    await using world = open();
+    let runs = 0;
+    await world.serve([{
+      ...task,
+      idempotent: false,
+      execute() {
+        if (++runs === 3) return "built";
+        const details = runs === 2 ? { retryAfterMs: 2_500 } : {};
+        return ToolResult.error("overloaded", "too many requests", details);
+      },
+    }]);
+    const spy = await server.connect();
+    const delays: number[] = [];
+    spy.subscribe("$JS.ACK.PLUE_CALLS.>", {
+      callback(_, message) {
+        const [, details] = /^-NAK (.+)$/.exec(message.string()) ?? [];
+        if (details !== undefined) delays.push(JSON.parse(details).delay / 1e6);
+      },
+    });
+    await spy.flush();
+    const { dispatcher } = await world.call();
+    const result = await dispatcher.dispatch({ name: "build" });
+    assertEquals(result.ok ? result.content : result.error, "built");
+    await spy.flush();
+    assertEquals([runs, delays], [3, [1_000, 2_500]]);
+  });
+
+  withServer("loses no task to the limits of its workers", async () => {
+    await using world = open();
+    let runs = 0;
+    await world.serve([{
+      ...task,
+      idempotent: false,
+      async execute() {
+        await (await server.connect()).flush();
+        return ++runs;
+      },
+    }], { dispatcher: { limits: { maxConcurrent: 1, maxQueued: 0 } } });
+    const { dispatcher } = await world.call();
+    const results = await Promise.all(
+      Array.from({ length: 4 }, () => dispatcher.dispatch({ name: "build" })),
+    );
+    assertEquals(results.filter((result) => !result.ok), []);
+    assertEquals(runs, 4);
+  });
+
+  withServer("leaves the tasks to other workers that it has no place for", async () => {
+    await using world = open();
+    const [began, goOn] = [event(), event()];
+    await world.serve([{
+      ...task,
+      async execute() {
+        began.come();
+        await goOn.came;
+        return "first";
+      },
+    }], { concurrency: 1 });
+    const { dispatcher } = await world.call();
+    const first = dispatcher.dispatch({ name: "build" });
+    await began.came;
+    const second = dispatcher.dispatch({ name: "build" }, { timeoutMs: 10_000 });
+    await world.serve([{ ...task, execute: () => "second" }]);
+    const result = await second;
+    assertEquals(result.ok ? result.content : result.error, "second");
+    goOn.come();
+    const ended = await first;
+    assertEquals(ended.ok && ended.content, "first");
+  });
+
+  withServer("runs as many tasks of a tool at once as its concurrency says", async () => {
+    await using world = open();
+    const [began, goOn] = [event(), event()];
+    let running = 0;
+    let most = 0;
+    const slow: ToolDefinition = {
+      ...task,
+      async execute() {
+        most = Math.max(most, ++running);
+        began.come();
+        await goOn.came;
+        running--;
+      },
+    };
+    await world.serve([slow, { ...task, name: "other" }], { toolConcurrency: { build: 1 } });
+    const { dispatcher } = await world.call();
+    const slowOnes = [1, 2, 3].map(() => dispatcher.dispatch({ name: "build" }));
+    await began.came;
+    assertEquals((await dispatcher.dispatch({ name: "other" })).ok, true);
+    goOn.come();
+    assertEquals((await Promise.all(slowOnes)).map(({ ok }) => ok), [true, true, true]);
+    assertEquals(most, 1);
+  });
+
+  for (
+    const [options, message] of [
+      [{ concurrency: 0 }, "concurrency"],
+      [{ toolConcurrency: { build: 0.5 } }, "numbers from 1 to 4096, by the ids of tools"],
+    ] as const
+  ) {
+    withServer(`refuses ${JSON.stringify(options)}`, async () => {
+      await using world = open();
+      const error = await assertRejects(() => world.serve([task], options), Error);
+      assertStringIncludes(error.message, message);
+    });
+  }
+
+  withServer("passes tasks on while its clock is wrong", async () => {
+    await using world = open();
+    const [began, goOn, seen, refused] = [event(), event(), event(), event()];
+    const tool: ToolDefinition = {
+      ...task,
+      async execute() {
+        began.come();
+        await goOn.came;
+        return "built";
+      },
+    };
+    const onError = (error: unknown): void => {
+      world.errors.push(error);
+      refused.come();
+    };
+    await world.serve([tool], { concurrency: 1, onError });
+    const { dispatcher } = await world.call();
+    let sent = 0;
+    const spy = await server.connect();
+    spy.subscribe(`plue.v1.run.${world.name}.>`, {
+      callback: () => void (++sent === 2 && seen.come()),
+    });
+    await spy.flush();
+    const first = dispatcher.dispatch({ name: "build" });
+    await began.came;
+    const second = dispatcher.dispatch({ name: "build" });
+    await seen.came;
+    const now = Date.now;
+    Date.now = () => now() - 60_000;
+    try {
+      goOn.come();
+      await refused.came;
+    } finally {
+      Date.now = now;
+    }
+    const results = await Promise.all([first, second]);
+    assertEquals(results.map((result) => result.ok && result.content), ["built", "built"]);
+    assertStringIncludes(`${world.errors[0]}`, "this machine's clock is 60 s behind the server's");
   });
 
   withServer("drops the result of a run that has lost its claim", async () => {
@@ -571,7 +718,7 @@ describe("Durable calls over NATS", () => {
     const { result } = seal.unwrap(await told.came, "told") as {
       readonly result: { readonly error: { readonly message: string; readonly ran: string } };
     };
-    assertStringIncludes(result.error.message, "60 s ahead of its worker's; nothing has run");
+    assertStringIncludes(result.error.message, "60 s ahead of the server's; nothing has run");
     assertEquals(result.error.ran, "no");
     assertEquals(runs, 1);
     assertEquals(world.errors.length, 4);

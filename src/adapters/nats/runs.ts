@@ -62,8 +62,15 @@ export type RunRecord =
     readonly worker: string;
     /** Until when, in milliseconds since 1970. */
     readonly until: number;
-    /** How many workers have begun it. */
-    readonly attempts: number;
+    /** How many workers had it before, whose leases ran out. */
+    readonly lostLeases: number;
+  }
+  /** No worker has it: those that had it have refused it. */
+  | {
+    readonly state: "waiting";
+    readonly lostLeases: number;
+    /** How many times it was refused. */
+    readonly refusals: number;
   }
   | { readonly state: "done"; readonly result: ToolResult };
 
@@ -156,7 +163,8 @@ export class Runs {
   /** Whether a call has ended, or a worker holds it. */
   async isHeld(key: string): Promise<boolean> {
     const { record } = await this.read(key) ?? {};
-    return record?.state === "done" || (record?.until ?? 0) > systemClock.timestamp();
+    return record?.state === "done" ||
+      (record?.state === "claimed" && record.until > systemClock.timestamp());
   }
 
   /**
@@ -182,10 +190,15 @@ const DAMAGED: ToolResult = ToolResult.error(
 
 function isRecord(value: unknown): value is RunRecord {
   if (!isObject(value)) return false;
-  const { state, result, until, attempts } = value;
-  return state === "done"
-    ? isObject(result)
-    : state === "claimed" && typeof until === "number" && typeof attempts === "number";
+  const { state, result, until, lostLeases, refusals } = value;
+  switch (state) {
+    case "done":
+      return isObject(result);
+    case "claimed":
+      return typeof until === "number" && typeof lostLeases === "number";
+    default:
+      return state === "waiting" && typeof refusals === "number" && typeof lostLeases === "number";
+  }
 }
 
 /** Whether what a message of the stream has is a call. */

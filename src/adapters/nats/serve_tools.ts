@@ -76,6 +76,18 @@ export interface ServeToolsOptions {
    */
   readonly leaseMs?: number;
   /**
+   * How many tasks this worker runs at once. It takes no more of them than that, so that others wait
+   * for a worker that has a place. For plain calls, `dispatcher: { limits }` says it.
+   *
+   * @default {64}
+   */
+  readonly concurrency?: number;
+  /**
+   * How many tasks of a tool this worker runs at once, by the id of the tool. Absent: as many as
+   * `concurrency` says.
+   */
+  readonly toolConcurrency?: Readonly<Record<string, number>>;
+  /**
    * Traces and measures the calls, as parts of their callers' traces: what `openTelemetry` makes. It
    * is the `telemetry` of `dispatcher`, and either may be given.
    */
@@ -100,12 +112,19 @@ export interface ServedTools extends AsyncDisposable {
 const ACTION = "serve tools";
 /** How many calls one worker runs at once unless it is told otherwise. */
 const MAX_CONCURRENT = 256;
+/** How many tasks one worker runs at once by default. */
+const TASKS = 64;
+const MAX_TASKS = 4_096;
 /** What the callers' limits are checked against by the callers. */
 const MAX_BYTES = 67_108_864;
 /** An hour: the caller's own limit is shorter, and aborts the call. */
 const LONGEST_CALL_MS = 3_600_000;
 /** How often a worker looks for others that have died, in its own beats. */
 const BEATS_TO_REMOVE = 10;
+
+function isTaskCount(value: unknown): boolean {
+  return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= MAX_TASKS;
+}
 
 const OPTIONS = {
   secret: (_action: string, value: unknown): string | readonly string[] => value as string,
@@ -118,6 +137,12 @@ const OPTIONS = {
   ),
   drainTimeoutMs: numberFrom(0, MAX_TIMEOUT_MS),
   leaseMs: numberFrom(1_000, 3_600_000),
+  concurrency: numberFrom(1, MAX_TASKS),
+  toolConcurrency: must(
+    `an object with numbers from 1 to ${MAX_TASKS}, by the ids of tools`,
+    (value): value is Readonly<Record<string, number>> =>
+      isObject(value) && Object.values(value).every(isTaskCount),
+  ),
   telemetry: must("what openTelemetry makes", isTelemetry),
   onError: checkFunction,
 };
@@ -155,6 +180,7 @@ export async function serveTools(
     refuse(ACTION, "calls are approved by their callers, so dispatcher.approve cannot be given");
   }
   const { secret, name = "default", drainTimeoutMs = 30_000, leaseMs = 30_000 } = read;
+  const { concurrency = TASKS, toolConcurrency = {} } = read;
   const seal = new Seal(ACTION, secret as string);
   const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
   await checkServer(ACTION, connection);
@@ -175,6 +201,7 @@ export async function serveTools(
     new ToolDispatcher(registry, dispatcherOptions);
   const worker = new Worker({
     ...{ registry, connection, seal, name, dispatcher, log, drainTimeoutMs, leaseMs },
+    ...{ concurrency, toolConcurrency: { ...toolConcurrency } },
     selection: read.selection,
   });
   await worker.start();
@@ -190,6 +217,8 @@ interface WorkerSettings {
   readonly dispatcher: ToolDispatcher;
   readonly drainTimeoutMs: number;
   readonly leaseMs: number;
+  readonly concurrency: number;
+  readonly toolConcurrency: Readonly<Record<string, number>>;
   readonly log: HookLog;
 }
 
@@ -218,6 +247,7 @@ class Worker implements ServedTools {
 
   async start(): Promise<void> {
     const { registry, connection, seal, name, dispatcher, log } = this.#settings;
+    const { leaseMs, concurrency, toolConcurrency } = this.#settings;
     const { worker } = this;
     const { refused, note } = noteRefusals(log);
     const failed = ({ id }: Tool, { error: { code } }: ToolFailure): void => {
@@ -240,7 +270,7 @@ class Worker implements ServedTools {
     });
     this.#durable = new DurableWorker({
       ...{ connection, seal, worker, dispatcher, log, failed },
-      leaseMs: this.#settings.leaseMs,
+      ...{ leaseMs, concurrency, toolConcurrency },
     });
     this.#service = new Service({
       ...{ connection, worker, log, registry: name },
