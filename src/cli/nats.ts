@@ -37,6 +37,8 @@ export interface NatsSettings {
 
 /** How long the first connection may take, in milliseconds. */
 const CONNECT_MS = 10_000;
+/** How often the server must answer, in milliseconds. After two failures, another connection is made. */
+const PING_MS = 10_000;
 const WANTED = "must be nats://host:4222, or tls://host:4222, with commas between several";
 
 /**
@@ -89,6 +91,7 @@ export async function readNats(
       servers: urls.map(({ host }) => host),
       timeout: CONNECT_MS,
       maxReconnectAttempts: -1,
+      pingInterval: PING_MS,
       ...(urls.some(({ protocol }) => protocol === "tls:") && { tls: {} }),
       // A user without a password is a token, as in the other clients of NATS.
       ...(user && (user.pass === "" ? { token: user.name } : { user: user.name, pass: user.pass })),

@@ -55,6 +55,25 @@ describe("Workers and callers over NATS", () => {
     assertEquals(result.error.ran, "no");
   });
 
+  withServer("connects again when the server does not deliver its messages", async () => {
+    await using world = open();
+    const { connection, worker } = await world.serve([ping]);
+    const beat = event();
+    const publish = connection.publish.bind(connection);
+    const presence = `plue.v1.here.${world.name}.${worker}`;
+    const own = connection.subscribe(presence, { callback: () => beat.come() });
+    await beat.came;
+    own.unsubscribe();
+    connection.publish = (subject, ...rest) => {
+      if (subject !== presence) publish(subject, ...rest);
+    };
+    for await (const { type } of connection.status()) if (type === "reconnect") break;
+    connection.publish = publish;
+    assertStringIncludes(`${world.errors[0]}`, "does not deliver this worker's own messages");
+    const { dispatcher } = await world.call();
+    assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+  });
+
   withServer("goes on with another worker when one is gone, and no call is lost", async () => {
     await using world = open();
     const [one] = [await world.serve([ping]), await world.serve([ping])];

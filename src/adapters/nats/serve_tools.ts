@@ -121,6 +121,8 @@ const MAX_BYTES = 67_108_864;
 const LONGEST_CALL_MS = 3_600_000;
 /** How often a worker looks for others that have died, in its own beats. */
 const BEATS_TO_REMOVE = 10;
+/** A worker that does not receive so many of its own beats has a connection that is stuck. */
+const BEATS_TO_RECONNECT = 3;
 
 function isTaskCount(value: unknown): boolean {
   return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= MAX_TASKS;
@@ -233,7 +235,11 @@ class Worker implements ServedTools {
   /** Whether the connection is up. */
   #isUp = true;
   #stopBeating: () => void = () => {};
+  /** Set while a change of the registry is to be followed. */
+  #stopFollowing: (() => void) | undefined;
   #beats = 0;
+  /** Its beats since it received one of them; `undefined` before the first. */
+  #unheard: number | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(settings: WorkerSettings) {
@@ -262,7 +268,10 @@ class Worker implements ServedTools {
       (id) => this.#offers.knows(id),
       ({ worker: id }) => this.#offers.hear(id),
     );
-    this.#end.push(() => presence.unsubscribe());
+    const own = connection.subscribe(presenceSubject(name, worker), {
+      callback: (error) => error === null ? void (this.#unheard = 0) : note(error),
+    });
+    this.#end.push(() => presence.unsubscribe(), () => own.unsubscribe());
     this.#calls = new ServedCalls({
       ...{ connection, seal, worker, dispatcher, log: note },
       toolAt: (path) => this.#offers.at(path),
@@ -286,7 +295,8 @@ class Worker implements ServedTools {
       throw error;
     }
     this.#end.push(
-      registry.subscribe(() => this.#follow()),
+      registry.subscribe(() => this.#followLater()),
+      () => this.#stopFollowing?.(),
       followStatus(connection, {
         down: () => void (this.#isUp = false),
         up: () => {
@@ -323,7 +333,14 @@ class Worker implements ServedTools {
     ]);
   }
 
-  /** Follows the registry. */
+  /** Follows the registry once for all changes of a turn: the cost is that of all tools. */
+  #followLater(): void {
+    this.#stopFollowing ??= systemClock.setTimeout(() => {
+      this.#stopFollowing = undefined;
+      this.#follow();
+    }, 0);
+  }
+
   #follow(): void {
     if (!this.#offers.refresh()) return;
     this.#offers.announce();
@@ -335,6 +352,7 @@ class Worker implements ServedTools {
   }
 
   #beat(): void {
+    this.#reconnectIfStuck();
     this.#say(false);
     this.#service?.renew();
     this.#stopBeating = systemClock.setTimeout(() => {
@@ -344,6 +362,16 @@ class Worker implements ServedTools {
         this.#offers.removeDead().catch(this.#settings.log);
       }
     }, PRESENCE_EVERY_MS);
+  }
+
+  /** A server or a network may fail without an end of the connection, and pings take minutes. */
+  #reconnectIfStuck(): void {
+    if (!this.#isUp || this.#unheard === undefined) return;
+    if (this.#unheard++ < BEATS_TO_RECONNECT) return;
+    this.#unheard = 0;
+    const { connection, log } = this.#settings;
+    log(new Error("The server does not deliver this worker's own messages; it connects again"));
+    connection.reconnect().catch(log);
   }
 
   #say(isLeaving: boolean): void {
