@@ -216,10 +216,11 @@ describe("Plain calls over NATS", () => {
     }]);
     const spy = await server.connect();
     const replayed = event();
-    spy.subscribe("_INBOX.>", {
+    const answers = spy.subscribe("_INBOX.>", {
       callback(_, { subject, data, reply = "" }) {
         // `accepted` is the first answer of a call.
         if (!reply.startsWith("plue.v1.ctl.")) return;
+        answers.unsubscribe();
         const copy = Uint8Array.from(data);
         void began.came.then(() => {
           for (let time = 0; time < 3; time++) spy.publish(subject, copy, { reply });
