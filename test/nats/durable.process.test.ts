@@ -143,6 +143,7 @@ describe("Durable calls over NATS", () => {
       const waits = run();
       const manager = await jetstreamManager(connection);
       while (calls.waiting === 0) await connection.flush();
+      while ((await manager.streams.info("PLUE_CALLS")).state.messages === 0);
       await manager.streams.update("PLUE_CALLS", { max_msg_size: 10 });
       const result = await run();
       assert(!result.ok);
@@ -245,23 +246,53 @@ describe("Durable calls over NATS", () => {
     }
   });
 
-  withServer("takes no more of a caller than its share of a day", async () => {
-    await using world = open();
-    await world.serve([task]);
-    const { dispatcher } = await world.call();
-    const run = (principal: string) => dispatcher.dispatch({ name: "build" }, { principal });
-    const store = await natsCallStore(await server.connect(), { bucket: "plue_results" });
-    // So many KiB are counted.
-    const value = JSON.stringify({ count: 131_072, endsAt: Date.now() + 60_000 });
-    const principal = `${world.name}.full`;
-    const key = `lease.${await ownerDigest(principal)}.86400000`;
-    await store.create(key, new TextEncoder().encode(value));
-    const full = await run(principal);
-    assert(!full.ok);
-    assertEquals(full.error.code, "overloaded");
-    assertStringIncludes(full.error.message, "nothing has run");
-    assertEquals(full.error.ran, "no");
-    assertEquals((await run("ann")).ok, true);
+  withServer("takes no more of a caller than may wait, until others have ended", async () => {
+    const own = await TestServer.start();
+    try {
+      await using world = new World(own);
+      const [began, goOn] = [event(), event()];
+      await world.serve([{
+        ...task,
+        async execute() {
+          began.come();
+          await goOn.came;
+          return "built";
+        },
+      }], { concurrency: 1 });
+      const [one, other] = [
+        await world.call({ maxOwnerBytes: 3_072 }),
+        await world.call({ maxOwnerBytes: 3_072 }),
+      ];
+      // So long that each call has nearly 1 KiB.
+      const run = ({ dispatcher }: typeof one, name: string) =>
+        dispatcher.dispatch({ name: "build" }, { principal: name.padEnd(400, "-") });
+      const waiting = [run(one, "ann")];
+      await began.came;
+      const spy = await own.connect();
+      const manager = await jetstreamManager(spy);
+      const wait = async (count: number): Promise<void> => {
+        while ((await manager.streams.info("PLUE_CALLS")).state.messages < count);
+      };
+      waiting.push(run(one, "ann"), run(one, "ann"));
+      await wait(3);
+      for (const caller of [one, other]) {
+        const full = await run(caller, "ann");
+        assert(!full.ok);
+        const { code, ran, retryAfterMs, message } = full.error;
+        assertEquals([code, ran, retryAfterMs], ["overloaded", "no", 10_000]);
+        assertStringIncludes(message, "as many calls of its caller wait as may; nothing has run");
+      }
+      waiting.push(run(one, "bob"));
+      await wait(4);
+      goOn.come();
+      const results = await Promise.all(waiting);
+      assertEquals(results.map((result) => result.ok && result.content), Array(4).fill("built"));
+      // What has ended does not count.
+      const next = await run(one, "ann");
+      assertEquals(next.ok && next.content, "built");
+    } finally {
+      await own.stop();
+    }
   });
 
   withServer("uses the stream of an operator, and says what is wrong with another", async () => {

@@ -19,6 +19,8 @@ export interface CallLineSettings {
   readonly fleet: Fleet;
   /** What the subjects begin with that answers go to. */
   readonly inboxPrefix: string;
+  /** How many bytes of durable calls one caller may have waiting. */
+  readonly maxOwnerBytes?: number | undefined;
   readonly log: HookLog;
   /** Is called when the connection is there again. */
   up?(): void;
@@ -33,9 +35,11 @@ export class CallLine {
   readonly durable: DurableCalls;
   readonly #unfollow: () => void;
 
-  constructor({ connection, seal, fleet, inboxPrefix, log, up, lookAgain }: CallLineSettings) {
+  constructor(
+    { connection, seal, fleet, inboxPrefix, log, maxOwnerBytes, up, lookAgain }: CallLineSettings,
+  ) {
     const plain = new RemoteCalls(connection, seal, fleet, inboxPrefix, log, lookAgain);
-    const durable = new DurableCalls(connection, seal, inboxPrefix, log);
+    const durable = new DurableCalls(connection, seal, inboxPrefix, log, maxOwnerBytes);
     this.connection = connection;
     this.plain = plain;
     this.durable = durable;

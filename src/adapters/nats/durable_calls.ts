@@ -4,7 +4,7 @@
  * @module
  */
 
-import { jetstream, JetStreamApiError } from "@nats-io/jetstream";
+import { JetStreamApiError } from "@nats-io/jetstream";
 import { createInbox, type NatsConnection, nuid, type Subscription } from "@nats-io/nats-core";
 import {
   type HookLog,
@@ -17,10 +17,10 @@ import {
   type ToolRun,
 } from "../../tool/mod.ts";
 import type { Seal } from "./message.ts";
+import { MEASURED_AFTER_MS } from "./owner_shares.ts";
 import { type CallRequest, resultOf } from "./remote_calls.ts";
-import { RUN_CONTROL, runKey, type RunMessage, type RunNews, Runs } from "./runs.ts";
+import { RUN_CONTROL, runKey, type RunMessage, type RunNews, Runs, sealRun } from "./runs.ts";
 import { problemOf } from "./server.ts";
-import { runSubject } from "./subjects.ts";
 
 /** How often the store is asked, in case the news of the end was lost. */
 const LOOK_EVERY_MS = 2_000;
@@ -47,6 +47,7 @@ export class DurableCalls {
   readonly #seal: Seal;
   readonly #log: HookLog;
   readonly #inbox: string;
+  readonly #maxOwnerBytes: number | undefined;
   readonly #subscription: Subscription;
   readonly #waiting: Map<string, WaitingCall> = new Map();
   /** How many calls of each caller wait. */
@@ -55,7 +56,15 @@ export class DurableCalls {
   #down: string | undefined;
   #isStopped = false;
 
-  constructor(connection: NatsConnection, seal: Seal, inbox: string, log: HookLog) {
+  /** @param maxOwnerBytes How many bytes of calls one caller may have waiting. */
+  constructor(
+    connection: NatsConnection,
+    seal: Seal,
+    inbox: string,
+    log: HookLog,
+    maxOwnerBytes?: number,
+  ) {
+    this.#maxOwnerBytes = maxOwnerBytes;
     this.#connection = connection;
     this.#seal = seal;
     this.#log = log;
@@ -100,10 +109,9 @@ export class DurableCalls {
       ...{ id: key, time: systemClock.timestamp(), key, inbox },
       ...request,
     };
-    const subject = runSubject(path);
-    const body = this.#seal.wrap(message, subject);
+    const sealed = await sealRun(path, message, this.#seal);
     const most = (this.#connection.info?.max_payload ?? 1_048_576) - ROOM_BYTES;
-    if (body.byteLength > most) {
+    if (sealed.body.byteLength > most) {
       return ToolResult.error(
         "invalid_arguments",
         `Cannot call "${id}": its arguments have more than the ${most} bytes of a durable call`,
@@ -111,14 +119,13 @@ export class DurableCalls {
     }
     let runs: Runs;
     try {
-      runs = await (this.#runs ??= Runs.open(this.#connection, this.#seal, this.#log));
+      runs = await (this.#runs ??= Runs.open({
+        ...{ connection: this.#connection, seal: this.#seal, log: this.#log },
+        maxOwnerBytes: this.#maxOwnerBytes,
+      }));
       // The message names a call, which may have ended before.
       const { record } = messageId === undefined ? {} : await runs.read(key) ?? {};
       if (record?.state === "done") return endedBefore(record);
-      if (!await runs.takeRoom(principal, body.byteLength)) {
-        const why = "no more is kept for its caller today; nothing has run";
-        return ToolResult.error("overloaded", `Cannot call "${id}": ${why}`, { ran: "no" });
-      }
     } catch (error) {
       this.#runs = undefined;
       this.#log(error);
@@ -127,21 +134,25 @@ export class DurableCalls {
     context.throwIfAborted();
     if (this.#isStopped) return unavailable(id, `${this.#down}; nothing has run`, "no");
     const call = this.#wait(runs, key, inbox, id, context);
-    const stream = jetstream(this.#connection);
+    let isCounted = false;
     const send = async (): Promise<void> => {
       // The server takes a call once that is sent twice, and again for another definition.
-      const { duplicate } = await stream.publish(subject, body, { msgID: `${key}.${digest}` });
+      let sent = await runs.send(sealed, `${key}.${digest}`);
       // What was sent before may have been taken off without a result: two that wait run once.
-      if (duplicate && !await runs.isHeld(key)) {
-        await stream.publish(subject, body, { msgID: nuid.next() });
-      }
+      if (sent?.duplicate && !await runs.isHeld(key)) sent = await runs.send(sealed, nuid.next());
+      if (sent === undefined) call.end(tooManyWait(id));
+      else isCounted = true;
     };
     const sent = send().catch((error) => {
       this.#log(error);
       call.end(this.#unsent(id, error));
     });
-    const [result] = await Promise.all([call.result, sent]);
-    return result;
+    try {
+      const [result] = await Promise.all([call.result, sent]);
+      return result;
+    } finally {
+      if (isCounted) runs.free(sealed);
+    }
   }
 
   disconnect(why: string): void {
@@ -259,6 +270,14 @@ export class DurableCalls {
 
 function unavailable(id: string, why: string, ran: ToolRun): ToolFailure {
   return ToolResult.error("unavailable", `Cannot call "${id}": ${why}`, { ran });
+}
+
+function tooManyWait(id: string): ToolFailure {
+  const why = "as many calls of its caller wait as may; nothing has run";
+  return ToolResult.error("overloaded", `Cannot call "${id}": ${why}`, {
+    ran: "no",
+    retryAfterMs: MEASURED_AFTER_MS,
+  });
 }
 
 /** The result of a call that is sent again. Sending it once more would change nothing. */

@@ -38,7 +38,7 @@ import {
   Runs,
 } from "./runs.ts";
 import { isRefused } from "./server.ts";
-import { RUNS_STREAM, runSubject } from "./subjects.ts";
+import { ownedRunSubject, RUNS_STREAM } from "./subjects.ts";
 import { traceOf } from "./telemetry.ts";
 
 /** What durable calls are run with. */
@@ -195,7 +195,7 @@ export class DurableWorker {
 
   #open(): Promise<Runs> {
     const { connection, seal, log } = this.#settings;
-    return this.#runs ??= Runs.open(connection, seal, log);
+    return this.#runs ??= Runs.open({ connection, seal, log });
   }
 
   /** Takes calls of one tool until it is not offered any more. */
@@ -219,10 +219,11 @@ export class DurableWorker {
   async #openConsumer(tool: string): Promise<Consumer> {
     const { manager } = await this.#open();
     // The name of a consumer can have no dots.
-    const name = createHash("sha256").update(tool).digest("base64url");
+    const filter = ownedRunSubject(`${tool}.*`, "*", "*");
+    const name = createHash("sha256").update(filter).digest("base64url");
     await manager.consumers.add(RUNS_STREAM, {
       durable_name: name,
-      filter_subject: runSubject(`${tool}.*`),
+      filter_subject: filter,
       ack_policy: AckPolicy.Explicit,
       ack_wait: nanos(this.#settings.leaseMs),
       max_ack_pending: MAX_UNACKNOWLEDGED,

@@ -83,14 +83,19 @@ export function remoteToolsPerCall(
 ): PerCallTools {
   const { maxAgeMs = 10_000, ...given } = { ...options };
   numberFrom(0, MAX_TIMEOUT_MS)(ACTION, maxAgeMs, "maxAgeMs");
-  const { registry, seal, name, inboxPrefix, observer } = readRemoteOptions(options, given);
+  const { registry, seal, name, inboxPrefix, maxOwnerBytes, observer } = readRemoteOptions(
+    options,
+    given,
+  );
   const { log } = observer;
   const fleet = new Fleet(undefined, seal, name, log);
   const sync = new Sync(name, registry, fleet, {
     async open() {
       const connection = await connect();
       const lookAgain = (): Promise<void> => read(connection);
-      return new CallLine({ seal, fleet, inboxPrefix, log, connection, lookAgain });
+      return new CallLine({
+        ...{ seal, fleet, inboxPrefix, maxOwnerBytes, log, connection, lookAgain },
+      });
     },
     done(line) {
       line.stop();

@@ -18,6 +18,7 @@ import {
   makeTool,
   must,
   NO_LOG,
+  numberFrom,
   type Question,
   readFields,
   refuse,
@@ -60,6 +61,13 @@ export interface RemoteToolsOptions {
    */
   readonly inboxPrefix?: string;
   /**
+   * How many bytes of tasks one caller (`principal`) may have waiting for workers; each counts at
+   * least 1,024. Further ones are `overloaded`.
+   *
+   * @default {an eighth of what the stream "PLUE_CALLS" may have}
+   */
+  readonly maxOwnerBytes?: number;
+  /**
    * Makes the workers' spans parts of the trace that is active in a call: what `openTelemetry` makes.
    * The call's own span, and its duration, are those of the dispatcher with `telemetry`.
    */
@@ -88,6 +96,7 @@ const OPTIONS = {
   secret: (_action: string, value: unknown): string | readonly string[] => value as string,
   name: checkRegistryName,
   inboxPrefix: checkText,
+  maxOwnerBytes: numberFrom(1_024),
   telemetry: must("what openTelemetry makes", isTelemetry),
   onError: checkFunction,
 };
@@ -104,6 +113,7 @@ export interface RemoteSettings {
   readonly seal: Seal;
   readonly name: string;
   readonly inboxPrefix: string;
+  readonly maxOwnerBytes: number | undefined;
   readonly observer: Observer;
 }
 
@@ -114,15 +124,12 @@ export interface RemoteSettings {
  * @throws {TypeError} If one is wrong.
  */
 export function readRemoteOptions(options: RemoteToolsOptions, given: object): RemoteSettings {
-  const { registry, secret, name = "default", inboxPrefix = "_INBOX", telemetry } = readFields(
-    ACTION,
-    given,
-    OPTIONS,
-  );
+  const { registry, secret, name = "default", inboxPrefix = "_INBOX", telemetry, maxOwnerBytes } =
+    readFields(ACTION, given, OPTIONS);
   if (registry === undefined) refuse(ACTION, "it needs a registry");
   const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
   const seal = new Seal(ACTION, secret as string);
-  return { registry, seal, name, inboxPrefix, observer: { telemetry, log } };
+  return { registry, seal, name, inboxPrefix, maxOwnerBytes, observer: { telemetry, log } };
 }
 
 /** One definition of a tool, as a worker has written it. */
@@ -159,16 +166,19 @@ export async function remoteTools(
   connection: NatsConnection,
   options: RemoteToolsOptions,
 ): Promise<RemoteTools> {
-  const { registry, seal, name, inboxPrefix, observer } = readRemoteOptions(options, {
-    ...options,
-  });
+  const { registry, seal, name, inboxPrefix, maxOwnerBytes, observer } = readRemoteOptions(
+    options,
+    {
+      ...options,
+    },
+  );
   const { log } = observer;
   await checkServer(ACTION, connection);
   const { refused, note } = noteRefusals(log);
   const fleet = new Fleet(connection, seal, name, note);
   let directory: Directory | undefined;
   const line = new CallLine({
-    ...{ connection, seal, fleet, inboxPrefix, log: note },
+    ...{ connection, seal, fleet, inboxPrefix, maxOwnerBytes, log: note },
     up: () => directory?.restart(),
   });
   const sync = new Sync(name, registry, fleet, { open: () => line, done() {} }, observer);
