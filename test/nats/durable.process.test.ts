@@ -8,6 +8,7 @@ import {
 } from "@std/assert";
 import { DiscardPolicy, jetstreamManager, RetentionPolicy } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
+import { TimeoutError } from "@nats-io/nats-core";
 import { type ToolDefinition, ToolResult } from "@plue/tools";
 import { attemptOf, natsCallStore } from "@plue/tools/nats";
 import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
@@ -564,6 +565,23 @@ describe("Durable calls over NATS", () => {
     assertEquals(results.map((result) => result.ok && result.content), ["built", "built"]);
     assertStringIncludes(`${world.errors[0]}`, "this machine's clock is 60 s behind the server's");
   });
+
+  for (const refused of ["$JS.API.STREAM.INFO.PLUE_CALLS", "plue.v1.run."]) {
+    withServer(`sends a call again while no server answers "${refused}"`, async () => {
+      await using world = open();
+      await world.serve([task]);
+      const { dispatcher, connection } = await world.call();
+      const request = connection.request.bind(connection);
+      let failures = 0;
+      connection.request = (subject, ...rest) =>
+        subject.startsWith(refused) && ++failures < 3
+          ? Promise.reject(new TimeoutError())
+          : request(subject, ...rest);
+      const result = await dispatcher.dispatch({ name: "build" });
+      assertEquals(result.ok ? result.content : result.error, "built");
+      assertEquals(world.errors.length, 1);
+    });
+  }
 
   withServer("drops the result of a run that has lost its claim", async () => {
     await using world = open();

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { jetstreamManager } from "@nats-io/jetstream";
 import {
   defineTool,
   type ToolDefinition,
@@ -72,6 +73,28 @@ describe("Workers and callers over NATS", () => {
     assertStringIncludes(`${world.errors[0]}`, "does not deliver this worker's own messages");
     const { dispatcher } = await world.call();
     assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+  });
+
+  withServer("says how much room a bucket needs, and takes less", async () => {
+    const own = await TestServer.start({ jetstream: "max_file_store: 64MB" });
+    try {
+      await using world = new World(own);
+      const task: ToolDefinition = { ...ping, execution: "task" };
+      const error = await assertRejects(() => world.serve([task]), Error);
+      assertStringIncludes(
+        error.message,
+        'there is no room for "plue_calls", which reserves 1073741824 bytes on one server; ' +
+          "give the server more storage, or the option maxBytes a smaller number",
+      );
+      await world.serve([task], { maxBytes: 4_194_304 });
+      const { dispatcher } = await world.call({ maxBytes: 4_194_304 });
+      const result = await dispatcher.dispatch({ name: "ping" });
+      assertEquals(result.ok ? result.content : result.error, "pong");
+      const { streams } = await jetstreamManager(await own.connect());
+      for await (const { config } of streams.list()) assertEquals(config.max_bytes, 4_194_304);
+    } finally {
+      await own.stop();
+    }
   });
 
   withServer("goes on with another worker when one is gone, and no call is lost", async () => {

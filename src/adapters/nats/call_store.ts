@@ -30,7 +30,7 @@ import {
   systemClock,
 } from "../../tool/mod.ts";
 import { OwnerShares } from "./owner_shares.ts";
-import { checkServer, isConflict, isFull, problemOf } from "./server.ts";
+import { checkServer, isConflict, isFull, problemOf, STORAGE, storageProblemOf } from "./server.ts";
 import { followStatus } from "./status.ts";
 import { CALLS_BUCKET } from "./subjects.ts";
 
@@ -136,11 +136,12 @@ export async function natsCallStore(
   connection: NatsConnection,
   options: NatsCallStoreOptions = {},
 ): Promise<CallStore> {
-  const { bucket = CALLS_BUCKET, maxBytes = 2 ** 30, replicas = 1 } = readFields(
+  const { bucket = CALLS_BUCKET, ...given } = readFields(
     ACTION,
     { ...options },
     OPTIONS,
   );
+  const { maxBytes, replicas } = { ...STORAGE, ...given };
   await checkServer(ACTION, connection);
   try {
     const kv = await new Kvm(connection).create(bucket, {
@@ -153,7 +154,8 @@ export async function natsCallStore(
     const { maxOwnerBytes = (most > 0 ? most : maxBytes) / 8, clock = systemClock } = options;
     return new NatsCallStore(bucket, kv, manager, connection, maxOwnerBytes, clock);
   } catch (cause) {
-    throw new Error(`Cannot ${ACTION} "${bucket}": ${problemOf(cause, connection)}`, { cause });
+    const problem = storageProblemOf(cause, connection, bucket, { maxBytes, replicas });
+    throw new Error(`Cannot ${ACTION} "${bucket}": ${problem}`, { cause });
   }
 }
 

@@ -16,19 +16,33 @@ import {
   ToolResult,
   type ToolRun,
 } from "../../tool/mod.ts";
+import { CallContext } from "../../execute/mod.ts";
 import type { Seal } from "./message.ts";
 import { MEASURED_AFTER_MS } from "./owner_shares.ts";
 import { type CallRequest, resultOf } from "./remote_calls.ts";
-import { RUN_CONTROL, runKey, type RunMessage, type RunNews, Runs, sealRun } from "./runs.ts";
-import { problemOf } from "./server.ts";
+import {
+  RUN_CONTROL,
+  runKey,
+  type RunMessage,
+  type RunNews,
+  Runs,
+  type RunsSettings,
+  sealRun,
+} from "./runs.ts";
+import { isRefused, problemOf } from "./server.ts";
 
 /** How often the store is asked, in case the news of the end was lost. */
 const LOOK_EVERY_MS = 2_000;
+/** When a request is repeated that the server did not answer, in milliseconds. */
+const AGAIN_MS = 1_000;
 /** What a message may have besides the call. */
 const ROOM_BYTES = 1_024;
 /** How many calls of one process wait at most, and of one caller. */
 const MAX_CALLS = 16_384;
 const MAX_CALLS_OF_ONE = MAX_CALLS / 8;
+
+/** How much may wait, and where. */
+export type KeptSettings = Pick<RunsSettings, "maxOwnerBytes" | "storage">;
 
 interface WaitingCall {
   readonly context: ToolContext;
@@ -47,7 +61,7 @@ export class DurableCalls {
   readonly #seal: Seal;
   readonly #log: HookLog;
   readonly #inbox: string;
-  readonly #maxOwnerBytes: number | undefined;
+  readonly #kept: KeptSettings;
   readonly #subscription: Subscription;
   readonly #waiting: Map<string, WaitingCall> = new Map();
   /** How many calls of each caller wait. */
@@ -56,15 +70,15 @@ export class DurableCalls {
   #down: string | undefined;
   #isStopped = false;
 
-  /** @param maxOwnerBytes How many bytes of calls one caller may have waiting. */
+  /** @param kept How much may wait, and where. */
   constructor(
     connection: NatsConnection,
     seal: Seal,
     inbox: string,
     log: HookLog,
-    maxOwnerBytes?: number,
+    kept: KeptSettings = {},
   ) {
-    this.#maxOwnerBytes = maxOwnerBytes;
+    this.#kept = kept;
     this.#connection = connection;
     this.#seal = seal;
     this.#log = log;
@@ -103,6 +117,7 @@ export class DurableCalls {
       });
     }
     const [registry, , , digest] = path.split(".");
+    let before: ToolResult | undefined;
     const key = await runKey(`${registry}/${id}`, request);
     const inbox = this.#inbox + nuid.next();
     const message: RunMessage = {
@@ -119,18 +134,19 @@ export class DurableCalls {
     }
     let runs: Runs;
     try {
-      runs = await (this.#runs ??= Runs.open({
-        ...{ connection: this.#connection, seal: this.#seal, log: this.#log },
-        maxOwnerBytes: this.#maxOwnerBytes,
-      }));
-      // The message names a call, which may have ended before.
-      const { record } = messageId === undefined ? {} : await runs.read(key) ?? {};
-      if (record?.state === "done") return endedBefore(record);
+      runs = await this.#retry(context, async () => {
+        const opened = await this.#open();
+        // The message names a call, which may have ended before.
+        const { record } = messageId === undefined ? {} : await opened.read(key) ?? {};
+        if (record?.state === "done") before = endedBefore(record);
+        return opened;
+      });
     } catch (error) {
-      this.#runs = undefined;
+      context.throwIfAborted();
       this.#log(error);
       return unavailable(id, "the server cannot keep it; nothing has run", "no");
     }
+    if (before !== undefined) return before;
     context.throwIfAborted();
     if (this.#isStopped) return unavailable(id, `${this.#down}; nothing has run`, "no");
     const call = this.#wait(runs, key, inbox, id, context);
@@ -143,7 +159,8 @@ export class DurableCalls {
       if (sent === undefined) call.end(tooManyWait(id));
       else isCounted = true;
     };
-    const sent = send().catch((error) => {
+    // The server takes it once, so that it can be sent again while no leader answers.
+    const sent = this.#retry(context, send).catch((error) => {
       this.#log(error);
       call.end(this.#unsent(id, error));
     });
@@ -152,6 +169,38 @@ export class DurableCalls {
       return result;
     } finally {
       if (isCounted) runs.free(sealed);
+    }
+  }
+
+  /** Opens the stream and the store, again if it has failed before. */
+  async #open(): Promise<Runs> {
+    this.#runs ??= Runs.open({
+      ...{ connection: this.#connection, seal: this.#seal, log: this.#log },
+      ...this.#kept,
+    });
+    try {
+      return await this.#runs;
+    } catch (error) {
+      this.#runs = undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Repeats what the server does not answer, as while its cluster elects a leader, until the call has
+   * no time left. What the server refuses is not repeated.
+   */
+  async #retry<T>(context: ToolContext, work: () => Promise<T>): Promise<T> {
+    for (let tries = 0;; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        const leftMs = CallContext.remainingMsOf(context) ?? 0;
+        const isOver = leftMs < 2 * AGAIN_MS || context.signal.aborted;
+        if (isOver || isRefused(error) || this.#down !== undefined) throw error;
+        if (tries === 0) this.#log(error);
+        await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, AGAIN_MS));
+      }
     }
   }
 

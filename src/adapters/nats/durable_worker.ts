@@ -37,7 +37,7 @@ import {
   type RunRecord,
   Runs,
 } from "./runs.ts";
-import { isRefused } from "./server.ts";
+import { isRefused, type StorageSettings } from "./server.ts";
 import { ownedRunSubject, RUNS_STREAM } from "./subjects.ts";
 import { traceOf } from "./telemetry.ts";
 
@@ -56,6 +56,7 @@ export interface DurableWorkerSettings {
   /** Is told of each call that fails. */
   readonly failed: (tool: Tool, failure: ToolFailure) => void;
   readonly log: HookLog;
+  readonly storage?: StorageSettings;
 }
 
 /** How many workers may lose the lease of a call. */
@@ -194,8 +195,8 @@ export class DurableWorker {
   }
 
   #open(): Promise<Runs> {
-    const { connection, seal, log } = this.#settings;
-    return this.#runs ??= Runs.open({ connection, seal, log });
+    const { connection, seal, log, storage } = this.#settings;
+    return this.#runs ??= Runs.open({ connection, seal, log, storage });
   }
 
   /** Takes calls of one tool until it is not offered any more. */

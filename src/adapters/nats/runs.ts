@@ -33,13 +33,11 @@ import { natsCallStore } from "./call_store.ts";
 import { type CallMessage, MAX_SKEW_MS } from "./frames.ts";
 import type { Seal } from "./message.ts";
 import { OwnerShares } from "./owner_shares.ts";
-import { problemOf } from "./server.ts";
+import { STORAGE, storageProblemOf, type StorageSettings } from "./server.ts";
 import { ownedRunSubject, RESULTS_BUCKET, RUNS_STREAM, runSubject } from "./subjects.ts";
 
 /** How long results are kept, and calls that no worker has taken, in milliseconds. */
 export const KEPT_MS = 86_400_000;
-/** How many bytes of calls may wait. */
-const MAX_WAITING_BYTES = 1_073_741_824;
 /** One caller may have so many bytes of calls waiting: one part of what may wait. */
 const OWNER_PART = 8;
 /** The smallest size that is counted, in bytes. Others are this one times a power of two. */
@@ -115,6 +113,8 @@ export interface RunsSettings {
   readonly log: HookLog;
   /** How many bytes of calls one owner may have waiting. Absent: an eighth of the stream. */
   readonly maxOwnerBytes?: number | undefined;
+  /** How the stream and the bucket are made if they are not there. @default {STORAGE} */
+  readonly storage?: StorageSettings | undefined;
 }
 
 /** A call as it is published. */
@@ -169,16 +169,16 @@ export class Runs {
 
   /** @throws {Error} If the server cannot keep them. */
   static async open(settings: RunsSettings): Promise<Runs> {
-    const { connection } = settings;
-    const store = await natsCallStore(connection, { bucket: RESULTS_BUCKET });
+    const { connection, storage = STORAGE } = settings;
+    const store = await natsCallStore(connection, { bucket: RESULTS_BUCKET, ...storage });
     try {
       const manager = await jetstreamManager(connection);
-      const config = await openStream(manager);
+      const config = await openStream(manager, storage);
       checkStream(config);
-      const maxBytes = config.max_bytes > 0 ? config.max_bytes : MAX_WAITING_BYTES;
+      const maxBytes = config.max_bytes > 0 ? config.max_bytes : storage.maxBytes;
       return new Runs(settings, manager, store, maxBytes);
     } catch (cause) {
-      const problem = problemOf(cause, connection);
+      const problem = storageProblemOf(cause, connection, RUNS_STREAM, storage);
       throw new Error(`Cannot open the stream "${RUNS_STREAM}": ${problem}`, { cause });
     }
   }
@@ -288,7 +288,10 @@ function placeOf(key: string): string {
 }
 
 /** One that an operator has made, with more replicas or another size, is used as it is. */
-async function openStream(manager: JetStreamManager): Promise<StreamConfig> {
+async function openStream(
+  manager: JetStreamManager,
+  { maxBytes, replicas }: StorageSettings,
+): Promise<StreamConfig> {
   try {
     return (await manager.streams.info(RUNS_STREAM)).config;
   } catch (error) {
@@ -301,7 +304,8 @@ async function openStream(manager: JetStreamManager): Promise<StreamConfig> {
     subjects: [runSubject(">")],
     retention: RetentionPolicy.Workqueue,
     discard: DiscardPolicy.New,
-    max_bytes: MAX_WAITING_BYTES,
+    max_bytes: maxBytes,
+    num_replicas: replicas,
     max_age: nanos(KEPT_MS),
     duplicate_window: nanos(REMEMBERED_MS),
   });

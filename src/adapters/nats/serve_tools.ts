@@ -29,7 +29,14 @@ import { natsCallStore } from "./call_store.ts";
 import { DurableWorker } from "./durable_worker.ts";
 import { listenForWorkers, PRESENCE_EVERY_MS, type PresenceMessage } from "./fleet.ts";
 import { Seal } from "./message.ts";
-import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
+import {
+  checkServer,
+  checkSubscriptions,
+  noteRefusals,
+  STORAGE,
+  STORAGE_OPTIONS,
+  type StorageSettings,
+} from "./server.ts";
 import { Offers } from "./offers.ts";
 import { ServedCalls } from "./served_calls.ts";
 import { Service } from "./service.ts";
@@ -88,6 +95,18 @@ export interface ServeToolsOptions {
    */
   readonly toolConcurrency?: Readonly<Record<string, number>>;
   /**
+   * How many servers of a cluster keep the streams and buckets that are not there yet.
+   *
+   * @default {1}
+   */
+  readonly replicas?: number;
+  /**
+   * How many bytes each of these may have, which the server reserves.
+   *
+   * @default {1_073_741_824}
+   */
+  readonly maxBytes?: number;
+  /**
    * Traces and measures the calls, as parts of their callers' traces: what `openTelemetry` makes. It
    * is the `telemetry` of `dispatcher`, and either may be given.
    */
@@ -145,6 +164,7 @@ const OPTIONS = {
     (value): value is Readonly<Record<string, number>> =>
       isObject(value) && Object.values(value).every(isTaskCount),
   ),
+  ...STORAGE_OPTIONS,
   telemetry: must("what openTelemetry makes", isTelemetry),
   onError: checkFunction,
 };
@@ -183,12 +203,14 @@ export async function serveTools(
   }
   const { secret, name = "default", drainTimeoutMs = 30_000, leaseMs = 30_000 } = read;
   const { concurrency = TASKS, toolConcurrency = {} } = read;
+  const { replicas = STORAGE.replicas, maxBytes = STORAGE.maxBytes } = read;
+  const storage = { replicas, maxBytes };
   const seal = new Seal(ACTION, secret as string);
   const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
   await checkServer(ACTION, connection);
   await registry.ready();
   const dispatcherOptions: ToolDispatcherOptions = {
-    tickets: storedTickets(await natsCallStore(connection)),
+    tickets: storedTickets(await natsCallStore(connection, storage)),
     timeoutMs: LONGEST_CALL_MS,
     maxArgumentBytes: MAX_BYTES,
     maxOutputBytes: MAX_BYTES,
@@ -203,7 +225,7 @@ export async function serveTools(
     new ToolDispatcher(registry, dispatcherOptions);
   const worker = new Worker({
     ...{ registry, connection, seal, name, dispatcher, log, drainTimeoutMs, leaseMs },
-    ...{ concurrency, toolConcurrency: { ...toolConcurrency } },
+    ...{ concurrency, toolConcurrency: { ...toolConcurrency }, storage },
     selection: read.selection,
   });
   await worker.start();
@@ -221,6 +243,7 @@ interface WorkerSettings {
   readonly leaseMs: number;
   readonly concurrency: number;
   readonly toolConcurrency: Readonly<Record<string, number>>;
+  readonly storage: StorageSettings;
   readonly log: HookLog;
 }
 
@@ -253,7 +276,7 @@ class Worker implements ServedTools {
 
   async start(): Promise<void> {
     const { registry, connection, seal, name, dispatcher, log } = this.#settings;
-    const { leaseMs, concurrency, toolConcurrency } = this.#settings;
+    const { leaseMs, concurrency, toolConcurrency, storage } = this.#settings;
     const { worker } = this;
     const { refused, note } = noteRefusals(log);
     const failed = ({ id }: Tool, { error: { code } }: ToolFailure): void => {
@@ -279,7 +302,7 @@ class Worker implements ServedTools {
     });
     this.#durable = new DurableWorker({
       ...{ connection, seal, worker, dispatcher, log, failed },
-      ...{ leaseMs, concurrency, toolConcurrency },
+      ...{ leaseMs, concurrency, toolConcurrency, storage },
     });
     this.#service = new Service({
       ...{ connection, worker, log, registry: name },
