@@ -12,7 +12,8 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "no
 import type { Msg, NatsConnection } from "@nats-io/nats-core";
 import { describe, isListOf, refuse } from "../../tool/mod.ts";
 
-const MAC_BYTES = 32;
+/** How long a signature is. */
+export const MAC_BYTES = 32;
 const HEAD_BYTES = MAC_BYTES + 5;
 /** Servers refuse messages above `max_payload`, which is 1 MiB unless they are told otherwise. */
 const MAX_PART_BYTES = 524_288;

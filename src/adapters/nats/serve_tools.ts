@@ -210,7 +210,9 @@ export async function serveTools(
   await checkServer(ACTION, connection);
   await registry.ready();
   const dispatcherOptions: ToolDispatcherOptions = {
-    tickets: storedTickets(await natsCallStore(connection, storage)),
+    tickets: storedTickets(
+      await natsCallStore(connection, { secret: secret as string, ...storage }),
+    ),
     timeoutMs: LONGEST_CALL_MS,
     maxArgumentBytes: MAX_BYTES,
     maxOutputBytes: MAX_BYTES,

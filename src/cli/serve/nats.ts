@@ -43,7 +43,7 @@ export async function openEdge(
   log: Log,
 ): Promise<NatsEdge> {
   return await open(settings, log, async (connection, options) => {
-    const store = await natsCallStore(connection, settings.storage);
+    const store = await natsCallStore(connection, { secret: options.secret, ...settings.storage });
     const remote = await remoteTools(connection, { registry, ...options });
     return {
       end: () => remote.close(),
