@@ -160,6 +160,36 @@ describe("Durable calls over NATS", () => {
     }
   });
 
+  withServer("reads the store less often the longer a call waits", async () => {
+    const connection = await server.connect();
+    const log: unknown[] = [];
+    const calls = new DurableCalls(connection, new Seal("test", SECRET), "_INBOX", (error) => {
+      log.push(error);
+    });
+    const sixth = event();
+    const delays: number[] = [];
+    const { setTimeout } = globalThis;
+    const patched = (wake: () => void, ms: number): unknown => {
+      if (![2_000, 4_000, 8_000, 16_000, 30_000].includes(ms)) return setTimeout(wake, ms);
+      if (delays.push(ms) === 6) sixth.come();
+      return setTimeout(wake, 0);
+    };
+    globalThis.setTimeout = patched as typeof setTimeout;
+    try {
+      const { signal } = new AbortController();
+      const waits = calls.run("look./.build.digest", "build", {}, {
+        ...{ signal, throwIfAborted() {} },
+      } as never);
+      await sixth.came;
+      calls.stop();
+      assertEquals((await waits).ok, false);
+    } finally {
+      globalThis.setTimeout = setTimeout;
+    }
+    assertEquals(delays.slice(0, 6), [2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+    assertEquals(log, []);
+  });
+
   withServer("has results above what a message of the server can have", async () => {
     const own = await TestServer.start({ lines: "max_payload: 131072" });
     try {

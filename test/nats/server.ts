@@ -24,7 +24,7 @@ export const missing: string | undefined = spawnSync("nats-server", ["--version"
 export const withServer = maybe(missing === undefined, missing ?? "");
 
 /** A secret of 16 characters or more. */
-export const SECRET = "a secret of the tests";
+export const SECRET = "a-secret-of-the-tests";
 
 /** How a server is started. */
 export interface ServerOptions {

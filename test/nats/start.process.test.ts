@@ -210,7 +210,7 @@ describe("The start with NATS", () => {
     const using = { registry: new ToolRegistry(), secret: SECRET };
     for (const [skewMs, where] of [[60_000, "ahead of"], [-60_000, "behind"]] as const) {
       const wanted = new RegExp(
-        `the clock of this machine is (60|59|61) s ${where} that of the server`,
+        `the clock of this machine is (60|59|61)\\.\\d s ${where} that of the server`,
       );
       Date.now = () => NOW() + skewMs;
       try {

@@ -133,8 +133,11 @@ export class Directory {
     const skew = this.#skewMs;
     if (Math.abs(skew) <= MAX_SKEW_MS) return;
     throw new Error(
-      `the clock of this machine is ${Math.abs(Math.round(skew / 1_000))} s ` +
-        `${skew > 0 ? "ahead of" : "behind"} that of the server; set both`,
+      `the clock of this machine is ${(Math.abs(skew) / 1_000).toFixed(1)} s ` +
+        `${skew > 0 ? "ahead of" : "behind"} that of the server, and ${
+          MAX_SKEW_MS / 1_000
+        } s are ` +
+        "allowed; set both",
     );
   }
 

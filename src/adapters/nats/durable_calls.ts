@@ -31,8 +31,9 @@ import {
 } from "./runs.ts";
 import { isRefused, problemOf } from "./server.ts";
 
-/** How often the store is asked, in case the news of the end was lost. */
-const LOOK_EVERY_MS = 2_000;
+/** When the store is read first, in case the news of the end was lost; then after twice that, and so on. */
+const FIRST_LOOK_MS = 2_000;
+const LAST_LOOK_MS = 30_000;
 /** When a request is repeated that the server did not answer, in milliseconds. */
 const AGAIN_MS = 1_000;
 /** What a message may have besides the call. */
@@ -231,10 +232,11 @@ export class DurableCalls {
     const { signal, principal } = context;
     const name = inbox.slice(this.#inbox.length);
     let disarm = (): void => {};
-    const look = (): void => {
+    const look = (nextMs = FIRST_LOOK_MS): void => {
       disarm();
       if (!this.#waiting.has(name)) return;
-      disarm = systemClock.setTimeout(look, LOOK_EVERY_MS);
+      const laterMs = Math.min(2 * nextMs, LAST_LOOK_MS);
+      disarm = systemClock.setTimeout(() => look(laterMs), nextMs);
       // Without a connection there is nothing to read: the call goes on all the same.
       if (this.#down !== undefined) return;
       runs.read(key).then((found) => {
