@@ -487,13 +487,32 @@ describe("Durable calls over NATS", () => {
         await (await server.connect()).flush();
         return ++runs;
       },
-    }], { dispatcher: { limits: { maxConcurrent: 1, maxQueued: 0 } } });
+    }], { concurrency: 4, dispatcher: { limits: { maxConcurrent: 1, maxQueued: 0 } } });
     const { dispatcher } = await world.call();
     const results = await Promise.all(
       Array.from({ length: 4 }, () => dispatcher.dispatch({ name: "build" })),
     );
     assertEquals(results.filter((result) => !result.ok), []);
     assertEquals(runs, 4);
+  });
+
+  withServer("takes no more tasks than the limits of its calls let run", async () => {
+    await using world = open();
+    await world.serve([{ ...task, execute: () => server.connect().then((one) => one.flush()) }], {
+      dispatcher: { limits: { maxConcurrent: 2, maxQueued: 0 } },
+    });
+    const spy = await server.connect();
+    let refused = 0;
+    spy.subscribe("$JS.ACK.PLUE_CALLS.>", {
+      callback: (_, message) => void (message.string().startsWith("-NAK {") && refused++),
+    });
+    await spy.flush();
+    const { dispatcher } = await world.call();
+    const results = await Promise.all(
+      Array.from({ length: 12 }, () => dispatcher.dispatch({ name: "build" })),
+    );
+    await spy.flush();
+    assertEquals([results.filter(({ ok }) => !ok), refused], [[], 0]);
   });
 
   withServer("leaves the tasks to other workers that it has no place for", async () => {

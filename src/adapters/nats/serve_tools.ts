@@ -86,7 +86,7 @@ export interface ServeToolsOptions {
    * How many tasks this worker runs at once. It takes no more of them than that, so that others wait
    * for a worker that has a place. For plain calls, `dispatcher: { limits }` says it.
    *
-   * @default {64}
+   * @default {64, or the `maxConcurrent` of these limits if that is less}
    */
   readonly concurrency?: number;
   /**
@@ -202,7 +202,9 @@ export async function serveTools(
     refuse(ACTION, "calls are approved by their callers, so dispatcher.approve cannot be given");
   }
   const { secret, name = "default", drainTimeoutMs = 30_000, leaseMs = 30_000 } = read;
-  const { concurrency = TASKS, toolConcurrency = {} } = read;
+  const { maxConcurrent = TASKS } = read.dispatcher?.limits ?? {};
+  // What the limits refuse would only wait for longer.
+  const { concurrency = Math.min(TASKS, maxConcurrent), toolConcurrency = {} } = read;
   const { replicas = STORAGE.replicas, maxBytes = STORAGE.maxBytes } = read;
   const storage = { replicas, maxBytes };
   const seal = new Seal(ACTION, secret as string);
