@@ -14,7 +14,7 @@ import { join } from "node:path";
 import process from "node:process";
 
 /** What callers and workers share. A real one is random, and comes from the environment. */
-export const SECRET = "the secret of the example";
+export const SECRET = "the-secret-of-the-example";
 /** How long a task of a worker that has died waits for the next one, in milliseconds. */
 export const LEASE_MS = 5_000;
 

@@ -7,6 +7,8 @@
  * | `PLUE_NATS` | the servers, as `--nats`: `nats://host:4222`, several with commas between them |
  * | `PLUE_NATS_SECRET` | what callers and workers share; several with spaces, of which the first signs |
  * | `PLUE_NATS_CREDS` | a file with the user's credentials, or with its seed |
+ * | `PLUE_NATS_REPLICAS` | how many servers keep streams and buckets that are not there yet: 1 to 5 |
+ * | `PLUE_NATS_MAX_BYTES` | how many bytes each of these may have |
  *
  * @module
  */
@@ -32,11 +34,15 @@ export interface NatsSettings {
   readonly shown: string;
   /** The secrets of callers and workers; `undefined` if none is set. */
   readonly secret: readonly string[] | undefined;
+  /** How streams and buckets are made that are not there yet. */
+  readonly storage: { readonly replicas?: number; readonly maxBytes?: number };
   readonly connection: ConnectionOptions;
 }
 
 /** How long the first connection may take, in milliseconds. */
 const CONNECT_MS = 10_000;
+/** How often the server must answer, in milliseconds. After two failures, another connection is made. */
+const PING_MS = 10_000;
 const WANTED = "must be nats://host:4222, or tls://host:4222, with commas between several";
 
 /**
@@ -84,11 +90,16 @@ export async function readNats(
   return {
     shown: urls.map(({ protocol, host }) => `${protocol}//${host}`).join(","),
     secret: secretsIn(action, env),
+    storage: {
+      ...numberIn(action, env, "PLUE_NATS_REPLICAS", "replicas", 1, 5),
+      ...numberIn(action, env, "PLUE_NATS_MAX_BYTES", "maxBytes", 1_048_576),
+    },
     connection: {
       name: "plue",
       servers: urls.map(({ host }) => host),
       timeout: CONNECT_MS,
       maxReconnectAttempts: -1,
+      pingInterval: PING_MS,
       ...(urls.some(({ protocol }) => protocol === "tls:") && { tls: {} }),
       // A user without a password is a token, as in the other clients of NATS.
       ...(user && (user.pass === "" ? { token: user.name } : { user: user.name, pass: user.pass })),
@@ -179,6 +190,22 @@ function secretsIn(action: string, env: CommandIo["env"]): readonly string[] | u
     `Cannot ${action}: PLUE_NATS_SECRET must be 16 to 1024 visible ASCII characters, with spaces ` +
       "between several secrets",
   );
+}
+
+function numberIn<Name extends string>(
+  action: string,
+  env: CommandIo["env"],
+  variable: string,
+  name: Name,
+  least: number,
+  most: number = Number.MAX_SAFE_INTEGER,
+): { readonly [name in Name]?: number } {
+  const text = env[variable]?.trim() ?? "";
+  if (text === "") return {};
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : NaN;
+  if (value >= least && value <= most) return { [name]: value } as { [name in Name]: number };
+  const range = most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `${least} to ${most}`;
+  throw usageError(`Cannot ${action}: ${variable} must be a whole number, ${range}`);
 }
 
 /** The JWT of a user, and its seed, as a file of credentials has them. */

@@ -1,9 +1,16 @@
 import { afterAll, beforeAll, describe } from "bun:test";
-import { assertEquals, assertLess, assertNotEquals, assertRejects } from "@std/assert";
+import {
+  assertEquals,
+  assertLess,
+  assertNotEquals,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { jetstreamManager } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
 import type { CallStore } from "@plue/tools/calls";
 import { natsCallStore } from "@plue/tools/nats";
-import { missing, TestServer, withServer } from "./server.ts";
+import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { event } from "./world.ts";
 
 const small = new Uint8Array(10);
@@ -22,6 +29,42 @@ describe("natsCallStore()", () => {
     const manager = await jetstreamManager(await server.connect());
     return (await manager.streams.info(`KV_${bucket}`)).state.messages;
   }
+
+  withServer("takes no value that is signed by others, moved, or given another end", async () => {
+    const connection = await server.connect();
+    const bucket = "signed";
+    const open = (secret?: string) =>
+      natsCallStore(connection, { bucket, ...(secret !== undefined && { secret }) });
+    const [own, other, unsigned] = [
+      await open(SECRET),
+      await open("another-secret-of-theirs"),
+      await open(),
+    ];
+    const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+    const text = async (key: string): Promise<string | undefined> => {
+      const stored = await own.get(key);
+      return stored && new TextDecoder().decode(stored.value);
+    };
+    const expiresAt = Date.now() + 60_000;
+    await own.create("a.one", bytes("right"), { expiresAt });
+    const large = "x".repeat(1_048_576);
+    await own.create("a.large", bytes(large));
+    assertEquals([await text("a.one"), (await text("a.large")) === large], ["right", true]);
+    await other.create("a.other", bytes("forged"));
+    await unsigned.create("a.unsigned", bytes("forged"));
+    const raw = await new Kvm(connection).open(bucket);
+    const { value = new Uint8Array() } = await raw.get("a.one") ?? {};
+    await raw.put("a.moved", value);
+    const longer = Uint8Array.from(value);
+    new DataView(longer.buffer).setFloat64(0, expiresAt + 1);
+    await raw.put("a.longer", longer);
+    for (const key of ["a.other", "a.unsigned", "a.moved", "a.longer"]) {
+      const error = await assertRejects(() => own.get(key), Error);
+      assertStringIncludes(error.message, "a value is damaged, or has a wrong signature");
+    }
+    const error = await assertRejects(() => unsigned.get("a.one"), Error);
+    assertStringIncludes(error.message, "a value is signed; give natsCallStore the secret");
+  });
 
   withServer("keeps nothing of a large value that was not taken", async () => {
     const store = await natsCallStore(await server.connect(), { bucket: "parts" });

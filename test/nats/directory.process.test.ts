@@ -47,6 +47,23 @@ describe("The directory of tools in NATS", () => {
     return [...directory.entries.keys()].sort();
   }
 
+  withServer("follows many changes of a registry at once", async () => {
+    await using world = new World(server);
+    const { registry } = await world.serve([ping]);
+    const { remote, connection } = await world.call();
+    const select = registry.select.bind(registry);
+    let selections = 0;
+    registry.select = (selection) => {
+      selections++;
+      return select(selection);
+    };
+    const ids = Array.from({ length: 200 }, (_, at) => `more_${at}`);
+    for (const id of ids) registry.registerTool({ ...ping, name: id });
+    assertEquals(selections, 0);
+    while (remote.tools.length < 201) await connection.flush();
+    assertEquals(selections, 1);
+  });
+
   withServer("has a worker with more tools than one message can list", async () => {
     const own = await TestServer.start({ lines: "max_payload: 65536" });
     try {

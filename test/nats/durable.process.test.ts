@@ -8,7 +8,8 @@ import {
 } from "@std/assert";
 import { DiscardPolicy, jetstreamManager, RetentionPolicy } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
-import type { ToolDefinition } from "@plue/tools";
+import { TimeoutError } from "@nats-io/nats-core";
+import { type ToolDefinition, ToolResult } from "@plue/tools";
 import { attemptOf, natsCallStore } from "@plue/tools/nats";
 import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
 import { ownerDigest } from "../../src/execute/durable/mod.ts";
@@ -143,6 +144,7 @@ describe("Durable calls over NATS", () => {
       const waits = run();
       const manager = await jetstreamManager(connection);
       while (calls.waiting === 0) await connection.flush();
+      while ((await manager.streams.info("PLUE_CALLS")).state.messages === 0);
       await manager.streams.update("PLUE_CALLS", { max_msg_size: 10 });
       const result = await run();
       assert(!result.ok);
@@ -156,6 +158,36 @@ describe("Durable calls over NATS", () => {
     } finally {
       await own.stop();
     }
+  });
+
+  withServer("reads the store less often the longer a call waits", async () => {
+    const connection = await server.connect();
+    const log: unknown[] = [];
+    const calls = new DurableCalls(connection, new Seal("test", SECRET), "_INBOX", (error) => {
+      log.push(error);
+    });
+    const sixth = event();
+    const delays: number[] = [];
+    const { setTimeout } = globalThis;
+    const patched = (wake: () => void, ms: number): unknown => {
+      if (![2_000, 4_000, 8_000, 16_000, 30_000].includes(ms)) return setTimeout(wake, ms);
+      if (delays.push(ms) === 6) sixth.come();
+      return setTimeout(wake, 0);
+    };
+    globalThis.setTimeout = patched as typeof setTimeout;
+    try {
+      const { signal } = new AbortController();
+      const waits = calls.run("look./.build.digest", "build", {}, {
+        ...{ signal, throwIfAborted() {} },
+      } as never);
+      await sixth.came;
+      calls.stop();
+      assertEquals((await waits).ok, false);
+    } finally {
+      globalThis.setTimeout = setTimeout;
+    }
+    assertEquals(delays.slice(0, 6), [2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+    assertEquals(log, []);
   });
 
   withServer("has results above what a message of the server can have", async () => {
@@ -245,23 +277,53 @@ describe("Durable calls over NATS", () => {
     }
   });
 
-  withServer("takes no more of a caller than its share of a day", async () => {
-    await using world = open();
-    await world.serve([task]);
-    const { dispatcher } = await world.call();
-    const run = (principal: string) => dispatcher.dispatch({ name: "build" }, { principal });
-    const store = await natsCallStore(await server.connect(), { bucket: "plue_results" });
-    // So many KiB are counted.
-    const value = JSON.stringify({ count: 131_072, endsAt: Date.now() + 60_000 });
-    const principal = `${world.name}.full`;
-    const key = `lease.${await ownerDigest(principal)}.86400000`;
-    await store.create(key, new TextEncoder().encode(value));
-    const full = await run(principal);
-    assert(!full.ok);
-    assertEquals(full.error.code, "overloaded");
-    assertStringIncludes(full.error.message, "nothing has run");
-    assertEquals(full.error.ran, "no");
-    assertEquals((await run("ann")).ok, true);
+  withServer("takes no more of a caller than may wait, until others have ended", async () => {
+    const own = await TestServer.start();
+    try {
+      await using world = new World(own);
+      const [began, goOn] = [event(), event()];
+      await world.serve([{
+        ...task,
+        async execute() {
+          began.come();
+          await goOn.came;
+          return "built";
+        },
+      }], { concurrency: 1 });
+      const [one, other] = [
+        await world.call({ maxOwnerBytes: 3_072 }),
+        await world.call({ maxOwnerBytes: 3_072 }),
+      ];
+      // So long that each call has nearly 1 KiB.
+      const run = ({ dispatcher }: typeof one, name: string) =>
+        dispatcher.dispatch({ name: "build" }, { principal: name.padEnd(400, "-") });
+      const waiting = [run(one, "ann")];
+      await began.came;
+      const spy = await own.connect();
+      const manager = await jetstreamManager(spy);
+      const wait = async (count: number): Promise<void> => {
+        while ((await manager.streams.info("PLUE_CALLS")).state.messages < count);
+      };
+      waiting.push(run(one, "ann"), run(one, "ann"));
+      await wait(3);
+      for (const caller of [one, other]) {
+        const full = await run(caller, "ann");
+        assert(!full.ok);
+        const { code, ran, retryAfterMs, message } = full.error;
+        assertEquals([code, ran, retryAfterMs], ["overloaded", "no", 10_000]);
+        assertStringIncludes(message, "as many calls of its caller wait as may; nothing has run");
+      }
+      waiting.push(run(one, "bob"));
+      await wait(4);
+      goOn.come();
+      const results = await Promise.all(waiting);
+      assertEquals(results.map((result) => result.ok && result.content), Array(4).fill("built"));
+      // What has ended does not count.
+      const next = await run(one, "ann");
+      assertEquals(next.ok && next.content, "built");
+    } finally {
+      await own.stop();
+    }
   });
 
   withServer("uses the stream of an operator, and says what is wrong with another", async () => {
@@ -287,7 +349,7 @@ describe("Durable calls over NATS", () => {
     }
   });
 
-  const claimed = { state: "claimed", worker: "x", until: 8.64e15, attempts: 1 };
+  const claimed = { state: "claimed", worker: "x", until: 8.64e15, lostLeases: 0 };
   for (
     const [what, record, isSigned] of [
       ["done, and not signed", { state: "done", result: { ok: true, content: "forged" } }, false],
@@ -386,6 +448,189 @@ describe("Durable calls over NATS", () => {
     assertStringIncludes(result.error.message, "may have run");
     assertEquals(result.error.ran, "unknown");
   });
+
+  withServer("runs a task later that its tool refuses, with a delay that grows", async () => {
+    await using world = open();
+    let runs = 0;
+    await world.serve([{
+      ...task,
+      idempotent: false,
+      execute() {
+        if (++runs === 3) return "built";
+        const details = runs === 2 ? { retryAfterMs: 2_500 } : {};
+        return ToolResult.error("overloaded", "too many requests", details);
+      },
+    }]);
+    const spy = await server.connect();
+    const delays: number[] = [];
+    spy.subscribe("$JS.ACK.PLUE_CALLS.>", {
+      callback(_, message) {
+        const [, details] = /^-NAK (.+)$/.exec(message.string()) ?? [];
+        if (details !== undefined) delays.push(JSON.parse(details).delay / 1e6);
+      },
+    });
+    await spy.flush();
+    const { dispatcher } = await world.call();
+    const result = await dispatcher.dispatch({ name: "build" });
+    assertEquals(result.ok ? result.content : result.error, "built");
+    await spy.flush();
+    assertEquals([runs, delays], [3, [1_000, 2_500]]);
+  });
+
+  withServer("loses no task to the limits of its workers", async () => {
+    await using world = open();
+    let runs = 0;
+    await world.serve([{
+      ...task,
+      idempotent: false,
+      async execute() {
+        await (await server.connect()).flush();
+        return ++runs;
+      },
+    }], { concurrency: 4, dispatcher: { limits: { maxConcurrent: 1, maxQueued: 0 } } });
+    const { dispatcher } = await world.call();
+    const results = await Promise.all(
+      Array.from({ length: 4 }, () => dispatcher.dispatch({ name: "build" })),
+    );
+    assertEquals(results.filter((result) => !result.ok), []);
+    assertEquals(runs, 4);
+  });
+
+  withServer("takes no more tasks than the limits of its calls let run", async () => {
+    await using world = open();
+    await world.serve([{ ...task, execute: () => server.connect().then((one) => one.flush()) }], {
+      dispatcher: { limits: { maxConcurrent: 2, maxQueued: 0 } },
+    });
+    const spy = await server.connect();
+    let refused = 0;
+    spy.subscribe("$JS.ACK.PLUE_CALLS.>", {
+      callback: (_, message) => void (message.string().startsWith("-NAK {") && refused++),
+    });
+    await spy.flush();
+    const { dispatcher } = await world.call();
+    const results = await Promise.all(
+      Array.from({ length: 12 }, () => dispatcher.dispatch({ name: "build" })),
+    );
+    await spy.flush();
+    assertEquals([results.filter(({ ok }) => !ok), refused], [[], 0]);
+  });
+
+  withServer("leaves the tasks to other workers that it has no place for", async () => {
+    await using world = open();
+    const [began, goOn] = [event(), event()];
+    await world.serve([{
+      ...task,
+      async execute() {
+        began.come();
+        await goOn.came;
+        return "first";
+      },
+    }], { concurrency: 1 });
+    const { dispatcher } = await world.call();
+    const first = dispatcher.dispatch({ name: "build" });
+    await began.came;
+    const second = dispatcher.dispatch({ name: "build" }, { timeoutMs: 10_000 });
+    await world.serve([{ ...task, execute: () => "second" }]);
+    const result = await second;
+    assertEquals(result.ok ? result.content : result.error, "second");
+    goOn.come();
+    const ended = await first;
+    assertEquals(ended.ok && ended.content, "first");
+  });
+
+  withServer("runs as many tasks of a tool at once as its concurrency says", async () => {
+    await using world = open();
+    const [began, goOn] = [event(), event()];
+    let running = 0;
+    let most = 0;
+    const slow: ToolDefinition = {
+      ...task,
+      async execute() {
+        most = Math.max(most, ++running);
+        began.come();
+        await goOn.came;
+        running--;
+      },
+    };
+    await world.serve([slow, { ...task, name: "other" }], { toolConcurrency: { build: 1 } });
+    const { dispatcher } = await world.call();
+    const slowOnes = [1, 2, 3].map(() => dispatcher.dispatch({ name: "build" }));
+    await began.came;
+    assertEquals((await dispatcher.dispatch({ name: "other" })).ok, true);
+    goOn.come();
+    assertEquals((await Promise.all(slowOnes)).map(({ ok }) => ok), [true, true, true]);
+    assertEquals(most, 1);
+  });
+
+  for (
+    const [options, message] of [
+      [{ concurrency: 0 }, "concurrency"],
+      [{ toolConcurrency: { build: 0.5 } }, "numbers from 1 to 4096, by the ids of tools"],
+    ] as const
+  ) {
+    withServer(`refuses ${JSON.stringify(options)}`, async () => {
+      await using world = open();
+      const error = await assertRejects(() => world.serve([task], options), Error);
+      assertStringIncludes(error.message, message);
+    });
+  }
+
+  withServer("passes tasks on while its clock is wrong", async () => {
+    await using world = open();
+    const [began, goOn, seen, refused] = [event(), event(), event(), event()];
+    const tool: ToolDefinition = {
+      ...task,
+      async execute() {
+        began.come();
+        await goOn.came;
+        return "built";
+      },
+    };
+    const onError = (error: unknown): void => {
+      world.errors.push(error);
+      refused.come();
+    };
+    await world.serve([tool], { concurrency: 1, onError });
+    const { dispatcher } = await world.call();
+    let sent = 0;
+    const spy = await server.connect();
+    spy.subscribe(`plue.v1.run.${world.name}.>`, {
+      callback: () => void (++sent === 2 && seen.come()),
+    });
+    await spy.flush();
+    const first = dispatcher.dispatch({ name: "build" });
+    await began.came;
+    const second = dispatcher.dispatch({ name: "build" });
+    await seen.came;
+    const now = Date.now;
+    Date.now = () => now() - 60_000;
+    try {
+      goOn.come();
+      await refused.came;
+    } finally {
+      Date.now = now;
+    }
+    const results = await Promise.all([first, second]);
+    assertEquals(results.map((result) => result.ok && result.content), ["built", "built"]);
+    assertStringIncludes(`${world.errors[0]}`, "this machine's clock is 60 s behind the server's");
+  });
+
+  for (const refused of ["$JS.API.STREAM.INFO.PLUE_CALLS", "plue.v1.run."]) {
+    withServer(`sends a call again while no server answers "${refused}"`, async () => {
+      await using world = open();
+      await world.serve([task]);
+      const { dispatcher, connection } = await world.call();
+      const request = connection.request.bind(connection);
+      let failures = 0;
+      connection.request = (subject, ...rest) =>
+        subject.startsWith(refused) && ++failures < 3
+          ? Promise.reject(new TimeoutError())
+          : request(subject, ...rest);
+      const result = await dispatcher.dispatch({ name: "build" });
+      assertEquals(result.ok ? result.content : result.error, "built");
+      assertEquals(world.errors.length, 1);
+    });
+  }
 
   withServer("drops the result of a run that has lost its claim", async () => {
     await using world = open();
@@ -571,7 +816,7 @@ describe("Durable calls over NATS", () => {
     const { result } = seal.unwrap(await told.came, "told") as {
       readonly result: { readonly error: { readonly message: string; readonly ran: string } };
     };
-    assertStringIncludes(result.error.message, "60 s ahead of its worker's; nothing has run");
+    assertStringIncludes(result.error.message, "60 s ahead of the server's; nothing has run");
     assertEquals(result.error.ran, "no");
     assertEquals(runs, 1);
     assertEquals(world.errors.length, 4);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { jetstreamManager } from "@nats-io/jetstream";
 import {
   defineTool,
   type ToolDefinition,
@@ -53,6 +54,47 @@ describe("Workers and callers over NATS", () => {
     assertEquals([result.error.code, result.error.retryable], ["unavailable", true]);
     assertStringIncludes(result.error.message, "nothing has run");
     assertEquals(result.error.ran, "no");
+  });
+
+  withServer("connects again when the server does not deliver its messages", async () => {
+    await using world = open();
+    const { connection, worker } = await world.serve([ping]);
+    const beat = event();
+    const publish = connection.publish.bind(connection);
+    const presence = `plue.v1.here.${world.name}.${worker}`;
+    const own = connection.subscribe(presence, { callback: () => beat.come() });
+    await beat.came;
+    own.unsubscribe();
+    connection.publish = (subject, ...rest) => {
+      if (subject !== presence) publish(subject, ...rest);
+    };
+    for await (const { type } of connection.status()) if (type === "reconnect") break;
+    connection.publish = publish;
+    assertStringIncludes(`${world.errors[0]}`, "does not deliver this worker's own messages");
+    const { dispatcher } = await world.call();
+    assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+  });
+
+  withServer("says how much room a bucket needs, and takes less", async () => {
+    const own = await TestServer.start({ jetstream: "max_file_store: 64MB" });
+    try {
+      await using world = new World(own);
+      const task: ToolDefinition = { ...ping, execution: "task" };
+      const error = await assertRejects(() => world.serve([task]), Error);
+      assertStringIncludes(
+        error.message,
+        'there is no room for "plue_calls", which reserves 1073741824 bytes on one server; ' +
+          "give the server more storage, or the option maxBytes a smaller number",
+      );
+      await world.serve([task], { maxBytes: 4_194_304 });
+      const { dispatcher } = await world.call({ maxBytes: 4_194_304 });
+      const result = await dispatcher.dispatch({ name: "ping" });
+      assertEquals(result.ok ? result.content : result.error, "pong");
+      const { streams } = await jetstreamManager(await own.connect());
+      for await (const { config } of streams.list()) assertEquals(config.max_bytes, 4_194_304);
+    } finally {
+      await own.stop();
+    }
   });
 
   withServer("goes on with another worker when one is gone, and no call is lost", async () => {
@@ -259,7 +301,7 @@ describe("Workers and callers over NATS", () => {
     const [call] = seen;
     assert(call !== undefined);
     const { subject, reply, data } = call;
-    const wrong = new Seal("test", "another secret of theirs");
+    const wrong = new Seal("test", "another-secret-of-theirs");
     // Again, without its signature, with another body, to another caller, by another hand.
     spy.publish(subject, data, { reply });
     spy.publish(subject, new Uint8Array(data.length).map((_, at) => at < 32 ? 0 : data[at] ?? 0), {
@@ -303,7 +345,7 @@ describe("Workers and callers over NATS", () => {
     const { dispatcher } = await world.call();
     const running = dispatcher.dispatch({ name: "ping" });
     await began.came;
-    new Sender(spy, new Seal("test", "another secret of theirs"), await inbox.came)
+    new Sender(spy, new Seal("test", "another-secret-of-theirs"), await inbox.came)
       .send({ type: "result", result: ToolResult.ok("wrong") });
     await spy.flush();
     goOn.come();
@@ -314,17 +356,32 @@ describe("Workers and callers over NATS", () => {
   withServer("lists no definition that another hand has written", async () => {
     await using world = open();
     await world.serve([ping]);
-    await world.serve([{ ...ping, name: "evil" }], { secret: "another secret of theirs" });
+    await world.serve([{ ...ping, name: "evil" }], { secret: "another-secret-of-theirs" });
     const { registry } = await world.call();
     assertEquals(registry.ids, ["ping"]);
   });
 
   withServer("lets a secret be replaced", async () => {
     await using world = open();
-    const next = "the next secret of the tests";
+    const next = "the-next-secret-of-the-tests";
     await world.serve([ping], { secret: [SECRET, next] });
     const { dispatcher } = await world.call({ secret: [next, SECRET] });
     assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+  });
+
+  withServer("logs many forged messages a few times, with their count", async () => {
+    await using world = open();
+    const worker = await world.serve([ping]);
+    const { dispatcher } = await world.call();
+    const spy = await server.connect();
+    for (let sent = 0; sent < 1_000; sent++) {
+      spy.publish(`plue.v1.call.${worker.worker}.x`, "forged", { reply: "nobody" });
+    }
+    await spy.flush();
+    await worker.connection.flush();
+    assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+    assertEquals(world.errors.length, 21);
+    assertStringIncludes(`${world.errors.at(-1)}`, "wrong signature, and was not run (512 of them");
   });
 
   withServer("goes on whatever its hooks do", async () => {
@@ -357,6 +414,10 @@ describe("Workers and callers over NATS", () => {
     const registry = new ToolRegistry();
     const wrong: readonly (readonly [unknown, string])[] = [
       [{ secret: "short" }, "secret must be a string of at least 16 characters"],
+      [
+        { secret: "a secret with spaces" },
+        "without spaces, or a list of them, not one with spaces",
+      ],
       [{}, "secret must be"],
       [{ secret: SECRET, name: "a.b" }, '1 to 64 letters, digits, "_" or "-"'],
       [{ secret: SECRET, drainMs: 1 }, '"/drainMs" is not one of its fields'],

@@ -203,6 +203,42 @@ describe("Plain calls over NATS", () => {
     });
   }
 
+  withServer("ignores an answer of a worker that others send again", async () => {
+    await using world = open();
+    const [began, goOn] = [event(), event()];
+    await world.serve([{
+      ...ping,
+      async execute() {
+        began.come();
+        await goOn.came;
+        return "pong";
+      },
+    }]);
+    const spy = await server.connect();
+    const replayed = event();
+    const answers = spy.subscribe("_INBOX.>", {
+      callback(_, { subject, data, reply = "" }) {
+        // `accepted` is the first answer of a call.
+        if (!reply.startsWith("plue.v1.ctl.")) return;
+        answers.unsubscribe();
+        const copy = Uint8Array.from(data);
+        void began.came.then(() => {
+          for (let time = 0; time < 3; time++) spy.publish(subject, copy, { reply });
+          replayed.come();
+        });
+      },
+    });
+    await spy.flush();
+    const { dispatcher, connection } = await world.call();
+    const running = dispatcher.dispatch({ name: "ping" });
+    await replayed.came;
+    await spy.flush();
+    await connection.flush();
+    goOn.come();
+    const result = await running;
+    assertEquals(result.ok ? result.content : result.error, "pong");
+  });
+
   withServer("ends a call of whose answers one is lost", async () => {
     await using world = open();
     const { connection } = await world.serve([{

@@ -24,12 +24,14 @@ export const missing: string | undefined = spawnSync("nats-server", ["--version"
 export const withServer = maybe(missing === undefined, missing ?? "");
 
 /** A secret of 16 characters or more. */
-export const SECRET = "a secret of the tests";
+export const SECRET = "a-secret-of-the-tests";
 
 /** How a server is started. */
 export interface ServerOptions {
   /** Lines for its configuration, instead of those that turn JetStream on. */
   readonly config?: string;
+  /** Lines for the block that turns JetStream on. */
+  readonly jetstream?: string;
   /** Lines beside those. */
   readonly lines?: string;
 }
@@ -42,11 +44,11 @@ export class TestServer {
   readonly #connections: Connection[] = [];
   #process: ChildProcess | undefined;
 
-  private constructor(port: number, { config, lines = "" }: ServerOptions) {
+  private constructor(port: number, { config, jetstream = "", lines = "" }: ServerOptions) {
     this.port = port;
     this.url = `nats://127.0.0.1:${port}`;
     const store = JSON.stringify(join(this.#folder, "jetstream"));
-    const settings = config ?? `jetstream { store_dir: ${store} }`;
+    const settings = config ?? `jetstream {\nstore_dir: ${store}\n${jetstream}\n}`;
     writeFileSync(
       join(this.#folder, "nats.conf"),
       `listen: 127.0.0.1:${port}\n${settings}\n${lines}\n`,

@@ -1,5 +1,6 @@
 // What is said at the start if NATS cannot be used: by the command, by the doctor, and to programs.
 
+import { jetstreamManager } from "@nats-io/jetstream";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import process from "node:process";
@@ -132,6 +133,29 @@ describe("The start with NATS", () => {
     await works(user("sesame3", token));
   });
 
+  withServer("makes streams and buckets as the environment says", async () => {
+    await says([
+      { PLUE_NATS: plain.url, PLUE_NATS_REPLICAS: "6" },
+      /PLUE_NATS_REPLICAS must be a whole number, 1 to 5/,
+    ]);
+    await says([
+      { PLUE_NATS: plain.url, PLUE_NATS_MAX_BYTES: "1e9" },
+      /PLUE_NATS_MAX_BYTES must be a whole number, 1048576 or more/,
+    ]);
+    const own = await start();
+    const storage = { PLUE_NATS_MAX_BYTES: "4194304", PLUE_NATS_REPLICAS: "1" };
+    await using program = startProgram(
+      process.execPath,
+      [...PLUE, "serve", "--no-watch", "--port", "0"],
+      { ...options.env, ...storage, PLUE_NATS: own.url },
+    );
+    await program.printed(/mcpServers/);
+    const { streams } = await jetstreamManager(await own.connect());
+    const sizes: number[] = [];
+    for await (const { config } of streams.list()) sizes.push(config.max_bytes);
+    assertEquals(new Set(sizes), new Set([4_194_304]));
+  });
+
   withServer("says what is wrong with a file of credentials", async () => {
     const { lines, files: creds } = decentralised();
     const keys = withKeys();
@@ -186,7 +210,7 @@ describe("The start with NATS", () => {
     const using = { registry: new ToolRegistry(), secret: SECRET };
     for (const [skewMs, where] of [[60_000, "ahead of"], [-60_000, "behind"]] as const) {
       const wanted = new RegExp(
-        `the clock of this machine is (60|59|61) s ${where} that of the server`,
+        `the clock of this machine is (60|59|61)\\.\\d s ${where} that of the server`,
       );
       Date.now = () => NOW() + skewMs;
       try {

@@ -6,7 +6,7 @@
 
 import type { NatsConnection } from "@nats-io/nats-core";
 import type { HookLog } from "../../tool/mod.ts";
-import { DurableCalls } from "./durable_calls.ts";
+import { DurableCalls, type KeptSettings } from "./durable_calls.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Seal } from "./message.ts";
 import { RemoteCalls } from "./remote_calls.ts";
@@ -19,6 +19,8 @@ export interface CallLineSettings {
   readonly fleet: Fleet;
   /** What the subjects begin with that answers go to. */
   readonly inboxPrefix: string;
+  /** How many durable calls may wait, and where. */
+  readonly kept: KeptSettings;
   readonly log: HookLog;
   /** Is called when the connection is there again. */
   up?(): void;
@@ -33,9 +35,11 @@ export class CallLine {
   readonly durable: DurableCalls;
   readonly #unfollow: () => void;
 
-  constructor({ connection, seal, fleet, inboxPrefix, log, up, lookAgain }: CallLineSettings) {
+  constructor(
+    { connection, seal, fleet, inboxPrefix, log, kept, up, lookAgain }: CallLineSettings,
+  ) {
     const plain = new RemoteCalls(connection, seal, fleet, inboxPrefix, log, lookAgain);
-    const durable = new DurableCalls(connection, seal, inboxPrefix, log);
+    const durable = new DurableCalls(connection, seal, inboxPrefix, log, kept);
     this.connection = connection;
     this.plain = plain;
     this.durable = durable;

@@ -29,8 +29,9 @@ import {
   type RegistryClock,
   systemClock,
 } from "../../tool/mod.ts";
+import { MAC_BYTES, Seal } from "./message.ts";
 import { OwnerShares } from "./owner_shares.ts";
-import { checkServer, isConflict, isFull, problemOf } from "./server.ts";
+import { checkServer, isConflict, isFull, problemOf, STORAGE, storageProblemOf } from "./server.ts";
 import { followStatus } from "./status.ts";
 import { CALLS_BUCKET } from "./subjects.ts";
 
@@ -61,6 +62,12 @@ export interface NatsCallStoreOptions {
    * @default {1}
    */
   readonly replicas?: number;
+  /**
+   * What the processes share that use the bucket, at least 16 characters. Values are signed with it,
+   * so that who may write to the bucket and has no secret can forge none. Of a list, the first one
+   * signs and all are accepted.
+   */
+  readonly secret?: string | readonly string[];
   /** Tells the time. */
   readonly clock?: Pick<RegistryClock, "timestamp">;
 }
@@ -71,6 +78,7 @@ const ENTRY_BYTES = 128;
 /** A value has its end in front, and a byte that says whether the rest is elsewhere. */
 const HEAD_BYTES = 9;
 const IN_PARTS = 1;
+const SIGNED = 2;
 /** Servers refuse messages above `max_payload`, which is 1 MiB unless they are told otherwise. */
 const MAX_PART_BYTES = 524_288;
 /** What a message may have besides its part. */
@@ -109,6 +117,7 @@ const OPTIONS = {
   maxBytes: numberFrom(1_048_576),
   maxOwnerBytes: numberFrom(1),
   replicas: numberFrom(1, 5),
+  secret: (_action: string, value: unknown): string | readonly string[] => value as string,
   clock: must("a clock", (value): value is Pick<RegistryClock, "timestamp"> => isObject(value)),
 };
 
@@ -136,11 +145,13 @@ export async function natsCallStore(
   connection: NatsConnection,
   options: NatsCallStoreOptions = {},
 ): Promise<CallStore> {
-  const { bucket = CALLS_BUCKET, maxBytes = 2 ** 30, replicas = 1 } = readFields(
+  const { bucket = CALLS_BUCKET, ...given } = readFields(
     ACTION,
     { ...options },
     OPTIONS,
   );
+  const { maxBytes, replicas, secret } = { ...STORAGE, ...given };
+  const seal = secret === undefined ? undefined : new Seal(ACTION, secret);
   await checkServer(ACTION, connection);
   try {
     const kv = await new Kvm(connection).create(bucket, {
@@ -151,9 +162,10 @@ export async function natsCallStore(
     const manager = await jetstreamManager(connection);
     const { config: { max_bytes: most } } = await manager.streams.info(`KV_${bucket}`);
     const { maxOwnerBytes = (most > 0 ? most : maxBytes) / 8, clock = systemClock } = options;
-    return new NatsCallStore(bucket, kv, manager, connection, maxOwnerBytes, clock);
+    return new NatsCallStore(bucket, kv, manager, connection, maxOwnerBytes, clock, seal);
   } catch (cause) {
-    throw new Error(`Cannot ${ACTION} "${bucket}": ${problemOf(cause, connection)}`, { cause });
+    const problem = storageProblemOf(cause, connection, bucket, { maxBytes, replicas });
+    throw new Error(`Cannot ${ACTION} "${bucket}": ${problem}`, { cause });
   }
 }
 
@@ -174,6 +186,7 @@ class NatsCallStore implements CallStore {
   readonly #clock: Pick<RegistryClock, "timestamp">;
   readonly #shares: OwnerShares;
   readonly #maxOwnerBytes: number;
+  readonly #seal: Seal | undefined;
   /** Why nothing can be read or written now. */
   #down: string | undefined;
   #writes = 0;
@@ -187,7 +200,9 @@ class NatsCallStore implements CallStore {
     connection: NatsConnection,
     maxOwnerBytes: number,
     clock: Pick<RegistryClock, "timestamp">,
+    seal: Seal | undefined,
   ) {
+    this.#seal = seal;
     this.#bucket = bucket;
     this.#kv = kv;
     this.#manager = manager;
@@ -383,16 +398,44 @@ class NatsCallStore implements CallStore {
       if (bytes.includes(undefined)) return "gone";
       value = joined(bytes as Uint8Array[]);
     }
+    value = this.#opened(key, value, expiresAt, ((entry.value[8] ?? 0) & SIGNED) !== 0);
     return { key, value, revision, ...(expiresAt < Infinity && { expiresAt }) };
+  }
+
+  /** Signs a value for its key and its end. */
+  #signed(key: string, value: Uint8Array, expiresAt: number): Uint8Array {
+    if (this.#seal === undefined) return value;
+    const message = new Uint8Array(MAC_BYTES + value.byteLength);
+    message.set(value, MAC_BYTES);
+    this.#seal.sign(message, `$KV.${this.#bucket}.${key}`, `${expiresAt}`);
+    return message;
+  }
+
+  /** @throws {Error} If the value is not signed as it must be. */
+  #opened(
+    key: string,
+    value: Uint8Array<ArrayBuffer>,
+    expiresAt: number,
+    isSigned: boolean,
+  ): Uint8Array<ArrayBuffer> {
+    if (this.#seal === undefined) {
+      if (!isSigned) return value;
+      throw new Error("a value is signed; give natsCallStore the secret");
+    }
+    if (isSigned && this.#seal.accepts(value, `$KV.${this.#bucket}.${key}`, `${expiresAt}`)) {
+      return value.slice(MAC_BYTES);
+    }
+    throw new Error("a value is damaged, or has a wrong signature");
   }
 
   /** Writes the parts of a large value, and then what has their keys. */
   async #withParts(
     key: string,
-    value: Uint8Array,
+    plain: Uint8Array,
     { expiresAt = Infinity }: StoreOptions,
     write: (written: Written) => Promise<number | undefined>,
   ): Promise<number | undefined> {
+    const value = this.#signed(key, plain, expiresAt);
     const parts: string[] = [];
     const isLarge = this.#isLarge(value);
     const most = this.#partBytes;
@@ -408,7 +451,7 @@ class NatsCallStore implements CallStore {
       const message = new Uint8Array(HEAD_BYTES + body.byteLength);
       const view = new DataView(message.buffer);
       view.setFloat64(0, expiresAt);
-      view.setUint8(8, isLarge ? IN_PARTS : 0);
+      view.setUint8(8, (isLarge ? IN_PARTS : 0) | (this.#seal === undefined ? 0 : SIGNED));
       message.set(body, HEAD_BYTES);
       const weight = weightOf(key, value.byteLength);
       const revision = await write({ message, end: expiresAt, weight, parts });
@@ -552,7 +595,9 @@ interface PartList {
 }
 
 function partListOf({ value }: KvEntry): PartList | undefined {
-  return value[8] === IN_PARTS ? JSON.parse(decoder.decode(value.subarray(HEAD_BYTES))) : undefined;
+  return (value[8] ?? 0) & IN_PARTS
+    ? JSON.parse(decoder.decode(value.subarray(HEAD_BYTES)))
+    : undefined;
 }
 
 /** The keys of the parts of a value. */

@@ -17,11 +17,9 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { type HookLog, isListOf, isObject, isWord, NO_LOG, systemClock } from "../../tool/mod.ts";
 import type { Seal } from "./message.ts";
 import { MAX_SKEW_MS } from "./frames.ts";
-import { isConflict, problemOf } from "./server.ts";
+import { isConflict, STORAGE, storageProblemOf, type StorageSettings } from "./server.ts";
 import { DIRECTORY, workerKey } from "./subjects.ts";
 
-/** How large the directory may become, in bytes. */
-const MAX_BYTES = 1_073_741_824;
 const SUBJECT = `$KV.${DIRECTORY}.`;
 /** How long to wait before a failed watch begins again. */
 const AGAIN_MS = 1_000;
@@ -74,6 +72,8 @@ export interface DirectorySettings {
   /** The name of the registry whose entries are followed. */
   readonly registry: string;
   readonly log: HookLog;
+  /** How the bucket is made if it is not there. @default {STORAGE} */
+  readonly storage?: StorageSettings;
 }
 
 /** The entries of one registry, followed. */
@@ -113,15 +113,18 @@ export class Directory {
     settings: DirectorySettings,
     onChange: (keys: ReadonlySet<string>) => void,
   ): Promise<Directory> {
-    const { action, connection } = settings;
+    const { action, connection, storage = STORAGE } = settings;
     try {
-      const kv = await new Kvm(connection).create(DIRECTORY, { history: 1, max_bytes: MAX_BYTES });
+      const kv = await new Kvm(connection).create(DIRECTORY, {
+        ...{ history: 1, max_bytes: storage.maxBytes, replicas: storage.replicas },
+      });
       const directory = new Directory(settings, kv, onChange);
       await directory.#follow(directory.#round);
       directory.#checkClock();
       return directory;
     } catch (cause) {
-      throw new Error(`Cannot ${action}: ${problemOf(cause, connection)}`, { cause });
+      const problem = storageProblemOf(cause, connection, DIRECTORY, storage);
+      throw new Error(`Cannot ${action}: ${problem}`, { cause });
     }
   }
 
@@ -130,8 +133,11 @@ export class Directory {
     const skew = this.#skewMs;
     if (Math.abs(skew) <= MAX_SKEW_MS) return;
     throw new Error(
-      `the clock of this machine is ${Math.abs(Math.round(skew / 1_000))} s ` +
-        `${skew > 0 ? "ahead of" : "behind"} that of the server; set both`,
+      `the clock of this machine is ${(Math.abs(skew) / 1_000).toFixed(1)} s ` +
+        `${skew > 0 ? "ahead of" : "behind"} that of the server, and ${
+          MAX_SKEW_MS / 1_000
+        } s are ` +
+        "allowed; set both",
     );
   }
 

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { jetstream, JetStreamApiError } from "@nats-io/jetstream";
+import { JetStreamApiError } from "@nats-io/jetstream";
 import { createInbox, type NatsConnection, nuid, type Subscription } from "@nats-io/nats-core";
 import {
   type HookLog,
@@ -16,19 +16,34 @@ import {
   ToolResult,
   type ToolRun,
 } from "../../tool/mod.ts";
+import { CallContext } from "../../execute/mod.ts";
 import type { Seal } from "./message.ts";
+import { MEASURED_AFTER_MS } from "./owner_shares.ts";
 import { type CallRequest, resultOf } from "./remote_calls.ts";
-import { RUN_CONTROL, runKey, type RunMessage, type RunNews, Runs } from "./runs.ts";
-import { problemOf } from "./server.ts";
-import { runSubject } from "./subjects.ts";
+import {
+  RUN_CONTROL,
+  runKey,
+  type RunMessage,
+  type RunNews,
+  Runs,
+  type RunsSettings,
+  sealRun,
+} from "./runs.ts";
+import { isRefused, problemOf } from "./server.ts";
 
-/** How often the store is asked, in case the news of the end was lost. */
-const LOOK_EVERY_MS = 2_000;
+/** When the store is read first, in case the news of the end was lost; then after twice that, and so on. */
+const FIRST_LOOK_MS = 2_000;
+const LAST_LOOK_MS = 30_000;
+/** When a request is repeated that the server did not answer, in milliseconds. */
+const AGAIN_MS = 1_000;
 /** What a message may have besides the call. */
 const ROOM_BYTES = 1_024;
 /** How many calls of one process wait at most, and of one caller. */
 const MAX_CALLS = 16_384;
 const MAX_CALLS_OF_ONE = MAX_CALLS / 8;
+
+/** How much may wait, and where. */
+export type KeptSettings = Pick<RunsSettings, "maxOwnerBytes" | "storage">;
 
 interface WaitingCall {
   readonly context: ToolContext;
@@ -47,6 +62,7 @@ export class DurableCalls {
   readonly #seal: Seal;
   readonly #log: HookLog;
   readonly #inbox: string;
+  readonly #kept: KeptSettings;
   readonly #subscription: Subscription;
   readonly #waiting: Map<string, WaitingCall> = new Map();
   /** How many calls of each caller wait. */
@@ -55,7 +71,15 @@ export class DurableCalls {
   #down: string | undefined;
   #isStopped = false;
 
-  constructor(connection: NatsConnection, seal: Seal, inbox: string, log: HookLog) {
+  /** @param kept How much may wait, and where. */
+  constructor(
+    connection: NatsConnection,
+    seal: Seal,
+    inbox: string,
+    log: HookLog,
+    kept: KeptSettings = {},
+  ) {
+    this.#kept = kept;
     this.#connection = connection;
     this.#seal = seal;
     this.#log = log;
@@ -94,16 +118,16 @@ export class DurableCalls {
       });
     }
     const [registry, , , digest] = path.split(".");
+    let before: ToolResult | undefined;
     const key = await runKey(`${registry}/${id}`, request);
     const inbox = this.#inbox + nuid.next();
     const message: RunMessage = {
       ...{ id: key, time: systemClock.timestamp(), key, inbox },
       ...request,
     };
-    const subject = runSubject(path);
-    const body = this.#seal.wrap(message, subject);
+    const sealed = await sealRun(path, message, this.#seal);
     const most = (this.#connection.info?.max_payload ?? 1_048_576) - ROOM_BYTES;
-    if (body.byteLength > most) {
+    if (sealed.body.byteLength > most) {
       return ToolResult.error(
         "invalid_arguments",
         `Cannot call "${id}": its arguments have more than the ${most} bytes of a durable call`,
@@ -111,37 +135,74 @@ export class DurableCalls {
     }
     let runs: Runs;
     try {
-      runs = await (this.#runs ??= Runs.open(this.#connection, this.#seal, this.#log));
-      // The message names a call, which may have ended before.
-      const { record } = messageId === undefined ? {} : await runs.read(key) ?? {};
-      if (record?.state === "done") return endedBefore(record);
-      if (!await runs.takeRoom(principal, body.byteLength)) {
-        const why = "no more is kept for its caller today; nothing has run";
-        return ToolResult.error("overloaded", `Cannot call "${id}": ${why}`, { ran: "no" });
-      }
+      runs = await this.#retry(context, async () => {
+        const opened = await this.#open();
+        // The message names a call, which may have ended before.
+        const { record } = messageId === undefined ? {} : await opened.read(key) ?? {};
+        if (record?.state === "done") before = endedBefore(record);
+        return opened;
+      });
     } catch (error) {
-      this.#runs = undefined;
+      context.throwIfAborted();
       this.#log(error);
       return unavailable(id, "the server cannot keep it; nothing has run", "no");
     }
+    if (before !== undefined) return before;
     context.throwIfAborted();
     if (this.#isStopped) return unavailable(id, `${this.#down}; nothing has run`, "no");
     const call = this.#wait(runs, key, inbox, id, context);
-    const stream = jetstream(this.#connection);
+    let isCounted = false;
     const send = async (): Promise<void> => {
       // The server takes a call once that is sent twice, and again for another definition.
-      const { duplicate } = await stream.publish(subject, body, { msgID: `${key}.${digest}` });
+      let sent = await runs.send(sealed, `${key}.${digest}`);
       // What was sent before may have been taken off without a result: two that wait run once.
-      if (duplicate && !await runs.isHeld(key)) {
-        await stream.publish(subject, body, { msgID: nuid.next() });
-      }
+      if (sent?.duplicate && !await runs.isHeld(key)) sent = await runs.send(sealed, nuid.next());
+      if (sent === undefined) call.end(tooManyWait(id));
+      else isCounted = true;
     };
-    const sent = send().catch((error) => {
+    // The server takes it once, so that it can be sent again while no leader answers.
+    const sent = this.#retry(context, send).catch((error) => {
       this.#log(error);
       call.end(this.#unsent(id, error));
     });
-    const [result] = await Promise.all([call.result, sent]);
-    return result;
+    try {
+      const [result] = await Promise.all([call.result, sent]);
+      return result;
+    } finally {
+      if (isCounted) runs.free(sealed);
+    }
+  }
+
+  /** Opens the stream and the store, again if it has failed before. */
+  async #open(): Promise<Runs> {
+    this.#runs ??= Runs.open({
+      ...{ connection: this.#connection, seal: this.#seal, log: this.#log },
+      ...this.#kept,
+    });
+    try {
+      return await this.#runs;
+    } catch (error) {
+      this.#runs = undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Repeats what the server does not answer, as while its cluster elects a leader, until the call has
+   * no time left. What the server refuses is not repeated.
+   */
+  async #retry<T>(context: ToolContext, work: () => Promise<T>): Promise<T> {
+    for (let tries = 0;; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        const leftMs = CallContext.remainingMsOf(context) ?? 0;
+        const isOver = leftMs < 2 * AGAIN_MS || context.signal.aborted;
+        if (isOver || isRefused(error) || this.#down !== undefined) throw error;
+        if (tries === 0) this.#log(error);
+        await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, AGAIN_MS));
+      }
+    }
   }
 
   disconnect(why: string): void {
@@ -171,10 +232,11 @@ export class DurableCalls {
     const { signal, principal } = context;
     const name = inbox.slice(this.#inbox.length);
     let disarm = (): void => {};
-    const look = (): void => {
+    const look = (nextMs = FIRST_LOOK_MS): void => {
       disarm();
       if (!this.#waiting.has(name)) return;
-      disarm = systemClock.setTimeout(look, LOOK_EVERY_MS);
+      const laterMs = Math.min(2 * nextMs, LAST_LOOK_MS);
+      disarm = systemClock.setTimeout(() => look(laterMs), nextMs);
       // Without a connection there is nothing to read: the call goes on all the same.
       if (this.#down !== undefined) return;
       runs.read(key).then((found) => {
@@ -259,6 +321,14 @@ export class DurableCalls {
 
 function unavailable(id: string, why: string, ran: ToolRun): ToolFailure {
   return ToolResult.error("unavailable", `Cannot call "${id}": ${why}`, { ran });
+}
+
+function tooManyWait(id: string): ToolFailure {
+  const why = "as many calls of its caller wait as may; nothing has run";
+  return ToolResult.error("overloaded", `Cannot call "${id}": ${why}`, {
+    ran: "no",
+    retryAfterMs: MEASURED_AFTER_MS,
+  });
 }
 
 /** The result of a call that is sent again. Sending it once more would change nothing. */

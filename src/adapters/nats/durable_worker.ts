@@ -5,7 +5,13 @@
  * @module
  */
 
-import { AckPolicy, type ConsumerMessages, jetstream, type JsMsg } from "@nats-io/jetstream";
+import {
+  AckPolicy,
+  type Consumer,
+  type ConsumerMessages,
+  jetstream,
+  type JsMsg,
+} from "@nats-io/jetstream";
 import { nanos, type NatsConnection, type Subscription } from "@nats-io/nats-core";
 import { createHash } from "node:crypto";
 import type { ToolDispatcher } from "../../execute/mod.ts";
@@ -31,8 +37,8 @@ import {
   type RunRecord,
   Runs,
 } from "./runs.ts";
-import { isRefused } from "./server.ts";
-import { RUNS_STREAM, runSubject } from "./subjects.ts";
+import { isRefused, type StorageSettings } from "./server.ts";
+import { ownedRunSubject, RUNS_STREAM } from "./subjects.ts";
 import { traceOf } from "./telemetry.ts";
 
 /** What durable calls are run with. */
@@ -43,17 +49,26 @@ export interface DurableWorkerSettings {
   readonly dispatcher: ToolDispatcher;
   /** How long a worker holds a call without renewing that, in milliseconds. */
   readonly leaseMs: number;
+  /** How many calls run at once. */
+  readonly concurrency: number;
+  /** How many calls of a tool run at once, by its id. */
+  readonly toolConcurrency: Readonly<Record<string, number>>;
   /** Is told of each call that fails. */
   readonly failed: (tool: Tool, failure: ToolFailure) => void;
   readonly log: HookLog;
+  readonly storage?: StorageSettings;
 }
 
-/** How many durable calls one worker runs at once. */
-const MAX_RUNNING = 64;
-/** How many workers may die of a call. */
-const MAX_ATTEMPTS = 5;
+/** How many workers may lose the lease of a call. */
+const MAX_LOST_LEASES = 5;
 /** How long a call waits that cannot be run now, and a consumer that has failed, in milliseconds. */
 const AGAIN_MS = 1_000;
+/** The longest delay of a call that workers refuse, unless its tool names a longer one, in milliseconds. */
+const LONGEST_DELAY_MS = 8_000;
+/** How long a worker with a wrong clock takes no calls, in milliseconds. */
+const CLOCK_PAUSE_MS = 5_000;
+/** How many calls of a tool may run, or wait for a delay, on all workers together. */
+const MAX_UNACKNOWLEDGED = 65_536;
 /** How long a consumer asks for calls, in milliseconds. Half of it without a word is a silence. */
 const PULL_MS = 10_000;
 /** The service by which a tool is told its attempt. */
@@ -75,16 +90,33 @@ export function attemptOf({ services }: Pick<ToolContext, "services">): number |
   return typeof attempt === "number" ? attempt : undefined;
 }
 
+/** A tool whose calls are taken. */
+interface Consuming {
+  tool: Tool;
+  messages: ConsumerMessages | undefined;
+}
+
+/** A call that runs here. */
+interface RunningCall {
+  /** The id of its tool. */
+  readonly tool: string;
+  readonly abort: AbortController;
+}
+
 /** Runs the durable calls of one worker. */
 export class DurableWorker {
   readonly #settings: DurableWorkerSettings;
   #runs: Promise<Runs> | undefined;
   /** By what the paths of their definitions begin with. */
-  readonly #consuming: Map<string, { tool: Tool; messages: ConsumerMessages | undefined }> =
-    new Map();
-  readonly #running: Map<string, AbortController> = new Map();
-  /** Those who wait for a place. */
-  readonly #queue: (() => void)[] = [];
+  readonly #consuming: Map<string, Consuming> = new Map();
+  /** By key. */
+  readonly #running: Map<string, RunningCall> = new Map();
+  /** Consumers that wait until a call has ended. */
+  #waiting: (() => void)[] = [];
+  /** Counts the connections. */
+  #round = 0;
+  /** Until when no calls are taken, because the clock is wrong. */
+  #pausedUntil = 0;
   readonly #controls: Subscription;
   #isStopping = false;
   #onIdle: () => void = () => {};
@@ -95,9 +127,9 @@ export class DurableWorker {
     this.#controls = connection.subscribe(`${RUN_CONTROL}>`, {
       callback: (error, { subject, data }) => {
         if (error !== null) return log(error);
-        const abort = this.#running.get(subject.slice(RUN_CONTROL.length));
-        if (abort !== undefined && seal.unwrap(data, subject) !== undefined) {
-          abort.abort(new DOMException("The call was aborted", "AbortError"));
+        const call = this.#running.get(subject.slice(RUN_CONTROL.length));
+        if (call !== undefined && seal.unwrap(data, subject) !== undefined) {
+          call.abort.abort(new DOMException("The call was aborted", "AbortError"));
         }
       },
     });
@@ -128,14 +160,16 @@ export class DurableWorker {
       const consuming = this.#consuming.get(name);
       if (consuming !== undefined) consuming.tool = tool;
       else {
-        this.#consuming.set(name, { tool, messages: undefined });
-        void this.#consume(name);
+        const begun: Consuming = { tool, messages: undefined };
+        this.#consuming.set(name, begun);
+        void this.#consume(name, begun);
       }
     }
   }
 
   /** The connection is there again: consumers of before may be silent. */
   reconnect(): void {
+    this.#round++;
     for (const { messages } of this.#consuming.values()) messages?.stop();
   }
 
@@ -150,7 +184,7 @@ export class DurableWorker {
     if (this.#running.size > 0) {
       const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
       const disarm = systemClock.setTimeout(() => {
-        for (const abort of this.#running.values()) {
+        for (const { abort } of this.#running.values()) {
           abort.abort(new DOMException("the worker stops", "AbortError"));
         }
       }, graceMs);
@@ -161,62 +195,75 @@ export class DurableWorker {
   }
 
   #open(): Promise<Runs> {
-    const { connection, seal, log } = this.#settings;
-    return this.#runs ??= Runs.open(connection, seal, log);
+    const { connection, seal, log, storage } = this.#settings;
+    return this.#runs ??= Runs.open({ connection, seal, log, storage });
   }
 
   /** Takes calls of one tool until it is not offered any more. */
-  async #consume(tool: string): Promise<void> {
+  async #consume(name: string, consuming: Consuming): Promise<void> {
     const { connection, log } = this.#settings;
-    const isWanted = (): boolean => this.#consuming.has(tool) && !connection.isClosed();
+    const isWanted = (): boolean =>
+      this.#consuming.get(name) === consuming && !connection.isClosed();
     while (isWanted()) {
       try {
-        const { manager } = await this.#open();
-        // The name of a consumer can have no dots.
-        const name = createHash("sha256").update(tool).digest("base64url");
-        await manager.consumers.add(RUNS_STREAM, {
-          durable_name: name,
-          filter_subject: runSubject(`${tool}.*`),
-          ack_policy: AckPolicy.Explicit,
-          ack_wait: nanos(this.#settings.leaseMs),
-          inactive_threshold: nanos(KEPT_MS),
-        });
-        const consumer = await jetstream(connection).consumers.get(RUNS_STREAM, name);
-        const messages = await consumer.consume({
-          max_messages: MAX_RUNNING,
-          expires: PULL_MS,
-        });
-        const consuming = this.#consuming.get(tool);
-        if (consuming === undefined) return void messages.stop();
-        consuming.messages = messages;
-        void this.#restartWhenSilent(messages);
-        for await (const message of messages) {
-          await this.#place();
-          if (this.#consuming.has(tool)) void this.#take(message, consuming.tool);
-          else message.nak();
-        }
+        const round = this.#round;
+        const consumer = await this.#openConsumer(name);
+        while (isWanted() && round === this.#round) await this.#fetch(name, consuming, consumer);
       } catch (error) {
         this.#runs = undefined;
-        if (isWanted()) log(error);
+        if (isWanted() && !isSilence(error)) log(error);
       }
-      if (isWanted()) {
-        await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, AGAIN_MS));
-      }
+      if (isWanted()) await delay(AGAIN_MS);
     }
   }
 
-  /** A consumer may stall when the server was away: another one takes its place. */
-  async #restartWhenSilent(messages: ConsumerMessages): Promise<void> {
-    for await (const { type } of messages.status()) {
-      if (type === "heartbeats_missed" || type === "consumer_deleted") messages.stop();
+  async #openConsumer(tool: string): Promise<Consumer> {
+    const { manager } = await this.#open();
+    // The name of a consumer can have no dots.
+    const filter = ownedRunSubject(`${tool}.*`, "*", "*");
+    const name = createHash("sha256").update(filter).digest("base64url");
+    await manager.consumers.add(RUNS_STREAM, {
+      durable_name: name,
+      filter_subject: filter,
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(this.#settings.leaseMs),
+      max_ack_pending: MAX_UNACKNOWLEDGED,
+      inactive_threshold: nanos(KEPT_MS),
+    });
+    return await jetstream(this.#settings.connection).consumers.get(RUNS_STREAM, name);
+  }
+
+  /** Takes as many calls of a tool as may begin now: what waits here, no other worker gets. */
+  async #fetch(name: string, consuming: Consuming, consumer: Consumer): Promise<void> {
+    const pauseMs = this.#pausedUntil - systemClock.now();
+    if (pauseMs > 0) return await delay(Math.min(pauseMs, AGAIN_MS));
+    const free = this.#free(consuming.tool);
+    if (free <= 0) return await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    const messages = await consumer.fetch({ max_messages: free, expires: PULL_MS });
+    if (this.#consuming.get(name) !== consuming) return messages.stop();
+    consuming.messages = messages;
+    for await (const message of messages) {
+      const { tool } = consuming;
+      // Calls of other tools may have begun meanwhile.
+      if (this.#consuming.get(name) === consuming && this.#free(tool) > 0) {
+        void this.#take(message, tool);
+      } else message.nak();
     }
   }
 
-  /** Waits until fewer calls run than may. */
-  async #place(): Promise<void> {
-    while (this.#running.size >= MAX_RUNNING) {
-      await new Promise<void>((resolve) => this.#queue.push(resolve));
-    }
+  /** How many calls of a tool may begin now. */
+  #free({ id }: Tool): number {
+    const { concurrency, toolConcurrency } = this.#settings;
+    const most = Object.hasOwn(toolConcurrency, id) ? toolConcurrency[id] : undefined;
+    const free = concurrency - this.#running.size;
+    if (most === undefined) return free;
+    const own = [...this.#running.values()].filter(({ tool }) => tool === id).length;
+    return Math.min(free, most - own);
+  }
+
+  /** Lets consumers go on that wait until a call has ended. */
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   async #take(message: JsMsg, tool: Tool): Promise<void> {
@@ -226,23 +273,12 @@ export class DurableWorker {
       log(new Error("A durable call is damaged or has a wrong signature, and was not run"));
       return message.term();
     }
-    const { key, time } = call;
-    const ageMs = systemClock.timestamp() - time;
-    if (ageMs > KEPT_MS) return message.term();
-    if (ageMs < -MAX_SKEW_MS) {
-      const seconds = Math.round(-ageMs / 1_000);
-      const why = `its caller's clock is ${seconds} s ahead of its worker's; nothing has run`;
-      const result = ToolResult.error("unavailable", `Cannot call "${tool.id}": ${why}`, {
-        ran: "no",
-      });
-      log(new Error(result.error.message));
-      this.#tell(call, { type: "ended", result });
-      return message.term();
-    }
+    const { key } = call;
+    if (this.#isMistimed(message, call, tool)) return;
     // It was delivered here a second time: the first one answers.
     if (this.#running.has(key)) return;
     const abort = new AbortController();
-    this.#running.set(key, abort);
+    this.#running.set(key, { tool: tool.id, abort });
     try {
       await this.#claimAndRun(message, call, tool, abort);
     } catch (error) {
@@ -255,9 +291,43 @@ export class DurableWorker {
       } else callHook(() => message.nak(AGAIN_MS), log);
     } finally {
       this.#running.delete(key);
-      this.#queue.shift()?.();
+      this.#wake();
       if (this.#running.size === 0) this.#onIdle();
     }
+  }
+
+  /** Ends a call whose caller's clock is wrong, and passes it on if this worker's clock is. */
+  #isMistimed(message: JsMsg, call: RunMessage, tool: Tool): boolean {
+    const { log } = this.#settings;
+    const now = systemClock.timestamp();
+    const storedAt = message.time.getTime();
+    if (now - call.time > KEPT_MS) {
+      message.term();
+      return true;
+    }
+    const inSeconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
+    if (call.time - storedAt > MAX_SKEW_MS) {
+      const ahead = inSeconds(call.time - storedAt);
+      const why = `its caller's clock is ${ahead} ahead of the server's; nothing has run`;
+      const result = ToolResult.error("unavailable", `Cannot call "${tool.id}": ${why}`, {
+        ran: "no",
+      });
+      log(new Error(result.error.message));
+      this.#tell(call, { type: "ended", result });
+      message.term();
+      return true;
+    }
+    if (storedAt - now <= MAX_SKEW_MS) return false;
+    message.nak();
+    if (systemClock.now() < this.#pausedUntil) return true;
+    this.#pausedUntil = systemClock.now() + CLOCK_PAUSE_MS;
+    const behind = inSeconds(storedAt - now);
+    log(
+      new Error(
+        `Cannot run tasks: this machine's clock is ${behind} behind the server's; set it right`,
+      ),
+    );
+    return true;
   }
 
   async #claimAndRun(
@@ -272,14 +342,15 @@ export class DurableWorker {
     const found = await runs.read(key);
     const { record } = found ?? {};
     if (record?.state === "done") return this.#finish(message, call);
-    const left = (record?.until ?? 0) - systemClock.timestamp();
+    const until = record?.state === "claimed" ? record.until : 0;
+    const left = until - systemClock.timestamp();
     if (left > 0) return message.nak(Math.min(left, leaseMs));
-    const attempts = (record?.attempts ?? 0) + 1;
-    // Its worker has died. Whether it has done its work is not known.
-    const ended = record !== undefined && (attempts > MAX_ATTEMPTS || !tool.idempotent);
-    if (ended) {
-      const why = attempts > MAX_ATTEMPTS
-        ? `${MAX_ATTEMPTS} workers have ended while they ran it`
+    // A lease ran out: its worker has died. Whether it has done its work is not known.
+    const isLost = record?.state === "claimed";
+    const lostLeases = (record?.lostLeases ?? 0) + (isLost ? 1 : 0);
+    if (isLost && (lostLeases >= MAX_LOST_LEASES || !tool.idempotent)) {
+      const why = tool.idempotent
+        ? `${MAX_LOST_LEASES} workers have ended while they ran it`
         : "its worker ended before it did; it may have run";
       const result = ToolResult.error("unavailable", `Cannot call "${tool.id}": ${why}`, {
         ran: "unknown",
@@ -287,8 +358,10 @@ export class DurableWorker {
       await runs.write(key, { state: "done", result }, found?.revision ?? 0);
       return this.#finish(message, call);
     }
-    const claim = (until: number): RunRecord => ({ state: "claimed", worker, until, attempts });
-    const lease = (): RunRecord => claim(systemClock.timestamp() + leaseMs);
+    const lease = (): RunRecord => {
+      const until = systemClock.timestamp() + leaseMs;
+      return { state: "claimed", worker, until, lostLeases };
+    };
     let revision: number | undefined;
     try {
       revision = await runs.write(key, lease(), found?.revision ?? 0);
@@ -333,12 +406,15 @@ export class DurableWorker {
       disarm();
     }
     if (!result.ok) this.#settings.failed(tool, result);
-    const { code } = result.ok ? {} : result.error;
+    const { code, retryAfterMs = 0 } = result.ok ? {} : result.error;
     const isCutOff = this.#isStopping && code === "aborted" && tool.idempotent;
-    if (code === "overloaded" || isCutOff) {
-      // Another worker, or this one later.
-      await write(() => claim(0));
-      return message.nak(isCutOff ? 0 : AGAIN_MS);
+    // A ticket is good once.
+    if (call.ticket === undefined && (code === "overloaded" || isCutOff)) {
+      // Another worker, or this one later: no lease has run out.
+      const before = record?.state === "waiting" ? record.refusals : 0;
+      const refusals = isCutOff ? before : before + 1;
+      await write(() => ({ state: "waiting", lostLeases, refusals }));
+      return message.nak(isCutOff ? 0 : delayOf(refusals, retryAfterMs));
     }
     await this.#commit(message, tool, result, async (done) => {
       await write(() => ({ state: "done", result: done }));
@@ -375,7 +451,7 @@ export class DurableWorker {
             : unkept(id, "it has run", "yes");
         } else {
           callHook(() => message.working(), log);
-          await new Promise<void>((go) => void systemClock.setTimeout(go, AGAIN_MS));
+          await delay(AGAIN_MS);
         }
       }
     }
@@ -413,6 +489,21 @@ export class DurableWorker {
     const { connection, seal, log } = this.#settings;
     callHook(() => connection.publish(inbox, seal.wrap(news, inbox)), log);
   }
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => void systemClock.setTimeout(resolve, ms));
+}
+
+/** How long a call waits that was refused so many times, in milliseconds. */
+function delayOf(refusals: number, retryAfterMs: number): number {
+  const backoffMs = AGAIN_MS * 2 ** Math.min(refusals - 1, 16);
+  return Math.min(Math.max(retryAfterMs, Math.min(backoffMs, LONGEST_DELAY_MS)), KEPT_MS);
+}
+
+/** Whether the server did not answer a request for calls, which happens when it was away. */
+function isSilence(error: unknown): boolean {
+  return error instanceof Error && error.message === "heartbeats missed";
 }
 
 /** Whether the store refuses to write, because there is no room for it. */

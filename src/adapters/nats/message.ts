@@ -10,9 +10,10 @@
 
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { Msg, NatsConnection } from "@nats-io/nats-core";
-import { describe, isListOf, refuse } from "../../tool/mod.ts";
+import { describe, type HookLog, isListOf, refuse } from "../../tool/mod.ts";
 
-const MAC_BYTES = 32;
+/** How long a signature is. */
+export const MAC_BYTES = 32;
 const HEAD_BYTES = MAC_BYTES + 5;
 /** Servers refuse messages above `max_payload`, which is 1 MiB unless they are told otherwise. */
 const MAX_PART_BYTES = 524_288;
@@ -25,6 +26,8 @@ const SMALL_BYTES = 61_440;
 /** How many bytes of large values are sent before the server has confirmed them. */
 const MAX_UNCONFIRMED_BYTES = 4_194_304;
 const MIN_SECRET = 16;
+/** How many messages with wrong signatures are logged one by one. */
+const FORGED_LOGGED = 16;
 const MAX_SEQUENCE = 2 ** 32 - 1;
 
 const encoder = new TextEncoder();
@@ -46,12 +49,12 @@ export class Seal {
   constructor(action: string, secret: string | readonly string[]) {
     const secrets: unknown = typeof secret === "string" ? [secret] : secret;
     const isSecret = (one: unknown): one is string =>
-      typeof one === "string" && one.length >= MIN_SECRET;
+      typeof one === "string" && one.length >= MIN_SECRET && !/\s/.test(one);
     if (!isListOf(secrets, isSecret) || secrets.length === 0) {
       refuse(
         action,
-        `secret must be a string of at least ${MIN_SECRET} characters, or a list of them, not ` +
-          (typeof secret === "string" ? "a shorter one" : describe(secret)),
+        `secret must be a string of at least ${MIN_SECRET} characters without spaces, or a list of ` +
+          `them, not ${typeof secret !== "string" ? describe(secret) : problemOf(secret)}`,
       );
     }
     this.#keys = secrets.map((one) => createSecretKey(encoder.encode(one)));
@@ -98,6 +101,23 @@ export class Seal {
       bytes: data.subarray(HEAD_BYTES),
     };
   }
+}
+
+/** PLUE_NATS_SECRET has spaces between several secrets. */
+function problemOf(secret: string): string {
+  return secret.length < MIN_SECRET ? "a shorter one" : "one with spaces";
+}
+
+/**
+ * Logs messages with wrong signatures: a few, and then one at each power of two, since others can send
+ * as many as they want.
+ *
+ * @param count How many there were.
+ */
+export function logForged(log: HookLog, what: string, count: number): void {
+  const isFew = count <= FORGED_LOGGED;
+  if (!isFew && (count & (count - 1)) !== 0) return;
+  log(new Error(isFew ? what : `${what} (${count} of them so far)`));
 }
 
 function macOf(key: KeyObject, message: Uint8Array, subject: string, reply: string): Uint8Array {
@@ -224,6 +244,8 @@ export class Outbox {
 
 /** What {@linkcode Receiver.take} says of a part in whose place another was expected. */
 export const GAP: unique symbol = Symbol("plue.nats.gap");
+/** The result of {@linkcode Receiver.take} for a part that came before: a message sent again by others. */
+export const SEEN: unique symbol = Symbol("plue.nats.seen");
 
 /** Puts the values of one stream together again. */
 export class Receiver {
@@ -236,9 +258,10 @@ export class Receiver {
     return this.#bytes;
   }
 
-  /** @returns A value; `undefined` while more of it is to come; or {@linkcode GAP}. */
+  /** @returns A value; `undefined` while more of it is to come; {@linkcode GAP}, or {@linkcode SEEN}. */
   take({ sequence, isLast, bytes }: OpenedPart): unknown {
-    if (sequence !== this.#next) return GAP;
+    // Sequence numbers wrap, so the nearer direction decides.
+    if (sequence !== this.#next) return (this.#next - sequence) >>> 0 < 2 ** 31 ? SEEN : GAP;
     this.#next = sequence === MAX_SEQUENCE ? 0 : sequence + 1;
     const isFirst = this.#parts.length === 0;
     this.#bytes = isFirst ? bytes.length : this.#bytes + bytes.length;

@@ -18,6 +18,7 @@ import {
 } from "../../tool/mod.ts";
 import { Directory, listIn, MAX_LISTED } from "./directory.ts";
 import type { Seal } from "./message.ts";
+import { STORAGE, type StorageSettings } from "./server.ts";
 import { digestOfRecord, pathOf, recordOf, toolKey, workerKey } from "./subjects.ts";
 
 /** What tools are offered with. */
@@ -31,6 +32,7 @@ export interface OffersSettings {
   readonly name: string;
   readonly worker: string;
   readonly log: HookLog;
+  readonly storage?: StorageSettings;
   /** Tells the time. @default {systemClock} */
   readonly clock?: Pick<Clock, "now">;
 }
@@ -110,8 +112,8 @@ export class Offers {
 
   /** @throws {Error} If the directory cannot be read or written. */
   async open(): Promise<void> {
-    const { action, connection, seal, name, log } = this.#settings;
-    const settings = { action, connection, seal, registry: name, log };
+    const { action, connection, seal, name, log, storage = STORAGE } = this.#settings;
+    const settings = { action, connection, seal, registry: name, log, storage };
     this.#directory = await Directory.open(settings, () => {});
     await this.#write();
   }

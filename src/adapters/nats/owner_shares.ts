@@ -13,6 +13,8 @@ export interface OwnerSharesSettings {
   /** How many bytes one owner may keep. */
   readonly maxBytes: number;
   readonly clock: Pick<RegistryClock, "timestamp">;
+  /** How many bytes are written before the first measurement. Absent: a small part of the share. */
+  readonly firstBytes?: number;
   /** How many bytes an owner keeps; `undefined` if so many others have room, whatever it keeps. */
   measure(owner: string, bytes: number): Promise<number | undefined>;
 }
@@ -36,7 +38,7 @@ const PART_OF_FREE = 8;
 const MOST = 128;
 const LEAST = 1_024;
 /** An owner whose share is full is measured again after that time, in milliseconds. */
-const AGAIN_MS = 10_000;
+export const MEASURED_AFTER_MS = 10_000;
 /** How many owners a process knows. */
 const MAX_OWNERS = 10_000;
 
@@ -63,15 +65,21 @@ export class OwnerShares {
     full: () => Promise<Answer>,
   ): Promise<Answer> {
     if (bytes <= 0) return await write();
-    const { maxBytes, clock } = this.#settings;
+    const { maxBytes, clock, firstBytes } = this.#settings;
     const least = maxBytes / LEAST;
     let share = this.#shares.get(owner);
     if (share === undefined) {
-      share = { left: least, free: maxBytes, pending: 0, at: -Infinity, measuring: undefined };
+      share = {
+        left: firstBytes ?? least,
+        free: maxBytes,
+        pending: 0,
+        at: -Infinity,
+        measuring: undefined,
+      };
       this.#shares.set(owner, share);
     }
     if (bytes > share.left) {
-      if (bytes <= share.free || clock.timestamp() - share.at >= AGAIN_MS) {
+      if (bytes <= share.free || clock.timestamp() - share.at >= MEASURED_AFTER_MS) {
         const measured = share;
         measured.measuring ??= this.#settings.measure(owner, bytes + share.pending)
           .finally(() => measured.measuring = undefined);

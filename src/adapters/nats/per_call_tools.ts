@@ -83,14 +83,19 @@ export function remoteToolsPerCall(
 ): PerCallTools {
   const { maxAgeMs = 10_000, ...given } = { ...options };
   numberFrom(0, MAX_TIMEOUT_MS)(ACTION, maxAgeMs, "maxAgeMs");
-  const { registry, seal, name, inboxPrefix, observer } = readRemoteOptions(options, given);
+  const { registry, seal, name, inboxPrefix, kept, observer } = readRemoteOptions(
+    options,
+    given,
+  );
   const { log } = observer;
   const fleet = new Fleet(undefined, seal, name, log);
   const sync = new Sync(name, registry, fleet, {
     async open() {
       const connection = await connect();
       const lookAgain = (): Promise<void> => read(connection);
-      return new CallLine({ seal, fleet, inboxPrefix, log, connection, lookAgain });
+      return new CallLine({
+        ...{ seal, fleet, inboxPrefix, kept, log, connection, lookAgain },
+      });
     },
     done(line) {
       line.stop();
@@ -105,7 +110,8 @@ export function remoteToolsPerCall(
 
   async function read(connection: NatsConnection): Promise<void> {
     if (known === undefined) await checkServer(ACTION, connection);
-    const settings = { action: ACTION, connection, seal, registry: name, log };
+    const { storage } = kept;
+    const settings = { action: ACTION, connection, seal, registry: name, log, storage };
     const directory = await Directory.open(settings, () => {});
     directory.stop();
     const { entries } = directory;

@@ -28,7 +28,7 @@ import {
   TICKS_TO_ACCEPT,
   TICKS_TO_LOSE,
 } from "./frames.ts";
-import { GAP, Receiver, type Seal, Sender } from "./message.ts";
+import { GAP, logForged, Receiver, type Seal, SEEN, Sender } from "./message.ts";
 import { callSubject, controlSubject } from "./subjects.ts";
 
 /** What a call says. The time and its name are added. */
@@ -90,6 +90,8 @@ export class RemoteCalls {
   readonly #inbox: string;
   readonly #subscription: Subscription;
   readonly #running: Map<string, RunningCall> = new Map();
+  /** How many answers had wrong signatures. */
+  #forged = 0;
   #stopTicking: (() => void) | undefined;
   /** Why no call can be sent now. */
   #down: string | undefined;
@@ -270,10 +272,12 @@ export class RemoteCalls {
     if (call === undefined) return this.#decline(message);
     const part = this.#seal.open(message);
     if (part === undefined) {
-      return this.#log(new Error("An answer of a worker has a wrong signature"));
+      return logForged(this.#log, "An answer of a worker has a wrong signature", ++this.#forged);
     }
-    call.silence = 0;
     const frame = call.receiver.take(part);
+    // Anyone who may publish to inboxes can send it again: it is no sign of life.
+    if (frame === SEEN) return;
+    call.silence = 0;
     if (frame === GAP) return this.#miss(call);
     call.isAccepted = true;
     if (frame !== undefined) this.#take(call, frame as Frame);

@@ -18,6 +18,7 @@ import {
   makeTool,
   must,
   NO_LOG,
+  numberFrom,
   type Question,
   readFields,
   refuse,
@@ -29,12 +30,20 @@ import {
 } from "../../tool/mod.ts";
 import { CallContext, type CallTelemetry } from "../../execute/mod.ts";
 import { CallLine, type CallLines } from "./call_line.ts";
+import type { KeptSettings } from "./durable_calls.ts";
 import { Directory, listIn } from "./directory.ts";
 import { Fleet, PRESENCE_EVERY_MS } from "./fleet.ts";
 import { Seal } from "./message.ts";
 import type { CallRequest, TakeOutput } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
-import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
+import {
+  checkServer,
+  checkSubscriptions,
+  noteRefusals,
+  STORAGE,
+  STORAGE_OPTIONS,
+  type StorageSettings,
+} from "./server.ts";
 import { checkRegistryName, idOfPath, toolKey } from "./subjects.ts";
 import { isTelemetry, placeNow } from "./telemetry.ts";
 
@@ -59,6 +68,25 @@ export interface RemoteToolsOptions {
    * @default {"_INBOX"}
    */
   readonly inboxPrefix?: string;
+  /**
+   * How many bytes of tasks one caller (`principal`) may have waiting for workers; each counts at
+   * least 1,024. Further ones are `overloaded`.
+   *
+   * @default {an eighth of what the stream "PLUE_CALLS" may have}
+   */
+  readonly maxOwnerBytes?: number;
+  /**
+   * How many servers of a cluster keep the streams and buckets that are not there yet.
+   *
+   * @default {1}
+   */
+  readonly replicas?: number;
+  /**
+   * How many bytes each of these may have, which the server reserves.
+   *
+   * @default {1_073_741_824}
+   */
+  readonly maxBytes?: number;
   /**
    * Makes the workers' spans parts of the trace that is active in a call: what `openTelemetry` makes.
    * The call's own span, and its duration, are those of the dispatcher with `telemetry`.
@@ -88,6 +116,8 @@ const OPTIONS = {
   secret: (_action: string, value: unknown): string | readonly string[] => value as string,
   name: checkRegistryName,
   inboxPrefix: checkText,
+  maxOwnerBytes: numberFrom(1_024),
+  ...STORAGE_OPTIONS,
   telemetry: must("what openTelemetry makes", isTelemetry),
   onError: checkFunction,
 };
@@ -104,6 +134,7 @@ export interface RemoteSettings {
   readonly seal: Seal;
   readonly name: string;
   readonly inboxPrefix: string;
+  readonly kept: KeptSettings & { readonly storage: StorageSettings };
   readonly observer: Observer;
 }
 
@@ -114,15 +145,14 @@ export interface RemoteSettings {
  * @throws {TypeError} If one is wrong.
  */
 export function readRemoteOptions(options: RemoteToolsOptions, given: object): RemoteSettings {
-  const { registry, secret, name = "default", inboxPrefix = "_INBOX", telemetry } = readFields(
-    ACTION,
-    given,
-    OPTIONS,
-  );
+  const { registry, secret, name = "default", inboxPrefix = "_INBOX", telemetry, ...more } =
+    readFields(ACTION, given, OPTIONS);
+  const { maxOwnerBytes, replicas = STORAGE.replicas, maxBytes = STORAGE.maxBytes } = more;
   if (registry === undefined) refuse(ACTION, "it needs a registry");
   const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
   const seal = new Seal(ACTION, secret as string);
-  return { registry, seal, name, inboxPrefix, observer: { telemetry, log } };
+  const kept = { maxOwnerBytes, storage: { replicas, maxBytes } };
+  return { registry, seal, name, inboxPrefix, kept, observer: { telemetry, log } };
 }
 
 /** One definition of a tool, as a worker has written it. */
@@ -159,16 +189,19 @@ export async function remoteTools(
   connection: NatsConnection,
   options: RemoteToolsOptions,
 ): Promise<RemoteTools> {
-  const { registry, seal, name, inboxPrefix, observer } = readRemoteOptions(options, {
-    ...options,
-  });
+  const { registry, seal, name, inboxPrefix, kept, observer } = readRemoteOptions(
+    options,
+    {
+      ...options,
+    },
+  );
   const { log } = observer;
   await checkServer(ACTION, connection);
   const { refused, note } = noteRefusals(log);
   const fleet = new Fleet(connection, seal, name, note);
   let directory: Directory | undefined;
   const line = new CallLine({
-    ...{ connection, seal, fleet, inboxPrefix, log: note },
+    ...{ connection, seal, fleet, inboxPrefix, kept, log: note },
     up: () => directory?.restart(),
   });
   const sync = new Sync(name, registry, fleet, { open: () => line, done() {} }, observer);
@@ -186,7 +219,8 @@ export async function remoteTools(
   void connection.closed().then(close);
   try {
     await checkSubscriptions(ACTION, connection, refused);
-    const settings = { action: ACTION, connection, seal, registry: name, log };
+    const { storage } = kept;
+    const settings = { action: ACTION, connection, seal, registry: name, log, storage };
     directory = await Directory.open(settings, (keys) => {
       if (directory !== undefined) sync.update(keys, directory.entries);
     });

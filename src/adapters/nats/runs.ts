@@ -8,6 +8,7 @@
 
 import {
   DiscardPolicy,
+  jetstream,
   JetStreamApiCodes,
   JetStreamApiError,
   type JetStreamManager,
@@ -28,22 +29,19 @@ import {
   type Tool,
   ToolResult,
 } from "../../tool/mod.ts";
-import type { RateLimitStore } from "../http/mod.ts";
 import { natsCallStore } from "./call_store.ts";
 import { type CallMessage, MAX_SKEW_MS } from "./frames.ts";
 import type { Seal } from "./message.ts";
-import { natsRateLimitStore } from "./rate_limits.ts";
-import { problemOf } from "./server.ts";
-import { RESULTS_BUCKET, RUNS_STREAM, runSubject } from "./subjects.ts";
+import { OwnerShares } from "./owner_shares.ts";
+import { STORAGE, storageProblemOf, type StorageSettings } from "./server.ts";
+import { ownedRunSubject, RESULTS_BUCKET, RUNS_STREAM, runSubject } from "./subjects.ts";
 
 /** How long results are kept, and calls that no worker has taken, in milliseconds. */
 export const KEPT_MS = 86_400_000;
-/** How many bytes of calls may wait. */
-const MAX_WAITING_BYTES = 1_073_741_824;
-/** In what the room of a caller is counted, in bytes. */
-const ROOM_UNIT = 1_024;
-/** How much one caller may send in a day: 128 MiB, an eighth of what may wait. */
-const SHARE = { limit: 131_072, windowMs: KEPT_MS };
+/** One caller may have so many bytes of calls waiting: one part of what may wait. */
+const OWNER_PART = 8;
+/** The smallest size that is counted, in bytes. Others are this one times a power of two. */
+const SIZE_UNIT = 1_024;
 /** How long the server remembers the keys of calls, in milliseconds. The store remembers them longer. */
 const REMEMBERED_MS = 120_000;
 
@@ -62,8 +60,15 @@ export type RunRecord =
     readonly worker: string;
     /** Until when, in milliseconds since 1970. */
     readonly until: number;
-    /** How many workers have begun it. */
-    readonly attempts: number;
+    /** How many workers had it before, whose leases ran out. */
+    readonly lostLeases: number;
+  }
+  /** No worker has it: those that had it have refused it. */
+  | {
+    readonly state: "waiting";
+    readonly lostLeases: number;
+    /** How many times it was refused. */
+    readonly refusals: number;
   }
   | { readonly state: "done"; readonly result: ToolResult };
 
@@ -101,43 +106,120 @@ export async function runKey(tool: string, request: Partial<CallMessage>): Promi
   return `run.${await ownerDigest(principal)}.${digest}`;
 }
 
+/** What durable calls are kept with. */
+export interface RunsSettings {
+  readonly connection: NatsConnection;
+  readonly seal: Seal;
+  readonly log: HookLog;
+  /** How many bytes of calls one owner may have waiting. Absent: an eighth of the stream. */
+  readonly maxOwnerBytes?: number | undefined;
+  /** How the stream and the bucket are made if they are not there. @default {STORAGE} */
+  readonly storage?: StorageSettings | undefined;
+}
+
+/** A call as it is published. */
+export interface OwnedRun {
+  readonly subject: string;
+  readonly body: Uint8Array;
+  /** The digest of the principal. */
+  readonly owner: string;
+  readonly size: number;
+}
+
+/** Signs a call for the subject of its owner. */
+export async function sealRun(path: string, message: RunMessage, seal: Seal): Promise<OwnedRun> {
+  const owner = await ownerDigest(message.principal);
+  const { byteLength } = seal.wrap(message, "");
+  const size = Math.max(0, Math.ceil(Math.log2(byteLength / SIZE_UNIT)));
+  const subject = ownedRunSubject(path, owner, size);
+  return { subject, body: seal.wrap(message, subject), owner, size };
+}
+
+function bytesOf(size: number): number {
+  return SIZE_UNIT * 2 ** size;
+}
+
 /** The stream and the store, which are made if they are not there. */
 export class Runs {
   readonly manager: JetStreamManager;
   readonly #store: CallStore;
-  readonly #shares: RateLimitStore;
+  readonly #connection: NatsConnection;
+  readonly #shares: OwnerShares;
+  readonly #maxOwnerBytes: number;
   readonly #seal: Seal;
   readonly #log: HookLog;
 
-  private constructor(manager: JetStreamManager, store: CallStore, seal: Seal, log: HookLog) {
+  private constructor(
+    { connection, seal, log, maxOwnerBytes }: RunsSettings,
+    manager: JetStreamManager,
+    store: CallStore,
+    maxBytes: number,
+  ) {
     this.manager = manager;
     this.#store = store;
-    this.#shares = natsRateLimitStore(store);
+    this.#connection = connection;
     this.#seal = seal;
     this.#log = log;
+    this.#maxOwnerBytes = maxOwnerBytes ?? maxBytes / OWNER_PART;
+    this.#shares = new OwnerShares({
+      ...{ maxBytes: this.#maxOwnerBytes, clock: systemClock, firstBytes: 0 },
+      measure: (owner, bytes) => this.#waitingOf(owner, bytes),
+    });
   }
 
   /** @throws {Error} If the server cannot keep them. */
-  static async open(connection: NatsConnection, seal: Seal, log: HookLog): Promise<Runs> {
-    const store = await natsCallStore(connection, { bucket: RESULTS_BUCKET });
+  static async open(settings: RunsSettings): Promise<Runs> {
+    const { connection, storage = STORAGE } = settings;
+    const store = await natsCallStore(connection, { bucket: RESULTS_BUCKET, ...storage });
     try {
       const manager = await jetstreamManager(connection);
-      checkStream(await openStream(manager));
-      return new Runs(manager, store, seal, log);
+      const config = await openStream(manager, storage);
+      checkStream(config);
+      const maxBytes = config.max_bytes > 0 ? config.max_bytes : storage.maxBytes;
+      return new Runs(settings, manager, store, maxBytes);
     } catch (cause) {
-      const problem = problemOf(cause, connection);
+      const problem = storageProblemOf(cause, connection, RUNS_STREAM, storage);
       throw new Error(`Cannot open the stream "${RUNS_STREAM}": ${problem}`, { cause });
     }
   }
 
   /**
-   * Counts what a caller sends, which the stream keeps until it has run. Answers whether its share of
-   * the day has room for it. What is kept of results, the store counts.
+   * Publishes a call, unless its owner has as much waiting as it may. A call whose caller has ended is
+   * counted until a worker has taken it off the stream.
+   *
+   * @param msgID The server takes one call with each.
+   * @returns Whether the server had it; `undefined` if it was not sent.
    */
-  async takeRoom(principal: string | undefined, bytes: number): Promise<boolean> {
-    const units = 1 + Math.ceil(bytes / ROOM_UNIT);
-    const { count } = await this.#shares.take(principal ?? "", units, SHARE);
-    return count <= SHARE.limit;
+  async send(
+    { subject, body, owner, size }: OwnedRun,
+    msgID: string,
+  ): Promise<{ readonly duplicate: boolean } | undefined> {
+    const stream = jetstream(this.#connection);
+    return await this.#shares.write(
+      owner,
+      bytesOf(size),
+      () => stream.publish(subject, body, { msgID }),
+      () => Promise.resolve(undefined),
+    );
+  }
+
+  /** Frees the room of a call that has ended. */
+  free({ owner, size }: OwnedRun): void {
+    this.#shares.give(owner, bytesOf(size));
+  }
+
+  /** How many bytes of an owner wait; `undefined` if all owners together have room for more. */
+  async #waitingOf(owner: string, more: number): Promise<number | undefined> {
+    const { streams } = this.manager;
+    const { state: { bytes } } = await streams.info(RUNS_STREAM);
+    if (bytes + more <= this.#maxOwnerBytes) return undefined;
+    const subjects_filter = ownedRunSubject("*.*.*.*", owner, "*");
+    const { state: { subjects = {} } } = await streams.info(RUNS_STREAM, { subjects_filter });
+    let sum = 0;
+    for (const [subject, count] of Object.entries(subjects)) {
+      sum += count * bytesOf(Number(subject.slice(subject.lastIndexOf(".") + 1)));
+    }
+    return sum;
   }
 
   /** A record that is not signed, or none, counts as a failure: whether the call has run is not known. */
@@ -156,7 +238,8 @@ export class Runs {
   /** Whether a call has ended, or a worker holds it. */
   async isHeld(key: string): Promise<boolean> {
     const { record } = await this.read(key) ?? {};
-    return record?.state === "done" || (record?.until ?? 0) > systemClock.timestamp();
+    return record?.state === "done" ||
+      (record?.state === "claimed" && record.until > systemClock.timestamp());
   }
 
   /**
@@ -182,10 +265,15 @@ const DAMAGED: ToolResult = ToolResult.error(
 
 function isRecord(value: unknown): value is RunRecord {
   if (!isObject(value)) return false;
-  const { state, result, until, attempts } = value;
-  return state === "done"
-    ? isObject(result)
-    : state === "claimed" && typeof until === "number" && typeof attempts === "number";
+  const { state, result, until, lostLeases, refusals } = value;
+  switch (state) {
+    case "done":
+      return isObject(result);
+    case "claimed":
+      return typeof until === "number" && typeof lostLeases === "number";
+    default:
+      return state === "waiting" && typeof refusals === "number" && typeof lostLeases === "number";
+  }
 }
 
 /** Whether what a message of the stream has is a call. */
@@ -200,7 +288,10 @@ function placeOf(key: string): string {
 }
 
 /** One that an operator has made, with more replicas or another size, is used as it is. */
-async function openStream(manager: JetStreamManager): Promise<StreamConfig> {
+async function openStream(
+  manager: JetStreamManager,
+  { maxBytes, replicas }: StorageSettings,
+): Promise<StreamConfig> {
   try {
     return (await manager.streams.info(RUNS_STREAM)).config;
   } catch (error) {
@@ -213,7 +304,8 @@ async function openStream(manager: JetStreamManager): Promise<StreamConfig> {
     subjects: [runSubject(">")],
     retention: RetentionPolicy.Workqueue,
     discard: DiscardPolicy.New,
-    max_bytes: MAX_WAITING_BYTES,
+    max_bytes: maxBytes,
+    num_replicas: replicas,
     max_age: nanos(KEPT_MS),
     duplicate_window: nanos(REMEMBERED_MS),
   });

@@ -29,7 +29,14 @@ import { natsCallStore } from "./call_store.ts";
 import { DurableWorker } from "./durable_worker.ts";
 import { listenForWorkers, PRESENCE_EVERY_MS, type PresenceMessage } from "./fleet.ts";
 import { Seal } from "./message.ts";
-import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
+import {
+  checkServer,
+  checkSubscriptions,
+  noteRefusals,
+  STORAGE,
+  STORAGE_OPTIONS,
+  type StorageSettings,
+} from "./server.ts";
 import { Offers } from "./offers.ts";
 import { ServedCalls } from "./served_calls.ts";
 import { Service } from "./service.ts";
@@ -76,6 +83,30 @@ export interface ServeToolsOptions {
    */
   readonly leaseMs?: number;
   /**
+   * How many tasks this worker runs at once. It takes no more of them than that, so that others wait
+   * for a worker that has a place. For plain calls, `dispatcher: { limits }` says it.
+   *
+   * @default {64, or the `maxConcurrent` of these limits if that is less}
+   */
+  readonly concurrency?: number;
+  /**
+   * How many tasks of a tool this worker runs at once, by the id of the tool. Absent: as many as
+   * `concurrency` says.
+   */
+  readonly toolConcurrency?: Readonly<Record<string, number>>;
+  /**
+   * How many servers of a cluster keep the streams and buckets that are not there yet.
+   *
+   * @default {1}
+   */
+  readonly replicas?: number;
+  /**
+   * How many bytes each of these may have, which the server reserves.
+   *
+   * @default {1_073_741_824}
+   */
+  readonly maxBytes?: number;
+  /**
    * Traces and measures the calls, as parts of their callers' traces: what `openTelemetry` makes. It
    * is the `telemetry` of `dispatcher`, and either may be given.
    */
@@ -100,12 +131,21 @@ export interface ServedTools extends AsyncDisposable {
 const ACTION = "serve tools";
 /** How many calls one worker runs at once unless it is told otherwise. */
 const MAX_CONCURRENT = 256;
+/** How many tasks one worker runs at once by default. */
+const TASKS = 64;
+const MAX_TASKS = 4_096;
 /** What the callers' limits are checked against by the callers. */
 const MAX_BYTES = 67_108_864;
 /** An hour: the caller's own limit is shorter, and aborts the call. */
 const LONGEST_CALL_MS = 3_600_000;
 /** How often a worker looks for others that have died, in its own beats. */
 const BEATS_TO_REMOVE = 10;
+/** A worker that does not receive so many of its own beats has a connection that is stuck. */
+const BEATS_TO_RECONNECT = 3;
+
+function isTaskCount(value: unknown): boolean {
+  return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= MAX_TASKS;
+}
 
 const OPTIONS = {
   secret: (_action: string, value: unknown): string | readonly string[] => value as string,
@@ -118,6 +158,13 @@ const OPTIONS = {
   ),
   drainTimeoutMs: numberFrom(0, MAX_TIMEOUT_MS),
   leaseMs: numberFrom(1_000, 3_600_000),
+  concurrency: numberFrom(1, MAX_TASKS),
+  toolConcurrency: must(
+    `an object with numbers from 1 to ${MAX_TASKS}, by the ids of tools`,
+    (value): value is Readonly<Record<string, number>> =>
+      isObject(value) && Object.values(value).every(isTaskCount),
+  ),
+  ...STORAGE_OPTIONS,
   telemetry: must("what openTelemetry makes", isTelemetry),
   onError: checkFunction,
 };
@@ -155,12 +202,19 @@ export async function serveTools(
     refuse(ACTION, "calls are approved by their callers, so dispatcher.approve cannot be given");
   }
   const { secret, name = "default", drainTimeoutMs = 30_000, leaseMs = 30_000 } = read;
+  const { maxConcurrent = TASKS } = read.dispatcher?.limits ?? {};
+  // What the limits refuse would only wait for longer.
+  const { concurrency = Math.min(TASKS, maxConcurrent), toolConcurrency = {} } = read;
+  const { replicas = STORAGE.replicas, maxBytes = STORAGE.maxBytes } = read;
+  const storage = { replicas, maxBytes };
   const seal = new Seal(ACTION, secret as string);
   const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
   await checkServer(ACTION, connection);
   await registry.ready();
   const dispatcherOptions: ToolDispatcherOptions = {
-    tickets: storedTickets(await natsCallStore(connection)),
+    tickets: storedTickets(
+      await natsCallStore(connection, { secret: secret as string, ...storage }),
+    ),
     timeoutMs: LONGEST_CALL_MS,
     maxArgumentBytes: MAX_BYTES,
     maxOutputBytes: MAX_BYTES,
@@ -175,6 +229,7 @@ export async function serveTools(
     new ToolDispatcher(registry, dispatcherOptions);
   const worker = new Worker({
     ...{ registry, connection, seal, name, dispatcher, log, drainTimeoutMs, leaseMs },
+    ...{ concurrency, toolConcurrency: { ...toolConcurrency }, storage },
     selection: read.selection,
   });
   await worker.start();
@@ -190,6 +245,9 @@ interface WorkerSettings {
   readonly dispatcher: ToolDispatcher;
   readonly drainTimeoutMs: number;
   readonly leaseMs: number;
+  readonly concurrency: number;
+  readonly toolConcurrency: Readonly<Record<string, number>>;
+  readonly storage: StorageSettings;
   readonly log: HookLog;
 }
 
@@ -204,7 +262,11 @@ class Worker implements ServedTools {
   /** Whether the connection is up. */
   #isUp = true;
   #stopBeating: () => void = () => {};
+  /** Set while a change of the registry is to be followed. */
+  #stopFollowing: (() => void) | undefined;
   #beats = 0;
+  /** Its beats since it received one of them; `undefined` before the first. */
+  #unheard: number | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(settings: WorkerSettings) {
@@ -218,6 +280,7 @@ class Worker implements ServedTools {
 
   async start(): Promise<void> {
     const { registry, connection, seal, name, dispatcher, log } = this.#settings;
+    const { leaseMs, concurrency, toolConcurrency, storage } = this.#settings;
     const { worker } = this;
     const { refused, note } = noteRefusals(log);
     const failed = ({ id }: Tool, { error: { code } }: ToolFailure): void => {
@@ -232,7 +295,10 @@ class Worker implements ServedTools {
       (id) => this.#offers.knows(id),
       ({ worker: id }) => this.#offers.hear(id),
     );
-    this.#end.push(() => presence.unsubscribe());
+    const own = connection.subscribe(presenceSubject(name, worker), {
+      callback: (error) => error === null ? void (this.#unheard = 0) : note(error),
+    });
+    this.#end.push(() => presence.unsubscribe(), () => own.unsubscribe());
     this.#calls = new ServedCalls({
       ...{ connection, seal, worker, dispatcher, log: note },
       toolAt: (path) => this.#offers.at(path),
@@ -240,7 +306,7 @@ class Worker implements ServedTools {
     });
     this.#durable = new DurableWorker({
       ...{ connection, seal, worker, dispatcher, log, failed },
-      leaseMs: this.#settings.leaseMs,
+      ...{ leaseMs, concurrency, toolConcurrency, storage },
     });
     this.#service = new Service({
       ...{ connection, worker, log, registry: name },
@@ -256,7 +322,8 @@ class Worker implements ServedTools {
       throw error;
     }
     this.#end.push(
-      registry.subscribe(() => this.#follow()),
+      registry.subscribe(() => this.#followLater()),
+      () => this.#stopFollowing?.(),
       followStatus(connection, {
         down: () => void (this.#isUp = false),
         up: () => {
@@ -293,7 +360,14 @@ class Worker implements ServedTools {
     ]);
   }
 
-  /** Follows the registry. */
+  /** Follows the registry once for all changes of a turn: the cost is that of all tools. */
+  #followLater(): void {
+    this.#stopFollowing ??= systemClock.setTimeout(() => {
+      this.#stopFollowing = undefined;
+      this.#follow();
+    }, 0);
+  }
+
   #follow(): void {
     if (!this.#offers.refresh()) return;
     this.#offers.announce();
@@ -305,6 +379,7 @@ class Worker implements ServedTools {
   }
 
   #beat(): void {
+    this.#reconnectIfStuck();
     this.#say(false);
     this.#service?.renew();
     this.#stopBeating = systemClock.setTimeout(() => {
@@ -314,6 +389,16 @@ class Worker implements ServedTools {
         this.#offers.removeDead().catch(this.#settings.log);
       }
     }, PRESENCE_EVERY_MS);
+  }
+
+  /** A server or a network may fail without an end of the connection, and pings take minutes. */
+  #reconnectIfStuck(): void {
+    if (!this.#isUp || this.#unheard === undefined) return;
+    if (this.#unheard++ < BEATS_TO_RECONNECT) return;
+    this.#unheard = 0;
+    const { connection, log } = this.#settings;
+    log(new Error("The server does not deliver this worker's own messages; it connects again"));
+    connection.reconnect().catch(log);
   }
 
   #say(isLeaving: boolean): void {

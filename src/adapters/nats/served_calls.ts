@@ -26,7 +26,7 @@ import {
   TICKS_TO_BEAT,
   TICKS_TO_LOSE,
 } from "./frames.ts";
-import { GAP, Outbox, Receiver, type Seal, Sender } from "./message.ts";
+import { GAP, logForged, Outbox, Receiver, type Seal, Sender } from "./message.ts";
 import { callSubject, controlSubject } from "./subjects.ts";
 import { traceOf } from "./telemetry.ts";
 
@@ -105,7 +105,7 @@ export class ServedCalls {
   #isDraining = false;
   #onIdle: () => void = () => {};
   /** Messages that were refused because their signature was wrong. */
-  forged = 0;
+  #forged = 0;
 
   constructor(settings: ServedCallsSettings) {
     this.#settings = settings;
@@ -177,8 +177,7 @@ export class ServedCalls {
     const { subject, reply } = message;
     const part = seal.open(message);
     if (part === undefined || reply === undefined) {
-      this.forged++;
-      return log(new Error("A call has a wrong signature, and was not run"));
+      return logForged(log, "A call has a wrong signature, and was not run", ++this.#forged);
     }
     const { receiver } = this.#forget(reply) ?? { receiver: new Receiver() };
     const call = receiver.take(part);
@@ -322,8 +321,8 @@ export class ServedCalls {
     }
     const part = this.#settings.seal.open(message);
     if (part === undefined) {
-      this.forged++;
-      return;
+      const { log } = this.#settings;
+      return logForged(log, "A message to a call has a wrong signature", ++this.#forged);
     }
     const given = served.controls.take(part);
     if (!isObject(given)) return;

@@ -6,7 +6,7 @@
 
 import { JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
 import { type NatsConnection, PermissionViolationError } from "@nats-io/nats-core";
-import { describeThrown, type HookLog } from "../../tool/mod.ts";
+import { type Check, describeThrown, type HookLog, numberFrom } from "../../tool/mod.ts";
 
 /** The oldest server that the tests run with. */
 const OLDEST = [2, 9] as const;
@@ -37,6 +37,36 @@ export function isRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof JetStreamApiError) return isFull(error) || error.status < 500;
   return REFUSALS.includes(error.name) || isRefused(error.cause);
+}
+
+/** How a stream or a bucket is made that is not there. */
+export interface StorageSettings {
+  /** How many servers of a cluster keep it. */
+  readonly replicas: number;
+  readonly maxBytes: number;
+}
+
+/** One server, and 1 GiB. */
+export const STORAGE: StorageSettings = { replicas: 1, maxBytes: 1_073_741_824 };
+
+/** Checks of the options that say so. */
+export const STORAGE_OPTIONS: {
+  readonly replicas: Check<number>;
+  readonly maxBytes: Check<number>;
+} = { replicas: numberFrom(1, 5), maxBytes: numberFrom(1_048_576) };
+
+/** What is wrong with a stream or a bucket that could not be opened. */
+export function storageProblemOf(
+  error: unknown,
+  connection: NatsConnection,
+  name: string,
+  { replicas, maxBytes }: StorageSettings,
+): string {
+  const problem = problemOf(error, connection);
+  if (!isFull(error)) return problem;
+  const size = `${maxBytes} bytes on ${replicas === 1 ? "one server" : `${replicas} servers`}`;
+  return `there is no room for "${name}", which reserves ${size}; give the server more storage, ` +
+    `or the option maxBytes a smaller number: ${problem}`;
 }
 
 /** What is wrong, in words that say what would be right. */

@@ -36,6 +36,14 @@ export const presenceSubject = (registry: string, worker: string): string =>
   `${ROOT}.here.${registry}.${worker}`;
 /** Where durable calls are kept until they have run. */
 export const runSubject = (path: string): string => `${ROOT}.run.${path}`;
+/**
+ * Where the durable calls of one owner are kept. The last word says how large the call is, so that a
+ * count of messages by subject is a measure of their bytes.
+ *
+ * @param size The call has at most two to the power of this many KiB.
+ */
+export const ownedRunSubject = (path: string, owner: string, size: number | "*"): string =>
+  `${runSubject(path)}.${owner}.${size}`;
 
 /** The check of the name of a registry, which is a word of a subject. */
 export const checkRegistryName: Check<string> = must(

@@ -43,7 +43,7 @@ export async function openEdge(
   log: Log,
 ): Promise<NatsEdge> {
   return await open(settings, log, async (connection, options) => {
-    const store = await natsCallStore(connection);
+    const store = await natsCallStore(connection, { secret: options.secret, ...settings.storage });
     const remote = await remoteTools(connection, { registry, ...options });
     return {
       end: () => remote.close(),
@@ -90,13 +90,15 @@ async function open<T extends Begun>(
   log: Log,
   begin: (
     connection: Awaited<ReturnType<typeof connectNats>>,
-    options: { readonly secret: readonly string[]; readonly onError: Log },
+    options:
+      & { readonly secret: readonly string[]; readonly onError: Log }
+      & NatsSettings["storage"],
   ) => Promise<T>,
 ): Promise<T & NatsService> {
   const secret = wantedSecret(ACTION, settings);
   const connection = await connectNats(ACTION, settings);
   try {
-    const begun = await begin(connection, { secret, onError: log });
+    const begun = await begin(connection, { secret, onError: log, ...settings.storage });
     void logStatus(connection, settings.shown, log);
     return {
       ...begun,
