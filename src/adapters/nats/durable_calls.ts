@@ -196,7 +196,7 @@ export class DurableCalls {
       try {
         return await work();
       } catch (error) {
-        const leftMs = CallContext.remainingMsOf(context) ?? 0;
+        const leftMs = CallContext.callOf(context)?.deadline.remainingMs ?? 0;
         const isOver = leftMs < 2 * AGAIN_MS || context.signal.aborted;
         if (isOver || isRefused(error) || this.#down !== undefined) throw error;
         if (tries === 0) this.#log(error);
