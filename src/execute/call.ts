@@ -66,6 +66,8 @@ export interface Plan {
   readonly failed: readonly Observe[];
   readonly toolEnded: readonly Observe[];
   readonly layerCount: number;
+  /** What no layer of this tool meets. */
+  readonly unmet: readonly Requirement[];
   readonly timeoutMs: number;
 }
 
@@ -213,7 +215,9 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   concerns(layer: Layer): boolean {
     const { when, meets } = layer;
     try {
-      if (when === undefined) return meets === undefined || REQUIREMENTS[meets][1](this);
+      // Whatever its condition says: a requirement is never passed over.
+      if (meets !== undefined && REQUIREMENTS[meets][1](this)) return true;
+      if (when === undefined) return meets === undefined;
       if (typeof when === "string") return this.options[when] !== undefined;
       const answer: unknown = when.call(layer, this);
       return answer !== false && atOnce(answer) !== false;
@@ -250,6 +254,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   /** The first ring: is the tool available, what it requires of layers, its arguments, its start. */
   open(next: Ring): Outcome {
     const { tool, interruptedBy, settings } = this;
+    if (this.#isOver) return refuse("run the call again", "it is closed");
     if (interruptedBy !== undefined) return interruption(tool.id, interruptedBy, "beginning");
     // The availability may have changed since the tool was listed.
     if (tool.isAvailable !== true && !this.toolset.isAvailable(tool)) {
@@ -258,7 +263,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     if (tool.execute === undefined) {
       return this.fail("not_executable", "it is a definition only and cannot be run here");
     }
-    for (const requirement of settings.unmet) {
+    for (const requirement of this.#plan.unmet) {
       const [code, isIn] = REQUIREMENTS[requirement];
       const why = `no layer meets what it requires: ${requirement}`;
       if (isIn(this)) return this.fail(code, why, { retryable: false });
@@ -333,7 +338,8 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       result = this.thrown(error);
     }
     return result instanceof Promise
-      ? result.then((checked) => this.#end(checked), (error) => this.#end(this.thrown(error)))
+      ? this.wait("checking the result", result)
+        .then((checked) => this.#end(checked), (error) => this.#end(this.thrown(error)))
       : this.#end(result);
   }
 
@@ -377,9 +383,10 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     this.#deadline?.close();
     const change = this.#changes?.pop();
     if (change !== undefined) {
-      const changed = change(result);
+      const changed = this.enter(() => change(result));
       return changed instanceof Promise
-        ? changed.then((last) => this.close(last))
+        ? this.#inTime("changing the result", changed)
+          .then((last) => this.close(last), (error) => this.close(this.thrown(error)))
         : this.close(changed);
     }
     const cleanups = this.#cleanups;
@@ -402,7 +409,13 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     const now = this.settings.clock.now();
     // Without layers, the result is of this call alone.
     const isOwn = this.#isDirect && closed === result;
-    const last: Settable<ToolResult> = isOwn ? closed : ownResult(closed);
+    let last: Settable<ToolResult>;
+    try {
+      last = isOwn ? closed : ownResult(closed);
+    } catch (error) {
+      // A getter of a layer's result.
+      last = this.thrown(error);
+    }
     last.durationMs = now - this.#startedAt;
     brandResult(last);
     if (!last.ok) this.#settle(last);
@@ -484,16 +497,30 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         reject(new Interrupted());
         next();
       });
-      if (!wait.isActive) return;
+      if (!wait.isActive) {
+        // Nobody waits for it, and it must not end the process.
+        if (typeof work !== "function") atOnce(work);
+        return;
+      }
       const settle = (answer: () => void): void => {
         if (wait.isActive) resume?.();
         if (this.#leave(wait)) answer();
       };
-      Promise.resolve(typeof work === "function" ? work() : work).then(
+      const working = Promise.resolve(typeof work === "function" ? work() : work);
+      (this.#isOver ? this.#inTime(doing, working, limitMs) : working).then(
         (value) => settle(() => resolve(value)),
         (error) => settle(() => reject(error)),
       );
     });
+  }
+
+  /** Bounds what a layer waits for after the call was closed: nothing else ends that. */
+  async #inTime<T>(doing: string, work: Promise<T>, limitMs?: number): Promise<T> {
+    const { clock, closeTimeoutMs } = this.settings;
+    const ms = limitMs ?? closeTimeoutMs;
+    const value = await within(clock, ms, work);
+    if (value === TIME_OVER) throw new RangeError(`It was over ${ms} ms ${doing}`);
+    return value;
   }
 
   /** Waits for the tool; once the call is ended from outside, for its grace period. */

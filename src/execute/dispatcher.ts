@@ -41,8 +41,8 @@ export type CallStarted = (call: Call) => void;
 export class Kernel implements CallShared {
   readonly settings: KernelSettings;
   readonly Context: typeof CallContext;
-  /** How calls of each tool run, by id. */
-  readonly plans: Map<string, Plan> = new Map();
+  /** How calls of each tool run, by host and id. */
+  readonly #plans: WeakMap<ToolHost, Map<string, Plan>> = new WeakMap();
   readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
   #callIdPrefix: string | undefined;
   #calls = 0;
@@ -52,11 +52,14 @@ export class Kernel implements CallShared {
     this.Context = contextWith(settings.layers);
   }
 
-  /** Composes how calls of a tool run. */
-  compose(tool: Tool, host: ToolHost): Plan {
+  /** How calls of a tool run, composed for its first call. */
+  planOf(tool: Tool, host: ToolHost): Plan {
+    const plans = once(this.#plans, host, () => new Map<string, Plan>());
+    const known = plans.get(tool.id);
+    if (known?.tool === tool) return known;
     const plan = compose(tool, host, this);
-    if (this.plans.size >= MAX_PLANS) this.plans.clear();
-    this.plans.set(tool.id, plan);
+    if (plans.size >= MAX_PLANS) plans.clear();
+    plans.set(tool.id, plan);
     return plan;
   }
 
@@ -220,9 +223,7 @@ export class Dispatcher {
       const tool = toolset.resolve(name);
       if (tool === undefined) return kernel.refuse(request, options, noTool(request, toolset));
       const host = this.#host;
-      const known = kernel.plans.get(tool.id);
-      const plan = known?.tool === tool && known.host === host ? known : kernel.compose(tool, host);
-      created = new KernelCall(kernel, toolset, plan, request, options);
+      created = new KernelCall(kernel, toolset, kernel.planOf(tool, host), request, options);
     } catch (error) {
       // Only a toolset, a registry, a layer or a getter of the host can throw here.
       kernel.report(nameIn(request), "", "internal", error);

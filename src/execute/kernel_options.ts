@@ -21,7 +21,7 @@ import {
   systemClock,
 } from "../tool/mod.ts";
 import { REQUIREMENTS } from "./call.ts";
-import type { DispatchErrorReport, KernelSettings, Layer, Requirement } from "./layer.ts";
+import type { DispatchErrorReport, KernelSettings, Layer } from "./layer.ts";
 import { MIN_OUTPUT_BYTES } from "./output.ts";
 
 /** Options for {@linkcode Dispatcher}. */
@@ -121,9 +121,6 @@ export function resolveSettings<More extends NumberOptions = Record<never, Numbe
     layers,
     engine,
     clock,
-    // The requirements are the keys of the table.
-    unmet: (Object.keys(REQUIREMENTS) as Requirement[])
-      .filter((requirement) => !layers.some(({ meets }) => meets === requirement)),
     readText: first("readText"),
     sendOutput: first("sendOutput"),
     truncation: first("truncation"),
@@ -133,12 +130,14 @@ export function resolveSettings<More extends NumberOptions = Record<never, Numbe
 }
 
 function checkLayer(layer: unknown): Layer {
-  const { name, stage, when, for: around, observe, unresolved, context, truncation } = Object(
-    layer,
-  );
+  const { name, stage, when, meets, for: around, observe, unresolved, context, truncation } =
+    Object(layer);
   const action = `use the layer ${describe(name)}`;
   if (!isWord(name) || !["call", "input", "run"].includes(stage)) {
     refuse(action, "it must have a name, and the stage call, input or run");
+  }
+  if (meets !== undefined && !Object.hasOwn(REQUIREMENTS, meets)) {
+    refuse(action, `its meets must be one of ${Object.keys(REQUIREMENTS).join(", ")}`);
   }
   const parts = defined({ for: around, observe, unresolved, ...context });
   // Fields of its own are allowed, so a misspelt one is only noticed where nothing else is left.

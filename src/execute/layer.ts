@@ -94,8 +94,6 @@ export interface KernelSettings extends CallSettings {
   readonly onError: (report: DispatchErrorReport) => void;
   readonly layers: readonly Layer[];
   readonly engine: SchemaEngine | undefined;
-  /** The requirements that no layer meets. */
-  readonly unmet: readonly Requirement[];
   readonly readText: Layer["readText"];
   readonly sendOutput: Layer["sendOutput"];
 }

@@ -10,8 +10,15 @@
 import type { ToolHost } from "../registry/mod.ts";
 import { atOnce, callHook, isObject, type Tool, type ToolResult } from "../tool/mod.ts";
 import { validate } from "./arguments.ts";
-import { type CallShared, KernelCall, type Observe, type Plan, type Ring } from "./call.ts";
-import type { CallObserver, Layer, LayerFunction, Next, Outcome } from "./layer.ts";
+import {
+  type CallShared,
+  KernelCall,
+  type Observe,
+  type Plan,
+  REQUIREMENTS,
+  type Ring,
+} from "./call.ts";
+import type { CallObserver, Layer, LayerFunction, Next, Outcome, Requirement } from "./layer.ts";
 
 /** Composes the layers around calls of a tool. */
 export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
@@ -32,7 +39,10 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
       ? outcome.then((result) => call.close(result))
       : call.close(outcome);
   });
-  const isPlain = applied.every(({ when, meets }) => (when ?? meets) !== undefined);
+  // A condition that is a function may read the arguments, so it is evaluated where they are parsed.
+  const isPlain = applied.every(({ when, meets, stage }) =>
+    (when ?? meets) !== undefined && (typeof when !== "function" || stage === "call")
+  );
   const observers = layers.flatMap((layer) => {
     let observer: unknown;
     // An observer that cannot be made must not fail the calls.
@@ -57,19 +67,37 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
     failed: part("failed"),
     toolEnded: part("toolEnded"),
     layerCount: applied.length,
+    // The requirements are the keys of the table.
+    unmet: (Object.keys(REQUIREMENTS) as Requirement[])
+      .filter((requirement) => !applied.some(({ meets }) => meets === requirement)),
     timeoutMs: Math.min(tool.timeoutMs ?? timeoutMs, maxTimeoutMs),
   };
 }
 
 /** Runs one layer. Whatever it throws or returns, the call has a result. */
 function surround(call: KernelCall, layer: Layer, around: LayerFunction, next: Ring): Outcome {
-  const check = (result: ToolResult): ToolResult =>
-    isObject(result) && typeof (result as ToolResult).ok === "boolean"
-      ? result
-      : call.thrown(new TypeError(`The layer "${layer.name}" returned no result`));
-  const inner: Next = () => call.enter(next);
+  const check = (result: ToolResult): ToolResult => {
+    try {
+      if (result.ok === true || (result.ok === false && isObject(result.error))) return result;
+    } catch {
+      // It is none, or a getter of it throws.
+    }
+    return call.thrown(new TypeError(`The layer "${layer.name}" returned no result`));
+  };
+  let rest: Promise<unknown> | undefined;
+  const inner: Next = () => {
+    const outcome = call.enter(next);
+    if (outcome instanceof Promise && layer.stage !== "call") {
+      rest = rest === undefined ? outcome : Promise.all([rest, outcome]);
+    }
+    return outcome;
+  };
   const outcome = call.enter(() => around(call, inner));
-  return outcome instanceof Promise
-    ? outcome.then(check, (error) => call.thrown(error))
-    : check(outcome);
+  if (!(outcome instanceof Promise) && rest === undefined) return check(outcome);
+  const failed = (error: unknown): ToolResult => call.thrown(error);
+  const settled = Promise.resolve(outcome).then(check, failed);
+  // What it did not wait for ends first: layers around it must not commit while the tool still runs.
+  return rest === undefined
+    ? settled
+    : settled.then((result) => rest?.then(() => result) ?? result);
 }
