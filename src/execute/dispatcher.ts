@@ -42,7 +42,7 @@ export class Kernel implements CallShared {
   readonly settings: KernelSettings;
   readonly Context: typeof CallContext;
   /** How calls of each tool run, by host and id. */
-  readonly #plans: WeakMap<ToolHost, Map<string, Plan>> = new WeakMap();
+  readonly plans: WeakMap<ToolHost, Map<string, Plan>> = new WeakMap();
   readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
   #callIdPrefix: string | undefined;
   #calls = 0;
@@ -52,11 +52,9 @@ export class Kernel implements CallShared {
     this.Context = contextWith(settings.layers);
   }
 
-  /** How calls of a tool run, composed for its first call. */
-  planOf(tool: Tool, host: ToolHost): Plan {
-    const plans = once(this.#plans, host, () => new Map<string, Plan>());
-    const known = plans.get(tool.id);
-    if (known?.tool === tool) return known;
+  /** Composes how calls of a tool run. */
+  compose(tool: Tool, host: ToolHost): Plan {
+    const plans = once(this.plans, host, () => new Map<string, Plan>());
     const plan = compose(tool, host, this);
     if (plans.size >= MAX_PLANS) plans.clear();
     plans.set(tool.id, plan);
@@ -223,7 +221,9 @@ export class Dispatcher {
       const tool = toolset.resolve(name);
       if (tool === undefined) return kernel.refuse(request, options, noTool(request, toolset));
       const host = this.#host;
-      created = new KernelCall(kernel, toolset, kernel.planOf(tool, host), request, options);
+      const known = kernel.plans.get(host)?.get(tool.id);
+      const plan = known?.tool === tool ? known : kernel.compose(tool, host);
+      created = new KernelCall(kernel, toolset, plan, request, options);
     } catch (error) {
       // Only a toolset, a registry, a layer or a getter of the host can throw here.
       kernel.report(nameIn(request), "", "internal", error);
