@@ -517,7 +517,8 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   /** Bounds what a layer waits for after the call was closed: nothing else ends that. */
   async #inTime<T>(doing: string, work: Promise<T>, limitMs?: number): Promise<T> {
     const { clock, closeTimeoutMs } = this.settings;
-    const ms = limitMs ?? closeTimeoutMs;
+    // Twice as long: layers bound what they wait for themselves.
+    const ms = limitMs ?? 2 * closeTimeoutMs;
     const value = await within(clock, ms, work);
     if (value === TIME_OVER) throw new RangeError(`It was over ${ms} ms ${doing}`);
     return value;

@@ -78,7 +78,8 @@ export function within<T>(
       disarm?.();
       settle(value);
     };
-    promise.then(end(resolve), end(reject));
+    // A host in JavaScript may have returned something else.
+    Promise.resolve(promise).then(end(resolve), end(reject));
     watchLater({
       waitsFor: () => !isOver,
       watch: () => void (disarm = clock.setTimeout(() => resolve(TIME_OVER), ms)),
