@@ -120,16 +120,19 @@ export async function bundleLibrary(dir) {
   }
   await write({ dir }, folderChunks(".d"), [
     dts({ generator: "oxc", tsconfig: false, emitDtsOnly: true }),
-    { name: "disposal", renderChunk: declareDisposal },
+    { name: "declarations", renderChunk: cleanDeclarations },
   ]);
   return chunks.flatMap(({ moduleIds }) => moduleIds).filter((id) => id.includes("node_modules"));
 }
 
 /**
  * Names the library that has `AsyncDisposable`, so that declarations compile where only that of
- * es2023 is set. The sources cannot: JSR refuses such lines.
+ * es2023 is set. The sources cannot: JSR refuses such lines. Imports without names, which the bundler
+ * leaves of packages whose types are not public, go: who uses none of their types need not have them.
  */
-function declareDisposal(code) {
-  if (!/asyncDispose|AsyncDisposable/.test(code)) return undefined;
-  return `/// <reference lib="esnext.disposable" />\n${code}`;
+function cleanDeclarations(code) {
+  const own = code.replace(/^import "[^"]+";\n/gm, "");
+  return /asyncDispose|AsyncDisposable/.test(own)
+    ? `/// <reference lib="esnext.disposable" />\n${own}`
+    : own;
 }
