@@ -162,9 +162,9 @@ describe("a call", () => {
     const abort = new AbortController();
     const dispatcher = dispatcherOf({
       // Reading the signal makes the deadline listen to the caller.
-      validate: async (_params: unknown, { signal }: { readonly signal: AbortSignal }) => {
+      validate: (_params: unknown, { signal }: { readonly signal: AbortSignal }) => {
         abort.abort();
-        throw new Error(`the rule fails, ${signal.aborted}`);
+        return Promise.reject(new Error(`the rule fails, ${signal.aborted}`));
       },
     } as Partial<FakeTool>, []);
     const result = await dispatcher.dispatch({ name: "pay" }, { signal: abort.signal });
