@@ -5,10 +5,12 @@
 #include "text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -16,6 +18,21 @@ enum {
     LINES_SAID = 8,
     BYTES_SAID = 900,
 };
+
+/* Standard error, to be written to without waiting. A pipe is opened anew: another process that writes
+ * to it could fill it after it was found to have room, and the flag of the host's must stay as it is. */
+static int open_standard_error(void) {
+#if defined(__linux__)
+    struct stat about;
+    if (fstat(STDERR_FILENO, &about) == 0 && S_ISFIFO(about.st_mode)) {
+        int own = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        if (own >= 0) {
+            return plue_move_descriptor(own, STDERR_FILENO + 1);
+        }
+    }
+#endif
+    return plue_copy_descriptor(STDERR_FILENO, STDERR_FILENO + 1);
+}
 
 int plue_output_open(struct plue_output *output) {
     int pair[2];
@@ -25,7 +42,7 @@ int plue_output_open(struct plue_output *output) {
         return -1;
     }
     output->from = pair[0];
-    output->to = plue_copy_descriptor(STDERR_FILENO, STDERR_FILENO + 1);
+    output->to = open_standard_error();
     return pair[1];
 }
 
