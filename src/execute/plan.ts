@@ -67,9 +67,12 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
     failed: part("failed"),
     toolEnded: part("toolEnded"),
     layerCount: applied.length,
-    // The requirements are the keys of the table.
-    unmet: (Object.keys(REQUIREMENTS) as Requirement[])
-      .filter((requirement) => !applied.some(({ meets }) => meets === requirement)),
+    // The requirements are the keys of the table. Two of them follow from the tool alone.
+    unmet: (Object.keys(REQUIREMENTS) as Requirement[]).filter((requirement) =>
+      !applied.some(({ meets }) => meets === requirement) &&
+      (requirement !== "transaction" || tool.requiresTransaction) &&
+      (requirement !== "context" || tool.context !== undefined)
+    ),
     timeoutMs: Math.min(tool.timeoutMs ?? timeoutMs, maxTimeoutMs),
   };
 }
