@@ -31,7 +31,7 @@ export function boundReferences(
   what: string,
 ): void {
   const targetsOf = targetsByHolder(references);
-  // NaN for a circle, and for every schema that leads to one.
+  // NaN for a circle, and for every schema that refers to one.
   const sizeOf = unfolding(
     (schema) => {
       const next = [...targetsOf.get(schema) ?? []];

@@ -37,8 +37,8 @@ export function cleanText(text: string, length: number): string {
 }
 
 /**
- * The arguments of a call as JSON for the person who approves it. Characters that are not seen are
- * written as `\\u{202e}`, so that the person sees exactly what runs.
+ * The arguments of a call as JSON for the person who approves it. Invisible characters are written as
+ * `\\u{202e}`: the person sees exactly what runs.
  *
  * @returns The text; `undefined` if it has more than `length` characters: no part of it is left out.
  */

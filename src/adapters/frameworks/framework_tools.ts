@@ -101,7 +101,7 @@ function failureOf(result: ToolResult): ToolResult {
   const asked = questions.map((question) => clip(question.message, 300)).join("; ");
   return ToolResult.error(
     code,
-    `${message}. It waits for: ${asked}. It has not ended, and goes on when that is answered; do not ` +
+    `${message}. It waits for: ${asked}. It resumes when that is answered; do not ` +
       "call it again",
   );
 }

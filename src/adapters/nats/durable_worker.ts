@@ -63,7 +63,7 @@ export interface DurableWorkerSettings {
 const MAX_LOST_LEASES = 5;
 /** How long a call waits that cannot be run now, and a consumer that has failed, in milliseconds. */
 const AGAIN_MS = 1_000;
-/** The longest delay of a call that workers refuse, unless its tool names a longer one, in milliseconds. */
+/** The maximum delay of a call that workers reject, unless its tool names a longer one, in milliseconds. */
 const LONGEST_DELAY_MS = 8_000;
 /** How long a worker with a wrong clock takes no calls, in milliseconds. */
 const CLOCK_PAUSE_MS = 5_000;

@@ -53,7 +53,7 @@ export interface CallLimitOptions {
   readonly windowMs?: number | undefined;
   /**
    * Stores the counts: `storedRateLimits(store)` of `@plue/tools/hono` where several processes count
-   * together. Absent: 10,000 counts in this process. Beyond them, a principal that has more than its
+   * together. By default, 10,000 counts in this process. Beyond them, a principal that has more than its
    * share of those of a limit loses its oldest.
    */
   readonly store?: RateLimitStore | undefined;

@@ -252,8 +252,8 @@ async function recognise(name: SourceName, state: Loading): Promise<Kind | "load
   if (place === "-" || DOCUMENT.test(place)) return "tools";
   if (isUrl(place)) {
     const { pathname, search } = new URL(place);
-    // The address of a service has no query. What a service says of its tools is believed, so one that
-    // is elsewhere is taken for a service only where the operator says so: plue:https://…
+    // The address of a service has no query. The risks and tags that a service states are trusted, so
+    // a service on another host must be named as one: plue:https://…
     if (/\/mcp\/?$/.test(pathname) || search !== "" || !isLoopback(place)) return "mcp";
     return await addService(place, state) ? "loaded" : "mcp";
   }
@@ -313,7 +313,7 @@ function readSettings(
     const other = settings.get(name);
     if (other !== undefined) {
       throw usageError(
-        `Cannot use "${place}" beside "${other.place}": both export ${name}, which holds for all tools`,
+        `Cannot use "${place}" and "${other.place}": both export ${name}, which applies to all tools`,
       );
     }
     settings.set(name, { value, place });

@@ -120,7 +120,7 @@ async function claimFor(
   next: Next,
 ): Promise<ToolResult> {
   const { tool: { idempotent }, options: { principal, context } } = call;
-  // Without an await where nothing is waited for: the tool starts at once.
+  // No await where nothing is waited for: the tool starts synchronously.
   const scope = scopeOf(
     call,
     context === undefined

@@ -32,7 +32,7 @@ import { hasBlocks } from "../output.ts";
  * assert.equal(result.ok && result.truncated, true);
  * ```
  *
- * @param outputOverflow What happens to a text that is larger, by default `"fail"`.
+ * @param outputOverflow The handling of a larger text, by default `"fail"`.
  * @throws {TypeError} If it is neither `"fail"` nor `"truncate"`.
  */
 export function truncation(outputOverflow: OutputOverflow = "fail"): Layer {

@@ -28,7 +28,7 @@ describe("limitCalls()", () => {
     }
   });
 
-  it("counts calls with equal arguments in any order, and calls with wrong ones", async () => {
+  it("counts calls with equal arguments in any order, and calls with invalid arguments", async () => {
     const { call } = answering(["up"], {
       layers: [limitCalls([{ per: "session", of: "same", limit: 1 }])],
     }, { parameters: { type: "object", properties: { a: { type: "integer" } } } });
