@@ -27,9 +27,11 @@ function pages() {
     .map((name) => [`docs/${name}`, `docs/${name}`]);
   const others = ["CONTRIBUTING", "ARCHITECTURE", "CHANGELOG", "SECURITY"]
     .map((name) => [`${name}.md`, `${name}.md`]);
+  const decisions = readdirSync(join(ROOT, "docs/decisions"))
+    .map((name) => [`docs/decisions/${name}`, `docs/decisions/${name.replace("README", "index")}`]);
   const folders = ["ffi", "bench", "examples/chain", "examples/edge", "examples/workspace"]
     .map((folder) => [`${folder}/README.md`, `${folder}/index.md`]);
-  return new Map([["README.md", "index.md"], ...all, ...others, ...folders]);
+  return new Map([["README.md", "index.md"], ...all, ...decisions, ...others, ...folders]);
 }
 
 /** A page with its links led to other pages of the site, to its pictures, or to the repository. */
@@ -147,6 +149,7 @@ function sidebar() {
         { text: "Targets", link: "/docs/formats" },
         { text: "Specifications", link: "/docs/specification" },
         { text: "Architecture", link: "/ARCHITECTURE" },
+        { text: "Decisions", link: "/docs/decisions/" },
         { text: "Contributing", link: "/CONTRIBUTING" },
         { text: "Changes", link: "/CHANGELOG" },
         { text: "Native hosts", link: "/ffi/" },
