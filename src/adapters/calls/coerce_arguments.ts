@@ -21,23 +21,23 @@ import {
   type Tool,
 } from "../../tool/mod.ts";
 
-/** How many parts of the arguments are looked at. */
+/** The maximum number of values in the arguments that are visited. */
 const MAX_PARTS = 10_000;
-/** How deep. A reference is a level, too. */
+/** The maximum depth. Following a reference adds one level. */
 const MAX_LEVELS = 64;
 
 const references = new WeakMap<Tool, ReferenceIndex>();
 
 /**
- * Makes a repair that reads arguments as the schema wants them where nothing is lost by it:
+ * Creates a repair that converts arguments to the types of the schema, without losing data:
  *
- * - `"3"` where a number or an integer is wanted, if the number is written as JSON writes it;
- * - `"true"` and `"false"` where a boolean is wanted;
- * - JSON as text where a list or an object is wanted: `"[1,2]"`, also for all of the arguments;
- * - a single value where a list is wanted: a list of one.
+ * - `"3"` for a number or an integer, if the text is the number's canonical JSON;
+ * - `"true"` and `"false"` for a boolean;
+ * - JSON text for an array or an object: `"[1,2]"`. The arguments as a whole may be JSON text too;
+ * - a single value for an array: an array of one item.
  *
- * Nothing is changed where the schema allows the value as it is, or several forms that are no `null`,
- * nor where a text has digits that a number has no room for, or two members of one name.
+ * A value stays unchanged if the schema allows it, if the schema allows several types besides
+ * `null`, or if the text has more digits than a number can represent or duplicate members.
  *
  * @example Usage
  * ```ts
@@ -68,7 +68,7 @@ const references = new WeakMap<Tool, ReferenceIndex>();
  * ]);
  * ```
  *
- * @returns What the dispatcher's option `repair` takes.
+ * @returns A value for the dispatcher's option `repair`.
  */
 export function coerceArguments(): RepairHook {
   return ({ tool, arguments: given }, [issue]) => {
@@ -92,7 +92,7 @@ class Coercion {
     this.#repairs = repairs;
   }
 
-  /** The value as `schema` wants it; the value itself where nothing can be done. */
+  /** Returns the value converted to `schema`, or the value itself if it cannot be converted. */
   coerce(schema: unknown, value: unknown, path: string, level: number): unknown {
     if (!isObject(schema) || level > MAX_LEVELS || ++this.#parts > MAX_PARTS) return value;
     let result = value;
@@ -115,7 +115,7 @@ class Coercion {
       : result;
   }
 
-  /** A value of none of the types, as one of them. */
+  /** Converts a value to one of the types, none of which it has. */
   #read(
     types: readonly string[],
     { items }: Record<string, unknown>,
@@ -137,7 +137,7 @@ class Coercion {
         return said("a text was read as a number", parsed);
       }
     }
-    // A list of lists is not made, since it would be a guess which of them was meant.
+    // For an array of arrays it would be a guess which level is missing.
     return types.includes("array") && value !== null && value !== undefined &&
         !(isObject(items) && items["type"] === "array")
       ? said("a single value was read as a list of one", [value])
@@ -184,12 +184,14 @@ function isNull(schema: unknown): boolean {
   return isObject(schema) && schema["type"] === "null";
 }
 
-/** Stands for JSON text with digits that a number has no room for, or with two members of one name. */
+/**
+ * The result for JSON text with more digits than a number can represent, or with duplicate members.
+ */
 const LOSSY = Symbol();
 
-/** The value of JSON text; `undefined` if it is none. */
+/** Returns the value of JSON text, or `undefined` if the text is not JSON. */
 function parse(text: string): unknown {
-  // The reviver is told of the value itself, too.
+  // The reviver is called for the root value too.
   let members = -1;
   let value: unknown;
   try {
@@ -215,10 +217,12 @@ function parse(text: string): unknown {
 }
 
 const NUMBER = /-?\d[\d.eE+-]*/y;
-/** The digits and the power of a number; longer ones than this lose some. */
+/** The maximum length of a number that is compared exactly, in characters. */
 const MAX_NUMBER = 400;
 
-/** A number in one form: its digits without zeros around them, and their power of ten. */
+/**
+ * Returns a number in a normal form: digits without leading and trailing zeros, and a power of ten.
+ */
 function exactly(number: string): string | undefined {
   const parts = number.length > MAX_NUMBER ? null : PARTS.exec(number);
   if (parts === null) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Calls that wait for an answer and outlive their process (`@plue/tools/calls`): their tickets, and
- * where they are kept.
+ * Tickets and stores for calls that wait for an answer and outlive their process
+ * (`@plue/tools/calls`).
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Tickets that hold their call themselves, sealed: JSON Web Encryption (`dir`, `A256GCM`) by `jose`.
+ * Tickets that contain their encrypted call: JSON Web Encryption (`dir`, `A256GCM`) by `jose`.
  *
  * @module
  */
@@ -11,9 +11,9 @@ import { refuse } from "../../tool/mod.ts";
 /** Options for {@linkcode sealedTickets}. */
 export interface SealedTicketsOptions extends TicketOptions {
   /**
-   * Secrets of 32 bytes each, as bytes or in Base64 (`openssl rand -base64 32`). The first one seals;
-   * all of them open. To change the secret, put the new one in front, and remove the old one when its
-   * tickets have expired.
+   * Secrets of 32 bytes each, as bytes or in Base64 (`openssl rand -base64 32`). The first one
+   * encrypts; all of them decrypt. To change the secret, put the new one in front, and remove the
+   * old one when its tickets have expired.
    */
   readonly keys: readonly (string | Uint8Array)[];
 }
@@ -26,8 +26,8 @@ const OPENS = {
 };
 
 /**
- * Makes tickets that no store is needed for: each holds its call, and only who has one of the keys
- * can read or make one. Needs the package `jose`.
+ * Creates tickets that need no store: each contains its call, and only a holder of one of the keys
+ * can read or create one. Needs the package `jose`.
  *
  * @example Usage
  * ```ts
@@ -55,14 +55,14 @@ const OPENS = {
  * assert.equal(result.ok && result.content, "Hello Ann");
  * ```
  *
- * @throws {TypeError | RangeError} If an option is wrong.
+ * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function sealedTickets({ keys, ...options }: SealedTicketsOptions): CallTickets {
   if (!Array.isArray(keys) || keys.length === 0) refuse(ACTION, "keys must be a list of secrets");
   return createTickets(sealer(keys.map(secretOf)), options);
 }
 
-/** The bytes of a secret, which are never shown. */
+/** Returns the bytes of a secret. No message contains them. */
 function secretOf(key: unknown, index: number): Uint8Array<ArrayBuffer> {
   const bytes = typeof key === "string" ? fromBase64(key) : key;
   if (!(bytes instanceof Uint8Array) || bytes.byteLength !== 32) {
@@ -82,10 +82,10 @@ function fromBase64(text: string): Uint8Array | undefined {
 
 type Jose = typeof import("jose");
 
-/** What seals and opens. Made with the first ticket. */
+/** Encrypts and decrypts tickets. Created with the first ticket. */
 interface Tools {
   readonly jose: Jose;
-  /** By their names, which are in the header of each ticket; the first one seals. */
+  /** Keys by the names in the tickets' headers. The first one encrypts. */
   readonly keys: ReadonlyMap<string, CryptoKey>;
 }
 

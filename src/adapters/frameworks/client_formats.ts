@@ -1,6 +1,6 @@
 /**
- * What a loop must know of a client besides its calls: where its requests are made, what the model
- * said in a response, and how a streamed response is put together.
+ * The parts of a client's API that a loop needs besides its calls: the function for requests, the
+ * message in a response, and the assembly of a streamed response.
  *
  * @module
  */
@@ -14,7 +14,7 @@ export type ClientTarget =
     ? Exclude<Name, "openai.realtime">
     : never;
 
-/** The function that makes a request, of the part of the client that a target names. */
+/** The function of a client that sends the requests of a target. */
 type CreateOf<Client, Target extends ClientTarget> = Target extends `anthropic${string}`
   ? Client extends { readonly messages: { readonly create: infer Create } } ? Create : never
   : Target extends `openai.responses${string}`
@@ -23,14 +23,16 @@ type CreateOf<Client, Target extends ClientTarget> = Target extends `anthropic${
     ? Create
   : never;
 
-/** The body that a client takes. Of overloads, TypeScript infers the last, which takes both. */
+/**
+ * The body of a client's request. TypeScript infers the last overload, which accepts both forms.
+ */
 type BodyOf<Client, Target extends ClientTarget> = CreateOf<Client, Target> extends
   (body: infer Body, ...rest: never[]) => unknown ? Body : never;
 
 type AnswerOf<Client, Target extends ClientTarget> = CreateOf<Client, Target> extends
   (...args: never[]) => infer Answer ? Awaited<Answer> : never;
 
-/** What a loop is given: the client's own request. Its tools are sent beside plue's. */
+/** The client's own request, passed to a loop. Its tools are sent in addition to plue's. */
 export type ClientRequest<Client, Target extends ClientTarget> = Omit<
   BodyOf<Client, Target>,
   "stream"
@@ -56,29 +58,29 @@ export type MessageIn<Client, Target extends ClientTarget> = BodyOf<Client, Targ
 
 type Json = { readonly [field: string]: unknown };
 
-/** Puts the events of one response together. */
+/** Assembles the events of one response. */
 interface Assembly {
   push(event: Json): void;
-  /** The response, with the calls that were read from the same events; `undefined`: it broke off. */
+  /** Returns the response with its calls, or `undefined` if the stream broke off. */
   end(calls: readonly DecodedCall[]): Json | undefined;
 }
 
-/** A client, as a loop sees it. */
+/** A client from the view of a loop. */
 export interface ClientFormat {
-  /** The part of the client that makes requests. */
+  /** The part of the client that sends requests. */
   readonly path: readonly string[];
-  /** The field of a request that has the conversation. */
+  /** The field of a request that contains the conversation. */
   readonly conversation: "messages" | "input";
-  /** What the model said, as the conversation has it. */
+  /** Returns the model's message, in the form of the conversation. */
   said(response: Json): readonly unknown[];
   assemble(): Assembly;
-  /** Whether the provider stopped in the middle of its turn, and goes on when it is asked again. */
+  /** Returns true if the provider paused its turn, and the next request resumes it. */
   paused?(response: Json): boolean;
-  /** What the next request must repeat of a response. */
+  /** Returns the fields of a response that the next request must repeat. */
   carried?(response: Json): Json | undefined;
 }
 
-/** The client that a target is for; `undefined` if there is none. */
+/** Returns the client of a target, or `undefined` if there is none. */
 export function clientFormat(target: string): ClientFormat | undefined {
   if (target.startsWith("anthropic")) return MESSAGES;
   if (target.startsWith("openai.responses")) return RESPONSES;
@@ -91,7 +93,7 @@ function objectsIn(list: unknown): readonly Json[] {
 
 // OpenAI Chat Completions
 
-/** The fields of a delta that are not texts to be joined. */
+/** The fields of a delta that are not concatenated. */
 const APART: ReadonlySet<string> = new Set(["role", "tool_calls", "function_call"]);
 
 const CHAT: ClientFormat = {
@@ -116,13 +118,13 @@ const CHAT: ClientFormat = {
           if (APART.has(field) || value === null) continue;
           const before = message[field];
           if (typeof value === "string") message[field] = `${before ?? ""}${value}`;
-          // Some servers send lists of thoughts, which have to come back.
+          // Some servers send lists of thoughts, which the next request must contain.
           else if (Array.isArray(value) && Array.isArray(before)) before.push(...value);
           else message[field] = Array.isArray(value) ? [...value] : value;
         }
       },
       end(calls) {
-        // The last chunk of an answer has the reason why it ended.
+        // The last chunk of a response has the finish reason.
         if (top === undefined || finish_reason === null) return undefined;
         const tool_calls = calls.map(({ raw, callId }) => ({ ...Object(raw), id: callId }));
         const said = tool_calls.length === 0 ? message : { ...message, tool_calls };
@@ -136,7 +138,7 @@ const CHAT: ClientFormat = {
   },
 };
 
-/** The members that are not `null`: the last chunk has the usage, the others have none. */
+/** Returns the members that are not `null`: only the last chunk has the usage. */
 function definedIn(record: Json): Json {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
 }
@@ -162,7 +164,7 @@ const RESPONSES: ClientFormat = {
         if (ENDS.has(event["type"]) && isObject(event["response"])) response = event["response"];
       },
       end: () =>
-        // Some servers leave the items out of the last event.
+        // Some servers omit the items in the last event.
         response !== undefined && objectsIn(response["output"]).length === 0
           ? { ...response, output: items }
           : response,
@@ -176,7 +178,7 @@ const MESSAGES: ClientFormat = {
   path: ["messages"],
   conversation: "messages",
   said(response) {
-    // A request with an empty text is refused, though a model may have written one.
+    // The API rejects a request with an empty text, but a model may have written one.
     const content = objectsIn(response["content"]).filter(({ type, text }) =>
       type !== "text" || text !== ""
     );
@@ -209,14 +211,14 @@ const MESSAGES: ClientFormat = {
     };
   },
   paused: ({ stop_reason }) => stop_reason === "pause_turn",
-  // Calls made by the provider's code execution go on in its container.
+  // Calls by the provider's code execution continue in the same container.
   carried: ({ container }) =>
     isObject(container) && typeof container["id"] === "string"
       ? { container: container["id"] }
       : undefined,
 };
 
-/** Adds a delta to a block: its texts to those of the block, under the same name. */
+/** Adds a delta to a block: appends each text to the block's text of the same name. */
 function addDelta(begun: { block: Record<string, unknown>; input: string }, delta: Json): void {
   const { block } = begun;
   const { type: _type, partial_json, citation, ...texts } = delta;
@@ -227,7 +229,9 @@ function addDelta(begun: { block: Record<string, unknown>; input: string }, delt
   }
 }
 
-/** The input of a call. One that was cut off has none, and its call is refused. */
+/**
+ * Returns the input of a call. An input that was cut off is `undefined`, and its call is rejected.
+ */
 function objectIn(text: string): Json {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,6 +1,6 @@
 /**
- * Tools that frameworks run themselves: the AI SDK, LangChain and the OpenAI Agents SDK. None of
- * them is imported. A call goes through the dispatcher, which checks its arguments.
+ * Tools that frameworks run themselves: the AI SDK, LangChain and the OpenAI Agents SDK. No
+ * framework is imported. A call goes through the dispatcher, which checks its arguments.
  *
  * @module
  */
@@ -38,9 +38,9 @@ import {
 export interface FrameworkOptions<Context = unknown> {
   /** Runs the calls: a `ToolDispatcher` over the tools. */
   readonly dispatcher: CallDispatcher<Context>;
-  /** What the host adds to each call. */
+  /** Fields that the host adds to each call. */
   readonly context?: Context;
-  /** How the tools are exported. */
+  /** Options for the export. */
   readonly options?: ExportOptions;
 }
 
@@ -50,7 +50,7 @@ const KIT: readonly (keyof LangChainKit)[] = ["tool", "ToolMessage"];
 
 type FrameworkTarget = "ai-sdk" | "langchain" | "openai.chat.strict";
 
-/** The tools of an export, and the function that answers a call of one. */
+/** The tools of an export, and the function that runs a call. */
 interface Runnable<Target extends FrameworkTarget> {
   readonly tools: ToolsOf<Target>;
   answer(call: unknown, signal: AbortSignal | undefined): Promise<{
@@ -82,7 +82,7 @@ function runnable<Target extends FrameworkTarget, Context>(
     async answer(call, signal) {
       const more = { ...context, ...(signal === undefined ? {} : { signal }) } as Context;
       const turn = await dispatchResponse(target, call, { dispatcher, names, context: more });
-      // One call has one result, and one message unless it waits.
+      // One call has one result, and one message unless it is suspended.
       const result = turn.results[0] as ToolResult;
       const [message = encodeResults(target, turn.calls, [failureOf(result)], names)[0]] =
         turn.messages;
@@ -92,8 +92,8 @@ function runnable<Target extends FrameworkTarget, Context>(
 }
 
 /**
- * The result for the model of a call that waits. The framework has nobody to pass its questions to:
- * whoever can be asked is asked by `onQuestion` of the context.
+ * The model's result for a suspended call. The framework cannot pass questions to a person; use
+ * `onQuestion` of the context for that.
  */
 function failureOf(result: ToolResult): ToolResult {
   if (!isSuspended(result)) return result;
@@ -106,7 +106,7 @@ function failureOf(result: ToolResult): ToolResult {
   );
 }
 
-/** What an AI SDK of a version takes as the output of a tool. */
+/** The output of a tool in a version of the AI SDK. */
 type AiSdkOutput<Version extends 6 | 7> = Version extends 6
   ? Exclude<AiSdkToolResult["output"], { type: "content" | "json" }> | {
     type: "content";
@@ -114,7 +114,7 @@ type AiSdkOutput<Version extends 6 | 7> = Version extends 6
   } | { type: "json"; value: WireValue }
   : AiSdkToolResult["output"];
 
-/** A part of a result, as AI SDK 6 has it. */
+/** A part of a result in AI SDK 6. */
 export type AiSdk6ContentPart =
   | { type: "text"; text: string }
   | { type: "image-data"; data: string; mediaType: string }
@@ -127,14 +127,14 @@ export type AiSdk6ContentPart =
  */
 export interface RunnableAiSdkTool<Version extends 6 | 7 = 7> extends AiSdkTool {
   /**
-   * A result of blocks is itself, with `blocks: true`: the application gets its metadata. Another
-   * value that looks like that is the `structuredContent` of such a one.
+   * A result with blocks is returned unchanged, with `blocks: true`, so that the application
+   * receives its metadata. Another value of that shape is wrapped as `structuredContent`.
    */
   execute(
     input: unknown,
     options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal | undefined },
   ): Promise<unknown>;
-  /** What the model gets of an output, which may have been JSON meanwhile. */
+  /** Returns the model's part of an output, which may have been serialized as JSON. */
   toModelOutput(options: {
     readonly toolCallId: string;
     readonly output: unknown;
@@ -145,7 +145,7 @@ export interface RunnableAiSdkTool<Version extends 6 | 7 = 7> extends AiSdkTool 
 export interface AiSdkOptions<Context = unknown, Version extends 6 | 7 = 7>
   extends FrameworkOptions<Context> {
   /**
-   * The version of `ai`, which decides the form of images and files in results.
+   * The major version of `ai`. The form of images and files in results depends on it.
    *
    * @default {7}
    */
@@ -153,9 +153,10 @@ export interface AiSdkOptions<Context = unknown, Version extends 6 | 7 = 7>
 }
 
 /**
- * The tools as a `ToolSet` of the AI SDK (`ai` 6 and 7), which runs them. A call that fails throws
- * its message, which the SDK shows to the model. The abort signal of the SDK aborts the call. Where a
- * call waits for an answer, what is thrown has the result with its questions and its ticket as `cause`.
+ * Returns the tools as a `ToolSet` of the AI SDK (`ai` 6 and 7), which runs them. A failed call
+ * throws its message, which the SDK shows to the model. The abort signal of the SDK aborts the
+ * call. A suspended call throws an error whose `cause` is the result with its questions and its
+ * ticket.
  *
  * @example Usage
  * ```ts
@@ -173,7 +174,7 @@ export interface AiSdkOptions<Context = unknown, Version extends 6 | 7 = 7>
  * @param source A toolset, or a list of tools.
  * @param options What runs the calls.
  * @returns The tools by the names that the model sees.
- * @throws {TypeError} If an option is wrong, or a tool cannot be exported.
+ * @throws {TypeError} If an option is invalid, or a tool cannot be exported.
  */
 export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
   source: Exportable,
@@ -190,7 +191,7 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
       const call = { type: "tool-call", toolCallId, toolName, input };
       const { message: { content: [part] }, result } = await answer(call, abortSignal);
       if (part?.output.type === "error-text") {
-        // The application finds the ticket of a call that waits in the cause.
+        // The application finds the ticket of a suspended call in the cause.
         throw new Error(part.output.value, isSuspended(result) ? { cause: result } : undefined);
       }
       if (result.ok && result.blocks === true) return { ...Object(result.content), blocks: true };
@@ -218,18 +219,21 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
   return set;
 }
 
-/** Whether `toModelOutput` would take a value for a result of blocks. */
+/** Returns true if `toModelOutput` would interpret a value as a result with blocks. */
 function looksLikeBlocks(value: unknown): boolean {
   return isObject(value) && value["blocks"] === true && Array.isArray(value["content"]);
 }
 
-/** Blocks that hold a value: an output may have been JSON, so nothing else can tell the two apart. */
+/**
+ * Blocks that contain a value. An output may have been serialized as JSON, so no other mark is
+ * possible.
+ */
 function blocksOf(value: unknown): object {
   const content = [{ type: "text", text: JSON.stringify(value) }];
   return { content, structuredContent: value, blocks: true };
 }
 
-/** An output in the form of AI SDK 6. */
+/** Returns an output in the form of AI SDK 6. */
 function olderOutput(output: AiSdkOutput<7>): AiSdkOutput<6> {
   // The types of this version are mutable, but the SDK does not write to a value.
   if (output.type !== "content") return output as AiSdkOutput<6>;
@@ -245,24 +249,24 @@ function olderOutput(output: AiSdkOutput<7>): AiSdkOutput<6> {
   };
 }
 
-/** What `langchain` and `@langchain/core` export under these names. */
+/** The exports of `langchain` and `@langchain/core` with these names. */
 export interface LangChainKit {
   readonly tool: (run: never, fields: never) => unknown;
   readonly ToolMessage: new (fields: never) => unknown;
 }
 
-/** How LangChain runs a tool. */
+/** The parameters with which LangChain runs a tool. */
 type LangChainRun = (
   args: unknown,
   config: { readonly signal?: AbortSignal; readonly toolCall?: { readonly id?: string } },
 ) => Promise<unknown>;
 
 /**
- * The tools for LangChain JS: for `createAgent`, `ToolNode` and `bindTools`. A call that fails is a
- * `ToolMessage` whose status is `error`, so the agent goes on. Outside of an agent, where a tool is
- * invoked with arguments alone, it throws.
+ * Returns the tools for LangChain JS: for `createAgent`, `ToolNode` and `bindTools`. A failed call
+ * is a `ToolMessage` with the status `error`, so the agent continues. Outside of an agent, where a
+ * tool is invoked with arguments alone, it throws.
  *
- * LangChain checks arguments by the schema too, before plue does, and words what it refuses itself.
+ * LangChain validates arguments before plue, with its own messages.
  *
  * @example Usage
  * ```ts ignore
@@ -273,9 +277,9 @@ type LangChainRun = (
  * ```
  *
  * @param source A toolset, or a list of tools.
- * @param options What runs the calls, and LangChain's `tool` and `ToolMessage`.
+ * @param options The dispatcher, and LangChain's `tool` and `ToolMessage`.
  * @returns The tools.
- * @throws {TypeError} If an option is wrong, or a tool cannot be exported.
+ * @throws {TypeError} If an option is invalid, or a tool cannot be exported.
  */
 export function toLangChainTools<Kit extends LangChainKit, Context>(
   source: Exportable,
@@ -287,7 +291,7 @@ export function toLangChainTools<Kit extends LangChainKit, Context>(
       refuse("make tools for LangChain JS", `the option ${name} must be LangChain's`);
     }
   }
-  // LangChain's types have overloads for each library of schemas; this is what they take.
+  // LangChain's types have an overload for each schema library; this is their common form.
   const { tool, ToolMessage } = options as unknown as {
     tool(run: LangChainRun, fields: LangChainTool): ReturnType<Kit["tool"]>;
     readonly ToolMessage: new (fields: LangChainToolMessage) => unknown;
@@ -298,20 +302,20 @@ export function toLangChainTools<Kit extends LangChainKit, Context>(
       const call = { type: "tool_call", name: fields.name, args, id };
       const { message } = await answer(call, signal);
       if (id !== undefined) return new ToolMessage(message);
-      // A failure is a text.
+      // A failure has a text as its content.
       if (message.status === "error") throw new Error(String(message.content));
       return message.content;
     }, fields)
   );
 }
 
-/** A part of a result, as the OpenAI Agents SDK has it. */
+/** A part of a result in the OpenAI Agents SDK. */
 export type AgentsOutput =
   | { type: "text"; text: string }
   | { type: "image"; image: string }
   | { type: "file"; file: { data: string; mediaType: string; filename: string } };
 
-/** A tool that the OpenAI Agents SDK runs, as its `tool()` makes one. */
+/** A tool of the OpenAI Agents SDK, in the form that its `tool()` returns. */
 export interface AgentsTool {
   type: "function";
   name: string;
@@ -336,8 +340,8 @@ export interface AgentsTool {
 }
 
 /**
- * The tools for an agent of the OpenAI Agents SDK (`@openai/agents`). They are strict where their
- * schemas allow it. A call that fails is answered with its message, which begins with its code.
+ * Returns the tools for an agent of the OpenAI Agents SDK (`@openai/agents`). They are strict if
+ * their schemas allow it. The result of a failed call is its message, which begins with its code.
  * Images and documents in results are parts, which the SDK sends to the Responses API.
  *
  * @example Usage
@@ -356,7 +360,7 @@ export interface AgentsTool {
  * @param source A toolset, or a list of tools.
  * @param options What runs the calls.
  * @returns The tools.
- * @throws {TypeError} If an option is wrong, or a tool cannot be exported.
+ * @throws {TypeError} If an option is invalid, or a tool cannot be exported.
  */
 export function toOpenAiAgentsTools<Context>(
   source: Exportable,
@@ -369,7 +373,7 @@ export function toOpenAiAgentsTools<Context>(
     type,
     name,
     description,
-    // Only strict tools have all that the SDK's type wants; the SDK sends the schema as it is.
+    // Only strict tools fit the SDK's type; the SDK sends the schema unchanged.
     parameters: parameters as AgentsTool["parameters"],
     strict,
     async invoke(_runContext, input, details) {
@@ -385,7 +389,7 @@ export function toOpenAiAgentsTools<Context>(
   }));
 }
 
-/** A result of blocks in the form of the SDK, which sends it to the Responses API. */
+/** Returns a result with blocks in the form of the SDK, which sends it to the Responses API. */
 function outputOf(call: AnsweredCall, result: ToolResult): string | AgentsOutput[] {
   const written = encodeResult("openai.responses", call, result);
   if (written.type === "tool_search_output") return "";

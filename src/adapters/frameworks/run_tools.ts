@@ -1,6 +1,6 @@
 /**
- * The loop of an agent over a provider's own client: ask the model, run its calls, send the
- * results, until it answers. One loop for all clients, streamed or not.
+ * An agent loop over a provider's own client: request a response, run its calls, send the results,
+ * until the model answers. One loop serves all clients, streamed or not.
  *
  * @module
  */
@@ -42,7 +42,7 @@ import {
   type ResponseOf,
 } from "./client_formats.ts";
 
-/** The calls of a turn of which some wait for answers, with all results so far. It is JSON. */
+/** The calls of a turn with suspended calls, and all results so far. It is JSON. */
 export interface SuspendedTurn {
   readonly calls: readonly DecodedCall[];
   /** In the order of the calls. A suspended one has its questions and its ticket. */
@@ -51,27 +51,27 @@ export interface SuspendedTurn {
 
 /** Options of a loop. */
 export interface RunToolsOptions<Target extends ClientTarget, Context = unknown> {
-  /** Which of the provider's APIs is used, and whether tools are strict. */
+  /** The target: the provider's API, and strict or plain tools. */
   readonly target: Target;
-  /** The tools: a toolset, or a list. A toolset is listed anew before each request. */
+  /** The tools: a toolset, or a list. A toolset is listed before each request. */
   readonly tools: Exportable;
   /** Runs the calls: a `ToolDispatcher` over the tools. */
   readonly dispatcher: CallDispatcher<Context>;
-  /** What the host adds to each call. */
+  /** Fields that the host adds to each call. */
   readonly context?: Context;
-  /** How the tools are exported. */
+  /** Options for the export. */
   readonly options?: ExportOptions;
   /**
-   * How many requests are made at most.
+   * The maximum number of requests.
    *
    * @default {20}
    */
   readonly maxTurns?: number;
   /** Aborts the request or the calls; the loop then rejects. */
   readonly signal?: AbortSignal;
-  /** Where an earlier run stopped, to go on from there with its `messages`. */
+  /** The suspended turn of an earlier run, to resume it with its `messages`. */
   readonly suspended?: SuspendedTurn;
-  /** The answers for its questions, by the id of the call, then by the question's key. */
+  /** The answers to its questions, by the id of the call, then by the question's key. */
   readonly answers?: TurnAnswers;
 }
 
@@ -87,26 +87,25 @@ const FIELDS: readonly (keyof RunToolsOptions<ClientTarget>)[] = [
   "answers",
 ];
 
-/** What a loop ends with. */
+/** The result of a loop. */
 export interface ToolRun<Message = unknown, Response = unknown> {
-  /**
-   * Why it stopped: the model answered, `maxTurns` requests were made, or calls wait for answers.
-   */
+  /** The reason for the end: the model answered, `maxTurns` was reached, or calls are suspended. */
   readonly stop: "answer" | "turns" | "suspended";
   /**
-   * The whole conversation: what was asked, what the model said, and the results of its calls. It
-   * can be sent as it is. Where calls wait, it ends before the results of their turn.
+   * The whole conversation: the request's messages, the model's messages, and the results of its
+   * calls. It can be sent unchanged. If calls are suspended, it ends before the results of their
+   * turn.
    */
   readonly messages: Message[];
   /** The last response; absent if no request was made. */
   readonly response?: Response;
-  /** The turn with the calls that wait. */
+  /** The turn with the suspended calls. */
   readonly suspended?: SuspendedTurn;
-  /** The images and files in results that the target does not take, if there were any. */
+  /** The images and files in results that the target does not support, if any. */
   readonly losses?: readonly ResultLoss[];
 }
 
-/** What happens in a loop. */
+/** An event of a loop. */
 export type ToolRunEvent<Message = unknown, Response = unknown, Event = unknown> =
   /** An event of the provider's stream. */
   | { readonly type: "event"; readonly event: Event }
@@ -118,8 +117,8 @@ export type ToolRunEvent<Message = unknown, Response = unknown, Event = unknown>
   | { readonly type: "run"; readonly run: ToolRun<Message, Response> };
 
 /**
- * Asks a model until it has no more calls: sends the request with the tools, runs the calls through
- * the dispatcher, and sends their results.
+ * Runs an agent loop until the model makes no more calls: sends the request with the tools, runs
+ * the calls through the dispatcher, and sends their results.
  *
  * The client is the provider's own (`openai`, `@anthropic-ai/sdk`), or an object with the same
  * functions: `chat.completions.create`, `responses.create` or `messages.create`, by the target.
@@ -158,11 +157,11 @@ export type ToolRunEvent<Message = unknown, Response = unknown, Event = unknown>
  * ```
  *
  * @param client The provider's client.
- * @param request The client's request. Tools in it are sent too, before plue's.
+ * @param request The client's request. Tools in it are sent before plue's.
  * @param options The tools, and what runs their calls.
- * @returns Why the loop stopped, the conversation, and the last response. Rejects with the client's
- * error, or if the signal aborts.
- * @throws {TypeError} If an option is wrong, a tool cannot be exported, or the client has no such
+ * @returns The reason for the end, the conversation, and the last response. Rejects with the
+ * client's error, or if the signal aborts.
+ * @throws {TypeError} If an option is invalid, a tool cannot be exported, or the client lacks the
  * function.
  */
 export async function runTools<Client, const Target extends ClientTarget, Context>(
@@ -174,13 +173,13 @@ export async function runTools<Client, const Target extends ClientTarget, Contex
   for await (const event of loop(client, request, options, false)) {
     if (event.type === "run") run = event.run;
   }
-  // The last event has the run, whose types follow from the client.
+  // The last event contains the run, whose types follow from the client.
   return run as ToolRun<never, never>;
 }
 
 /**
- * {@linkcode runTools} with streamed responses: the provider's own events as they come, each new
- * message of the conversation, each result, and the run last. Leaving the loop ends it.
+ * {@linkcode runTools} with streamed responses: yields the provider's own events, each new message
+ * of the conversation, each result, and the run last. Leaving the `for await` ends the loop.
  *
  * @example Usage
  * ```ts ignore
@@ -203,7 +202,7 @@ export function streamTools<Client, const Target extends ClientTarget, Context>(
   ToolRunEvent<MessageIn<Client, Target>, ResponseOf<Client, Target>, EventOf<Client, Target>>,
   void
 > {
-  // The types follow from the client, which the loop sees by its format.
+  // The types follow from the client, but the loop uses the client through its format.
   return loop(client, request, options, true) as AsyncGenerator<ToolRunEvent<never, never, never>>;
 }
 
@@ -232,7 +231,7 @@ async function* loop<Context>(
   const create = createOf(client, format);
   const exposure = new Exposure(options.tools, target, options.options);
   const { toolChoice, ...rest } = options.options ?? {};
-  // A model that has to call a tool each time would never answer.
+  // A model that must call a tool in each response would never answer.
   const later = toolChoice === "required" || typeof toolChoice === "object"
     ? new Exposure(options.tools, target, rest)
     : exposure;
@@ -257,7 +256,7 @@ async function* loop<Context>(
     return { type: "run", run };
   }
 
-  /** Tells of the results of a turn, and appends them. */
+  /** Yields the results of a turn, and appends them. */
   function* close(turn: SuspendedTurn, names: ExportNames): Generator<ToolRunEvent, void> {
     const { calls, results } = turn;
     for (const [index, call] of calls.entries()) {
@@ -285,12 +284,12 @@ async function* loop<Context>(
     const { names, request } = current.adapter.export(options.tools);
     const { stream: _stream, ...body } = given;
     const answer = await create({
-      // Providers refuse settings without tools; those of the request win.
+      // Providers reject tool settings without tools; the request's settings take precedence.
       ...(tools.length === 0 ? {} : request),
       ...body,
       ...carried,
       [format.conversation]: [...messages],
-      // Providers refuse an empty list.
+      // Providers reject an empty list.
       ...(tools.length === 0 ? {} : { tools }),
       ...(streamed ? { stream: true } : {}),
     }, signal === undefined ? undefined : { signal });
@@ -327,7 +326,7 @@ async function* loop<Context>(
   }
 }
 
-/** The function of a client that makes requests. */
+/** Returns the function of a client that sends requests. */
 function createOf(
   client: unknown,
   { path }: ClientFormat,
@@ -344,7 +343,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** A copy of the conversation; Responses also takes it as one text. */
+/** Returns a copy of the conversation; Responses also accepts it as one text. */
 function conversationOf(request: Json, { conversation }: ClientFormat): unknown[] {
   const value = request[conversation];
   if (Array.isArray(value)) return [...value];

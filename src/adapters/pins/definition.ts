@@ -1,5 +1,5 @@
 /**
- * What is pinned of a tool, and how two such definitions differ.
+ * The pinned definition of a tool, and the comparison of two definitions.
  *
  * @module
  */
@@ -16,8 +16,8 @@ import {
 } from "../../tool/mod.ts";
 
 /**
- * Everything that a source says of a tool. What the owner decides (id, risk, roles, scopes) is not
- * in it. Lists whose order means nothing are sorted.
+ * All properties of a tool that come from its source. Properties that the operator sets (id, risk,
+ * roles, scopes) are not included. Lists without a meaningful order are sorted.
  */
 export function definitionOf(tool: Tool): JsonRecord {
   const { title, description, parameters, returns, annotations, deprecated, meta } = tool;
@@ -40,7 +40,7 @@ export function definitionOf(tool: Tool): JsonRecord {
 /** The keywords whose lists are sets. */
 const SETS = ["required", "enum", "type", "anyOf", "oneOf", "allOf", "examples"] as const;
 
-/** A schema with its sets in one order. */
+/** Returns a schema with sorted sets. */
 function inOrder(schema: JsonSchema): JsonSchema {
   return mapSchema(schema, {
     leave: (node) => {
@@ -70,17 +70,20 @@ function sorted(list: readonly unknown[]): readonly unknown[] {
 
 const GRADES: readonly PinGrade[] = ["wording", "narrowed", "widened", "risk_raised"];
 
-/** The gravest of some grades. */
+/** Returns the most severe of some grades. */
 export function gravest(grades: readonly PinGrade[]): PinGrade {
   return GRADES[Math.max(0, ...grades.map((grade) => GRADES.indexOf(grade)))] as PinGrade;
 }
 
-/** How many differences are told. */
+/** The maximum number of reported differences. */
 const MAX_CHANGES = 100;
 
 type Add = (path: string, grade: PinGrade) => void;
 
-/** The differences between two definitions, the gravest first. What is unclear is `widened`. */
+/**
+ * Returns the differences between two definitions, the most severe first. A difference with an
+ * unclear effect is `widened`.
+ */
 export function differences(before: unknown, after: unknown): readonly PinChange[] {
   const changes: PinChange[] = [];
   const add: Add = (path, grade) => void changes.push({ path, grade });
@@ -95,7 +98,7 @@ export function differences(before: unknown, after: unknown): readonly PinChange
     .slice(0, MAX_CHANGES);
 }
 
-/** The members that differ, as `[name, before, after]`. */
+/** Returns the members that differ, as `[name, before, after]`. */
 function changedMembers(
   before: unknown,
   after: unknown,
@@ -115,7 +118,7 @@ function same(a: unknown, b: unknown): boolean {
   return canonicalJson(a) === canonicalJson(b);
 }
 
-/** What a risky tool says in its hints. */
+/** The hints of a tool with the highest risk. */
 const RISKY: ReadonlyMap<string, boolean> = new Map([
   ["readOnlyHint", false],
   ["destructiveHint", true],
@@ -123,7 +126,7 @@ const RISKY: ReadonlyMap<string, boolean> = new Map([
   ["openWorldHint", true],
 ]);
 
-/** A hint that becomes lenient widens what clients do without asking. */
+/** A hint that becomes lenient lets clients do more without approval. */
 function compareHints(before: unknown, after: unknown, path: string, add: Add): void {
   for (const [hint, , now] of changedMembers(before, after)) {
     add(path + pointerStep(hint), RISKY.get(hint) === now ? "risk_raised" : "widened");
@@ -136,7 +139,7 @@ function compareMeta(before: unknown, after: unknown, path: string, add: Add): v
     if (key !== "provider") add(at, "widened");
     else {
       for (const [hint] of changedMembers(old, now)) {
-        // `operation` says where calls go. The annotations were compared as hints.
+        // `operation` is the destination of calls. The annotations were compared as hints.
         const grade = hint === "operation"
           ? "risk_raised"
           : hint === "annotations"
@@ -168,7 +171,7 @@ const ALONG: ReadonlySet<string> = new Set([
   "propertyNames",
 ]);
 
-/** Limits that accept less when they are lower, and when they are higher. */
+/** Limits that accept less with a lower value, and with a higher value. */
 const LOWER_IS_LESS: ReadonlySet<string> = new Set([
   "maximum",
   "exclusiveMaximum",
@@ -184,7 +187,7 @@ const HIGHER_IS_LESS: ReadonlySet<string> = new Set([
   "minProperties",
 ]);
 
-/** Other keywords that accept less by being there. */
+/** Other keywords that restrict a schema if they are present. */
 const LIMITS: ReadonlySet<string> = new Set([
   "required",
   "enum",
@@ -210,7 +213,7 @@ function compareSchemas(before: unknown, after: unknown, path: string, add: Add)
     if (keyword === "properties" && isObject(old) && isObject(now)) {
       for (const [name, was, is] of changedMembers(old, now)) {
         const step = at + pointerStep(name);
-        // To a model, a new parameter is more to give, though the schema may have allowed it.
+        // A model will pass a new parameter, even if the schema allowed it before.
         if (was === undefined) add(step, "widened");
         else if (is === undefined) add(step, "narrowed");
         else compareSchemas(was, is, step, add);
@@ -223,7 +226,7 @@ function compareSchemas(before: unknown, after: unknown, path: string, add: Add)
 
 function gradeOf(keyword: string, before: unknown, after: unknown): PinGrade {
   if (WORDING.has(keyword)) return "wording";
-  // In lists of schemas the places are not comparable, but texts can be left out.
+  // Positions in lists of schemas are not comparable, but annotations can be removed.
   if (same(bare(keyword, before), bare(keyword, after))) return "wording";
   if (before === undefined) {
     const isLimit = LIMITS.has(keyword) || LOWER_IS_LESS.has(keyword) ||
@@ -241,7 +244,7 @@ function gradeOf(keyword: string, before: unknown, after: unknown): PinGrade {
   return "widened";
 }
 
-/** `narrowed` if every item of one list is in the other. */
+/** Returns `narrowed` if one list contains every item of the other. */
 function isPart(part: unknown, whole: unknown): PinGrade {
   const items = new Set(listOf(whole).map((item) => canonicalJson(item)));
   return listOf(part).every((item) => items.has(canonicalJson(item))) ? "narrowed" : "widened";
@@ -251,7 +254,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : value === undefined ? [] : [value];
 }
 
-/** The value of a keyword without the texts in its schemas. */
+/** Returns the value of a keyword without the annotations in its schemas. */
 function bare(keyword: string, value: unknown): unknown {
   if (value === undefined) return undefined;
   const withoutTexts = (node: JsonSchemaObject): JsonSchemaObject =>

@@ -1,5 +1,5 @@
 /**
- * Pins: imported tools that change are held back until they are approved.
+ * Pins: imported tools that change are hidden until they are approved.
  *
  * @module
  */

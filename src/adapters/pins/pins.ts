@@ -1,5 +1,5 @@
 /**
- * Holds back tools of an import that are not as they were when they were approved.
+ * Hides imported tools whose definition differs from the approved one.
  *
  * @module
  */
@@ -38,23 +38,24 @@ import { fileStore, memoryStore, type PinStore } from "./store.ts";
 /** Options for {@linkcode toolPins}. */
 export interface ToolPinsOptions {
   /**
-   * What happens to the tools of an import that has no pins yet. `trust` approves them, except those
-   * in whose text or name something was found. `hold` holds all of them back.
+   * The treatment of tools from an import without pins. `trust` approves them, except tools with
+   * findings in their texts or names. `hold` hides all of them.
    *
    * @default {"trust"}
    */
   readonly firstImport?: "trust" | "hold";
   /**
-   * How long the store may take to load or to save, in milliseconds. After that nothing is let in.
+   * The time limit for loading from the store and saving to it, in milliseconds. After a timeout
+   * all tools of the import are hidden.
    *
    * @default {30_000}
    */
   readonly storeTimeoutMs?: number;
-  /** Told of each tool that is held back, once for each definition. What it throws is ignored. */
+  /** Called for each hidden tool, once per definition. Its errors are ignored. */
   onHeld?(held: HeldTool): void;
 }
 
-/** A tool as it was approved. */
+/** An approved tool. */
 interface Pin {
   readonly digest: string;
   readonly definition: JsonRecord;
@@ -63,17 +64,17 @@ interface Pin {
 /** The approved tools of one import, by id. */
 type Approved = Map<string, Pin>;
 
-/** A tool as it is offered. */
+/** A tool that a source offers. */
 interface Offer extends Pin {
   readonly tool: Tool;
-  /** Something was found in its text or its name. */
+  /** True if there are findings in its texts or its name. */
   readonly isSuspect: boolean;
 }
 
 /**
- * Makes pins: the digests and definitions of approved tools. Give them to `importMcpServer`,
- * `importTools` or `importOpenApi` as `pins`. A tool that is new, changed, renamed or gone is held
- * back until it is approved. One object can serve many imports; it knows them by their namespace.
+ * Creates pins: the digests and definitions of approved tools. Pass them to `importMcpServer`,
+ * `importTools` or `importOpenApi` as `pins`. A tool that is new, changed, renamed or removed is
+ * hidden until it is approved. One object can serve many imports, each with its own namespace.
  *
  * @example Usage
  * ```ts
@@ -96,10 +97,11 @@ interface Offer extends Pin {
  * assert.deepEqual(approved.tools.map(({ description }) => description), ["Sends a file."]);
  * ```
  *
- * @param store A file, which is made if it is not there, or what keeps them; by default memory.
- * @param options What happens at first, and who is told.
+ * @param store The path of a file, which is created if it does not exist, or a store; by default
+ * memory.
+ * @param options The treatment of the first import, a time limit and a callback.
  * @returns The pins.
- * @throws {TypeError} If an argument is wrong.
+ * @throws {TypeError} If an argument is invalid.
  */
 export function toolPins(
   store: PinStore | string = memoryStore(),
@@ -132,9 +134,9 @@ class ToolPins implements ImportPins {
   readonly #first: "trust" | "hold";
   readonly #storeTimeoutMs: number;
   readonly #onHeld: ((held: HeldTool) => unknown) | undefined;
-  /** What was told of each import at its last check. */
+  /** The reports of each import's last check. */
   readonly #told = new Map<string, ReadonlySet<string>>();
-  /** The work under way: reading and writing take turns. */
+  /** The work in progress: reads and writes run one after another. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(store: PinStore, { firstImport, storeTimeoutMs, onHeld }: CheckedOptions) {
@@ -224,7 +226,7 @@ class ToolPins implements ImportPins {
     return this.#answer(imported, key, offers, tools, [...held, ...gone]);
   }
 
-  /** Holds everything back. */
+  /** Hides all tools. */
   #unverified<Source extends string>(
     imported: ImportResult<Source>,
     key: string,
@@ -293,7 +295,7 @@ class ToolPins implements ImportPins {
   }
 }
 
-/** The tools of an import, with their digests. */
+/** Returns the tools of an import with their digests. */
 function offersOf(imported: ImportResult): Promise<Offer[]> {
   const suspects = new Set(
     imported.warnings.filter(({ rule }) => FINDING_RULES.has(rule)).map(({ tool }) => tool),
@@ -305,7 +307,7 @@ function offersOf(imported: ImportResult): Promise<Offer[]> {
   }));
 }
 
-/** What is said of a tool that is offered and not approved. */
+/** Returns the message for a tool that is offered but not approved. */
 function heldOffer(
   { tool, definition, digest, isSuspect }: Offer,
   before: Pin | undefined,
@@ -339,7 +341,7 @@ function placesOf(changes: readonly PinChange[]): string {
   return ` at ${clip(first.path, 100)}${more}`;
 }
 
-/** Makes the stand-in of a tool that is held back. */
+/** Creates the placeholder for a hidden tool. */
 function holdBack(id: string, held: Omit<HeldTool, "id" | "tool">): HeldTool {
   const reason = `the pins hold it back: ${held.reason}`;
   const tool = makeTool({
@@ -352,21 +354,21 @@ function holdBack(id: string, held: Omit<HeldTool, "id" | "tool">): HeldTool {
   return Object.freeze({ ...held, id, reason, changes: Object.freeze(held.changes), tool });
 }
 
-/** A definition without its name, to recognise a tool that was renamed. */
+/** Returns a definition without its name, to recognise a renamed tool. */
 function nameless(definition: JsonRecord): string {
   return canonicalJson({ ...definition, name: "" });
 }
 
 const encoder = new TextEncoder();
 
-/** The SHA-256 of a value's canonical JSON (RFC 8785). */
+/** Returns the SHA-256 of a value's canonical JSON (RFC 8785). */
 async function digestOf(value: unknown): Promise<string> {
   const hash = await crypto.subtle.digest("SHA-256", encoder.encode(canonicalJson(value)));
   const hex = Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0"));
   return `sha256:${hex.join("")}`;
 }
 
-/** The digest of a whole list. */
+/** Returns the digest of a whole list. */
 function listDigest(approved: Approved): Promise<string> {
   return digestOf(Object.fromEntries([...approved].map(([id, { digest }]) => [id, digest])));
 }
@@ -382,10 +384,10 @@ async function writePins(all: ReadonlyMap<string, Approved>): Promise<string> {
   return `${JSON.stringify({ version: VERSION, imports: Object.fromEntries(imports) }, null, 2)}\n`;
 }
 
-/** @throws {Error} If the text is not what {@linkcode writePins} writes, or was changed by hand. */
+/** @throws {Error} If the text does not come from {@linkcode writePins}, or was edited. */
 async function parsePins(text: string): Promise<Map<string, Approved>> {
   const wrong = (what: string): never => {
-    throw new SyntaxError(`The pins are no pins: ${what}`);
+    throw new SyntaxError(`The file does not contain pins: ${what}`);
   };
   let root: unknown;
   try {
@@ -410,7 +412,7 @@ async function parsePins(text: string): Promise<Map<string, Approved>> {
       approved.set(id, { digest, definition });
     }
     if (await listDigest(approved) !== value["list"]) {
-      return wrong(`the digest of "${clip(key)}" is not that of its tools`);
+      return wrong(`the digest of "${clip(key)}" does not match its tools`);
     }
     all.set(key, approved);
   }

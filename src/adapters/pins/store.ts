@@ -1,18 +1,21 @@
 /**
- * Where pins are kept.
+ * Stores of pins.
  *
  * @module
  */
 
-/** Keeps one text. */
+/** Stores one text. */
 export interface PinStore {
-  /** The text that was saved last; `undefined` if none ever was. Rejects if it cannot be read. */
+  /**
+   * Returns the text that was saved last, or `undefined` if there is none. Rejects if it cannot be
+   * read.
+   */
   load(): Promise<string | undefined>;
-  /** Keeps a text in place of the one before, wholly or not at all. */
+  /** Replaces the stored text atomically. */
   save(text: string): Promise<void>;
 }
 
-/** Keeps pins as long as the process lives. */
+/** Stores pins in memory. */
 export function memoryStore(): PinStore {
   let kept: string | undefined;
   return {
@@ -21,7 +24,7 @@ export function memoryStore(): PinStore {
   };
 }
 
-/** Keeps pins in a file of JSON, on Node, Bun and Deno. Its folder must be there. */
+/** Stores pins in a JSON file, on Node, Bun and Deno. Its folder must exist. */
 export function fileStore(path: string): PinStore {
   return {
     async load() {
@@ -44,7 +47,7 @@ export function fileStore(path: string): PinStore {
         } finally {
           await file.close();
         }
-        // A reader sees the old file or the new one, never a part.
+        // A reader sees the old file or the new file, never a part.
         await rename(next, path);
       } catch (error) {
         await rm(next, { force: true });
@@ -54,7 +57,7 @@ export function fileStore(path: string): PinStore {
   };
 }
 
-/** Loads Node's files. A bundle for Workers must not have the specifier in it. */
+/** Loads Node's file system module. A bundle for Workers must not contain the specifier. */
 async function files(): Promise<typeof import("node:fs/promises")> {
   return await import(["node:fs", "promises"].join("/"));
 }

@@ -20,13 +20,13 @@ import {
 } from "../../tool/mod.ts";
 import { checkTold, toolFacts } from "./tool_facts.ts";
 
-/** What an engine says when it cannot do something. */
+/** The engine's answer to a call that failed. */
 interface CedarFailure {
   readonly type: "failure";
   readonly errors: readonly { readonly message: string }[];
 }
 
-/** What Cedar decided. */
+/** Cedar's decision. */
 export type CedarAnswer = CedarFailure | {
   readonly type: "success";
   readonly response: {
@@ -59,21 +59,21 @@ export interface CedarEntity {
 /** Options for {@linkcode cedarPolicy}. */
 export interface CedarPolicyOptions {
   /**
-   * The policies, in Cedar's language: one text, or a policy by each name that explanations shall
-   * have. Without names, Cedar counts them: `policy0`.
+   * The policies, in Cedar's language: one text, or an object of named policies. Explanations
+   * contain the names. Cedar numbers policies without names: `policy0`.
    */
   readonly policies: string | { readonly [name: string]: string };
-  /** Who calls. */
+  /** The caller. */
   readonly principal: CedarEntity;
   /**
-   * What is asked for.
+   * The requested action.
    *
    * @default {{ type: "Action", id: "call" }}
    */
   readonly action?: CedarEntity | undefined;
-  /** What policies see as `context`. JSON without null. */
+  /** The value of `context` in policies. JSON without null. */
   readonly context?: { readonly [field: string]: unknown } | undefined;
-  /** What is known of the principal and its groups, as Cedar's JSON has it. */
+  /** The principal's attributes and groups, in Cedar's JSON format. */
   readonly entities?: readonly object[] | undefined;
   /**
    * Names the policy in explanations.
@@ -107,9 +107,9 @@ const CHECKS = {
 };
 
 /**
- * Makes a policy of Cedar's policies. The resource is `Tool::"id"`, and its attributes are
- * {@linkcode ToolFacts}. A tool is kept if Cedar permits the action on it, and no policy failed while
- * it decided: Cedar itself would skip a `forbid` that fails.
+ * Creates a tool policy from Cedar policies. The resource is `Tool::"id"`, and its attributes are
+ * {@linkcode ToolFacts}. A tool is allowed if Cedar permits the action on it and no policy failed:
+ * Cedar itself would skip a `forbid` that fails.
  *
  * @example Usage
  * ```ts
@@ -134,7 +134,7 @@ const CHECKS = {
  * @param engine The module `@cedar-policy/cedar-wasm`, or its `/nodejs` or `/web`.
  * @returns The policy. Policies are parsed once per text. The options are copied: for other entities,
  * make another policy.
- * @throws {TypeError} If an option is wrong, or Cedar cannot read the policies.
+ * @throws {TypeError} If an option is invalid, or Cedar cannot parse the policies.
  */
 export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): ToolPolicy {
   if (!isFunction(engine?.statefulIsAuthorized) || !isFunction(engine.preparsePolicySet)) {
@@ -143,16 +143,16 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): T
   const fields = readFields(ACTION, options, CHECKS);
   const { policies, name = "cedar" } = fields;
   if (policies === undefined) refuse(ACTION, "it needs policies, in Cedar's language");
-  if (fields.principal === undefined) refuse(ACTION, "it needs a principal: who calls");
+  if (fields.principal === undefined) refuse(ACTION, "it needs a principal, the caller");
   const { principal, action = { type: "Action", id: "call" }, context = {}, entities = [] } =
     fields;
-  // A copy: the decisions of the policy never change, so that they can be reused.
+  // A copy, because the cached decisions require a request that never changes.
   const request = attempt(
     ACTION,
     () => copyJson({ principal, action, context, entities }, "its request"),
   );
   const preparsedPolicySetId = parsed(engine, policies);
-  /** Why a tool is denied; `undefined` if it is permitted. */
+  /** Returns the reason for a denial, or `undefined` if the tool is permitted. */
   const denial = (tool: Tool): string | undefined => {
     const resource = { type: "Tool", id: tool.id };
     const answer = engine.statefulIsAuthorized({
@@ -177,14 +177,17 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): T
   return Object.freeze(Object.defineProperty(policy, "revision", { value: 0 }));
 }
 
-/** The ids of the policy sets that an engine has parsed, by their text. */
+/** The ids of the policy sets that an engine has parsed, by text. */
 interface ParsedTexts {
   readonly ids: Map<string, string>;
   /** Another copy of plue may use the same engine, and must not replace policies of this one. */
   readonly prefix: string;
 }
 
-/** The engine stores what it has parsed under an id, for good: so each text is parsed once. */
+/**
+ * The engine stores parsed policies under an id and never deletes them, so each text is parsed
+ * once.
+ */
 const parsedTexts = new WeakMap<CedarEngine["preparsePolicySet"], ParsedTexts>();
 
 function parsed(engine: CedarEngine, policies: CedarPolicyOptions["policies"]): string {
@@ -200,7 +203,7 @@ function parsed(engine: CedarEngine, policies: CedarPolicyOptions["policies"]): 
   const answer = engine.preparsePolicySet(id, {
     staticPolicies: typeof policies === "string" ? policies : { ...policies },
   });
-  if (answer.type === "failure") refuse(ACTION, `its policies are wrong: ${messagesOf(answer)}`);
+  if (answer.type === "failure") refuse(ACTION, `its policies are invalid: ${messagesOf(answer)}`);
   texts.ids.set(key, id);
   return id;
 }

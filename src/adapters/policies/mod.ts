@@ -1,5 +1,5 @@
 /**
- * Policies that an engine decides: Open Policy Agent and Cedar. The engine is handed in.
+ * Policies that an engine decides: Open Policy Agent and Cedar. The engine is a parameter.
  *
  * @module
  */

@@ -19,9 +19,9 @@ import {
 } from "../../tool/mod.ts";
 import { checkTold, toolFacts } from "./tool_facts.ts";
 
-/** A loaded program: what `loadPolicy` of `@open-policy-agent/opa-wasm` gives. */
+/** A loaded program, as returned by `loadPolicy` of `@open-policy-agent/opa-wasm`. */
 export interface OpaProgram {
-  /** Answers a result set. */
+  /** Returns a result set. */
   evaluate(input: unknown, entrypoint?: number | string): unknown;
 }
 
@@ -33,9 +33,9 @@ export interface OpaPolicyOptions {
    * @default {"opa"}
    */
   readonly name?: string | undefined;
-  /** Which rule decides, for a program that was compiled with several. */
+  /** The rule that decides, in a program that was compiled with several. */
   readonly entrypoint?: string | undefined;
-  /** What the rule is told beside `input.tool`, such as who calls. JSON. */
+  /** The rule's input in addition to `input.tool`, for example the caller. JSON. */
   readonly input?: { readonly [field: string]: unknown } | undefined;
 }
 
@@ -43,7 +43,7 @@ const ACTION = "make an OPA policy";
 
 const CHECKS = { name: checkText, entrypoint: checkText, input: checkTold };
 
-/** What a rule decides about a tool. */
+/** A rule's decision about a tool. */
 interface Verdict {
   readonly allow?: unknown;
   readonly requiresApproval?: unknown;
@@ -55,15 +55,15 @@ const VERDICT = Object.keys(
 );
 
 /**
- * Makes a policy of a Rego rule, compiled with `opa build -t wasm`. The rule sees `input.tool`
- * (see {@linkcode ToolFacts}) and the fields of `input`. It gives a boolean, or an object with
- * `allow`, and perhaps `reason` (a text or a list of texts, which `explain` shows) and
- * `requiresApproval` (calls of the tool need approval). The tool is denied where the rule is undefined
- * or its object has another field.
+ * Creates a policy from a Rego rule, compiled with `opa build -t wasm`. The rule receives
+ * `input.tool` (see {@linkcode ToolFacts}) and the fields of `input`. It returns a boolean, or an
+ * object with `allow` and optionally `reason` (a text or a list of texts for `explain`) and
+ * `requiresApproval` (calls of the tool need approval). The tool is denied if the rule is undefined
+ * or its object has other fields.
  *
- * The program is evaluated again by each selection, listing, export and call, so new data takes
- * effect at once. Where that is too slow, add a revision that changes with the data:
- * `{ ...opaPolicy(program), revision: () => version }`.
+ * Each selection, listing, export and call evaluates the program again, so new data takes effect
+ * immediately. If that is too slow, add a revision that changes with the data: `{
+ * ...opaPolicy(program), revision: () => version }`.
  *
  * @example Usage
  * ```ts
@@ -89,14 +89,14 @@ const VERDICT = Object.keys(
  *
  * @param program The program, loaded.
  * @returns The policy.
- * @throws {TypeError} If the program is not loaded, or an option is wrong.
+ * @throws {TypeError} If the program is not loaded, or an option is invalid.
  */
 export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): ToolPolicy {
   if (isThenable(program)) {
     refuse(ACTION, "its program is a promise: await loadPolicy(…) first");
   }
   if (!isFunction(program?.evaluate)) {
-    refuse(ACTION, "it needs what loadPolicy of @open-policy-agent/opa-wasm gives");
+    refuse(ACTION, "it needs a program from loadPolicy of @open-policy-agent/opa-wasm");
   }
   const { name = "opa", entrypoint, input } = readFields(ACTION, options, CHECKS);
   const decide = (tool: Tool): Verdict | undefined => {
@@ -118,12 +118,12 @@ export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): 
         ? reason.join("; ")
         : typeof reason === "string"
         ? reason
-        : "its rule does not give true";
+        : "its rule does not return true";
     },
   });
 }
 
-/** The verdict in a result set; `undefined` where the rule is undefined. */
+/** Returns the verdict in a result set, or `undefined` if the rule is undefined. */
 function verdictIn(results: unknown): Verdict | undefined {
   if (!Array.isArray(results)) refuse("ask OPA", `it answered ${describe(results)}`);
   if (results.length === 0) return undefined;
@@ -135,6 +135,6 @@ function verdictIn(results: unknown): Verdict | undefined {
   }
   return refuse(
     "ask OPA",
-    `the rule must give a boolean or an object with "allow", not ${describe(result)}`,
+    `the rule must return a boolean or an object with "allow", not ${describe(result)}`,
   );
 }

@@ -1,5 +1,5 @@
 /**
- * What an engine is told of a tool.
+ * The facts about a tool that a policy engine receives.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import {
   type Tool,
 } from "../../tool/mod.ts";
 
-/** What an engine is told of a tool, as JSON. */
+/** The facts about a tool that a policy engine receives, as JSON. */
 export interface ToolFacts {
   readonly id: string;
   readonly name: string;
@@ -23,14 +23,14 @@ export interface ToolFacts {
   /** The risk as a number, to compare: 0 for `safe` up to 4 for `critical`. */
   readonly riskLevel: number;
   readonly tags: readonly string[];
-  /** Absent for a tool that everyone may use. */
+  /** Absent for a tool without roles, which everyone may use. */
   readonly roles?: readonly string[];
   readonly scopes: readonly string[];
   readonly requiresApproval: boolean;
   readonly requiresTransaction: boolean;
 }
 
-/** The facts about a tool. Fields that it does not have are absent, because Cedar has no null. */
+/** Returns the facts about a tool. Missing fields are absent, because Cedar has no null. */
 export function toolFacts(tool: Tool): ToolFacts {
   const { id, name, namespace, category, risk, tags, roles, scopes } = tool;
   const { requiresApproval, requiresTransaction } = tool;
@@ -43,5 +43,5 @@ export function toolFacts(tool: Tool): ToolFacts {
   };
 }
 
-/** Checks what a policy is told beside the tool. */
+/** Checks the additional input of a policy. */
 export const checkTold: Check<{ readonly [field: string]: unknown }> = must("an object", isObject);

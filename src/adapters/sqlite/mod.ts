@@ -1,6 +1,6 @@
 /**
- * A call store in a file of SQLite (`@plue/tools/sqlite`), by the module `node:sqlite` of Node, Bun and
- * Deno. Several processes of one machine may share it.
+ * A call store in a SQLite file (`@plue/tools/sqlite`), based on `node:sqlite` of Node, Bun and
+ * Deno. Several processes on one machine may share the file.
  *
  * @module
  */
@@ -25,32 +25,33 @@ import {
 /** Options for {@linkcode sqliteCallStore}. */
 export interface SqliteCallStoreOptions {
   /**
-   * How many bytes the file may have. Further writes reject.
+   * The maximum size of the file, in bytes. Further writes reject.
    *
    * @default {1_073_741_824}
    */
   readonly maxBytes?: number;
   /**
-   * How many bytes the entries of one owner may have, who is the second word of their keys; each
-   * counts 128 for itself.
+   * The quota of one principal, in bytes. The second word of a key names the principal. Each entry
+   * adds 128 bytes.
    *
    * @default {maxBytes / 8}
    */
   readonly maxOwnerBytes?: number;
   /**
-   * How long to wait while another process writes, in milliseconds. Then a call rejects.
+   * The maximum time to wait for another process's lock, in milliseconds. After it the call
+   * rejects.
    *
    * @default {5_000}
    */
   readonly lockTimeoutMs?: number;
   /**
-   * Whether each write is on the disk before it answers. Without it, what was written survives the
-   * end of the process, however it ends, and the last moments before a power failure may be lost.
+   * If true, a write resolves only after it is on the disk. If false, writes survive a crash of the
+   * process, but the last moments before a power failure may be lost.
    *
    * @default {false}
    */
   readonly syncsEachWrite?: boolean;
-  /** Tells the time. */
+  /** The clock. */
   readonly clock?: Pick<RegistryClock, "timestamp">;
 }
 
@@ -62,14 +63,14 @@ export interface SqliteCallStore extends CallStore, Disposable {
 
 const ACTION = "open the store";
 const VERSION = 1;
-/** What an entry weighs besides its key and its value. */
+/** The size of an entry in addition to its key and value, in bytes. */
 const ENTRY_BYTES = 128;
-/** How often a file that another process has locked is tried again, in milliseconds. */
+/** The interval between attempts on a file that another process has locked, in milliseconds. */
 const RETRY_MS = 5;
-/** After so many writes, entries that have expired are deleted. */
+/** The number of writes after which expired entries are deleted. */
 const WRITES_TO_SWEEP = 256;
 
-// The row's id is the revision: with AUTOINCREMENT none is ever used again.
+// The row's id is the revision: AUTOINCREMENT never reuses an id.
 const SCHEMA = `
   create table entries(
     revision integer primary key autoincrement,
@@ -100,9 +101,9 @@ interface Row {
 }
 
 /**
- * Opens a {@linkcode CallStore} in a file, which is made if it is not there; its folder must be. Only
- * the user of the process may read a new file; one that was there keeps its mode. What it holds is not
- * encrypted.
+ * Opens a {@linkcode CallStore} in a file. The file is created if it does not exist; its folder
+ * must exist. Only the user of the process may read a new file; an existing file keeps its mode.
+ * The contents are not encrypted.
  *
  * @example Usage
  * ```ts ignore
@@ -114,8 +115,8 @@ interface Row {
  * const dispatcher = new ToolDispatcher(registry, { tickets: storedTickets(store) });
  * ```
  *
- * @throws {TypeError | RangeError} If an option is wrong.
- * @throws {Error} If the file cannot be opened, is damaged or is no store.
+ * @throws {TypeError | RangeError} If an option is invalid.
+ * @throws {Error} If the file cannot be opened, is damaged or is not a store.
  */
 export async function sqliteCallStore(
   path: string,
@@ -145,7 +146,7 @@ export async function sqliteCallStore(
 
   let db: DatabaseSync | undefined;
   try {
-    // SQLite reads ":memory:" and "file:" at the beginning of a path as something else than a file.
+    // SQLite interprets ":memory:" and "file:" at the beginning of a path differently.
     const file = resolve(path);
     await (await open(file, "a", 0o600)).close();
     const opened = db = new sqlite.DatabaseSync(file);
@@ -161,10 +162,10 @@ export async function sqliteCallStore(
   }
 }
 
-/** A file is a store that is not read here. */
+/** A file that is not a store of this version. */
 class OtherVersion extends Error {}
 
-/** Makes the tables of a new file. */
+/** Creates the tables of a new file. */
 function prepare(db: DatabaseSync, syncsEachWrite: boolean): void {
   db.exec(`
     pragma busy_timeout = 0;
@@ -174,7 +175,7 @@ function prepare(db: DatabaseSync, syncsEachWrite: boolean): void {
   if (numberIn(db, "user_version") === VERSION) return;
   db.exec("begin immediate");
   try {
-    // Another process may have made them meanwhile.
+    // Another process may have created them meanwhile.
     const version = numberIn(db, "user_version");
     if (version === 0) db.exec(SCHEMA);
     else if (version !== VERSION) throw new OtherVersion("another version of plue has made it");
@@ -209,7 +210,7 @@ function storeIn(
     ),
     remove: db.prepare("delete from entries where revision = ?"),
     owner: db.prepare("select bytes from owners where owner = ?"),
-    // By key from the last one on, so that what is deleted meanwhile does no harm. "/" follows ".".
+    // Continue after the last key, so that deletions in between do no harm. "/" follows ".".
     next: db.prepare(
       "select * from entries where key > ?1 and " +
         "(?2 = '' or key = ?2 or (key > ?2 || '.' and key < ?2 || '/')) order by key limit 1",
@@ -217,7 +218,7 @@ function storeIn(
   } satisfies Readonly<Record<string, StatementSync>>;
   let writes = 0;
 
-  /** Does something in a transaction, when no other process writes. */
+  /** Runs a function in a transaction, when no other process writes. */
   async function write<T>(work: (now: number) => T): Promise<T> {
     return await attempt(() => {
       const now = clock.timestamp();
@@ -312,7 +313,7 @@ interface Given {
 }
 
 function entryOf({ key, value, revision, expires }: Row): StoredEntry {
-  // A copy of its own: some runtimes give an empty or a shared array.
+  // A copy, because some runtimes return an empty or a shared array.
   const entry = { key, value: new Uint8Array(value), revision };
   return expires === null ? entry : { ...entry, expiresAt: expires };
 }
@@ -321,24 +322,24 @@ function rollBack(db: DatabaseSync): void {
   try {
     db.exec("rollback");
   } catch {
-    // SQLite has rolled back by itself, as it does when the disk is full.
+    // SQLite has already rolled back, for example because the disk is full.
   }
 }
 
 /**
- * Waits while another process holds the file. SQLite's own wait would stop this process, so it does
- * not wait, and of the calls that wait here only one tries again: each try takes time.
+ * Waits while another process has locked the file. SQLite's own wait would block this process, so
+ * it is off. Of the calls that wait here only one retries, because each attempt takes time.
  */
 class FileLock {
   readonly #timeoutMs: number;
-  /** Settles when the call that tries again has ended. */
+  /** Settles when the retrying call has ended. */
   #trying: Promise<void> | undefined;
 
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Does the work when no other process holds the file. Rejects if the time is over. */
+  /** Runs a function when no other process has locked the file. Rejects after a timeout. */
   async whenFree<T>(work: () => T): Promise<T> {
     const end = systemClock.now() + this.#timeoutMs;
     while (this.#trying !== undefined) await this.#trying;
@@ -363,7 +364,7 @@ class FileLock {
   }
 }
 
-/** What is wrong, in words that need no knowledge of SQLite. */
+/** Returns an error message for readers without knowledge of SQLite. */
 function problemOf(error: unknown): string {
   const said = describeThrown(error);
   const known: readonly (readonly [RegExp, string])[] = [

@@ -1,5 +1,5 @@
 /**
- * Calls in OpenTelemetry, wherever they come from.
+ * Calls in OpenTelemetry.
  *
  * @module
  */

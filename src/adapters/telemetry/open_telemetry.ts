@@ -92,7 +92,7 @@ const GETTER = {
 /**
  * Observes the calls of a dispatcher with OpenTelemetry: a span `execute_tool <tool>` each, in the
  * trace that is active or that the call's `trace` names (over HTTP and MCP, the request's), and the
- * histogram `gen_ai.execute_tool.duration`. The names are those of OpenTelemetry's conventions for
+ * histogram `gen_ai.execute_tool.duration`. The names follow OpenTelemetry's conventions for
  * generative AI, which are in development.
  *
  * Neither arguments nor results are recorded.
@@ -122,7 +122,7 @@ export function openTelemetry<Context, Span extends OpenTelemetrySpan>(
     "gen_ai.execute_tool.duration",
     {
       unit: "s",
-      description: "How long tool calls took.",
+      description: "The duration of tool calls.",
       advice: { explicitBucketBoundaries: BUCKETS },
     },
   );
@@ -172,7 +172,7 @@ export function openTelemetry<Context, Span extends OpenTelemetrySpan>(
   };
 }
 
-/** Where a span is in its trace. Without an SDK, spans are in none. */
+/** The position of a span in its trace. Without an SDK, spans have no trace. */
 function placeOf(span: OpenTelemetrySpan | undefined): TraceParent | undefined {
   if (span === undefined) return undefined;
   const { traceId, spanId, traceFlags } = span.spanContext();

@@ -333,7 +333,7 @@ describe("toolPins() with a store that fails", () => {
     [
       "has no pins where there were some",
       { ...good, load: () => Promise.resolve('{"version":1,"imports":{"x":{"tools":{}}}}') },
-      "is not that of its tools",
+      "does not match its tools",
     ],
   ];
 

@@ -101,7 +101,7 @@ describe("cedarPolicy()", () => {
   it("refuses wrong options, and policies that Cedar cannot read", () => {
     for (
       const [options, message] of [
-        [{ policies: "permit(" }, "its policies are wrong: failed to parse"],
+        [{ policies: "permit(" }, "its policies are invalid: failed to parse"],
         [{ policies: 1 }, "a text, or an object of texts"],
         [{}, "it needs policies"],
         [{ policies: "", principal: "ada" }, "a text, or an object of texts"],

@@ -37,7 +37,10 @@ describe("opaPolicy()", () => {
       policies: [opaPolicy(program(({ tool }) => tool.riskLevel < 2))],
     });
     assertEquals(toolset.ids, ["chain:status", "read"]);
-    assertMatch(toolset.explain("rm").reason, /policy opa denies it: its rule does not give true$/);
+    assertMatch(
+      toolset.explain("rm").reason,
+      /policy opa denies it: its rule does not return true$/,
+    );
   });
 
   it("shows the reasons of a rule", () => {
@@ -93,7 +96,7 @@ describe("opaPolicy()", () => {
         [() => [], "its rule is undefined for this tool"],
         [() => [{ result: "yes" }], 'must give a boolean or an object with "allow", not "yes"'],
         [() => null, "it answered null"],
-        [() => [{ result: { allow: 1 } }], "its rule does not give true"],
+        [() => [{ result: { allow: 1 } }], "its rule does not return true"],
         [
           () => Promise.resolve([{ result: true }]),
           "it is a promise, and must be given at once: wait in authorize",
@@ -128,7 +131,7 @@ describe("opaPolicy()", () => {
   it("refuses a program that is not loaded, and wrong options", () => {
     const loading = Promise.resolve(program(() => true)) as never;
     assertThrows(() => opaPolicy(loading), TypeError, "await loadPolicy(…) first");
-    assertThrows(() => opaPolicy({} as never), TypeError, "it needs what loadPolicy");
+    assertThrows(() => opaPolicy({} as never), TypeError, "it needs a program from loadPolicy");
     assertThrows(
       () => opaPolicy(program(() => true), { input: 1 as never }),
       TypeError,
