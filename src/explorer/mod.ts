@@ -1,6 +1,6 @@
 /**
- * The explorer: a page on which people look at a service's tools, call them, and see why each caller
- * sees what it sees (`@plue/tools/explorer`).
+ * The explorer: a web page that shows a service's tools, calls them, and explains why a caller can
+ * see a tool (`@plue/tools/explorer`).
  *
  * @module
  */
@@ -9,8 +9,8 @@ import type { ExplorerPage } from "../adapters/http/mod.ts";
 import { etag, html, policy } from "./built_page.ts";
 
 /**
- * The page, for the option `explorer` of `createToolHandler`. It is one file, asks no other host for
- * anything, and calls the service as the caller whose token was pasted into it.
+ * The page, for the option `explorer` of `createToolHandler`. It is one file, sends requests to its
+ * own service only, and uses the token that the user enters.
  *
  * @example Usage
  * ```ts

@@ -695,7 +695,7 @@ describe("the targets", () => {
       assert(place >= 0);
       assertGreater(await shape.locator(".mark").count(), 0);
       await page.getByLabel(/^Show AWS Bedrock Converse$/).check();
-      const bedrock = page.getByRole("region", { name: "AWS Bedrock Converse: what is sent" });
+      const bedrock = page.getByRole("region", { name: "AWS Bedrock Converse: sent to the provider" });
       await says(bedrock, "toolSpec");
     }));
 });
@@ -733,7 +733,7 @@ describe("the token", () => {
     look(
       "",
       async (page) => {
-        await says(page.getByRole("dialog"), "The service asks who you are");
+        await says(page.getByRole("dialog"), "The service requires a token");
         await signIn(page, TOKENS.owner);
         await says(page.getByRole("status"), "9 tools");
         await button(page, "Token set").waitFor();
@@ -748,7 +748,7 @@ describe("the token", () => {
           [0, 0, "", false, false],
         );
         await page.reload();
-        await says(page.getByRole("dialog"), "The service asks who you are");
+        await says(page.getByRole("dialog"), "The service requires a token");
       },
       { service: closed },
     ));
@@ -760,7 +760,7 @@ describe("the token", () => {
         if (request.headers()["authorization"] !== undefined) tried++;
       });
       for (const round of [1, 2]) {
-        await says(page.getByRole("dialog"), "The service asks who you are");
+        await says(page.getByRole("dialog"), "The service requires a token");
         const refused = page.waitForResponse((response) =>
           response.request().headers()["authorization"] !== undefined
         );
@@ -768,12 +768,12 @@ describe("the token", () => {
         await says(page.getByRole("alert"), "characters above U+00FF");
         await signIn(page, "no-such-token-0123456789");
         assertEquals((await refused).status(), 401);
-        await says(page.getByRole("dialog"), "The service asks who you are");
+        await says(page.getByRole("dialog"), "The service requires a token");
         await button(page, "Close").click();
         await tab(page, "Why").click();
-        await says(page.getByRole("status"), "The service asks who you are");
+        await says(page.getByRole("status"), "The service requires a token");
         await tab(page, "Calls").click();
-        await says(page.locator("main .wrong"), "The service asks who you are");
+        await says(page.locator("main .wrong"), "The service requires a token");
         assertEquals(tried, round);
         await button(page, "Token set").click();
       }

@@ -158,7 +158,7 @@ export type ToolRunEvent<Message = unknown, Response = unknown, Event = unknown>
  *
  * @param client The provider's client.
  * @param request The client's request. Tools in it are sent before plue's.
- * @param options The tools, and what runs their calls.
+ * @param options The tools and the dispatcher.
  * @returns The reason for the end, the conversation, and the last response. Rejects with the
  * client's error, or if the signal aborts.
  * @throws {TypeError} If an option is invalid, a tool cannot be exported, or the client lacks the
@@ -191,7 +191,7 @@ export async function runTools<Client, const Target extends ClientTarget, Contex
  *
  * @param client The provider's client.
  * @param request The client's request, without `stream`.
- * @param options The tools, and what runs their calls.
+ * @param options The tools and the dispatcher.
  * @returns The events. Rejects as {@linkcode runTools} does.
  */
 export function streamTools<Client, const Target extends ClientTarget, Context>(

@@ -1,6 +1,6 @@
 /**
- * Requests to the service that sent this page, as the caller whose token was pasted. The token is
- * kept in this module's memory and nowhere else.
+ * Requests to the service of this page, with the token that the user entered. The token is stored
+ * only in this module's memory.
  *
  * @module
  */
@@ -9,22 +9,22 @@ import { batch, signal } from "@preact/signals";
 import { createParser } from "eventsource-parser";
 import { isObject, type Issue } from "../../tool/mod.ts";
 
-/** Where the service is: this page's own address, with a slash at its end. */
+/** The URL of the service: this page's own address, with a trailing slash. */
 export const BASE: string = location.origin + location.pathname.replace(/\/*$/, "/");
 
-/** The token to send; empty for none. */
+/** The token to send, or an empty string. */
 export const token = signal("");
 
-/** How often a token was given. */
+/** The number of tokens that were entered. */
 export const sessions = signal(0);
 
 /**
- * Whether the service has refused a request because it does not know the caller. Then nothing is
- * sent until there is another token: services count wrong ones.
+ * True if the service has rejected the token. Then no request is sent until another token is
+ * entered, because services count invalid tokens.
  */
 export const isRefused = signal(false);
 
-/** Calls the service with another token from now on. */
+/** Sets the token for all further requests. */
 export function signIn(given: string): void {
   batch(() => {
     isRefused.value = false;
@@ -33,7 +33,7 @@ export function signIn(given: string): void {
   });
 }
 
-/** A problem that the service answered. */
+/** A problem response of the service. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -46,16 +46,16 @@ export class ApiError extends Error {
     this.body = body;
   }
 
-  /** What is wrong with the arguments, if that is why. */
+  /** The issues with the arguments, if they caused the problem. */
   get issues(): readonly Issue[] {
     return Array.isArray(this.body["issues"]) ? (this.body["issues"] as readonly Issue[]) : [];
   }
 }
 
-/** What a request may say besides its path. */
+/** Options of a request. */
 export interface RequestOptions {
   readonly method?: string;
-  /** Is sent as JSON. */
+  /** A value to send as JSON. */
   readonly body?: unknown;
   readonly accept?: string;
   readonly signal?: AbortSignal;
@@ -65,11 +65,11 @@ export interface RequestOptions {
  * Sends a request.
  *
  * @param path The path below the service, without a slash at its start.
- * @throws {ApiError} If the service answers with a problem.
+ * @throws {ApiError} If the service returns a problem.
  */
 export async function send(path: string, options: RequestOptions = {}): Promise<Response> {
   const { method = "GET", body, accept, signal: abort } = options;
-  if (isRefused.peek()) throw new ApiError(401, { detail: "The service asks who you are" });
+  if (isRefused.peek()) throw new ApiError(401, { detail: "The service requires a token" });
   const response = await fetch(BASE + path, {
     method,
     headers: {
@@ -87,18 +87,18 @@ export async function send(path: string, options: RequestOptions = {}): Promise<
   throw new ApiError(response.status, isObject(problem) ? problem : {});
 }
 
-/** Sends a request, and reads the answer as JSON. The caller says what it is. */
+/** Sends a request, and parses the response as JSON. The type parameter is not verified. */
 export async function ask<Answer>(path: string, options?: RequestOptions): Promise<Answer> {
   return (await (await send(path, options)).json()) as Answer;
 }
 
-/** An event of a stream: its name, and its data, which is JSON. */
+/** An event of a stream: its name and its JSON data. */
 export interface StreamEvent {
   readonly event: string;
   readonly data: unknown;
 }
 
-/** The events of a response, as they come: those that came together are one list. */
+/** Yields the events of a response as they arrive, in lists of events from the same chunk. */
 export async function* eventsOf(response: Response): AsyncGenerator<readonly StreamEvent[]> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   if (reader === undefined) return;
@@ -122,7 +122,7 @@ export async function* eventsOf(response: Response): AsyncGenerator<readonly Str
   }
 }
 
-/** A name for a call. `crypto.randomUUID` is missing on pages that came over plain HTTP. */
+/** Creates an id for a call. `crypto.randomUUID` does not exist on pages served over plain HTTP. */
 export function newCallId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(12));
   return `page-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;

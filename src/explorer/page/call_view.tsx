@@ -1,5 +1,5 @@
 /**
- * One call: how far it is, what it asks, what it streamed, and its result.
+ * One call: its progress, its questions, its streamed values and its result.
  *
  * @module
  */
@@ -19,7 +19,7 @@ const STATUS = {
   failed: "failed",
 } as const satisfies Record<PageCall["status"], string>;
 
-/** What a call came to, in words. */
+/** The state of a call, as text. */
 export function Status({ call }: { readonly call: PageCall }): JSX.Element {
   const { status, durationMs, failure } = call;
   return (
@@ -30,7 +30,7 @@ export function Status({ call }: { readonly call: PageCall }): JSX.Element {
   );
 }
 
-/** A call as it runs, and when it has ended. */
+/** A running or completed call. */
 export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
   const { status, failure, questions, streamed, dropped } = call;
   return (
@@ -151,7 +151,7 @@ function Text({ content }: { readonly content: unknown }): JSX.Element {
   return typeof content === "string" ? <>{text}</> : <Coloured text={text} />;
 }
 
-/** What a call wants to know, and the answers. */
+/** The questions of a call, and inputs for the answers. */
 function Questions({
   call,
   questions,
@@ -160,8 +160,8 @@ function Questions({
   readonly questions: readonly Question[];
 }): JSX.Element {
   const [answers, setAnswers] = useState<Readonly<Record<string, Answer>>>({});
-  // On a phone the questions are below what is seen. The focus is on no button: a key that is still
-  // pressed must not approve a call.
+  // On a phone the questions are below the visible part. No button has the focus: a key that is
+  // still pressed must not approve a call.
   const section = useRef<HTMLDivElement>(null);
   useEffect(() => {
     section.current?.scrollIntoView({ block: "nearest" });
@@ -240,7 +240,7 @@ function AskOne({
   );
 }
 
-/** A link of another kind could run code. */
+/** A link with another scheme could run code. */
 function isWebAddress(url: string): boolean {
   return /^https?:\/\//i.test(url);
 }

@@ -1,5 +1,5 @@
 /**
- * The calls of this page: what runs, what waits for an answer, and what has ended.
+ * The calls of this page: running, suspended and completed.
  *
  * @module
  */
@@ -17,7 +17,7 @@ export type Answer =
   | { readonly action: "accept"; readonly content?: unknown }
   | { readonly action: "decline" | "cancel" };
 
-/** What went wrong. */
+/** An error. */
 export interface CallFailure {
   readonly code: string;
   readonly message: string;
@@ -32,13 +32,13 @@ export interface PageCall {
   readonly startedAt: number;
   readonly status: "running" | "waiting" | "ok" | "failed";
   readonly progress?: { readonly done: number; readonly total?: number; readonly message?: string };
-  /** What was streamed: output and metadata, in order. The oldest go first. */
+  /** Streamed output and metadata, in order. The oldest values are evicted. */
   readonly streamed: readonly { readonly type: string; readonly value: unknown }[];
-  /** How many streamed values are not kept any longer. */
+  /** The number of evicted values. */
   readonly dropped: number;
   readonly questions?: readonly Question[];
   readonly ticket?: string;
-  /** The id of the task that the call is. */
+  /** The id of the call's task. */
   readonly task?: string;
   readonly content?: unknown;
   readonly truncated?: boolean;
@@ -52,10 +52,10 @@ export const calls = signal<readonly PageCall[]>([]);
 const MAX_CALLS = 100;
 const MAX_STREAMED = 500;
 
-/** How to stop reading each call that runs. */
+/** Functions that stop reading the streams of running calls. */
 const readers = new Map<string, AbortController>();
 
-/** The newest call of a tool. */
+/** Returns the newest call of a tool. */
 export function lastCallOf(tool: string): PageCall | undefined {
   return calls.value.find((call) => call.tool === tool);
 }
@@ -89,20 +89,23 @@ export async function run(tool: string, input: unknown): Promise<void> {
   await follow(callId, path, { arguments: input, callId });
 }
 
-/** Continues a call that waits for answers. */
+/** Resumes a suspended call. */
 export async function answer(
   { callId, ticket, task }: PageCall,
   answers: Readonly<Record<string, Answer>>,
 ): Promise<void> {
   change(callId, () => ({ status: "running" }));
   if (task !== undefined) {
-    // Whoever follows the task is told how it goes on.
+    // The task's stream delivers the further states.
     return await telling(callId, () => send(taskPath(task), { method: "POST", body: { answers } }));
   }
   await follow(callId, `calls/${encodeURIComponent(callId)}`, { ticket, answers });
 }
 
-/** Aborts a call that runs, or a task. Another call that waits for an answer is only forgotten here. */
+/**
+ * Aborts a running call or a task. A suspended call that is not a task is only removed from this
+ * page.
+ */
 export async function abort({ callId, status, task }: PageCall): Promise<void> {
   if (task !== undefined) {
     return await telling(callId, () => send(taskPath(task), { method: "DELETE" }));
@@ -116,12 +119,12 @@ export async function abort({ callId, status, task }: PageCall): Promise<void> {
   try {
     await send(`executions/${encodeURIComponent(callId)}/abort`, { method: "POST" });
   } catch {
-    // The call has ended, or runs in another process, which notices that its client leaves.
+    // The call has ended, or runs in another process, which notices the closed connection.
     readers.get(callId)?.abort();
   }
 }
 
-/** Shows the tasks of this caller that were begun elsewhere, and follows those that have not ended. */
+/** Shows the tasks that this caller started elsewhere, and follows the unfinished tasks. */
 export async function findTasks(): Promise<void> {
   const { tasks } = await ask<{ readonly tasks: readonly TaskState[] }>("calls");
   for (const { id, tool, createdAt } of tasks.toReversed()) {
@@ -133,11 +136,11 @@ export async function findTasks(): Promise<void> {
   }
 }
 
-/** Follows a task until it has ended. */
+/** Follows a task until it ends. */
 async function followTask(callId: string, task: string, signal: AbortSignal): Promise<void> {
   const response = await send(taskPath(task), { accept: "text/event-stream", signal });
   for await (const events of eventsOf(response)) {
-    // Each state is the whole task.
+    // Each event contains the whole task.
     const data = events.findLast(({ event }) => event === "task")?.data;
     if (!isObject(data)) continue;
     const { status, progress, questions, result } = data as unknown as TaskState;
@@ -177,14 +180,14 @@ async function follow(callId: string, path: string, body: unknown): Promise<void
       note(callId, events);
       const last = events.find(({ event }) => event === "result");
       if (last !== undefined) return end(callId, isObject(last.data) && last.data["result"]);
-      // The browser draws, and hears clicks, between two reads of a quick stream.
+      // Lets the browser render and handle events between two reads of a fast stream.
       await new Promise((resolve) => setTimeout(resolve));
     }
     fail(callId, "network", "The connection ended before the call did");
   }, signal).finally(() => readers.delete(callId));
 }
 
-/** Does something for a call, which fails if that cannot be done. */
+/** Runs a function for a call; if it throws, the call fails. */
 async function telling(
   callId: string,
   work: () => Promise<unknown>,
@@ -203,7 +206,7 @@ async function telling(
   }
 }
 
-/** Notes what came together, in one change: each change is a rendering. */
+/** Stores the events of one chunk in a single update, because each update renders. */
 function note(callId: string, events: readonly StreamEvent[]): void {
   const news = events.flatMap(({ event: type, data }) => isObject(data) ? [{ type, data }] : []);
   const added = news.filter(({ type }) => type === "output" || type === "metadata")
@@ -221,7 +224,7 @@ function note(callId: string, events: readonly StreamEvent[]): void {
   });
 }
 
-/** Notes a result: of a stream, or the body of an answer. */
+/** Stores a result from a stream or from a response body. */
 function end(callId: string, result: unknown): void {
   if (!isObject(result)) {
     return fail(callId, "network", "The service answered no result");
@@ -270,7 +273,10 @@ function fail(
   }));
 }
 
-/** The answer of `GET /metrics`: what belongs to no tool is for callers that may explain. */
+/**
+ * The response of `GET /metrics`. Figures without a tool are only for callers with access to
+ * explanations.
+ */
 export type Figures =
   & Omit<DispatcherMetrics, "queued" | "unknownTool">
   & Partial<Pick<DispatcherMetrics, "queued">>;
@@ -285,7 +291,7 @@ export interface Sample {
 export const samples = signal<readonly Sample[]>([]);
 const MAX_SAMPLES = 60;
 
-/** Takes a measurement. */
+/** Loads a measurement. */
 export async function measure(): Promise<void> {
   const figures = await ask<Figures>("metrics", { accept: "application/json" });
   samples.value = [...samples.value, { at: Date.now(), figures }].slice(-MAX_SAMPLES);

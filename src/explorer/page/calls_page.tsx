@@ -13,7 +13,7 @@ import { hrefOf } from "./route.ts";
 
 const EVERY_MS = 5_000;
 
-/** What was called, and how it went. */
+/** The list of calls. */
 export function Calls(): JSX.Element {
   const [error, setError] = useState<string>();
   const ended = calls.value.filter(({ status }) => status === "ok" || status === "failed").length;
@@ -204,7 +204,7 @@ function Bar({
 const WIDTH = 160;
 const HEIGHT = 32;
 
-/** A number, and how it has grown while this page was open. */
+/** A number and its growth since the page was opened. */
 function Figure({
   name,
   value,

@@ -1,6 +1,6 @@
 /**
- * An editor for JSON: a plain text area over the same text in colours. A text area undoes, selects
- * and is read aloud as people and programs expect.
+ * An editor for JSON: a plain text area over the same text in colours. A text area supports undo,
+ * selection and screen readers.
  *
  * @module
  */
@@ -18,7 +18,7 @@ export function Editor({
 }: {
   readonly label: string;
   readonly text: string;
-  /** Why the text is no JSON. */
+  /** The reason why the text is not valid JSON. */
   readonly error: string | undefined;
   readonly onChange: (text: string) => void;
 }): JSX.Element {

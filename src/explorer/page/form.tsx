@@ -1,6 +1,5 @@
 /**
- * The form of a schema. Each input shows a place of the value and replaces it; what is wrong with a
- * place is said below it.
+ * The form of a schema. Each input shows and replaces one value; issues are shown below the input.
  *
  * @module
  */
@@ -23,13 +22,13 @@ import { Button } from "./parts.tsx";
 type Element = JSX.Element;
 type Path = readonly (string | number)[];
 
-/** What the inputs of one form share. */
+/** The shared state of a form's inputs. */
 interface FormState {
   readonly schema: FormSchema;
   readonly issues: ReadonlyMap<string, readonly Issue[]>;
-  /** Replaces the value of a place; `undefined` removes it. */
+  /** Replaces the value at a path; `undefined` removes it. */
   readonly set: (path: Path, value: unknown) => void;
-  /** The variants that the person chose, by place. */
+  /** The variants that the user chose, by path. */
   readonly chosen: ReadonlyMap<string, number>;
   readonly choose: (pointer: string, index: number) => void;
 }
@@ -46,7 +45,7 @@ export function Form({
   readonly value: unknown;
   readonly issues: readonly Issue[];
   readonly onChange: (value: unknown) => void;
-  /** What the value is called. */
+  /** The label of the value. */
   readonly name: string;
 }): Element {
   const [chosen, setChosen] = useState<ReadonlyMap<string, number>>(new Map());
@@ -77,7 +76,7 @@ interface FieldProps {
   readonly required: boolean;
   /** An item of a list is removed by the list. */
   readonly isItem?: boolean;
-  /** How many forms are within each other at this place: a schema may lead back to itself. */
+  /** The nesting depth of forms, which is limited because a schema may be recursive. */
   readonly nesting?: number;
 }
 
@@ -87,9 +86,9 @@ function isGroup(shape: Shape): shape is GroupShape {
   return shape.kind === "object" || shape.kind === "list" || shape.kind === "variants";
 }
 
-/** What an input is told. */
+/** Properties of an input. */
 interface InputProps {
-  /** The id of the element, and what is said of it to those who do not see it. */
+  /** The id of the element, and its label for screen readers. */
   readonly attributes: {
     readonly id: string;
     readonly "aria-invalid": boolean;
@@ -101,7 +100,7 @@ interface InputProps {
   readonly onChange: (value: unknown) => void;
 }
 
-/** One place of the value: its name, what is said about it, its input, and what is wrong with it. */
+/** One field: its label, its description, its input and its issues. */
 function Field(props: FieldProps): Element {
   const { state, place, path, value, name, required, isItem = false } = props;
   const id = useId();
@@ -109,7 +108,7 @@ function Field(props: FieldProps): Element {
   const shape = schema.shapeOf(place);
   const { title, description, deprecated, examples, default: usual } = schema.notesOf(place);
   const pointer = pointerOf(path);
-  // What is missing is said of the object; the person looks for it here.
+  // A missing property is an issue of the object; the user looks for it here.
   const parent = path.length === 0 ? [] : (state.issues.get(pointerOf(path.slice(0, -1))) ?? []);
   const isMissing = required && value === undefined &&
     parent.some(({ keyword }) => keyword === "required");
@@ -118,7 +117,7 @@ function Field(props: FieldProps): Element {
     : (state.issues.get(pointer) ?? []).map(({ message }) => message);
   const isRoot = path.length === 0;
   const isThere = value !== undefined;
-  // Without a value, an item would be gone.
+  // Without a value, an item would disappear.
   const onChange = (next: unknown): void => state.set(path, isItem ? (next ?? null) : next);
   const described = [
     ...(description === undefined ? [] : [`${id}-about`]),
@@ -208,7 +207,7 @@ function Field(props: FieldProps): Element {
   );
 }
 
-/** The input for a value that has parts, or one of several forms. */
+/** The input for an object, a list, or a value with several alternatives. */
 function GroupField({ shape, ...props }: FieldProps & { readonly shape: GroupShape }): Element {
   if (shape.kind === "object") return <ObjectField {...props} shape={shape} />;
   return shape.kind === "list"
@@ -216,7 +215,7 @@ function GroupField({ shape, ...props }: FieldProps & { readonly shape: GroupSha
     : <VariantsField {...props} variants={shape.variants} />;
 }
 
-/** The input for a value that has no parts. */
+/** The input for a scalar value. */
 function Input({ shape, ...input }: InputProps & { readonly shape: Shape }): Element {
   switch (shape.kind) {
     case "choice":
@@ -240,10 +239,13 @@ const BOOLEANS: readonly Choice[] = [
 ];
 const NULLS: readonly Choice[] = [{ label: "null", value: null }];
 
-/** How many parts of a list or an object have a field: each is laid out at every key. */
+/**
+ * The maximum number of fields for a list or an object, because each is laid out at every key
+ * press.
+ */
 const MAX_SHOWN = 50;
 
-/** Says that there are parts without a field. */
+/** A note that there are parts without a field. */
 function More({ count }: { readonly count: number }): Element | null {
   return count > 0 ? <p class="faint">{count} more are in the JSON</p> : null;
 }
@@ -412,7 +414,7 @@ function VariantsField(props: FieldProps & { readonly variants: readonly Variant
 
 const MAX_NESTING = 4;
 
-/** The input of a variant, without its name, which the group has already. */
+/** The input of a variant, without the label, which the group shows. */
 function VariantInput(props: FieldProps): Element | null {
   const { state, place, path, value, name, nesting = 0 } = props;
   const shape = state.schema.shapeOf(place);
@@ -442,7 +444,7 @@ function VariantInput(props: FieldProps): Element | null {
   );
 }
 
-/** A list of values. The one that is there may be none of them. */
+/** A list of allowed values. The current value may be a different one. */
 function ChoiceInput(
   { attributes, value, hint, onChange, choices }: InputProps & {
     readonly choices: readonly Choice[];
@@ -469,7 +471,7 @@ function ChoiceInput(
 
 const NUMBER = /^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
-/** A text as a number. What is no number stays a text, and the check says so. */
+/** Returns a text as a number. Other text stays a text, and the check reports it. */
 function numberOf(text: string): unknown {
   if (text === "") return undefined;
   return NUMBER.test(text) && Number.isFinite(Number(text)) && !isRounded(text)
@@ -481,7 +483,7 @@ function NumberInput(
   { attributes, value, hint, onChange, integer }: InputProps & { readonly integer: boolean },
 ): Element {
   const [typed, setTyped] = useState("");
-  // What was typed stays as it is: "1.0" is on the way to "1.05".
+  // The typed text stays unchanged: "1.0" may become "1.05".
   const text = numberOf(typed) === value
     ? typed
     : value === undefined || value === null
@@ -526,7 +528,7 @@ function TextInput(
     autocomplete: "off",
   };
   const type = format === undefined ? undefined : (TYPES[format] ?? "text");
-  // A date that is not one would be shown as nothing.
+  // The browser would show an invalid date as empty.
   const isShown = type !== "date" || text === "" || /^\d{4}-\d\d-\d\d$/.test(text);
   return type === undefined
     ? (
@@ -545,7 +547,7 @@ function TextInput(
     );
 }
 
-/** Any value, as JSON. It replaces the value whenever it is JSON. */
+/** An input for any value as JSON. It replaces the value whenever the text is valid JSON. */
 function JsonInput({ attributes, value, hint, onChange }: InputProps): Element {
   const [typed, setTyped] = useState("");
   const read = parse(typed);

@@ -1,5 +1,5 @@
 /**
- * JSON as text: lines that know their place in the value, and the words to colour.
+ * JSON as text: lines with their JSON Pointers, and tokens for highlighting.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { isObject, pointerStep } from "../../tool/mod.ts";
 /** A line of indented JSON. */
 export interface JsonLine {
   readonly text: string;
-  /** The place that the line begins, as a JSON Pointer; `undefined` for a closing bracket. */
+  /** The JSON Pointer of the value that begins in the line; `undefined` for a closing bracket. */
   readonly pointer?: string;
 }
 
@@ -50,10 +50,10 @@ export function jsonLines(value: unknown): readonly JsonLine[] {
   }
 }
 
-/** What a word of JSON is. */
+/** The kind of a JSON token. */
 export type WordKind = "key" | "string" | "number" | "word" | "plain";
 
-/** A word of a text of JSON, and what it is. */
+/** A token of JSON text and its kind. */
 export interface Word {
   readonly kind: WordKind;
   readonly text: string;
@@ -62,7 +62,10 @@ export interface Word {
 /** A string, with a colon after it if it is a key; a number; `true`, `false` or `null`. */
 const WORDS = /("(?:[^"\\\n]|\\.)*"?)(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g;
 
-/** Cuts a text into words. The text need not be valid: it is coloured while it is written. */
+/**
+ * Splits a text into tokens. The text may be invalid, because it is highlighted while the user
+ * types.
+ */
 export function wordsOf(text: string): readonly Word[] {
   const words: Word[] = [];
   let end = 0;
@@ -83,13 +86,13 @@ export function wordsOf(text: string): readonly Word[] {
   return words;
 }
 
-/** A text as JSON, or what is wrong with it. */
+/** The value of JSON text, or an error message. */
 export type Parsed = { readonly ok: true; readonly value: unknown } | {
   readonly ok: false;
   readonly message: string;
 };
 
-/** Reads a text as JSON. A number that would become another one is an error. */
+/** Parses JSON text. A number that cannot be represented exactly is an error. */
 export function parse(text: string): Parsed {
   try {
     const value: unknown = JSON.parse(text);
@@ -105,12 +108,12 @@ export function parse(text: string): Parsed {
   }
 }
 
-/** Whether a whole number has more digits than a number of JavaScript keeps. */
+/** Returns true if an integer has more digits than a JavaScript number can represent. */
 export function isRounded(text: string): boolean {
   return /^-?\d{16,}$/.test(text) && BigInt(text) !== BigInt(Number(text));
 }
 
-/** A copy of a value with a member set, or removed if `member` is `undefined`. */
+/** Returns a copy of a value with a member set, or removed if `member` is `undefined`. */
 export function withMember(
   value: unknown,
   [key, ...rest]: readonly (string | number)[],
@@ -127,7 +130,7 @@ export function withMember(
   const own = isObject(value) ? value : {};
   const item = withMember(own[key], rest, member);
   const entries = Object.entries(own).filter(([name]) => name !== key || item !== undefined);
-  // fromEntries makes an own property of every name, `__proto__` included.
+  // `fromEntries` creates own properties, even for `__proto__`.
   return Object.fromEntries(
     item === undefined
       ? entries
@@ -137,7 +140,7 @@ export function withMember(
   );
 }
 
-/** A path as a JSON Pointer. */
+/** Returns a path as a JSON Pointer. */
 export function pointerOf(path: readonly (string | number)[]): string {
   return path.map(pointerStep).join("");
 }

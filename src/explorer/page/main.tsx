@@ -1,5 +1,5 @@
 /**
- * The page: its head, the list of tools, and what is shown beside it.
+ * The page: its header, the list of tools and the main view.
  *
  * @module
  */
@@ -123,7 +123,7 @@ function App(): JSX.Element {
   );
 }
 
-/** The fragment is the route, so a link to an element would lead elsewhere. */
+/** The fragment is the route, so a link to an element would change the route. */
 function skip(event: Event): void {
   event.preventDefault();
   document.getElementById("main")?.focus();
@@ -177,7 +177,7 @@ function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" }
   const state = loading.value;
   useEffect(() => {
     setError(undefined);
-    // A tool that is not available now is not listed, and can be looked at.
+    // A tool that is not available is not listed, but can be shown.
     if (listed !== undefined || state !== "ready") return;
     ask<ListedTool>(`tools/${encodeURIComponent(id)}`).then(
       setFound,
@@ -265,7 +265,7 @@ function TokenForm({ onDone }: { readonly onDone: () => void }): JSX.Element {
       }}
     >
       <h2>Token</h2>
-      {isRefused.value && <p class="wrong">The service asks who you are.</p>}
+      {isRefused.value && <p class="wrong">The service requires a token.</p>}
       <p>
         The service answers as it does to every caller with this token. It stays in the memory of
         this page, and is gone when the page is closed.

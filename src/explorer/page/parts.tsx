@@ -1,5 +1,5 @@
 /**
- * Small parts that several views share.
+ * Small components that several views share.
  *
  * @module
  */
@@ -29,10 +29,10 @@ export function Button({
   readonly children: ComponentChildren;
   readonly onClick: () => void;
   readonly kind?: "plain" | "main" | "quiet" | "danger";
-  /** What it is called, where its text does not say it. */
+  /** The accessible name, if the text is not enough. */
   readonly label?: string;
   readonly disabled?: boolean;
-  /** Disabled for a while, and keeps the focus meanwhile. */
+  /** Temporarily disabled; keeps the focus. */
   readonly busy?: boolean;
   readonly pressed?: boolean;
 }): Element {
@@ -79,10 +79,10 @@ export function Segments<Value extends string>({
   );
 }
 
-/** Colouring longer texts would be felt while typing. */
+/** Highlighting longer texts would slow down typing. */
 const MAX_COLOURED = 50_000;
 
-/** JSON in colours. */
+/** Highlighted JSON. */
 export function Coloured({ text }: { readonly text: string }): Element {
   if (text.length > MAX_COLOURED) return <>{text}</>;
   return (
@@ -94,14 +94,14 @@ export function Coloured({ text }: { readonly text: string }): Element {
   );
 }
 
-/** A remark on a place of some JSON. */
+/** A remark on a value in JSON. */
 export interface Mark {
   readonly pointer: string;
   readonly grade: string;
   readonly message: string;
 }
 
-/** JSON with remarks below the lines that they are about. */
+/** JSON with remarks below their lines. */
 export function MarkedJson({
   value,
   marks,
@@ -115,7 +115,7 @@ export function MarkedJson({
   const known = new Set(lines.map(({ pointer }) => pointer));
   const at = new Map<string, Mark[]>();
   for (const mark of marks) {
-    // A place that is not in the value is marked where its nearest parent is.
+    // A path that does not exist is marked at its nearest parent.
     let { pointer } = mark;
     while (pointer !== "" && !known.has(pointer)) {
       pointer = pointer.slice(0, pointer.lastIndexOf("/"));
@@ -146,10 +146,10 @@ export function MarkedJson({
   );
 }
 
-/** How many members of a value are shown before they are asked for. */
+/** The number of members that are shown at first. */
 const MEMBERS = 100;
 
-/** A value as a tree whose branches open. Branches are built when they open. */
+/** A value as a tree. Branches are rendered when they are opened. */
 export function Tree({
   value,
   name,
@@ -200,7 +200,7 @@ export function Tree({
   );
 }
 
-/** A button that copies a text; where the browser does not let it, the text is selected by hand. */
+/** A button that copies a text. If the browser does not allow it, the user selects the text. */
 export function Copy({
   text,
   children,
@@ -229,20 +229,20 @@ export function Copy({
   );
 }
 
-/** A time as a person reads it. */
+/** Returns a time in the user's format. */
 export function milliseconds(value: number): string {
   if (value >= 10_000) return `${(value / 1_000).toFixed(1)} s`;
   return value >= 100 ? `${Math.round(value)} ms` : `${Number(value.toPrecision(2))} ms`;
 }
 
-/** How many rows are drawn at first, and more whenever their end is seen. */
+/** The number of rows that are rendered at first, and added whenever the end is visible. */
 const ROWS = 100;
 
 /**
- * Draws a long list in steps.
+ * Renders a long list in steps.
  *
- * @param total How many rows there are.
- * @returns How many to draw, and where to put the element at the end of the others.
+ * @param total The number of rows.
+ * @returns The number of rows to render, and a ref for the element after the last row.
  */
 export function useGrowing<End extends HTMLElement>(
   total: number,

@@ -1,5 +1,5 @@
 /**
- * The ways to look at a result: which of them fit, and what they show.
+ * The views of a result: table, images and text.
  *
  * @module
  */
@@ -10,16 +10,19 @@ import { isObject } from "../../tool/mod.ts";
 export interface Table {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly unknown[])[];
-  /** How many rows there are in all. */
+  /** The total number of rows. */
   readonly total: number;
 }
 
 const MAX_ROWS = 200;
 const MAX_COLUMNS = 30;
 
-/** A list as a table: a column for each property of its objects. `undefined` if it is none. */
+/**
+ * Returns a list as a table with a column for each property, or `undefined` if it is not a list of
+ * objects.
+ */
 export function tableOf(value: unknown): Table | undefined {
-  // A result is often one list in an object.
+  // A result is often an object with one list.
   const list = Array.isArray(value) ? value : isObject(value) ? onlyListIn(value) : undefined;
   if (list === undefined || list.length === 0 || !list.every(isObject)) {
     return undefined;
@@ -45,7 +48,7 @@ const DATA_URL = /^data:image\/(png|jpeg|gif|webp|avif|svg\+xml);base64,[A-Za-z0
 const IMAGE_TYPE = /^image\/(png|jpeg|gif|webp|avif|svg\+xml)$/;
 const BASE64 = /^[A-Za-z0-9+/=\s]+$/;
 
-/** The images in a result, as data URLs: blocks of MCP content, and strings that are data URLs. */
+/** Returns the images in a result as data URLs, from blocks of MCP content and from strings. */
 export function imagesIn(value: unknown): readonly string[] {
   const found: string[] = [];
   look(value, 0);
@@ -73,7 +76,7 @@ export function imagesIn(value: unknown): readonly string[] {
   }
 }
 
-/** A result as text: strings and blocks of text as they are, other values as JSON. */
+/** Returns a result as text: strings and text blocks unchanged, other values as JSON. */
 export function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   if (isObject(value) && Array.isArray(value["content"])) {

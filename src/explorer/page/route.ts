@@ -1,5 +1,6 @@
 /**
- * Which part of the page is shown: the fragment of its address, which is not sent to the service.
+ * The route of the page, stored in the fragment of its address. The fragment is not sent to the
+ * service.
  *
  * @module
  */
@@ -9,20 +10,20 @@ import { effect, signal } from "@preact/signals";
 /** The views of one tool. */
 export type ToolView = "try" | "targets" | "schema";
 
-/** What is shown. */
+/** A route. */
 export type Route =
   | { readonly page: "tools" | "why" | "calls" }
   | {
     readonly page: "tool";
     readonly id: string;
     readonly view: ToolView;
-    /** The arguments that a link opens the form with, as JSON. */
+    /** The initial arguments of the form, from a link, as JSON. */
     readonly arguments?: string;
   };
 
 const VIEWS: readonly string[] = ["try", "targets", "schema"] satisfies readonly ToolView[];
 
-/** Reads a fragment. An unknown one is the list of tools. */
+/** Parses a fragment. An unknown fragment is the list of tools. */
 export function readRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#?\/?/, "").split("?");
   const [page, id, view = "try"] = path.split("/");
@@ -43,7 +44,7 @@ export function readRoute(hash: string): Route {
   }
 }
 
-/** The fragment of a route. */
+/** Returns the fragment of a route. */
 export function hrefOf(route: Route): string {
   if (route.page !== "tool") {
     return route.page === "tools" ? "#/" : `#/${route.page}`;
@@ -54,7 +55,7 @@ export function hrefOf(route: Route): string {
   return `#/tool/${encodeURIComponent(route.id)}/${route.view}${query}`;
 }
 
-/** What is shown now. */
+/** The current route. */
 export const route = signal<Route>(readRoute(location.hash));
 
 addEventListener("hashchange", () => (route.value = readRoute(location.hash)));

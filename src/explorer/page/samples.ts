@@ -1,21 +1,21 @@
 /**
- * The same call for other programs: curl, TypeScript, Python and C. A token is never written into
- * them; they read it from the environment.
+ * Code samples of a call in curl, TypeScript, Python and C. They read the token from the
+ * environment and never contain it.
  *
  * @module
  */
 
-/** A call to write. */
+/** The call of a sample. */
 export interface SampleCall {
-  /** The service, with a slash at its end. */
+  /** The URL of the service, with a trailing slash. */
   readonly url: string;
   readonly id: string;
   readonly arguments: unknown;
-  /** Whether the service wants a token. */
+  /** True if the service requires a token. */
   readonly hasToken: boolean;
 }
 
-/** The languages that there are, with what writes a call in each. */
+/** The languages, each with the function that writes a call. */
 export const SAMPLES: readonly {
   readonly name: string;
   readonly write: (call: SampleCall) => string;
@@ -75,7 +75,7 @@ function python(call: SampleCall): string {
   ].join("\n");
 }
 
-/** A value of JSON as Python writes it. */
+/** Returns a JSON value as a Python literal. */
 function pythonOf(value: unknown): string {
   if (value === null || value === undefined) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
@@ -87,7 +87,7 @@ function pythonOf(value: unknown): string {
         .join(", ")
     }}`;
   }
-  // Strings and numbers of JSON are those of Python, once lone surrogates are escaped as JSON does.
+  // JSON strings and numbers are valid in Python if lone surrogates are escaped as in JSON.
   return JSON.stringify(value);
 }
 
@@ -106,7 +106,10 @@ function c(call: SampleCall): string {
   ].join("\n");
 }
 
-/** A string of C. Octal escapes end after three digits; "?" is escaped because of trigraphs. */
+/**
+ * Returns a C string literal. Octal escapes end after three digits; "?" is escaped because of
+ * trigraphs.
+ */
 function cQuoted(text: string): string {
   const bytes = new TextEncoder().encode(text);
   let result = "";

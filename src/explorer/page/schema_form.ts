@@ -1,7 +1,7 @@
 /**
- * What a form asks for, read from a JSON Schema: which kind of input each place of the arguments
- * gets, and what it is called. It decides nothing about validity: any value can be shown, and the
- * check of the arguments says what is wrong with it.
+ * The fields of a form, derived from a JSON Schema: the kind of input for each value in the
+ * arguments, and its label. It does not validate: a form can show any value, and the check of the
+ * arguments reports the issues.
  *
  * @module
  */
@@ -18,28 +18,28 @@ import {
 } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 
-/** A schema, and the URI that its references are relative to. */
+/** A schema and the base URI of its references. */
 interface Part {
   readonly schema: JsonSchema;
   readonly base: string;
 }
 
-/** The schemas that a place of the value must all fit. */
+/** The schemas that all apply to one value. */
 export type Place = readonly Part[];
 
-/** One of the forms that a value may take. */
+/** One of the alternatives of a value. */
 export interface Variant {
   readonly label: string;
   readonly place: Place;
 }
 
-/** One of the values that there are. */
+/** One of the allowed values. */
 export interface Choice {
   readonly label: string;
   readonly value: unknown;
 }
 
-/** What the form shows for one place. */
+/** The input for one value. */
 export type Shape =
   | ObjectShape
   | ListShape
@@ -51,40 +51,40 @@ export type Shape =
   | { readonly kind: "null" }
   | { readonly kind: "json" };
 
-/** An object: its named properties, and what others may be. */
+/** An object: its named properties and the schema of further ones. */
 export interface ObjectShape {
   readonly kind: "object";
   readonly properties: ReadonlyMap<string, Place>;
   readonly required: ReadonlySet<string>;
-  /** What properties of other names are; absent if the form offers none. */
+  /** The schema of further properties; absent if the form does not offer them. */
   readonly rest?: Place;
 }
 
-/** A list: its first items, and what the others are. */
+/** A list: its first items and the schema of the others. */
 export interface ListShape {
   readonly kind: "list";
   readonly first: readonly Place[];
-  /** Absent if there are no others. */
+  /** Absent if there are no further items. */
   readonly rest?: Place;
   readonly maxItems: number;
 }
 
-/** What a schema says about a place besides its form. */
+/** Annotations of a value. */
 export interface Notes {
   readonly title?: string;
   readonly description?: string;
   readonly deprecated: boolean;
   readonly examples: readonly unknown[];
-  /** What an absent value stands for. */
+  /** The meaning of an absent value. */
   readonly default?: unknown;
 }
 
-/** References and `allOf` are followed this far: a schema may lead back to itself. */
+/** The maximum depth of references and `allOf`, because a schema may be recursive. */
 const MAX_PARTS = 64;
-/** How deep the value of an added place is filled in. */
+/** The maximum depth of the initial value of an added item. */
 const MAX_DEPTH = 6;
 
-/** Reads one schema as a form. */
+/** Converts one schema to a form. */
 export class FormSchema {
   readonly root: Place;
   readonly #dialect: Dialect;
@@ -97,13 +97,13 @@ export class FormSchema {
     this.root = [{ schema, base: ROOT_URI }];
   }
 
-  /** What the form shows for a place. */
+  /** Returns the input for a value. */
   shapeOf(place: Place): Shape {
     const parts = this.#expand(place);
     return choiceIn(parts) ?? this.#variantsIn(parts) ?? shapeByType(parts);
   }
 
-  /** What a place is called, and what is said about it. */
+  /** Returns the label and the description of a value. */
   notesOf(place: Place): Notes {
     const parts = this.#expand(place);
     const title = textIn(parts, "title");
@@ -120,7 +120,7 @@ export class FormSchema {
     };
   }
 
-  /** The value that a place begins with when it is added. */
+  /** Returns the initial value of an added item. */
   initial(place: Place, depth = 0): unknown {
     const given = this.#expand(place).find(({ schema }) => schema["default"] !== undefined);
     if (given !== undefined) return given.schema["default"];
@@ -154,14 +154,14 @@ export class FormSchema {
     }
   }
 
-  /** Which variant a value has: the first that it could be. */
+  /** Returns the first variant that fits a value. */
   variantOf(variants: readonly Variant[], value: unknown): number {
     const fits = variants.findIndex(({ place }) => this.#resembles(place, value, 2));
     if (fits !== -1) return fits;
     return Math.max(0, variants.findIndex(({ place }) => this.#resembles(place, value, 0)));
   }
 
-  /** The value of a required property that is known without asking: a constant, or what has one. */
+  /** Returns the value of a required property that follows from the schema, such as a constant. */
   #given(place: Place, depth: number): unknown {
     if (this.#expand(place).some(({ schema }) => schema["default"] !== undefined)) {
       return this.initial(place, depth);
@@ -179,7 +179,7 @@ export class FormSchema {
       : undefined;
   }
 
-  /** Whether a value has the type of a place, and to some depth its constants. */
+  /** Returns true if a value has the type of the schema, and its constants up to a depth. */
   #resembles(place: Place, value: unknown, depth: number): boolean {
     const parts = this.#expand(place);
     const types = typesOf(parts);
@@ -212,7 +212,7 @@ export class FormSchema {
     );
   }
 
-  /** The schemas of a place, with references and `allOf` followed. */
+  /** Returns the schemas of a value, with references and `allOf` resolved. */
   #expand(place: Place): readonly ObjectPart[] {
     const found: ObjectPart[] = [];
     const waiting = [...place];
@@ -234,12 +234,12 @@ export class FormSchema {
     return found;
   }
 
-  /** The forms that a value may take, if there are several. */
+  /** Returns the alternatives of a value, if there are several. */
   #variantsIn(parts: readonly ObjectPart[]): Shape | undefined {
     for (const part of parts) {
       for (const keyword of ["oneOf", "anyOf"]) {
         const places = placesIn(part.schema[keyword], part.base);
-        // Alternatives that only say which properties must be there are no forms of their own.
+        // Alternatives that only require properties are not separate forms.
         if (places.length === 0 || !places.some((place) => this.#saysForm(place))) continue;
         const { [keyword]: _, ...rest } = part.schema;
         const others = parts
@@ -306,7 +306,7 @@ const FORM_KEYWORDS = (
   "type properties items prefixItems const enum additionalProperties oneOf " + "anyOf"
 ).split(" ");
 
-/** A part whose references were followed already. */
+/** A part with resolved references. */
 function withoutReferences({ schema, base }: ObjectPart): ObjectPart {
   const { $ref: _, $dynamicRef: __, allOf: ___, ...rest } = schema;
   return { schema: rest, base };
@@ -325,7 +325,7 @@ function numberIn(parts: readonly ObjectPart[], keyword: string): number | undef
   return parts.map(({ schema }) => schema[keyword]).find((value) => typeof value === "number");
 }
 
-/** The types that all parts allow; `undefined` if no part names one. */
+/** Returns the types that all parts allow, or `undefined` if no part restricts the type. */
 function typesOf(parts: readonly ObjectPart[]): readonly string[] | undefined {
   let types: readonly string[] | undefined;
   for (const { schema } of parts) {
@@ -341,7 +341,7 @@ function typesOf(parts: readonly ObjectPart[]): readonly string[] | undefined {
   return types;
 }
 
-/** Values as they are written in a list of choices. Texts that read like other values are quoted. */
+/** Returns the labels of choices. Texts that look like other values are quoted. */
 function labelled(values: readonly unknown[]): readonly Choice[] {
   const others = new Set(
     values.flatMap((value) => typeof value === "string" ? [] : [JSON.stringify(value)]),
@@ -367,7 +367,7 @@ function choiceIn(
   return { kind: "choice", choices: labelled(values) };
 }
 
-/** The one value that parts allow, under its title. */
+/** Returns the only allowed value with its title. */
 function constantIn(parts: readonly ObjectPart[]): Choice | undefined {
   const only = choiceIn(parts)?.choices;
   const [choice] = only ?? [];
@@ -440,7 +440,7 @@ function objectOf(parts: readonly ObjectPart[]): ObjectShape {
       }
     }
   }
-  // An object that names no properties is a map, unless it is closed.
+  // An object without named properties is a map, unless it is closed.
   const takesOthers = isOpen || (!isClosed && properties.size === 0);
   return { kind: "object", properties, required, ...(takesOthers ? { rest } : {}) };
 }

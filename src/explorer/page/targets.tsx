@@ -1,6 +1,6 @@
 /**
- * One tool in the shape of every provider: side by side, with what each cannot express marked where
- * it is in the tool's own schema, and what it costs in tokens.
+ * One tool in the format of every provider, side by side, with its tokens. Losses are marked in the
+ * tool's own schema.
  *
  * @module
  */
@@ -14,10 +14,10 @@ import { ask } from "./api.ts";
 import { Coloured, type Mark, MarkedJson } from "./parts.tsx";
 import type { ListedTool } from "./tools.ts";
 
-/** The targets, written in by the build. */
+/** The targets, inserted by the build. */
 declare const TARGETS: readonly { readonly id: string; readonly title: string }[];
 
-/** The answer of `GET /tools?format=…&losses=1`. */
+/** The response of `GET /tools?format=…&losses=1`. */
 interface Export {
   readonly tools: unknown;
   readonly rejected: readonly RejectedTool[];
@@ -25,13 +25,13 @@ interface Export {
   readonly losses: readonly Loss[];
 }
 
-/** An export with its tokens, or why there is none. */
+/** An export with its tokens, or the reason why there is none. */
 type Exported = (Export & { readonly tokens: number }) | { readonly error: string };
 
-/** The targets that are compared. */
+/** The compared targets. */
 const chosen = signal<readonly string[]>(["openai.chat.strict", "anthropic", "gemini"]);
 
-/** How the tool looks to each target. */
+/** The exports of the tool, by target. */
 export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
   const [exports, setExports] = useState<ReadonlyMap<string, Exported>>(new Map());
   useEffect(() => {
@@ -128,7 +128,7 @@ function Summary({ exported }: { readonly exported: Exported | undefined }): JSX
   );
 }
 
-/** Where a loss is in the tool as it is listed. */
+/** Returns the JSON Pointer of a loss in the listed tool. */
 function markOf({ side, path, grade, message }: Loss): Mark {
   const start = side === "input" ? "/parameters" : side === "output" ? "/returns" : "";
   return { pointer: start + path, grade, message };
@@ -159,7 +159,7 @@ function Shape({
       <p class="faint">about {tokens} tokens</p>
       {rejected.map(({ message }) => <p key={message} class="wrong">{message}</p>)}
       {warnings.map(({ message }) => <p key={message} class="warning">{message}</p>)}
-      <h3>{losses.length === 0 ? "Nothing is lost" : "What is lost, in the tool's own schema"}</h3>
+      <h3>{losses.length === 0 ? "Nothing is lost" : "Losses in the tool's own schema"}</h3>
       {losses.length > 0 && (
         <MarkedJson
           label={`${title}: losses`}
@@ -168,7 +168,7 @@ function Shape({
         />
       )}
       <h3>What is sent</h3>
-      <pre class="json" tabIndex={0} role="region" aria-label={`${title}: what is sent`}>
+      <pre class="json" tabIndex={0} role="region" aria-label={`${title}: sent to the provider`}>
         <Coloured text={JSON.stringify(tools, null, 2)} />
       </pre>
     </section>

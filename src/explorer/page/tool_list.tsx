@@ -1,5 +1,5 @@
 /**
- * The list of tools: search, filters, and what is not available.
+ * The list of tools, with search, filters and unavailable tools.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import {
   unavailable,
 } from "./tools.ts";
 
-/** The field that "/" leads to. */
+/** The search field, which "/" focuses. */
 export const SEARCH_ID = "search";
 
 /** Moves the focus to the next or previous tool of the list. */

@@ -1,5 +1,5 @@
 /**
- * The caller's tools, followed as they change; what is searched for and filtered.
+ * The caller's tools and their changes, the search and the filters.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { computed, effect, signal } from "@preact/signals";
 import type { RiskLevel, ToolExample } from "../../tool/mod.ts";
 import { ApiError, ask, eventsOf, send, sessions } from "./api.ts";
 
-/** A tool as the service lists it. */
+/** A tool in the service's listing. */
 export interface ListedTool {
   readonly id: string;
   readonly name: string;
@@ -30,7 +30,7 @@ export interface ListedTool {
   readonly executable: boolean;
 }
 
-/** Why a tool is seen, or is not. */
+/** The explanation of a tool's visibility. */
 export interface Explained {
   readonly id: string;
   readonly risk: RiskLevel;
@@ -40,14 +40,14 @@ export interface Explained {
   readonly reason: string;
 }
 
-/** The answer of `GET /explain`. */
+/** The response of `GET /explain`. */
 export interface Explanations {
   readonly roles: readonly string[];
   readonly scopes: readonly string[];
   readonly tools: readonly Explained[];
 }
 
-/** Whether the tools are there. */
+/** The state of the listing. */
 export type Loading = "loading" | "ready" | { readonly error: string };
 
 /** The tools that are available, by id, in order. */
@@ -55,19 +55,19 @@ export const tools = signal<ReadonlyMap<string, ListedTool>>(new Map());
 /** The caller's tools that are not available now. */
 export const unavailable = signal<readonly Explained[]>([]);
 export const loading = signal<Loading>("loading");
-/** Whether changes of the tools are followed. */
+/** True if the page receives changes of the tools. */
 export const isLive = signal(false);
-/** Counts the times that the tools were loaded, for what depends on them. */
+/** The number of times that the tools were loaded, for dependent views. */
 export const revision = signal(0);
 
-/** The words that are searched for. */
+/** The search query. */
 export const query = signal("");
-/** What the list is narrowed to; empty for everything. */
+/** The active filters; empty for all tools. */
 export const filters = signal({ namespace: "", category: "", risk: "", tag: "" });
-/** The tools that the service's search found, best first. */
+/** The results of the service's search, best first. */
 const hits = signal<readonly string[]>([]);
 
-/** What the filters can be set to. */
+/** The choices of the filters. */
 export const filterValues = computed(() => {
   const all = [...tools.value.values()];
   const sorted = (values: readonly (string | undefined)[]): readonly string[] =>
@@ -79,7 +79,7 @@ export const filterValues = computed(() => {
   };
 });
 
-/** The tools to list: what the search found first, then those that hold the words. */
+/** The listed tools: search results first, then tools that contain the query. */
 export const shown = computed<readonly ListedTool[]>(() => {
   const { namespace, category, risk, tag } = filters.value;
   const words = query.value.trim().toLowerCase();
@@ -118,7 +118,7 @@ effect(() => {
       );
       hits.value = found.tools.map(({ id }) => id);
     } catch {
-      // The next letter has begun another search, or only the words themselves are looked for.
+      // Another search has begun, or the service has no search.
     }
   }, SEARCH_AFTER_MS);
   return () => {
@@ -131,7 +131,7 @@ effect(() => {
 async function load(signal: AbortSignal): Promise<void> {
   try {
     const explained = ask<Explanations>("explain", { signal });
-    // Awaited below: a failure of the listing must not leave it without a handler.
+    // Awaited below. If the listing fails first, this promise still needs a handler.
     explained.catch(() => {});
     const found = new Map<string, ListedTool>();
     let cursor: string | undefined;
@@ -157,12 +157,12 @@ async function load(signal: AbortSignal): Promise<void> {
 
 const RETRY_MS = 3_000;
 
-/** Loads the tools, and again whenever they change. */
+/** Loads the tools, and reloads them whenever they change. */
 async function follow(signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
       const response = await send("events", { accept: "text/event-stream", signal });
-      // Loaded after the stream has begun, so that no change is missed.
+      // Load after the stream has begun, so that no change is missed.
       await load(signal);
       if (response.status === 204) return;
       isLive.value = true;
@@ -194,7 +194,7 @@ async function follow(signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Begins to follow the tools, anew with each token. */
+/** Starts following the tools; restarts with each token. */
 export function start(): void {
   effect(() => {
     void sessions.value;

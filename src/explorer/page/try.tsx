@@ -1,6 +1,5 @@
 /**
- * One tool, tried: its form and the same arguments as JSON, the call as it runs, its result, and
- * the call for other programs.
+ * The view that calls a tool: form, JSON arguments, progress, result and code samples.
  *
  * @module
  */
@@ -21,13 +20,13 @@ import { FormSchema } from "./schema_form.ts";
 import { SAMPLES } from "./samples.ts";
 import type { ListedTool } from "./tools.ts";
 
-/** Makes the check of arguments: the same sentences as those of the service. */
+/** Creates the check of arguments, with the same messages as the service. */
 function checkerOf(schema: JsonSchema): (value: unknown) => readonly Issue[] {
-  // Formats are left to the service.
+  // Only the service validates formats.
   return explainWithoutEngine(schema);
 }
 
-/** The arguments and their text. The text is what the person wrote, if that is not JSON yet. */
+/** The arguments and their text. The text differs from the arguments while it is not valid JSON. */
 interface Draft {
   readonly value: unknown;
   readonly text: string;
@@ -38,10 +37,10 @@ function draftOf(value: unknown): Draft {
   return { value, text: JSON.stringify(value, null, 2) };
 }
 
-/** What was filled in for each tool, kept while other views are looked at. */
+/** The entered arguments by tool, stored while other views are open. */
 const drafts = new Map<string, Draft>();
 
-/** What the form begins with: a link's arguments, what was filled in, or what the schema gives. */
+/** Returns the initial arguments: from a link, from an earlier entry, or from the schema. */
 function firstDraft(id: string, schema: FormSchema, given: string | undefined): Draft {
   if (given === undefined) {
     return drafts.get(id) ?? draftOf(schema.initial(schema.root) ?? {});
@@ -50,10 +49,10 @@ function firstDraft(id: string, schema: FormSchema, given: string | undefined): 
   return read.ok ? draftOf(read.value) : { value: {}, text: given, error: read.message };
 }
 
-/** Longer links are cut off by some programs. */
+/** Some programs truncate longer links. */
 const MAX_LINK = 8_000;
 
-/** A tool with its form. Mounted anew for each tool and link. */
+/** A tool with its form. Remounted for each tool and link. */
 export function Try({
   tool,
   given,
@@ -64,7 +63,7 @@ export function Try({
   const schema = useMemo(() => new FormSchema(tool.parameters), [tool.parameters]);
   const check = useMemo(() => checkerOf(tool.parameters), [tool.parameters]);
   const [draft, setDraft] = useState(() => firstDraft(tool.id, schema, given));
-  // Nothing is called wrong before it was touched.
+  // An input shows issues only after it was edited.
   const [isTouched, setTouched] = useState(given !== undefined || drafts.has(tool.id));
   // Subscribes to the calls.
   const call = calls.value.length === 0 ? undefined : lastCallOf(tool.id);
@@ -87,7 +86,7 @@ export function Try({
     setShown(true);
     void run(tool.id, draft.value);
   };
-  // The listener stays; what it starts is that of the last rendering.
+  // The listener stays and calls the function of the last rendering.
   const latest = useRef(start);
   latest.current = start;
   useEffect(() => {

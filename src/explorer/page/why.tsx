@@ -1,6 +1,6 @@
 /**
- * The matrix of tools by role, risk or context: each cell is an answer of the service's one decision
- * point, and opens its explanation.
+ * The matrix of tools by role, risk or context. Each cell shows a decision of the service and opens
+ * its explanation.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { type Explained, type Explanations, revision } from "./tools.ts";
 
 type Dimension = "role" | "risk" | "context";
 
-/** A column: whose view it is, and the query that asks for it. */
+/** A column: its label and its query. */
 interface Column {
   readonly name: string;
   readonly query: string;
@@ -52,17 +52,17 @@ function columnsOf(dimension: Dimension, { roles, scopes }: Explanations): reado
   }
 }
 
-/** More columns than these are not asked for by themselves. */
+/** The maximum number of columns that load automatically. */
 const MAX_COLUMNS = 24;
 
-/** What is shown: kept while other pages are looked at. */
+/** The settings of the matrix, stored while other pages are open. */
 const dimension = signal<Dimension>("role");
 const words = signal("");
 
-/** The answers of one column, by tool. */
+/** The decisions of one column, by tool. */
 type Answers = ReadonlyMap<string, Explained>;
 
-/** The cell that is explained. */
+/** The selected cell. */
 interface Cell {
   readonly id: string;
   readonly column: Column;
@@ -209,7 +209,7 @@ function Matrix({
                     <button
                       type="button"
                       class={`cell ${kindOf(answer)}`}
-                      // One stop for the tab key; the arrow keys move from there.
+                      // The tab key reaches one cell; the arrow keys move from there.
                       tabIndex={at === 0 && index === 0 ? 0 : -1}
                       aria-pressed={isOpen}
                       aria-label={`${id}, ${column.name}: ${wordOf(answer)}`}
@@ -243,7 +243,7 @@ function wordOf({ selected, available, removedBy }: Explained): string {
   return available ? "seen" : selected ? "unavailable" : (removedBy ?? "hidden");
 }
 
-/** Every step of one decision. */
+/** All steps of one decision. */
 function Explanation({
   cell: { id, column },
   onClose,

@@ -94,7 +94,7 @@ describe("opaPolicy()", () => {
     for (
       const [evaluate, reason] of [
         [() => [], "its rule is undefined for this tool"],
-        [() => [{ result: "yes" }], 'must give a boolean or an object with "allow", not "yes"'],
+        [() => [{ result: "yes" }], 'must return a boolean or an object with "allow", not "yes"'],
         [() => null, "it answered null"],
         [() => [{ result: { allow: 1 } }], "its rule does not return true"],
         [
