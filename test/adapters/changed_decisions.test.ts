@@ -18,7 +18,7 @@ import { opaPolicy } from "@plue/tools/policies";
 import { HostTools } from "../../src/adapters/native/host_tools.ts";
 import { operate, OPERATION } from "../../src/adapters/native/operations.ts";
 
-/** What the functions of a selection decide by; it changes while a service runs. */
+/** The data on which the functions of a selection depend; it changes while a service runs. */
 interface State {
   isOpen: boolean;
   revision: number;

@@ -4,9 +4,9 @@ import { describe, it } from "bun:test";
 import { filesBelow, specifiersOf, textOf, withoutComments } from "./source_tree.ts";
 
 /**
- * Which folders of `src` a folder may import from. The adapters may import all of these. The formats
- * are a wing of their own: neither the registry nor the dispatcher knows them. The command line
- * (`cli`) and the page (`explorer`) may import everything, and nothing imports them.
+ * Which folders of `src` a folder may import from. The adapters may import all of these. Neither
+ * the registry nor the dispatcher imports the formats. The command line (`cli`) and the page
+ * (`explorer`) may import everything, and nothing imports them.
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   tool: [],
@@ -28,7 +28,7 @@ const folderOf = (path: string): string => path.split("/")[1] ?? "";
 /** The one adapter that mod.ts wires in. */
 const DEFAULT_ENGINE = "src/adapters/typebox/";
 
-/** What is wrong with one import, or `undefined`. */
+/** Returns the problem with one import, or `undefined`. */
 function problem(file: string, specifier: string): string | undefined {
   const from = file === "mod.ts" ? "mod.ts" : folderOf(file);
   if (!specifier.startsWith(".")) {
@@ -135,7 +135,7 @@ describe("the arrows between the folders of src", () => {
   });
 });
 
-/** What each file imports, types included: only files of the list. */
+/** The imports of each file, types included, of files in the list. */
 type Imports = ReadonlyMap<string, readonly string[]>;
 
 function importsOf(files: readonly string[]): Imports {
@@ -166,7 +166,7 @@ function circlesIn(imports: Imports): readonly (readonly string[])[] {
     reached.get(a)?.has(b) === true && reached.get(b)?.has(a) === true;
   const files = [...imports.keys()].sort();
   return files
-    // The first file of a circle stands for it.
+    // The first file of a circle represents it.
     .filter((file) => isMutual(file, file) && file === files.find((one) => isMutual(one, file)))
     .map((first) => files.filter((file) => isMutual(file, first)));
 }

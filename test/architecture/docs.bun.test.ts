@@ -47,7 +47,7 @@ const FIELDS_OF_DEFINITIONS: { readonly [Field in keyof ToolDefinition]-?: true 
   validate: true,
   execute: true,
 };
-/** The guides: what the README's table links to. */
+/** The guides: the links of the README's table. */
 const GUIDES = [
   ...readFileSync("README.md", "utf8").matchAll(/^\| \[[^\]]*\]\((docs\/[\w-]+\.md)\)/gm),
 ]
@@ -125,11 +125,11 @@ describe("the links of the documentation", () => {
       ...new Bun.Glob("{docs,examples,ffi,bench}/**/*.md").scanSync("."),
     ])
     .filter((page) => !page.includes("node_modules"));
-  /** What a heading is called in a link. */
+  /** Returns the fragment of a heading in a link. */
   const slug = (heading: string): string =>
     heading.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-");
 
-  it("lead to files and headings that are there", () => {
+  it("point to existing files and headings", () => {
     const dead = pages.flatMap((page) => {
       const text = readFileSync(page, "utf8").replaceAll(/^```.*?^```/gms, "");
       return [...text.matchAll(/\]\(([^)\s]+)\)|\b(?:src|href)="([^"]+)"/g)]
@@ -167,7 +167,7 @@ describe("the documentation", () => {
     },
   );
 
-  it("names in docs/specification.md only tests and exports that are there", async () => {
+  it("names in docs/specification.md only existing tests and exports", async () => {
     const text = await Bun.file("docs/specification.md").text();
     const files = new Set(
       [...new Bun.Glob("{test,examples,ffi}/**/*.{test.ts,c,h}").scanSync(".")]

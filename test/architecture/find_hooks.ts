@@ -1,7 +1,6 @@
 /**
- * Finds what an owner may hand in that plue calls: every function among the members of the option
- * types of the package's entries, and of the types that they lead to. The compiler reads them, so
- * that no hook can be forgotten.
+ * Finds all functions of a host that plue calls: in the option types of the package's entries, and
+ * in the types that these refer to. The compiler reads them, so that no hook can be forgotten.
  *
  * @module
  */
@@ -18,7 +17,7 @@ import {
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** What is handed in by another way than by options. */
+/** Functions that are passed without an option. */
 const HANDED_IN = new Set([
   "StandardSchema",
   "SelectableToolHost",
@@ -79,7 +78,7 @@ class HookReader {
 
   /** Reads the type of a member, or of a list of options. */
   async read(type: Type | undefined, name: string): Promise<void> {
-    // A type that holds itself, such as that of JSON, is read once for each name.
+    // A recursive type, such as JSON, is read once for each name.
     const place = `${name} ${type?.id}`;
     if (type === undefined || this.#places.has(place)) return;
     this.#places.add(place);
@@ -96,7 +95,7 @@ class HookReader {
     }
     const signatures = await checker.getSignaturesOfType(type, SignatureKind.Call);
     if (signatures.length > 0) this.names.add(name);
-    // What a hook answers may have hooks too: a span of telemetry, the check of a schema.
+    // The result of a hook may have hooks too: a span of telemetry, the check of a schema.
     for (const signature of signatures) {
       await this.read(await checker.getReturnTypeOfSignature(signature), `${name}()`);
     }
@@ -124,8 +123,8 @@ function isOf(symbol: Symbol | undefined, name: string): boolean {
 }
 
 /**
- * Whether it is a type of plue, and no class: plue makes the objects of its classes itself. The
- * members of a type parameter are those of what it extends, such as a string.
+ * Whether it is a type of plue, and no class: plue makes the objects of its classes itself. A type
+ * parameter has the members of its constraint, such as a string.
  */
 function isOwn(symbol: Symbol | undefined): boolean {
   const { declarations = [], flags = 0 } = symbol ?? {};

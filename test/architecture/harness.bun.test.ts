@@ -88,7 +88,7 @@ describe("runSuite()", () => {
       assertEquals(output.includes("printed by a pass"), false, output);
     });
 
-    test(`shows on ${place} an error outside of tests beside what failed`, async () => {
+    test(`shows on ${place} an error outside of tests and the failed tests`, async () => {
       const { output } = await run("hook.test.ts", BROKEN_HOOK);
       for (const reason of ["in a test", "in a hook"]) {
         assertStringIncludes(output, reason);
@@ -193,7 +193,7 @@ describe("the options of npm test and npm run bench", () => {
     ],
   ];
   for (const [[script, ...args], message] of refused) {
-    it(`${script} refuses ${args.join(" ")}, and says what there is`, () => {
+    it(`${script} rejects ${args.join(" ")}, and lists the options`, () => {
       const { exitCode, stdout, stderr } = run(
         `scripts/${script}.mjs`,
         ...args,

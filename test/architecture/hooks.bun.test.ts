@@ -15,7 +15,7 @@ describe("the hooks that an owner may hand in", () => {
       ...Object.keys(NO_HOOKS),
     ]);
     assertEquals(found.filter((name) => !known.has(name)), []);
-    // A case for what is no hook any more tests nothing.
+    // A case without a hook tests nothing.
     assertEquals([...known].filter((name) => !found.includes(name)), []);
   }, 600_000);
 });

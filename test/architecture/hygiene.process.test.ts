@@ -34,7 +34,7 @@ describe("the files of the project", () => {
     assertEquals(naming(WRITTEN, new RegExp("registry\\.(npmjs|yarnpkg|npmmirror)\\.")), []);
   });
 
-  it("do not speak, in product and documentation, of data beside the repository", () => {
+  it("do not mention, in product and documentation, data outside the repository", () => {
     assertEquals(naming(PRODUCT, ["..", "shared"].join("/")), []);
   });
 });
@@ -42,11 +42,11 @@ describe("the files of the project", () => {
 describe("the sources", () => {
   const sources = filesBelow("src", (file) => /\.tsx?$/.test(file));
 
-  it("each begin with what they are", () => {
+  it("each begin with a description", () => {
     assertEquals(sources.filter((file) => !textOf(file).startsWith("/**\n")), []);
   });
 
-  it("have no `any` and no non-null assertion that the linter was told to overlook", () => {
+  it("have no `any` and no non-null assertion with a suppressed lint warning", () => {
     assertEquals(naming(sources, /deno-lint-ignore|@ts-ignore|@ts-expect-error/), []);
   });
 });
@@ -78,7 +78,7 @@ describe("the test files", () => {
 });
 
 describe("CHANGELOG.md", () => {
-  it("says of each change whether it was added, changed or fixed", () => {
+  it("begins each change with Add, Change or Fix", () => {
     const lines = exists("CHANGELOG.md") ? textOf("CHANGELOG.md").split("\n") : [];
     const wrong = lines.filter((line) => line.startsWith("- "))
       .filter((line) => !/^- (Add|Change|Fix)\b/.test(line));

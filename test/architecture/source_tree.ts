@@ -9,7 +9,7 @@ import { join, relative, sep } from "node:path";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** What npm, the builds and git put into the folders; not written by people. */
+/** Folders that npm, the builds and git create. */
 const NOT_OURS = new Set([
   "node_modules",
   ".git",
@@ -21,7 +21,7 @@ const NOT_OURS = new Set([
   ".build",
 ]);
 
-/** Paths of the files below `folder` of which `choose` says yes, from the root, with `/`. */
+/** Returns the paths of the chosen files below `folder`, from the root, with `/`. */
 export function filesBelow(folder: string, choose: (path: string) => boolean): readonly string[] {
   if (!existsSync(join(ROOT, folder))) return [];
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap(

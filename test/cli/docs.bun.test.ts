@@ -23,7 +23,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe("docs/command.md", () => {
   const blocks = [...PAGE.matchAll(BLOCK)].map(([, kind, text = ""]) => ({ kind, text }));
 
-  it("has a module, commands, and what they print", () => {
+  it("has a module, commands, and their output", () => {
     assertEquals(blocks[0]?.kind, "js");
     writeFileSync(join(folder, "tools.mjs"), blocks[0]?.text ?? "");
     assertGreater(blocks.filter(({ kind }) => kind === "sh").length, 6);

@@ -1,5 +1,5 @@
 /**
- * What every {@linkcode CallStore} keeps to, wherever it keeps its values.
+ * The contract of every {@linkcode CallStore}.
  *
  * @module
  */
@@ -50,7 +50,7 @@ export function describeCallStore(
   };
 
   describe(`${name} as a CallStore`, () => {
-    it("answers what was kept", async () => {
+    it("returns the stored value", async () => {
       const store = await made();
       assertEquals(await store.get("a.b.c"), undefined);
       const revision = await written(store.create("a.b.c", bytes("one")));
@@ -118,7 +118,7 @@ export function describeCallStore(
       assertEquals(answers.filter((answer) => answer !== undefined && answer !== false).length, 1);
     });
 
-    it("counts to 20 with five who count at once", async () => {
+    it("counts to 20 with five concurrent counters", async () => {
       const store = await made();
       await store.create("count", bytes("0"));
       async function addFour(): Promise<void> {
@@ -158,7 +158,7 @@ export function describeCallStore(
       assertEquals(await store.get("a"), undefined);
     });
 
-    it("takes the end anew with each update", async () => {
+    it("sets the expiry with each update", async () => {
       const time = at();
       const store = await made(time);
       const first = await written(store.create("a", bytes("one"), { expiresAt: START + 10 }));
@@ -216,7 +216,7 @@ export function describeCallStore(
       assertEquals(await keysOf(store, "a"), []);
     });
 
-    it("keeps its values apart from those of its callers", async () => {
+    it("does not share memory with its callers", async () => {
       const store = await made();
       const given = bytes("one");
       await store.create("a", given);
@@ -236,7 +236,7 @@ export function describeCallStore(
       assertEquals([...(await store.get("all"))?.value ?? []], [...all]);
     });
 
-    it("keeps a value of the largest size, and refuses one that is larger", async () => {
+    it("stores a value of the maximum size, and rejects a larger one", async () => {
       const store = await made();
       const large = new Uint8Array(MAX_STORED_BYTES).fill(7);
       const revision = await written(store.create("large", large));
@@ -247,7 +247,7 @@ export function describeCallStore(
       assertEquals((await store.get("large"))?.value[0], 7);
     });
 
-    it("takes the longest key, and refuses what is no key", async () => {
+    it("accepts the longest key, and rejects invalid keys", async () => {
       const store = await made();
       const longest = `a.${"b".repeat(254)}`;
       await store.create(longest, bytes("x"));

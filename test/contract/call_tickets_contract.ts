@@ -1,5 +1,5 @@
 /**
- * What all {@linkcode CallTickets} keep to, whatever makes their texts.
+ * The contract of all {@linkcode CallTickets}.
  *
  * Where each case of a call that waits is tested. `contract` is this file, run for stored and sealed
  * tickets; it, `questions`, `tasks` (test/unit/execute) and `sealed` (test/adapters/calls) run on Bun,
@@ -54,7 +54,7 @@ export interface TicketTime {
 const START = 1_800_000_000_000;
 const YES: Answers = { sure: { action: "accept" } };
 
-/** A tool that asks before it does something, and counts how often it did. */
+/** A tool that asks before it acts, and counts its actions. */
 function deleting(): { readonly tool: ToolDefinition; readonly done: string[] } {
   const done: string[] = [];
   const tool: ToolDefinition = {
@@ -145,7 +145,7 @@ export function describeCallTickets(
       assertEquals([first.done, second.done], [[], ["a.txt"]]);
     });
 
-    it("keep what the call was told of itself", async () => {
+    it("keep the call's own fields", async () => {
       const start = processes();
       const tool: ToolDefinition = {
         name: "rm",
@@ -172,7 +172,7 @@ export function describeCallTickets(
       }
     });
 
-    it("are refused to another principal", async () => {
+    it("are rejected for another principal", async () => {
       const { tool, done } = deleting();
       const dispatcher = processes()({ tool, store: memoryCallStore() });
       const { ticket } = await suspend(dispatcher);
@@ -187,7 +187,7 @@ export function describeCallTickets(
       assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted a.txt");
     });
 
-    it("are refused where the host gives another context", async () => {
+    it("are rejected with another context of the host", async () => {
       const db = { query: () => {} };
       const rows: readonly (readonly [own: unknown, others: readonly unknown[], same: unknown])[] =
         [
@@ -219,7 +219,7 @@ export function describeCallTickets(
       }
     });
 
-    it("do not run a tool in another tenant than the one that it was approved in", async () => {
+    it("do not run a tool in another tenant than the approved one", async () => {
       const tenants: unknown[] = [];
       const dispatcher = processes()({
         tool: {
@@ -239,7 +239,7 @@ export function describeCallTickets(
       assertEquals(tenants, [{ tenant: "staging" }]);
     });
 
-    it("are refused for other arguments and another tool", async () => {
+    it("are rejected for other arguments and another tool", async () => {
       const { tool, done } = deleting();
       const dispatcher = processes()({ tool });
       const { ticket } = await suspend(dispatcher);
@@ -265,7 +265,7 @@ export function describeCallTickets(
       );
     });
 
-    it("are refused once the definition of the tool has changed", async () => {
+    it("are rejected after the definition of the tool has changed", async () => {
       const start = processes();
       const { ticket } = await suspend(start());
       const { tool, done } = deleting();
@@ -285,7 +285,7 @@ export function describeCallTickets(
       assertEquals(said(await start({ tool }).resume(ticket, YES, ANN)), "deleted a.txt");
     });
 
-    it("are of no use once the tool is gone or hidden", async () => {
+    it("are of no use after the tool was removed or hidden", async () => {
       const start = processes();
       const { tool, done } = deleting();
       const store = memoryCallStore();
@@ -309,7 +309,7 @@ export function describeCallTickets(
       assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted a.txt");
     });
 
-    it("continue a call once with a store, also when two answers come at once", async () => {
+    it("continue a call once with a store, even with two concurrent answers", async () => {
       const { tool, done } = deleting();
       const start = processes();
       const store = memoryCallStore({ clock: { timestamp: () => START } });
@@ -359,7 +359,7 @@ export function describeCallTickets(
       assertEquals(done, ["a.txt"]);
     });
 
-    it("are refused when they were changed or made up", async () => {
+    it("are rejected if they were changed or forged", async () => {
       const { tool, done } = deleting();
       const dispatcher = processes()({ tool });
       const { ticket } = await suspend(dispatcher);

@@ -1,5 +1,5 @@
 /**
- * What a caller sees of a call, wherever its tool runs: in this process, or on a worker.
+ * The caller's view of a call, for a tool in this process or on a worker.
  *
  * @module
  */
@@ -241,7 +241,7 @@ export function describeDispatch(
       const { registry } = await there();
       assertEquals(registry.ids, new ToolRegistry({ tools: TOOLS }).ids);
       const [near, far] = [registry, new ToolRegistry({ tools: TOOLS })].map((one) =>
-        // A tool that runs elsewhere is asked each time whether it is available.
+        // The availability of a tool on a worker is checked each time.
         JSON.stringify({ ...one.getTool("m.ath:add"), isAvailable: undefined })
       );
       assertEquals(near, far);

@@ -1,6 +1,5 @@
 /**
- * Values that do not fit, and what a model is told about them, word for word. Every engine says the
- * same.
+ * Invalid values, and the exact messages for the model. Every engine says the same.
  *
  * @module
  */

@@ -1,13 +1,13 @@
 /**
- * Where a verdict of plue is not the official suite's, test by test: `folder/file: group: test`. The
- * suite's test fails when one of them disappears from what is wrong, so the list stays true.
+ * Where a verdict of plue is not the official suite's, test by test: `folder/file: group: test`.
+ * The suite's test fails when one of them no longer differs, so the list stays correct.
  *
  * Documents that a schema refers to are put into it first, because nothing is fetched.
  *
  * @module
  */
 
-/** By design, whatever the engine: `checkSchema` refuses these schemas. */
+/** By design, with every engine: `checkSchema` rejects these schemas. */
 const REFUSED: readonly string[] = [
   // A document that is served at one URI and calls itself another: in a document that holds both,
   // only what it calls itself is left.

@@ -38,9 +38,9 @@ import {
 export interface LayerSetup {
   /** The layers of one feature, in their order: most have one. */
   readonly layers: readonly Layer[];
-  /** What a tool declares for the layer to take part in its calls. */
+  /** The fields of a tool that activate the layer. */
   readonly tool?: Partial<ToolDefinition>;
-  /** What the host adds to each call. */
+  /** Fields that the host adds to each call. */
   readonly context?: DispatchContext;
   /** The arguments of each call. */
   readonly arguments?: unknown;
@@ -48,7 +48,7 @@ export interface LayerSetup {
   touch?(context: ToolContext): void;
   /** The layer waits for something else than the clock before the tool starts, such as a digest. */
   readonly startsWithoutClock?: boolean;
-  /** How many slots, keys, transactions or spans are held. 0 between calls. */
+  /** The number of held slots, keys, transactions or spans. 0 between calls. */
   held?(): number;
 }
 
@@ -60,9 +60,9 @@ export interface LayerCase extends Partial<LayerSetup> {
   readonly execute?: Execute;
   /** The content of the result, or the code of the failure. */
   readonly outcome: unknown;
-  /** Whether the tool runs. */
+  /** True if the tool runs. */
   readonly runs: boolean;
-  /** How many errors are reported to `onError`. 0 by default. */
+  /** The number of errors that are reported to `onError`. 0 by default. */
   readonly reports?: number;
 }
 
@@ -196,7 +196,7 @@ class World {
     assertEquals(this.cleanups, this.runs, "the cleanups run once");
     assertEquals(this.setup.held?.() ?? 0, 0, "the layer gives back what it holds");
     assertEquals(this.clock.timers.size, 0, "no timer is left");
-    // A listener that has fired is gone, and was not counted as removed.
+    // A listener that has fired is removed, but not counted as removed.
     if (!this.caller.signal.aborted) {
       assertEquals(this.caller.listeners(), 0, "no listener is left");
     }
@@ -224,7 +224,7 @@ function untilAborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** What ends a call from outside. */
+/** The events that end a call from outside. */
 const ENDS = {
   timeout: { timeout: true, abort: false, isLate: false },
   abort: { timeout: false, abort: true, isLate: false },

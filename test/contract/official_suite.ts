@@ -87,7 +87,7 @@ export function describeOfficialSuite(
               }
             }
           }
-          // The folder of the required tests holds that of the optional ones.
+          // The folder of the required tests contains the folder of the optional tests.
           const known = differences.filter((one) =>
             one.startsWith(`${folder}/`) && !one.slice(folder.length + 1).startsWith("optional/")
           );
@@ -99,7 +99,7 @@ export function describeOfficialSuite(
   });
 }
 
-/** The engine's verdict on a value; `undefined` if the schema was refused. */
+/** The engine's verdict on a value; `undefined` if the schema was rejected. */
 function verdicts(
   engine: SchemaEngine,
   draft: Draft,
@@ -126,7 +126,7 @@ function withReferred(schema: JsonSchema, draft: Draft): JsonSchema {
     const base = typeof id === "string" ? new URL(id, outer).href : outer;
     for (const [key, value] of Object.entries(part)) {
       if ((key === "$ref" || key === "$dynamicRef") && typeof value === "string") {
-        // In draft-07 the $id beside a $ref does not count.
+        // In draft-07 an $id next to a $ref has no effect.
         for (const from of [base, outer]) {
           const uri = URL.canParse(value, from)
             ? new URL(value, from).href.split("#")[0] ?? ""

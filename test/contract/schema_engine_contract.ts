@@ -1,5 +1,5 @@
 /**
- * What every schema engine must do. An adapter's test calls it, and is done.
+ * The contract of every schema engine. An adapter's test calls it, and is done.
  *
  * @module
  */
@@ -145,13 +145,13 @@ export function describeSchemaEngine(
       });
 
       for (const { schema, error, problem } of REFUSED_SCHEMAS) {
-        it(`admit() refuses ${JSON.stringify(schema)} with its JSON Pointer${how}`, () => {
+        it(`admit() rejects ${JSON.stringify(schema)} with its JSON Pointer${how}`, () => {
           const refused = () => by.admit(schema as JsonSchema, { what: "its parameters" });
           assertThrows(refused, error, `Cannot use its parameters: ${problem}`);
         });
       }
 
-      it(`admit() refuses a schema beyond each bound that it is given${how}`, () => {
+      it(`admit() rejects a schema beyond each given bound${how}`, () => {
         const schema = { items: { items: { enum: ["a", "b", "c"] } } };
         by.admit(schema, { maxSchemas: 3, maxDepth: 3, maxValues: 7, maxCharacters: 20 });
         for (const bound of ["maxSchemas", "maxDepth", "maxValues", "maxCharacters"]) {
@@ -168,7 +168,7 @@ export function describeSchemaEngine(
 
     for (const { what, schema, value, messages } of ISSUE_CASES) {
       const compile = compiling(schema);
-      it(`says what is wrong with ${what}`, () => {
+      it(`explains ${what}`, () => {
         engine.admit(schema);
         const validator = compile();
         assertEquals(validator.check(value), false);
@@ -179,7 +179,7 @@ export function describeSchemaEngine(
     const required = compiling({
       properties: { at: { type: "array", items: { required: ["id"] } } },
     });
-    it("makes issues of data first: path, keyword, what is expected", () => {
+    it("returns issues as data: path, keyword, expectation", () => {
       assertEquals(required().issues({ at: [{}] }), [{
         path: "/at/0",
         keyword: "required",
@@ -263,7 +263,7 @@ export function describeSchemaEngine(
     });
 
     const typed = compiling({ type: "object", properties: { a: { type: "integer" } } });
-    it("never throws: what is not JSON gets a verdict too", () => {
+    it("never throws, even for values that are not JSON", () => {
       const { check, issues } = typed();
       for (const value of [undefined, Symbol("a"), () => 1, 3n, new Map(), Object.create(null)]) {
         assertEquals(typeof check(value), "boolean");
@@ -279,7 +279,7 @@ export function describeSchemaEngine(
       "2020-12",
       makeEngine("annotate"),
     );
-    it("asserts no format if it is told so, and leaves data named format alone", () => {
+    it("does not validate formats if the option is off, and ignores data named format", () => {
       assertEquals(annotated().check({ day: "never", format: "date" }), true);
       assertEquals(annotated().check({ day: "never" }), false);
     });
@@ -291,7 +291,7 @@ export function describeSchemaEngine(
       assertEquals([second().check("a"), second().check(1)], [false, true]);
     });
 
-    it("refuses what it cannot compile with a SyntaxError that says why", () => {
+    it("rejects a schema that it cannot compile with a SyntaxError and a reason", () => {
       assertThrows(
         () => engine.compile({ $ref: "#/nowhere" }, "2020-12"),
         SyntaxError,
@@ -322,7 +322,7 @@ export function describeSchemaEngine(
         assertLess(right.looks, 200);
         assertLess(wrong.looks, 200);
         assert(issues(wrong.value).length > 0);
-        // Nothing of it is kept: the same list, changed, has another verdict.
+        // Nothing is cached: the same list, changed, has another verdict.
         const list: unknown[] = [[1]];
         assertEquals(check(list), true);
         list[0] = ["no"];
@@ -350,7 +350,7 @@ export function describeSchemaEngine(
     });
 
     const costly = compiling({ allOf: Array.from({ length: 200 }, () => ({ uniqueItems: true })) });
-    it("refuses a value that takes too many steps, and says so", () => {
+    it("rejects a value that takes too many steps, with this reason", () => {
       const items = Array.from({ length: 20_000 }, (_, id) => id);
       assertEquals(costly().check(items.slice(0, 500)), true);
       assertEquals(costly().check(items), false);
@@ -364,7 +364,7 @@ export function describeSchemaEngine(
     });
 
     const slowNames = compiling({ patternProperties: { "^(a|a)*$": { type: "number" } } });
-    it("gives a verdict on names by patterns that are not plain, or refuses the value", () => {
+    it("gives a verdict on names by complex patterns, or rejects the value", () => {
       const { check, issues } = slowNames();
       const names: Record<string, unknown> = {};
       const add = (count: number) => {

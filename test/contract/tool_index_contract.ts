@@ -1,5 +1,5 @@
 /**
- * What every {@linkcode ToolIndex} keeps to, whatever it ranks by.
+ * The contract of every {@linkcode ToolIndex}.
  *
  * @module
  */
@@ -59,7 +59,7 @@ export function describeToolIndex(name: string, create: () => ToolIndex<ToolAnsw
       assertEquals(await ids(filled(same), "feeds cat"), ["n:B", "n:_", "n:a", "n:a2", "n:b"]);
     });
 
-    it("answers alike in whatever order the tools came", async () => {
+    it("returns the same results for any order of the tools", async () => {
       const query = "write the commits of a branch to a file";
       assertEquals(
         await search(filled(all), query, 10),
@@ -67,7 +67,7 @@ export function describeToolIndex(name: string, create: () => ToolIndex<ToolAnsw
       );
     });
 
-    it("answers the same question alike each time", async () => {
+    it("returns the same results for the same query", async () => {
       const index = filled(all);
       const first = await search(index, "text file", 10);
       await search(index, "send commits", 10);
@@ -114,14 +114,14 @@ export function describeToolIndex(name: string, create: () => ToolIndex<ToolAnsw
       for (const query of ["", "  ", "?!"]) assertEquals(await ids(filled(all), query), []);
     });
 
-    it("ignores the removal of a tool that is not there", async () => {
+    it("ignores the removal of an unknown tool", async () => {
       const index = filled(all);
       index.remove("nobody");
       index.remove("constructor");
       assertEquals((await ids(index, "git log"))[0], "git-log");
     });
 
-    it("is the same after many changes as one made anew", async () => {
+    it("equals a new index after many changes", async () => {
       const index = create();
       const kept = new Map<string, Tool>();
       // A fixed sequence of additions, replacements and removals of 40 ids.

@@ -1,6 +1,6 @@
 /**
- * Schemas with values that fit and values that do not: what every engine must agree on, also where
- * the official suite is absent.
+ * Schemas with valid and invalid values on which every engine must agree, even if the official
+ * suite is absent.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * The lines of docs/http.md that put the handler beside another framework, as they are there.
+ * The lines of docs/http.md that mount the handler in another framework, unchanged.
  *
  * @module
  */
@@ -34,7 +34,7 @@ const CALL = {
   body: '{"arguments":{"text":"hi"}}',
 };
 
-/** What a mounted handler answers to a call, and its app to another request. */
+/** The response of a mounted handler to a call, and of its app to another request. */
 async function ask(server: Server): Promise<readonly unknown[]> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   try {

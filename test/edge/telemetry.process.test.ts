@@ -149,7 +149,7 @@ describe("openTelemetry()", () => {
     assertEquals(named("execute_tool nest").parentSpanContext?.spanId, outer.spanContext().spanId);
   });
 
-  it("tells the place of the span that is active", () => {
+  it("returns the position of the active span", () => {
     const telemetry = openTelemetry(api);
     assertEquals(telemetry.place?.(), undefined);
     const outer = api.trace.getTracer("test").startSpan("outer");
@@ -161,7 +161,7 @@ describe("openTelemetry()", () => {
     outer.end();
   });
 
-  it("records failures by their code, and nothing of what was thrown", async () => {
+  it("records failures by their code, without the thrown error", async () => {
     await (await run("fail")).text();
     const span = named("execute_tool fail");
     assertEquals(span.status, { code: api.SpanStatusCode.ERROR });
@@ -184,7 +184,7 @@ describe("openTelemetry()", () => {
     });
     const call = named("execute_tool nest");
     assertEquals(call.attributes["gen_ai.tool.call.id"], "call_0");
-    // What the tool traces is a part of its own call, not of the turn or of the call beside it.
+    // Spans of the tool belong to its own call, not to the turn or another call.
     assertEquals(named("inner").parentSpanContext?.spanId, call.spanContext().spanId);
     assertEquals(named("execute_tool fail").attributes["error.type"], "threw");
   });
@@ -205,7 +205,7 @@ describe("openTelemetry()", () => {
     assertEquals(named("execute_tool nest").parentSpanContext?.spanId, outer.spanContext().spanId);
   });
 
-  it("records a call that is refused before its tool runs", async () => {
+  it("records a call that is rejected before its tool runs", async () => {
     await dispatcher.dispatch({ name: "nest", arguments: { no: 1 } });
     assertEquals(named("execute_tool nest").attributes["error.type"], "invalid_arguments");
   });

@@ -41,15 +41,15 @@ export interface PageOptions {
   readonly scheme?: "light" | "dark";
 }
 
-/** A page, and what it did wrong. */
+/** A page and its errors. */
 export interface OpenPage {
   readonly page: Page;
-  /** What the page did that it must not do. */
+  /** Forbidden actions of the page. */
   wrongs(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** What is put into the page. */
+/** The script that is injected into the page. */
 interface Notes {
   noteWrong(what: string): Promise<void>;
 }
@@ -103,7 +103,7 @@ export async function openPage(
   };
 }
 
-/** What axe finds wrong, in a line each. */
+/** The findings of axe, in a line each. */
 export async function axe(page: Page): Promise<readonly string[]> {
   await page.evaluate(AXE);
   return await page.evaluate(async () => {

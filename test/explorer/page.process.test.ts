@@ -80,7 +80,7 @@ async function signIn(page: Page, token: string): Promise<void> {
 }
 
 describe("the list of tools", () => {
-  test("shows each tool with its risk, and says which are not available", () =>
+  test("shows each tool with its risk and availability", () =>
     look("", async (page) => {
       await says(page.getByRole("status"), "6 tools");
       assertEquals(await listed(page).allTextContents(), [
@@ -241,7 +241,7 @@ describe("the form of a tool", () => {
       });
     }));
 
-  test("says what is wrong below the field, in the service's own words", () =>
+  test("shows issues below the field, with the service's messages", () =>
     look(tryPath("git:commit"), async (page) => {
       const message = field(page, "message");
       assertEquals(await message.getAttribute("aria-invalid"), "false");
@@ -258,7 +258,7 @@ describe("the form of a tool", () => {
       await says(page.locator(".status"), "failed: invalid_arguments");
     }));
 
-  test("says of a required field that it is missing, when the tool is run", () =>
+  test("reports a missing required field when the tool is run", () =>
     look(tryPath("git:commit"), async (page) => {
       await button(page, "Run").click();
       await says(page.locator(".field .wrong"), "This must be given");
@@ -279,7 +279,7 @@ describe("the form of a tool", () => {
     });
   });
 
-  test("refuses a number with more digits than it keeps", () =>
+  test("rejects a number with more digits than it can represent", () =>
     look(tryPath("files:search", { pattern: "x" }), async (page) => {
       await editor(page).fill('{"pattern": "x", "limit": 12345678901234567890}');
       await page.getByText("12345678901234567890 has more digits than a number keeps").waitFor();
@@ -404,7 +404,7 @@ describe("a call", () => {
           const text = (await page.locator(".samples pre").textContent()) ?? "";
           writeFileSync(join(folder, file), text);
           const printed = await outputOf(program, [join(folder, file)]);
-          // A machine without the program has nothing to say about its sample.
+          // Without the program its sample is not tested.
           if (printed === undefined) continue;
           assertStringIncludes(printed, "src/tool/tool.ts");
           assert(/it('|\\')s .*\$x.* 😀/.test(printed), `${language}: ${printed}`);
@@ -500,7 +500,7 @@ describe("a call that asks", () => {
     await says(page.getByRole("region", { name: "Result" }), "published next");
   }
 
-  test("shows its questions in place, and goes on with the answers", () =>
+  test("shows its questions, and resumes with the answers", () =>
     having(PUBLISH, { message: "m" }, async (page) => {
       await button(page, "Run").click();
       await publish(page);
@@ -537,7 +537,7 @@ describe("a call that asks", () => {
     }, closed);
   });
 
-  test("asks again for an answer that does not fit, and says why", () =>
+  test("asks again for an invalid answer, with the reason", () =>
     having(
       {
         name: "guess",
@@ -570,7 +570,7 @@ describe("a call that asks", () => {
       await says(page.locator(".status"), "failed: aborted");
     }));
 
-  test("leads to the address of an authorization", () =>
+  test("links to the address of an authorization", () =>
     having(
       {
         name: "mail",
@@ -589,7 +589,7 @@ describe("a call that asks", () => {
       },
     ));
 
-  test("leads to web addresses only, whatever a service answers", () =>
+  test("links to web addresses only, even if a service returns others", () =>
     look(tryPath("git:commit", { message: "m" }), async (page) => {
       // No plue service answers that: this one lies.
       const url = "javascript:globalThis.ran=true";
@@ -607,7 +607,7 @@ describe("a call that asks", () => {
     }));
 });
 
-/** What a program prints; `undefined` if there is no such program. It must succeed. */
+/** The output of a program; `undefined` if there is no such program. It must succeed. */
 async function outputOf(program: string, args: readonly string[]): Promise<string | undefined> {
   const child = spawn(program, args);
   let printed = "";
@@ -641,7 +641,7 @@ describe("the matrix", () => {
       assertEquals(await explanation.count(), 0);
     }));
 
-  test("says the same by risk and by context", () =>
+  test("shows the same by risk and by context", () =>
     look("#/why", async (page) => {
       await button(page, "By risk").click();
       await cell(page, "git:commit, up to low: risk").waitFor();
@@ -695,7 +695,9 @@ describe("the targets", () => {
       assert(place >= 0);
       assertGreater(await shape.locator(".mark").count(), 0);
       await page.getByLabel(/^Show AWS Bedrock Converse$/).check();
-      const bedrock = page.getByRole("region", { name: "AWS Bedrock Converse: sent to the provider" });
+      const bedrock = page.getByRole("region", {
+        name: "AWS Bedrock Converse: sent to the provider",
+      });
       await says(bedrock, "toolSpec");
     }));
 });
@@ -729,7 +731,7 @@ describe("the calls", () => {
 });
 
 describe("the token", () => {
-  test("is asked for, sent, and kept in memory only", () =>
+  test("is requested, sent, and stored in memory only", () =>
     look(
       "",
       async (page) => {
@@ -753,7 +755,7 @@ describe("the token", () => {
       { service: closed },
     ));
 
-  test("that is wrong is said to be, and is not tried again by itself", () =>
+  test("that is invalid is reported, and not sent again automatically", () =>
     look("", async (page) => {
       let tried = 0;
       page.on("request", (request) => {

@@ -22,7 +22,7 @@ async function run(page: Page): Promise<void> {
   await page.getByText("succeeded").waitFor();
 }
 
-/** Each picture: what is opened, and what is done before it is taken. */
+/** Each picture: the route, and the actions before it is taken. */
 const PICTURES: readonly {
   readonly name: string;
   readonly path: string;

@@ -18,7 +18,7 @@ const PICTURE = btoa(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 48 32" width="480" height="320"><rect width="48" height="32" fill="#2d52c4"/><circle cx="24" cy="16" r="10" fill="#f0b95c"/></svg>',
 );
 
-/** What the tests can change while the service runs. */
+/** State that tests can change while the service runs. */
 export interface Controls {
   /** Lets the next step of `report:build` happen. */
   release(): void;
@@ -244,7 +244,7 @@ function toolsOf(controls: { step(signal: AbortSignal): Promise<void> }): readon
   ];
 }
 
-/** The token of a caller who may explain, and of one who may not. */
+/** The tokens of a caller with access to explanations, and of one without. */
 export const TOKENS = { owner: "owner-token-0123456789", other: "other-token-0123456789" };
 
 /** A service that runs. */

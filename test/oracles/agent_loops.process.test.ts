@@ -37,7 +37,7 @@ const dispatcher = new ToolDispatcher(tools, { engine: typeboxEngine() });
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What the server answers, in order: a body, or the events of a stream. */
+/** The server's responses, in order: a body, or the events of a stream. */
 let answers: (Json | readonly Json[])[] = [];
 let bodies: Json[] = [];
 
@@ -77,7 +77,7 @@ async function drain<Message, Response, Event>(
   return { run, types: types.filter((type) => type !== "event"), events: seen };
 }
 
-/** What arrived as JSON. */
+/** The received JSON. */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
@@ -138,7 +138,7 @@ describe("a loop over OpenAI Chat", () => {
       'Error (invalid_arguments): Cannot call "math__add": ',
     );
     assertEquals(last?.content, "3");
-    // What was appended is what the next request had.
+    // The next request contained the appended messages.
     assertEquals(bodies[1]?.["messages"], plain(run.messages.slice(0, 4)));
     assertEquals((bodies[1]?.["tools"] as unknown[]).length, 1);
   }
@@ -369,7 +369,7 @@ describe("a loop over Anthropic", () => {
     assertEquals(run.response?.stop_reason, "end_turn");
   });
 
-  it("goes on where the provider paused its turn", async () => {
+  it("resumes where the provider paused its turn", async () => {
     const search = { type: "server_tool_use", id: "s1", name: "web_search", input: {} };
     script(message("pause_turn", search), message("end_turn", text));
     const run = await runTools(client(), request, options);
@@ -380,7 +380,7 @@ describe("a loop over Anthropic", () => {
     ]);
   });
 
-  it("answers a call that was cut off", async () => {
+  it("sends a result for a truncated call", async () => {
     script(
       streamOf(
         "max_tokens",

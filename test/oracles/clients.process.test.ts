@@ -1,6 +1,5 @@
 /**
- * What the providers' own clients put on the wire: the tools that arrive are the tools that were
- * exported.
+ * The requests of the providers' own clients: the tools that arrive are the exported tools.
  *
  * @module
  */
@@ -23,7 +22,7 @@ type Body = Readonly<Record<string, unknown>>;
 
 let arrived: Body | undefined;
 
-// A request that is refused is neither repeated nor read further.
+// A rejected request is neither repeated nor read further.
 const provider = playProvider((sent) => {
   arrived = sent as Body;
   return { status: 400, body: "{}" };
@@ -36,9 +35,9 @@ const google = (vertexai: boolean) =>
 const said = [{ role: "user" as const, content: "Hello." }];
 
 interface Request {
-  /** The tools, as they were exported. */
+  /** The exported tools. */
   readonly tools: unknown;
-  /** Sends them; refused by the server. */
+  /** Sends them; rejected by the server. */
   send(): PromiseLike<unknown>;
   /** The tools in what arrived. */
   find(body: Body): unknown;
@@ -155,7 +154,7 @@ const REQUESTS: Readonly<Record<string, () => Request>> = {
 
 describe("the providers' clients", () => {
   for (const [target, make] of Object.entries(REQUESTS)) {
-    it(`send the export to ${target} as it is`, async () => {
+    it(`send the export to ${target} unchanged`, async () => {
       const { tools, send, find } = make();
       const before = JSON.stringify(tools);
       arrived = undefined;

@@ -73,7 +73,7 @@ const toolset = buildToolset([add, divide]);
 const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
 const context: DispatchContext = { sessionId: "s1" };
 const RIGHT = '{"a":1,"b":2}';
-/** One right call, one whose arguments do not fit, and one that fails. */
+/** One valid call, one with invalid arguments, and one that fails. */
 const CALLS = [
   ["c1", "math__add", RIGHT],
   ["c2", "math__add", '{"a":1}'],
@@ -117,7 +117,7 @@ describe("toAiSdkTools()", () => {
     { type: "finish" as const, finishReason: done, usage },
   ];
 
-  /** What the model was told of its calls. */
+  /** The results that the model received. */
   function told(prompt: unknown): void {
     const [last] = (prompt as { content: { toolCallId: string; output: unknown }[] }[]).slice(-1);
     const outputs = last?.content.map(({ output }) => output as { type: string; value: unknown });
@@ -189,7 +189,7 @@ describe("toLangChainTools()", () => {
     );
   });
 
-  it("has arguments that do not fit refused by LangChain, and the agent goes on", async () => {
+  it("lets LangChain reject invalid arguments, and the agent continues", async () => {
     const model = fakeModel().respondWithTools([asked[1] as never]).respond(new AIMessage("sorry"));
     const tools = toLangChainTools(toolset, { dispatcher, ...kit });
     const { messages } = await createAgent({ model, tools })
@@ -206,7 +206,7 @@ describe("toLangChainTools()", () => {
     await assertRejects(async () => void await other?.invoke({}), Error, THREW);
   });
 
-  it("makes tools of core 1.4 too, which writes to what it is given", async () => {
+  it("creates tools for core 1.4 too, which writes to its input", async () => {
     const kit14 = { tool: tool14, ToolMessage: ToolMessage14 };
     const [one] = toLangChainTools(toolset, { dispatcher, ...kit14 }) as StructuredTool14[];
     const answer: unknown = await one?.invoke(
@@ -235,7 +235,7 @@ describe("toOpenAiAgentsTools()", () => {
         callId,
         name,
         status: "completed",
-        // Strict mode makes of an optional argument one that may be null.
+        // Strict mode turns an optional argument into a nullable one.
         arguments: text === RIGHT ? '{"a":1,"b":2,"note":null}' : text,
       }))),
       reply([{

@@ -129,7 +129,7 @@ describe("a turn with LangChain", () => {
     status: "success",
   };
 
-  it("reads an AIMessage, as it is and as JSON, and LangChain reads its answer", async () => {
+  it("reads an AIMessage, as an object and as JSON, and LangChain reads its answer", async () => {
     const message = new AIMessage({
       content: "",
       tool_calls: [{
@@ -196,7 +196,7 @@ describe("a turn with MCP", () => {
       "mcp@2026-07-28",
     ] as const
   ) {
-    it(`answers what both generations of the SDK take for a result of ${target}`, async () => {
+    it(`returns results that both generations of the SDK accept for ${target}`, async () => {
       for (const args of [{ a: 1, b: 2 }, { a: "one" }]) {
         const { messages } = await dispatchResponse(
           target,
@@ -206,7 +206,7 @@ describe("a turn with MCP", () => {
         const [message] = messages;
         assert(message !== undefined && "jsonrpc" in message);
         const parsed = CallToolResultSchema.safeParse(message.result);
-        // The older SDK knows no structured content that is no object.
+        // The older SDK supports only objects as structured content.
         if (target !== "mcp@2026-07-28" || message.result.isError) {
           assert(parsed.success);
         }

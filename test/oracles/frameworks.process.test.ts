@@ -1,6 +1,6 @@
 /**
- * Second implementations: what the AI SDK's providers and LangChain make of a tool is what plue
- * makes of it. Where they do otherwise on purpose, the test says so.
+ * Second implementations: the AI SDK's providers and LangChain convert a tool to the same form as
+ * plue. The test lists the intended differences.
  *
  * @module
  */
@@ -23,7 +23,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 const captured: { body: Json | undefined } = { body: undefined };
 
-/** Takes the request, and refuses it. Bun's types want `preconnect`. */
+/** Receives the request, and rejects it. Bun's types want `preconnect`. */
 const fetch = Object.assign((_url: unknown, init?: RequestInit): Promise<Response> => {
   captured.body = JSON.parse(String(init?.body));
   return Promise.resolve(new Response("{}", { status: 400 }));
@@ -65,7 +65,7 @@ function ours(tools: readonly Tool[], target: TargetName): unknown {
   });
 }
 
-/** Without the schemas, which the AI SDK passes on as they are. */
+/** Without the schemas, which the AI SDK passes on unchanged. */
 function withoutSchemas(tools: unknown): unknown {
   return JSON.parse(
     JSON.stringify(tools),
@@ -108,7 +108,7 @@ describe("the AI SDK", () => {
     });
   }
 
-  /** The strict tools of an export, as the AI SDK wants them. */
+  /** The strict tools of an export, in the AI SDK's form. */
   const strictSet = (
     list: readonly (readonly [name: string, description: string | undefined, schema: Json])[],
   ): ToolSet =>

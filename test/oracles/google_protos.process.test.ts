@@ -37,7 +37,7 @@ const VERTEX = toolOf(
 
 const is64Bit = (type: string): boolean => /^(u?int|s?fixed|sint)64$/.test(type);
 
-/** What is wrong in the JSON of a scalar. */
+/** Returns the problem in the JSON of a scalar. */
 function scalarFault(type: string, value: unknown): string | undefined {
   const right = type === "string"
     ? typeof value === "string"
@@ -81,7 +81,7 @@ function faults(type: protobuf.Type, value: unknown, path = ""): readonly string
   });
 }
 
-/** What is to be sent, as it is sent. */
+/** A message in its serialized form. */
 const sent = (tools: unknown): readonly unknown[] => JSON.parse(JSON.stringify(tools));
 
 describe("the walk through a proto", () => {

@@ -42,12 +42,12 @@ async function faults(candidate: Json): Promise<unknown> {
 }
 
 describe("the document of the handler", () => {
-  it("is one that @seriousme/openapi-schema-validator takes, as it would not take any", async () => {
+  it("is accepted by @seriousme/openapi-schema-validator, which rejects invalid ones", async () => {
     assertEquals(await faults(document), undefined);
     assert(await faults({ ...document, paths: 5 }) !== undefined);
   });
 
-  it("is one that swagger-parser takes, as it would not take any", async () => {
+  it("is accepted by swagger-parser, which rejects invalid ones", async () => {
     await SwaggerParser.validate(structuredClone(document) as never);
     await assertRejects(() => SwaggerParser.validate({ ...document, paths: 5 } as never));
   });

@@ -89,7 +89,7 @@ const SERVERS:
 
 describe("the tools of the MCP servers", () => {
   for (const [server, args, least] of SERVERS) {
-    it(`of ${server} are imported, exported to every target, and come back as they were`, async () => {
+    it(`of ${server} are imported, exported to every target, and unchanged after a second import`, async () => {
       const listed = await list(server, args());
       assertGreater(listed.length, least);
       const { tools, rejected } = importTools("mcp", { tools: listed }, { transport: "stdio" });

@@ -1,6 +1,6 @@
 /**
- * Schemas of draft-04, draft-06 and 2019-09, judged by Ajv in the mode of each draft: as they are
- * registered, and as an export writes them in 2020-12.
+ * Schemas of draft-04, draft-06 and 2019-09, judged by Ajv in the mode of each draft: the
+ * registered schema, and its export in 2020-12.
  *
  * @module
  */
@@ -31,7 +31,7 @@ const OPTIONS = {
 } as const;
 
 const require = createRequire(import.meta.url);
-/** Its declarations do not say that the class is the module itself as well. */
+/** Its declarations lack the module's default export. */
 const AjvDraft04: typeof Ajv = require("ajv-draft-04");
 const draft06: object = require("ajv/dist/refs/json-schema-draft-06.json");
 
@@ -52,14 +52,14 @@ const JUDGES: { readonly [D in Older]: { uri: string; compile(schema: object): J
 
 type Judge = (value: unknown) => unknown;
 
-/** What a schema of 2020-12 says, in the words of an older draft. */
+/** Returns a schema of 2020-12 in an older draft. */
 function inWordsOf(dialect: Older, schema: unknown): unknown {
   if (typeof schema === "boolean") {
     return dialect === "draft-04" ? (schema ? {} : { not: {} }) : schema;
   }
   if (Array.isArray(schema)) return schema.map((item) => inWordsOf(dialect, item));
   if (!isObject(schema)) return schema;
-  // Ajv 8 reads what stands beside a reference in every draft; the older ones ignore it.
+  // Ajv 8 reads the keywords next to a reference in every draft; the older ones ignore it.
   if (dialect !== "2019-09" && typeof schema["$ref"] === "string") return { $ref: schema["$ref"] };
   const result: Record<string, unknown> = {};
   for (const [keyword, value] of Object.entries(schema)) {

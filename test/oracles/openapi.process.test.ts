@@ -1,5 +1,5 @@
 /**
- * The OpenAPI document, judged by two validators and by what its schemas accept.
+ * The OpenAPI document, judged by two validators and by the values that its schemas accept.
  *
  * @module
  */
@@ -23,7 +23,7 @@ fc.configureGlobal({ seed: 20261120 });
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The document, as it is sent. */
+/** The document in its serialized form. */
 const documentOf = (tools: readonly Tool[]): Json =>
   JSON.parse(JSON.stringify(exportTools(tools, "openapi@3.1").tools));
 
@@ -44,7 +44,7 @@ const anyTool = fc.tuple(aParametersSchema(), aParametersSchema())
 const hasPlainRoots = ({ parameters, returns }: Tool): boolean =>
   [parameters, returns].every((schema) => typeof schema !== "object" || !("$ref" in schema));
 
-/** What the validator of seriousme has against a document. */
+/** The errors of seriousme's validator for a document. */
 async function faults(document: Json): Promise<unknown> {
   const { valid, errors } = await new Validator().validate(structuredClone(document));
   return valid ? undefined : errors;
@@ -56,7 +56,7 @@ async function parse(document: Json): Promise<void> {
 }
 
 describe("@seriousme/openapi-schema-validator", () => {
-  it("refuses a document without a title", async () => {
+  it("rejects a document without a title", async () => {
     assert(await faults({ ...documentOf(ALL), info: { version: "1.0.0" } }) !== undefined);
   });
 
@@ -79,7 +79,7 @@ describe("@seriousme/openapi-schema-validator", () => {
 });
 
 describe("@apidevtools/swagger-parser", () => {
-  it("refuses a reference that leads nowhere", async () => {
+  it("rejects an unresolvable reference", async () => {
     const document = documentOf(ALL);
     await assertRejects(() => parse({ ...document, components: {} }));
   });

@@ -7,7 +7,7 @@
 import { afterAll, beforeAll } from "bun:test";
 import { createServer } from "node:http";
 
-/** What the provider answers. */
+/** The provider's response. */
 export interface ProviderAnswer {
   /** @default {200} */
   readonly status?: number;

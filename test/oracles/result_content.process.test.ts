@@ -54,7 +54,7 @@ function messagesFor<Target extends TargetName>(target: Target): readonly Messag
   return encodeResults(target, [call], [CONTENT]);
 }
 
-/** What a client has sent. The server refuses it, so that no answer needs to be played. */
+/** The request of a client. The server rejects it, so that no response is needed. */
 async function sent(request: Promise<unknown>): Promise<string> {
   received = undefined;
   await request.then(() => {}, () => {});
@@ -207,7 +207,7 @@ describe("a result of blocks through", () => {
     });
     const output: unknown = steps[0]?.toolResults[0]?.output;
     assertEquals(output, { ...CONTENT.content, blocks: true });
-    // A conversation that was kept as JSON is written again.
+    // A conversation that was stored as JSON is written again.
     const kept: unknown = JSON.parse(JSON.stringify(output));
     const again = tools["draw"]?.toModelOutput({ toolCallId: "c1", output: kept });
     assertEquals(again?.type, "content");
@@ -227,7 +227,7 @@ describe("a result of blocks through", () => {
     });
   });
 
-  it("LangChain: blocks that its core knows, and the metadata as the artifact", async () => {
+  it("LangChain: blocks that its core supports, and the metadata as the artifact", async () => {
     const model = fakeModel().respondWithTools([{ id: "c1", name: "draw", args: {} } as never])
       .respond(new AIMessage("seen"));
     const tools = toLangChainTools(toolset, { dispatcher, tool, ToolMessage });

@@ -1,6 +1,6 @@
 /**
- * What answers a call goes where the SDKs want it, without a cast. Checked by
- * `sdk_types.process.test.ts`; never run.
+ * Results of calls have the SDKs' types, without a cast. Checked by `sdk_types.process.test.ts`;
+ * never run.
  *
  * @module
  */

@@ -29,7 +29,7 @@ import { ALL } from "./tools.ts";
 // The same cases on every runtime and in every run. To search for new ones, leave the seed out.
 fc.configureGlobal({ seed: 20261120 });
 
-/** What is to be sent, as it is sent. */
+/** A message in its serialized form. */
 function sent<Tools>(tools: Tools): Tools {
   return JSON.parse(JSON.stringify(tools));
 }
@@ -61,12 +61,12 @@ function everyExport(
 }
 
 describe("Mistral's Tool$outboundSchema", () => {
-  it("refuses a function without parameters", () => {
+  it("rejects a function without parameters", () => {
     const tool = { type: "function", function: { name: "a" } };
     assertEquals(Tool$outboundSchema.safeParse(tool).success, false);
   });
 
-  it("takes every export as it is", () => {
+  it("accepts every export unchanged", () => {
     everyExport((tools) => {
       for (const tool of sent(exportTools(tools, "mistral").tools)) {
         assertEquals<unknown>(Tool$outboundSchema.parse(tool), tool);
@@ -76,18 +76,18 @@ describe("Mistral's Tool$outboundSchema", () => {
 });
 
 describe("the MCP SDK's ToolSchema", () => {
-  it("of 1.x refuses a result that is no object", () => {
+  it("of 1.x rejects a result that is not an object", () => {
     const tool = { name: "a", inputSchema: { type: "object" }, outputSchema: { type: "array" } };
     assertEquals(OldToolSchema.safeParse(tool).success, false);
   });
 
-  it("of 2.x refuses arguments that are no object", () => {
+  it("of 2.x rejects arguments that are not an object", () => {
     assertEquals(ToolSchema.safeParse({ name: "a", inputSchema: {} }).success, false);
     assertEquals(isSpecType.Tool({ name: "a", inputSchema: {} }), false);
   });
 
   for (const target of ["mcp@2025-06-18", "mcp@2025-11-25"] as const) {
-    it(`of 1.x takes every export to ${target} as it is`, () => {
+    it(`of 1.x accepts every export to ${target} unchanged`, () => {
       everyExport((tools) => {
         for (const tool of sent(exportTools(tools, target).tools)) {
           assertEquals<unknown>(OldToolSchema.parse(tool), tool);
@@ -97,7 +97,7 @@ describe("the MCP SDK's ToolSchema", () => {
   }
 
   for (const target of ["mcp@2025-06-18", "mcp@2025-11-25", "mcp@2026-07-28"] as const) {
-    it(`of 2.x takes every export to ${target} as it is`, () => {
+    it(`of 2.x accepts every export to ${target} unchanged`, () => {
       everyExport((tools) => {
         for (const tool of sent(exportTools(tools, target).tools)) {
           assertEquals<unknown>(ToolSchema.parse(tool), tool);
@@ -112,7 +112,7 @@ describe("an MCP server", () => {
   const capabilities = { capabilities: { tools: {} } };
   const us = { name: "plue", version: "1.0.0" };
 
-  it("of 1.x lists the export, which its client reads as it is", async () => {
+  it("of 1.x lists the export, which its client reads unchanged", async () => {
     const { tools } = sent(exportTools(ALL, "mcp@2025-11-25"));
     const server = new OldServer(us, capabilities);
     server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }));
@@ -123,7 +123,7 @@ describe("an MCP server", () => {
     await client.close();
   });
 
-  it("of 2.x lists the export, which its client reads as it is", async () => {
+  it("of 2.x lists the export, which its client reads unchanged", async () => {
     const { tools } = sent(exportTools(ALL, "mcp@2025-11-25"));
     const server = new Server(us, capabilities);
     server.setRequestHandler("tools/list", () => ({ tools }));
@@ -162,7 +162,7 @@ describe("the meta-schema of 2020-12", () => {
     "ollama": (tools) => exportTools(tools, "ollama").tools.map((tool) => tool.function.parameters),
   };
 
-  it("refuses what draft-07 has and it has not", () => {
+  it("rejects keywords that only draft-07 has", () => {
     assert(faults({ type: "array", items: [{ type: "string" }] }) !== "");
     assert(faults({ type: "integer", exclusiveMinimum: true }) !== "");
   });

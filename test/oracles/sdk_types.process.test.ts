@@ -1,5 +1,5 @@
 /**
- * The types of an export are checked against those of the SDKs.
+ * The types of an export are compared with the SDKs' types.
  *
  * @module
  */

@@ -1,6 +1,5 @@
 /**
- * What an export is typed as goes where the SDKs want it, without a cast. Checked by
- * `sdk_types.process.test.ts`; never run.
+ * Exports have the SDKs' types, without a cast. Checked by `sdk_types.process.test.ts`; never run.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Strict schemas, judged by the providers' own transforms: what they make of ours is ours.
+ * Strict schemas, judged by the providers' own transforms, which leave plue's schemas unchanged.
  *
  * @module
  */
@@ -63,7 +63,7 @@ function asOpenAi(schema: Schema): unknown {
       result["required"] = Object.keys(one["properties"] ?? {})
         .filter((key) => required.includes(key));
     }
-    // It leaves out a default that says nothing to a model that must write every property.
+    // It omits a default, which has no effect on a model that must write every property.
     if (one["default"] === null) delete result["default"];
     return result;
   });

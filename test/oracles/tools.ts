@@ -1,6 +1,6 @@
 /**
- * The tools that the oracles are asked about: hand-written ones that use what a tool can have, and
- * the 117 of GitHub's MCP server where its list is beside the repository.
+ * The tools that the oracles judge: hand-written tools that use every field, and the 117 of
+ * GitHub's MCP server if its list is available.
  *
  * @module
  */
@@ -236,7 +236,7 @@ export const GITHUB: readonly Tool[] = GITHUB_LIST === undefined
   ? Object.freeze([])
   : importTools("mcp", GITHUB_LIST, { namespace: "github" }).tools;
 
-/** All of them, and those that a bridge lists. */
+/** All tools, and the tools of a bridge. */
 export const ALL: readonly Tool[] = Object.freeze([
   ...createToolBridge(buildToolset([])),
   ...SIMPLE,

@@ -1,6 +1,6 @@
 /**
- * Whole turns through the providers' own clients, against a server that plays the provider: what a
- * client hands out is read, and what answers it arrives.
+ * Whole turns through the providers' own clients, against a simulated provider: plue reads the
+ * client's response, and the client sends plue's results.
  *
  * @module
  */
@@ -50,7 +50,7 @@ const namesFor = (target: TargetName): ExportNames => exportTools(toolset, targe
 const ARGS = { a: 1, b: 2 };
 const TEXT = JSON.stringify(ARGS);
 
-/** What the server answers next, and what it was sent last. */
+/** The server's next response and its last request. */
 let answer: { readonly type: string; readonly body: string } = {
   type: "",
   body: "",
@@ -677,7 +677,7 @@ describe("a turn through the bridge", () => {
       tool_use_id: "toolu_1",
       content: [{ type: "tool_reference", tool_name: "math__add" }],
     }]);
-    // What is referred to must be there, and deferred; the search must not be.
+    // Referenced tools must exist and be deferred; the search must not be.
     assertEquals(sent.tools.map(({ name, defer_loading }) => [name, defer_loading]), [
       ["math__add", true],
       ["search_tools", undefined],

@@ -17,7 +17,7 @@ const app = mkdtempSync(join(tmpdir(), "plue-bundle-"));
 const home = join(app, "node_modules", manifest.name);
 const dist = join(home, "dist");
 
-/** Bundles the library into an app, beside the packages that its entries need. */
+/** Bundles the library into an app with the packages that its entries need. */
 function bundle(): void {
   mkdirSync(home, { recursive: true });
   cpSync(join(ROOT, "package.json"), join(home, "package.json"));
@@ -154,7 +154,7 @@ describe("the bundled library", () => {
     }
   });
 
-  test("has stack traces that lead to the lines of the sources", () => {
+  test("has stack traces with the lines of the sources", () => {
     const printed = runCode(
       `import { defineTool } from "@plue/tools/core";
        try { defineTool({}) } catch ({ stack }) { console.log(stack) }`,

@@ -126,7 +126,7 @@ function install(): void {
   writeFileSync(join(app, "types.ts"), TYPES);
 }
 
-/** Makes an app with the package, and links these beside it. */
+/** Creates an app with the package and links to other packages. */
 function unpack(folder: string, packages: readonly string[]): void {
   const tarball = readdirSync(packed).find((name) => name.endsWith(".tgz")) ??
     "";
@@ -363,7 +363,7 @@ describe("the npm package", () => {
       const { stdout } = spawnSync("node", [oldest, ...options, ...more], {
         cwd: folder,
       });
-      // Packages beside this one may want a newer TypeScript.
+      // Other packages may require a newer TypeScript.
       const own = String(stdout).split("\n").filter((line) =>
         line.startsWith("entries.ts") || line.includes("plue/tools/")
       );

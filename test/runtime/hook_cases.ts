@@ -1,6 +1,6 @@
 /**
- * Every hook that an owner may hand in, with something that uses it and what the answer must be,
- * whatever the hook does.
+ * Every hook of a host, with a program that uses it and the required result for every behaviour of
+ * the hook.
  *
  * @module
  */
@@ -72,7 +72,7 @@ import {
 } from "../../src/adapters/pins/mod.ts";
 import { fetchFrom, modernRequest, URL_OF_MCP } from "../adapters/mcp/support.ts";
 
-/** What a hook does wrong. */
+/** The misbehaviour of a hook. */
 export const WAYS = ["throws", "rejects", "hangs", "answers nonsense"] as const;
 export type Way = (typeof WAYS)[number];
 
@@ -89,7 +89,7 @@ export const BAD_HOOKS: Readonly<Record<Way, BadHook>> = {
   "answers nonsense": () => 42,
 };
 
-/** What uses a hook, and what comes of it. */
+/** A program that uses a hook, and its result. */
 export interface HookCase {
   /** The answer; `never` where what decides is waited for. By way where the ways differ. */
   readonly right: string | Readonly<Record<Way, string>>;
@@ -231,7 +231,7 @@ function callWithIndex(index: () => ToolIndex): Promise<string> {
     try {
       registry.searchTools("waits");
     } catch {
-      // What the owner's index throws is the owner's to catch.
+      // The caller receives errors of its own index.
     }
   };
   search();
@@ -412,7 +412,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     run: (use) => resumed({ sealer: { ...SEALER, use } }),
   },
   "TicketSealer.use()": {
-    // What ended the call stays its result.
+    // The first result of the call stays its result.
     right: "unavailable",
     run: (release) => {
       let asked = 0;
@@ -465,7 +465,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
       let asked = 0;
       return resumed({
         store: { ...memoryCallStore(), delete: remove },
-        // Available at the first call, and not when it goes on.
+        // Available at the first call, but not when it resumes.
         tool: { isAvailable: () => asked++ === 0 },
       });
     },
@@ -500,7 +500,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     run: (dispose) => call({ tool: { dispose } }),
   },
 
-  // What a caller sees.
+  // The caller's result.
   "Selection.filters": {
     right: "unknown_tool",
     run: (filter) => call({ selection: { filters: [filter] } }),
@@ -544,7 +544,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     run: (output) => defineWith({ input: () => ({ type: "object" }), output }),
   },
 
-  // A registry of the owner's own.
+  // A registry of the host.
   "ToolSource.getTool": { right: "done", run: (getTool) => callOwn({ getTool }) },
   "ToolSource.isAvailable": {
     right: "unavailable",
@@ -758,7 +758,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     run: (extend) => listPrompts(extend),
   },
 
-  // What is imported.
+  // The imported tools.
   "ImportOptions.risk": { right: "its owner is told", run: (risk) => chosenBy({ risk }) },
   "ImportOptions.include": { right: told("none"), run: (include) => chosenBy({ include }) },
   "ImportOptions.exclude": { right: told("none"), run: (exclude) => chosenBy({ exclude }) },
@@ -807,7 +807,7 @@ function told(nonsense: string): Readonly<Record<Way, string>> {
   return { throws: owner, rejects: owner, hangs: owner, "answers nonsense": nonsense };
 }
 
-/** How many tools are imported with a choice. */
+/** The number of tools that are imported with a choice. */
 function chosenBy(options: Readonly<Record<string, BadHook>>): string {
   try {
     return formats.importTools("mcp", MCP_LIST, options).tools.length === 0 ? "none" : "some";
@@ -816,7 +816,7 @@ function chosenBy(options: Readonly<Record<string, BadHook>>): string {
   }
 }
 
-/** What becomes of a tool that pins look at. */
+/** The state of a tool under pins. */
 async function pinnedBy(store: PinStore, options: ToolPinsOptions = {}): Promise<string> {
   const pins = toolPins(store, { storeTimeoutMs: 500, ...options });
   const { tools, held } = await formats.importTools("mcp", MCP_LIST, { pins });
@@ -827,7 +827,7 @@ function because(reason: string, names: readonly string[]): Readonly<Record<stri
   return Object.fromEntries(names.map((name) => [name, reason]));
 }
 
-/** The functions among the types of options that are no hooks of an owner, and why. */
+/** Functions in option types that are not hooks of a host, and the reasons. */
 export const NO_HOOKS: Readonly<Record<string, string>> = {
   ...because("is made by viewOf", ["ViewedTool.lead", "ViewedTool.tell"]),
   ...because("is a function of a layer of plue", [
@@ -909,7 +909,7 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
   ...because("is of the package koffi", ["Koffi.load", "Koffi.load().func", "Koffi.load().func()"]),
 };
 
-/** What a tool's description says to a reader for whom it may fail. */
+/** A tool's description for a reader, which may fail. */
 function describeWith(
   description: (reader: ToolReader) => string,
   onDescribeError?: BadHook,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { HOOK_CASES, type Way, WAYS } from "./hook_cases.ts";
 
-/** What this runtime wants before the name of a program. */
+/** The arguments of this runtime before the name of a program. */
 const RUN = "Deno" in globalThis
   ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]
   : [];

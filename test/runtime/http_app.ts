@@ -4,14 +4,14 @@ import { Hono } from "hono";
 import { createToolHandler } from "@plue/tools/hono";
 import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
 
-/** What the tools have done since the app was made. */
+/** The actions of the tools since the app was created. */
 export interface Watch {
   started: number;
-  /** How many saw their signal abort. */
+  /** The number of calls whose signal was aborted. */
   aborted: number;
-  /** How many ran their cleanup. */
+  /** The number of calls that ran their cleanup. */
   cleaned: number;
-  /** How many chunks the talking tool has yielded. */
+  /** The number of chunks that the talking tool has yielded. */
   yielded: number;
   inFlight: number;
 }

@@ -5,7 +5,7 @@ import { createToolHandler } from "@plue/tools/hono";
 import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { serve, type Served } from "./serve.ts";
 
-/** What the waiting tool last told. */
+/** The last report of the waiting tool. */
 let started = Promise.withResolvers<void>();
 let aborted = Promise.withResolvers<void>();
 
@@ -80,11 +80,11 @@ describe("createToolHandler() behind a real server", () => {
     assertEquals([wait?.inFlight, wait?.errors.aborted, wait?.abandoned], [0, 1, 0]);
   });
 
-  it("refuses a body over the limit that does not say its length", async () => {
+  it("rejects a body over the limit without a content-length", async () => {
     let size = 600;
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {
-        // Without a turn between them, a client that is refused could go on for ever.
+        // Without a turn between them, a rejected client could continue for ever.
         await new Promise((later) => setTimeout(later));
         controller.enqueue(new Uint8Array(size));
         size = 65_536;
@@ -92,7 +92,7 @@ describe("createToolHandler() behind a real server", () => {
     });
     const status = await post("/tools/echo/execute", body, { duplex: "half" } as RequestInit)
       .then((response) => response.status, () => "closed");
-    // A server may close the connection on a client that goes on sending.
+    // A server may close the connection on a client that continues to send.
     assertEquals(status === 413 || status === "closed", true, String(status));
   });
 

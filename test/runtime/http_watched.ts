@@ -1,4 +1,4 @@
-/** What must hold of the watched app over real connections, whichever server is behind them. */
+/** Properties of the watched app over real connections, with any server. */
 
 import { it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
@@ -12,7 +12,7 @@ const STREAM = { "content-type": "application/json", accept: "text/event-stream"
 export function describeStreaming(urlOf: () => string): void {
   const watch = async (): Promise<Watch> => await (await fetch(`${urlOf()}/watch`)).json();
 
-  /** Asks until it holds; the test's own time limit ends a wait in vain. */
+  /** Asks until it holds; the test's own time limit ends an unsuccessful wait. */
   async function until(holds: (watch: Watch) => boolean): Promise<Watch> {
     for (;;) {
       const now = await watch();
@@ -34,7 +34,7 @@ export function describeStreaming(urlOf: () => string): void {
     assertEquals(events.map(({ event }) => event), ["result"]);
   });
 
-  it("aborts a silent tool when the client's connection is gone", async () => {
+  it("aborts a silent tool when the client disconnects", async () => {
     const before = await watch();
     const client = new AbortController();
     const response = await start("wait", {}, client.signal);
@@ -95,7 +95,7 @@ export function describeStreaming(urlOf: () => string): void {
     await events.return(undefined);
   });
 
-  it("serves 200 streams at once, and has none when their clients are gone", async () => {
+  it("serves 200 concurrent streams, and has none after their clients disconnect", async () => {
     const before = await watch();
     const clients = new AbortController();
     const responses = await Promise.all(

@@ -8,7 +8,7 @@ import type { Tool } from "../../mod.ts";
 import { call } from "../support/call_tool.ts";
 import { petStore } from "../adapters/openapi/pet_store.ts";
 
-/** What the server saw of the last request. */
+/** The server's record of the last request. */
 interface Seen {
   readonly method: string | undefined;
   readonly url: URL;
@@ -64,7 +64,7 @@ describe("an imported operation over HTTP", () => {
     await new Promise<void>((resolve) => server.close(() => resolve()));
   });
 
-  it("arrives as the API wants it", async () => {
+  it("arrives in the form that the API requires", async () => {
     answer = json([{ id: 1, name: "Mo", weight: null }]);
     const result = await call(tools, "listPets", {
       "X-Trace": "t 1",
@@ -102,7 +102,7 @@ describe("an imported operation over HTTP", () => {
     ]]);
   });
 
-  it("cannot be led to another path", async () => {
+  it("cannot be redirected to another path", async () => {
     answer = (response) => response.writeHead(204).end();
     await call(tools, "put_pets_petId", { petId: "../../admin?x#y", name: "n" });
     assertEquals(seen?.url.pathname, "/api/pets/..%2F..%2Fadmin%3Fx%23y");
@@ -124,7 +124,7 @@ describe("an imported operation over HTTP", () => {
     assertEquals(requests, 1);
   });
 
-  it("says what the API said when it refused", async () => {
+  it("reports the API's error message", async () => {
     answer = json({ title: "No such pet" }, 404);
     const result = await call(tools, "get_pets_petId", { petId: 9 });
     assertEquals(
@@ -157,7 +157,7 @@ describe("an imported operation over HTTP", () => {
     await left;
   });
 
-  it("reports a server that is not there", async () => {
+  it("reports an unreachable server", async () => {
     const { tools: lost } = importOpenApi(petStore(), {
       fetch: globalThis.fetch,
       // Port 9 is "discard": nothing of a test listens there.

@@ -63,7 +63,7 @@ describe("search over the tools of GitHub's MCP server", () => {
   });
 });
 
-/** What MiniSearch reaches at the best of its settings, in each figure; `search_quality.ts` prints it. */
+/** MiniSearch's figures at the best of its settings; `search_quality.ts` prints it. */
 const MINISEARCH: { readonly [set: string]: Partial<SearchQuality> } = {
   dev_livemcp: { all5: 0.321, ndcg10: 0.398, recall5: 0.458, hit1: 0.321, mrr: 0.447 },
   dev_metatool: { all5: 0.619, ndcg10: 0.592, recall5: 0.654, hit1: 0.475, mrr: 0.572 },
@@ -96,7 +96,7 @@ describe("search over the catalogues of others", () => {
 
   const catalogues = new Map([...sets].map(([name, set]) => [name, set.tools]));
   if (github !== undefined) catalogues.set("GitHub", github);
-  // Other pairs of a catalogue and questions are left out: they have tools for most of them.
+  // Other pairs of a catalogue and questions are omitted: they have tools for most questions.
   for (
     const [catalogue, asked] of [
       ["dev_metatool", "dev_sealtools"],

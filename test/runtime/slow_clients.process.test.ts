@@ -42,8 +42,8 @@ describe("a slow client", () => {
   }
 
   /**
-   * What comes until the server closes the connection. Deno keeps it open while a body is missing,
-   * whatever the answer says (docs/http.md), so there the first of it is the answer.
+   * Everything that arrives until the server closes the connection. Deno keeps it open while a body
+   * is missing, whatever the answer says (docs/http.md), so there the first of it is the answer.
    */
   async function answerOf(socket: Socket): Promise<string> {
     let text = "";
@@ -104,7 +104,7 @@ describe("a slow client", () => {
         ["does not end its body", head(path, "Transfer-Encoding: chunked") + "1\r\n{\r\n"],
       ] as const
     ) {
-      it(`that ${what} is told so and disconnected: ${path}`, async () => {
+      it(`that ${what} receives an error and is disconnected: ${path}`, async () => {
         assertMatch(await answerOf(await open(text)), /^HTTP\/1.1 408 /);
       });
     }
@@ -131,7 +131,7 @@ describe("a slow client", () => {
     });
   }
 
-  it("that leaves while its body is read is no error of the server's", async () => {
+  it("that leaves while its body is read does not cause a server error", async () => {
     told = Promise.withResolvers<void>();
     const socket = await open(head("/tools/ping/execute", "Content-Length: 100"));
     // Once the server has answered another request, it has this one too.
@@ -143,7 +143,7 @@ describe("a slow client", () => {
     assertEquals(errors, []);
   });
 
-  it("that asks in a way that no program can is answered 405", async () => {
+  it("with an unsupported method receives 405", async () => {
     for (const path of ["/mcp", "/tools"]) {
       const socket = await open(
         `TRACE ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,

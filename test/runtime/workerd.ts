@@ -12,8 +12,8 @@ export interface ServedWorker {
 }
 
 /**
- * A port of the loopback that nothing listens on. It is below those that the system gives to others
- * by itself, who could have it before the caller uses it.
+ * A port of the loopback that nothing listens on. It is below the system's ephemeral ports, which
+ * another program could take before the caller uses it.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

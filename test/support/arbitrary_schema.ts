@@ -38,7 +38,7 @@ function fromEntries(list: readonly (readonly [string, unknown])[]): Record<stri
   return Object.fromEntries(list);
 }
 
-/** What a generated schema may hold. */
+/** The contents of a generated schema. */
 export interface SchemaChoices {
   /** `$ref`s into `$defs`, recursive ones too. */
   readonly references?: boolean;
@@ -158,7 +158,7 @@ export function aSchema(choices: SchemaChoices = {}): fc.Arbitrary<AnySchema> {
             oneOf: [{ $ref: "#/$defs/one" }, { $ref: "#/$defs/two" }],
             discriminator: { propertyName: "a" },
           },
-          // To parts that are no definitions, and that transforms change.
+          // References to parts that are not definitions, and that transforms change.
           { $ref: "#/$defs/one/properties/a" },
           { $ref: "#/properties/a" },
           { $ref: "#" },
@@ -214,7 +214,7 @@ function guarded(schema: AnySchema, nullable = false): AnySchema {
   return { type, properties: { a: schema }, additionalProperties: false };
 }
 
-/** Whether no reference leads back to its own place, which registration refuses. */
+/** Returns true if no reference refers to itself, which registration rejects. */
 function consumes(schema: { readonly [keyword: string]: unknown }): boolean {
   // In this grammar only the root can refer to itself in place, through what does not go deeper.
   const inPlace = ["anyOf", "oneOf", "allOf", "not", "if", "then", "else", "dependentSchemas"];

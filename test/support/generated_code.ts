@@ -1,14 +1,14 @@
 /**
- * Watches the code that is generated from text, so that a test can tell whether a call ran it.
+ * Observes code generated from text, so that a test can check whether a call ran it.
  *
  * @module
  */
 
-/** What has happened since the watch began. */
+/** The counts since the observation began. */
 export interface GeneratedCode {
-  /** How many functions were made from text. */
+  /** The number of functions created from text. */
   made: number;
-  /** How often functions that they returned were called. */
+  /** The number of calls of these functions. */
   ran: number;
 }
 
@@ -39,7 +39,7 @@ export function watchGeneratedCode(work: () => void): GeneratedCode {
   return seen;
 }
 
-/** Whether code may be generated from text at this moment. */
+/** True if code generation is currently allowed. */
 export function mayGenerateCode(): boolean {
   try {
     return new Function("return true")() === true;

@@ -1,5 +1,5 @@
 /**
- * How many random cases the laws are tried on. The same cases in every run; to search for new ones,
+ * The number of random cases for the laws. The same cases in every run; to search for new ones,
  * change the seed.
  *
  * @module

@@ -54,7 +54,7 @@ try {
     target: "browser",
     conditions: ["workerd", "worker"],
     tsconfig: resolve("tsconfig.json"),
-    // package.json says that no file of plue has side effects; registering tests is one.
+    // package.json declares that no file of plue has side effects; registering tests is one.
     ignoreDCEAnnotations: true,
     plugins: [{
       name: "bun:test for workerd",

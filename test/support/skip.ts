@@ -1,5 +1,5 @@
 /**
- * Tests that cannot run everywhere: they are skipped, and their name says why.
+ * Tests that cannot run everywhere: they are skipped, and their names contain the reason.
  *
  * @module
  */

@@ -23,7 +23,7 @@ export interface Suite {
   readonly hooks: Record<"beforeAll" | "afterAll" | "beforeEach" | "afterEach", Step[]>;
 }
 
-/** What `bun:test` exports, as far as the suite uses it. */
+/** The exports of `bun:test` that the suite uses. */
 export interface TestFunctions {
   readonly test: ((name: string, run: Step) => void) & {
     readonly skip: (name: string, run?: Step) => void;
@@ -60,7 +60,7 @@ export function lineage(suite: Suite): readonly Suite[] {
 /**
  * Makes the functions with which test files register.
  *
- * @param onTop Is told of each test and each finished group that is in no other group.
+ * @param onTop Called with each top-level test and each finished top-level group.
  */
 export function testFunctions(onTop: (child: Suite | Case) => void = () => {}): TestFunctions {
   let current = root;

@@ -1,6 +1,6 @@
-// The web-platform globals that the core may use: those that every runtime has (WinterTC's
-// minimum common API), and nothing else. tsconfig.core.json compiles the core against this list,
-// so that a stray `process`, `Bun`, `Deno` or `document` does not compile.
+// The only globals that the core may use: WinterTC's minimum common API, which every runtime has.
+// tsconfig.core.json compiles the core against this list, so that a stray `process`, `Bun`, `Deno`
+// or `document` does not compile.
 
 interface AbortSignalEventListener {
   (event: unknown): void;

@@ -25,7 +25,7 @@ export const afterAll: TestFunctions["afterAll"] = functions.afterAll;
 export const beforeEach: TestFunctions["beforeEach"] = functions.beforeEach;
 export const afterEach: TestFunctions["afterEach"] = functions.afterEach;
 
-/** What one run counted. */
+/** The counts of one run. */
 export interface WorkerdReport {
   passed: number;
   failed: number;

@@ -1,4 +1,4 @@
-// What `defineTool` infers. Compiled by tsc; never run.
+// The types that `defineTool` infers. Compiled by tsc; never run.
 
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";

@@ -1,5 +1,5 @@
 // A plain `deno test` has no permissions, so deno.json leaves out the tests that need some. This
-// says so where the result is read.
+// test reports it where the result is read.
 
 import { test } from "bun:test";
 

@@ -47,7 +47,7 @@ const ALL = TOOLS.map(({ id }) => id).sort();
 
 const without = (...gone: readonly string[]) => ALL.filter((id) => !gone.includes(id));
 
-/** What a context keeps of the tools above. */
+/** The tools above that a context keeps. */
 const keeps = (context: Parameters<ToolRegistry["getAvailableTools"]>[0]) =>
   new ToolRegistry({ tools: TOOLS }).getAvailableTools(context).map(({ id }) => id);
 

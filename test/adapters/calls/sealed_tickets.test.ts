@@ -57,7 +57,7 @@ describe("sealedTickets()", () => {
     );
   });
 
-  it("refuses a ticket of another key that was given the name of its own", async () => {
+  it("rejects a ticket of another key with the name of its own key", async () => {
     const [mine] = (await suspend(withKeys(secret(1)))).ticket.split(".");
     const [, ...other] = (await suspend(withKeys(secret(2)))).ticket.split(".");
     const result = await withKeys(secret(1)).resume([mine, ...other].join("."), ANN);
@@ -109,7 +109,7 @@ describe("sealedTickets()", () => {
     assertEquals([timers, listeners], [0, 0]);
   }, 60_000);
 
-  it("costs nothing for a call that waits, and takes room in a store for one that went on", async () => {
+  it("stores nothing for a suspended call, and one mark for a resumed call", async () => {
     const store = memoryCallStore();
     const dispatcher = new ToolDispatcher(registry, {
       tickets: sealedTickets({ keys: [secret(1)], store }),
@@ -125,7 +125,7 @@ describe("sealedTickets()", () => {
     assertEquals(await keys(), 1);
   });
 
-  it("refuses what are no keys, and does not show them", () => {
+  it("rejects invalid keys without showing them", () => {
     for (const keys of [undefined, [], "x", ["secret"], [new Uint8Array(16)], [secret(1), 7]]) {
       const error = assertThrows(() => sealedTickets({ keys } as never), TypeError);
       assertEquals(/Cannot seal tickets: keys/.test(error.message), true);

@@ -27,7 +27,7 @@ const wait = defineTool({
 const toolset = buildToolset([wait]);
 const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
 const context: DispatchContext = { sessionId: "s1" };
-/** What stands in for LangChain. */
+/** A substitute for LangChain. */
 const kit = {
   tool: <Run>(run: Run, fields: object) => ({ ...fields, run }),
   ToolMessage: class {
@@ -38,7 +38,7 @@ const kit = {
 };
 
 describe("toAiSdkTools()", () => {
-  it("hands on the call's id, the host's context and the signal", async () => {
+  it("passes on the call's id, the host's context and the signal", async () => {
     seen.length = 0;
     const execute = toAiSdkTools(toolset, { dispatcher, context })["clock__wait"]?.execute;
     const { signal } = new AbortController();
@@ -54,7 +54,7 @@ describe("toAiSdkTools()", () => {
     assertEquals(seen.length, 1);
   });
 
-  it("takes no plain value for blocks, also when it has been JSON", async () => {
+  it("does not mistake a plain value for blocks, even after it was serialized", async () => {
     const plain = { content: [{ type: "text", text: "a page" }], blocks: true };
     const page = defineTool({ name: "page", description: "Loads.", execute: () => plain });
     const { execute, toModelOutput } = toAiSdkTools([page], {
@@ -76,7 +76,7 @@ describe("toAiSdkTools()", () => {
 });
 
 describe("toLangChainTools()", () => {
-  it("answers with LangChain's message where a call has an id, and throws where it has none", async () => {
+  it("returns LangChain's message if a call has an id, and throws otherwise", async () => {
     const [tool] = toLangChainTools(toolset, { dispatcher, ...kit }) as {
       readonly name: string;
       run(args: unknown, config: object): Promise<unknown>;
@@ -94,7 +94,7 @@ describe("toLangChainTools()", () => {
     await assertRejects(async () => void await tool?.run({ for: 1 }, {}), Error, '"clock__wait"');
   });
 
-  it("says which of LangChain's two is missing", () => {
+  it("names the missing parameter, `tool` or `ToolMessage`", () => {
     assertThrows(
       () => toLangChainTools(toolset, { dispatcher, ...kit, ToolMessage: undefined as never }),
       TypeError,
@@ -118,7 +118,7 @@ describe("toOpenAiAgentsTools()", () => {
 });
 
 describe("tools for frameworks", () => {
-  it("refuse wrong options, and tools that cannot be exported", () => {
+  it("reject invalid options, and tools that cannot be exported", () => {
     const makers: ((source: Exportable, options: FrameworkOptions) => unknown)[] = [
       toAiSdkTools,
       toOpenAiAgentsTools,
@@ -154,7 +154,7 @@ describe("a call that waits for approval", () => {
   });
   const words = /input_required|Cannot call "pay": .*It waits for: .*do not call it again/s;
 
-  it("fails in the AI SDK with its questions, and goes on with the ticket of the cause", async () => {
+  it("fails in the AI SDK with its questions, and resumes with the ticket of the cause", async () => {
     const execute = toAiSdkTools(paying, { dispatcher: asking })["pay"]?.execute;
     const error = await assertRejects(() => Promise.resolve(execute?.({}, { toolCallId: "c1" })));
     assertMatch((error as Error).message, words);

@@ -20,7 +20,7 @@ interface Body {
   readonly tools?: readonly unknown[];
 }
 
-/** A client that plays what it is given, and keeps what it is sent. */
+/** A client that returns prepared responses and records requests. */
 function clientOf(...replies: readonly object[]) {
   const bodies: Body[] = [];
   const left = [...replies];
@@ -58,7 +58,7 @@ const dispatcherOf = () =>
 const options = { target: "anthropic", tools } as const;
 
 describe("runTools()", () => {
-  it("stops where a call waits, and goes on from JSON in another process", async () => {
+  it("stops at a suspended call, and resumes from JSON in another process", async () => {
     runs.length = 0;
     const context = { principal: "ann" };
     const first = await runTools(clientOf(uses("ping", "rocket__launch")), request, {
@@ -85,7 +85,7 @@ describe("runTools()", () => {
         ...more,
       });
 
-    // Without an answer it waits on, and asks the model nothing.
+    // Without an answer the call stays suspended, and no request is sent.
     const still = await goOn({});
     assertEquals([still.stop, still.response, runs.length], ["suspended", undefined, 0]);
 
@@ -118,7 +118,7 @@ describe("runTools()", () => {
     ]);
   });
 
-  it("tells of files in results that the target does not take", async () => {
+  it("reports files in results that the target does not support", async () => {
     const block = { type: "audio", data: "UklGRiQ=", mimeType: "audio/wav" } as const;
     const speaks = buildToolset([
       defineTool({
@@ -137,7 +137,7 @@ describe("runTools()", () => {
     ]);
   });
 
-  it("lists the tools anew before each request", async () => {
+  it("lists the tools before each request", async () => {
     let up = true;
     const changing = buildToolset([
       ping,
@@ -195,7 +195,7 @@ describe("runTools()", () => {
     assertEquals(aborted, true);
   });
 
-  it("says what is wrong with its options, its client and its request", async () => {
+  it("rejects invalid options, clients and requests with a reason", async () => {
     const dispatcher = dispatcherOf();
     const right = { ...options, dispatcher };
     const rows: readonly (readonly [unknown, unknown, unknown, string])[] = [
@@ -222,7 +222,7 @@ describe("runTools()", () => {
     }
   });
 
-  it("refuses a chat response without a choice", async () => {
+  it("rejects a chat response without a choice", async () => {
     const create = (_body: Body) => Promise.resolve({ choices: [] });
     const given = { target: "openai.chat", tools, dispatcher: dispatcherOf() } as const;
     await assertRejects(
@@ -268,7 +268,7 @@ describe("streamTools()", () => {
     assertEquals(closed, true);
   });
 
-  it("refuses a stream that was cut, whatever it had said", async () => {
+  it("rejects a truncated stream", async () => {
     const hello = { choices: [{ index: 0, delta: { content: "hel" }, finish_reason: null }] };
     const end = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
     const read = async (...chunks: readonly object[]): Promise<unknown> => {

@@ -1,4 +1,4 @@
-/** What pins must do with any catalogue of tools: one function, called with several of them. */
+/** Properties of pins that hold for every catalogue of tools. */
 
 import { importTools } from "@plue/tools/formats";
 import { toolPins } from "@plue/tools/pins";
@@ -6,9 +6,9 @@ import { assertEquals } from "@std/assert";
 import { type ListedTool, mutated, randomFrom, reordered } from "./mutate.ts";
 
 const ROUNDS = 500;
-/** How many tools change at once. */
+/** The number of tools that change together. */
 const BATCH = 40;
-/** How many tools are put in order together. */
+/** The number of tools that are compared together. */
 const PART = 3;
 
 /** Pins that have approved a catalogue. */
@@ -25,7 +25,7 @@ export async function holdsBackChanges(catalogue: readonly ListedTool[]): Promis
   const random = randomFrom(1);
   const wrong: string[] = [];
   for (let done = 0; done < ROUNDS;) {
-    // Many tools change at once, so that there are fewer imports.
+    // Many tools change together, so that there are fewer imports.
     const start = Math.floor(random() * catalogue.length);
     const changed = new Map<string, string>();
     const list = catalogue.map((tool, index) => {

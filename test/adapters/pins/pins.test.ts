@@ -42,7 +42,7 @@ function imports(store: PinStore = memoryStore(), options: Parameters<typeof too
 }
 
 describe("toolPins() at the first import", () => {
-  it("trusts what it sees, and knows it again", async () => {
+  it("approves the first import and recognises it in the next one", async () => {
     const store = memoryStore();
     const first = await imports(store).next(READ, LIST);
     assertEquals([first.tools.length, first.held], [2, []]);
@@ -50,7 +50,7 @@ describe("toolPins() at the first import", () => {
     assertEquals([second.tools.length, second.held], [2, []]);
   });
 
-  it("holds all of it back if that is asked for", async () => {
+  it("hides the first import with the option `hold`", async () => {
     const { next, told } = imports(memoryStore(), { firstImport: "hold" });
     const { tools, held, approve } = await next(READ, LIST);
     assertEquals(tools, []);
@@ -156,7 +156,7 @@ describe("toolPins() and a tool that has changed", () => {
   ];
 
   for (const [what, changed, changes] of CHANGES) {
-    it(`holds it back and says so: ${what}`, async () => {
+    it(`hides it and reports it: ${what}`, async () => {
       const { next, told } = imports();
       await next(READ, LIST);
       const { tools, held } = await next(changed, LIST);
@@ -194,14 +194,14 @@ describe("toolPins() and a tool that has changed", () => {
     ]);
   });
 
-  it("lets it in again when it is as it was", async () => {
+  it("shows it again when its approved definition is back", async () => {
     const { next } = imports();
     await next(READ);
     await next({ ...READ, title: "Reading" });
     assertEquals((await next(READ)).held, []);
   });
 
-  it("tells of each definition once", async () => {
+  it("reports each definition once", async () => {
     const { next, told } = imports();
     await next(READ);
     const changed = { ...READ, title: "Reading" };
@@ -224,7 +224,7 @@ describe("toolPins() and tools that come and go", () => {
     ]);
   });
 
-  it("keeps the place of one that has vanished, until that is approved", async () => {
+  it("keeps the pin of a removed tool until the removal is approved", async () => {
     const { next } = imports();
     await next(READ, LIST);
     const { tools, held, approve } = await next(READ);
@@ -248,7 +248,7 @@ describe("toolPins() and tools that come and go", () => {
 });
 
 describe("approve()", () => {
-  it("lets in what is offered, for good", async () => {
+  it("shows an approved tool in later imports", async () => {
     const store = memoryStore();
     const { next } = imports(store);
     await next(READ);
@@ -259,7 +259,7 @@ describe("approve()", () => {
     assertEquals((await imports(store).next(changed)).held, []);
   });
 
-  it("refuses a tool that has changed since the owner looked", async () => {
+  it("rejects a tool that has changed since the operator saw it", async () => {
     const { next } = imports();
     await next(READ);
     const seen = (await next({ ...READ, title: "Harmless" })).held[0];
@@ -269,7 +269,7 @@ describe("approve()", () => {
     await assertRejects(() => approve("x:none"), TypeError, "it is not held back");
   });
 
-  it("does not lose what is approved at once", async () => {
+  it("does not lose concurrent approvals", async () => {
     const { next } = imports(memoryStore(), { firstImport: "hold" });
     const { approve } = await next(READ, LIST);
     await Promise.all([approve("x:read"), approve("x:list")]);
@@ -278,7 +278,7 @@ describe("approve()", () => {
 });
 
 describe("a tool that is held back", () => {
-  it("is not listed, found, exported, called or described, and explained to the owner", async () => {
+  it("is not listed, found, exported, called or described, but explained to the operator", async () => {
     const { next } = imports();
     await next(READ, LIST);
     const imported = await next({ ...READ, description: "Reads, and sends it." }, LIST);
@@ -338,7 +338,7 @@ describe("toolPins() with a store that fails", () => {
   ];
 
   for (const [what, store, why] of FAULTS) {
-    it(`lets nothing in if it ${what}, and says so`, async () => {
+    it(`hides all tools and reports it if it ${what}`, async () => {
       const { next, told } = imports(store);
       const { tools, held, warnings, approve } = await next(READ, LIST);
       assertEquals(tools, []);
@@ -358,7 +358,7 @@ describe("toolPins() with a store that fails", () => {
     assertEquals(held[0]?.reason.includes("did not answer within 1 ms"), true);
   });
 
-  it("lets in what is approved when it can be read again", async () => {
+  it("shows approved tools when it can be read again", async () => {
     const store = memoryStore();
     await imports(store).next(READ);
     let isBroken = true;
@@ -383,8 +383,8 @@ describe("toolPins()", () => {
       [[undefined, { first: "hold" }], '"/first" is not one of its fields'],
     ] as const
   ) {
-    it(`refuses ${JSON.stringify(args)}`, () => {
-      // What JavaScript may hand in.
+    it(`rejects ${JSON.stringify(args)}`, () => {
+      // Values that only JavaScript can pass.
       const wrong = args as unknown as Parameters<typeof toolPins>;
       assertThrows(() => toolPins(...wrong), Error, what);
     });

@@ -19,7 +19,7 @@ describe("toolPins() with a file", () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  /** As a program does that starts anew. */
+  /** As after a restart of the program. */
   const imported = (description: string) =>
     importTools("mcp", list(description), { namespace: "x", pins: toolPins(file) });
 
@@ -33,7 +33,7 @@ describe("toolPins() with a file", () => {
     assertEquals((await imported("Reads.")).held.map(({ kind }) => kind), ["changed"]);
   });
 
-  it("leaves only the file, which is its owner's alone", async () => {
+  it("leaves only the file, which only its user can read", async () => {
     await imported("Reads.");
     assertEquals(readdirSync(folder), ["pins.json"]);
     assertEquals(Object.keys(JSON.parse(readFileSync(file, "utf8")).imports.x.tools), ["x:read"]);
@@ -49,7 +49,7 @@ describe("toolPins() with a file", () => {
     assertEquals(readFileSync(file, "utf8"), half);
   });
 
-  it("lets nothing in when the file is a folder, or its folder is not there", async () => {
+  it("hides all tools if the file is a folder, or its folder does not exist", async () => {
     for (const path of [folder, join(folder, "none", "pins.json")]) {
       const pins = toolPins(path);
       const { tools, held } = await importTools("mcp", list("Reads."), { namespace: "x", pins });

@@ -46,7 +46,7 @@ describe("cedarPolicy()", () => {
     );
   });
 
-  it("tells the facts of a tool, and leaves out those that it does not have", () => {
+  it("passes the facts about a tool, without absent fields", () => {
     const toolset = select({
       policies: `permit(principal, action, resource)
         when { resource has namespace && resource.namespace == "chain" && resource has roles };`,
@@ -78,7 +78,7 @@ describe("cedarPolicy()", () => {
     assertEquals(select({ policies, action, context: { hour: 9 } }).ids, []);
   });
 
-  it("denies where a policy fails, also one that forbids", () => {
+  it("denies if a policy fails, even a `forbid`", () => {
     const toolset = select({
       policies: {
         everyone: "permit(principal, action, resource);",
@@ -89,7 +89,7 @@ describe("cedarPolicy()", () => {
     assertStringIncludes(toolset.explain("rm").reason, 'broken failed: `Tool::"rm"` does not have');
   });
 
-  it("denies where Cedar cannot read what it is told", () => {
+  it("denies if Cedar cannot parse its input", () => {
     const toolset = select({
       policies: "permit(principal, action, resource);",
       context: { hour: 1.5 },
@@ -98,7 +98,7 @@ describe("cedarPolicy()", () => {
     assertStringIncludes(toolset.explain("rm").reason, "Cedar cannot decide: ");
   });
 
-  it("refuses wrong options, and policies that Cedar cannot read", () => {
+  it("rejects invalid options, and policies that Cedar cannot parse", () => {
     for (
       const [options, message] of [
         [{ policies: "permit(" }, "its policies are invalid: failed to parse"],

@@ -12,7 +12,7 @@ const registry = new ToolRegistry({
   ],
 });
 
-/** What the program is told. */
+/** The input of the program. */
 interface Told {
   readonly user?: string;
   readonly tool: { readonly id: string; readonly riskLevel: number };
@@ -28,7 +28,7 @@ function program(rule: (told: Told) => unknown): OpaProgram {
   };
 }
 
-// What the package loads is what the adapter takes.
+// The package's program has the adapter's type.
 true satisfies LoadedPolicy extends OpaProgram ? true : false;
 
 describe("opaPolicy()", () => {
@@ -59,7 +59,7 @@ describe("opaPolicy()", () => {
     );
   });
 
-  it("tells the facts about a tool as JSON", () => {
+  it("passes the facts about a tool as JSON", () => {
     let told: unknown;
     const policy = opaPolicy(program((input) => (told = input, true)), {
       input: { user: "ada", tool: "not this" },
@@ -83,14 +83,14 @@ describe("opaPolicy()", () => {
     assertEquals(policy.allow(undefined), false);
   });
 
-  it("asks the entrypoint that it is given", () => {
+  it("evaluates the given entrypoint", () => {
     const asked: unknown[] = [];
     const two: OpaProgram = { evaluate: (_told, entry) => (asked.push(entry), [{ result: true }]) };
     opaPolicy(two, { entrypoint: "tools/allow" }).allow(registry.getTool("rm"));
     assertEquals(asked, ["tools/allow"]);
   });
 
-  it("denies where the rule is undefined, and what is no verdict", () => {
+  it("denies if the rule is undefined or its result is not a verdict", () => {
     for (
       const [evaluate, reason] of [
         [() => [], "its rule is undefined for this tool"],
@@ -115,7 +115,7 @@ describe("opaPolicy()", () => {
     }
   });
 
-  it("asks for approval where a rule wants it", async () => {
+  it("requires approval if a rule does", async () => {
     const careful = opaPolicy(
       program(({ tool }) => ({ allow: true, requiresApproval: tool.riskLevel > 2 })),
     );
@@ -128,7 +128,7 @@ describe("opaPolicy()", () => {
     assertEquals(outcomes.map((one) => one.ok ? one.content : one.error.code), ["text", "denied"]);
   });
 
-  it("refuses a program that is not loaded, and wrong options", () => {
+  it("rejects a program that is not loaded, and invalid options", () => {
     const loading = Promise.resolve(program(() => true)) as never;
     assertThrows(() => opaPolicy(loading), TypeError, "await loadPolicy(…) first");
     assertThrows(() => opaPolicy({} as never), TypeError, "it needs a program from loadPolicy");

@@ -53,13 +53,13 @@ const registry = new ToolRegistry({
 });
 
 describe("opaPolicy() with @open-policy-agent/opa-wasm", () => {
-  it("refuses a program that is still being loaded", async () => {
+  it("rejects a program that is still loading", async () => {
     const loading = loadPolicy(new Uint8Array([0]));
     assertThrows(() => opaPolicy(loading as never), TypeError, "await loadPolicy(…) first");
     await assertRejects(() => loading);
   });
 
-  it("keeps what a program allows, and says why not the rest", async () => {
+  it("keeps the tools that a program allows, and explains the denials", async () => {
     const bytes = Uint8Array.from(atob(BY_HAND), (sign) => sign.charCodeAt(0));
     const program = await loadPolicy(bytes);
     for (

@@ -38,7 +38,7 @@ describeCallStore(
   (store, clock) => open(paths.get(store), { clock }),
 );
 
-/** Starts a program of this runtime, beside the tests. */
+/** Starts a program with this runtime. */
 function start(program: string, ...args: readonly string[]): ReturnType<typeof spawn> {
   const before = "Deno" in globalThis
     ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]
@@ -101,7 +101,7 @@ describe("sqliteCallStore()", () => {
     }
   });
 
-  it("goes on with an old file", async () => {
+  it("continues with an old file", async () => {
     const path = newPath();
     const store = await open(path);
     const revision = await store.create("a", value) ?? 0;
@@ -113,14 +113,14 @@ describe("sqliteCallStore()", () => {
     assertEquals((await (await open(path)).create("a", value) ?? 0) > revision, true);
   });
 
-  it("says that it is closed", async () => {
+  it("rejects calls after close() with the reason", async () => {
     const store = await open();
     store.close();
     store.close();
     await assertRejects(() => store.get("a"), Error, "Cannot use the store of calls: it is closed");
   });
 
-  it("refuses a file that is no store, or damaged", async () => {
+  it("rejects a file that is not a store, or damaged", async () => {
     const text = newPath();
     writeFileSync(text, "This is a text, and no database at all. ".repeat(100));
     await assertRejects(() => open(text), Error, "the file is damaged, or no store");
@@ -158,7 +158,7 @@ describe("sqliteCallStore()", () => {
     }
   });
 
-  it("says that another version has made its file", async () => {
+  it("names the reason if another version has created its file", async () => {
     const path = newPath();
     (await open(path)).close();
     const { DatabaseSync } = await import("node:sqlite");
@@ -183,7 +183,7 @@ describe("sqliteCallStore()", () => {
     assertEquals(typeof await store.create("a.b.0", value), "number");
   });
 
-  it("leaves room for others when one owner has its share", async () => {
+  it("leaves space for others when one principal has exhausted its quota", async () => {
     const store = await open(newPath(), { maxOwnerBytes: 3_000 });
     await store.create("t.a.1", value);
     await store.create("key.a.1", value);
@@ -228,7 +228,7 @@ describe("sqliteCallStore()", () => {
     other.close();
   });
 
-  it("leaves a dispatcher with calls that need no store when it is gone", async () => {
+  it("lets a dispatcher run calls that need no store after close()", async () => {
     const store = await open();
     const registry = new ToolRegistry({
       tools: [

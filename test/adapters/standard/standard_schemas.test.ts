@@ -20,7 +20,7 @@ import type { Issue, Tool } from "../../../src/tool/mod.ts";
 const engine = typeboxEngine();
 const base = { name: "forecast", description: "Forecasts the weather." };
 
-/** The arguments as `execute` gets them, or what is wrong with them. */
+/** The arguments of `execute`, or the issues. */
 async function validate(tool: Tool, value: unknown): Promise<unknown> {
   checkSchema(tool.parameters);
   if (tool.parametersStandard !== undefined) {
@@ -165,7 +165,7 @@ describe("defineTool()", () => {
     assertEquals(await validate(tool, {}), { city: "Rome" });
   });
 
-  it("refuses an object of schemas, and says what makes one of it", () => {
+  it("rejects an object of schemas, and names the function that converts it", () => {
     for (const city of [z.string(), mini.string(), v.string(), type("string")]) {
       assertThrows(
         () => defineTool({ ...base, parameters: { city } }),
@@ -175,7 +175,7 @@ describe("defineTool()", () => {
     }
   });
 
-  it("refuses a schema whose library cannot give JSON Schema, and says what would", () => {
+  it("rejects a schema without JSON Schema, and names a library that provides it", () => {
     assertThrows(
       () => defineTool({ ...base, parameters: v.object({ city: v.string() }) }),
       TypeError,

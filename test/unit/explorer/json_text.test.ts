@@ -28,7 +28,7 @@ describe("jsonLines()", () => {
     }
   });
 
-  it("says which place each line begins", () => {
+  it("returns the JSON Pointer that begins in each line", () => {
     assertEquals(
       jsonLines({ "a/b": [1, { "~": null }] }).map(({ pointer }) => pointer),
       ["", "/a~1b", "/a~1b/0", "/a~1b/1", "/a~1b/1/~0", undefined, undefined, undefined],
@@ -37,13 +37,13 @@ describe("jsonLines()", () => {
 });
 
 describe("parse()", () => {
-  it("reads JSON, with every number that is kept", () => {
+  it("parses JSON with all numbers that can be represented", () => {
     const text =
       '{"a": [9007199254740992, -1.5e300, "12345678901234567891", 100000000000000000000]}';
     assertEquals(parse(text), { ok: true, value: JSON.parse(text) });
   });
 
-  it("refuses a whole number that would become another one", () => {
+  it("rejects an integer that cannot be represented exactly", () => {
     assertEquals(parse('{"id": -12345678901234567891}'), {
       ok: false,
       message:
@@ -107,7 +107,7 @@ describe("withMember()", () => {
     assertEquals(JSON.stringify(withMember({}, ["toString", "x"], 1)), '{"toString":{"x":1}}');
   });
 
-  it("puts an object in the place of a value that has no members", () => {
+  it("replaces a value without members by an object", () => {
     assertEquals(withMember("text", ["a"], 1), { a: 1 });
     assertEquals(withMember({ a: "text" }, ["a", 0], 1), { a: [1] });
   });

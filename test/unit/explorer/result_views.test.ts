@@ -19,13 +19,13 @@ describe("tableOf()", () => {
     assertEquals(tableOf({ a: [{ id: 1 }], b: [{ id: 2 }] }), undefined);
   });
 
-  it("is none for other values", () => {
+  it("is undefined for other values", () => {
     for (const value of [[], [1], [{}], [{ a: 1 }, 2], {}, "text", null, undefined]) {
       assertEquals(tableOf(value), undefined);
     }
   });
 
-  it("shows 200 rows, and says how many there are", () => {
+  it("shows 200 rows and the total number", () => {
     const table = tableOf(Array.from({ length: 1_000 }, (_, id) => ({ id })));
     assertEquals([table?.rows.length, table?.total], [200, 1_000]);
   });
@@ -67,7 +67,7 @@ describe("imagesIn()", () => {
 });
 
 describe("textOf()", () => {
-  it("leaves strings and blocks of text as they are, and writes other values as JSON", () => {
+  it("leaves strings and text blocks unchanged, and shows other values as JSON", () => {
     assertEquals(textOf("a\nb"), "a\nb");
     assertEquals(
       textOf({

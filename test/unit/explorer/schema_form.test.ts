@@ -113,7 +113,7 @@ describe("FormSchema.shapeOf()", () => {
     );
   });
 
-  it("ends where a schema leads back to itself", () => {
+  it("ends at a recursive reference", () => {
     const shapes = propertiesOf({
       type: "object",
       properties: { next: { $ref: "#" }, self: { $ref: "#/$defs/self" } },
@@ -142,7 +142,7 @@ describe("FormSchema.shapeOf()", () => {
     );
   });
 
-  it("keeps what stands beside a union in each of its forms", () => {
+  it("applies the keywords next to a union to each alternative", () => {
     const schema = {
       type: "object",
       properties: { id: { type: "string" } },
@@ -180,7 +180,7 @@ describe("FormSchema.shapeOf()", () => {
     assertEquals(takesOthers({ type: "object", properties: { a: {} } }), false);
   });
 
-  it("knows the first items of a list from the others", () => {
+  it("distinguishes the first items of a list from the others", () => {
     const tuple = shapeOf({ type: "array", prefixItems: [{ type: "string" }], items: false });
     assert(tuple.kind === "list");
     assertEquals([tuple.first.length, tuple.rest], [1, undefined]);
@@ -210,7 +210,7 @@ describe("FormSchema.initial()", () => {
     return form.initial(form.root);
   };
 
-  it("fills in what is known: defaults, constants, and required parts that hold them", () => {
+  it("fills in defaults, constants, and required objects that contain them", () => {
     assertEquals(
       initial({
         type: "object",
@@ -279,7 +279,7 @@ describe("FormSchema.variantOf()", () => {
 });
 
 describe("FormSchema.notesOf()", () => {
-  it("prefers what stands beside a reference to what the reference leads to", () => {
+  it("prefers annotations next to a reference to those of its target", () => {
     const form = new FormSchema({
       $ref: "#/$defs/a",
       description: "Here",
