@@ -1,6 +1,7 @@
 /**
- * What calls that wait cost. A call that asks nothing, against the same dispatcher bundled without
- * `src/execute/questions.ts`: the two run in turns, and the best of each counts. And a call that is suspended with a sealed ticket, and continued.
+ * The cost of suspended calls. A call that asks nothing, against the same dispatcher bundled
+ * without `src/execute/questions.ts`: the two run in turns, and the best of each counts. And a call
+ * that is suspended with a sealed ticket, and continued.
  *
  * @module
  */
@@ -15,7 +16,7 @@ import { sealedTickets } from "../src/adapters/calls/mod.ts";
 
 const ROUNDS = 400;
 const MS_PER_ROUND = 4;
-/** How often each bundle is measured, in a process each. */
+/** The number of measurements of each bundle, each in its own process. */
 const TURNS = 7;
 
 /** How long `run` takes `times` times, each waited for, in milliseconds. */
@@ -31,7 +32,7 @@ async function timesOf(run: () => Promise<unknown>): Promise<number> {
   return Math.ceil(1_000 * MS_PER_ROUND / await time(run, 1_000));
 }
 
-/** What nine of ten rounds are above: other work on the machine only adds to a round. */
+/** The tenth percentile of the rounds: other work on the machine only adds to a round. */
 function typical(list: readonly number[]): number {
   return list.toSorted((a, b) => a - b)[Math.floor(list.length / 10)] ?? Number.NaN;
 }
@@ -58,7 +59,10 @@ async function timeOfCall(file: string, isAsync: boolean): Promise<number> {
   return typical(ns);
 }
 
-/** Compares in processes of their own, in turns: in one process, what is loaded first is faster. */
+/**
+ * Compares in separate processes, in turns: in one process, the code that is loaded first is
+ * faster.
+ */
 async function compare(): Promise<void> {
   const { bundle } = await import("../scripts/lib/bundle.ts");
   const folder = mkdtempSync(join(tmpdir(), "plue-bench-"));

@@ -1,5 +1,5 @@
 /**
- * What one dispatch costs over the work that cannot be saved: `JSON.parse`, a compiled Ajv check of
+ * The cost of one dispatch relative to the unavoidable work: `JSON.parse`, a compiled Ajv check of
  * the arguments, and waiting for the tool's own function. The dispatches check the result too, and
  * keep their metrics. Before anything is measured, the process has run twenty other tools of
  * different shapes, as a server has. The functions are measured in turns, in one run, so that the
@@ -16,7 +16,7 @@ const MS_PER_ROUND = 20;
 
 type Params = Readonly<Record<string, string>>;
 
-/** A call to measure: a tool, and what a model sends it. */
+/** A call to measure: a tool and a model's arguments. */
 interface Sample {
   readonly name: string;
   readonly parameters: JsonSchemaObject;
@@ -78,7 +78,7 @@ const ECHO: Sample = {
 
 const ajv = new Ajv2020({ ownProperties: true });
 
-/** How many calls run at once where they wait for something. */
+/** The number of concurrent calls that wait. */
 const AT_ONCE = 100;
 
 /** Resolves in the next turn of the event loop, for all who ask in this turn. */
@@ -121,7 +121,7 @@ function dispatcherOf(sample: Sample, count: number): ToolDispatcher {
   );
 }
 
-/** Runs twenty tools that differ in what they take, return and ask for. */
+/** Runs twenty tools with different parameters, results and requirements. */
 async function runOthers(): Promise<void> {
   const tools = Array.from({ length: 20 }, (_, number) => {
     const properties = Object.fromEntries(

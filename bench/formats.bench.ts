@@ -1,6 +1,6 @@
 /**
- * What an export of 1,000 tools costs, per target: the first one, with every schema new, and the
- * next one, which is remembered, alone and with the copy of its tools. Beside the floor:
+ * The cost of an export of 1,000 tools, per target: the first export, with new schemas, and the
+ * next one, which is cached, without and with the copy of its tools. Beside the floor:
  * `JSON.stringify` of the same schemas.
  *
  * @module

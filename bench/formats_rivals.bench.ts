@@ -1,7 +1,7 @@
 /**
- * What it costs to get the definitions of 1,000 tools for a request, side by side: an export, and
- * the SDK that does the same, over the same tools. An export is to be at least five times as fast
- * the first time, and under a microsecond from then on.
+ * The cost of the definitions of 1,000 tools for a request: an export by plue, and by an SDK for
+ * the same tools. An export is to be at least five times as fast the first time, and under a
+ * microsecond from then on.
  *
  * The SDKs rewrite no schema for these targets, and neither does an export. The cost of rewriting
  * for strict mode is shown below, without an aim.

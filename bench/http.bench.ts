@@ -1,8 +1,8 @@
 /**
- * How many requests the HTTP handler answers per second, and how long the slowest hundredth waits,
- * beside bare Hono routes that answer the same bytes: the servers in processes of their own on Bun,
- * Deno, Node and workerd, the client here. Runs on Bun. `RUNTIMES=node,bun` and `SAMPLES=execute`
- * leave out the others, `PROCESSES=1` is quicker.
+ * The requests per second of the HTTP handler and the 99th percentile of its latency, relative to
+ * bare Hono routes that return the same bytes: the servers in processes of their own on Bun, Deno,
+ * Node and workerd, the client here. Runs on Bun. `RUNTIMES=node,bun` and `SAMPLES=execute` leave
+ * out the others, `PROCESSES=1` is quicker.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * How long the import of the package takes in a fresh process, against other libraries of the field.
- * The library is bundled as for npm, and imported by its name. All of them are imported in turns, by
+ * The duration of an import of the package in a new process, compared with other libraries. The
+ * library is bundled as for npm, and imported by its name. All of them are imported in turns, by
  * the runtime that runs the benchmark, so that the ratios hold on a busy machine.
  *
  * The first round is not counted: it reads the files from the disk.

@@ -1,7 +1,7 @@
 /**
- * What an MCP `tools/call` costs with 10 and with 1,000 tools, beside the SDK's own `McpServer` with
- * `registerTool`: the same requests, handed to both in turns. In this process, without a socket; and
- * on Bun also to workerd, over one.
+ * What an MCP `tools/call` costs with 10 and with 1,000 tools, compared with the SDK's own
+ * `McpServer` with `registerTool`: the same requests, handed to both in turns. In this process,
+ * without a socket; and on Bun also to workerd, over one.
  *
  * @module
  */

@@ -31,7 +31,7 @@ export function plue(count: number): Handler {
         execute: ({ a, b }) => String(a + b),
       })),
   });
-  // A worker may generate code while its module loads, and not while it answers a request.
+  // A worker may generate code while its module loads, but not during a request.
   registry.compile();
   return createMcpEndpoint(registry, { openExecution: true }).fetch;
 }

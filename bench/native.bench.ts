@@ -1,5 +1,5 @@
 /**
- * What one call of a small tool costs a native host, in both hostings, as a multiple of the
+ * The duration of one call of a small tool in a native host, in both hostings, as a multiple of the
  * system's bare round trip. All is measured in turns, in one run: pinned to one core, which shows
  * the cost of the software, and not pinned, which shows the cost of waking another core.
  *

@@ -1,6 +1,6 @@
 /**
- * How much of what a question needs is shown to a model, for how many tokens: by search, by a
- * budget, by the bridge, and by showing all tools. `bun bench/recall_tokens.ts` prints it, and draws
+ * Recall and tokens: the share of the required tools that a model sees, with search, a budget, the
+ * bridge, and all tools. `bun bench/recall_tokens.ts` prints it, and draws
  * `docs/recall_tokens.svg`. It takes the questions that search was not tuned on.
  *
  * @module
@@ -14,7 +14,7 @@ import { exportTools } from "../src/formats/mod.ts";
 import { searchToolset } from "../src/registry/mod.ts";
 import { HELD_OUT, readGithubTools, readSearchSets, type SearchSet } from "./search_quality.ts";
 
-/** Where the picture is. */
+/** The path of the picture. */
 export const PICTURE: URL = new URL("../docs/recall_tokens.svg", import.meta.url);
 
 /** Has no limit of its own to the number of tools. */
@@ -22,7 +22,7 @@ const TARGET = "anthropic";
 const SHOWN = [1, 2, 3, 5, 10, 20, 50];
 const BUDGETS = [125, 500, 2_000, 8_000];
 
-/** What a way of showing tools reaches: means over the questions. */
+/** The figures of one method: means over the questions. */
 export interface Point {
   readonly tokens: number;
   /** The share of the wanted tools that is shown, 0 to 1. */
@@ -41,7 +41,7 @@ export interface Panel {
   readonly ways: readonly Way[];
 }
 
-/** The catalogues that are there, with questions. */
+/** The existing catalogues with questions. */
 export function readPanels(): readonly SearchSet[] {
   const github = readGithubTools();
   const live = readSearchSets().find(({ name }) => name === "dev_livemcp");
@@ -76,7 +76,7 @@ export async function measurePanel({ name, tools, questions }: SearchSet): Promi
   const found = questions.map(({ query }) =>
     searchToolset(toolset, query, { limit: Math.max(...SHOWN) }).map(({ id }) => id)
   );
-  /** The mean of what is shown for each question. */
+  /** The mean over the questions. */
   const mean = (show: (question: number) => { tokens: number; ids: readonly string[] }): Point => {
     let tokens = 0;
     let recall = 0;
@@ -132,7 +132,7 @@ export async function measurePanel({ name, tools, questions }: SearchSet): Promi
 
 const WIDTH = 760;
 const HEIGHT = 300;
-/** Where the axes of a panel are. */
+/** The position of a panel's axes. */
 const LEFT = 56;
 const RIGHT = WIDTH - 40;
 const TOP = 44;
@@ -220,7 +220,7 @@ function round(place: number): number {
 
 async function main(): Promise<void> {
   const sets = readPanels();
-  if (sets.length === 0) return console.log("Skipped: no catalogue is there");
+  if (sets.length === 0) return console.log("Skipped: no catalogue exists");
   const panels = await Promise.all(sets.map(measurePanel));
   for (const { title, ways } of panels) {
     console.log(`\n${title}\n`);

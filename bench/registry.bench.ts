@@ -1,6 +1,6 @@
 /**
- * What the registry costs with 10,000 tools: registering them, listing them again, listing them
- * after one change, and the memory that each takes.
+ * The costs of a registry with 10,000 tools: registration, a repeated listing, a listing after one
+ * change, and the memory per tool.
  *
  * @module
  */

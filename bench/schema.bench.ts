@@ -1,6 +1,6 @@
 /**
- * What schemas cost: checking one when a tool is registered, compiling it on first use, checking a
- * value on every call, and reporting errors. Each is compared with Ajv, in one run.
+ * The costs of schemas: the check at registration, compilation on first use, validation on every
+ * call, and error messages. Each is compared with Ajv, in one run.
  *
  * @module
  */

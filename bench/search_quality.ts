@@ -1,7 +1,7 @@
 /**
- * Measures the quality of search, with questions whose right answers are known. Run by itself it
- * prints a table: plue, a plain BM25, and MiniSearch at the best of its settings, over each set of
- * questions that is there. `bun bench/search_quality.ts`, or with part of a set's name after it.
+ * Measures the quality of search, with questions whose right answers are known. As a program it
+ * prints a table: plue, a plain BM25, and MiniSearch at the best of its settings, over each
+ * existing set of questions. `bun bench/search_quality.ts`, or with part of a set's name after it.
  *
  * @module
  */
@@ -75,7 +75,7 @@ export function readSearchSets(): readonly SearchSet[] {
       tools: { name: string; namespace?: string; description: string; parameters: object }[];
       queries: { q: string; want: string[] }[];
     } = JSON.parse(readFileSync(join(folder, file), "utf8"));
-    // Some have names that are none here, or no description.
+    // Some have invalid names, or no description.
     const legal = (name: string): string => name.replaceAll(/[^\w.-]+/g, "_");
     const idOf = (id: string): string => id.split(":").map(legal).join(":");
     return {
@@ -129,7 +129,7 @@ function total(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0);
 }
 
-/** In each figure, what the best of some searches reaches. */
+/** Returns the best figures of several searches. */
 export function bestOf(qualities: readonly SearchQuality[]): SearchQuality {
   const best = (name: keyof SearchQuality): number =>
     Math.max(...qualities.map((quality) => quality[name]));

@@ -37,7 +37,7 @@ function indexed(word: string): string[] | null {
   return stopWords.has(base) ? null : [...abbreviations.get(base) ?? [base]];
 }
 
-/** The same, and synonyms beside each word. */
+/** The same, with synonyms for each word. */
 function asked(word: string): string[] | null {
   const words = indexed(word)?.flatMap((base) => [base, ...lexicon().synonyms.get(base) ?? []]);
   return words === undefined ? null : [...new Set(words)];

@@ -1,6 +1,7 @@
 /**
- * How far the estimate of tokens is from OpenAI's o200k, tool by tool, over several catalogues.
- * `tokens.bench.ts` prints it, and `test/runtime/token_errors.process.test.ts` holds it.
+ * The errors of the token estimate relative to OpenAI's o200k, tool by tool, over several
+ * catalogues. `tokens.bench.ts` prints it, and `test/runtime/token_errors.process.test.ts` holds
+ * it.
  *
  * @module
  */
@@ -13,7 +14,7 @@ import { exportTools, type TargetName } from "../src/formats/mod.ts";
 import { makeTool, type Tool } from "../src/tool/mod.ts";
 import { makeCatalogue } from "./search_catalogue.ts";
 
-/** Where the catalogues that others made are. */
+/** The folder of other projects' catalogues. */
 const DATA = new URL("../../shared/data/", import.meta.url);
 
 /** Catalogues that others made: what each is called, and its file. */
@@ -31,7 +32,9 @@ interface FileTool {
   readonly inputSchema?: object;
 }
 
-/** The tools of a catalogue, each under a name of its own; `undefined` if its file is not there. */
+/**
+ * The tools of a catalogue, each under a name of its own; `undefined` if its file does not exist.
+ */
 export function readCatalogue(file: string): readonly Tool[] | undefined {
   const url = new URL(file, DATA);
   if (!existsSync(url)) return undefined;
@@ -49,7 +52,7 @@ export function readCatalogue(file: string): readonly Tool[] | undefined {
   });
 }
 
-/** The tools of this repository: those of an example, and generated ones. */
+/** The tools of this repository: from an example, and generated ones. */
 export function ourTools(): readonly Tool[] {
   return [...workspaceTools, ...makeCatalogue(100)];
 }
@@ -63,7 +66,7 @@ export interface TokenErrors {
   readonly whole: number;
 }
 
-/** How many tools are exported at once: some targets take 128 at most. */
+/** The number of tools per export: some targets accept at most 128. */
 const AT_ONCE = 100;
 
 /** Compares the estimate with o200k, over exports of the tools to a target. */

@@ -1,6 +1,6 @@
 /**
- * How far the estimate of tokens is from OpenAI's o200k: relative errors per tool and of the whole,
- * by catalogue and target; and what counting costs.
+ * The errors of the token estimate relative to OpenAI's o200k: relative errors per tool and of the
+ * whole, by catalogue and target; and what counting costs.
  *
  * @module
  */

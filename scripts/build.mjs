@@ -1,6 +1,5 @@
-// `npm run build`: bundles the library and the command `plue` into dist/ for npm. JSR takes the
-// sources as they are.
-// Usage: node scripts/build.mjs [folder]
+// `npm run build`: bundles the library and the command `plue` into dist/ for npm. JSR receives the
+// sources unchanged. Usage: node scripts/build.mjs [folder]
 
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";

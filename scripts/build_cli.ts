@@ -1,6 +1,6 @@
 /**
- * Bundles the command `plue` with its packages into one file for Node, Bun and Deno, and collects
- * the packages' licences beside it. Usage: `bun scripts/build_cli.ts dist`.
+ * Bundles the command `plue` with its packages into one file for Node, Bun and Deno, and writes the
+ * packages' licences next to it. Usage: `bun scripts/build_cli.ts dist`.
  *
  * @module
  */
@@ -23,7 +23,7 @@ const result = await Bun.build({
   banner: "#!/usr/bin/env node",
   target: "node",
   minify: true,
-  // The MCP SDK then leaves out Ajv, which nothing here asks for: 75 kB less, compressed.
+  // The MCP SDK then omits Ajv, which the command does not use: 75 kB less, compressed.
   conditions: ["workerd"],
   // Loaded where a user has installed them.
   external: ["koffi"],

@@ -34,7 +34,7 @@ function pages() {
   return new Map([["README.md", "index.md"], ...all, ...decisions, ...others, ...folders]);
 }
 
-/** A page with its links led to other pages of the site, to its pictures, or to the repository. */
+/** Returns a page with links to other pages of the site, to its pictures, or to the repository. */
 function withLinks(text, page, places) {
   const place = places.get(page);
   const lead = (link) => {
@@ -47,7 +47,7 @@ function withLinks(text, page, places) {
     if (![".webp", ".svg"].includes(extname(target))) {
       return `${REPOSITORY}/blob/main/${target}${hash}`;
     }
-    // A picture in a page is found beside it, and a link to one in `public`.
+    // A picture in a page is in the same folder, and a link to one is in `public`.
     for (const folder of [PAGES, join(PAGES, "public")]) {
       cpSync(join(ROOT, target), join(folder, target));
     }
@@ -66,7 +66,7 @@ function step(from, to) {
   return path.startsWith(".") ? path : `./${path}`;
 }
 
-/** What a program imports, by the name that TypeDoc gives its module: `src/core`, `mod`. */
+/** Returns the import specifier of a TypeDoc module: `src/core`, `mod`. */
 const ENTRIES = new Map(
   Object.entries(readJson("deno.json").exports).map(([entry, file]) => [
     file.replace(/^\.\/|\.ts$/g, ""),
@@ -194,7 +194,7 @@ async function buildSite() {
   await build(PAGES);
 }
 
-/** What is wrong with the built pages. */
+/** Returns the problems of the built pages. */
 function problems() {
   const files = readdirSync(OUT, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
@@ -222,7 +222,7 @@ function problems() {
       const url = new URL(link, `http://site/${name}`);
       const path = decodeURIComponent(url.pathname);
       const target = join(OUT, path.endsWith("/") ? `${path}index.html` : path);
-      if (!existsSync(target)) found.push(`${name} links to ${link}, which is not there`);
+      if (!existsSync(target)) found.push(`${name} links to ${link}, which does not exist`);
       else if (
         url.hash !== "" && basename(name) !== "404.html" &&
         !idsOf(target).has(decodeURIComponent(url.hash.slice(1)))

@@ -1,6 +1,6 @@
 /**
- * Builds the page of the explorer into one module: `bun scripts/build_explorer.ts`. With `--check` it
- * writes nothing, and exits with 1 if the module is not what the sources make.
+ * Builds the page of the explorer into one module: `bun scripts/build_explorer.ts`. With `--check`
+ * it writes nothing, and exits with 1 if the module differs from the build.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { listTargets } from "../src/formats/mod.ts";
 const ROOT = join(import.meta.dirname, "..");
 const PAGE = join(ROOT, "src/explorer/page");
 const MODULE = join(ROOT, "src/explorer/built_page.ts");
-/** How large the page may be after gzip, in bytes. */
+/** The maximum size of the page after gzip, in bytes. */
 const LIMIT = 120_000;
 
 async function bundle(file: string): Promise<string> {
@@ -75,6 +75,6 @@ if (size > LIMIT) {
 }
 if (!process.argv.includes("--check")) await Bun.write(MODULE, module);
 else if (module !== await Bun.file(MODULE).text()) {
-  console.error("The page is not what its sources make: run bun scripts/build_explorer.ts");
+  console.error("The page is out of date: run bun scripts/build_explorer.ts");
   process.exit(1);
 }

@@ -13,7 +13,7 @@ const BUILD = join(ROOT, "ffi", "build");
 const MAIN = join(ROOT, "ffi", "sidecar", "main.ts");
 const SIDECAR = join(BUILD, "plue-sidecar");
 
-/** What can be built, the command, and the file that it makes. */
+/** The build targets: the command and the output file. */
 const PARTS = {
   "--library": {
     commands: [["make", "-s", "-C", join(ROOT, "ffi")]],
@@ -48,7 +48,7 @@ const PARTS = {
   },
 };
 
-/** What is missing to build the sidecar, and how to get it; `undefined` if nothing is missing. */
+/** The missing programs for the sidecar, and their sources; `undefined` if nothing is missing. */
 function sidecarLacks() {
   const onPath = (process.env.PATH ?? "").split(delimiter)
     .some((folder) => folder !== "" && existsSync(join(folder, "bun")));

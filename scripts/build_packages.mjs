@@ -50,7 +50,7 @@ const PLATFORMS = {
 const NAMES = ["tools", ...Object.keys(PLATFORMS)];
 const FFI = join(ROOT, "ffi");
 const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-// Scripts and packages of development are of no use to whoever installs it.
+// Users of the package do not need its development scripts and packages.
 const { scripts: _scripts, devDependencies: _devDependencies, ...published } = manifest;
 const { version, license, files } = published;
 
@@ -129,7 +129,7 @@ function importEntries(folder) {
   }
 }
 
-/** `@plue/tools` as it is published: bundled, and with the platforms' packages. */
+/** `@plue/tools` for publishing: bundled, and with the platforms' packages. */
 async function buildTools(folder) {
   await run(process.execPath, ["scripts/build.mjs", join(folder, "dist")]);
   for (const file of files.filter((name) => name !== "dist" && existsSync(join(ROOT, name)))) {
@@ -147,8 +147,8 @@ async function buildTools(folder) {
 }
 
 /**
- * Text that stands for the link `libplue.so` or `libplue.dylib`, because a tarball of npm has no
- * links. Linkers read it. A copy of the library could be loaded beside the library.
+ * Text that stands for the link `libplue.so` or `libplue.dylib`, because npm tarballs have no
+ * links. Linkers read it. Two copies of the library could be loaded.
  */
 function linkText({ zig, os }) {
   if (os === "linux") {

@@ -140,7 +140,7 @@ function formatList(): string {
   ).join("\n");
 }
 
-/** The types of files that are asked about. */
+/** The types of files in the table. */
 const FILES: Readonly<Record<string, readonly string[]>> = {
   "images: PNG, JPEG, WebP": ["image/png", "image/jpeg", "image/webp"],
   "images: GIF": ["image/gif"],

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { ROOT, RUNTIMES } from "./lib/paths.mjs";
 import { linkRuntimes, lostRuntimes, NAMES } from "./lib/runtimes.mjs";
 
-/** Whether the installed packages are those of the lock file. */
+/** True if the installed packages match the lock file. */
 function isInstalled(folder, { dev }) {
   const installed = join(folder, "node_modules", ".package-lock.json");
   if (!existsSync(installed)) return false;
@@ -59,7 +59,7 @@ export function setup({ serving = false } = {}) {
 }
 
 /**
- * Installs the packages of one suite. It is no error if that fails, because only that suite needs
+ * Installs the packages of one suite. A failure is not an error, because only that suite needs
  * them.
  *
  * @param name The folder, from the root.
@@ -70,8 +70,8 @@ export function setupPackages(name) {
   if (isInstalled(folder, { dev: true })) return undefined;
   console.log(`Installing the packages that ${name}/package-lock.json pins`);
   try {
-    // Not always `npm ci`: the lock file of the site names packages of other machines without
-    // saying where they are, which `npm ci` refuses.
+    // Not always `npm ci`: the lock file of the site lists packages of other machines without their
+    // addresses, which `npm ci` rejects.
     npm(folder, name === "scripts/site" ? ["install", "--no-save"] : ["ci"]);
     return undefined;
   } catch (error) {

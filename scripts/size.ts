@@ -1,7 +1,7 @@
 /**
- * How many bytes each entry point adds to a bundle, minified and compressed, against its limit.
- * Usage: `bun scripts/size.ts [--files]`; with `--files` also by source file. Exits with 1 if a
- * limit is passed. For each feature's part of that: `bun scripts/size_features.ts`.
+ * The bytes that each entry point adds to a bundle, minified and compressed, and its limit. Usage:
+ * `bun scripts/size.ts [--files]`; with `--files` also by source file. Exits with 1 if a limit is
+ * passed. For each feature's part of that: `bun scripts/size_features.ts`.
  *
  * @module
  */
@@ -12,11 +12,11 @@ import { table } from "./lib/table.mjs";
 interface Entry {
   readonly name: string;
   readonly file: string;
-  /** The limit in kilobytes (1,000 bytes) after gzip. Absent: the size is only shown. */
+  /** The limit in kilobytes (1,000 bytes) after gzip. Without a limit the size is only shown. */
   readonly limitKb?: number;
   /** The size that was aimed for, with fewer features. */
   readonly aimKb?: number;
-  /** Whether packages may be in the bundle. */
+  /** True if the bundle may contain packages. */
   readonly packages: boolean;
 }
 

@@ -1,5 +1,5 @@
-// `npm start`: installs what serving needs, then serves the example toolset on Bun. Arguments are
-// those of `plue serve`.
+// `npm start`: installs what serving needs, then serves the example toolset on Bun. The arguments
+// are passed to `plue serve`.
 
 import { attach } from "./lib/process.mjs";
 import { setup } from "./setup.mjs";
@@ -12,6 +12,6 @@ if (missing !== undefined) {
 process.exitCode = await attach(
   "bun",
   ["src/cli/main.ts", "serve", "examples/workspace/serve.ts", ...process.argv.slice(2)],
-  // The commands and the network are for those who ask for them.
+  // Commands and network access need a flag.
   { env: { PLUE_MAX_RISK: process.env.PLUE_MAX_RISK || "low" } },
 );

@@ -10,7 +10,7 @@ import { createToolHandler } from "../../src/adapters/hono/mod.ts";
 import { createMcpEndpoint } from "../../src/adapters/mcp/mod.ts";
 import { defineTool, ToolRegistry } from "../../mod.ts";
 
-/** The arguments of the small tool, as they are sent. */
+/** The arguments of the small tool. */
 export const CALL = '{"arguments":{"n":21},"callId":"c"}';
 
 /** A request of MCP and its headers. */

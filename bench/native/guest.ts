@@ -14,7 +14,7 @@ import { registry } from "./tools.ts";
 const BUILD = join(import.meta.dirname, "..", "..", "ffi", "build", "bench");
 const SUFFIX = process.platform === "darwin" ? "dylib" : "so";
 
-/** Lets the event loop run until a library says that it is done. */
+/** Runs the event loop until a library reports its end. */
 async function untilDone(status: () => number): Promise<number> {
   while (status() < 0) await new Promise((resolve) => setTimeout(resolve, 20));
   return status();

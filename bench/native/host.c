@@ -72,7 +72,7 @@ static void *abort_soon(void *argument) {
     return NULL;
 }
 
-/* From abort() to the return of the call, through the tool, which stops at once. */
+/** From abort() to the return of the call, through the tool, which stops immediately. */
 static void measure_aborts(size_t rounds) {
     uint64_t *durations = malloc(rounds * sizeof *durations);
     uint64_t start = now_ns();
@@ -110,7 +110,7 @@ static long resident_kb(void) {
     return kb;
 }
 
-/* What the host's process gains over many calls, after as many to warm up. */
+/** The growth of the host's process over many calls, after as many to warm up. */
 static void measure_memory(size_t calls) {
     uint64_t unused;
     struct caller caller = {0, 1, &unused};

@@ -1,4 +1,4 @@
-/* What the benchmarks share: many durations, and how they are summed up. */
+/** Shared code of the benchmarks: durations and their summaries. */
 #ifndef MEASURE_H
 #define MEASURE_H
 

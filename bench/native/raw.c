@@ -1,4 +1,4 @@
-/* What the system takes for a round trip, without any of ours: raw condvar|socketpair ROUNDS */
+/** The system's duration of a round trip, without plue: raw condvar|socketpair ROUNDS */
 #include "measure.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* The raw wake of a JavaScript thread: a thread calls back, and waits until JavaScript has called
- * wake_answer(). What guest mode cannot be faster than. */
+ * wake_answer(). The lower bound of guest mode. */
 #include "measure.h"
 
 #include <pthread.h>

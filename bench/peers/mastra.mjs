@@ -17,7 +17,7 @@ const ISSUE = {
 };
 const ECHO = { input: z.object({ text: z.string() }), output: z.string() };
 
-/** Runs the tool of a sample with Mastra, which checks what it is given and what it returns. */
+/** Runs the tool of a sample with Mastra, which checks arguments and results. */
 export function mastraTool(sample) {
   const { input, output } = "text" in sample.parameters.properties ? ECHO : ISSUE;
   const tool = createTool({

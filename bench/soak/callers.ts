@@ -1,4 +1,4 @@
-/** Who calls in the soak. */
+/** The callers of the soak. */
 export const CALLERS: readonly string[] = Array.from(
   { length: 20 },
   (_, index) => `caller-${index}`,

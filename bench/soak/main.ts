@@ -19,13 +19,13 @@ const USAGE = `npm run soak -- [minutes]
 
 Loads the service for so many minutes: 60 unless given.`;
 const CONNECTIONS = 100;
-/** How many give up, and how soon: about 30 % of all are gone before their answer. */
+/** The number of callers that disconnect early, and their delay: about 30 % of all. */
 const LEAVING = 0.37;
 const PATIENCE_MS = 15;
 const SAMPLES = 12;
-/** How long a connection rests between two requests, at most. */
+/** The maximum pause of a connection between two requests. */
 const REST_MS = 400;
-/** How long a call of the soak takes, at most. */
+/** The maximum duration of a call in the soak. */
 const CALL_MS = 60;
 
 const minutes = Number(process.argv[2] ?? 60);

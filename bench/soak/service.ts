@@ -16,7 +16,7 @@ import { createMcpEndpoint } from "../../src/adapters/mcp/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
 import { CALLERS, tokenOf } from "./callers.ts";
 
-/** What the service tells of itself. */
+/** The service's counts. */
 export interface SoakState {
   /** After a collection, in MiB. */
   readonly heap: number;
@@ -24,12 +24,12 @@ export interface SoakState {
   readonly rss: number;
   /** Open files and sockets. */
   readonly descriptors: number;
-  /** Tool functions that have begun, and those whose cleanup has run. */
+  /** The numbers of started tool functions and of cleanups. */
   readonly begun: number;
   readonly cleaned: number;
   /** Calls that the dispatcher counts as running. */
   readonly running: number;
-  /** Rejections and errors that nobody handled, and reports to `onError`. */
+  /** Unhandled rejections and errors, and reports to `onError`. */
   readonly unhandled: readonly string[];
   readonly reported: number;
 }
@@ -44,7 +44,7 @@ for (const event of ["unhandledRejection", "uncaughtException"] as const) {
 
 const wait = defineTool({
   name: "wait",
-  description: "Waits, tells how far it is, and answers the nonce with the name of its caller.",
+  description: "Waits, reports progress, and returns the nonce with the name of its caller.",
   parameters: {
     type: "object",
     properties: {

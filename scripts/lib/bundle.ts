@@ -23,8 +23,8 @@ export interface Bundle {
  * Bundles and minifies an entry point.
  *
  * @param file The entry, from the project's folder.
- * @param without Files and folders, from the project's folder, that are left out: their exports
- * exist, and do nothing. Shows the size of a feature.
+ * @param without Files and folders, from the project's folder, to replace: their exports exist, and
+ * do nothing. Shows the size of a feature.
  * @param text What the entry consists of, where there is no such file.
  */
 export async function bundle(

@@ -43,7 +43,7 @@ export const CHECKS = [
       "--node-modules-dir=manual",
     ]],
   },
-  // Whether the explorer's page is what its sources make.
+  // True if the explorer's page equals its build.
   { name: "page", steps: () => [["bun", "scripts/build_explorer.ts", "--check"]] },
   // Whether the site can be built: links that lead nowhere, pages that load from other hosts.
   {

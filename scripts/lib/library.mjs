@@ -1,5 +1,6 @@
 // Bundles the entries of the package for npm: one file per entry, shared chunks, source maps with
-// the sources in them, and one `.d.ts` per entry. Packages that are no peers are inside (TypeBox).
+// the sources in them, and one `.d.ts` per entry. Packages that are not peers are bundled
+// (TypeBox).
 
 import { readFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
@@ -21,7 +22,7 @@ const ENTRIES = Object.fromEntries(
 
 /** The folders of `src` in the order in which they import each other. */
 const FOLDERS = [
-  // What the core leaves of these is little.
+  // The core uses only a small part of these.
   "{tool,schema,select,registry}",
   "execute",
   "formats",
@@ -127,8 +128,9 @@ export async function bundleLibrary(dir) {
 
 /**
  * Names the library that has `AsyncDisposable`, so that declarations compile where only that of
- * es2023 is set. The sources cannot: JSR refuses such lines. Imports without names, which the bundler
- * leaves of packages whose types are not public, go: who uses none of their types need not have them.
+ * es2023 is set. The sources cannot do it: JSR rejects such lines. Imports without names, which the
+ * bundler leaves of packages whose types are not public, go: who uses none of their types need not
+ * have them.
  */
 function cleanDeclarations(code) {
   const own = code.replace(/^import "[^"]+";\n/gm, "");

@@ -1,4 +1,4 @@
-// The licences of packages that a bundle contains, as one text to publish beside it.
+// The licences of packages that a bundle contains, as one text to publish with the bundle.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -2,7 +2,7 @@
 
 /**
  * Reads `--name value` and `--name=value`; the rest is positional. `--help` prints the usage and
- * ends the script; a wrong option prints an error and the usage, and ends it with code 2.
+ * ends the script; an invalid option prints an error and the usage, and ends it with code 2.
  *
  * @param usage What the script is for, its command line, and its options.
  * @param known The options, and the values that each takes.

@@ -1,7 +1,7 @@
 // A plugin of the bundler that marks the declarations at the top level of a chunk as free of side
-// effects. The package says so of its files (`"sideEffects": false`), and bundlers then leave out
-// files that nobody uses. In a chunk of many files they leave out single declarations, and only
-// those that they can prove to be pure.
+// effects. The package says so of its files (`"sideEffects": false`), and bundlers then omit unused
+// files. In a chunk of many files they omit single declarations, but only if they can prove them to
+// be pure.
 
 import { RolldownMagicString } from "rolldown";
 import { parseAst } from "rolldown/parseAst";
@@ -47,7 +47,7 @@ export function pureDeclarations() {
         for (const { id, init } of declarations) {
           if (id.type !== "Identifier" || init === null || isPure(init)) continue;
           text.appendRight(init.start, "/* @__PURE__ */ (() => (");
-          // The name of a class is that of the variable, unless it has one.
+          // A class without a name has the name of the variable.
           if (init.type === "ClassExpression" && init.id === null) {
             text.appendLeft(init.start + "class".length, ` ${id.name}`);
           }

@@ -1,5 +1,5 @@
-// Reads the runners' reports: counts the tests, one count per test and none per group of tests, and
-// finds what failed and why.
+// Reads the runners' reports: counts the tests without their groups, and collects the failures with
+// their reasons.
 
 import { existsSync, readFileSync } from "node:fs";
 import { relative, resolve } from "node:path";
@@ -13,7 +13,7 @@ function unescape(text) {
   return text.replace(/&(lt|gt|quot|apos|amp);/g, (_, name) => ENTITIES[name]);
 }
 
-/** Counts a JUnit file. A file that is not there counts nothing. */
+/** Counts a JUnit file. A missing file counts as zero tests. */
 export function countJunit(file) {
   const xml = existsSync(file) ? readFileSync(file, "utf8") : "";
   const cases = [...xml.matchAll(CASE)].map(([, attributes, body = ""]) => ({
@@ -124,7 +124,7 @@ function describe(failures) {
 }
 
 /**
- * What comes of one run of a runner.
+ * Returns the result of one run.
  *
  * @param count What the runner's report counts.
  * @returns The count, the milliseconds, `failures`: a line for each test that failed, and `output`:
@@ -136,7 +136,7 @@ export function judge(runtime, { code, stdout, stderr, output, ms }, count) {
   const failures = READERS[runtime](stripVTControlCharacters(printed));
   const ran = count.passed + count.failed + count.skipped;
   const isExplained = ran > 0 && failures.length >= Math.max(count.failed, code === 0 ? 0 : 1) &&
-    // Node says of a file that ended early only that it failed.
+    // For a file that ended early Node reports only a failure.
     !failures.some(({ name }) => /\.test\.m?[jt]s$/.test(name));
   if (!isExplained) failures.push({ name: `exit code ${code}`, reason: output });
   return {

@@ -12,7 +12,8 @@ import { countJunit, countWorkerd, judge } from "./reports.mjs";
 const SOAK_MS = Number(process.env.PLUE_SOAK ?? 0) * 1_000;
 
 /**
- * How long a run and a test may take. These are for what hangs: a busy machine is far from them.
+ * The time limits of a run and a test, in milliseconds. They end hanging tests only: a busy machine
+ * stays far below them.
  */
 const RUN_LIMIT_MS = 1_200_000 + 12 * SOAK_MS;
 const TEST_LIMIT_MS = 600_000 + 4 * SOAK_MS;

@@ -80,7 +80,7 @@ export function lostRuntimes(names) {
   });
 }
 
-/** Makes or changes one link. A correct link is kept, because another run may use it. */
+/** Makes or changes one link. A correct link stays, because another run may use it. */
 function link(name, target) {
   const path = join(BIN, name);
   if (existsSync(path) && readlinkSync(path) === target) return;

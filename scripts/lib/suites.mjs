@@ -1,8 +1,6 @@
-// Every test file, sorted into suites, and where each suite runs. The end of a file's name says
-// what the file needs:
-//   x.test.ts          nothing: it runs on every runtime of its suite
-//   x.process.test.ts  files, processes or sockets: not in workerd
-//   x.bun.test.ts      Bun itself
+// Every test file, sorted into suites, and where each suite runs. The end of a file's name states
+// its requirements: x.test.ts none: it runs on every runtime of its suite x.process.test.ts  files,
+// processes or sockets: not in workerd x.bun.test.ts      Bun itself
 
 import { existsSync, readdirSync } from "node:fs";
 import { join, relative, sep } from "node:path";

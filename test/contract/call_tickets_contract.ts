@@ -9,7 +9,7 @@
  * | case                                                    | tests                   |
  * | ------------------------------------------------------- | ----------------------- |
  * | killed between question and answer                      | contract, state, C      |
- * | two answers at once run it once                         | contract, C             |
+ * | two concurrent answers run it once | contract, C |
  * | declined never runs                                     | contract, questions, C  |
  * | another principal; a task asked for by one              | contract; tasks         |
  * | another context of the host                             | contract; tasks         |
@@ -19,7 +19,7 @@
  * | asked in a transaction; the tool swallows the error     | questions               |
  * | a step is not repeated                                  | questions, C            |
  * | 64 questions                                            | questions               |
- * | an answer that does not fit is asked for again          | questions, C            |
+ * | an invalid answer is requested again | questions, C |
  * | aborted while it waits                                  | questions, C            |
  * | a task whose process dies                               | tasks, state, C         |
  * | 10,000 calls that wait cost no memory without a store   | sealed                  |
@@ -54,7 +54,7 @@ export interface TicketTime {
 const START = 1_800_000_000_000;
 const YES: Answers = { sure: { action: "accept" } };
 
-/** A tool that asks before it acts, and counts its actions. */
+/** A tool with a question before its action. It counts its actions. */
 function deleting(): { readonly tool: ToolDefinition; readonly done: string[] } {
   const done: string[] = [];
   const tool: ToolDefinition = {

@@ -1,5 +1,5 @@
 /**
- * Invalid values, and the exact messages for the model. Every engine says the same.
+ * Invalid values, and the exact messages for the model. Every engine returns the same messages.
  *
  * @module
  */

@@ -15,7 +15,7 @@ const REFUSED: readonly string[] = [
   "draft2020-12/refRemote.json: remote HTTP ref with different $id: string is valid",
   "draft2020-12/refRemote.json: remote HTTP ref with different URN $id: number is invalid",
   "draft2020-12/refRemote.json: remote HTTP ref with different URN $id: string is valid",
-  // A `$schema` of one's own. plue reads draft-07 and 2020-12, and says so.
+  // A `$schema` of one's own. plue supports draft-07 and 2020-12 only.
   "draft2020-12/vocabulary.json: ignore unrecognized optional vocabulary: number value",
   "draft2020-12/vocabulary.json: ignore unrecognized optional vocabulary: string value",
   "draft2020-12/vocabulary.json: schema that uses custom metaschema with with no validation vocabulary: applicator vocabulary still works",

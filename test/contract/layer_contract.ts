@@ -1,6 +1,6 @@
 /**
- * What every {@linkcode Layer} keeps to, whatever it does: a call ends once and in time, with one
- * result, and the layer gives back what it holds.
+ * The contract of every {@linkcode Layer}: a call ends once and in time, with one result, and the
+ * layer releases its resources.
  *
  * @module
  */
@@ -375,7 +375,7 @@ function describeResults(make: Make): void {
     }
   });
 
-  it("returns the failure of a tool that throws, and gives back what it holds", async () => {
+  it("returns the failure of a tool that throws, and releases its resources", async () => {
     for (
       const execute of [
         () => {
@@ -456,7 +456,7 @@ function describeInterruptions(make: Make): void {
     await world.checkNext(2);
   });
 
-  it("gives back what it holds when an outer layer ends the call before the tool", async () => {
+  it("releases its resources when an outer layer ends the call before the tool", async () => {
     const world = new World(make, async ({ signal }) => await untilAborted(signal), {
       outer: [{
         name: "early",
@@ -493,7 +493,7 @@ function describeNeighbours(make: Make): void {
     });
   }
 
-  it("gives back what it holds if an outer layer throws", async () => {
+  it("releases its resources if an outer layer throws", async () => {
     const world = new World(make, undefined, {
       outer: [{
         name: "outer",
@@ -559,7 +559,7 @@ function describeHanging(make: Make): void {
       assertEquals(world.registry.held, 0);
       assertEquals(world.cleanups, 1);
       assertEquals(world.seen.ended, [result]);
-      // What an inner layer never returns to cannot be given back.
+      // Resources cannot be released if an inner layer never returns.
       if (where === "outer") world.check(result);
     });
   }

@@ -17,7 +17,7 @@ import { maybe } from "../support/skip.ts";
 import { KNOWN_DIFFERENCES } from "./known_differences.ts";
 
 const SUITE = join(import.meta.dirname, "../../../shared/data/json-schema-test-suite");
-/** Where the suite's schemas take `remotes/` to be served. */
+/** The URL at which the suite's schemas expect `remotes/` to be served. */
 const REMOTE = "http://localhost:1234/";
 
 interface Group {

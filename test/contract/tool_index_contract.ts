@@ -9,7 +9,7 @@ import { assertEquals } from "@std/assert";
 import type { ToolAnswer, ToolHit, ToolIndex } from "../../src/registry/search/mod.ts";
 import { makeTool, type Tool } from "../../src/tool/mod.ts";
 
-/** Four tools that any index can tell apart, and queries for them. */
+/** Four tools that any index can distinguish, and queries for them. */
 const read = makeTool({ name: "file-read", description: "Reads the text of a file." });
 const write = makeTool({ name: "file-write", description: "Writes text to a file." });
 const log = makeTool({ name: "git-log", description: "Lists the commits of a branch." });

@@ -73,7 +73,7 @@ const toolset = buildToolset([add, divide]);
 const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
 const context: DispatchContext = { sessionId: "s1" };
 const RIGHT = '{"a":1,"b":2}';
-/** One valid call, one with invalid arguments, and one that fails. */
+/** A valid call, a call with invalid arguments, and a failing call. */
 const CALLS = [
   ["c1", "math__add", RIGHT],
   ["c2", "math__add", '{"a":1}'],

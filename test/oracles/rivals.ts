@@ -1,6 +1,6 @@
 /**
- * What exports are measured against in `bench/formats_rivals.bench.ts`: the AI SDK's schemas and the
- * MCP SDK's list, over the same tools.
+ * The peers of exports in `bench/formats_rivals.bench.ts`: the AI SDK's schemas and the MCP SDK's
+ * list, over the same tools.
  *
  * @module
  */
@@ -19,7 +19,7 @@ export interface ZodTool {
 }
 
 /**
- * Tools as they are: optional properties, an enum, a nested object, a list. New ones every time.
+ * Typical tools: optional properties, an enum, a nested object, a list. New ones every time.
  *
  * @param strict Null in place of what is left out, as the OpenAI SDK wants it for its strict mode;
  * an export writes the optional properties so by itself.

@@ -1,6 +1,6 @@
 /**
- * What SDKs check while they run: Mistral's request schema, the `Tool` of both generations of the
- * MCP SDK, and the draft 2020-12 that Anthropic holds a schema to.
+ * Runtime checks of SDKs: Mistral's request schema, the `Tool` of both generations of the MCP SDK,
+ * and the draft 2020-12 that Anthropic holds a schema to.
  *
  * @module
  */

@@ -63,7 +63,7 @@ function asOpenAi(schema: Schema): unknown {
       result["required"] = Object.keys(one["properties"] ?? {})
         .filter((key) => required.includes(key));
     }
-    // It omits a default, which has no effect on a model that must write every property.
+    // It omits defaults: a model must write every property, so they have no effect.
     if (one["default"] === null) delete result["default"];
     return result;
   });

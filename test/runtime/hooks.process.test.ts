@@ -11,7 +11,7 @@ const RUN = "Deno" in globalThis
   ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]
   : [];
 
-/** What the process printed for a hook and a way; absent where nothing was answered. */
+/** The output of the process for a hook and a behaviour; absent where nothing was answered. */
 const answers = new Map<string, string>();
 let ended: { readonly code: unknown; readonly errors: string; readonly last: string | undefined };
 

@@ -87,7 +87,7 @@ export function describeStreaming(urlOf: () => string): void {
     assertEquals(after.cleaned, before.cleaned + 1);
   });
 
-  it("tells those who follow what came", async () => {
+  it("notifies followers of events", async () => {
     const response = await fetch(`${urlOf()}/events`);
     const events = sseEvents(response);
     await allEvents(await start("grow"));

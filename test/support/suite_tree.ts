@@ -47,7 +47,7 @@ function newSuite(name: string, parent?: Suite): Suite {
 /** The suite that holds everything. */
 export const root: Suite = newSuite("");
 
-/** Whether `child` is a group. */
+/** True if `child` is a group. */
 export function isSuite(child: Suite | Case): child is Suite {
   return "children" in child;
 }
