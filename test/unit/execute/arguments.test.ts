@@ -23,7 +23,7 @@ describe("the arguments of a call", () => {
     assertEquals(outcome(await call("weather", { city: "Oslo" })), { city: "Oslo" });
   });
 
-  it("are none in every way that models say so", async () => {
+  it("are empty in every form that models send", async () => {
     const { call } = fixture([ANY]);
     for (const nothing of [undefined, null, "", "  \n", "null", "{}"]) {
       assertEquals(outcome(await call("any", nothing)), {});
@@ -71,7 +71,7 @@ describe("the arguments of a call", () => {
     });
   });
 
-  it("are missing under a provider's name for them, which nobody decoded", async () => {
+  it("are missing if they are under a provider's field name that was not decoded", async () => {
     const { dispatcher } = fixture([CITY]);
     for (const name of ["input", "args", "parameters", "params"]) {
       const result = await dispatcher.dispatch({ name: "weather", [name]: { city: "Oslo" } });
@@ -80,7 +80,7 @@ describe("the arguments of a call", () => {
     }
   });
 
-  it("are refused where none do not fit, with what is missing", async () => {
+  it("are rejected with the missing properties if there are none", async () => {
     const result = await fixture([CITY]).call("weather", "");
     assertEquals(outcome(result), "invalid_arguments");
     assertStringIncludes(messageOf(result), 'Cannot call "weather": its arguments do not fit: ');
@@ -88,7 +88,7 @@ describe("the arguments of a call", () => {
     assertEquals(!result.ok && result.error.issues?.length, 1);
   });
 
-  it("are refused when the text is not JSON, without the text", async () => {
+  it("are rejected when the text is not JSON, without repeating the text", async () => {
     const result = await fixture([CITY]).call("weather", '{"city": Oslo}');
     assertEquals(outcome(result), "invalid_arguments");
     assertEquals(
@@ -97,7 +97,7 @@ describe("the arguments of a call", () => {
     );
   });
 
-  it("name what is wrong, at most eight times", async () => {
+  it("return at most eight issues", async () => {
     const many = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`x${n}`, n]));
     const result = await fixture([CITY]).call("weather", { city: 1, days: 99, ...many });
     assert(!result.ok && result.error.issues !== undefined);
@@ -105,7 +105,7 @@ describe("the arguments of a call", () => {
     assertStringIncludes(result.error.message, "/city");
   });
 
-  it("are refused quickly when they are 20 MB long, without being parsed", async () => {
+  it("are rejected without being parsed when they are 20 MB long", async () => {
     const { call } = fixture([ANY]);
     const text = `"${"x".repeat(20_000_000)}`;
     const refused = await call("any", text);
@@ -124,7 +124,7 @@ describe("the arguments of a call", () => {
     assertEquals(outcome(await call("any", { a: "€€€€€" })), "invalid_arguments");
   });
 
-  it("are refused when they are too deep, as text and as a value", async () => {
+  it("are rejected when they are too deep, as text and as a value", async () => {
     const { call } = fixture([ANY]);
     const text = `{"a":${"[".repeat(400)}${"]".repeat(400)}}`;
     for (const deep of [text, JSON.parse(text)]) {
@@ -137,7 +137,7 @@ describe("the arguments of a call", () => {
     assertEquals(outcome(await call("any", cycle)), "invalid_arguments");
   });
 
-  it("are refused when the value is not JSON", async () => {
+  it("are rejected when the value is not JSON", async () => {
     const result = await fixture([ANY]).call("any", { list: [1, 2n] });
     assertEquals(
       messageOf(result),
@@ -156,7 +156,7 @@ describe("the arguments of a call", () => {
     assertEquals(outcome(await call("weather", text)), "invalid_arguments");
   });
 
-  it("may be wrong in kind", async () => {
+  it("may have the wrong type", async () => {
     const { call } = fixture([CITY]);
     for (const odd of ["[]", "1", '"{}"', [], 1, true]) {
       assertEquals(outcome(await call("weather", odd)), "invalid_arguments");
@@ -224,7 +224,7 @@ describe("rules for the arguments", () => {
     assertEquals(seen, [["own", { city: "Oslo" }], ["weather", { city: "Oslo" }], "last"]);
   });
 
-  it("refuse with a sentence or with issues", async () => {
+  it("reject with a message or with issues", async () => {
     const issue = { path: "/city", keyword: "custom", expected: "a town", message: "/city: no" };
     for (const answer of ["/city: no", [issue]]) {
       for (const later of [false, true]) {
@@ -265,7 +265,7 @@ describe("rules for the arguments", () => {
     assert(result.error.message.length < 2_200);
   });
 
-  it("refuse when they break or answer nonsense", async () => {
+  it("reject when they throw or return an invalid value", async () => {
     const thrown = (): never => {
       throw new Error("broken");
     };
@@ -296,7 +296,7 @@ describe("the arguments that were validated", () => {
     required: ["path"],
   } as const;
 
-  it("are what the tool gets, whatever becomes of the caller's object meanwhile", async () => {
+  it("reach the tool unchanged, even if the caller modifies its object meanwhile", async () => {
     const mine = { path: "ok" };
     const { call } = fixture([{
       name: "open",
@@ -312,7 +312,7 @@ describe("the arguments that were validated", () => {
     assertEquals(outcome(await call("open", mine)), { path: "ok" });
   });
 
-  it("cannot be changed by whoever is asked about the call", async () => {
+  it("cannot be changed by an approver", async () => {
     const { call } = fixture([{
       name: "open",
       parameters,

@@ -60,7 +60,7 @@ describe("the context of one call", () => {
       assertEquals([result.error.code, result.error.retryable], ["unavailable", false]);
       assertStringIncludes(messageOf(result), `its host ${how}`);
       assertStringIncludes(messageOf(result), "the arguments are not the cause");
-      // What is wrong is for the host alone.
+      // Only the host receives the details.
       assertEquals([messageOf(result).includes("tenant"), result.error.issues], [false, undefined]);
       assertEquals(reports.map(({ phase }) => phase), ["context"]);
       assertStringIncludes(String(reports[0]?.error), `The host ${how}`);
@@ -77,7 +77,7 @@ describe("the context of one call", () => {
     assertStringIncludes(messageOf(await dispatcher.dispatch(inCall)), "its host gave no context");
   });
 
-  it("is a copy where it is JSON: what a tool writes to it changes no other call", async () => {
+  it("is a copy if it is JSON: a tool that writes to it does not affect other calls", async () => {
     const seen: unknown[] = [];
     const tool = defineTool({
       name: "t",

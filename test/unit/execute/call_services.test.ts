@@ -28,7 +28,7 @@ describe("the services of one call", () => {
     assertEquals(outcome(await dispatcher.dispatch({ name: "title" })), "none");
   });
 
-  it("are laid over the registry's, which stay as they are", async () => {
+  it("override the registry's, which stay unchanged", async () => {
     const services = { app: { title: "the registry's" }, words: 2 };
     const registry = new ToolRegistry({
       services,
@@ -86,7 +86,7 @@ describe("the services of one call", () => {
     ]);
   });
 
-  it("do not become the prototype of what a tool is given", async () => {
+  it("do not become the prototype of a tool's services", async () => {
     const { call } = fixture([{
       name: "odd",
       execute: (_, { services }) => [services["trusted"] ?? null, Object.keys(services)],
@@ -110,7 +110,7 @@ describe("the services of one call", () => {
   });
 
   // "ExecuteWithTransactionAsync(tool, input, app)"
-  it("are told to the transaction manager, with the principal", async () => {
+  it("are passed to the transaction manager, with the principal", async () => {
     const told: unknown[] = [];
     const { call } = fixture([{ name: "write", requiresTransaction: true, execute: () => 1 }], {
       transactions: {
@@ -145,7 +145,7 @@ describe("a field that a call or its context does not have", () => {
     assertEquals(outcome(await dispatcher.dispatch(call, { app: 1 } as object)), "c");
   });
 
-  it("is none of those that decodeCalls adds", async () => {
+  it("is not a field that decodeCalls adds", async () => {
     const { dispatcher } = fixture([{ name: "a", execute: () => 1 }]);
     const decoded = {
       name: "a",

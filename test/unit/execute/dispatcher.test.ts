@@ -20,7 +20,7 @@ import { deferred, fakeTool, fixture, messageOf, outcome } from "./support.ts";
 const echo = fakeTool({ name: "echo", execute: (params) => params });
 
 describe("new ToolDispatcher()", () => {
-  it("refuses what is neither a toolset nor a registry", () => {
+  it("rejects a value that is neither a toolset nor a registry", () => {
     for (const source of [undefined, null, {}, [echo], "echo"]) {
       assertThrows(
         () => new ToolDispatcher(source as unknown as Toolset),
@@ -30,7 +30,7 @@ describe("new ToolDispatcher()", () => {
     }
   });
 
-  it("refuses options that are wrong, and names them", () => {
+  it("rejects invalid options by name", () => {
     const wrong: readonly (readonly [unknown, string])[] = [
       [{ timeoutMs: 0 }, "timeoutMs"],
       [{ timeoutMs: 2 ** 31 }, "timeoutMs"],
@@ -64,7 +64,7 @@ describe("new ToolDispatcher()", () => {
     }
   });
 
-  it("wants an engine for a toolset that was made from a list", () => {
+  it("requires an engine for a toolset that was created from a list", () => {
     assertThrows(
       () => new CoreDispatcher(buildToolset([echo])),
       TypeError,
@@ -81,14 +81,14 @@ describe("new ToolDispatcher()", () => {
 });
 
 describe("ToolDispatcher.dispatch()", () => {
-  it("runs a tool and says how long it took", async () => {
+  it("runs a tool and returns its duration", async () => {
     const { call, clock } = fixture([{ name: "wait", execute: () => clock.advance(5) }]);
     const result = await call("wait");
     assertEquals(outcome(result), null);
     assertEquals(result.durationMs, 5);
   });
 
-  it("answers the same for a tool that is hidden as for one that does not exist", async () => {
+  it("returns the same result for a hidden tool and an unknown tool", async () => {
     const hidden = fakeTool({ name: "hidden", risk: "critical", execute: () => "secret" });
     const { registry } = fixture([]);
     registry.registerTools([echo, hidden]);
@@ -165,7 +165,7 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(outcome(await fixture([]).call("constructor")), "unknown_tool");
   });
 
-  it("asks availability again at each call", async () => {
+  it("checks availability at each call", async () => {
     let open = true;
     const { call } = fixture([{ name: "door", isAvailable: () => open, execute: () => "in" }]);
     assertEquals(outcome(await call("door")), "in");
@@ -191,7 +191,7 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(outcome(await call("new")), "unknown_tool");
   });
 
-  it("refuses a tool that has left the registry, or was replaced, since the toolset was made", async () => {
+  it("rejects a tool that was removed or replaced since the toolset was created", async () => {
     const { registry } = fixture([
       { name: "gone", execute: () => 1 },
       { name: "changed", execute: () => 1 },
@@ -203,7 +203,7 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(outcome(await dispatcher.dispatch({ name: "changed" })), "unavailable");
   });
 
-  it("waits for init once, and says so when it fails", async () => {
+  it("waits for init once, and reports its failure", async () => {
     let started = 0;
     const { call, reports } = fixture([
       {
@@ -244,7 +244,7 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(disposed.toSorted(), ["refuses", "returns", "throws"]);
   });
 
-  it("gives the tool services, config, and what the host said of the call", async () => {
+  it("passes services, config and the host's context to the tool", async () => {
     const registry = new ToolRegistry({
       services: { words: ["a", "b"] },
       config: { look: { deep: true } },
@@ -275,14 +275,14 @@ describe("ToolDispatcher.dispatch()", () => {
     });
   });
 
-  it("names calls that have no name, each differently", async () => {
+  it("gives each call without an id a different id", async () => {
     const { call } = fixture([{ name: "id", execute: (_, { callId }) => callId }]);
     const ids = [outcome(await call("id")), outcome(await call("id"))];
     assertEquals(new Set(ids).size, 2);
     assert(ids.every((id) => typeof id === "string" && id.startsWith("call_")));
   });
 
-  it("passes on a result that the tool made, also one that another dispatch gave", async () => {
+  it("passes on a result that the tool created, even a result of another dispatch", async () => {
     const inner = fixture([{ name: "inner", execute: () => [1] }]);
     const { call } = fixture([
       { name: "denies", execute: () => ToolResult.error("denied", "Not on Sundays") },
@@ -299,7 +299,7 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(outcome(await call("resembles")), { ok: true, content: 1, durationMs: 0 });
   });
 
-  it("says what the tool threw, whatever that is, and never a stack", async () => {
+  it("reports any thrown value, and never a stack", async () => {
     const thrown: readonly (readonly [unknown, string])[] = [
       [new Error("The disk is full"), "The disk is full"],
       ["a string", "a string"],
@@ -384,7 +384,7 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(seen, [{ done: 1, total: 2, message: "half" }, { a: 1 }, "deferred"]);
   });
 
-  it("does not mind callbacks that throw, nor values that are not JSON", async () => {
+  it("ignores callbacks that throw, and values that are not JSON", async () => {
     const { call, reports } = fixture([{
       name: "sends",
       execute: (_, { metadata, progress }) => {
@@ -407,7 +407,7 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(reports.map(({ phase }) => phase), ["metadata", "metadata", "metadata"]);
   });
 
-  it("drops yields that cannot be sent, and goes on when the caller cannot take one", async () => {
+  it("drops yields that cannot be sent, and continues when the caller's callback fails", async () => {
     const taken: unknown[] = [];
     const { call, reports } = fixture([{
       name: "yields",
@@ -482,7 +482,7 @@ describe("ToolDispatcher.dispatchAll()", () => {
     assertEquals(results.map(outcome), ["slow", "fast", "unknown_tool"]);
   });
 
-  it("refuses calls beyond its bound, and runs the others", async () => {
+  it("rejects calls beyond its limit, and runs the others", async () => {
     const { dispatcher } = fixture([{ name: "one", execute: () => 1 }], { maxCallsPerBatch: 2 });
     const results = await dispatcher.dispatchAll(Array(4).fill({ name: "one" }));
     assertEquals(results.map(outcome), [1, 1, "overloaded", "overloaded"]);
@@ -499,9 +499,9 @@ describe("ToolDispatcher.dispatchAll()", () => {
 });
 
 describe("ToolDispatcher without a context", () => {
-  it("takes null for none", async () => {
+  it("accepts null as absent", async () => {
     const { dispatcher } = fixture([{ name: "one", execute: () => 1 }]);
-    // JavaScript callers hand in what the types refuse.
+    // JavaScript callers pass values that the types exclude.
     const none = null as unknown as undefined;
     const call = { name: "one" };
     assertEquals(outcome(await dispatcher.dispatch(call, none)), 1);
@@ -520,7 +520,7 @@ describe("ToolDispatcher without a context", () => {
     assertEquals(results.map(outcome), ["threw", "threw"]);
   });
 
-  it("rejects calls that are no list", async () => {
+  it("rejects calls that are not a list", async () => {
     const { dispatcher } = fixture([]);
     await assertRejects(
       () => dispatcher.dispatchAll(null as unknown as []),
@@ -574,7 +574,7 @@ describe("a toolset that was made from a list", () => {
 });
 
 describe("the clock of the runtime", () => {
-  it("tells the time and wakes up", async () => {
+  it("returns the time and fires timers", async () => {
     const before = systemClock.now();
     await new Promise<void>((resolve) => systemClock.setTimeout(resolve, 0));
     assert(systemClock.now() >= before);

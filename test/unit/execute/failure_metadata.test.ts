@@ -39,7 +39,7 @@ describe("the metadata of a call that fails", () => {
     assert(Object.isFrozen(told[0]) && Object.isFrozen(told[0]?.issues[0]));
   });
 
-  it("tells of calls that no tool was run for", async () => {
+  it("reports calls for which no tool ran", async () => {
     const { dispatcher } = fixture([{ name: "one", execute: () => 1 }], { maxCallsPerBatch: 2 });
     const told: unknown[] = [];
     const metadata = (value: unknown): void => {
@@ -88,7 +88,7 @@ describe("the metadata of a call that fails", () => {
     assertEquals(types, ["result"]);
   });
 
-  it("cannot break the call: what the callback throws is reported", async () => {
+  it("reports errors of the callback without affecting the call", async () => {
     const { call, reports } = fixture([{ name: "picky", execute: () => 1, validate: () => "no" }]);
     const metadata = (): never => {
       throw new Error("not listening");

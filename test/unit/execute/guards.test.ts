@@ -46,7 +46,7 @@ describe("a before hook", () => {
     assertEquals(ran, false);
   });
 
-  it("may answer in the tool's place, with what the tool could answer", async () => {
+  it("may return a result instead of the tool", async () => {
     const answering = (result: unknown) =>
       fixture([DOUBLE], { hooks: { before: () => ({ result: result as ToolResult }) } })
         .call("double", { n: 1 });
@@ -55,14 +55,14 @@ describe("a before hook", () => {
     assertEquals(outcome(await answering({ ok: false, error: { code: "nonsense" } })), "denied");
   });
 
-  it("may refuse", async () => {
+  it("may reject", async () => {
     const { call } = fixture([DOUBLE], { hooks: { before: () => ({ refuse: "not on Sundays" }) } });
     const result = await call("double", { n: 1 });
     assertEquals(outcome(result), "denied");
     assertEquals(messageOf(result), 'Cannot call "double": not on Sundays');
   });
 
-  it("refuses when it throws or answers nonsense", async () => {
+  it("rejects when it throws or returns an invalid value", async () => {
     const answers: readonly (() => unknown)[] = [
       () => {
         throw new Error("secret");
@@ -189,14 +189,14 @@ describe("an after hook", () => {
 describe("approval", () => {
   const risky = { ...DOUBLE, requiresApproval: true };
 
-  it("is required where nobody can give it", async () => {
+  it("fails the call if there is no approver", async () => {
     let ran = false;
     const { call } = fixture([{ ...risky, execute: () => void (ran = true) }]);
     assertEquals(outcome(await call("double", { n: 1 })), "approval_required");
     assertEquals(ran, false);
   });
 
-  it("is asked for with validated arguments, and only where the tool requires it", async () => {
+  it("is requested with validated arguments, and only if the tool requires it", async () => {
     const asked: unknown[] = [];
     const { call } = fixture([risky, { ...DOUBLE, name: "free" }], {
       approve: ({ tool, arguments: params, principal, sessionId }) => {
@@ -231,7 +231,7 @@ describe("approval", () => {
     }
   });
 
-  it("is refused by an approver that throws", async () => {
+  it("is denied by an approver that throws", async () => {
     const { call, reports } = fixture([risky], {
       approve: () => {
         throw new Error("secret");
@@ -254,7 +254,7 @@ describe("approval", () => {
     const result = call("double", { n: 1 });
     await clock.pass(5_000);
     answer.resolve(true);
-    // The timer of the wait for approval gives way to the call's own.
+    // The call's own timer replaces the timer of the approval.
     await until(() => [...clock.timers].every(({ at }) => at === clock.now() + 100));
     await clock.armed();
     clock.advance(100);
@@ -286,7 +286,7 @@ describe("approval", () => {
 });
 
 describe("limits on calls at once", () => {
-  it("queue calls in order, and refuse the ones beyond the queue", async () => {
+  it("queue calls in order, and reject the calls beyond the queue", async () => {
     const started: unknown[] = [];
     const ends = [deferred(), deferred(), deferred()];
     const { call, dispatcher } = fixture([{

@@ -27,7 +27,7 @@ describe("an idempotency key", () => {
     assertEquals(dispatcher.metrics().tools[0]?.replayed, 1);
   });
 
-  it("lets nobody change what the next one gets", async () => {
+  it("returns a copy to each caller", async () => {
     const { tool } = counter(() => ({ list: [1] }));
     const { call } = fixture([tool]);
     const first = await call("count", {}, KEY);
@@ -99,7 +99,7 @@ describe("an idempotency key", () => {
     assertEquals([outcome(same), runs()], [4, contexts.length]);
   });
 
-  it("is refused with other arguments", async () => {
+  it("is rejected with other arguments", async () => {
     const { tool, runs } = counter();
     const { call } = fixture([tool]);
     await call("count", { a: 1 }, KEY);
@@ -185,7 +185,7 @@ describe("an idempotency key", () => {
     assertEquals(runs(), 2);
   });
 
-  it("is one of a bounded number, of which the oldest gives way", async () => {
+  it("is one of a bounded number, of which the oldest is evicted", async () => {
     const { tool, runs } = counter();
     const { call } = fixture([tool], { idempotency: { maxKeys: 2 } });
     for (const idempotencyKey of ["a", "b", "c"]) await call("count", {}, { idempotencyKey });
@@ -196,7 +196,7 @@ describe("an idempotency key", () => {
     assertEquals(runs(), 4);
   });
 
-  it("is refused while every key is of a running call", async () => {
+  it("is rejected while every key belongs to a running call", async () => {
     const end = deferred();
     const { tool } = counter(() => end.promise);
     const { call } = fixture([tool], { idempotency: { maxKeys: 1 } });
@@ -228,7 +228,7 @@ describe("an idempotency key", () => {
       await call("count", {}, { idempotencyKey: `${index}`, principal: "bob" });
     }
     assertEquals(outcome(await call("count", {}, ann)), 1);
-    // Bob has all the room that Ann does not use.
+    // Bob may use all the space that Ann does not use.
     await call("count", {}, { idempotencyKey: "101", principal: "bob" });
     assertEquals(runs(), 1_101);
   });
@@ -246,7 +246,7 @@ describe("an idempotency key", () => {
     assertEquals(runs(), 5);
   });
 
-  it("gets room from who has more than a share of it", async () => {
+  it("evicts keys of principals above their quota", async () => {
     const { tool, runs } = counter();
     const { call } = fixture([tool], { idempotency: { maxKeys: 4 } });
     const use = (principal: string, key: string) =>

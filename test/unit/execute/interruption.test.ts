@@ -15,7 +15,7 @@ const POLITE = {
 };
 
 describe("a timeout", () => {
-  it("ends the call at once when the tool stops", async () => {
+  it("ends the call as soon as the tool stops", async () => {
     const { call, clock } = fixture([POLITE], { timeoutMs: 100 });
     const result = call("polite");
     await clock.pass(100);
@@ -53,7 +53,7 @@ describe("a timeout", () => {
     assertEquals(settled.durationMs, 100);
   });
 
-  it("is the lowest of what the dispatcher, the tool and the caller say", async () => {
+  it("is the lowest of the dispatcher's, the tool's and the caller's limits", async () => {
     const rows: readonly (readonly [number | undefined, number | undefined, number])[] = [
       [undefined, undefined, 100],
       [20, undefined, 20],
@@ -232,7 +232,7 @@ describe("an abort", () => {
     assertEquals(log, ["closed"]);
   });
 
-  it("does not wait for a callback that never lets a generator go on", async () => {
+  it("does not wait for a callback that never resumes a generator", async () => {
     const controller = new AbortController();
     const reached = deferred();
     const { call } = fixture([{
@@ -255,7 +255,7 @@ describe("an abort", () => {
     assertEquals(!settled.ok && settled.error.acknowledged, true);
   });
 
-  it("reaches a tool that asks for its signal late", async () => {
+  it("reaches a tool that reads its signal late", async () => {
     const controller = new AbortController();
     const goOn = deferred();
     const seen: unknown[] = [];
@@ -277,7 +277,7 @@ describe("an abort", () => {
     assertEquals(seen, [true]);
   });
 
-  it("can be seen by a tool that answers at once", async () => {
+  it("is visible to a synchronous tool", async () => {
     const controller = new AbortController();
     const { call } = fixture([{
       name: "sync",
@@ -316,7 +316,7 @@ describe("the caller's signal", () => {
     assertEquals(listeners(), 0);
   });
 
-  it("has one listener, however many calls share it, and tells them all", async () => {
+  it("has one listener for all calls that share it, and aborts them all", async () => {
     const { signal, listeners, abort } = countingSignal();
     const { dispatcher, call } = fixture([
       POLITE,
@@ -403,7 +403,7 @@ describe("context.defer()", () => {
     assertEquals(reports.map(({ phase }) => phase), ["cleanup", "cleanup"]);
   });
 
-  it("runs them when the tool throws, or its result is refused, or it never ends", async () => {
+  it("runs them when the tool throws, its result is rejected, or it never ends", async () => {
     const log: string[] = [];
     const tool = (name: string, end: () => unknown) => ({
       name,
@@ -441,7 +441,7 @@ describe("context.defer()", () => {
     assertEquals(reports.map(({ phase }) => phase), ["cleanup"]);
   });
 
-  it("cleans up at once for a tool whose call has been closed", async () => {
+  it("runs a cleanup immediately if the call was closed before", async () => {
     const goOn = deferred();
     const cleaned = deferred();
     const { call, clock } = fixture([{
@@ -533,7 +533,7 @@ describe("a tool that throws the reason it was given", () => {
 });
 
 describe("a signal that a function gives", () => {
-  it("is not asked for by a call that ends at once", async () => {
+  it("is not read by a synchronous call", async () => {
     const { call } = fixture([{ name: "now", execute: () => "done" }]);
     let asked = 0;
     const result = await call("now", undefined, {
@@ -546,7 +546,7 @@ describe("a signal that a function gives", () => {
     assertEquals(asked, 0);
   });
 
-  it("is asked for once by a call that waits, and aborts it", async () => {
+  it("is read once by a call that waits, and aborts it", async () => {
     const { call } = fixture([POLITE]);
     const controller = new AbortController();
     let asked = 0;

@@ -6,7 +6,7 @@ import { cases } from "../../support/laws.ts";
 
 const LIMIT = 10_000;
 
-/** What is found in a value, and where. */
+/** A problem in a value, and its pointer. */
 function refusal(value: unknown): readonly [string, string] | undefined {
   const verdict = readJson(value, LIMIT);
   return verdict.kind === "refused" ? [verdict.pointer, verdict.what] : undefined;
@@ -18,14 +18,14 @@ function contentOf(value: unknown): unknown {
 }
 
 describe("readJson()", () => {
-  it("hands plain data on as it is", () => {
+  it("passes plain data on unchanged", () => {
     for (const value of [null, true, 0, -1.5, "", "text", [], {}, { a: [{ b: null }] }]) {
       const verdict = readJson(value, LIMIT);
       assert(verdict.kind === "json" && verdict.value === value);
     }
   });
 
-  it("refuses what JSON.stringify would lose or change, and says where", () => {
+  it("rejects data that JSON.stringify would lose or change, with its pointer", () => {
     assertEquals(refusal(Number.NaN), ["", "NaN, which is not JSON"]);
     assertEquals(refusal({ a: [1, Infinity] }), ["/a/1", "Infinity, which is not JSON"]);
     assertEquals(refusal({ "a/b": { "c~d": 1n } }), ["/a~1b/c~0d", "a bigint, which is not JSON"]);
@@ -44,13 +44,13 @@ describe("readJson()", () => {
     );
   });
 
-  it("refuses a value that contains itself", () => {
+  it("rejects a value that contains itself", () => {
     const cycle: unknown[] = [];
     cycle.push(cycle);
     assertEquals(refusal(cycle)?.[1], "deeper than 256 levels: it may contain itself");
   });
 
-  it("refuses a value that throws when it is looked at", () => {
+  it("rejects a value whose properties throw", () => {
     const hostile = {
       get a(): never {
         throw new Error("no");
@@ -100,7 +100,7 @@ describe("readJson()", () => {
     assertEquals(JSON.stringify(converted), '{"value":{"__proto__":{"admin":true},"none":1}}');
   });
 
-  it("copies all the way down when it is told to", () => {
+  it("copies deeply with the option `copy`", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify(value);
@@ -127,7 +127,7 @@ describe("readJson()", () => {
     assertEquals(readJson({ a: "\u0000" }, 13).kind, "large");
   });
 
-  it("knows how long a number can be", () => {
+  it("has the maximum length of a number", () => {
     assertEquals(readJson(-0.0000010000002009937222, 24), { kind: "large", bytes: 25 });
     assertEquals(readJson(-0.0000010000002009937222, 25).kind, "json");
   });
@@ -144,7 +144,7 @@ describe("readJson()", () => {
     );
   });
 
-  it("gives what JSON.stringify and JSON.parse would, or refuses", () => {
+  it("returns the same as JSON.stringify and JSON.parse, or rejects", () => {
     fc.assert(
       fc.property(fc.object({ withDate: true, withMap: true, withBigInt: true }), (value) => {
         const verdict = readJson(value, 1e9);
@@ -157,7 +157,7 @@ describe("readJson()", () => {
     );
   });
 
-  it("stops at the limit, also in a value that would be endless if it were written out", () => {
+  it("stops at the limit, even for a value with an unbounded serialization", () => {
     let value: unknown = "leaf";
     for (let level = 0; level < 200; level++) value = [value, value];
     const verdict = readJson(value, 1_000_000);

@@ -13,7 +13,7 @@ function follow(turn: Turn, name: string, order: string[]): Promise<void> {
 }
 
 describe("Gate", () => {
-  it("lets waiting calls in as they came, and nobody past them", async () => {
+  it("admits queued calls in order", async () => {
     const gate = new Gate(1, Infinity, 10);
     const order: string[] = [];
     assertEquals(gate.enter("a"), true);
@@ -56,7 +56,7 @@ describe("Gate", () => {
     assertEquals(order, ["bob 1", "ann 1", "bob 2", "ann 2", "bob 3"]);
   });
 
-  it("keeps a share of the queue for each principal", async () => {
+  it("reserves a quota of the queue for each principal", async () => {
     const gate = new Gate(1, Infinity, 4);
     gate.enter("a", "bob");
     const [, , , last] = ["1", "2", "3", "4"].map(() => waits(gate.enter("a", "bob")));
@@ -66,7 +66,7 @@ describe("Gate", () => {
     waits(gate.enter("a", "ann"));
     // Both have two of the four now.
     assertEquals([gate.enter("a", "ann"), gate.enter("a", "bob"), gate.queued], [false, false, 4]);
-    // Its turn is lost: it holds no place to give back.
+    // It never had a slot, so there is nothing to release.
     last?.cancel();
     assertEquals(gate.enter("a", "ann"), false);
     gate.leave("a");
@@ -74,7 +74,7 @@ describe("Gate", () => {
     assertEquals(await first.entered, true);
   });
 
-  it("refuses when the queue is full", () => {
+  it("rejects when the queue is full", () => {
     const gate = new Gate(1, Infinity, 1);
     gate.enter("a");
     waits(gate.enter("a"));

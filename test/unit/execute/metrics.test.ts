@@ -44,7 +44,7 @@ describe("ToolDispatcher.metrics()", () => {
     assertEquals([work?.duration?.totalMs, work?.duration?.p50Ms], [8, 8]);
   });
 
-  it("says when the last call ended, not when it is asked", async () => {
+  it("returns the time of the last call's end", async () => {
     const { call, clock, dispatcher } = fixture([{ name: "work", execute: () => 1 }]);
     await call("work");
     const then = clock.timestamp();
@@ -69,7 +69,7 @@ describe("ToolDispatcher.metrics()", () => {
     assertEquals(metrics.tools.map(({ id }) => id), ["__proto__"]);
   });
 
-  it("goes on when a tool is replaced", async () => {
+  it("continues when a tool is replaced", async () => {
     const { call, registry, dispatcher } = fixture([{ name: "work", execute: () => 1 }]);
     await call("work");
     registry.updateTool(fakeTool({ name: "work", execute: () => 2 }));
@@ -105,7 +105,7 @@ describe("ToolDispatcher.metrics()", () => {
     assertEquals(dispatcher.metrics().unknownTool, 100);
   });
 
-  it("begins anew when it is reset", async () => {
+  it("starts again after a reset", async () => {
     const { call, clock, dispatcher } = fixture([{ name: "work", execute: () => 1 }]);
     await call("work");
     await call("none");
@@ -149,7 +149,7 @@ describe("Histogram", () => {
     assertEquals(histogram.minMs, 12.34);
   });
 
-  it("takes any duration, also ones that cannot be", () => {
+  it("accepts any duration, even invalid ones", () => {
     const histogram = new Histogram();
     for (const odd of [0, 0.0001, 1e12, -1, Number.NaN]) histogram.add(odd);
     assertEquals(histogram.count, 5);

@@ -14,7 +14,7 @@ describe("the result of a call", () => {
     assertEquals(outcome(await fixture([returning(undefined)]).call("give")), null);
   });
 
-  it("must be JSON, and the message says where it is not", async () => {
+  it("must be JSON, and the message contains the pointer of the problem", async () => {
     const cycle: Record<string, unknown> = {};
     cycle["self"] = { cycle };
     const rows: readonly (readonly [unknown, string])[] = [
@@ -88,7 +88,7 @@ describe("the result of a call", () => {
     }
   });
 
-  it("is refused when the tool made it wrongly", async () => {
+  it("is rejected when the tool created it incorrectly", async () => {
     const broken = Object.assign(ToolResult.error("denied", "no"), { error: null });
     assertEquals(outcome(await fixture([returning(broken)]).call("give")), "invalid_result");
   });
@@ -97,7 +97,7 @@ describe("the result of a call", () => {
 describe("a result that is larger than the limit", () => {
   const limits = { maxOutputBytes: 1_000 };
 
-  it("fails, and says how large it is", async () => {
+  it("fails with its size", async () => {
     const result = await fixture([returning("x".repeat(2_000))], limits).call("give");
     assertEquals(outcome(result), "output_too_large");
     assertEquals(
@@ -124,7 +124,7 @@ describe("a result that is larger than the limit", () => {
     }
   });
 
-  it("is held to its schema if it only says that it was cut", async () => {
+  it("is validated if it only claims to be truncated", async () => {
     const text = (content: unknown) =>
       fixture([{
         ...{ name: "give", description: "Gives.", returns: { type: "number" } },
@@ -153,7 +153,7 @@ describe("a result that is larger than the limit", () => {
     assertEquals(outcome(result), "output_too_large");
   });
 
-  it("must be blocks where it says so", async () => {
+  it("must contain blocks if it is marked so", async () => {
     for (const wrong of [null, "abc", { content: "abc" }]) {
       const marked = Object.assign(ToolResult.ok(wrong), { blocks: true });
       assertEquals(outcome(await fixture([returning(marked)]).call("give")), "invalid_result");
@@ -187,7 +187,7 @@ describe("a result that is larger than the limit", () => {
     );
   });
 
-  it("is still refused by the tool's own schema", async () => {
+  it("is still validated by the tool's own schema", async () => {
     const { call } = fixture(
       [returning("x".repeat(2_000), { returns: { type: "string", maxLength: 10 } })],
       { ...limits, outputOverflow: "truncate" },
@@ -236,7 +236,7 @@ describe("truncate()", () => {
     }
   });
 
-  it("says how much there was", () => {
+  it("contains the full size", () => {
     const cut = truncate("x".repeat(998), 200);
     assertEquals(cut, `${"x".repeat(102)}… [truncated: 104 of 1000 bytes]`);
   });

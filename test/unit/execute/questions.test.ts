@@ -44,7 +44,7 @@ async function suspended(result: Promise<ToolResult>): Promise<SuspendedCall> {
 }
 const keysOf = ({ questions }: SuspendedCall): readonly string[] => questions.map(({ key }) => key);
 
-/** A caller who gives these answers, one after the other, and what it was asked. */
+/** A caller with prepared answers, and the questions that it received. */
 function answering(
   ...answers: readonly (Answer | undefined)[]
 ): { readonly asked: Question[]; readonly context: DispatchContext } {
@@ -85,13 +85,13 @@ describe("context.ask()", () => {
   });
 
   for (const action of ["decline", "cancel"] as const) {
-    it(`tells the tool of a ${action}`, async () => {
+    it(`passes a ${action} to the tool`, async () => {
       const { call } = fixture([NAME]);
       assertEquals(outcome(await call("greet", {}, answering({ action }).context)), action);
     });
   }
 
-  it("tells the caller of the call", async () => {
+  it("passes the call to the caller", async () => {
     const { call } = fixture([NAME]);
     const seen: unknown[] = [];
     await call("greet", { a: 1 }, {
@@ -104,7 +104,7 @@ describe("context.ask()", () => {
     assertEquals(seen, ["greet", "ann", { a: 1 }, false]);
   });
 
-  it("asks again with the issues if an answer does not fit", async () => {
+  it("asks again with the issues after an invalid answer", async () => {
     const { call } = fixture([NAME]);
     const { asked, context } = answering(accept(7), accept("A"), accept(), accept("Ann"));
     assertEquals(outcome(await call("greet", {}, context)), "Hello Ann");
@@ -135,14 +135,14 @@ describe("context.ask()", () => {
     assertEquals(outcome(result), "Hello Ann");
   });
 
-  it("suspends a call whose caller says that it cannot ask this now", async () => {
+  it("suspends a call whose caller cannot ask this now", async () => {
     const { call } = fixture([NAME]);
     assertEquals(keysOf(await suspended(call("greet", {}, answering(undefined).context))), [
       "name",
     ]);
   });
 
-  it("tells the tool if its caller cannot be asked at all, and nobody else", async () => {
+  it("reports only to the tool that its caller does not answer questions", async () => {
     const { call, reports } = fixture([NAME, {
       name: "copes",
       execute: (_, { ask }) =>
@@ -157,7 +157,7 @@ describe("context.ask()", () => {
     assertEquals(reports, []);
   });
 
-  it("says of what a caller answered that it is no answer, and reports it", async () => {
+  it("rejects a malformed answer of the caller, and reports it", async () => {
     const { call, reports } = fixture([NAME]);
     const large = { action: "accept", content: "x".repeat(65_536) };
     for (const answer of [{ nope: 1 }, { action: "maybe" }, "yes", large]) {
@@ -172,7 +172,7 @@ describe("context.ask()", () => {
     assertEquals(reports.length, 4);
   });
 
-  it("asks again with the issues when a call goes on with an answer that does not fit", async () => {
+  it("asks again with the issues when a call is resumed with an invalid answer", async () => {
     const { call, dispatcher } = fixture([NAME]);
     const first = await suspended(call("greet", {}));
     const second = await suspended(dispatcher.resume(first.ticket, { name: accept("A") }));
@@ -181,7 +181,7 @@ describe("context.ask()", () => {
     assertEquals(outcome(result), "Hello Ann");
   });
 
-  it("fails where nobody can be asked", async () => {
+  it("fails without a way to ask", async () => {
     const { call, reports } = plainFixture([NAME]);
     const result = await call("greet", {});
     assertEquals(outcome(result), "input_unavailable");
@@ -192,7 +192,7 @@ describe("context.ask()", () => {
     assertEquals(reports, []);
   });
 
-  it("lets a tool do without an answer where nobody can be asked", async () => {
+  it("lets a tool continue without an answer if there is no way to ask", async () => {
     const { call } = plainFixture([{
       name: "greet",
       execute: (_, { ask }) =>
@@ -205,7 +205,7 @@ describe("context.ask()", () => {
     assertEquals((await call("greet")).ok, true);
   });
 
-  it("asks several questions together", async () => {
+  it("sends several questions together", async () => {
     const { call, dispatcher } = fixture([{
       name: "both",
       execute: async (_, { ask }) =>
@@ -220,7 +220,7 @@ describe("context.ask()", () => {
     assertEquals(outcome(await dispatcher.resume(half.ticket, { a: NO })), ["decline", 2]);
   });
 
-  it("asks one question after the other, and keeps what was answered", async () => {
+  it("sends one question after the other, and stores the answers", async () => {
     const { call, dispatcher } = fixture([{
       name: "chain",
       async execute(_, { ask }) {
@@ -238,7 +238,7 @@ describe("context.ask()", () => {
     assertEquals(outcome(result), [accept("a"), accept("b"), NO]);
   });
 
-  it("asks 64 questions, and no more", async () => {
+  it("allows 64 questions", async () => {
     const asking = (count: number): FakeTool => ({
       name: `ask-${count}`,
       execute: async (_, { ask }) =>
@@ -310,7 +310,7 @@ describe("context.ask()", () => {
       assertEquals(keysOf(await suspended(call(name))), ["k"], name);
     }
     assertEquals(more, 0);
-    // What the tool threw in the place of the error would be lost.
+    // An error that the tool threw instead would be lost.
     assertEquals(reports.map(({ toolId }) => toolId), ["throws"]);
   });
 
@@ -324,7 +324,7 @@ describe("context.ask()", () => {
     assertEquals(keysOf(await waiting), ["k"]);
   });
 
-  it("aborts the signal of a call that waits, runs its cleanups, and tells no failure", async () => {
+  it("aborts the signal of a suspended call, runs its cleanups, and reports no failure", async () => {
     const told: unknown[] = [];
     const { call } = fixture([{
       name: "open",
@@ -402,7 +402,7 @@ describe("context.ask()", () => {
     assertEquals(outcome(await call("late", {}, { signal: controller.signal })), "aborted");
   });
 
-  it("does not cost the call its time while its caller is asked", async () => {
+  it("does not count the time of a question towards the timeout", async () => {
     const answer = deferred<Answer>();
     const { call, clock } = fixture([{
       name: "slow",
@@ -428,7 +428,7 @@ describe("context.ask()", () => {
     assertEquals(outcome(await result), "timeout");
   });
 
-  it("refuses what is no question, and a key that is used twice", async () => {
+  it("rejects an invalid question, and a duplicate key", async () => {
     const wrong: readonly (readonly [unknown, unknown, string])[] = [
       ["", { message: "?" }, "its key must be 1 to 64 letters"],
       ["a b", { message: "?" }, 'Cannot ask "a b": its key must be'],
@@ -530,7 +530,7 @@ describe("context.ask()", () => {
     ]);
   });
 
-  it("asks for an approval again whose question has changed", async () => {
+  it("asks for approval again if its question has changed", async () => {
     let files = 3;
     const { call, dispatcher } = fixture([{
       name: "clean",
@@ -549,7 +549,7 @@ describe("context.ask()", () => {
     assertEquals(outcome(await dispatcher.resume(second.ticket, { sure: accept() })), "accept");
   });
 
-  it("says when a ticket could not be made", async () => {
+  it("reports that a ticket could not be created", async () => {
     const { call, reports } = fixture([NAME], {
       tickets: {
         suspend: () => Promise.reject(new Error("The store is full")),
@@ -564,14 +564,14 @@ describe("context.ask()", () => {
     ]);
   });
 
-  it("says how large a ticket would be that is too large", async () => {
+  it("reports the size of a ticket that is too large", async () => {
     const { call } = fixture([NAME], { maxArgumentBytes: 2_000_000 });
     const result = await call("greet", { text: "x".repeat(600_000) });
     assertEquals(outcome(result), "input_unavailable");
     assertMatch(messageOf(result), /its ticket would hold 600\d{3} bytes of .*524288 are allowed/);
   });
 
-  it("says that there are no tickets where the option is not set", async () => {
+  it("reports that the option for tickets is not set", async () => {
     const { dispatcher } = plainFixture([NAME]);
     const result = await dispatcher.resume("ticket", {});
     assertEquals(outcome(result), "ticket_refused");
@@ -626,7 +626,7 @@ describe("context.ask()", () => {
     assertEquals(outcome(await dispatcher.resume(ticket, answers)), "Hello Ann");
   });
 
-  it("says when a ticket cannot be looked up, and runs nothing", async () => {
+  it("reports that a ticket cannot be looked up, and runs nothing", async () => {
     const { dispatcher, reports } = fixture([NAME], {
       tickets: {
         suspend: () => Promise.reject(new Error("The store is full")),
@@ -638,7 +638,7 @@ describe("context.ask()", () => {
     assertEquals(reports.length, 1);
   });
 
-  it("frees the idempotency key of a call that waits, and keeps it for the one that goes on", async () => {
+  it("releases the idempotency key of a suspended call, and keeps it for the resumed call", async () => {
     let runs = 0;
     const { call, dispatcher } = fixture([{
       name: "pay",
@@ -671,7 +671,7 @@ describe("context.ask()", () => {
 });
 
 describe("context.step()", () => {
-  it("is not repeated when the call goes on", async () => {
+  it("is not repeated when the call resumes", async () => {
     const log: string[] = [];
     const { call, dispatcher } = fixture([{
       name: "measure",
@@ -690,7 +690,7 @@ describe("context.step()", () => {
     assertEquals(log, ["measured"]);
   });
 
-  it("works where nobody can be asked", async () => {
+  it("works without a way to ask", async () => {
     const { call } = plainFixture([{
       name: "once",
       execute: async (_, { step }) => [await step("a", () => 1), await step("b", () => {})],
@@ -698,7 +698,7 @@ describe("context.step()", () => {
     assertEquals(outcome(await call("once")), [1, null]);
   });
 
-  it("is kept if it was being taken when another part of the tool asked", async () => {
+  it("is stored if it was running when another part of the tool asked", async () => {
     const work = deferred<string>();
     let taken = 0;
     const { call, dispatcher } = fixture([{
@@ -717,7 +717,7 @@ describe("context.step()", () => {
     assertEquals(taken, 1);
   });
 
-  it("is refused in a transaction, which would be rolled back without it", async () => {
+  it("is rejected in a transaction, which would be rolled back without it", async () => {
     let rows = 0;
     const { call } = fixture([{
       name: "insert",
@@ -741,7 +741,7 @@ describe("context.step()", () => {
     assertEquals(outcome(await dispatcher.resume(ticket, { inner: accept() })), "accept");
   });
 
-  it("rejects with what its work throws, and does not keep that", async () => {
+  it("rejects with the error of its work, and does not store it", async () => {
     let tries = 0;
     const { call, dispatcher } = fixture([{
       name: "flaky",
@@ -758,7 +758,7 @@ describe("context.step()", () => {
     assertEquals(outcome(await dispatcher.resume(ticket, { k: accept() })), 2);
   });
 
-  it("refuses results that are not JSON or too large, in one step or in all", async () => {
+  it("rejects results that are not JSON or too large, in one step or in all", async () => {
     const { call } = fixture([{
       name: "step",
       async execute(_, { step, services: { results } }) {
@@ -820,14 +820,14 @@ describe("approval that is asked for", () => {
     }
   });
 
-  it("may be answered at once", async () => {
+  it("may be answered during the call", async () => {
     const { tool, ran } = risky();
     const { call } = plainFixture([tool], { approve: "ask" });
     assertEquals((await call("rm", {}, answering(accept()).context)).ok, true);
     assertEquals(ran.length, 1);
   });
 
-  it("is refused where nobody can be asked", async () => {
+  it("is rejected without a way to ask", async () => {
     const { tool, ran } = risky();
     const { call } = plainFixture([tool], { approve: "ask" });
     const result = await call("rm");
@@ -848,7 +848,7 @@ describe("approval that is asked for", () => {
     assertEquals(await words("eve"), "Really?");
   });
 
-  it("is refused for an approver's answer that is none", async () => {
+  it("is denied if the approver's answer is invalid", async () => {
     for (const answer of ["yes", "asks", "", { ask: "" }, { ask: 1 }, { approved: "ask" }, {}]) {
       const { tool, ran } = risky();
       const { call } = fixture([tool], { approve: () => answer as never });
@@ -856,7 +856,7 @@ describe("approval that is asked for", () => {
     }
   });
 
-  it("is asked for again when a hook has changed the arguments since", async () => {
+  it("is requested again if a hook has changed the arguments since", async () => {
     const { tool, ran } = risky();
     let path = "a";
     const { call, dispatcher } = fixture([tool], {
@@ -890,7 +890,7 @@ describe("approval that is asked for", () => {
     assertEquals((await dispatcher.dispatch({ name: "rm" })).ok, true);
   });
 
-  it("is wanted by a policy that cannot say", async () => {
+  it("is required by a policy that fails", async () => {
     const { registry, dispatcher } = fixture([{ name: "rm", execute: () => "gone" }], {
       approve: "ask",
     });
@@ -911,7 +911,7 @@ describe("approval that is asked for", () => {
     assertEquals((await dispatcher.withToolset(sure).dispatch({ name: "rm" })).ok, true);
   });
 
-  it("needs an approver where a policy wants it", async () => {
+  it("needs an approver if a policy requires it", async () => {
     const { registry } = fixture([{ name: "rm", risk: "high", execute: () => "gone" }]);
     const toolset = registry.select({ policies: [askAboveRisk("low")] });
     const result = await new ToolDispatcher(toolset).dispatch({ name: "rm" });

@@ -96,7 +96,7 @@ describe("the failure of a call", () => {
     });
   }
 
-  it("says that the tool did not run for a call that waited for its turn", async () => {
+  it('is "no" for a call that waited for a slot', async () => {
     const { call } = fixture([{ name: "t", execute: never }], {
       limits: { maxConcurrent: 1, maxQueued: 0 },
     });
@@ -106,7 +106,7 @@ describe("the failure of a call", () => {
     assertEquals([result.error.code, result.error.ran], ["overloaded", "no"]);
   });
 
-  it("says that the tool ran after a timeout, whether or not it stopped", async () => {
+  it('is "yes" after a timeout of the tool, whether or not it stopped', async () => {
     const started = deferred();
     const { call, clock } = fixture([{
       name: "t",
@@ -123,7 +123,7 @@ describe("the failure of a call", () => {
     assertEquals([result.error.code, result.error.ran], ["timeout", "yes"]);
   });
 
-  it("says that the tool did not run after a timeout before it", async () => {
+  it('is "no" after a timeout before the tool', async () => {
     const { call, clock } = fixture([{ name: "t", execute: () => 1 }], {
       timeoutMs: 100,
       hooks: { before: never },
@@ -163,7 +163,7 @@ describe("a tool that may have run", () => {
     }
   });
 
-  it("is not retryable where a layer answers in its place", async () => {
+  it("is not retryable if a layer returns the result", async () => {
     const lost = ToolResult.error("unavailable", "Lost", { ran: "unknown" });
     const { call } = fixture([{ name: "t", execute: () => 1 }], {
       layers: [around(() => lost)],
@@ -202,7 +202,7 @@ describe("a tool that may have run", () => {
     }
   });
 
-  it("says of a replayed failure what the first call said", async () => {
+  it("is the same for a replayed failure as for the first call", async () => {
     const { call } = fixture([{ name: "t", execute: fail }]);
     const first = await call("t", {}, { idempotencyKey: "k" });
     const again = await call("t", {}, { idempotencyKey: "k" });

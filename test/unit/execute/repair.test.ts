@@ -28,7 +28,7 @@ const COUNT = {
   execute: (args: unknown) => args,
 } as const;
 
-/** Answers these arguments, and records what it was asked. */
+/** Returns these arguments, and records its parameters. */
 function answering(args: unknown, asked: unknown[] = []): RepairHook {
   return (call, issues: readonly Issue[]) => {
     asked.push([call.arguments, issues.map(({ keyword }) => keyword)]);
@@ -37,7 +37,7 @@ function answering(args: unknown, asked: unknown[] = []): RepairHook {
 }
 
 describe("the option repair", () => {
-  it("is asked once for arguments that do not fit, and its answer runs", async () => {
+  it("is called once for invalid arguments, and its result runs", async () => {
     const asked: unknown[] = [];
     const { call } = fixture([COUNT], { repair: answering({ n: 3 }, asked) });
     const result = await call("count", { n: "three" });
@@ -53,7 +53,7 @@ describe("the option repair", () => {
     assertEquals([outcome(result), "repaired" in result, asked], [{ n: 1 }, false, []]);
   });
 
-  it("is asked for text that is not JSON, and may answer text that is", async () => {
+  it("is called for text that is not JSON, and may return JSON text", async () => {
     const asked: unknown[] = [];
     const { call } = fixture([COUNT], { repair: answering('{"n":3}', asked) });
     assertEquals(outcome(await call("count", "{n:3")), { n: 3 });
@@ -104,7 +104,7 @@ describe("the option repair", () => {
     assertEquals(seen, [{ n: 3 }, { n: 3 }, { n: 3 }]);
   });
 
-  it("cannot get past a hook that refuses what it made", async () => {
+  it("cannot bypass a hook that rejects the repaired arguments", async () => {
     const { call } = fixture([COUNT], {
       repair: answering({ n: 3 }),
       hooks: {
@@ -115,7 +115,7 @@ describe("the option repair", () => {
     assertEquals(outcome(await call("count", { n: "three" })), "denied");
   });
 
-  it("is asked in order where there are several, until the arguments fit", async () => {
+  it("is called in order if there are several, until the arguments are valid", async () => {
     const asked: unknown[] = [];
     const repair = [answering({ n: "3" }, asked), coerceArguments(), answering({ n: 9 }, asked)];
     const { call } = fixture([COUNT], { repair });
@@ -124,7 +124,7 @@ describe("the option repair", () => {
     assertEquals(result.repaired?.map(({ path }) => path), ["", "/n"]);
   });
 
-  it("keeps the idempotency key of what the caller sent", async () => {
+  it("uses the original arguments for the idempotency key", async () => {
     let n = 0;
     const { call } = fixture([COUNT], { repair: () => ({ arguments: { n: ++n } }) });
     const key = { idempotencyKey: "k" };
@@ -134,7 +134,7 @@ describe("the option repair", () => {
     assertStringIncludes(messageOf(await call("count", { n: "y" }, key)), "other arguments");
   });
 
-  it("asks again where a call goes on with other arguments than were approved", async () => {
+  it("asks again if a call resumes with other arguments than the approved ones", async () => {
     let n = 0;
     const { call } = fixture([{ ...COUNT, requiresApproval: true }], {
       repair: () => ({ arguments: { n: ++n } }),
@@ -149,7 +149,7 @@ describe("the option repair", () => {
     assertEquals([outcome(result), shown], [{ n: 1 }, [{ n: 1 }]]);
   });
 
-  it("shows who approves what a library makes its values of, and runs with that", async () => {
+  it("shows the approver the arguments before a library's conversion, and runs with them", async () => {
     let day = 0;
     const taken: unknown[] = [];
     const tool = defineTool({
@@ -173,7 +173,7 @@ describe("the option repair", () => {
     assertEquals([second.ok, second.repaired, taken], [true, first.repaired, [["day 1"]]]);
   });
 
-  it("is asked once for a call that is suspended, and its answer is decoded then", async () => {
+  it("is called once for a suspended call, and its result is decoded then", async () => {
     let asked = 0;
     const store = memoryCallStore();
     const dispatcher = () =>
@@ -192,7 +192,7 @@ describe("the option repair", () => {
       decode: (args) => ({ n: (args as { n: number }).n }),
     }, { idempotencyKey: "k" });
     assert(isSuspended(first));
-    // Another process, which knows nothing of the names of the export.
+    // Another process, without the names of the export.
     const yes = { "plue:approval": { action: "accept" } } as const;
     const result = await dispatcher().resume(first.ticket, yes);
     assertEquals([outcome(result), result.repaired, asked], [{ n: 1 }, first.repaired, 1]);
@@ -344,7 +344,7 @@ describe("coerceArguments()", () => {
       [JSON.stringify('{"int":3}'), { int: 3 }],
     ] as const
   ) {
-    it(`${taken ? "takes" : "refuses"} ${JSON.stringify(given)}`, async () => {
+    it(`${taken ? "accepts" : "rejects"} ${JSON.stringify(given)}`, async () => {
       const result = await call("take", given);
       assertEquals(outcome(result), taken ?? "invalid_arguments");
       if (taken !== undefined) assert((result.repaired?.length ?? 0) > 0);

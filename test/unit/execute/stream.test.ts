@@ -9,7 +9,7 @@ async function collect(stream: AsyncIterable<ToolEvent>): Promise<ToolEvent[]> {
   return events;
 }
 
-/** What an event is about, in short. */
+/** A short form of an event. */
 function short(event: ToolEvent): unknown {
   switch (event.type) {
     case "metadata":
@@ -48,7 +48,7 @@ describe("ToolDispatcher.stream()", () => {
     assert(events.every((event) => Object.isFrozen(event)));
   });
 
-  it("gives the result of any call, also of one that fails", async () => {
+  it("yields the result of any call, including a failed one", async () => {
     const { dispatcher } = fixture([
       { name: "sync", execute: () => 1 },
       {
@@ -101,7 +101,7 @@ describe("ToolDispatcher.stream()", () => {
     assert(Object.isFrozen(event.value));
   });
 
-  it("begins when the first event is asked for, and not before", async () => {
+  it("begins when the first event is read, and not before", async () => {
     let runs = 0;
     const { dispatcher } = fixture([{ name: "count", execute: () => ++runs }]);
     const stream = dispatcher.stream({ name: "count" });
@@ -119,7 +119,7 @@ describe("ToolDispatcher.stream()", () => {
       ["large output", Array(3_000).fill(1.5), 2],
     ] as const
   ) {
-    it(`goes on with a generator as its ${what} is taken`, async () => {
+    it(`resumes a generator when its ${what} is read`, async () => {
       const log: number[] = [];
       const { dispatcher } = fixture([{
         name: "produces",

@@ -24,7 +24,7 @@ interface Timer {
   readonly wake: () => void;
 }
 
-/** A clock that stands still until it is told to move. */
+/** A manual clock. */
 export class FakeClock implements Clock {
   readonly timers: Set<Timer> = new Set();
   #now = 1_000;
@@ -45,14 +45,14 @@ export class FakeClock implements Clock {
     return () => void this.timers.delete(timer);
   }
 
-  /** Resolves when a timer is armed, or at once if one is. */
+  /** Resolves when a timer is armed, or immediately if one is. */
   armed(): Promise<void> {
     return this.timers.size > 0
       ? Promise.resolve()
       : new Promise((resolve) => this.#onArmed.push(resolve));
   }
 
-  /** Moves the time, and wakes whoever is due, in order. */
+  /** Advances the time, and fires due timers in order. */
   advance(ms: number): void {
     this.#now += ms;
     for (const timer of [...this.timers].sort((a, b) => a.at - b.at)) {
@@ -100,7 +100,7 @@ export interface Fixture {
   readonly registry: ToolRegistry;
   readonly dispatcher: ToolDispatcher;
   readonly clock: FakeClock;
-  /** What was reported to `onError`. */
+  /** The reports to `onError`. */
   readonly reports: DispatchErrorReport[];
   /** Calls a tool. */
   call(name: string, args?: unknown, context?: DispatchContext): Promise<ToolResult>;

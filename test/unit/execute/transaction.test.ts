@@ -8,7 +8,7 @@ interface Log {
   readonly events: string[];
 }
 
-/** A transaction manager that writes down what it is asked to do. */
+/** A transaction manager that records its calls. */
 function manager(parts: Partial<TransactionManager> = {}): Log {
   const events: string[] = [];
   return {
@@ -75,7 +75,7 @@ describe("a tool that requires a transaction", () => {
     assertEquals(events, ["begin write", "commit slow"]);
   });
 
-  it("is rolled back when it throws, or what it answers is refused", async () => {
+  it("is rolled back when the tool throws, or its result is rejected", async () => {
     const rows: readonly (readonly [() => unknown, string])[] = [
       [throwing("no"), "threw"],
       [() => "text", "invalid_result"],
@@ -161,7 +161,7 @@ describe("a tool that requires a transaction", () => {
     assertEquals(events, ["begin write", "commit tx", "rollback tx transaction_failed"]);
   });
 
-  it("says so when it could not be rolled back", async () => {
+  it("reports a failed rollback", async () => {
     const { manager: transactions } = manager({ rollback: throwing("the journal is gone") });
     const { call, reports } = fixture([{ ...WRITE, execute: throwing("no") }], { transactions });
     const result = await call("write");

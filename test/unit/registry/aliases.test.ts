@@ -84,7 +84,7 @@ describe("aliases", () => {
     ["no id", [named("a", "not an id")], "must be a list of ids"],
   ];
   for (const [what, tools, message] of clashes) {
-    it(`are refused at registration if one is ${what}`, () => {
+    it(`are rejected at registration if one is ${what}`, () => {
       assertThrows(() => registryOf(...tools), TypeError, message);
       assertThrows(
         () => {
@@ -102,7 +102,7 @@ describe("aliases", () => {
     });
   }
 
-  it("are free again when their tool is gone or has others", () => {
+  it("are free again when their tool is removed or has other aliases", () => {
     const registry = registryOf(named("a", "x", "y"));
     registry.updateTool(named("a", "y", "z"));
     registry.registerTool(named("b", "x"));

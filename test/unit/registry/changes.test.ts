@@ -19,21 +19,21 @@ describe("ToolChange", () => {
       assert(Object.isFrozen(change));
     });
 
-    it(`says when a tool was ${type} (Timestamp_IsPopulated): "DateTime.UtcNow" by default`, () => {
+    it(`contains the time when a tool was ${type} (Timestamp_IsPopulated): "DateTime.UtcNow" by default`, () => {
       const before = Date.now();
       const { timestamp } = ToolChange[type](tool);
       assert(before <= timestamp && timestamp <= Date.now());
     });
   }
 
-  it("says what an update replaced", () => {
+  it("contains the tool that an update replaced", () => {
     const previous = fakeTool("a");
     assertStrictEquals(ToolChange.updated(tool, { previous }).previous, previous);
   });
 });
 
 describe("ToolRegistry.subscribe()", () => {
-  it("tells of every kind of change, with the tool and the time", () => {
+  it("notifies of every kind of change, with the tool and the time", () => {
     const clock = new FakeClock();
     const registry = fakeRegistry({ clock });
     const changes: ToolChange[] = [];
@@ -53,7 +53,7 @@ describe("ToolRegistry.subscribe()", () => {
   });
 
   for (const listener of [{}, undefined, "added"]) {
-    it(`refuses a listener that is ${typeof listener}`, () => {
+    it(`rejects a listener that is ${typeof listener}`, () => {
       assertThrows(
         () => fakeRegistry().subscribe(listener as never),
         TypeError,
@@ -62,7 +62,7 @@ describe("ToolRegistry.subscribe()", () => {
     });
   }
 
-  it("tells after the change, before its method returns", () => {
+  it("notifies after the change, before its method returns", () => {
     const registry = fakeRegistry();
     let seen: readonly string[] = [];
     registry.subscribe(() => seen = registry.ids);
@@ -70,7 +70,7 @@ describe("ToolRegistry.subscribe()", () => {
     assertEquals(seen, ["a"]);
   });
 
-  it("does not tell of what changed nothing", () => {
+  it("does not notify if nothing changed", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a")] });
     const changes: string[] = [];
     registry.subscribe((change) => changes.push(describeChange(change)));
@@ -79,7 +79,7 @@ describe("ToolRegistry.subscribe()", () => {
     assertEquals(changes, []);
   });
 
-  it("stops telling whoever unsubscribed, once or twice", () => {
+  it("stops notifying an unsubscribed listener, even if it unsubscribes twice", () => {
     const registry = fakeRegistry();
     const changes: string[] = [];
     const listener = (change: ToolChange) => changes.push(describeChange(change));
@@ -92,7 +92,7 @@ describe("ToolRegistry.subscribe()", () => {
     assertEquals(changes, ["added a", "added a", "added b"]);
   });
 
-  it("goes on when a listener throws, and reports what it threw", () => {
+  it("continues when a listener throws, and reports the error", () => {
     const errors: unknown[] = [];
     const registry = fakeRegistry({ onError: (error) => errors.push(error) });
     const seen: string[] = [];
@@ -108,7 +108,7 @@ describe("ToolRegistry.subscribe()", () => {
     assert(registry.hasTool("a"));
   });
 
-  it("goes on when what is told of errors throws too", () => {
+  it("continues when `onError` throws too", () => {
     const registry = fakeRegistry({
       onError: () => {
         throw new Error("The log is full");
@@ -129,7 +129,7 @@ describe("ToolRegistry.subscribe()", () => {
       if (change.tool.id === "a") {
         registry.registerTool(fakeTool("b"));
         registry.unregisterTool("b");
-        // What it did is done already; who hears of it waits for its turn.
+        // The change has already happened; who hears of it waits for its turn.
         assertEquals(registry.ids, ["a"]);
       }
     });
@@ -139,7 +139,7 @@ describe("ToolRegistry.subscribe()", () => {
     assertEquals(second, first);
   });
 
-  it("does not tell a new subscriber of what was before", () => {
+  it("does not notify a new subscriber of earlier changes", () => {
     const registry = fakeRegistry();
     const late: string[] = [];
     let subscribed = false;
@@ -154,7 +154,7 @@ describe("ToolRegistry.subscribe()", () => {
     assertEquals(late, ["added c"]);
   });
 
-  it("does not tell whoever another listener unsubscribed meanwhile", () => {
+  it("does not notify a listener that another listener unsubscribed meanwhile", () => {
     const registry = fakeRegistry();
     const seen: string[] = [];
     registry.subscribe(() => stop());
@@ -163,7 +163,7 @@ describe("ToolRegistry.subscribe()", () => {
     assertEquals(seen, []);
   });
 
-  it("tells of the tools that the registry's end takes out, the last registered first", async () => {
+  it("notifies of the tools that the registry's end removes, the last registered first", async () => {
     const registry = fakeRegistry({ tools: [fakeTool("a"), fakeTool("b")] });
     const changes: string[] = [];
     registry.subscribe((change) => changes.push(describeChange(change)));
@@ -171,7 +171,7 @@ describe("ToolRegistry.subscribe()", () => {
     assertEquals(changes, ["removed b", "removed a"]);
   });
 
-  it("tells nobody anything after the end", async () => {
+  it("notifies no listener after the end", async () => {
     const registry = fakeRegistry();
     await registry.dispose();
     let ends = 0;

@@ -74,7 +74,7 @@ describe("ToolRegistry.compile()", () => {
 });
 
 describe("a call whose schemas cannot be compiled", () => {
-  it("is unavailable before anything has run, and tells the owner why", async () => {
+  it("is unavailable before anything has run, and logs the reason", async () => {
     const reports: unknown[] = [];
     const ran: string[] = [];
     const registry = fakeRegistry({

@@ -42,7 +42,7 @@ describe("ToolRegistry.updateTool() with a configuration", () => {
     assertEquals(events.slice(2), ['dispose {"root":"/old"}', 'dispose {"root":"/new"}']);
   });
 
-  it("can give back what the tool had, which getConfig() returns", async () => {
+  it("can restore the old configuration, which getConfig() returns", async () => {
     const [a, b] = [configurable("a"), configurable("b")];
     const registry = fakeRegistry({ tools: [a, b], config: { a: { root: "/old" } } });
     for (const tool of [a, b]) {
@@ -62,7 +62,7 @@ describe("ToolRegistry.updateTool() with a configuration", () => {
     assertEquals((await registry.acquire(tool)).config, { root: "/new" });
   });
 
-  it("changes nothing if the configuration is wrong", async () => {
+  it("changes nothing if the configuration is invalid", async () => {
     const tool = fakeTool("b", { config: needsRoot });
     const registry = fakeRegistry({ tools: [tool], config: { b: { root: "/b" } } });
     const { revision } = registry;
@@ -75,7 +75,7 @@ describe("ToolRegistry.updateTool() with a configuration", () => {
     assertEquals(registry.revision, revision);
   });
 
-  it("refuses a tool that is not registered, and one that takes no configuration", () => {
+  it("rejects an unregistered tool, and a tool without configuration", () => {
     const registry = fakeRegistry({ tools: [fakeTool("plain")] });
     assertThrows(
       () => registry.updateTool(configurable("other"), { config: {} }),
@@ -89,7 +89,7 @@ describe("ToolRegistry.updateTool() with a configuration", () => {
     );
   });
 
-  it("tells subscribers that the tool was updated", () => {
+  it("notifies subscribers that the tool was updated", () => {
     const tool = configurable("a");
     const registry = fakeRegistry({ tools: [tool] });
     const changes: unknown[] = [];

@@ -39,7 +39,7 @@ export function fakeRegistry(options: Partial<ToolRegistryOptions> = {}): ToolRe
   return new ToolRegistry({ engine: requiredOnlyEngine(), index: createToolIndex, ...options });
 }
 
-/** A tool of which only the id matters, and what is given besides. */
+/** A tool with an id and optional other fields. */
 export function fakeTool(id: string, fields: Partial<ToolDefinition> = {}): Tool {
   const [first = "", second] = id.split(":");
   return makeTool({
@@ -50,12 +50,12 @@ export function fakeTool(id: string, fields: Partial<ToolDefinition> = {}): Tool
   });
 }
 
-/** A clock that stands still until it is told to go on. */
+/** A manual clock. */
 export class FakeClock {
   time = 1000;
   readonly #timers: Set<{ readonly at: number; readonly wake: () => void }> = new Set();
 
-  /** How many timers are set. */
+  /** The number of armed timers. */
   get pending(): number {
     return this.#timers.size;
   }
@@ -70,7 +70,7 @@ export class FakeClock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Goes on by `ms`, and wakes those whose time has come. */
+  /** Advances the time by `ms`, and fires due timers. */
   advance(ms: number): void {
     this.time += ms;
     for (const timer of this.#timers) {

@@ -14,7 +14,7 @@ async function settle(): Promise<void> {
 }
 
 describe("ToolRegistry.acquire()", () => {
-  it("answers at once for a tool without init, with the same object each time", () => {
+  it("returns synchronously for a tool without init, with the same object each time", () => {
     const tool = fakeTool("a");
     const registry = fakeRegistry({ tools: [tool] });
     const runtime = registry.acquire(tool);
@@ -75,7 +75,7 @@ describe("ToolRegistry.acquire()", () => {
     assertEquals(runs, 2);
   });
 
-  it("gives up an init that takes too long, and disposes of what comes late", async () => {
+  it("stops waiting for an init that takes too long, and disposes of its late result", async () => {
     const clock = new FakeClock();
     const { promise, open } = gate<string>();
     const disposed: unknown[] = [];
@@ -146,7 +146,7 @@ describe("ToolRegistry.acquire()", () => {
     assertEquals(clock.pending, 0);
   });
 
-  it("refuses a tool that is not registered", () => {
+  it("rejects an unregistered tool", () => {
     const tool = fakeTool("a");
     const registry = fakeRegistry({ tools: [tool] });
     registry.unregisterTool("a");
@@ -157,7 +157,7 @@ describe("ToolRegistry.acquire()", () => {
     );
   });
 
-  it("refuses a tool that was replaced, and gives the new one at once", () => {
+  it("rejects a tool that was replaced, and provides the new one immediately", () => {
     const [old, next] = [fakeTool("a"), fakeTool("a")];
     const registry = fakeRegistry({ tools: [old] });
     registry.acquire(old);
@@ -198,7 +198,7 @@ describe("ToolRegistry.acquire()", () => {
 });
 
 describe("isToolHost()", () => {
-  it("tells a registry from a source that can only be read", () => {
+  it("distinguishes a registry from a read-only source", () => {
     assert(isToolHost(fakeRegistry()));
     assertEquals(isToolHost(listSource([fakeTool("a")])), false);
     assertEquals(isToolHost(undefined), false);
@@ -206,7 +206,7 @@ describe("isToolHost()", () => {
 });
 
 describe("ToolRegistry.release()", () => {
-  it("refuses to end a call twice", async () => {
+  it("rejects a second end of a call", async () => {
     const tool = fakeTool("a");
     const registry = fakeRegistry({ tools: [tool] });
     const runtime = await registry.acquire(tool);
@@ -220,7 +220,7 @@ describe("ToolRegistry.release()", () => {
 });
 
 describe("dispose of a tool", () => {
-  /** A tool that says what happens to it. */
+  /** A tool that records its lifecycle. */
   function watched(id: string, log: string[]) {
     return fakeTool(id, {
       init: () => {
@@ -302,7 +302,7 @@ describe("dispose of a tool", () => {
     assertEquals(log, []);
   });
 
-  it("runs for a tool that has no init", async () => {
+  it("runs for a tool without init", async () => {
     const log: unknown[] = [];
     const registry = fakeRegistry({
       tools: [fakeTool("a", { dispose: (state) => void log.push(state) })],
@@ -311,7 +311,7 @@ describe("dispose of a tool", () => {
     assertEquals(log, [undefined]);
   });
 
-  it("that fails is reported at once, and thrown at the registry's end", async () => {
+  it("that fails is reported immediately, and thrown at the registry's end", async () => {
     const cause = new Error("still locked");
     const reports: RegistryErrorReport[] = [];
     const tool = fakeTool("a", { dispose: () => Promise.reject(cause) });
@@ -344,7 +344,7 @@ describe("dispose of a tool", () => {
 });
 
 describe("ToolRegistry.ready()", () => {
-  it("runs every init, all at once, and only those that have not run", async () => {
+  it("runs every init that has not run, concurrently", async () => {
     const { promise, open } = gate();
     const log: string[] = [];
     const registry = fakeRegistry({
@@ -422,7 +422,7 @@ describe("ToolRegistry.dispose()", () => {
     assertEquals(log, ["b", "c begins", "c ends", "a", "new b"]);
   });
 
-  it("refuses new calls at once, and waits for those under way", async () => {
+  it("rejects new calls immediately, and waits for running calls", async () => {
     const log: string[] = [];
     const tool = fakeTool("a", { dispose: () => void log.push("disposed") });
     const registry = fakeRegistry({ tools: [tool] });
@@ -490,7 +490,7 @@ describe("ToolRegistry.dispose()", () => {
     assertEquals(disposed, 1);
   });
 
-  it("goes on after a tool that fails, and throws all errors", async () => {
+  it("continues after a tool that fails, and throws all errors", async () => {
     const log: string[] = [];
     const bad = (id: string) =>
       fakeTool(id, {

@@ -2,7 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { type ToolChange, ToolRegistry, type ToolRegistryOptions } from "../../../mod.ts";
 
-/** A registry with tools whose availability a test decides, and what it tells of them. */
+/** A registry with tools whose availability a test controls, and its notifications. */
 function switchable(options: Partial<ToolRegistryOptions> = {}) {
   const on = new Set(["a", "b"]);
   let asked = 0;
@@ -24,7 +24,7 @@ function switchable(options: Partial<ToolRegistryOptions> = {}) {
 }
 
 describe("ToolRegistry.refresh()", () => {
-  it("tells of the tools whose answer has changed, and leaves the revision", () => {
+  it("notifies of the tools whose availability has changed, and keeps the revision", () => {
     const { registry, on, told, listen } = switchable();
     listen();
     assertEquals(registry.refresh(), []);
@@ -38,7 +38,7 @@ describe("ToolRegistry.refresh()", () => {
     assertEquals(registry.revision, revision);
   });
 
-  it("asks about one tool", () => {
+  it("checks one tool", () => {
     const { registry, on, told, listen, asked } = switchable();
     listen();
     registry.refresh();
@@ -53,7 +53,7 @@ describe("ToolRegistry.refresh()", () => {
     );
   });
 
-  it("tells of a change that a listing has seen before it", () => {
+  it("notifies of a change that a listing has seen before it", () => {
     const { registry, on, told, listen } = switchable();
     assertEquals(registry.getAvailableTools().length, 3);
     on.delete("a");
@@ -78,7 +78,7 @@ describe("ToolRegistry.refresh()", () => {
     assertEquals(asked, 1);
   });
 
-  it("counts a function that throws as one that says no", () => {
+  it("treats a function that throws as one that returns false", () => {
     let broken = false;
     const errors: string[] = [];
     const registry = new ToolRegistry({

@@ -20,7 +20,7 @@ function ids(tools: readonly { readonly id: string }[]): string[] {
 }
 
 describe("ToolRegistry.registerTool()", () => {
-  it("takes a tool in and gives it back by id", () => {
+  it("registers a tool and returns it by id", () => {
     const registry = fakeRegistry();
     const tool = fakeTool("chain:status");
     assertStrictEquals(registry.registerTool(tool), tool);
@@ -36,7 +36,7 @@ describe("ToolRegistry.registerTool()", () => {
     assert(Object.isFrozen(tool));
   });
 
-  it("refuses an id that is taken, and keeps the first tool", () => {
+  it("rejects an id that is taken, and keeps the first tool", () => {
     const first = fakeTool("a");
     const registry = fakeRegistry({ tools: [first] });
     assertThrows(
@@ -48,13 +48,13 @@ describe("ToolRegistry.registerTool()", () => {
     assertEquals(registry.revision, 1);
   });
 
-  it("tells a namespaced tool from one that is named alike", () => {
+  it("distinguishes tools of the same name in different namespaces", () => {
     const registry = fakeRegistry({ tools: [fakeTool("status"), fakeTool("chain:status")] });
     assertEquals(registry.ids, ["chain:status", "status"]);
   });
 
   for (const field of ["parameters", "returns", "config"] as const) {
-    it(`refuses bad ${field}, and says where they are bad`, () => {
+    it(`rejects invalid ${field}, with a JSON Pointer`, () => {
       const registry = fakeRegistry();
       const schema = { type: "object", properties: { "a/b": { type: "strng" } } };
       const error = assertThrows(
@@ -67,7 +67,7 @@ describe("ToolRegistry.registerTool()", () => {
     });
   }
 
-  it("refuses a definition that is wrong, and changes nothing", () => {
+  it("rejects an invalid definition, and changes nothing", () => {
     const registry = fakeRegistry();
     assertThrows(
       () => registry.registerTool({ name: "no spaces", description: "x" }),
@@ -77,7 +77,7 @@ describe("ToolRegistry.registerTool()", () => {
     assertEquals(registry.revision, 0);
   });
 
-  it("refuses 100,000 subschemas before an engine sees them", () => {
+  it("rejects 100,000 subschemas before an engine sees them", () => {
     const engine = requiredOnlyEngine();
     const registry = fakeRegistry({ engine });
     const anyOf = Array.from({ length: 100_000 }, () => ({ type: "string" }));
@@ -125,7 +125,7 @@ describe("ToolRegistry.registerTool()", () => {
 });
 
 describe("ToolRegistry.registerTools()", () => {
-  it("refuses what is no list", () => {
+  it("rejects a value that is not a list", () => {
     const tools = { echo: {} } as unknown as Tool[];
     assertThrows(
       () => fakeRegistry().registerTools(tools),
@@ -188,7 +188,7 @@ describe("ToolRegistry.tryRegisterTool()", () => {
     assert(registry.hasTool("a"));
   });
 
-  it("answers false to an id that is taken, and changes nothing", () => {
+  it("returns false for an id that is taken, and changes nothing", () => {
     const first = fakeTool("a");
     const registry = fakeRegistry({ tools: [first] });
     assertFalse(registry.tryRegisterTool(fakeTool("a")));
@@ -196,14 +196,14 @@ describe("ToolRegistry.tryRegisterTool()", () => {
     assertEquals(registry.revision, 1);
   });
 
-  it("throws for a tool that is wrong", () => {
+  it("throws for an invalid tool", () => {
     const wrong = fakeTool("a", { parameters: { type: "object", minProperties: -1 } });
     assertThrows(() => fakeRegistry().tryRegisterTool(wrong), TypeError, "/minProperties");
   });
 });
 
 describe("ToolRegistry.updateTool()", () => {
-  it("puts a tool in the place of another", () => {
+  it("replaces a tool", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a")] });
     const next = fakeTool("a", { description: "Another." });
     assertStrictEquals(registry.updateTool(next), next);
@@ -212,7 +212,7 @@ describe("ToolRegistry.updateTool()", () => {
     assertEquals([registry.count, registry.revision], [1, 2]);
   });
 
-  it("refuses an id that is not there", () => {
+  it("rejects an unknown id", () => {
     const registry = fakeRegistry();
     assertThrows(
       () => registry.updateTool(fakeTool("a")),
@@ -222,7 +222,7 @@ describe("ToolRegistry.updateTool()", () => {
     assertEquals(registry.count, 0);
   });
 
-  it("keeps the old tool when the new one is wrong", () => {
+  it("keeps the old tool when the new one is invalid", () => {
     const old = fakeTool("a");
     const registry = fakeRegistry({ tools: [old] });
     const wrong = fakeTool("a", { returns: { type: 7 } });
@@ -244,7 +244,7 @@ describe("ToolRegistry.unregisterTool()", () => {
     assertEquals(registry.getTool("a"), undefined);
   });
 
-  it("answers false when there is nothing to take out", () => {
+  it("returns false when there is nothing to remove", () => {
     const registry = fakeRegistry();
     assertFalse(registry.unregisterTool("a"));
     assertEquals(registry.revision, 0);
@@ -340,7 +340,7 @@ describe("ToolRegistry's listings", () => {
     assertEquals(ids(registry.searchTools("off")), []);
   });
 
-  it("says how a category is spelt", () => {
+  it("suggests the spelling of a category", () => {
     assertThrows(
       () => registry.getToolsByCategory("FileSystem"),
       TypeError,
@@ -348,13 +348,13 @@ describe("ToolRegistry's listings", () => {
     );
   });
 
-  it("refuses a risk that there is not", () => {
+  it("rejects an unknown risk", () => {
     assertThrows(() => registry.getToolsByRiskLevel("huge" as never), TypeError, "huge");
   });
 });
 
 describe("ToolRegistry.getAvailableTools()", () => {
-  it("asks availability functions at each listing", () => {
+  it("calls availability functions at each listing", () => {
     let up = false;
     const registry = fakeRegistry({ tools: [fakeTool("a", { isAvailable: () => up })] });
     assertEquals(ids(registry.getAvailableTools()), []);
@@ -372,7 +372,7 @@ describe("ToolRegistry.getAvailableTools()", () => {
     assertEquals(ids(registry.getAvailableTools(context)), ["c"]);
   });
 
-  it("accepts a builder, also one that goes on building", () => {
+  it("accepts a builder, even if it is modified afterwards", () => {
     const registry = fakeRegistry({
       tools: [fakeTool("a", { risk: "safe" }), fakeTool("b", { risk: "high" })],
     });
@@ -381,7 +381,7 @@ describe("ToolRegistry.getAvailableTools()", () => {
     assertEquals(ids(registry.getAvailableTools(builder.withMaxRiskLevel("low"))), ["a"]);
   });
 
-  it("does not mistake a changed plain context for what it was", () => {
+  it("notices that a plain context has changed", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a", { category: "git" })] });
     const context = { hasGitRepository: true };
     assertEquals(ids(registry.getAvailableTools(context)), ["a"]);
@@ -410,7 +410,7 @@ describe("ToolRegistry.isAvailable()", () => {
     });
   }
 
-  it("answers false to a tool that is not registered, or was replaced", () => {
+  it("returns false for a tool that is not registered, or was replaced", () => {
     const tool = fakeTool("a");
     const registry = fakeRegistry();
     assertFalse(registry.isAvailable(tool));
@@ -422,7 +422,7 @@ describe("ToolRegistry.isAvailable()", () => {
 });
 
 describe("ToolRegistry's function definitions", () => {
-  it("are those of the available tools, in order", () => {
+  it("contain the available tools, in order", () => {
     const registry = fakeRegistry({
       tools: [fakeTool("b"), fakeTool("a", { risk: "low" }), fakeTool("c", { isAvailable: false })],
     });
@@ -454,13 +454,13 @@ describe("new ToolRegistry()", () => {
       [{ limits: { maxDept: 1 } }, '"/maxDept" is not one of its fields: did you mean "maxDepth"?'],
     ] as const
   ) {
-    it(`refuses unknown options: ${JSON.stringify(options)}`, () => {
+    it(`rejects unknown options: ${JSON.stringify(options)}`, () => {
       assertThrows(() => fakeRegistry(options as object), TypeError, words);
     });
   }
 
   for (const engine of [undefined, {}]) {
-    it(`refuses ${JSON.stringify(engine)} as an engine`, () => {
+    it(`rejects ${JSON.stringify(engine)} as an engine`, () => {
       assertThrows(
         () => fakeRegistry({ engine: engine as never }),
         TypeError,
@@ -470,7 +470,7 @@ describe("new ToolRegistry()", () => {
   }
 
   for (const lifecycleTimeoutMs of [0, -1, Number.NaN, 2 ** 31, Infinity]) {
-    it(`refuses a lifecycleTimeoutMs of ${lifecycleTimeoutMs}`, () => {
+    it(`rejects a lifecycleTimeoutMs of ${lifecycleTimeoutMs}`, () => {
       assertThrows(() => fakeRegistry({ lifecycleTimeoutMs }), RangeError, "lifecycleTimeoutMs");
     });
   }
@@ -518,7 +518,7 @@ describe("ToolRegistry's configuration", () => {
     assertEquals(runtime.config, {});
   });
 
-  it("is refused for a tool that takes none", () => {
+  it("is rejected for a tool without configuration", () => {
     assertThrows(
       () => fakeRegistry({ config: { a: {} }, tools: [fakeTool("a")] }),
       TypeError,

@@ -65,13 +65,13 @@ describe("ToolRegistry.select()", () => {
     ["data beside a filter", { filters: [isLow], role: "a" }, { filters: [isLow], role: "b" }],
   ];
   for (const [what, first, second] of different) {
-    it(`tells ${what}`, () => {
+    it(`reports ${what}`, () => {
       const registry = fakeRegistry();
       assertNotStrictEquals(registry.select(first), registry.select(second));
     });
   }
 
-  it("does not mistake a changed selection for what it was", () => {
+  it("notices that a selection has changed", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a", { roles: ["admin"] })] });
     const filters = [() => true];
     const selection = { role: "admin", filters };
@@ -93,7 +93,7 @@ describe("ToolRegistry.select()", () => {
     assertNotStrictEquals(select(0), first);
   });
 
-  it("takes no role and no limit for none only where nothing was asked for", () => {
+  it("treats an absent role and limit as unrestricted only in an empty selection", () => {
     const tools = [fakeTool("a", { risk: "safe" }), fakeTool("b", { roles: ["admin"] })];
     const registry = fakeRegistry({ tools });
     assertThrows(
@@ -132,7 +132,7 @@ describe("ToolRegistry.select()", () => {
     assertStrictEquals(registry.select().tools, registry.tools);
   });
 
-  it("removes a tool that throws when it is asked", () => {
+  it("removes a tool whose function throws", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a"), fakeTool("b")] });
     const toolset = registry.select({
       filters: [(tool) => {

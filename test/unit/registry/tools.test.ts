@@ -15,7 +15,7 @@ function randomNumbers(seed: number): () => number {
 }
 
 describe("ToolRegistry.tools", () => {
-  it("is the sorted, frozen list of what is there, after any changes", () => {
+  it("is the sorted, frozen list of all tools, after any changes", () => {
     const random = randomNumbers(2026);
     const current = new Map<string, Tool>();
     const registry = fakeRegistry();
@@ -40,7 +40,7 @@ describe("ToolRegistry.tools", () => {
     }
   });
 
-  it("is the list of a toolset that keeps everything, and none that a selection reads changes", () => {
+  it("is the list of a toolset that keeps all tools, and no list changes while a selection reads it", () => {
     const registry = fakeRegistry();
     registry.registerTool(fakeTool("b"));
     const some = registry.select({ allowIds: ["b"] });

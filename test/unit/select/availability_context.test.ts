@@ -125,7 +125,7 @@ describe("ToolAvailabilityContext", () => {
     }
   });
 
-  it("takes a field that is null for one that is absent", () => {
+  it("treats a field that is null as absent", () => {
     const nothing = {
       hasTerminal: null,
       maxRiskLevel: null,
@@ -142,7 +142,7 @@ describe("ToolAvailabilityContext", () => {
     assertEquals(idsIn(nothing), idsIn(open));
   });
 
-  it("refuses changes that are no plain object", () => {
+  it("rejects changes that are not a plain object", () => {
     for (const changes of [null, [], ToolAvailabilityContext.create()]) {
       assertThrows(
         () => ToolAvailabilityContext.default.with(changes as never),
@@ -237,7 +237,7 @@ describe("ToolAvailabilityContext", () => {
     [new Map(), "it must be a plain object, not an object"],
   ];
   for (const [json, message] of wrong) {
-    it(`refuses JSON with ${message.slice(0, 60)}`, () => {
+    it(`rejects JSON with ${message.slice(0, 60)}`, () => {
       const error = assertThrows(() => ToolAvailabilityContext.fromJSON(json), TypeError);
       assertEquals(
         error.message.startsWith(`Cannot read an availability context: ${message}`),
@@ -258,7 +258,7 @@ describe("ToolAvailabilityContext", () => {
     }
   });
 
-  it("reads contexts and builders of another copy of plue by what they say", () => {
+  it("reads the data of contexts and builders of another copy of plue", () => {
     const json = { hasTerminal: false };
     class OtherContext {
       toJSON(): unknown {
@@ -322,7 +322,7 @@ describe("ToolAvailabilityContextBuilder", () => {
     assertEquals(idsIn(ToolAvailabilityContext.create().withTerminal(false)), without("run"));
   });
 
-  it("goes on without changing what it built", () => {
+  it("continues without changing contexts that it has built", () => {
     const builder = ToolAvailabilityContext.create().withGitRepository(false);
     const first = builder.build();
     const second = builder.withEditor(false).build();
@@ -331,7 +331,7 @@ describe("ToolAvailabilityContextBuilder", () => {
     assertStrictEquals(ToolAvailabilityContext.from(first), first);
   });
 
-  it("refuses a wrong value at the step that gave it", () => {
+  it("rejects an invalid value at the step that sets it", () => {
     const builder = ToolAvailabilityContext.create();
     assertThrows(() => builder.withMaxRiskLevel("x" as "low"), TypeError, "/maxRiskLevel");
     assertThrows(() => builder.withTerminal("no" as never), TypeError, "/hasTerminal");

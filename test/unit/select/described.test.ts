@@ -41,7 +41,7 @@ describe("a description that is a function", () => {
     assertStrictEquals(registry.select(inLocale("xx")).get("read"), registry.getTool("read"));
   });
 
-  it("is told the model, the provider and the locale of the context", () => {
+  it("receives the model, the provider and the locale of the context", () => {
     const context = ToolAvailabilityContext.create()
       .withLocale("de").withProvider("anthropic").withModel("claude-x").build();
     const toolset = registry.select({ context });
@@ -102,7 +102,7 @@ describe("a description that is a function", () => {
     );
   });
 
-  it("is told by a bridge as the reader sees it", async () => {
+  it("is adapted to the reader by a bridge too", async () => {
     const bridge = createToolBridge(registry.select(inLocale("de")), {});
     const dispatcher = new ToolDispatcher(bridge);
     for (
@@ -123,7 +123,7 @@ describe("a description that is a function", () => {
     assertEquals(registry.searchTools("Datei").map(({ id }) => id), []);
   });
 
-  it("leaves calls as they are", async () => {
+  it("leaves calls unchanged", async () => {
     const toolset = registry.select(inLocale("de"));
     const result = await new ToolDispatcher(toolset).dispatch({ name: "read" });
     assertEquals(result.ok && result.content, "text");
@@ -134,7 +134,7 @@ describe("a description that is a function", () => {
     assertEquals(toolset.isAvailable(tool), false);
   });
 
-  it("asks whether the tool itself is available", () => {
+  it("checks the availability of the tool itself", () => {
     let open = true;
     const asking = new ToolRegistry({ tools: [{ ...read, isAvailable: () => open }] });
     const toolset = asking.select(inLocale("de"));
@@ -143,7 +143,7 @@ describe("a description that is a function", () => {
     assertEquals(toolset.available(), []);
   });
 
-  it("is that of a view, unless the view has one of its own", () => {
+  it("applies to a view without a description of its own", () => {
     const tool = defineTool(read);
     const tools = [viewOf(tool, { name: "a" }), viewOf(tool, { name: "b", description: "Mine." })];
     assertEquals(
@@ -152,7 +152,7 @@ describe("a description that is a function", () => {
     );
   });
 
-  it("is not kept by a copy of the tool that has another text", () => {
+  it("does not apply to a copy of the tool with another text", () => {
     const copy = defineTool({ ...defineTool(read), description: "Mine." } as never);
     assertEquals(buildToolset([copy], inLocale("de")).get("read")?.description, "Mine.");
     const same = defineTool({ ...defineTool(read) } as never);
@@ -193,7 +193,7 @@ describe("a description that is a function", () => {
     assertStringIncludes(errors[3] ?? "", `what ${said}: no such model`);
   });
 
-  it("is refused where it has no text without a reader", () => {
+  it("is rejected if it has no text without a reader", () => {
     for (
       const [description, problem] of [
         [() => undefined, "must be a string that says what it does, not undefined"],
@@ -214,7 +214,7 @@ describe("a description that is a function", () => {
     }
   });
 
-  it("refuses a reader that is not said in a few letters", () => {
+  it("rejects a reader with long or invalid fields", () => {
     for (const model of ["", "a b", "x".repeat(129), 1]) {
       assertThrows(
         () => registry.select({ context: { model: model as string } }),

@@ -109,7 +109,7 @@ describe("filters", () => {
     );
   });
 
-  it("refuse arguments that cannot be meant", () => {
+  it("reject invalid arguments", () => {
     const words = (value: unknown) => value as string;
     assertThrows(
       () => maxRisk(words("hgih") as "high"),
@@ -144,7 +144,7 @@ describe("filters", () => {
     );
   });
 
-  it("carry a name that says what they keep", () => {
+  it("have a name that describes the kept tools", () => {
     assertEquals(maxRisk("low").name, "maxRisk(low)");
     assertEquals(
       not(anyOf(tagsAny("a", "b"), role("x"))).name,
@@ -163,7 +163,7 @@ describe("namedFilter()", () => {
     assertEquals(named(undefined as unknown as Tool), false);
   });
 
-  it("refuses what is no filter", () => {
+  it("rejects an invalid filter", () => {
     assertThrows(() => namedFilter("x", null as never), TypeError, "must be a function");
   });
 });

@@ -62,7 +62,7 @@ describe("new FunctionDefinition()", () => {
       ["ping", "its options must be an object"],
     ] as const
   ) {
-    it(`refuses what is wrong: ${words}`, () => {
+    it(`rejects invalid options: ${words}`, () => {
       assertThrows(
         () => new FunctionDefinition(fields as never),
         TypeError,
@@ -73,7 +73,7 @@ describe("new FunctionDefinition()", () => {
 });
 
 describe("FunctionDefinition.fromTool()", () => {
-  it("wants a tool", () => {
+  it("requires a tool", () => {
     const { fromTool, fromToolWithContext } = FunctionDefinition;
     for (const make of [fromTool, (tool: Tool) => fromToolWithContext(tool, "x")]) {
       assertThrows(
@@ -84,7 +84,7 @@ describe("FunctionDefinition.fromTool()", () => {
     }
   });
 
-  it("says what the tool says, under its id", () => {
+  it("contains the tool's texts, under its id", () => {
     const definition = FunctionDefinition.fromTool(read);
     assertEquals(definition.toJSON(), {
       name: "file:read",
@@ -112,13 +112,13 @@ describe("FunctionDefinition.fromToolWithContext()", () => {
     });
   });
 
-  it("leaves the tool's own definition as it is", () => {
+  it("leaves the tool's own definition unchanged", () => {
     FunctionDefinition.fromToolWithContext(read, "More.");
     assertEquals(FunctionDefinition.fromTool(read).description, "Reads a file.");
   });
 
   for (const context of [undefined, null, ToolAvailabilityContext.default]) {
-    it(`refuses ${context} in place of a text`, () => {
+    it(`rejects ${context} instead of a text`, () => {
       assertThrows(
         () => FunctionDefinition.fromToolWithContext(read, context as unknown as string),
         TypeError,
@@ -195,7 +195,7 @@ describe("FunctionDefinition's JSON", () => {
     const wire = json.map((tool) => tool.function.name);
     for (const name of wire) assertMatch(name, /^[a-zA-Z0-9_-]{1,64}$/);
     assertEquals(new Set(wire).size, names.length);
-    // What is legal as it is keeps its name.
+    // A legal name stays unchanged.
     assertEquals([wire[3], wire[5]], ["a_b", "ns__tool"]);
   });
 });

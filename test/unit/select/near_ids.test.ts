@@ -48,5 +48,5 @@ describe("nearIds()", () => {
     assertEquals(nearIds("eco", [...many, "echo", "ecko"]), ["echo"]);
   });
 
-  it("answers nothing from nothing", () => assertEquals(nearIds("read", []), []));
+  it("returns nothing for an empty list", () => assertEquals(nearIds("read", []), []));
 });

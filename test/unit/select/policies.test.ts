@@ -43,18 +43,18 @@ describe("policies", () => {
     });
   }
 
-  it("are frozen, so that nobody opens one", () => {
+  it("are frozen, so that no code can open one", () => {
     for (const [policy] of rows) assertEquals(Object.isFrozen(policy), true);
   });
 
-  it("refuse arguments that cannot be meant", () => {
+  it("reject invalid arguments", () => {
     assertThrows(() => byMaximumRisk("none" as "low"), TypeError, 'not "none"');
     assertThrows(() => byTag(""), TypeError, "must be a string that is not empty");
     assertThrows(() => byNamespace(1 as never), TypeError, "not 1");
     assertThrows(() => byScopes(["fs"] as never), TypeError, "not a list");
   });
 
-  it("are refused with a field that would be ignored: no approval, no revision", () => {
+  it("are rejected with a field that would be ignored", () => {
     const allow = () => true;
     const rows: [policy: object, message: string][] = [
       [

@@ -69,7 +69,7 @@ const someData = fc.record({
   excludeCategories: maybe(some([...KNOWN_CATEGORIES, "a"])),
   tagsAny: maybe(some(words)),
   tagsAll: maybe(some(words)),
-  // Most fields absent: a selection that asks everything keeps nothing, and shows nothing.
+  // Most fields are absent, because a selection with all criteria keeps no tool.
 }, { requiredKeys: [] }) as fc.Arbitrary<Selection>;
 
 const filters = some<ToolFilter>([tagsAny("a", "b"), not(tagsAny("b")), throwing]);
@@ -91,7 +91,7 @@ describe("selection, for any tools and any selection", () => {
     }));
   });
 
-  it("never adds a tool when one more thing is asked", () => {
+  it("never adds a tool with one more criterion", () => {
     fc.assert(fc.property(someTools, aSelection, aSelection, (tools, first, second) => {
       const more: Selection = {
         ...first,
@@ -139,7 +139,7 @@ describe("selection, for any tools and any selection", () => {
     }));
   });
 
-  it("is explained as it was decided", () => {
+  it("is explained in agreement with the decision", () => {
     fc.assert(fc.property(someTools, aSelection, (tools, selection) => {
       const toolset = buildToolset(tools, selection);
       const listed = toolset.available();

@@ -55,7 +55,7 @@ describe("Selection", () => {
     it(`${JSON.stringify(selection)} keeps [${ids}]`, () => assertEquals(idsOf(selection), ids));
   }
 
-  it("asks in one order, and a later question only about what the earlier ones kept", () => {
+  it("applies criteria in one order, each only to the tools that the earlier ones kept", () => {
     const asked: string[] = [];
     const spy = (name: string, keep: (tool: Tool) => boolean): ToolFilter => (tool) => {
       asked.push(`${name} ${tool.id}`);
@@ -162,7 +162,7 @@ describe("Selection", () => {
     [[], "it must be a plain object, not a list"],
   ];
   for (const [selection, message] of wrong) {
-    it(`refuses what is wrong: ${message.slice(0, 60)}`, () => {
+    it(`rejects invalid input: ${message.slice(0, 60)}`, () => {
       const error = assertThrows(() => idsOf(selection as Selection), TypeError);
       assertEquals(error.message.slice(0, message.length + 21), `Cannot select tools: ${message}`);
     });
@@ -213,7 +213,7 @@ describe("selectionKey()", () => {
     assertEquals(selectionKey({ filters: [], policies: [] }), selectionKey({}));
   });
 
-  it("refuses a wrong selection", () => {
+  it("rejects an invalid selection", () => {
     assertThrows(() => selectionKey({ maxRisk: "x" as "low" }), TypeError, "/maxRisk");
   });
 });

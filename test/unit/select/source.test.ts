@@ -20,7 +20,7 @@ describe("listSource()", () => {
     assertEquals(source.getTool("constructor"), undefined);
   });
 
-  it("asks availability functions without services and configuration", () => {
+  it("calls availability functions without services and configuration", () => {
     const queries: ToolAvailabilityQuery[] = [];
     const tool = fakeTool("a", { isAvailable: (query) => queries.push(query) > 0 });
     assertEquals(listSource([tool]).isAvailable(tool), true);
@@ -40,7 +40,7 @@ describe("listSource()", () => {
     assertEquals(source.isAvailable(fakeTool("d")), true);
   });
 
-  it("refuses what is no list", () => {
+  it("rejects a value that is not a list", () => {
     for (const list of [undefined, {}, 5]) {
       assertThrows(
         () => listSource(list as unknown as Tool[]),
@@ -50,7 +50,7 @@ describe("listSource()", () => {
     }
   });
 
-  it("refuses two tools with one id", () => {
+  it("rejects two tools with one id", () => {
     assertThrows(
       () => listSource([fakeTool("x:a"), fakeTool("x:a")]),
       TypeError,
@@ -58,7 +58,7 @@ describe("listSource()", () => {
     );
   });
 
-  it("makes a tool of its own of one that another copy of plue made, and refuses what is none", () => {
+  it("converts a tool of another copy of plue, and rejects other values", () => {
     const foreign = { ...fakeTool("x:a", { risk: "low" }) };
     const [tool] = listSource([foreign]).tools;
     assert(tool !== undefined && Object.isFrozen(tool));

@@ -38,14 +38,14 @@ describe("buildToolset()", () => {
     assertEquals([...toolset], [high, low]);
   });
 
-  it("hands on the source's own array when nothing is removed", () => {
+  it("returns the source's own array when nothing is removed", () => {
     const source = listSource([low, high]);
     assertStrictEquals(buildToolset(source).tools, source.tools);
     assertStrictEquals(buildToolset(source, { maxRisk: "critical" }).available(), source.tools);
   });
 
   // "Tools() and IDs() must return tools in stable order: Sort lexicographically."
-  it("sorts the tools of a source that does not, and leaves the source as it is", () => {
+  it("sorts the tools of an unsorted source, and leaves the source unchanged", () => {
     const list = ["b:z", "a:y", "plain", "a:b"].map((id) => fakeTool(id));
     const source: ToolSource = { ...listSource(list), tools: list };
     for (const toolset of [buildToolset(source), buildToolset(source, { maxRisk: "high" })]) {
@@ -89,7 +89,7 @@ describe("buildToolset()", () => {
     assertEquals(buildToolset(source).ids, ["low"]);
   });
 
-  it("refuses a name that is none", () => {
+  it("rejects an invalid name", () => {
     assertThrows(() => buildToolset([], {}, ""), TypeError, "Cannot make a toolset: its name");
   });
 });
@@ -112,7 +112,7 @@ describe("Toolset", () => {
     assertEquals([toolset.has("constructor"), toolset.has("toString")], [true, false]);
   });
 
-  it("says that a tool is available only if it is a member and says so itself", () => {
+  it("reports a tool as available only if it is a member and available itself", () => {
     let answer = true;
     const moody = fakeTool("moody", { risk: "low", isAvailable: () => answer });
     const toolset = buildToolset([low, high, moody], { maxRisk: "low" });
@@ -127,7 +127,7 @@ describe("Toolset", () => {
     assertEquals(buildToolset([low, off]).ids, ["low"]);
   });
 
-  it("asks each availability function once per listing", () => {
+  it("calls each availability function once per listing", () => {
     let asked = 0;
     const moody = fakeTool("moody", { isAvailable: () => ++asked > 0 });
     const toolset = buildToolset([low, moody]);
@@ -156,7 +156,7 @@ describe("Toolset", () => {
     assertStrictEquals(toolset.available(), toolset.tools);
   });
 
-  it("lists nobody's tool when its function throws", () => {
+  it("does not list a tool whose function throws", () => {
     const broken = fakeTool("broken", {
       isAvailable: () => {
         // deno-lint-ignore no-throw-literal -- anything can be thrown

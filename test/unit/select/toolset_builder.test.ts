@@ -92,7 +92,7 @@ describe("ToolsetBuilder", () => {
     });
   }
 
-  it('asks the policies last: "Policies apply after all filters"', () => {
+  it('applies the policies last: "Policies apply after all filters"', () => {
     const asked: string[] = [];
     const spy = (name: string) => (): boolean => asked.push(name) > 0;
     const toolset = new ToolsetBuilder("test").fromTools([fakeTool("plain")])
@@ -182,7 +182,7 @@ describe("ToolsetBuilder", () => {
     assertEquals(builder.build().size, 4);
   });
 
-  it("refuses to build without a source", () => {
+  it("rejects a build without a source", () => {
     assertThrows(
       () => new ToolsetBuilder("mine").withTags("x").build(),
       TypeError,
@@ -197,7 +197,7 @@ describe("ToolsetBuilder", () => {
     }
   });
 
-  it("refuses an absent role, limit or context, which would remove nothing", () => {
+  it("rejects an absent role, limit or context, which would remove nothing", () => {
     const absent = undefined as never;
     assertThrows(() => from().withRole(absent), TypeError, '"/role" must be a string');
     assertThrows(() => from().withMaxRisk(absent), TypeError, '"/maxRisk" must be one of');
@@ -208,7 +208,7 @@ describe("ToolsetBuilder", () => {
     );
   });
 
-  it("refuses a registry whose isAvailable nobody would ask", () => {
+  it("rejects a registry whose isAvailable would be ignored", () => {
     const isAvailable = () => false;
     for (
       const source of [{ tools, revision: 1, isAvailable }, { tools: () => tools, isAvailable }]
@@ -221,11 +221,11 @@ describe("ToolsetBuilder", () => {
     }
   });
 
-  it("refuses a second source", () => {
+  it("rejects a second source", () => {
     assertThrows(() => from().fromTools([]), TypeError, "it has a source already");
   });
 
-  it("refuses a source without tools", () => {
+  it("rejects a source without tools", () => {
     assertThrows(
       () => new ToolsetBuilder("mine").fromRegistry({} as never).build(),
       TypeError,
@@ -238,7 +238,7 @@ describe("ToolsetBuilder", () => {
     );
   });
 
-  it("refuses two tools with one id, and values that are wrong, when it builds", () => {
+  it("rejects two tools with one id, and invalid values, when it builds", () => {
     const twice = new ToolsetBuilder("x").fromTools([fakeTool("a"), fakeTool("a")]);
     assertThrows(() => twice.build(), TypeError, 'two tools have the id "a"');
     assertThrows(() => from().withMaxRisk("x" as "low").build(), TypeError, "/maxRisk");

@@ -88,12 +88,12 @@ describe("Toolset.explain()", () => {
     ],
   ];
   for (const [selection, expected] of rows) {
-    it(`says of ${JSON.stringify(selection)}: ${expected.split(": ").slice(1).join(": ")}`, () => {
+    it(`explains ${JSON.stringify(selection)}: ${expected.split(": ").slice(1).join(": ")}`, () => {
       assertEquals(why(selection), expected);
     });
   }
 
-  it("says of a tool that is seen that it is, with every question that it passed", () => {
+  it("reports a visible tool with every criterion that it passed", () => {
     const toolset = buildToolset([tool], { role: "control", maxRisk: "high", filters: [Boolean] });
     assertEquals(toolset.explain("task:start"), {
       id: "task:start",
@@ -109,7 +109,7 @@ describe("Toolset.explain()", () => {
     });
   });
 
-  it("names the first step that removed it, and also those that would have", () => {
+  it("names the first step that removed it, and the further steps that would have", () => {
     const { steps, removedBy, selected } = buildToolset([tool], {
       policies: [denyAll],
       role: "impl",
@@ -128,7 +128,7 @@ describe("Toolset.explain()", () => {
     assertEquals(steps.filter(({ reason }) => reason !== undefined).length, 3);
   });
 
-  it("says that a filter or a policy threw, and what, clipped", () => {
+  it("reports the truncated error of a filter or policy that threw", () => {
     const boom = (): never => {
       throw new Error(`no database ${"x".repeat(1000)}`);
     };
@@ -143,7 +143,7 @@ describe("Toolset.explain()", () => {
     assertStringIncludes(silent.explain("task:start").reason, "policy mute threw: no database");
   });
 
-  it("says what to do instead of a policy that answers a promise", () => {
+  it("suggests an alternative to a policy that returns a promise", () => {
     const slow: ToolPolicy = { name: "slow", allow: (() => Promise.resolve(true)) as never };
     const toolset = buildToolset([fakeTool("a")], { policies: [slow] });
     assertEquals(toolset.ids, []);
@@ -170,7 +170,7 @@ describe("Toolset.explain()", () => {
     }
   });
 
-  it("tells apart what is fixed as unavailable from what is unavailable now", () => {
+  it("distinguishes permanently unavailable tools from currently unavailable tools", () => {
     const fixed = buildToolset([fakeTool("off", { isAvailable: false })]).explain("off");
     assertEquals([fixed.selected, fixed.available, fixed.removedBy], [
       false,
@@ -190,7 +190,7 @@ describe("Toolset.explain()", () => {
     assertEquals(toolset.explain("moody").available, true);
   });
 
-  it("says that a tool was replaced, removed or added since", () => {
+  it("reports that a tool was replaced, removed or added since", () => {
     let source = listSource([tool]);
     let revision = 1;
     const registry = {
@@ -212,7 +212,7 @@ describe("Toolset.explain()", () => {
     assertEquals(toolset.explain("new").reason, 'Tool "new" was added after this toolset was made');
   });
 
-  it("says that an id is unknown, with near ids of tools that are seen only", () => {
+  it("reports an unknown id, with similar ids of visible tools only", () => {
     const tools = [fakeTool("file-read", { risk: "low" }), fakeTool("file-reap", { risk: "high" })];
     const toolset = buildToolset(tools, { maxRisk: "low" });
     assertEquals(toolset.explain("file-rea"), {

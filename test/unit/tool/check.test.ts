@@ -14,7 +14,7 @@ import {
 } from "../../../src/tool/mod.ts";
 
 describe("refuse()", () => {
-  it("says what could not be done, and why", () => {
+  it("contains the failed action and the reason", () => {
     const cause = new Error("inner");
     const error = assertThrows(() => refuse("open it", "it is locked", cause), TypeError);
     assertEquals([error.message, error.cause], ["Cannot open it: it is locked", cause]);
@@ -32,9 +32,9 @@ describe("must()", () => {
     (value): value is number => typeof value === "number" && value % 2 === 0,
   );
 
-  it("answers the value that is right", () => assertEquals(checkEven("count", 4, "it"), 4));
+  it("returns a valid value", () => assertEquals(checkEven("count", 4, "it"), 4));
 
-  it("says what is wrong, and what would be right", () => {
+  it("contains the problem and the expectation", () => {
     assertThrows(
       () => checkEven("count", "four", "the number"),
       TypeError,
@@ -50,7 +50,7 @@ describe("must()", () => {
 });
 
 describe("isListOf()", () => {
-  it("asks every item", () => {
+  it("checks every item", () => {
     assertEquals(isListOf(["a", "b"], isWord), true);
     assertEquals(isListOf([], isWord), true);
     assertEquals(isListOf(["a", ""], isWord), false);
@@ -87,7 +87,7 @@ describe("wholeFrom()", () => {
 describe("readFields()", () => {
   const checks = { flag: checkFlag, word: checkWord };
 
-  it("answers what is there, and nothing else", () => {
+  it("returns only the present fields", () => {
     assertEquals(readFields("read it", { flag: false, word: undefined }, checks), { flag: false });
   });
 
@@ -102,7 +102,7 @@ describe("readFields()", () => {
     assertEquals(reads, 1);
   });
 
-  it("names the place of what is wrong", () => {
+  it("contains the pointer of the problem", () => {
     assertThrows(
       () => readFields("read it", { flag: 1 }, checks),
       TypeError,
@@ -116,7 +116,7 @@ describe("readFields()", () => {
   });
 
   for (const field of ["flags", "fla"]) {
-    it(`says what the unknown field ${field} may be meant for`, () => {
+    it(`suggests a field for the unknown field ${field}`, () => {
       assertThrows(
         () => readFields("read it", { [field]: true }, checks),
         TypeError,
@@ -126,7 +126,7 @@ describe("readFields()", () => {
   }
 
   for (const field of ["x", "constructor", "__proto__", "a/b"]) {
-    it(`refuses the unknown field ${field}`, () => {
+    it(`rejects the unknown field ${field}`, () => {
       const object = JSON.parse(`{ ${JSON.stringify(field)}: true }`) as Record<string, unknown>;
       const escaped = field.replace("/", "~1");
       assertThrows(

@@ -139,7 +139,7 @@ describe("defineTool()", () => {
     assertEquals(makeTool(other).allowedRoles, ["control"]);
   });
 
-  it("names a tool alike, with the namespace apart or in the name", () => {
+  it("gives a tool the same id, with a separate namespace or one in the name", () => {
     const { description } = definition();
     assertEquals(
       makeTool({ name: "chain:status", description }),
@@ -147,13 +147,13 @@ describe("defineTool()", () => {
     );
   });
 
-  it("gives a tool that it made back as it is", () => {
+  it("returns a tool that it created unchanged", () => {
     const tool = makeTool(definition());
     assertStrictEquals(makeTool(tool), tool);
     assertStrictEquals<unknown>(defineTool(tool as never), tool);
   });
 
-  it("knows the tools that it made, and no look-alike", () => {
+  it("recognises its own tools, and no similar objects", () => {
     const tool = makeTool(definition());
     assertEquals(isTool(tool), true);
     assertEquals([{ ...tool }, Object.create(tool), null, undefined, "echo"].some(isTool), false);
@@ -181,7 +181,7 @@ describe("defineTool()", () => {
     assertEquals({ tags, roles, scopes }, { tags: ["b", "a"], roles: ["r"], scopes: ["s"] });
   });
 
-  it("tells a tool for nobody from a tool for everybody", () => {
+  it("distinguishes empty roles from absent roles", () => {
     assertEquals(makeTool(definition({ roles: [] })).roles, []);
     assertEquals(makeTool(definition()).roles, undefined);
   });
@@ -219,7 +219,7 @@ describe("defineTool()", () => {
     ...["handle", "func", "Execute", "excute", "perform", "greet"],
   ];
   for (const method of METHODS) {
-    it(`refuses an instance of a class whose ${method} should be execute`, () => {
+    it(`rejects an instance of a class whose ${method} should be execute`, () => {
       class Base {
         readonly name = "greet";
         readonly description = "Greets.";
@@ -247,7 +247,7 @@ describe("defineTool()", () => {
     });
   }
 
-  it("reads an instance of a class as a definition only, if it has no methods or says so", () => {
+  it("accepts an instance of a class as a definition without execute only if it has no methods or is declared so", () => {
     class Plain {
       readonly name = "greet";
       readonly description = "Greets.";
@@ -271,7 +271,7 @@ describe("defineTool()", () => {
   });
 
   for (const field of ["executeAsync", "run", "invoke", "handler", "func", "call"]) {
-    it(`refuses the field ${field}, and names execute`, () => {
+    it(`rejects the field ${field}, and suggests execute`, () => {
       assertThrows(
         () => makeTool(definition({ [field]: () => 1 })),
         TypeError,
@@ -316,7 +316,7 @@ describe("defineTool(), on what cannot be changed later", () => {
     assertEquals(tool.tags, ["a"]);
   });
 
-  it("leaves the definition as it was", () => {
+  it("leaves the definition unchanged", () => {
     const said = definition({ parameters: { type: "object" }, tags: ["a"] });
     makeTool(said);
     assertEquals([said, said.parameters, said.tags].map(Object.isFrozen), [false, false, false]);
@@ -369,14 +369,14 @@ describe("defineTool(), on functions", () => {
 });
 
 describe("defineTool(), on schemas of libraries", () => {
-  it("keeps the library's schema beside its JSON Schema", () => {
+  it("keeps the library's schema and its JSON Schema", () => {
     const parameters = librarySchema(OBJECT);
     const tool = makeTool(definition({ parameters }));
     assertEquals(tool.parameters, OBJECT);
     assertStrictEquals<unknown>(tool.parametersStandard, parameters);
   });
 
-  it("takes what goes in for parameters and config, and what comes out for returns", () => {
+  it("uses the input schema for parameters and config, and the output schema for returns", () => {
     const schema = librarySchema({ type: "object", title: "in" }, { type: "object", title: "out" });
     const tool = makeTool(definition({ parameters: schema, returns: schema, config: schema }));
     assertEquals(tool.parameters["title"], "in");
@@ -384,7 +384,7 @@ describe("defineTool(), on schemas of libraries", () => {
     assertEquals(tool.config, { type: "object", title: "in" });
   });
 
-  it("asks for 2020-12", () => {
+  it("requests 2020-12", () => {
     const targets: string[] = [];
     const schema = {
       "~standard": {
@@ -412,7 +412,7 @@ describe("defineTool(), on schemas of libraries", () => {
     assertEquals(Object.isFrozen(own), false);
   });
 
-  it("refuses one that cannot give its JSON Schema, and says what could", () => {
+  it("rejects a schema without JSON Schema, and suggests a library", () => {
     const schema = { "~standard": { version: 1, vendor: "old", validate: () => ({ value: 1 }) } };
     assertThrows(
       () => makeTool(definition({ parameters: schema })),
@@ -429,7 +429,7 @@ describe("defineTool(), on schemas of libraries", () => {
       ["undefined", undefined, "nothing"],
     ] as const
   ) {
-    it(`says why a library cannot give it, which threw ${what}`, () => {
+    it(`reports the reason of a library that threw ${what}`, () => {
       const schema = {
         "~standard": {
           version: 1,
@@ -478,7 +478,7 @@ describe("defineTool(), on a tool of another copy of plue", () => {
     assertStrictEquals<unknown>(tool.parametersStandard, parameters);
   });
 
-  it("refuses an id that is not its own", () => {
+  it("rejects an id that does not match its name", () => {
     assertThrows(
       () => makeTool({ ...foreign, name: "other" } as ToolDefinition),
       TypeError,
@@ -580,7 +580,7 @@ describe("defineTool(), on definitions that are wrong", () => {
   ];
   for (const [fields, words] of wrong) {
     const [[field, value] = ["", undefined]] = Object.entries(fields);
-    it(`refuses ${field}: ${describeValue(value)}`, () => {
+    it(`rejects ${field}: ${describeValue(value)}`, () => {
       const whole = { ...definition() };
       for (const [key, one] of Object.entries(fields)) {
         Object.defineProperty(whole, key, { value: one, enumerable: true });
@@ -594,14 +594,14 @@ describe("defineTool(), on definitions that are wrong", () => {
   for (
     const name of [undefined, null, 1, "", "a b", "a:b:c", ":a", "a:", "a:b c", "a".repeat(129)]
   ) {
-    it(`refuses the name ${describeValue(name)}`, () => {
+    it(`rejects the name ${describeValue(name)}`, () => {
       const { message } = assertThrows(() => makeTool(definition({ name })), TypeError);
       assertEquals(message.includes(`: its name ${rule}, not `), true, message);
       assertEquals(message.length < 200, true);
     });
   }
 
-  it("refuses a name with a namespace in it, beside a namespace", () => {
+  it("rejects a namespace in the name together with a namespace", () => {
     assertThrows(
       () => makeTool(definition({ name: "chain:status", namespace: "chain" })),
       TypeError,
@@ -626,7 +626,7 @@ describe("defineTool(), on definitions that are wrong", () => {
       ["tag", "tags"],
     ] as const
   ) {
-    it(`asks whether "${word}" is "${field}"`, () => {
+    it(`suggests "${field}" for "${word}"`, () => {
       assertThrows(
         () => makeTool(definition({ [word]: {} })),
         TypeError,
@@ -636,7 +636,7 @@ describe("defineTool(), on definitions that are wrong", () => {
     });
   }
 
-  it("lists the fields of a definition, and none that only tools have", () => {
+  it("lists the fields of a definition, without the fields of tools", () => {
     const { message } = assertThrows(() => makeTool(definition({ colour: 1 })), TypeError);
     const listed = message.split(", ");
     assertEquals(listed.includes("execute"), true);
@@ -644,7 +644,7 @@ describe("defineTool(), on definitions that are wrong", () => {
   });
 
   for (const value of [undefined, null, "echo", 1, () => 0]) {
-    it(`refuses ${describeValue(value)} in place of a definition`, () => {
+    it(`rejects ${describeValue(value)} instead of a definition`, () => {
       assertThrows(
         () => makeTool(value as unknown as ToolDefinition),
         TypeError,
@@ -653,7 +653,7 @@ describe("defineTool(), on definitions that are wrong", () => {
     });
   }
 
-  it("says why when a getter in the definition throws something odd", () => {
+  it("reports the reason when a getter in the definition throws", () => {
     const parameters = Object.defineProperty({ type: "object" }, "properties", {
       get: () => {
         throw "not now";

@@ -20,19 +20,19 @@ const NOT_STRINGS = [undefined, null, 1, true, {}, ["a"], Symbol("a")];
 
 describe("isToolName()", () => {
   for (const name of [...NAMES, "a".repeat(128)]) {
-    it(`says yes to ${JSON.stringify(name.slice(0, 20))} of length ${name.length}`, () => {
+    it(`accepts ${JSON.stringify(name.slice(0, 20))} of length ${name.length}`, () => {
       assertEquals(isToolName(name), true);
     });
   }
 
   for (const name of NOT_NAMES) {
-    it(`says no to ${JSON.stringify(name.slice(0, 20))} of length ${name.length}`, () => {
+    it(`rejects ${JSON.stringify(name.slice(0, 20))} of length ${name.length}`, () => {
       assertEquals(isToolName(name), false);
     });
   }
 
   for (const value of NOT_STRINGS) {
-    it(`says no to ${String(value)} of type ${typeof value}`, () => {
+    it(`rejects ${String(value)} of type ${typeof value}`, () => {
       assertEquals(isToolName(value), false);
     });
   }
@@ -40,19 +40,19 @@ describe("isToolName()", () => {
 
 describe("isToolId()", () => {
   for (const id of [...NAMES, "chain:status", "a:b", `${"n".repeat(128)}:${"n".repeat(128)}`]) {
-    it(`says yes to ${JSON.stringify(id.slice(0, 20))}`, () => {
+    it(`accepts ${JSON.stringify(id.slice(0, 20))}`, () => {
       assertEquals(isToolId(id), true);
     });
   }
 
   for (const id of ["", ":", ":a", "a:", "a:b:c", "a: b", "a:b\n", `a:${"n".repeat(129)}`]) {
-    it(`says no to ${JSON.stringify(id.slice(0, 20))}`, () => {
+    it(`rejects ${JSON.stringify(id.slice(0, 20))}`, () => {
       assertEquals(isToolId(id), false);
     });
   }
 
   for (const value of NOT_STRINGS) {
-    it(`says no to ${String(value)} of type ${typeof value}`, () => {
+    it(`rejects ${String(value)} of type ${typeof value}`, () => {
       assertEquals(isToolId(value), false);
     });
   }

@@ -74,7 +74,7 @@ describe("copyJson()", () => {
     ["bytes", new Uint8Array(1), "an instance of Uint8Array"],
   ];
   for (const [name, value, words] of notJson) {
-    it(`refuses ${name}, and says where it is`, () => {
+    it(`rejects ${name}, with its pointer`, () => {
       assertThrows(
         () => copyJson({ "a/b": [0, value] }, "the thing"),
         TypeError,
@@ -83,17 +83,17 @@ describe("copyJson()", () => {
     });
   }
 
-  it("refuses undefined in a list, where JSON would make it null", () => {
+  it("rejects undefined in a list, where JSON would make it null", () => {
     assertThrows(() => copyJson([undefined], "it"), TypeError, 'at "/0" it is undefined');
   });
 
-  it("refuses a hole in a list", () => {
+  it("rejects a hole in a list", () => {
     const holes = [0];
     holes.length = 2;
     assertThrows(() => copyJson(holes, "it"), TypeError, 'at "/1" it is undefined');
   });
 
-  it("refuses a very long list of holes at once", () => {
+  it("rejects a very long list of holes immediately", () => {
     const holes: unknown[] = [];
     holes.length = 4_000_000_000;
     assertThrows(() => copyJson(holes, "it"), TypeError, 'at "/0" it is undefined');
@@ -103,17 +103,17 @@ describe("copyJson()", () => {
     assertEquals(JSON.stringify(copyJson(nested(256), "it")), JSON.stringify(nested(256)));
   });
 
-  it("refuses 257 levels", () => {
+  it("rejects 257 levels", () => {
     assertThrows(() => copyJson(nested(257), "it"), TypeError, "deeper than 256 levels");
   });
 
-  it("refuses a value that contains itself", () => {
+  it("rejects a value that contains itself", () => {
     const cycle: Record<string, unknown> = {};
     cycle["self"] = cycle;
     assertThrows(() => copyJson(cycle, "it"), TypeError, "it may contain itself");
   });
 
-  it("refuses more than a million values", () => {
+  it("rejects more than a million values", () => {
     const values = new Array(1_000_000).fill(0);
     assertThrows(() => copyJson(values, "it"), TypeError, "more than 1000000 values");
   });

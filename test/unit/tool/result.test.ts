@@ -18,7 +18,7 @@ describe("ToolResult.ok()", () => {
 });
 
 describe("ToolResult.ok() of a result", () => {
-  it("is refused, because models would get what is for the application only", () => {
+  it("is rejected, because models would receive data for the application only", () => {
     const blocks = ToolResult.blocks([{ type: "text", text: "a" }], { metadata: { id: 1 } });
     for (const result of [blocks, ToolResult.ok(1), ToolResult.error("The disk is full")]) {
       assertThrows(() => ToolResult.ok(result), TypeError, "its content is one; return that");
@@ -66,7 +66,7 @@ describe("ToolResult.error()", () => {
   });
 
   for (const message of [undefined, null, 1]) {
-    it(`refuses the message ${message}`, () => {
+    it(`rejects the message ${message}`, () => {
       assertThrows(
         () => ToolResult.error(message as unknown as string),
         TypeError,
@@ -94,7 +94,7 @@ describe("ToolResult.error()", () => {
   });
 
   for (const code of Object.keys(FAILURE_CODES).filter(isFailureCode)) {
-    it(`knows whether "${code}" is worth another try`, () => {
+    it(`returns whether "${code}" is retryable`, () => {
       assertEquals(
         ToolResult.error(code, "").error.retryable,
         FAILURE_CODES[code].retryable,
@@ -108,7 +108,7 @@ describe("ToolResult.error()", () => {
   });
 
   for (const code of ["nope", "constructor", undefined]) {
-    it(`refuses the code ${String(code)}, and says which there are`, () => {
+    it(`rejects the code ${String(code)}, and lists the valid codes`, () => {
       assertThrows(
         () => ToolResult.error(code as "threw", ""),
         TypeError,
@@ -119,12 +119,12 @@ describe("ToolResult.error()", () => {
 });
 
 describe("isToolResult()", () => {
-  it("says yes to what ToolResult made", () => {
+  it("accepts results of ToolResult", () => {
     assertEquals(isToolResult(ToolResult.ok(1)), true);
     assertEquals(isToolResult(ToolResult.error("threw", "")), true);
   });
 
-  it("says yes to what another copy of plue made", () => {
+  it("accepts results of another copy of plue", () => {
     const foreign = { ok: true, content: 1, durationMs: 0 };
     Object.defineProperty(foreign, Symbol.for("plue.tool_result"), { value: true });
     assertEquals(isToolResult(foreign), true);
@@ -140,7 +140,7 @@ describe("isToolResult()", () => {
     ["a string", "ok"],
   ];
   for (const [name, value] of lookAlikes) {
-    it(`says no to ${name}`, () => {
+    it(`rejects ${name}`, () => {
       assertEquals(isToolResult(value), false);
     });
   }
@@ -172,7 +172,7 @@ describe("FAILURE_CODES", () => {
     ]);
   });
 
-  it("says which failures may pass by themselves", () => {
+  it("lists the transient failures", () => {
     const retryable = Object.entries(FAILURE_CODES)
       .filter(([, { retryable }]) => retryable)
       .map(([code]) => code);
@@ -181,12 +181,12 @@ describe("FAILURE_CODES", () => {
 });
 
 describe("isFailureCode()", () => {
-  it("says yes to every code", () => {
+  it("accepts every code", () => {
     assertEquals(Object.keys(FAILURE_CODES).every(isFailureCode), true);
   });
 
   for (const other of ["", "THREW", "constructor", "__proto__", "toString", 1, null, undefined]) {
-    it(`says no to ${JSON.stringify(other) ?? "undefined"}`, () => {
+    it(`rejects ${JSON.stringify(other) ?? "undefined"}`, () => {
       assertEquals(isFailureCode(other), false);
     });
   }

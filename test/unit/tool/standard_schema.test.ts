@@ -5,11 +5,11 @@ import { isStandardSchema } from "../../../src/tool/mod.ts";
 const standard = { version: 1, vendor: "test", validate: (value: unknown) => ({ value }) };
 
 describe("isStandardSchema()", () => {
-  it("says yes to an object with the mark", () => {
+  it("accepts an object with the mark", () => {
     assertEquals(isStandardSchema({ "~standard": standard }), true);
   });
 
-  it("says yes to a function with the mark, as ArkType's types are", () => {
+  it("accepts a function with the mark, such as ArkType's types", () => {
     assertEquals(isStandardSchema(Object.assign(() => 0, { "~standard": standard })), true);
   });
 
@@ -25,7 +25,7 @@ describe("isStandardSchema()", () => {
     ["undefined", undefined],
   ];
   for (const [name, value] of others) {
-    it(`says no to ${name}`, () => {
+    it(`rejects ${name}`, () => {
       assertEquals(isStandardSchema(value), false);
     });
   }

@@ -11,9 +11,9 @@ import {
 } from "../../../src/tool/mod.ts";
 
 group("clip()", () => {
-  it("leaves a text that fits as it is", () => assertEquals(clip("abc", 3), "abc"));
+  it("leaves a short text unchanged", () => assertEquals(clip("abc", 3), "abc"));
 
-  it("cuts a longer one, and says so", () => assertEquals(clip("abcd", 3), "ab…"));
+  it("truncates a longer text with a mark", () => assertEquals(clip("abcd", 3), "ab…"));
 
   it("does not cut a code point in two", () => {
     for (let length = 2; length < 9; length++) {
@@ -51,7 +51,7 @@ group("cleanText()", () => {
     it(`keeps ${JSON.stringify(text)}`, () => assertEquals(cleanText(text, 100), text));
   }
 
-  it("cuts what is too long, also where nearly all of it is hidden", () => {
+  it("truncates a long text, even if nearly all of it is hidden", () => {
     assertEquals(cleanText("abcdef", 5), "abcd…");
     assertEquals(cleanText("\u200b".repeat(1_000_000) + "end", 5), "…");
   });
@@ -109,7 +109,7 @@ group("describeThrown()", () => {
     assertEquals(describeThrown(hostile), "something that cannot be read");
   });
 
-  it("says no more than it may", () => {
+  it("stays within its limit", () => {
     assertEquals(describeThrown(new Error("x".repeat(1_000))).length, 500);
     assertEquals(describeThrown("x".repeat(1_000), 200).length, 200);
   });
@@ -150,7 +150,7 @@ group("fnv1a()", () => {
 });
 
 group("argumentsText()", () => {
-  it("is the JSON, with escapes for what is not seen", () => {
+  it("is the JSON, with escapes for invisible characters", () => {
     assertEquals(argumentsText({ a: "b\u202ec", n: [1] }, 100), '{"a":"b\\u{202e}c","n":[1]}');
     const hidden = "\u{e0041}x\u200by\u00ad";
     assertEquals(argumentsText([hidden], 100), '["\\u{e0041}x\\u{200b}y\\u{ad}"]');

@@ -11,13 +11,13 @@ import {
 
 describe("isRiskLevel()", () => {
   for (const level of RISK_LEVELS) {
-    it(`says yes to "${level}"`, () => {
+    it(`accepts "${level}"`, () => {
       assertEquals(isRiskLevel(level), true);
     });
   }
 
   for (const other of ["", "SAFE", "none", "constructor", "__proto__", 0, null, undefined, []]) {
-    it(`says no to ${JSON.stringify(other) ?? "undefined"}`, () => {
+    it(`rejects ${JSON.stringify(other) ?? "undefined"}`, () => {
       assertEquals(isRiskLevel(other), false);
     });
   }
@@ -32,7 +32,7 @@ describe("riskRank()", () => {
 });
 
 describe("compareRisk()", () => {
-  it("sorts from harmless to grave", () => {
+  it("sorts from harmless to critical", () => {
     const levels = (["critical", "low", "safe", "high", "medium"] as const).toSorted(compareRisk);
     assertEquals(levels, ["safe", "low", "medium", "high", "critical"]);
   });
@@ -88,7 +88,7 @@ describe("deriveAnnotations()", () => {
   }
 
   // Clients skip a question because of it, so a risk is not enough.
-  it("tells of no tool that it destroys nothing, unless it is read-only", () => {
+  it("marks a tool as non-destructive only if it is read-only", () => {
     for (const risk of RISK_LEVELS) {
       for (const tags of [[], ["write"], ["read"], ["read-only", "write"]]) {
         assertNotEquals(derive({ risk, tags }).destructiveHint, false);

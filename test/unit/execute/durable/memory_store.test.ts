@@ -17,7 +17,7 @@ describe("memoryCallStore()", () => {
     assertEquals(typeof await store.create("t.e.1", value), "number");
   });
 
-  it("leaves room for others when one owner has its share", async () => {
+  it("leaves space for others when one principal has exhausted its quota", async () => {
     const store = memoryCallStore({ maxBytes: 20_000 });
     await store.create("t.a.1", value);
     await store.create("key.a.1", value);
@@ -35,13 +35,13 @@ describe("memoryCallStore()", () => {
     assertEquals(typeof await store.create("t.a.2", value), "number");
   });
 
-  it("weighs an update by what it adds", async () => {
+  it("counts an update by the bytes that it adds", async () => {
     const store = memoryCallStore({ maxBytes: 1_500, maxOwnerBytes: 1_500 });
     const revision = await store.create("t.a.1", value) ?? 0;
     assertEquals(typeof await store.update("t.a.1", value, revision), "number");
   });
 
-  it("refuses wrong options", () => {
+  it("rejects invalid options", () => {
     assertThrows(() => memoryCallStore({ maxByte: 1 } as never), TypeError, '"/maxByte"');
     assertThrows(() => memoryCallStore({ maxBytes: 0 }), RangeError, "maxBytes");
   });

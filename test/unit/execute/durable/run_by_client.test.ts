@@ -33,7 +33,7 @@ function dispatcherWith(options: Partial<ToolDispatcherOptions> = {}): ToolDispa
 }
 
 describe("runByClient()", () => {
-  it("refuses options that are wrong when it is made", () => {
+  it("rejects invalid options at creation", () => {
     const wrong: readonly (readonly [object, string])[] = [
       [{ return: returns }, '"/return" is not one of its fields: did you mean "returns"?'],
       [{ returns: [] }, '"/returns" must be a JSON Schema'],
@@ -60,7 +60,7 @@ describe("runByClient()", () => {
     assertEquals(result.ok && result.content, { latitude: 41.9 });
   });
 
-  it("asks again for a result that does not fit, and fails if it is declined", async () => {
+  it("asks again after an invalid result, and fails if it is declined", async () => {
     const dispatcher = dispatcherWith();
     const first = await dispatcher.dispatch(CALL);
     assert(isSuspended(first));
@@ -72,7 +72,7 @@ describe("runByClient()", () => {
     assertEquals(last.ok ? "ran" : last.error.code, "denied");
   });
 
-  it("takes the result at once from a caller that can be asked", async () => {
+  it("receives the result during the call if the caller answers questions", async () => {
     const seen: unknown[] = [];
     const result = await dispatcherWith().dispatch(CALL, {
       onQuestion: ({ kind, arguments: args }) => {
@@ -100,7 +100,7 @@ describe("runByClient()", () => {
     ]);
   });
 
-  it("fails where nobody can be asked", async () => {
+  it("fails without a way to ask the caller", async () => {
     const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
     const result = await dispatcher.dispatch(CALL);
     assertEquals(result.ok ? "ran" : result.error.code, "input_unavailable");

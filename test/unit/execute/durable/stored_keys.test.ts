@@ -18,7 +18,7 @@ import {
 
 const KEY = { idempotencyKey: "k", principal: "ann" };
 
-/** Processes that share a store, and what they ran. */
+/** Processes that share a store, and the calls that they ran. */
 function processes(
   tool: Partial<FakeTool> = {},
   clock: FakeClock = new FakeClock(),
@@ -40,8 +40,8 @@ function processes(
 }
 
 /**
- * Begins the call in a process that does not renew its lease, as if it were stopped, until the lease is
- * over. Gives what lets the process go on and end the call.
+ * Begins the call in a process that does not renew its lease, as if it were stopped, until the
+ * lease is over. Returns a function that lets the process continue and end the call.
  */
 async function cutOff(
   store: CallStore,
@@ -126,7 +126,7 @@ describe("storedKeys()", () => {
     assertEquals(ran, 1);
   });
 
-  it("says that the outcome is unknown of a call whose process died", async () => {
+  it("reports an unknown outcome for a call whose process died", async () => {
     const clock = new FakeClock();
     const store = memoryCallStore({ clock });
     await cutOff(store, clock, {});
@@ -153,7 +153,7 @@ describe("storedKeys()", () => {
     assertEquals(outcome(await start().call("pay", { n: 2 }, KEY)), "invalid_arguments");
   });
 
-  it("keeps the result of the run that took a key over, not the one that came back late", async () => {
+  it("stores the result of the run that took a key over, not the late result", async () => {
     const clock = new FakeClock();
     const store = memoryCallStore({ clock });
     const late = await cutOff(store, clock, { idempotent: true });
@@ -173,7 +173,7 @@ describe("storedKeys()", () => {
     assertEquals(outcome(await start().call("pay", {}, KEY)), "late");
   });
 
-  it("refuses what is no store, and a wrong lease", () => {
+  it("rejects an invalid store, and an invalid lease", () => {
     assertThrows(() => storedKeys({} as CallStore), TypeError, "store must have a get function");
     const store = memoryCallStore();
     assertThrows(() => storedKeys(store, { leaseMs: 0 }), RangeError, "leaseMs must be a number");
@@ -218,7 +218,7 @@ describe("storedKeys()", () => {
     assertEquals(ran.length, 2);
   });
 
-  it("runs nothing while the store is out of reach, and calls without a key go on", async () => {
+  it("runs only calls without a key while the store is unreachable", async () => {
     const clock = new FakeClock();
     const create = (): Promise<never> => Promise.reject(new Error("The disk is full"));
     const store = { ...memoryCallStore({ clock }), create };
@@ -230,7 +230,7 @@ describe("storedKeys()", () => {
     assertEquals(outcome(await call("pay", {})), 1);
   });
 
-  it("answers, and tells the log, when a result cannot be kept", async () => {
+  it("returns the result, and logs an error, when it cannot be stored", async () => {
     const clock = new FakeClock();
     const update = (): Promise<never> => Promise.reject(new Error("The disk is full"));
     const { start } = processes({}, clock, { ...memoryCallStore({ clock }), update });

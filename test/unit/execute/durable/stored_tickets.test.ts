@@ -5,7 +5,7 @@ import { memoryCallStore, storedTickets } from "../../../../src/execute/durable/
 import { describeCallTickets } from "../../../contract/call_tickets_contract.ts";
 
 describe("storedTickets()", () => {
-  it("refuses what is no store", () => {
+  it("rejects an invalid store", () => {
     for (const store of [undefined, null, {}, { get: () => {} }]) {
       assertThrows(
         () => storedTickets(store as never),
@@ -15,7 +15,7 @@ describe("storedTickets()", () => {
     }
   });
 
-  it("leave a small mark once their call goes on, so that the store has room for others", async () => {
+  it("leave only a small mark after their call was resumed", async () => {
     const store = memoryCallStore({ maxBytes: 1_000_000, maxOwnerBytes: 1_000_000 });
     const registry = new ToolRegistry({
       tools: [{

@@ -98,7 +98,7 @@ const codeOf = (answer: TaskState | ToolFailure | undefined): unknown =>
   answer === undefined ? undefined : "id" in answer ? answer.status : answer.error.code;
 
 describe("callTasks()", () => {
-  it("refuses what is no store", () => {
+  it("rejects an invalid store", () => {
     const wrong = [undefined, {}, { store: null }, { store: { get: () => {} } }];
     for (const options of wrong) {
       assertThrows(() => callTasks(options as CallTasksOptions), TypeError, "store must");
@@ -131,7 +131,7 @@ describe("callTasks().start()", () => {
     assertEquals(result && outcome(result), "threw");
   });
 
-  it("says why a call does not become a task", async () => {
+  it("gives the reason why a call does not become a task", async () => {
     const { tasks, dispatcher, start } = processOf([
       { ...DOUBLE, execution: "sync" },
       { ...HANG, execution: "task" },
@@ -163,7 +163,7 @@ describe("callTasks().start()", () => {
     const starting = Promise.all(
       Array.from({ length: 20 }, () => tasks.start(dispatcher, { name: "hang" }, ANN)),
     );
-    // The digests of their owners are made by then.
+    // The digests of their principals exist by then.
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve));
     written.resolve();
     const started = await starting;
@@ -230,7 +230,7 @@ describe("a task", () => {
     assertEquals((await when(id, "completed")).tool, "secret");
   });
 
-  it("keeps waiting when its answers are too large together, or are none", async () => {
+  it("keeps waiting when its answers are too large together, or invalid", async () => {
     const { tasks, dispatcher, start, when } = processOf([{
       name: "two",
       execute: (_, { ask }) => Promise.all(["a", "b"].map((key) => ask(key, { message: "?" }))),
@@ -253,7 +253,7 @@ describe("a task", () => {
     assertEquals((await when(id, "completed")).status, "completed");
   });
 
-  it("asks, and goes on with the answer, once", async () => {
+  it("asks, and resumes with the answer, once", async () => {
     let ran = 0;
     const { start, when, tasks, dispatcher } = processOf([{
       name: "rm",
@@ -315,7 +315,7 @@ describe("a task", () => {
       ["b"],
     ]);
     assertEquals(partly, await tasks.get(id, ANN));
-    // What is answered is not asked any more.
+    // An answered question is not asked again.
     const again = await tasks.answer(dispatcher, id, { a: { action: "decline" } }, ANN);
     assertEquals([codeOf(again), ran], ["invalid_arguments", 1]);
     // Another process has the answer too.
@@ -470,7 +470,7 @@ describe("a task", () => {
     assertEquals(await alive.tasks.recover(alive.dispatcher), 0);
   });
 
-  it("is not answered where the host gives another context, and goes on waiting", async () => {
+  it("rejects an answer with another context of the host, and keeps waiting", async () => {
     const tenants: unknown[] = [];
     const { dispatcher, tasks, start, when } = processOf([{
       name: "wipe",
@@ -527,7 +527,7 @@ describe("a task", () => {
     assertEquals(attempts, [1, 1, 0, 0]);
   });
 
-  it("is given its typed context by the owner where it is taken up", async () => {
+  it("receives its typed context from the host in the process that takes it over", async () => {
     const context = {
       type: "object",
       properties: { tenant: { type: "string" } },
@@ -620,7 +620,7 @@ describe("a task", () => {
     assertEquals(state?.result && outcome(state.result), "fast");
   });
 
-  it("is gone some time after its end", async () => {
+  it("expires some time after its end", async () => {
     const { start, when, tasks, clock } = processOf([DOUBLE], { ttlMs: 5_000 });
     const { id } = await start("double");
     await when(id, "completed");
@@ -630,7 +630,7 @@ describe("a task", () => {
     assertEquals(await tasks.get(id, ANN), undefined);
   });
 
-  it("tells when its result is too large to keep", async () => {
+  it("reports a result that is too large to store", async () => {
     const { start, when, errors } = processOf([{
       name: "large",
       execute: () => "x".repeat(1_048_500),
@@ -699,7 +699,7 @@ describe("callTasks().list()", () => {
     assertEquals([rest.length, nextCursor], [2, undefined]);
   });
 
-  it("refuses a wrong limit and a cursor that no page gave", async () => {
+  it("rejects an invalid limit and an unknown cursor", async () => {
     const { tasks } = processOf([DOUBLE]);
     for (const limit of [0, -1, 1.5, NaN]) {
       await assertRejects(() => tasks.list({ limit }), RangeError, "limit must be a whole number");
@@ -745,7 +745,7 @@ describe("callTasks().run()", () => {
     assertEquals([result && outcome(result), progress], ["done", { done: 1, total: 2 }]);
   });
 
-  it("gives a task for a call that goes on, also of a tool that is always one", async () => {
+  it("returns a task for a resumed call, even if its tool always runs as a task", async () => {
     for (const execution of ["either", "task"] as const) {
       const work = deferred<string>();
       const { tasks, dispatcher, when, clock } = processOf([{
@@ -769,7 +769,7 @@ describe("callTasks().run()", () => {
     }
   });
 
-  it("tells the tool the id of the call that its task has", async () => {
+  it("passes the task's call id to the tool", async () => {
     const ids: string[] = [];
     const slow: FakeTool = {
       name: "slow",
@@ -788,7 +788,7 @@ describe("callTasks().run()", () => {
     assertEquals(ids, [task.callId, task.callId]);
   });
 
-  it("does not run a call again that went on with a ticket, since its answers are gone", async () => {
+  it("does not rerun a call that was resumed with a ticket, since its answers are not stored", async () => {
     const { tasks, dispatcher, clock, store } = processOf([{
       name: "slow",
       idempotent: true,
@@ -836,7 +836,7 @@ describe("callTasks().run()", () => {
     assertEquals("ok" in answer && outcome(answer), "in its request");
   });
 
-  it("goes on without a task where the store fails", async () => {
+  it("continues without a task if the store fails", async () => {
     const clock = new FakeClock();
     const create = (): Promise<never> => Promise.reject(new Error("The disk is full"));
     const store = { ...memoryCallStore({ clock }), create };

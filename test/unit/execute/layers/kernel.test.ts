@@ -1,5 +1,5 @@
 /**
- * What the kernel makes of layers that misbehave.
+ * The kernel's treatment of layers that misbehave.
  *
  * @module
  */
