@@ -214,115 +214,176 @@ const checkTurns = wholeFrom(1);
 async function* loop<Context>(
   client: unknown,
   request: object,
-  said: RunToolsOptions<ClientTarget, Context>,
+  options: RunToolsOptions<ClientTarget, Context>,
   streamed: boolean,
 ): AsyncGenerator<ToolRunEvent, void> {
-  const options: RunToolsOptions<ClientTarget, Context> = Object(said);
-  refuseOthers(ACTION, options, FIELDS);
-  const { dispatcher, signal, maxTurns = 20, suspended } = options;
-  const given: Json = Object(request);
-  const target = resolveTarget(options.target as TargetName) as StreamTarget;
-  const format = clientFormat(target) ??
-    refuse(ACTION, `there is no client for the target "${target}"`);
-  if (!isFunction(dispatcher?.dispatchAll)) {
-    refuse(ACTION, "the option dispatcher must be a ToolDispatcher over the tools");
-  }
-  checkTurns(ACTION, maxTurns, "maxTurns");
-  const create = createOf(client, format);
-  const exposure = new Exposure(options.tools, target, options.options);
-  const { toolChoice, ...rest } = options.options ?? {};
-  // A model that must call a tool in each response would never answer.
-  const later = toolChoice === "required" || typeof toolChoice === "object"
-    ? new Exposure(options.tools, target, rest)
-    : exposure;
-  const context = { ...options.context, ...(signal === undefined ? {} : { signal }) } as Context;
-  if (isObject(given["conversation"]) || typeof given["conversation"] === "string") {
-    refuse(ACTION, "the request must not name a conversation: the loop sends all of it each time");
-  }
-  const messages: unknown[] = conversationOf(given, format);
-  let carried: Json = {};
-  let response: unknown;
-  const losses: ResultLoss[] = [];
+  yield* new ToolLoop(client, Object(request), Object(options), streamed).run();
+}
 
-  /** The end of the loop. */
-  function ended(stop: ToolRun["stop"], waiting?: SuspendedTurn): ToolRunEvent {
-    const run: ToolRun = {
-      stop,
-      messages,
-      ...(response === undefined ? {} : { response }),
-      ...(waiting === undefined ? {} : { suspended: waiting }),
-      ...(losses.length === 0 ? {} : { losses }),
+/** The calls of one turn, and the names of its export. */
+interface Turn extends SuspendedTurn {
+  readonly names: ExportNames;
+}
+
+/** One run of an agent loop: the conversation, and the requests of its turns. */
+class ToolLoop<Context> {
+  readonly #options: RunToolsOptions<ClientTarget, Context>;
+  readonly #request: Json;
+  readonly #streamed: boolean;
+  readonly #target: StreamTarget;
+  readonly #format: ClientFormat;
+  readonly #create: ReturnType<typeof createOf>;
+  readonly #first: Exposure;
+  readonly #later: Exposure;
+  readonly #context: Context;
+  readonly #messages: unknown[];
+  readonly #losses: ResultLoss[] = [];
+  /** Fields of the responses that the next request must repeat. */
+  #carried: Json = {};
+  #response: unknown;
+
+  constructor(
+    client: unknown,
+    request: Json,
+    options: RunToolsOptions<ClientTarget, Context>,
+    streamed: boolean,
+  ) {
+    refuseOthers(ACTION, options, FIELDS);
+    const { dispatcher, signal, maxTurns = 20 } = options;
+    this.#target = resolveTarget(options.target as TargetName) as StreamTarget;
+    this.#format = clientFormat(this.#target) ??
+      refuse(ACTION, `there is no client for the target "${this.#target}"`);
+    if (!isFunction(dispatcher?.dispatchAll)) {
+      refuse(ACTION, "the option dispatcher must be a ToolDispatcher over the tools");
+    }
+    checkTurns(ACTION, maxTurns, "maxTurns");
+    this.#create = createOf(client, this.#format);
+    this.#first = new Exposure(options.tools, this.#target, options.options);
+    const { toolChoice, ...rest } = options.options ?? {};
+    // A model that must call a tool in each response would never answer.
+    this.#later = toolChoice === "required" || typeof toolChoice === "object"
+      ? new Exposure(options.tools, this.#target, rest)
+      : this.#first;
+    this.#context = { ...options.context, ...(signal === undefined ? {} : { signal }) } as Context;
+    const { conversation } = request;
+    if (isObject(conversation) || typeof conversation === "string") {
+      refuse(
+        ACTION,
+        "the request must not name a conversation: the loop sends all of it each time",
+      );
+    }
+    this.#messages = conversationOf(request, this.#format);
+    this.#request = request;
+    this.#options = options;
+    this.#streamed = streamed;
+  }
+
+  async *run(): AsyncGenerator<ToolRunEvent, void> {
+    const { signal, maxTurns = 20, suspended } = this.#options;
+    if (suspended !== undefined) {
+      const turn = await this.#resume(suspended);
+      if (turn.results.some(isSuspended)) return yield this.#end("suspended", turn);
+      yield* this.#finishTurn(turn);
+    }
+    for (let count = 1;; count++) {
+      signal?.throwIfAborted();
+      const current = count === 1 && suspended === undefined ? this.#first : this.#later;
+      const tools = [...listOf(this.#request["tools"]), ...(current.export() as unknown[])];
+      const { names, request } = current.adapter.export(this.#options.tools);
+      const answer = await this.#send(tools, request);
+      const { calls, whole } = yield* this.#read(answer, names);
+      this.#response = whole;
+      this.#carried = { ...this.#carried, ...this.#format.carried?.(whole) };
+      for (const message of this.#format.said(whole)) yield this.#append(message);
+      const { results } = await dispatchCalls(this.#target, calls, this.#callOptions(names));
+      signal?.throwIfAborted();
+      if (results.some(isSuspended)) return yield this.#end("suspended", { calls, results });
+      yield* this.#finishTurn({ calls, results, names });
+      if (calls.length === 0 && this.#format.paused?.(whole) !== true) {
+        return yield this.#end("answer");
+      }
+      if (count === maxTurns) return yield this.#end("turns");
+    }
+  }
+
+  #callOptions(names: ExportNames) {
+    return { dispatcher: this.#options.dispatcher, names, context: this.#context };
+  }
+
+  async #resume(suspended: SuspendedTurn): Promise<Turn> {
+    const { tools, answers = {} } = this.#options;
+    const { names } = this.#first.adapter.export(tools);
+    return {
+      ...await resumeTurn(this.#target, suspended, answers, this.#callOptions(names)),
+      names,
     };
-    return { type: "run", run };
+  }
+
+  async #send(tools: readonly unknown[], settings: object): Promise<unknown> {
+    const { signal } = this.#options;
+    const { stream: _stream, ...body } = this.#request;
+    return await this.#create({
+      // Providers reject tool settings without tools; the request's settings take precedence.
+      ...(tools.length === 0 ? {} : settings),
+      ...body,
+      ...this.#carried,
+      [this.#format.conversation]: [...this.#messages],
+      // Providers reject an empty list.
+      ...(tools.length === 0 ? {} : { tools }),
+      ...(this.#streamed ? { stream: true } : {}),
+    }, signal === undefined ? undefined : { signal });
+  }
+
+  /** Yields the events of a streamed response, and returns the response with its calls. */
+  async *#read(
+    answer: unknown,
+    names: ExportNames,
+  ): AsyncGenerator<ToolRunEvent, { calls: readonly DecodedCall[]; whole: Json }> {
+    if (!this.#streamed) {
+      const whole = answer as Json;
+      return { calls: decodeCalls(this.#target, whole, names), whole };
+    }
+    const reader = accumulateCalls(this.#target, names);
+    const assembly = this.#format.assemble();
+    for await (const event of answer as AsyncIterable<Json>) {
+      reader.push(event);
+      assembly.push(event);
+      yield { type: "event", event };
+    }
+    const calls = reader.end();
+    const whole = assembly.end(calls) ??
+      refuse("read the stream", "it ended before the response was complete");
+    return { calls, whole };
   }
 
   /** Yields the results of a turn, and appends them. */
-  function* close(turn: SuspendedTurn, names: ExportNames): Generator<ToolRunEvent, void> {
-    const { calls, results } = turn;
+  *#finishTurn({ calls, results, names }: Turn): Generator<ToolRunEvent, void> {
     for (const [index, call] of calls.entries()) {
       // There are as many results as calls.
       yield { type: "result", call, result: results[index] as ToolResult };
     }
-    const lose = (loss: ResultLoss): unknown => losses.push(loss);
-    for (const message of encodeResults(target, calls, results, names, lose)) {
-      messages.push(message);
-      yield { type: "message", message };
+    const lose = (loss: ResultLoss): unknown => this.#losses.push(loss);
+    for (const message of encodeResults(this.#target, calls, results, names, lose)) {
+      yield this.#append(message);
     }
   }
 
-  if (suspended !== undefined) {
-    const { names } = exposure.adapter.export(options.tools);
-    const given = { dispatcher, names, context };
-    const turn = await resumeTurn(target, suspended, options.answers ?? {}, given);
-    if (turn.results.some(isSuspended)) return yield ended("suspended", turn);
-    yield* close(turn, names);
+  #append(message: unknown): ToolRunEvent {
+    this.#messages.push(message);
+    return { type: "message", message };
   }
-  for (let turn = 1;; turn++) {
-    signal?.throwIfAborted();
-    const current = turn === 1 && suspended === undefined ? exposure : later;
-    const tools = [...listOf(given["tools"]), ...(current.export() as readonly unknown[])];
-    const { names, request } = current.adapter.export(options.tools);
-    const { stream: _stream, ...body } = given;
-    const answer = await create({
-      // Providers reject tool settings without tools; the request's settings take precedence.
-      ...(tools.length === 0 ? {} : request),
-      ...body,
-      ...carried,
-      [format.conversation]: [...messages],
-      // Providers reject an empty list.
-      ...(tools.length === 0 ? {} : { tools }),
-      ...(streamed ? { stream: true } : {}),
-    }, signal === undefined ? undefined : { signal });
 
-    let calls: readonly DecodedCall[];
-    let whole: Json;
-    if (streamed) {
-      const reader = accumulateCalls(target, names);
-      const assembly = format.assemble();
-      for await (const event of answer as AsyncIterable<Json>) {
-        reader.push(event);
-        assembly.push(event);
-        yield { type: "event", event };
-      }
-      calls = reader.end();
-      whole = assembly.end(calls) ??
-        refuse("read the stream", "it ended before the response was complete");
-    } else {
-      whole = answer as Json;
-      calls = decodeCalls(target, whole, names);
-    }
-    response = whole;
-    carried = { ...carried, ...format.carried?.(whole) };
-    for (const message of format.said(whole)) {
-      messages.push(message);
-      yield { type: "message", message };
-    }
-    const { results } = await dispatchCalls(target, calls, { dispatcher, names, context });
-    signal?.throwIfAborted();
-    if (results.some(isSuspended)) return yield ended("suspended", { calls, results });
-    yield* close({ calls, results }, names);
-    if (calls.length === 0 && format.paused?.(whole) !== true) return yield ended("answer");
-    if (turn === maxTurns) return yield ended("turns");
+  #end(stop: ToolRun["stop"], waiting?: SuspendedTurn): ToolRunEvent {
+    const run: ToolRun = {
+      stop,
+      messages: this.#messages,
+      ...(this.#response === undefined ? {} : { response: this.#response }),
+      ...(waiting === undefined
+        ? {}
+        : { suspended: { calls: waiting.calls, results: waiting.results } }),
+      ...(this.#losses.length === 0 ? {} : { losses: this.#losses }),
+    };
+    return { type: "run", run };
   }
 }
 

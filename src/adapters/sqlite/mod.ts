@@ -154,7 +154,7 @@ export async function sqliteCallStore(
     await lock.whenFree(() => prepare(opened, syncsEachWrite));
     const pageSize = numberIn(opened, "page_size");
     opened.exec(`pragma max_page_count = ${Math.floor(maxBytes / pageSize)}`);
-    return storeIn(opened, { maxOwnerBytes, lock, clock });
+    return new SqliteStore(opened, { maxOwnerBytes, lock, clock });
   } catch (cause) {
     db?.close();
     const why = cause instanceof OtherVersion ? cause.message : problemOf(cause);
@@ -196,11 +196,121 @@ interface Settings {
   readonly clock: Pick<RegistryClock, "timestamp">;
 }
 
-function storeIn(
-  db: DatabaseSync,
-  { maxOwnerBytes, lock, clock }: Settings,
-): SqliteCallStore {
-  const statements = {
+class SqliteStore implements SqliteCallStore {
+  readonly #db: DatabaseSync;
+  readonly #settings: Settings;
+  readonly #statements: ReturnType<typeof prepareStatements>;
+  #writes = 0;
+
+  constructor(db: DatabaseSync, settings: Settings) {
+    this.#db = db;
+    this.#settings = settings;
+    this.#statements = prepareStatements(db);
+  }
+
+  async get(key: string): Promise<StoredEntry | undefined> {
+    checkStoreKey(key);
+    const row = await this.#attempt(() => this.#find(key, this.#settings.clock.timestamp()));
+    return row && entryOf(row);
+  }
+
+  async create(key: string, value: Uint8Array, settings: Given = {}): Promise<number | undefined> {
+    checkStored(key, value);
+    return await this.#write((now) => {
+      this.#statements.expire.run(key, now);
+      return this.#insert(key, value, settings);
+    });
+  }
+
+  async update(
+    key: string,
+    value: Uint8Array,
+    revision: number,
+    settings: Given = {},
+  ): Promise<number | undefined> {
+    checkStored(key, value);
+    return await this.#write((now) => {
+      if (this.#find(key, now)?.revision !== revision) return undefined;
+      this.#statements.remove.run(revision);
+      return this.#insert(key, value, settings);
+    });
+  }
+
+  async delete(key: string, revision: number): Promise<boolean> {
+    checkStoreKey(key);
+    return await this.#write((now) => {
+      if (this.#find(key, now)?.revision !== revision) return false;
+      this.#statements.remove.run(revision);
+      return true;
+    });
+  }
+
+  async *list(prefix: string, after = ""): AsyncGenerator<StoredEntry, void> {
+    if (prefix !== "") checkStoreKey(prefix);
+    for (let last = after;;) {
+      const row = await this.#attempt(() =>
+        this.#statements.next.get(last, prefix) as Row | undefined
+      );
+      if (row === undefined) return;
+      last = row.key;
+      if ((row.expires ?? Infinity) > this.#settings.clock.timestamp()) yield entryOf(row);
+    }
+  }
+
+  close(): void {
+    if (this.#db.isOpen) this.#db.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  /** Runs a function in a transaction, when no other process writes. */
+  async #write<T>(work: (now: number) => T): Promise<T> {
+    return await this.#attempt(() => {
+      const now = this.#settings.clock.timestamp();
+      this.#db.exec("begin immediate");
+      try {
+        if (++this.#writes % WRITES_TO_SWEEP === 0) this.#statements.sweep.run(now);
+        const done = work(now);
+        this.#db.exec("commit");
+        return done;
+      } catch (error) {
+        rollBack(this.#db);
+        throw error;
+      }
+    });
+  }
+
+  async #attempt<T>(work: () => T): Promise<T> {
+    try {
+      return await this.#settings.lock.whenFree(work);
+    } catch (cause) {
+      if (cause instanceof RangeError) throw cause;
+      throw new Error(`Cannot use the store of calls: ${problemOf(cause)}`, { cause });
+    }
+  }
+
+  #insert(key: string, value: Uint8Array, { expiresAt = null }: Given): number | undefined {
+    const owner = key.split(".", 2)[1] ?? "";
+    const ends = expiresAt === null ? null : Math.ceil(expiresAt);
+    const row = this.#statements.insert.get(key, owner, value, ends) as Row | undefined;
+    if (row === undefined) return undefined;
+    const { bytes } = this.#statements.owner.get(owner) as { readonly bytes: number };
+    if (bytes > this.#settings.maxOwnerBytes) {
+      throw new RangeError("Cannot store a value: the quota of its principal is exhausted");
+    }
+    return row.revision;
+  }
+
+  #find(key: string, now: number): Row | undefined {
+    const row = this.#statements.get.get(key) as Row | undefined;
+    return row !== undefined && (row.expires ?? Infinity) <= now ? undefined : row;
+  }
+}
+
+function prepareStatements(db: DatabaseSync) {
+  return {
     get: db.prepare("select * from entries where key = ?"),
     expire: db.prepare("delete from entries where key = ? and expires <= ?"),
     sweep: db.prepare("delete from entries where expires <= ?"),
@@ -216,96 +326,6 @@ function storeIn(
         "(?2 = '' or key = ?2 or (key > ?2 || '.' and key < ?2 || '/')) order by key limit 1",
     ),
   } satisfies Readonly<Record<string, StatementSync>>;
-  let writes = 0;
-
-  /** Runs a function in a transaction, when no other process writes. */
-  async function write<T>(work: (now: number) => T): Promise<T> {
-    return await attempt(() => {
-      const now = clock.timestamp();
-      db.exec("begin immediate");
-      try {
-        if (++writes % WRITES_TO_SWEEP === 0) statements.sweep.run(now);
-        const done = work(now);
-        db.exec("commit");
-        return done;
-      } catch (error) {
-        rollBack(db);
-        throw error;
-      }
-    });
-  }
-
-  async function attempt<T>(work: () => T): Promise<T> {
-    try {
-      return await lock.whenFree(work);
-    } catch (cause) {
-      if (cause instanceof RangeError) throw cause;
-      throw new Error(`Cannot use the store of calls: ${problemOf(cause)}`, { cause });
-    }
-  }
-
-  function insert(key: string, value: Uint8Array, { expiresAt = null }: Given): number | undefined {
-    const owner = key.split(".", 2)[1] ?? "";
-    const ends = expiresAt === null ? null : Math.ceil(expiresAt);
-    const row = statements.insert.get(key, owner, value, ends) as Row | undefined;
-    if (row === undefined) return undefined;
-    const { bytes } = statements.owner.get(owner) as { readonly bytes: number };
-    if (bytes > maxOwnerBytes) {
-      throw new RangeError("Cannot store a value: its owner's share is full");
-    }
-    return row.revision;
-  }
-
-  function find(key: string, now: number): Row | undefined {
-    const row = statements.get.get(key) as Row | undefined;
-    return row !== undefined && (row.expires ?? Infinity) <= now ? undefined : row;
-  }
-
-  return {
-    async get(key) {
-      checkStoreKey(key);
-      const row = await attempt(() => find(key, clock.timestamp()));
-      return row && entryOf(row);
-    },
-    async create(key, value, settings = {}) {
-      checkStored(key, value);
-      return await write((now) => {
-        statements.expire.run(key, now);
-        return insert(key, value, settings);
-      });
-    },
-    async update(key, value, revision, settings = {}) {
-      checkStored(key, value);
-      return await write((now) => {
-        if (find(key, now)?.revision !== revision) return undefined;
-        statements.remove.run(revision);
-        return insert(key, value, settings);
-      });
-    },
-    async delete(key, revision) {
-      checkStoreKey(key);
-      return await write((now) => {
-        if (find(key, now)?.revision !== revision) return false;
-        statements.remove.run(revision);
-        return true;
-      });
-    },
-    async *list(prefix, after = "") {
-      if (prefix !== "") checkStoreKey(prefix);
-      for (let last = after;;) {
-        const row = await attempt(() => statements.next.get(last, prefix) as Row | undefined);
-        if (row === undefined) return;
-        last = row.key;
-        if ((row.expires ?? Infinity) > clock.timestamp()) yield entryOf(row);
-      }
-    },
-    close,
-    [Symbol.dispose]: close,
-  };
-
-  function close(): void {
-    if (db.isOpen) db.close();
-  }
 }
 
 interface Given {

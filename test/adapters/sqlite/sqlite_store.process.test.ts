@@ -190,7 +190,7 @@ describe("sqliteCallStore()", () => {
     await assertRejects(
       () => store.create("t.a.2", value),
       RangeError,
-      "its owner's share is full",
+      "the quota of its principal is exhausted",
     );
     assertEquals(await store.get("t.a.2"), undefined);
     assertEquals(typeof await store.create("t.b.1", value), "number");
