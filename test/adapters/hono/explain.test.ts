@@ -24,7 +24,7 @@ async function explain(app: App, query = "", headers = {}): Promise<Explanations
   return await response.json() as Explanations;
 }
 
-/** What removed each tool, or that it is seen. */
+/** The step that removed each tool, or `visible`. */
 function verdicts({ tools }: Explanations): Record<string, string> {
   return Object.fromEntries(
     tools.map(({ id, available, removedBy }) => [id, available ? "seen" : removedBy ?? "?"]),
@@ -41,7 +41,7 @@ const AUTHORIZE = {
 const OWNER = { authorization: "owner" };
 
 describe("GET /explain", () => {
-  it("says of each tool whether the caller sees it, without the steps", async () => {
+  it("returns the visibility of each tool, without the steps", async () => {
     const all = await explain(handler({ openExplain: true, selection: { maxRisk: "low" } }));
     assertEquals(verdicts(all), {
       "echo": "seen",
@@ -55,7 +55,7 @@ describe("GET /explain", () => {
     assertEquals(all.tools.some((tool) => "steps" in tool), false);
   });
 
-  it("tells a caller that may not explain of its own tools, and of no roles and scopes", async () => {
+  it("shows a caller without `explain` only its own tools, without roles and scopes", async () => {
     for (const app of [handler({ selection: { maxRisk: "low" } }), handler(AUTHORIZE)]) {
       const own = await explain(app);
       assertEquals(verdicts(own), { echo: "seen", plan: "seen" });
@@ -74,7 +74,7 @@ describe("GET /explain", () => {
     assertEquals(verdicts(await explain(app, "?tagsAny=read"))["plan"], "tags");
   });
 
-  it("says what a caller with another role or other scopes would see", async () => {
+  it("shows the tools of a caller with another role or other scopes", async () => {
     const open = handler({ openExplain: true });
     assertEquals(verdicts(await explain(open, "?role=control"))["task:approve"], "seen");
     assertEquals(verdicts(await explain(open, "?role=impl"))["task:approve"], "role");
@@ -82,13 +82,13 @@ describe("GET /explain", () => {
     const closed = handler(AUTHORIZE);
     assertEquals(verdicts(await explain(closed, "", OWNER))["task:approve"], "role");
     const other = verdicts(await explain(closed, "?role=control", OWNER));
-    // The rest of the caller stays as it is.
+    // The other fields of the caller stay unchanged.
     assertEquals([other["task:approve"], other["rm"]], ["seen", "risk"]);
     const scoped = verdicts(await explain(closed, "?scopes=secrets:read", OWNER));
     assertEquals([scoped["secrets"], scoped["task:approve"]], ["seen", "role"]);
   });
 
-  it("keeps to what the owner serves", async () => {
+  it("is limited to the served tools", async () => {
     const served = createToolHandler(
       buildToolset(sampleRegistry(), { maxRisk: "low", role: null }),
       { openExplain: true },
@@ -100,7 +100,7 @@ describe("GET /explain", () => {
     });
   });
 
-  it("says which tools are not available now", async () => {
+  it("marks tools that are not available", async () => {
     const registry = new ToolRegistry({
       tools: [defineTool({ name: "absent", description: "Is away.", isAvailable: () => false })],
     });
@@ -108,7 +108,7 @@ describe("GET /explain", () => {
     assertEquals([absent?.selected, absent?.available], [true, false]);
   });
 
-  it("refuses what is no filter", async () => {
+  it("rejects an invalid filter", async () => {
     for (const query of ["?q=x", "?limit=3", "?format=openai.chat", "?colour=red"]) {
       const problem = await problemOf(await handler().request(`${BASE}/explain${query}`));
       assertEquals(problem.code, "bad_request");

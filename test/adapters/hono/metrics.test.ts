@@ -3,7 +3,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
 import { BASE, execution, sampleRegistry } from "./support.ts";
 
-/** What Prometheus 3 sends. */
+/** The `accept` header of Prometheus 3. */
 const PROMETHEUS = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6," +
   "application/openmetrics-text;version=0.0.1;q=0.5," +
   "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
@@ -26,7 +26,7 @@ async function called(options: ToolHandlerOptions = {}) {
 }
 
 describe("GET /metrics", () => {
-  it("is JSON to whoever does not ask for text", async () => {
+  it("is JSON by default", async () => {
     const ask = await called();
     for (const accept of [undefined, "*/*", "application/json", "text/html,*/*;q=0.8"]) {
       assertEquals((await ask(accept)).headers.get("content-type"), "application/json");
@@ -56,7 +56,7 @@ describe("GET /metrics", () => {
     assertEquals(lines.includes("# EOF"), false);
   });
 
-  it("is OpenMetrics for those who want that more", async () => {
+  it("is OpenMetrics for clients that prefer it", async () => {
     const response = await (await called())(PROMETHEUS);
     assertEquals(
       response.headers.get("content-type"),
@@ -87,7 +87,9 @@ describe("GET /metrics", () => {
     });
   }
 
-  /** One dispatcher, asked by its owner, by a caller who sees less, and by one who may explain. */
+  /**
+   * One dispatcher, read by its host, by a caller with fewer tools, and by a caller with `explain`.
+   */
   async function asked(accept: string) {
     const app = createToolHandler(sampleRegistry(), {
       authorize: (request) => {
@@ -117,7 +119,7 @@ describe("GET /metrics", () => {
     assertEquals(await figures("operator"), [2, 1, 0, 0, 1, 2]);
   });
 
-  it("tells nothing of hidden tools as text either", async () => {
+  it("does not contain hidden tools as text either", async () => {
     const ask = await asked("text/plain");
     assertStringIncludes(await ask("owner"), 'plue_tool_calls_total{tool="task:approve"} 1');
     for (const [who, totals] of [["owner", false], ["guest", false], ["operator", true]] as const) {

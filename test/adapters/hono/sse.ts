@@ -6,7 +6,7 @@ export interface SseEvent {
   readonly data: unknown;
 }
 
-/** What a stream holds: an event, or a comment. */
+/** An entry of a stream: an event or a comment. */
 export type SseItem = SseEvent | "comment";
 
 /** Reads a response's events, comments included. */

@@ -7,7 +7,7 @@ import { allEvents, sseEvents, sseItems } from "./sse.ts";
 
 const STREAM = { accept: "text/event-stream" };
 
-/** A registry with a tool that waits to be told, and one that talks. */
+/** A registry with a tool that waits for a signal, and a tool that streams. */
 function bench(options: ToolHandlerOptions = {}) {
   const started = Promise.withResolvers<AbortSignal>();
   const release = Promise.withResolvers<unknown>();
@@ -78,14 +78,14 @@ function bench(options: ToolHandlerOptions = {}) {
   return { app, run, registry, started, release, yielded, inFlight, cleanedUp: () => cleanedUp };
 }
 
-/** What Workers hand in with each request. */
+/** The execution context that Workers pass with each request. */
 function fakePlatform() {
   const kept: Promise<unknown>[] = [];
   return {
     waitUntil: (promise: Promise<unknown>) => void kept.push(promise),
     passThroughOnException() {},
     props: {},
-    /** Waits for what the platform was asked to wait for, and says how many there were. */
+    /** Awaits the promises passed to the platform, and returns their number. */
     ended: async () => (await Promise.all(kept)).length,
   };
 }
@@ -140,7 +140,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     ]);
   });
 
-  it("streams only to those who ask for it", async () => {
+  it("streams only to clients that accept it", async () => {
     for (
       const [accept, streams] of [
         ["text/event-stream", true],
@@ -162,7 +162,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     }
   });
 
-  it("answers with a status where nothing can run", async () => {
+  it("returns a status if nothing can run", async () => {
     const { run } = bench();
     for (
       const [id, init, status] of [
@@ -204,7 +204,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     const { run, started, release } = bench({ heartbeatMs: 1 });
     const items = sseItems(await run("wait"));
     await started.promise;
-    // The one that opens the stream, and two heartbeats: the tool ends only then.
+    // The opening comment and two heartbeats: the tool ends only then.
     for (let beat = 0; beat < 3; beat++) assertEquals((await items.next()).value, "comment");
     release.resolve("now");
     const events: unknown[] = [];
@@ -232,7 +232,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     );
     const signal = await started.promise;
     client.abort();
-    // The stream ends by itself, without a result: nobody is there to read it.
+    // The stream ends without a result, because it has no reader.
     assertEquals(await allEvents(response), []);
     await platform.ended();
     assertEquals([signal.aborted, inFlight()], [true, 0]);
@@ -247,7 +247,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     assertEquals([events.at(-1)?.event, inFlight()], ["result", 0]);
   });
 
-  it("lets a generator run no further than its reader, but for what is buffered", async () => {
+  it("pauses a generator when its reader does not read, except for a buffer", async () => {
     const { run, yielded, inFlight } = bench({ dispatch: { maxBufferedEvents: 4 } });
     const events = sseEvents(await run("count"));
     for (let n = 0; n < 10; n++) {
@@ -276,7 +276,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     );
   });
 
-  it("serves 1,000 streams at once, and has none when their readers have left", async () => {
+  it("serves 1,000 concurrent streams, and has none after their readers have left", async () => {
     const { app, registry } = bench();
     let running = 0;
     registry.updateTool(defineTool({
@@ -312,7 +312,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     assertEquals(gone.status, 404);
   });
 
-  it("hands what must end to the platform, where there is one that asks for it", async () => {
+  it("passes pending work to the platform's waitUntil", async () => {
     const { app, started, inFlight } = bench();
     const platform = fakePlatform();
     const response = await app.request(
@@ -326,7 +326,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     assertEquals([await platform.ended(), inFlight()], [1, 0]);
   });
 
-  it("hands a call that takes long to the platform, also where its result is not streamed", async () => {
+  it("passes a long call to the platform's waitUntil, even without a stream", async () => {
     const { app, started, inFlight } = bench();
     const platform = fakePlatform();
     const client = new AbortController();
@@ -393,7 +393,7 @@ describe("POST /executions/:callId/abort", () => {
     }
   });
 
-  it("finds no call that has ended, and none that never was", async () => {
+  it("finds no call that has ended or never existed", async () => {
     const { app, run } = bench();
     await allEvents(await run("talk", { callId: "c" }));
     for (const callId of ["c", "constructor", "__proto__"]) {

@@ -47,7 +47,7 @@ describe("ListCache", () => {
     assert(keys.weight > 5_000);
   });
 
-  it("lets go of what was unused for longest", () => {
+  it("evicts the least recently used entry", () => {
     const { made, of } = texts();
     const list: Tool[] = [];
     of(list, "often", "x".repeat(2_000));
@@ -60,7 +60,7 @@ describe("ListCache", () => {
     assertEquals(made.filter((key) => key === "seldom-0").length, 2);
   });
 
-  it("keeps nothing of what is larger than the room, or could not be made", () => {
+  it("does not store entries that are too large or failed", () => {
     const { cache, made, of } = texts();
     const list: Tool[] = [];
     for (let n = 0; n < 2; n++) of(list, "large", "x".repeat(ROOM));

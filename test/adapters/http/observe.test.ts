@@ -45,7 +45,7 @@ describe("traceparent", () => {
     return response.headers.get("traceparent") ?? "";
   };
 
-  it("goes on in the trace that the request belongs to, in a place of its own", async () => {
+  it("continues the trace of the request with a new span", async () => {
     const answered = await ask(`00-${TRACE}-${SPAN}-01`);
     assertMatch(answered, new RegExp(`^00-${TRACE}-[0-9a-f]{16}-01$`));
     assertEquals(answered.includes(SPAN), false);
@@ -78,7 +78,7 @@ describe("traceparent", () => {
     });
   }
 
-  it("is not there where nothing is observed", async () => {
+  it("is absent without `observe`", async () => {
     const response = await createToolHandler(sampleRegistry()).request(`${BASE}/tools`);
     assertEquals(response.headers.get("traceparent"), null);
   });
@@ -124,12 +124,12 @@ describe("the access log", () => {
     ]);
     assertEquals(entries[1]?.calls, [{ toolId: "echo", callId: "c1", outcome: "ok" }]);
     assertEquals(/sesame|secret|my-own/.test(JSON.stringify(entries)), false);
-    // The clock that was handed in ticks once per request.
+    // The given clock ticks once per request.
     assertEquals(entries.map(({ time }) => time), entries.map((_, index) => 1_000 + index));
     assert(entries.every(({ durationMs }) => durationMs >= 0));
   });
 
-  it("tells of a stream when it has ended, and what came of its call", async () => {
+  it("logs a stream at its end, with the outcome of its call", async () => {
     const { app, entries, next } = observed();
     const response = await app.request(
       `${BASE}/tools/echo/execute`,
@@ -152,7 +152,7 @@ describe("the access log", () => {
       })),
   };
 
-  it("tells of each call of a turn, also of one that names no tool", async () => {
+  it("logs each call of a turn, including unknown tools", async () => {
     const { app, entries } = observed({
       formats: serveFormats(formats),
       authorize: () => ({ principal: "ann" }),
@@ -166,7 +166,7 @@ describe("the access log", () => {
     ]]);
   });
 
-  it("tells of a stream that another handler makes when it has been read, once", async () => {
+  it("logs a stream of another handler once, after it was read", async () => {
     const { app, entries, next } = observed();
     app.get("/own", () =>
       new Response("data: 1\n\n", {
@@ -184,7 +184,7 @@ describe("the access log", () => {
     assertEquals(entries.map(({ path, status }) => [path, status]), Array(2).fill(["/own", 200]));
   });
 
-  it("tells once of a request that one handler hands to another, with what both know", async () => {
+  it("logs a request that one handler passes to another once, with the data of both", async () => {
     const { app: outer, entries } = observed({ authorize: () => ({ principal: "ann" }) });
     const { app: inner, entries: others } = observed();
     outer.all("/inner/*", (c) => inner.fetch(c.req.raw));
@@ -192,7 +192,7 @@ describe("the access log", () => {
     assertEquals([entries.map(({ path }) => path), others], [["/inner/nope"], []]);
   });
 
-  it("tells of a stream whose reader left", async () => {
+  it("logs a stream whose reader left", async () => {
     const { app, entries, next } = observed();
     const response = await app.request(`${BASE}/events`);
     const told = next();
@@ -217,7 +217,7 @@ describe("the access log", () => {
 });
 
 describe("Server-Timing", () => {
-  it("says how long it took to know the caller and to run the tool, when asked for", async () => {
+  it("contains the durations of authorization and of the tool, with the option", async () => {
     const { app } = observed({ observe: { serverTiming: true } });
     const run = await app.request(
       `${BASE}/tools/echo/execute`,
@@ -231,7 +231,7 @@ describe("Server-Timing", () => {
     assertMatch(list.headers.get("server-timing") ?? "", /^auth;dur=[\d.]+, total;dur=[\d.]+$/);
   });
 
-  it("has a total that is no less than its parts, whatever the clock of the log says", async () => {
+  it("has a total that is at least the sum of its parts, for any clock", async () => {
     const { app } = observed({ observe: { serverTiming: true, now: () => 0 } });
     const call = execution({ arguments: { text: "x" } });
     for (let n = 0; n < 50; n++) {
@@ -243,7 +243,7 @@ describe("Server-Timing", () => {
     }
   });
 
-  it("is not there unless asked for", async () => {
+  it("is absent without the option", async () => {
     const response = await observed().app.request(`${BASE}/tools`);
     assertEquals(response.headers.get("server-timing"), null);
   });
@@ -275,7 +275,7 @@ describe("telemetry", () => {
   const MARKED = { "x-mark": "m", "x-session-id": "s" };
 
   for (const accept of ["application/json", "text/event-stream"]) {
-    it(`is told of a call that is answered as ${accept}`, async () => {
+    it(`receives a call with the response ${accept}`, async () => {
       const { log, telemetry } = recorded();
       const { app } = observed({ dispatch: { telemetry } });
       const response = await app.request(
@@ -288,14 +288,14 @@ describe("telemetry", () => {
     });
   }
 
-  it("is told of no tool that the caller does not see", async () => {
+  it("does not receive hidden tools", async () => {
     const { log, telemetry } = recorded();
     const { app } = observed({ dispatch: { telemetry } });
     await app.request(`${BASE}/tools/task:approve/execute`, execution({}));
     assertEquals(log, []);
   });
 
-  it("is told once of a call whose reader left", async () => {
+  it("receives a call whose reader left once", async () => {
     const { log, telemetry } = recorded();
     const { app } = observed({ dispatch: { telemetry } });
     const response = await app.request(

@@ -40,7 +40,7 @@ const bearer = (options: unknown): unknown => bearerAuth(options as BearerAuthOp
 const callerOf = (caller: object): unknown => bearer({ tokens: new Map([[TOKEN, caller]]) });
 const limiter = (options: unknown): unknown => createRateLimiter(options as RateLimitOptions);
 
-/** What is made with what, and words of why not. */
+/** A function, its options, and a part of the error message. */
 const WRONG: readonly (readonly [what: string, make: () => unknown, words: string])[] = [
   [
     "jwtAuth: a misspelt requiredScopes",
@@ -111,7 +111,7 @@ const WRONG: readonly (readonly [what: string, make: () => unknown, words: strin
 
 describe("options", () => {
   for (const [what, make, words] of WRONG) {
-    it(`are refused where they are wrong: ${what}`, () => {
+    it(`are rejected if they are invalid: ${what}`, () => {
       const error = assertThrows(make, Error, words);
       assertEquals([error.message.startsWith("Cannot "), error.message.includes(TOKEN)], [
         true,
