@@ -14,7 +14,7 @@ import {
 import { memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
 import { createToolBridge, type ToolBridgeOptions } from "../../../src/finding/mod.ts";
 
-/** What ran, in order. */
+/** The tools that ran, in order. */
 const ran: unknown[] = [];
 
 const read = defineTool({
@@ -75,14 +75,14 @@ function failureOf(result: ToolResult): readonly unknown[] {
 }
 
 describe("createToolBridge()", () => {
-  it("lists three tools, whatever is behind it", () => {
+  it("lists three tools for every toolset", () => {
     const listed = ["call_tool", "describe_tools", "search_tools"];
     const { bridge } = bridgeOf();
     assertEquals(bridge.ids, listed);
     assert(bridge.available() === bridgeOf(buildToolset([])).bridge.available());
   });
 
-  it("lists pinned tools that the caller sees beside them, and passes over the others", () => {
+  it("lists its own and the visible pinned tools, and skips the others", () => {
     const registry = new ToolRegistry({ tools: TOOLS });
     const pinned = ["file:read", "send_mail", "no_such_tool", "call_tool"];
     const { bridge } = bridgeOf(registry.select({ role: null }), { pinned });
@@ -99,7 +99,7 @@ describe("createToolBridge()", () => {
     assertEquals(bridge.available().map(({ id }) => id).includes("pin"), true);
   });
 
-  it("refuses options that are unknown or wrong", () => {
+  it("rejects unknown or invalid options", () => {
     const toolset = buildToolset([]);
     for (
       const [options, message] of [
@@ -169,7 +169,7 @@ describe("search_tools", () => {
     });
   });
 
-  it("says so where nothing is asked for, and where nothing fits", async () => {
+  it("reports an empty query, and a query without results", async () => {
     const { call } = bridgeOf();
     for (const query of ["", "  \n"]) {
       assertEquals(contentOf(await call("search_tools", { query })), {
@@ -183,7 +183,7 @@ describe("search_tools", () => {
     });
   });
 
-  it("answers as many as the bridge or the model says", async () => {
+  it("returns at most the limit of the bridge or the model", async () => {
     const tools = Array.from(
       { length: 60 },
       (_, n) => ({ name: `read_${n}`, description: "Reads." }),
@@ -214,7 +214,7 @@ describe("search_tools", () => {
     });
   }
 
-  it("asks the index of the registry, also one that answers later", async () => {
+  it("queries the index of the registry, even an asynchronous one", async () => {
     const registry = new ToolRegistry({
       tools: TOOLS,
       index: () => ({
@@ -236,7 +236,7 @@ describe("search_tools", () => {
 });
 
 describe("describe_tools", () => {
-  it("tells the schema of each tool once, and what is missing", async () => {
+  it("returns the schema of each tool once, and the unknown names", async () => {
     const names = ["file:read", "file:cat", "file:reed", "nothing"];
     const { call } = bridgeOf();
     const content = contentOf(await call("describe_tools", { names })) as {
@@ -251,7 +251,7 @@ describe("describe_tools", () => {
     ]);
   });
 
-  it("says of a tool that it is not available", async () => {
+  it("reports an unavailable tool", async () => {
     const tool = defineTool({ name: "later", description: "Later.", isAvailable: () => false });
     const { call } = bridgeOf(buildToolset([tool]));
     assertEquals(contentOf(await call("describe_tools", { names: ["later"] })), {
@@ -289,7 +289,7 @@ describe("call_tool", () => {
     }
   });
 
-  it("says what was meant by a name that is not there", async () => {
+  it("suggests names for an unknown name", async () => {
     const { call } = bridgeOf();
     assertEquals(failureOf(await call("call_tool", { name: "file:reed" })), [
       "unknown_tool",
@@ -297,7 +297,7 @@ describe("call_tool", () => {
     ]);
   });
 
-  it("refuses arguments of its own that are wrong, and runs nothing", async () => {
+  it("rejects invalid arguments of its own, and runs nothing", async () => {
     const { call, dispatcher } = bridgeOf(undefined, {}, { maxArgumentBytes: 200 });
     ran.length = 0;
     const hostile = Object.defineProperty({}, "name", {
@@ -313,7 +313,7 @@ describe("call_tool", () => {
         "[]",
         [],
         { name: 1 },
-        // Arguments beside "arguments" must not be lost.
+        // Arguments outside of "arguments" must not be lost.
         { name: "file:read", path: "a" },
         { name: "file:read", arguments: { path: "a" }, path: "a" },
         { name: "file:read", arguments: ["a"] },
@@ -340,7 +340,7 @@ describe("call_tool", () => {
     }
   });
 
-  it("reaches a tool behind the bridge that has the id of one of its own", async () => {
+  it("calls a bridged tool with the id of one of the bridge's tools", async () => {
     const twin = { name: "search_tools", description: "Searches a toolbox.", execute: () => "box" };
     const { bridge, call } = bridgeOf(new ToolRegistry({ tools: [twin] }).select(), {
       pinned: ["search_tools"],
@@ -354,7 +354,7 @@ describe("call_tool", () => {
 });
 
 describe("what is hidden from a caller", () => {
-  it("is neither found, described nor called, and answers as what does not exist", async () => {
+  it("is neither found, described nor called, and has the result of an unknown tool", async () => {
     const registry = new ToolRegistry({ tools: TOOLS });
     const without = bridgeOf(new ToolRegistry({ tools: [read as Tool] }).select());
     for (
@@ -382,7 +382,7 @@ describe("what is hidden from a caller", () => {
     }
   });
 
-  it("is explained to the owner", () => {
+  it("is explained to the operator", () => {
     const { bridge } = bridgeOf(new ToolRegistry({ tools: TOOLS }).select({ maxRisk: "low" }));
     assertEquals(bridge.explain("file:erase").removedBy, "risk");
     assertEquals(bridge.explain("call_tool").available, true);
@@ -390,7 +390,7 @@ describe("what is hidden from a caller", () => {
 });
 
 describe("a call through the bridge", () => {
-  it("asks the approver of the tool", async () => {
+  it("calls the approver of the tool", async () => {
     assertEquals(failureOf(await bridgeOf().call("call_tool", { name: "file:erase" })), [
       "approval_required",
       'Cannot call "file:erase": it needs approval, and no approver is set up',
@@ -408,7 +408,7 @@ describe("a call through the bridge", () => {
     assertEquals(asked, [["file:erase", {}], ["file:erase", {}]]);
   });
 
-  it("waits for an answer, and goes on with its ticket", async () => {
+  it("waits for an answer, and resumes with its ticket", async () => {
     const { call, dispatcher } = bridgeOf(undefined, {}, {
       approve: "ask",
       tickets: storedTickets(memoryCallStore()),
@@ -532,7 +532,7 @@ describe("a call through the bridge", () => {
     assertStringIncludes(String(failureOf(refused)[1]), 'Cannot call "store"');
   });
 
-  it("streams what the tool sends, and tells of failures under the tool's name", async () => {
+  it("streams the tool's output, and reports failures under the tool's name", async () => {
     const count = defineTool({
       name: "count",
       description: "Counts.",
@@ -557,7 +557,7 @@ describe("a call through the bridge", () => {
     assertEquals(told, ["cuont"]);
   });
 
-  it("is one of several at once, in order", async () => {
+  it("is one of several concurrent calls, in order", async () => {
     const { dispatcher } = bridgeOf();
     const results = await dispatcher.dispatchAll([
       { name: "call_tool", arguments: { name: "file:read", arguments: { path: "a" } } },

@@ -33,7 +33,7 @@ function registryOfAll(): ToolRegistry {
   });
 }
 
-/** What a provider sends when its model calls a tool. */
+/** A provider's response with a call. */
 function responseWith(
   { targets, call, levels }: Fixture,
   names: ExportNames,
@@ -63,7 +63,7 @@ function responseWith(
   return whole?.([made]);
 }
 
-/** What the model is shown at the start: not the tools that a search loads. */
+/** The initial tools of the model, without the tools that a search loads. */
 function shown(tools: unknown): string {
   return JSON.stringify(
     Array.isArray(tools)
@@ -168,7 +168,7 @@ describe("what targets are sent of a bridge", () => {
 
   for (const id of native as readonly TargetId[]) {
     for (const twin of ["search_tools", "call_tool"]) {
-      it(`is three tools for ${id}, where a tool behind it is called ${twin}`, async () => {
+      it(`is three tools for ${id}, if a bridged tool is called ${twin}`, async () => {
         const registry = new ToolRegistry({
           tools: [{ name: twin, description: "Opens a toolbox.", execute: () => "box" }],
         });
@@ -199,7 +199,7 @@ describe("what targets are sent of a bridge", () => {
     }
   });
 
-  it("has nothing of what a caller does not see", () => {
+  it("contains no hidden tools", () => {
     const tools = [toolOf("find", "book"), { ...toolOf("find", "secret"), risk: "high" as const }];
     const guests = createToolBridge(new ToolRegistry({ tools }).select({ maxRisk: "low" }));
     for (const { id } of listTargets()) {

@@ -53,7 +53,7 @@ describe("measureTokens()", () => {
     }
   });
 
-  it("refuses what is no export", () => {
+  it("rejects an invalid export", () => {
     assertThrows(() => measureTokens({} as never), TypeError, "the answer of exportTools");
   });
 });

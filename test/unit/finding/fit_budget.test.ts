@@ -51,7 +51,7 @@ const catalogue: Toolset = buildToolset(
   WORDS.map((word, index) => toolOf(word, index, index, index % 3)),
 );
 
-/** Every way to show some of the tools, with what it takes and what it is worth. */
+/** Every way to show some of the tools, with its tokens and its value. */
 function* everyWay(
   toolset: Toolset,
   target: TargetName,
@@ -114,7 +114,7 @@ describe("fitBudget()", () => {
     }
   });
 
-  it("shows a tool in less detail where that makes room for others", () => {
+  it("shows a tool in less detail if that frees tokens for others", () => {
     const { tools, exported } = fitBudget(catalogue, { tokens: 260, target: "anthropic" });
     const signature = tools.findIndex(({ detail }) => detail === "signature");
     const shown = exported.tools[signature];
@@ -133,7 +133,7 @@ describe("fitBudget()", () => {
     assertEquals(exported.names.encodings.map(({ id }) => id), tools.map(({ id }) => id));
   });
 
-  it("prefers what the query asks for, and shows nothing else", () => {
+  it("shows only tools that match the query", () => {
     const { tools, leftOut } = fitBudget(catalogue, {
       tokens: 10_000,
       query: "invoice",
@@ -168,7 +168,7 @@ describe("fitBudget()", () => {
     assert(tools.some(({ id }) => id === "picture"));
   });
 
-  it("says why a tool is left out", () => {
+  it("reports the reason for each omitted tool", () => {
     const { leftOut } = fitBudget(catalogue, { tokens: 60, target: "anthropic" });
     assert(leftOut.length > 0);
     for (const { id, message } of leftOut) {
@@ -242,7 +242,7 @@ describe("fitBudget()", () => {
     }
   });
 
-  it("refuses a pinned tool that the target cannot hold", () => {
+  it("rejects a pinned tool that the target cannot express", () => {
     const target = defineTarget({
       ...targetOf("openai.chat"),
       id: "none",
@@ -273,7 +273,7 @@ describe("fitBudget()", () => {
     ],
   ];
   for (const [what, run, message] of misused) {
-    it(`refuses ${what}`, () => {
+    it(`rejects ${what}`, () => {
       assertThrows(run, TypeError, message);
     });
   }
@@ -286,7 +286,7 @@ describe("fitBudget()", () => {
   });
 
   for (const answer of [NaN, -1, undefined, Promise.resolve(1)]) {
-    it(`refuses a counter that answers ${String(answer)}`, () => {
+    it(`rejects a counter that returns ${String(answer)}`, () => {
       const count = (() => answer) as never;
       assertThrows(
         () => fitBudget(catalogue, { tokens: 900, target: "gemini", count }),
@@ -296,7 +296,7 @@ describe("fitBudget()", () => {
     });
   }
 
-  it("says what the smallest tool takes if not even one fits", () => {
+  it("reports the tokens of the smallest tool if none fits", () => {
     const error = assertThrows(
       () => fitBudget(catalogue, { tokens: 12, target: "anthropic" }),
       RangeError,
@@ -318,12 +318,12 @@ describe("fitBudget()", () => {
     ],
   ];
   for (const [what, options, message] of wrong) {
-    it(`refuses ${what}`, () => {
+    it(`rejects ${what}`, () => {
       assertThrows(() => fitBudget(catalogue, options as never), TypeError, message);
     });
   }
 
-  it("refuses pinned tools that do not fit together", () => {
+  it("rejects pinned tools that exceed the budget together", () => {
     assertThrows(
       () => fitBudget(catalogue, { tokens: 40, target: "anthropic", pinned: ["mail", "file"] }),
       RangeError,

@@ -56,7 +56,7 @@ describe("argumentsOf()", () => {
   });
 
   for (const [text, lossy, parameters] of rows) {
-    it(`writes ${text}${lossy ? ", and says that a rule is left out" : ""}`, () => {
+    it(`writes ${text}${lossy ? ", and mentions an omitted rule" : ""}`, () => {
       const tool = defineTool({ name: "t", description: "Does it.", parameters }) as Tool;
       assertEquals(argumentsOf(tool), { text, lossy });
     });

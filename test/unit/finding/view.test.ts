@@ -117,13 +117,13 @@ describe("viewOf()", () => {
   });
 
   for (const argument of ["remote", "force", "branch", "anything"]) {
-    it(`refuses the argument "${argument}", which the view does not have`, async () => {
+    it(`rejects the argument "${argument}", which the view does not have`, async () => {
       const result = await call(viewOf(push, OPTIONS), { name: "main", [argument]: "evil" });
       assertEquals(!result.ok && result.error.code, "invalid_arguments");
     });
   }
 
-  it("says what is wrong in the view's words", async () => {
+  it("reports issues with the view's names", async () => {
     const message = answerOf(await call(viewOf(push, OPTIONS), { name: "x" }));
     assert(String(message).includes("/name must"), String(message));
   });
@@ -166,7 +166,7 @@ describe("viewOf()", () => {
     assert(String(answerOf(await call(view, { what: "x" }))).includes("/what must"));
   });
 
-  it("lets a library's schema check what was led back", async () => {
+  it("validates the converted arguments with a library's schema", async () => {
     const seen: unknown[] = [];
     const tool = defineTool({
       name: "lib",
@@ -229,12 +229,12 @@ describe("viewOf()", () => {
     ["options that are null", null as never, "its options must be an object"],
   ];
   for (const [what, options, message] of refused) {
-    it(`refuses ${what}`, () => {
+    it(`rejects ${what}`, () => {
       assertThrows(() => viewOf(push, options), TypeError, message);
     });
   }
 
-  it("never answers a value in its errors", () => {
+  it("never repeats a value in its errors", () => {
     const error = assertThrows(() => viewOf(push, { bind: { depth: "s3cret" } }), TypeError);
     assert(!error.message.includes("s3cret"));
   });
@@ -274,7 +274,7 @@ describe("a view in a selection", () => {
     );
   });
 
-  it("is kept by what keeps both", () => {
+  it("is kept by a selection that keeps both", () => {
     assertEquals(seen({ allowIds: ["git:publish"], denyIds: ["other"] }), ["git:publish"]);
   });
 });
@@ -357,12 +357,12 @@ const aView = fc.record({
     new ToolRegistry({ tools: [tool] });
     return { tool, view: viewOf(tool, options), options, isRuled: rule !== null };
   } catch (error) {
-    // A bound value that does not fit, or a clash of names, is refused.
+    // An invalid bound value, or a conflict of names, is rejected.
     if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
     return undefined;
   }
 })
-  // Without an engine, `viewOf` cannot tell whether a bound value has its format: calls tell.
+  // Without an engine, formats of bound values are only validated by calls.
   .filter((made) => made !== undefined && !JSON.stringify(made.tool).includes('"format"'))
   .chain((made) => {
     const { tool, options: { bind, hide, rename } } = made as NonNullable<typeof made>;
@@ -386,7 +386,7 @@ describe("what is valid for a view", () => {
   let linked = 0;
   // In parts, so that none takes long on a slow machine: 5,000 values in all on Bun.
   for (const part of [1, 2, 3, 4, 5]) {
-    it(`is valid for its tool, once it is led back (part ${part})`, () => {
+    it(`is valid for its tool after conversion (part ${part})`, () => {
       const runs = cases(500, 20261122 + part);
       fc.assert(
         fc.property(aView, ({ made: { tool, view, isRuled }, values }) => {
@@ -394,7 +394,7 @@ describe("what is valid for a view", () => {
           new ToolRegistry({ tools: [view] });
           for (const value of values) {
             if (!compileOnce(engine, view.parameters).check(value)) continue;
-            // What a rule over several arguments says is not shown: calls tell.
+            // Rules over several arguments are not shown, but calls validate them.
             if (isRuled) continue;
             fitting++;
             if (JSON.stringify(view.parameters).includes('"tool"')) linked++;
@@ -413,7 +413,7 @@ describe("what is valid for a view", () => {
   }
 });
 
-/** A tool that answers its arguments. */
+/** A tool that returns its arguments. */
 function echo(parameters: object): Tool {
   return defineTool({ name: "echo", description: "Echo.", parameters, execute: (args) => args });
 }
@@ -490,7 +490,7 @@ describe("a view of a tool with references", () => {
     assert(String(answerOf(await call(view, { kids: [{}] }))).includes('the property "value"'));
   });
 
-  it("refuses a bound value that the root refuses further down", () => {
+  it("rejects a bound value that a nested part of the root rejects", () => {
     assertThrows(
       () => viewOf(echo(tree), { bind: { kids: [{}] } }),
       TypeError,

@@ -124,7 +124,7 @@ describe("decodeArguments() and encodeArguments()", () => {
     }
   });
 
-  it("answer with the very value where nothing changes", () => {
+  it("return the same value if nothing changes", () => {
     const rewrite = rewriteFor("openai.strict", object({ a: { type: "string" } }));
     const value = { a: "x" };
     assertStrictEquals(decodeArguments(value, rewrite), value);

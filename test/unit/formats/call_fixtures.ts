@@ -1,4 +1,4 @@
-/** What each provider sends for the same call, from its outermost level to its innermost. */
+/** The responses of each provider for the same call, from the outermost level to the innermost. */
 
 import type { TargetName } from "../../../src/formats/mod.ts";
 

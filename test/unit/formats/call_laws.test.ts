@@ -58,7 +58,8 @@ describe("decodeCalls()", () => {
           fc.property(aCall, ({ tool, args }) => {
             const { names, losses } = exportTools([tool], target as TargetName);
             const encoding = names.encodingOf("t");
-            // Some tools cannot be exported; some values look alike on the wire, and losses say so.
+            // Some tools cannot be exported; some values are identical on the wire, which losses
+            // report.
             if (encoding === undefined) return;
             if (losses.some(({ grade, narrows }) => grade === "ambiguous" || narrows)) return;
             const wire = JSON.parse(JSON.stringify(encodeArguments(args, encoding.input)));
@@ -106,7 +107,7 @@ describe("decodeCalls()", () => {
         maxLength: 3,
         selector: ([name]) => name,
       }).map((list): Pair => {
-        // Optional *and* nullable cannot be told apart on the wire.
+        // Optional *and* nullable cannot be distinguished on the wire.
         const members = list.map(([name, [schema, value], needed]) => ({
           name,
           schema,

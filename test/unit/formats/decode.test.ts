@@ -53,7 +53,7 @@ describe("decodeCalls()", () => {
       for (const response of fixture.silent) assertEquals(decodeCalls(target, response, names), []);
     });
 
-    it(`answers a name of ${target} that was not exported with a problem, not with an exception`, () => {
+    it(`returns a problem for an unknown name of ${target}, without an exception`, () => {
       for (const other of ["city:weather", "__proto__", "constructor", "wether", ""]) {
         const [one] = decodeCalls(target, call(other, { city: "Rome" }, "abcdefgh1"), names);
         assertEquals([one?.name, one?.wireName, one?.problem?.code], [
@@ -72,7 +72,7 @@ describe("decodeCalls()", () => {
       assertStrictEquals(decoded["unit"], undefined);
     });
 
-    it(`refuses what is no response of ${target}, and says where without quoting`, () => {
+    it(`rejects an invalid response of ${target} with a pointer, without quoting it`, () => {
       const wrong: unknown[] = [null, undefined, 1, "secret", { error: { message: "secret" } }, [
         "secret",
       ], [[call(name, {}, "abcdefgh1")]]];
@@ -87,7 +87,7 @@ describe("decodeCalls()", () => {
     });
   }
 
-  it("refuses an export in place of its names", () => {
+  it("rejects an export instead of its names", () => {
     const result = exportTools([], "openai") as unknown as ReturnType<typeof namesFor>;
     assertThrows(
       () => decodeCalls("openai", [], result),
@@ -96,7 +96,7 @@ describe("decodeCalls()", () => {
     );
   });
 
-  it("refuses a target that there is not", () => {
+  it("rejects an unknown target", () => {
     const names = namesFor("openai");
     const target = "__proto__" as TargetName;
     assertThrows(
@@ -195,7 +195,7 @@ describe("a call that names no tool, or is none", () => {
   ];
   for (const [target, response, callId] of rows) {
     const text = JSON.stringify(response).slice(0, 60);
-    it(`is refused by itself, and the one beside it is read, in ${text} of ${target}`, () => {
+    it(`is rejected alone, and the other call is read, in ${text} of ${target}`, () => {
       const calls = decodeCalls(target, response, namesFor(target));
       const [first] = calls;
       assertEquals([first?.callId, first?.name, first?.problem?.code], [
@@ -231,7 +231,7 @@ describe("the arguments of a decoded call", () => {
   const argumentsOf = (args: unknown, target: TargetName = "openai"): unknown =>
     decodeCalls(target, call(args), namesFor(target))[0]?.arguments;
 
-  it("stay a text if they are not JSON, for the dispatcher to refuse", () => {
+  it("stay a text if they are not JSON, so that the dispatcher rejects them", () => {
     for (const text of ['{"city":', "{'city':'Rome'}", "Rome", '{"a":1}{"a":2}', '"{}"']) {
       assertStrictEquals(argumentsOf(text), text);
     }
@@ -285,7 +285,7 @@ describe("a call that was cut off", () => {
     ) => [name, problem?.code]);
   const refused = [[undefined, "invalid_arguments"]];
 
-  it("is refused, since a tool might run with a part of its arguments", () => {
+  it("is rejected, since a tool might run with a part of its arguments", () => {
     const call = { id: "1", type: "function", function: { name: "clear", arguments: "" } };
     const message = { role: "assistant", tool_calls: [call] };
     const choices = [{ message, finish_reason: "length" }];
@@ -317,7 +317,7 @@ describe("a call that was cut off", () => {
     assertEquals(incomplete({ status: "completed" }), [["clear", undefined]]);
   });
 
-  it("is refused where the SDK made it look whole", () => {
+  it("is rejected even if the SDK completed it", () => {
     const part = { type: "tool-call", toolCallId: "1", toolName: "clear", input: {} };
     assertEquals(decode("ai-sdk", { toolCalls: [part], finishReason: "length" }), refused);
     const call = { id: "1", name: "clear", args: {} };
@@ -370,7 +370,7 @@ describe("the calls of each provider's own kind", () => {
     assertEquals([one?.name, one?.callId], ["clear", "call_1"]);
   });
 
-  it("of OpenAI's custom tools are refused, whatever their name", () => {
+  it("of OpenAI's custom tools are rejected", () => {
     const chat = [{ id: "1", type: "custom", custom: { name: "clear", input: "all" } }];
     const item = [{ type: "custom_tool_call", call_id: "1", name: "clear", input: "all" }];
     for (const [target, response] of [["openai", chat], ["openai.responses", item]] as const) {
@@ -416,7 +416,7 @@ describe("the calls of each provider's own kind", () => {
     assertEquals([one?.name, one?.arguments], ["clear", "{"]);
   });
 
-  it("of Gemini whose arguments come in parts are refused", () => {
+  it("of Gemini with partial arguments are rejected", () => {
     const response = { parts: [{ functionCall: { name: "clear", willContinue: true } }] };
     const [one] = decodeCalls("gemini", response, namesFor("gemini"));
     assertEquals(one?.name, undefined);
@@ -446,7 +446,7 @@ describe("the calls of each provider's own kind", () => {
     }
   });
 
-  it("name the nearest exported names for one that is misspelled", () => {
+  it("suggest exported names for a misspelled one", () => {
     const [one] = decodeCalls("openai", [
       { id: "1", type: "function", function: { name: "cleer", arguments: "{}" } },
     ], namesFor("openai"));

@@ -81,7 +81,7 @@ describe("defineTarget()", () => {
     assertEquals([names.idOf("ECHO"), names.nameOf("echo")], ["echo", "ECHO"]);
   });
 
-  it("leads back from names in another case to ids with capitals, also to two that differ in it", () => {
+  it("maps names in another case to ids with capitals, even if two ids differ only in case", () => {
     const [first, second] = ["getWeather", "getweather"].map((name) =>
       makeTool({ ...ECHO_PARTS, name })
     );
@@ -173,7 +173,7 @@ describe("defineTarget()", () => {
     assertEquals(losses.map(({ tool, keyword }) => [tool, keyword]), [["open", "strict"]]);
   });
 
-  it("fills in what is left out", () => {
+  it("fills in omitted fields", () => {
     assertEquals(exportTools([echo], least).tools, [{ name: "echo" }]);
     assertEquals([least.title, least.names.max, least.limits], ["least", 64, []]);
     assertEquals(new Set(Object.values(least.features)), new Set(["none", "described"]));
@@ -207,7 +207,7 @@ describe("defineTarget()", () => {
     assertEquals(exportTools(list, least).names === first, false);
   });
 
-  it("refuses a definition that lacks something, and says what", () => {
+  it("rejects an incomplete definition, and names the missing part", () => {
     const calls = { read: () => [], write: () => "" };
     const wire = () => ({});
     const some = { id: "a", wire, calls };

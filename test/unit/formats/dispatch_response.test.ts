@@ -29,7 +29,7 @@ const options = { dispatcher: dispatcherOf(), names };
 describe("dispatchResponse()", () => {
   for (const { targets, name, call, levels } of FIXTURES) {
     for (const target of targets) {
-      it(`answers a response of ${target} with messages`, async () => {
+      it(`returns messages for a response of ${target}`, async () => {
         const wrap = Object.values(levels)[0];
         assert(wrap !== undefined);
         const { calls, results, messages } = await dispatchResponse(
@@ -47,7 +47,7 @@ describe("dispatchResponse()", () => {
     }
   }
 
-  it("says which calls wait, and answers the others", async () => {
+  it("returns the suspended calls, and results of the others", async () => {
     const { messages, suspended, results } = await dispatchResponse(
       "openai",
       chat(["city__weather", '{"city":"Rome"}'], ["city__weather", '{"city":"Oslo"}']),
@@ -63,7 +63,7 @@ describe("dispatchResponse()", () => {
     assertEquals([messages, results.map(({ ok }) => ok)], [[], [false, false]]);
   });
 
-  it("answers every call in its place, whatever became of it", async () => {
+  it("returns a result for every call, in order", async () => {
     const { results, messages } = await dispatchResponse(
       "openai",
       chat(
@@ -169,7 +169,7 @@ describe("dispatchResponse()", () => {
     assertEquals(results[0]?.ok === false && results[0].error.code, "unknown_tool");
   });
 
-  it("names tools in failures as the model knows them", async () => {
+  it("uses the exported names in failures", async () => {
     const asked = chat(["city__weather", "{}"]);
     const { results, messages } = await dispatchResponse("openai", asked, options);
     assertStringIncludes(
@@ -212,7 +212,7 @@ describe("dispatchResponse()", () => {
 });
 
 describe("dispatchCalls()", () => {
-  it("refuses to run without a dispatcher", async () => {
+  it("rejects a call without a dispatcher", async () => {
     await assertRejects(
       () => dispatchCalls("openai", [], { names: namesFor("openai") } as never),
       TypeError,
@@ -220,7 +220,7 @@ describe("dispatchCalls()", () => {
     );
   });
 
-  it("refuses what belongs into the context", async () => {
+  it("rejects options that belong into the context", async () => {
     const dispatcher = { dispatchAll: () => Promise.resolve([]) };
     const options = { dispatcher, names: namesFor("openai"), services: {} };
     await assertRejects(
@@ -231,14 +231,14 @@ describe("dispatchCalls()", () => {
     );
   });
 
-  it("answers a call that the dispatcher left out", async () => {
+  it("adds a result for a call that the dispatcher omitted", async () => {
     const dispatcher: CallDispatcher = { dispatchAll: () => Promise.resolve([]) };
     const call = { name: "clear", wireName: "clear", callId: "1", arguments: {}, raw: undefined };
     const { results } = await dispatchCalls("anthropic", [call], { dispatcher, names });
     assertEquals(results[0]?.ok === false && results[0].error.code, "threw");
   });
 
-  it("answers a call that is there twice, twice", async () => {
+  it("returns two results for a duplicate call", async () => {
     const call = { name: "clear", wireName: "clear", callId: "1", arguments: {}, raw: undefined };
     const { results } = await dispatchCalls("anthropic", [call, call], options);
     assertEquals(results.map(({ ok }) => ok), [true, true]);
@@ -260,7 +260,7 @@ function asking(
 describe("resumeTurn()", () => {
   for (const { targets, name, call, levels } of FIXTURES) {
     for (const target of targets) {
-      it(`gives ${target} the messages of a turn that never waited, also in another process`, async () => {
+      it(`returns the same messages of ${target} for a resumed turn, even in another process`, async () => {
         const wrap = Object.values(levels)[0];
         assert(wrap !== undefined);
         const response = wrap([
@@ -409,7 +409,7 @@ describe("arguments that were text and are repaired", () => {
     const dispatcher = new ToolDispatcher(toolset, {
       approve: "ask",
       tickets: storedTickets(memoryCallStore()),
-      // What a model forgets is the last brace.
+      // A model often forgets the last brace.
       repair: ({ arguments: given }) =>
         typeof given === "string" ? { arguments: `${given}}` } : undefined,
     });

@@ -17,7 +17,7 @@ const FAILURE = ToolResult.error("threw", 'Cannot call "weather": the disk is fu
 const WORDS = 'Cannot call "weather": the disk is full';
 const MARKED = `Error (threw): ${WORDS}`;
 
-/** What each target gets for an object, a text and a failure. */
+/** The messages of each target for an object, a text and a failure. */
 const ROWS: readonly (readonly [readonly TargetName[], unknown, unknown, unknown])[] = [
   [
     ["openai", "openai.strict", "openai.chat", "openai.chat.strict"],
@@ -166,7 +166,7 @@ function outputOf(result: ToolResult): string {
 }
 
 describe("encodeResult()", () => {
-  it("refuses a value that is no result", () => {
+  it("rejects a value that is not a result", () => {
     const call = { callId: "1", wireName: "a" };
     for (const value of [42, undefined, { content: 1 }]) {
       assertThrows(
@@ -200,7 +200,7 @@ describe("encodeResult()", () => {
     }
   }
 
-  it("answers with a failure where the result is no JSON", () => {
+  it("returns a failure if the result is not JSON", () => {
     const cycle: Record<string, unknown> = {};
     cycle["self"] = cycle;
     for (const content of [cycle, 1n, () => 1]) {
@@ -209,7 +209,7 @@ describe("encodeResult()", () => {
     }
   });
 
-  it("answers null for a tool that answers nothing", () => {
+  it("returns null for a tool without a result", () => {
     assertEquals(encodeResult("anthropic", CALL, ToolResult.ok(undefined)).content, "null");
   });
 
@@ -219,7 +219,7 @@ describe("encodeResult()", () => {
     assert(length < 20_000, `${length}`);
   });
 
-  it("answers with a failure where the target takes no text of that length", () => {
+  it("returns a failure if the text exceeds the target's limit", () => {
     const most = 10_485_760;
     const output = (length: number): string => outputOf(ToolResult.ok("x".repeat(length)));
     assertEquals(output(most).length, most);
@@ -247,7 +247,7 @@ describe("encodeResult()", () => {
     assertEquals(say("city must be a string"), "city must be a string");
   });
 
-  it("writes JSON for OpenAI Responses where the result schema was sent, also for a text", () => {
+  it("writes JSON for OpenAI Responses if the result schema was sent, even for a text", () => {
     const typed = defineTool({
       name: "typed",
       description: "Answers a text.",
@@ -313,7 +313,7 @@ describe("encodeResult()", () => {
     }
   });
 
-  it("wraps a result that is no object for older revisions of MCP, as the export said", () => {
+  it("wraps a result that is not an object for older revisions of MCP, in agreement with the export", () => {
     const list = defineTool({
       name: "list",
       description: "Lists.",
@@ -330,7 +330,7 @@ describe("encodeResult()", () => {
     assertEquals(structured("mcp@2026-07-28"), [1]);
   });
 
-  it("answers a JSON-RPC request of MCP with a response that has its id, a number too", () => {
+  it("returns a JSON-RPC response with the request's id, even a number", () => {
     const raw = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "weather" } };
     assertEquals(encodeResult("mcp@2025-11-25", { ...CALL, callId: "7", raw }, TEXT), {
       jsonrpc: "2.0",
@@ -344,7 +344,7 @@ describe("encodeResults()", () => {
   const calls = [{ callId: "c1", wireName: "a" }, { callId: "c2", wireName: "b" }];
   const results = [TEXT, FAILURE];
 
-  it("puts all answers into one message, in order, where the target wants that", () => {
+  it("combines all results in one message, in order, if the target requires it", () => {
     const one = {
       "anthropic": "user",
       "gemini": "user",
@@ -382,7 +382,7 @@ describe("encodeResults()", () => {
     }
   });
 
-  it("refuses results that are not as many as the calls", () => {
+  it("rejects a number of results that differs from the number of calls", () => {
     assertThrows(
       () => encodeResults("openai", calls, [TEXT]),
       TypeError,

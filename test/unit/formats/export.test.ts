@@ -90,7 +90,7 @@ describe("exportTools()", () => {
     assertEquals(exportTools(set, "openai").names.encodings.map(({ id }) => id), ["weather"]);
   });
 
-  it("answers with reports that nobody can change", () => {
+  it("returns frozen reports", () => {
     const { losses, rejected, warnings, names } = exportTools([withUnit], "openai");
     for (const part of [losses, rejected, warnings, names]) assert(Object.isFrozen(part));
   });
@@ -104,7 +104,7 @@ describe("exportTools()", () => {
       overwrite(first.tools);
       assertNotEquals(JSON.stringify(first.tools), before);
       assertEquals(JSON.stringify(exportTools(list, id).tools), before);
-      // The schema is kept with the tool, so another list has it too.
+      // The schema is cached by tool, so another list has it too.
       assertEquals(JSON.stringify(exportTools([withUnit], id).tools), before);
     }
   });
@@ -123,7 +123,7 @@ describe("exportTools()", () => {
     assertEquals(exportTools([], "gemini").tools, []);
   });
 
-  it("says which targets there are", () => {
+  it("lists the targets", () => {
     assertThrows(
       () => exportTools([], "openai.chatt" as TargetName),
       RangeError,
@@ -132,7 +132,7 @@ describe("exportTools()", () => {
     assertThrows(() => exportTools([], "constructor" as TargetName), RangeError);
   });
 
-  it("says what it wants in place of a registry, a definition or nothing", () => {
+  it("names the expected source instead of a registry, a definition or nothing", () => {
     const rows = [
       [undefined, "they must be a toolset or a list of tools"],
       [{ tools: [], select: () => [] }, "a registry gives a toolset by select()"],
@@ -149,8 +149,8 @@ describe("exportTools()", () => {
     }
   });
 
-  it("refuses options that it does not know", () => {
-    // The same list without options is exported and kept, and must not stand in.
+  it("rejects unknown options", () => {
+    // The cached export of the same list without options must not be returned.
     const list = Object.freeze([]);
     exportTools(list, "openai", {});
     assertThrows(
@@ -166,7 +166,7 @@ describe("exportTools()", () => {
     assertThrows(() => exportTools([], "openapi", { path: "/x" }), TypeError, '"{id}"');
   });
 
-  it("refuses two tools with one id", () => {
+  it("rejects two tools with one id", () => {
     assertThrows(
       () => exportTools([withUnit, withUnit], "openai"),
       TypeError,
@@ -186,7 +186,7 @@ describe("exportTools()", () => {
 });
 
 describe("exportTools() to a strict mode", () => {
-  it("makes optional properties nullable, and knows where", () => {
+  it("makes optional properties nullable, and records their positions", () => {
     const { tools, names } = exportTools([withUnit], "openai.strict");
     assertEquals(tools[0]?.function, {
       name: "weather",
@@ -202,7 +202,7 @@ describe("exportTools() to a strict mode", () => {
     assertEquals(names.encodingOf("weather")?.input?.nulls, new Set(["unit"]));
   });
 
-  it("sends a tool that it cannot hold without strict, and says why", () => {
+  it("sends a tool that strict mode cannot express without it, with the reason", () => {
     const { tools, losses, rejected } = exportTools([openMap, withUnit], "openai.strict");
     assertEquals(tools.map((one) => one.function.strict), [false, true]);
     assertEquals(tools[0]?.function.parameters, openMap.parameters);
@@ -227,7 +227,7 @@ describe("exportTools() to a strict mode", () => {
     assertEquals(losses, []);
   });
 
-  it("is strict for a tool that asks for it, where the target beside it can be", () => {
+  it("is strict for a tool that requires it, if the target has a strict variant", () => {
     const strict = tool("s", {
       parameters: {
         type: "object",
@@ -249,7 +249,7 @@ describe("exportTools() to a strict mode", () => {
     assertEquals(exportTools([strict], "ai-sdk").tools["s"]?.strict, true);
   });
 
-  it("says that a target has no strict mode for a tool that asks for it", () => {
+  it("reports that a target has no strict mode for a tool that requires it", () => {
     const strict = tool("s", { meta: { provider: { strict: true } } });
     for (const target of ["gemini", "mcp", "mistral", "cohere", "langchain"] as const) {
       const { losses } = exportTools([strict], target);
@@ -260,7 +260,7 @@ describe("exportTools() to a strict mode", () => {
     }
   });
 
-  it("holds a tool that asks for it to the limits of the strict mode, or falls back", () => {
+  it("applies the limits of the strict mode to a tool that requires it, or falls back", () => {
     const many = Array.from(
       { length: 21 },
       (_, index) => tool(`t${index}`, { meta: { provider: { strict: true } } }),
@@ -296,7 +296,7 @@ describe("exportTools() to a strict mode", () => {
     ]]);
   });
 
-  it("refuses a schema that is nested too deeply, and falls back", () => {
+  it("rejects a schema that is nested too deeply, and falls back", () => {
     let parameters: Record<string, unknown> = {
       type: "object",
       properties: {},
@@ -409,7 +409,7 @@ describe("unions and references in a strict mode", () => {
     });
   }
 
-  it("are sent without strict mode where they cannot be kept", () => {
+  it("are sent without strict mode if they cannot be expressed", () => {
     const a = { $ref: "#/$defs/list", enum: [{ next: null }] };
     assertEquals(strict(a), { strict: false, a });
   });
@@ -588,7 +588,7 @@ describe("the text of all tools together", () => {
 
 describe("hints to MCP clients", () => {
   for (const tags of [[], ["write"]]) {
-    it(`do not say that a low tool tagged [${tags}] is read-only or idempotent`, () => {
+    it(`do not declare a low tool tagged [${tags}] read-only or idempotent`, () => {
       assertEquals(
         exportTools([tool("note", { risk: "low", tags })], "mcp").tools[0]?.annotations,
         {
@@ -657,7 +657,7 @@ describe("losses", () => {
     });
   });
 
-  it("are left out with warn", () => {
+  it("are omitted with a warning", () => {
     const { tools, losses } = exportTools([rich], "ollama", { onLoss: "warn" });
     assertEquals(tools[0]?.function.parameters, {
       type: "object",
@@ -771,7 +771,7 @@ describe("losses", () => {
     );
   });
 
-  it("point into the schema as it was written, not as it was rewritten", () => {
+  it("point into the original schema, not the rewritten one", () => {
     const old = tool("old", {
       parameters: {
         type: "object",
@@ -806,7 +806,7 @@ describe("losses", () => {
 });
 
 describe("an empty list of callers", () => {
-  it("is not sent to OpenAI Responses, which refuses it, and is a warning", () => {
+  it("is not sent to OpenAI Responses, which rejects it, and is a warning", () => {
     const nobody = tool("n", { meta: { provider: { allowedCallers: [] } } });
     const { tools, warnings } = exportTools([nobody], "openai.responses");
     assertEquals(tools[0] !== undefined && Object.hasOwn(tools[0], "allowed_callers"), false);

@@ -28,7 +28,7 @@ function weather(examples: readonly ToolExample[]) {
 const GOOD = { input: { city: "Rome", days: 2 } };
 
 describe("examples in an export", () => {
-  it("are left out where they would have the request refused, and are losses", () => {
+  it("are omitted if the provider would reject them, and are losses", () => {
     const tool = weather([
       GOOD,
       { input: {} },
@@ -48,12 +48,12 @@ describe("examples in an export", () => {
     assertEquals(extras?.["input_examples"], [GOOD.input]);
   });
 
-  it("are no field if none fits", () => {
+  it("are absent if none is valid", () => {
     const { tools } = exportTools([weather([{ input: {} }])], "anthropic");
     assertEquals(tools[0] !== undefined && Object.hasOwn(tools[0], "input_examples"), false);
   });
 
-  it("keep their own words where another one is left out", () => {
+  it("keep their texts if another one is omitted", () => {
     const tool = weather([{ input: {}, description: "Bad." }, { ...GOOD, description: "Good." }]);
     const operation = Object.values(exportTools([tool], "openapi").tools.paths)[0]?.post;
     assertEquals(operation?.requestBody.content["application/json"].examples, {

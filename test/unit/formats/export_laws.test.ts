@@ -50,7 +50,7 @@ const accepts = (schema: JsonSchema, value: unknown): boolean =>
 /** The schema that a target's export of one tool holds, as JSON Schema. */
 function exportedSchema(tools: unknown, target: TargetId): JsonSchema {
   if (target === "openapi@3.1") {
-    // References lead into the document, so the schema is read inside of it.
+    // References point into the document, so the schema is read inside of it.
     const { schemas } =
       (tools as { components: { schemas: Record<string, JsonSchema> } }).components;
     return { $ref: "#/components/schemas/t.parameters", components: { schemas } };
@@ -110,7 +110,7 @@ const show = (tool: Tool, wire: JsonSchema, value: unknown): string =>
 
 for (const { id } of listTargets()) {
   describe(`exportTools() to ${id}, for any schema`, () => {
-    it("sends the tool or says why not, and changes nothing", () => {
+    it("sends the tool or returns a reason, and changes nothing", () => {
       fc.assert(
         fc.property(aTool, (tool) => {
           const before = JSON.stringify(tool.parameters);
@@ -122,7 +122,7 @@ for (const { id } of listTargets()) {
       );
     });
 
-    it("says the same each time", () => {
+    it("returns the same each time", () => {
       fc.assert(
         fc.property(aTool, (tool) => {
           const again = makeTool({
@@ -139,7 +139,7 @@ for (const { id } of listTargets()) {
       );
     });
 
-    it("accepts what the tool accepts, unless a loss says that it narrows", () => {
+    it("accepts the values that the tool accepts, unless a loss narrows", () => {
       let checked = 0;
       fc.assert(
         fc.property(
@@ -160,11 +160,11 @@ for (const { id } of listTargets()) {
         ),
         runs,
       );
-      // A law that is hardly ever put to the test says nothing.
+      // A law that rarely applies proves nothing.
       assert(checked > runs.numRuns / 20, `${checked} of ${runs.numRuns} were checked`);
     });
 
-    it("is accepted by the tool, unless a loss says that it widens", () => {
+    it("is accepted by the tool, unless a loss widens", () => {
       fc.assert(
         fc.property(
           aTool.chain((tool) => {

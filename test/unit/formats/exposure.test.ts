@@ -22,7 +22,7 @@ describe("createAdapter()", () => {
     );
   });
 
-  it("refuses a target that there is not", () => {
+  it("rejects an unknown target", () => {
     assertThrows(() => createAdapter("nobody" as TargetName), RangeError, '"nobody"');
   });
 });
@@ -46,7 +46,7 @@ describe("Exposure", () => {
 
   // Specification: "Conversion errors are surfaced via `ExportWithWarnings()` as a `[]error`",
   // "tool ID included in the error".
-  it("answers an error for each tool that is missing, beside the tools that are left", () => {
+  it("returns an error for each missing tool, and the remaining tools", () => {
     const { tools, errors } = new Exposure([bad, ping], createAdapter("openai"))
       .exportWithWarnings();
     assertEquals(tools.map((tool) => tool.function.name), ["ping"]);
@@ -58,12 +58,12 @@ describe("Exposure", () => {
   });
 
   // Specification: "Feature loss warnings are aggregated from the adapter".
-  it("answers what is not sent of the tools as warnings, apart from the errors", () => {
+  it("returns losses as warnings, separate from the errors", () => {
     const { warnings } = new Exposure([bad, ping], "openai").exportWithWarnings();
     assertEquals(warnings, ['"ping" at "/title": there is no place for "title"']);
   });
 
-  it("answers no errors where every tool is sent", () => {
+  it("returns no errors if every tool is sent", () => {
     assertEquals(new Exposure([ping], "mcp").exportWithWarnings().errors, []);
   });
 });

@@ -67,7 +67,7 @@ describe("fields that plue has no words for", () => {
     }
   });
 
-  it("never stand in for what plue knows", () => {
+  it("never replace fields that plue sets", () => {
     const extra = { name: "b", input_schema: {}, ["__proto__"]: { later: 1 } };
     const tool = makeTool({
       name: "a",

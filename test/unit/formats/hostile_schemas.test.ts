@@ -32,7 +32,7 @@ function chain(count: number, make: (next: Node, level: number) => Node, leaf: N
   return object({ a: ref("d0") }, { $defs, required: ["a"], additionalProperties: false });
 }
 
-/** How often a list is read while something runs. */
+/** The number of reads of a list during a function. */
 function counted<T>(
   list: readonly T[],
 ): { readonly list: readonly T[]; readonly reads: () => number } {
@@ -46,7 +46,7 @@ function counted<T>(
   return { list: proxy, reads: () => reads };
 }
 
-/** What each target makes of one schema: sent, or the message of its rejection. */
+/** The result of each target for one schema: sent, or the message of its rejection. */
 function everywhere(parameters: Node): Map<TargetName, string> {
   const one = tool(parameters);
   return new Map(
@@ -57,7 +57,7 @@ function everywhere(parameters: Node): Map<TargetName, string> {
   );
 }
 
-// What doubles at each level would not come to an end, were it followed.
+// A schema that doubles at each level could not be processed completely.
 describe("exportTools(), given a schema that unfolds to more than anybody has time for", () => {
   const MANY = 60;
 
@@ -70,7 +70,7 @@ describe("exportTools(), given a schema that unfolds to more than anybody has ti
     assert(sent.length >= 15, `${sent.length} targets`);
   });
 
-  it("says so where what is merged doubles", () => {
+  it("reports a merge that doubles at each level", () => {
     const parameters = chain(
       MANY,
       (next) => object({ a: { allOf: [next] }, b: { allOf: [next] } }),
@@ -88,7 +88,7 @@ describe("exportTools(), given a schema that unfolds to more than anybody has ti
     assertEquals(tools[0]?.function.strict, false);
   });
 
-  it("says so where lists of what cannot be merged double", () => {
+  it("reports lists of unmergeable parts that double", () => {
     for (const leaf of [{ type: "string", $anchor: "x" }, { prefixItems: [true], items: true }]) {
       const parameters = chain(MANY, (next) => ({ allOf: [next, next] }), leaf);
       assertEquals(everywhere(parameters).size, listTargets().length);
@@ -101,7 +101,7 @@ describe("exportTools(), given a schema that unfolds to more than anybody has ti
     assertEquals(everywhere(apart).size, listTargets().length);
   });
 
-  it("asks once whether what a reference leads to may be null", () => {
+  it("checks once whether the target of a reference accepts null", () => {
     const parameters = chain(MANY, (next) => ({ anyOf: [next, next] }), { type: "string" });
     const optional = { ...parameters, required: [] };
     assertEquals(everywhere(optional).get("mcp@2026-07-28"), "sent");
@@ -144,7 +144,7 @@ describe("exportTools(), given long lists", () => {
     }
   });
 
-  it("tells branches apart without comparing each value with each", () => {
+  it("distinguishes branches without comparing all pairs of values", () => {
     const branches = Array.from({ length: 10 }, (_, branch) => {
       const values = counted(numbers.map((number) => `${branch} ${number}`));
       return { values, schema: { enum: values.list } };

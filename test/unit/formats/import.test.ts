@@ -29,7 +29,7 @@ describe("importTools()", () => {
     });
   }
 
-  it("leaves out what a reader does not see, and says so", () => {
+  it("omits invisible characters, with a warning", () => {
     const { tools: [tool], warnings } = importTools("mcp", [{
       name: "read",
       title: "Read\u001b[8m",
@@ -45,7 +45,7 @@ describe("importTools()", () => {
     assertEquals(tool?.title, "Read[8m");
     assertEquals(tool?.description, "Reads. ]8;;https://evil.exampleDone.");
     assertEquals(tool?.parameters["properties"], {
-      // What is sent as a value stays as it is.
+      // Values stay unchanged.
       path: { type: "string", description: "The path.", const: "a\u200bb" },
     });
     assertEquals(
@@ -73,7 +73,7 @@ describe("importTools()", () => {
     assert(warnings.some(({ tool, rule }) => tool === "t11" && rule === "pattern"));
   });
 
-  it("leaves out patterns that cannot be checked in linear time, and says so", () => {
+  it("omits patterns that cannot be checked in linear time, with a warning", () => {
     const pattern = "^(a+)\\1+$";
     const schema = { type: "object", properties: { a: { type: "string", pattern, minLength: 1 } } };
     const { tools: [tool], warnings, rejected } = importTools("mcp", [
@@ -92,7 +92,7 @@ describe("importTools()", () => {
       'Cannot use the parameters of "a": "/properties/a/pattern" must be a regular expression ' +
         'without references back to groups ("\\1"), not "^(a+)\\1+$"; such patterns are left out',
     );
-    // A pattern of names says which names are allowed.
+    // A pattern of names restricts the allowed names.
     assertEquals(rejected.map(({ name, rule }) => [name, rule]), [
       ["names", "parameters"],
       ["wrong", "parameters"],
@@ -113,7 +113,7 @@ describe("importTools()", () => {
   });
 
   for (const document of [{ openapi: "3.1.0", paths: {} }, { swagger: "2.0" }]) {
-    it(`says what imports ${JSON.stringify(document)}`, () => {
+    it(`names the function that imports ${JSON.stringify(document)}`, () => {
       const { source, tools, rejected } = importTools("auto", document);
       assertEquals([source, tools], [undefined, []]);
       assertEquals(rejected.map(({ rule, message }) => [rule, message]), [[
@@ -147,7 +147,7 @@ describe("importTools()", () => {
     assertEquals(result.ok && result.content, { name: "a", args: { a: "b" }, callId: "string" });
   });
 
-  it("sets one risk for all, or asks for each", () => {
+  it("sets one risk for all, or calls a function for each", () => {
     assertEquals(importTools("mcp", MCP, { risk: "critical" }).tools[0]?.risk, "critical");
     const asked: unknown[] = [];
     const { tools } = importTools("mcp", [
@@ -220,7 +220,7 @@ describe("importTools()", () => {
     assertEquals(result.rejected.map(({ path, rule }) => [path, rule]), [["/3", "maxTools"]]);
   });
 
-  it("takes no more of what may be wrong than it has room for", () => {
+  it("limits the number of reported problems", () => {
     const tools = Array.from(
       { length: 1_200 },
       (_, index) => ({ name: `t ${index}`, inputSchema: INPUT }),
@@ -306,12 +306,12 @@ describe("importTools()", () => {
     assertEquals(Object.keys(tools[0]?.parameters["properties"] as object), ["a"]);
   });
 
-  it("answers the same for the same document", () => {
+  it("returns the same for the same document", () => {
     const write = (): string => JSON.stringify(importTools("mcp", MCP));
     assertEquals(write(), write());
   });
 
-  it("never throws for what a document says", () => {
+  it("never throws for any document", () => {
     fc.assert(
       fc.property(
         documentPart,

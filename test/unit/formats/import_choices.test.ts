@@ -6,7 +6,7 @@ const LIST = {
   tools: ["read", "write", "wipe"].map((name) => ({ name, inputSchema: { type: "object" } })),
 };
 
-/** The ids, and what was warned of or rejected, by rule. */
+/** The ids, and the rules of warnings and rejections. */
 function outcome({ tools, warnings, rejected }: ReturnType<typeof importTools>) {
   return [
     tools.map(({ id }) => id),
@@ -24,7 +24,7 @@ describe("importTools() with include and exclude", () => {
     ]);
   });
 
-  it("leaves out the tools that are named, also those that are included", () => {
+  it("omits excluded tools, even if they are included", () => {
     const options = { include: ["read", "wipe"], exclude: (name: string) => name.startsWith("w") };
     assertEquals(outcome(importTools("mcp", LIST, options)), [["read"], [], []]);
   });
@@ -37,8 +37,8 @@ describe("importTools() with include and exclude", () => {
     ]);
   });
 
-  it("keeps nothing of a function that answers no boolean", () => {
-    // What JavaScript may hand in.
+  it("keeps no tool if a function does not return a boolean", () => {
+    // Values that only JavaScript can pass.
     const include = (() => "yes") as unknown as (name: string) => boolean;
     assertEquals(importTools("mcp", LIST, { include }).tools, []);
   });
@@ -54,7 +54,7 @@ describe("importTools() with roles, scopes and risk", () => {
     ]);
   });
 
-  it("asks a record for each, and then its star", () => {
+  it("looks up each tool in a record, and then its star", () => {
     const { tools } = importTools("mcp", LIST, {
       roles: { wipe: ["admin"], "*": ["dev"] },
       risk: { wipe: "critical" },
@@ -66,7 +66,7 @@ describe("importTools() with roles, scopes and risk", () => {
     ]);
   });
 
-  it("asks a function for each", () => {
+  it("calls a function for each tool", () => {
     const { tools } = importTools("mcp", LIST, {
       scopes: ({ id, sourceName }) => [id, `do:${sourceName}`],
       namespace: "x",
@@ -97,7 +97,7 @@ describe("importTools() with roles, scopes and risk", () => {
       [{ exclude: () => Promise.reject(new Error("late")) }, "it is a promise"],
     ] as const
   ) {
-    it(`refuses ${JSON.stringify(options)}, because ${what}`, () => {
+    it(`rejects ${JSON.stringify(options)}, because ${what}`, () => {
       assertThrows(() => importTools("mcp", LIST, options as never), TypeError, what);
     });
   }
@@ -112,14 +112,14 @@ describe("importTools() of icons", () => {
     }],
   });
 
-  it("keeps those that can be handed on", () => {
+  it("keeps valid icons", () => {
     const good = ["https://a.example/i.png", "data:image/png;base64,AA=="];
     const { tools, warnings } = importTools("mcp", icons(...good));
     assertEquals(tools[0]?.icons.map(({ src }) => src), good);
     assertEquals(warnings, []);
   });
 
-  it("leaves out those that run or read something, or are large or many", () => {
+  it("omits icons that run code or read files, or are too large or too many", () => {
     const bad = [
       "javascript:alert(1)",
       "file:///etc/passwd",

@@ -18,11 +18,11 @@ function imported(tools: readonly Listed[], options: McpImportOptions = {}) {
       ...tool,
     })),
   }, options);
-  // The rule `text` says what was cleaned, whatever was found.
+  // The rule `text` reports cleaned texts, independent of findings.
   return { tools: made, warnings: warnings.filter(({ rule }) => rule !== "text") };
 }
 
-/** The rules of what was found, and the risk of the first tool. */
+/** The rules of the findings, and the risk of the first tool. */
 function found(tool: Listed, options?: McpImportOptions) {
   const { tools, warnings } = imported([tool], options);
   return [warnings.map(({ rule }) => rule), tools[0]?.risk];
@@ -54,12 +54,12 @@ describe("importTools() of texts with characters that are not seen", () => {
       ["Chinese", "\u8bfb\u53d6\u6587\u4ef6"],
     ] as const
   ) {
-    it(`says nothing of ${what}`, () => {
+    it(`reports nothing for ${what}`, () => {
       assertEquals(found({ description: text }), [[], "low"]);
     });
   }
 
-  it("says where it is, in names of properties too", () => {
+  it("reports the pointer, in names of properties too", () => {
     const { warnings } = imported([{
       inputSchema: { type: "object", properties: { "a\u200bb": { title: "x\u202e" } } },
     }]);
@@ -112,7 +112,7 @@ describe("importTools() of texts that speak to the model", () => {
       "Asks the user before it deletes.",
     ]
   ) {
-    it(`says nothing of ${JSON.stringify(text)}`, () => {
+    it(`reports nothing for ${JSON.stringify(text)}`, () => {
       assertEquals(found({ description: text }), [[], "low"]);
     });
   }
@@ -173,7 +173,7 @@ describe("importTools() of names that look alike", () => {
       ["hidden letters", "del\u200bete", "delete"],
     ] as const
   ) {
-    it(`finds ${what}, in one list and beside another`, () => {
+    it(`finds ${what}, in one list and compared with another`, () => {
       const names = imported([{ name: other }, { name }]).warnings.map(({ rule }) => rule);
       assertEquals(names.includes("look-alike"), true);
       const { tools: beside } = imported([{ name: other }], { namespace: "good" });

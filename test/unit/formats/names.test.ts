@@ -82,7 +82,7 @@ describe("mapNames()", () => {
     );
   });
 
-  it("leads back from every target", () => {
+  it("maps back from every target", () => {
     const legalIds = someIds.map((ids) =>
       ids.filter((id) => id.split(":").every((one) => one.length <= 128))
     );

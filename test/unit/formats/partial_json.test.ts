@@ -37,7 +37,7 @@ describe("readPartialJson()", () => {
           assert(before === undefined || begins(before, part));
           before = part;
         }
-        // A number may go on for as long as nothing follows it.
+        // A number may continue until another character follows it.
         assertEquals(readPartialJson(`${text} `), whole);
       }),
       cases(300),

@@ -24,7 +24,7 @@ const ping = defineTool({ name: "ping", description: "Answers.", execute: () => 
 const toolset = buildToolset([ping, search]);
 
 describe("providerTool()", () => {
-  it("is exported as the provider's own definition, beside the others", () => {
+  it("is exported as the provider's own definition, with the other tools", () => {
     const rows = [
       ["anthropic", "anthropic"],
       ["anthropic.strict", "anthropic"],
@@ -41,7 +41,7 @@ describe("providerTool()", () => {
     assertEquals<unknown>(exportTools([search], "gemini").tools, [{ googleSearch: {} }]);
   });
 
-  it("is rejected where it has no definition, and where tools are no list", () => {
+  it("is rejected without a definition for the target, and if tools are not a list", () => {
     const why = (target: TargetName) =>
       exportTools(toolset, target).rejected.map(({ rule, message }) => `${rule}: ${message}`)[0];
     assertStringIncludes(

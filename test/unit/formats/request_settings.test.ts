@@ -132,7 +132,7 @@ describe("the settings of a request", () => {
     assertEquals(listTargets().map(({ id }) => id).filter((id) => !tested.has(id)), []);
   });
 
-  it("are none where none are asked for, and leave the tools as they are", () => {
+  it("are empty by default, and leave the tools unchanged", () => {
     for (const { id } of listTargets()) {
       const plain = exportTools(tools, id as TargetName);
       assertEquals<unknown>(plain.request, {});
@@ -180,7 +180,7 @@ describe("the settings of a request", () => {
     );
   });
 
-  it("are none where no tool is sent, which providers refuse", () => {
+  it("are empty without tools, because providers reject them", () => {
     for (const { id } of listTargets()) {
       for (const toolChoice of ["none", "required"] as const) {
         const { request, warnings } = exportTools([], id, { toolChoice, parallel: false });

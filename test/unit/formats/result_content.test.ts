@@ -35,7 +35,7 @@ const FILE_WORDS =
 const WORDS = `Two files.\n${IMAGE_WORDS}\n${FILE_WORDS}`;
 const BYTES = Uint8Array.from(atob(GIF), (character) => character.charCodeAt(0));
 
-/** What each target gets for a text, an image and a PDF file. */
+/** The messages of each target for a text, an image and a PDF file. */
 const ROWS: readonly (readonly [readonly TargetName[], unknown])[] = [
   [
     ["openai", "openai.strict", "openai.chat", "openai.chat.strict"],
@@ -206,7 +206,7 @@ describe("results of blocks", () => {
     assertEquals(content[1], { image: { format: "png", source: { bytes: BYTES } } });
   });
 
-  it("are a failure for every target where a file is not base64, which says where", () => {
+  it("are a failure with a pointer for every target if a file is not base64", () => {
     const file = (blob: string) => ({ type: "resource", resource: { uri: "file:///a", blob } });
     for (
       const data of [
@@ -295,7 +295,7 @@ describe("results of blocks", () => {
     ]);
   });
 
-  it("have no empty texts and files, which providers refuse", () => {
+  it("have no empty texts and files, which providers reject", () => {
     const empty = { type: "image", data: "", mimeType: "image/png" } as const;
     const blocks = [{ type: "text", text: "" }, IMAGE, empty] as const;
     const { content } = encodeResult("anthropic", CALL, ToolResult.blocks(blocks));
@@ -317,7 +317,7 @@ describe("results of blocks", () => {
     assertEquals<unknown>(functionResponse.response, { output: { a: 1 } });
   });
 
-  it("have names of their own on Bedrock, which refuses two documents of one name", () => {
+  it("have unique names on Bedrock, which rejects two documents with one name", () => {
     const twice = ToolResult.blocks([FILE, FILE]);
     const names = ["a_1", "a_2"].flatMap((callId) =>
       JSON.stringify(encodeResult("bedrock", { ...CALL, callId }, twice)).match(/"name":"[^"]*"/g)
@@ -349,7 +349,7 @@ describe("results of blocks", () => {
     assert(Array.isArray(direct.content));
   });
 
-  it("have a value beside them, which the schema of the result is about", async () => {
+  it("may be combined with a value, which the result schema describes", async () => {
     const returns = {
       type: "object",
       properties: { dots: { type: "integer" } },

@@ -84,7 +84,7 @@ const messageDelta = (stop_reason: string): object => ({
 const STREAMS: readonly {
   readonly target: StreamTarget;
   readonly events: readonly object[];
-  /** How many events it takes until the first call is out. */
+  /** The number of events until the first complete call. */
   readonly first: number;
   readonly ids?: readonly [string, string];
 }[] = [
@@ -303,7 +303,7 @@ const STREAMS: readonly {
       { content: "", tool_call_chunks: [{ index: 1, id: "b", name: "clear", args: "" }] },
       { content: "" },
     ],
-    // No event says that a call is whole: the end does.
+    // No event marks a call as complete; the end of the stream does.
     first: Infinity,
   },
 ];
@@ -408,7 +408,7 @@ describe("accumulateCalls()", () => {
     assertEquals(stream.end().map(({ callId }) => callId), ["call_1", "call_2"]);
   });
 
-  it("takes a call of LangChain's for cut off if a chunk says so", () => {
+  it("treats a call of LangChain as truncated if a chunk marks it", () => {
     const chunk = { tool_call_chunks: [{ index: 0, id: "a", name: "clear", args: "" }] };
     for (const [reason, name] of [["length", undefined], ["tool_calls", "clear"]] as const) {
       const stream = accumulateCalls("langchain", namesFor("langchain"));
@@ -458,7 +458,7 @@ describe("accumulateCalls()", () => {
     assertEquals(stream.end(), [call as DecodedCall]);
   });
 
-  it("tells calls apart that a server gives one index, or none, by their ids", () => {
+  it("distinguishes calls with the same or no index by their ids", () => {
     for (const index of [{ index: 0 }, {}]) {
       const delta = (id: string, only: string): object => ({
         choices: [{
@@ -561,7 +561,7 @@ describe("accumulateCalls()", () => {
 });
 
 describe("the bounds of accumulateCalls()", () => {
-  it("refuse the call whose arguments are too long, and no other", () => {
+  it("reject only the call with too long arguments", () => {
     const stream = accumulateCalls("openai", namesFor("openai"), { maxCharacters: 40 });
     pushAll(stream, [
       chatOpen(0, "a", "clear", '{"only":"x"}'),
@@ -575,7 +575,7 @@ describe("the bounds of accumulateCalls()", () => {
     assertStringIncludes(calls[1]?.problem?.message ?? "", "more than 40 characters");
   });
 
-  it("hold for all calls together, also for those that were given out", () => {
+  it("apply to all calls together, including completed ones", () => {
     const stream = accumulateCalls("anthropic", namesFor("anthropic"), { maxCharacters: 20 });
     const one = (index: number): readonly object[] => [
       blockStart(index, `${index}`, "clear"),
@@ -603,7 +603,7 @@ describe("the bounds of accumulateCalls()", () => {
 });
 
 describe("the use of accumulateCalls()", () => {
-  it("is refused for a target whose calls are not streamed", () => {
+  it("is rejected for a target without streamed calls", () => {
     const names = namesFor("mcp");
     const mcp = "mcp" as unknown as StreamTarget;
     assertThrows(() => accumulateCalls(mcp, names), TypeError, "they are not streamed");
@@ -611,7 +611,7 @@ describe("the use of accumulateCalls()", () => {
     assertThrows(() => accumulateCalls(none, names), RangeError, "Cannot find the target");
   });
 
-  it("is refused for events that are not parsed, and after the end", () => {
+  it("is rejected for unparsed events, and after the end", () => {
     const stream = accumulateCalls("openai", namesFor("openai"));
     for (const event of ["data: {}", null, undefined, []]) {
       assertThrows(() => stream.push(event), TypeError, "must be an object");
@@ -621,7 +621,7 @@ describe("the use of accumulateCalls()", () => {
     assertStrictEquals(stream.end().length, calls.length);
   });
 
-  it("passes over events that nobody knows", () => {
+  it("ignores unknown events", () => {
     for (const { target } of STREAMS) {
       const stream = accumulateCalls(target, namesFor(target));
       for (
@@ -635,7 +635,7 @@ describe("the use of accumulateCalls()", () => {
 });
 
 describe("partial()", () => {
-  it("shows the calls that are being written, and none that are complete", () => {
+  it("shows only incomplete calls", () => {
     const stream = accumulateCalls("anthropic", namesFor("anthropic"));
     assertEquals(stream.partial(), []);
     stream.push(blockStart(0, "toolu_1", "city__weather"));

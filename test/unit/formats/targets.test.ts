@@ -102,7 +102,7 @@ const anthropic = {
 };
 const chat = { type: "function", function: { name: "weather__get", description, parameters } };
 
-/** A schema as the AI SDK knows it, but for the function that its types want. */
+/** A schema of the AI SDK, without the function that its types require. */
 const aiSdkSchema = (jsonSchema: unknown) => ({
   [Symbol.for("vercel.ai.schema")]: true,
   _type: undefined,
@@ -396,7 +396,7 @@ describe("listTargets()", () => {
     assertEquals(JSON.parse(JSON.stringify(listTargets())), listTargets());
   });
 
-  it("knows the aliases", () => {
+  it("resolves the aliases", () => {
     const aliases: readonly (readonly [TargetName, string])[] = [
       ["openai", "openai.chat"],
       ["openai.strict", "openai.chat.strict"],
@@ -410,7 +410,7 @@ describe("listTargets()", () => {
 });
 
 describe("nullable: true in a tool's own schema", () => {
-  // The tool refuses null, and a model that reads "nullable" would send it.
+  // The tool rejects null, and a model that reads "nullable" would send it.
   const maybe = makeTool({
     name: "maybe",
     description,

@@ -49,7 +49,7 @@ const searchCall = (args: unknown, more: object = {}) => ({
 describe("a search of the host's, for OpenAI Responses", () => {
   const { tools, names, warnings, losses } = exportTools(TOOLS, "openai.responses");
 
-  it("is written as such, and what it finds is not in the request", () => {
+  it("is exported as such, and deferred tools are not in the request", () => {
     assertEquals(
       tools.map((tool) => tool.type === "function" ? tool.name : tool),
       [
@@ -80,7 +80,7 @@ describe("a search of the host's, for OpenAI Responses", () => {
     }
   });
 
-  it("is answered with the definitions of what it found, best first", () => {
+  it("returns the definitions of the found tools, best first", () => {
     const [call] = decodeCalls("openai.responses", searchCall({ query: "pay" }), names);
     assert(call !== undefined);
     const [message] = encodeResults("openai.responses", [call], [FOUND], names);
@@ -136,7 +136,7 @@ describe("a search of the host's, for OpenAI Responses", () => {
     assertEquals(call?.name, "crm:refund");
   });
 
-  it("is refused where it was cut off", () => {
+  it("is rejected if it was truncated", () => {
     const cut = searchCall('{"query":"pa', { status: "incomplete" });
     const [call] = decodeCalls("openai.responses", [cut], names);
     assertEquals(call?.problem?.code, "invalid_arguments");
@@ -169,7 +169,7 @@ describe("a search of the host's, for OpenAI Responses", () => {
     assertEquals(stream.end(), []);
   });
 
-  it("leaves limits of a request to what is in it", () => {
+  it("counts only tools in the request towards its limits", () => {
     const many = Array.from({ length: 300 }, (_, n) => deferred(`tool_${n}`));
     const rules = exportTools([find, ...many], "openai.responses").warnings.map(({ rule }) => rule);
     assertEquals(rules, ["toolSearch"]);
@@ -182,7 +182,7 @@ describe("a search of the host's, for Anthropic", () => {
   const { tools, names, warnings } = exportTools(TOOLS, "anthropic");
   const use = { type: "tool_use", id: "toolu_1", name: "find_tools", input: { query: "pay" } };
 
-  it("stands beside the deferred tools", () => {
+  it("is sent with the deferred tools", () => {
     assertEquals(tools.map(({ name, defer_loading }) => [name, defer_loading]), [
       ["find_tools", undefined],
       ["ping", undefined],
@@ -193,7 +193,7 @@ describe("a search of the host's, for Anthropic", () => {
     assertEquals(warnings, []);
   });
 
-  it("is answered with references to what it found", () => {
+  it("returns references to the found tools", () => {
     const [call] = decodeCalls("anthropic", [use], names);
     assert(call !== undefined);
     assertEquals<unknown>(encodeResult("anthropic", call, FOUND, names), {

@@ -11,7 +11,7 @@ describe("readNativeConfig()", () => {
     });
   }
 
-  it("tells the selection from the tools' configuration", () => {
+  it("separates the selection from the tools' configuration", () => {
     const selection: Selection = {
       role: null,
       scopes: ["read"],
@@ -29,7 +29,7 @@ describe("readNativeConfig()", () => {
     assertEquals(readNativeConfig(JSON.stringify({ ...selection, config })), { selection, config });
   });
 
-  it("tells whether the host wants a bridge, and its options", () => {
+  it("reads whether the host requests a bridge, and its options", () => {
     const bridgeOf = (text: string): unknown => readNativeConfig(text).bridge;
     assertEquals(bridgeOf('{"bridge":true}'), {});
     assertEquals(bridgeOf('{"bridge":{"limit":3}}'), { limit: 3 });
@@ -66,7 +66,7 @@ describe("readNativeConfig()", () => {
       ['{"config":null}', '"config" must be an object of configurations by tool id'],
     ] as const
   ) {
-    it(`refuses ${text}`, () => {
+    it(`rejects ${text}`, () => {
       assertThrows(
         () => readNativeConfig(text),
         NativeConfigError,

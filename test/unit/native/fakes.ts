@@ -91,7 +91,7 @@ export function join(...frames: readonly Uint8Array[]): Uint8Array {
   return all;
 }
 
-/** What the tools side said, in words. */
+/** The frames of the tools side, as text. */
 export interface Reply {
   readonly type: keyof typeof REPLY;
   readonly id: number;
@@ -144,7 +144,7 @@ export async function settle(): Promise<void> {
   for (let turn = 0; turn < 50; turn++) await null;
 }
 
-/** What a registry offers, with nothing of the owner's besides. */
+/** The tools of a registry, without further settings. */
 export function toolsOfRegistry(
   registry: ToolRegistry,
   options: { readonly selection?: Selection; readonly dispatch?: ToolDispatcherOptions } = {},
@@ -154,14 +154,14 @@ export function toolsOfRegistry(
   return { registry, dispatcher, selection: options.selection };
 }
 
-/** What a host says with a configuration. */
+/** The frame of a host's configuration. */
 interface ConfigureRequest {
   readonly id?: number;
   readonly version?: number;
   readonly module?: string;
 }
 
-/** What a host says with a call. */
+/** The frame of a host's call. */
 interface ExecuteRequest {
   readonly metadata?: boolean;
   readonly session?: string;
@@ -170,13 +170,13 @@ interface ExecuteRequest {
   readonly signal?: number;
 }
 
-/** A host that talks to a bridge, and remembers what it was told. */
+/** A host that sends frames to a bridge, and records its frames. */
 export class FakeHost {
   readonly replies: Reply[] = [];
   readonly bridge: HostBridge;
-  /** How often the bridge sent something. */
+  /** The number of writes of the bridge. */
   sent = 0;
-  /** What runs when the bridge's clock ticks. */
+  /** The functions that run when the bridge's clock ticks. */
   readonly ticks: Set<() => void> = new Set();
   time = 0;
 

@@ -35,7 +35,7 @@ describe("findLibplue()", () => {
     assertEquals(findLibplue({ from: join(app, "host.mjs") }).library, library);
   });
 
-  it("says how to compile and link, shared and statically", () => {
+  it("prints the flags to compile and link, shared and statically", () => {
     const prefix = join(packages, "native-linux-arm64-musl");
     const lib = join(prefix, "lib");
     assertEquals(findLibplue({ from, target: "linux-arm64-musl" }), {
@@ -49,14 +49,14 @@ describe("findLibplue()", () => {
     });
   });
 
-  it("knows the names of macOS", () => {
+  it("uses the file names of macOS", () => {
     const lib = join(packages, "native-darwin-arm64", "lib");
     const { library, staticLibs } = findLibplue({ from, target: "darwin-arm64" });
     assertEquals(library, join(lib, "libplue.1.dylib"));
     assertEquals(staticLibs, [join(lib, "libplue.a"), "-pthread"]);
   });
 
-  it("says how to install a package that is missing", () => {
+  it("suggests the command that installs a missing package", () => {
     assertThrows(
       () => findLibplue({ from, target: "linux-x64-musl" }),
       Error,

@@ -39,7 +39,7 @@ describe("readFrames()", () => {
   });
 
   for (const size of [0, 11, 256 * 1024 * 1024 - 3, 0xffff_ffff]) {
-    it(`refuses a frame whose length is ${size}`, () => {
+    it(`rejects a frame with the length ${size}`, () => {
       const bytes = new Uint8Array(16);
       new DataView(bytes.buffer).setUint32(0, size, true);
       assertThrows(() => read(bytes), FrameError, "Cannot read a frame");
@@ -59,7 +59,7 @@ describe("readFrames()", () => {
 });
 
 describe("readStrings()", () => {
-  it("tells NULL and the empty string apart", () => {
+  it("distinguishes NULL and the empty string", () => {
     assertEquals(readStrings(strings("é😀", undefined, "", "x"), 4), ["é😀", undefined, "", "x"]);
   });
 
@@ -67,7 +67,7 @@ describe("readStrings()", () => {
     assertEquals(readStrings(strings("\u{feff}{}", "a\0b"), 2), ["\u{feff}{}", "a\0b"]);
   });
 
-  it("refuses a block that is cut off, too short for its strings, or too long", () => {
+  it("rejects a block that is truncated, too short for its strings, or too long", () => {
     const block = strings("abc", "d");
     for (
       const [bytes, why] of [
@@ -116,7 +116,7 @@ describe("FrameWriter", () => {
     assertEquals([reply?.message, reply?.value], ["böse", { a: 1 }]);
   });
 
-  it("begins anew after a flush, and has nothing to flush then", () => {
+  it("is empty after a flush", () => {
     const writer = new FrameWriter();
     writer.add(REPLY.pong, 0, 1, "");
     assertEquals(writer.size, 16);

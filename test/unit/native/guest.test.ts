@@ -115,7 +115,7 @@ describe("Guest.attach()", () => {
     assertEquals(library.events.at(-1), "close descriptor");
   });
 
-  it("refuses a library of another ABI, before it attaches", async () => {
+  it("rejects a library with another ABI, before it attaches", async () => {
     const library = new FakeLibrary();
     library.version = 2;
     const error = await assertRejects(() => attach(library), Error, "");
@@ -165,7 +165,7 @@ describe("Guest, when it is woken", () => {
     await guest.detach();
   });
 
-  it("takes the frames behind one that it cannot read, which wake it no more", async () => {
+  it("reads the frames after an invalid one, which do not wake it again", async () => {
     const library = new FakeLibrary();
     const guest = await attach(library);
     const payload = call(0, "echo", '{"id":2}', undefined, undefined);
@@ -178,7 +178,7 @@ describe("Guest, when it is woken", () => {
     await guest.detach();
   });
 
-  it("makes room for a frame that is larger than its buffer", async () => {
+  it("grows its buffer for a larger frame", async () => {
     const library = new FakeLibrary();
     const guest = await attach(library);
     const text = "x".repeat(900_000);
@@ -205,7 +205,7 @@ describe("Guest.detach()", () => {
     assertEquals(library.events, ["detach", "wakers 2", "wakers 1", "wakers 0", "close callback"]);
   });
 
-  it("happens once, however often it is asked for", async () => {
+  it("happens once, even if it is called repeatedly", async () => {
     const library = new FakeLibrary();
     const guest = await attach(library);
     await Promise.all([guest.detach(), guest.detach()]);

@@ -81,7 +81,7 @@ describe("nodeGuest()", () => {
     assertEquals(loaded, 1);
   });
 
-  it("says which package it needs", async () => {
+  it("names the required package", async () => {
     await assertRejects(() => nodeGuest("24.0.0"), TypeError, 'Node needs the package "koffi"');
   });
 });

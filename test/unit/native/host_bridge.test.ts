@@ -10,7 +10,7 @@ import { call, FakeHost, frame, join, settle, strings, toolsOfRegistry } from ".
 const anything = { type: "object" } as const;
 const echo = fakeTool("echo", { parameters: anything, execute: (params: unknown) => params });
 
-/** A tool that runs until it is told to end. */
+/** A tool that runs until the test ends it. */
 function held(id: string) {
   let end: (value: unknown) => void = () => {};
   let context: ToolContext<never, never> | undefined;
@@ -34,7 +34,7 @@ function hostOf(
 }
 
 describe("HostBridge, when it is configured", () => {
-  it("answers with the tools, then hello, both with the configuration's id", async () => {
+  it("sends the tools, then hello, both with the configuration's id", async () => {
     const { host } = hostOf({ tools: [echo] });
     await host.configure(undefined, { id: 9 });
     assertEquals(host.replies.map(({ type, id }) => [type, id]), [["tools", 9], ["hello", 9]]);
@@ -56,7 +56,7 @@ describe("HostBridge, when it is configured", () => {
     });
   });
 
-  it("narrows what the owner offers, and never widens it", async () => {
+  it("narrows the host's tools, and never widens them", async () => {
     const tools = ["a", "b", "c"].map((id) => fakeTool(id));
     const { host } = hostOf({ tools }, { selection: { denyIds: ["a"] } });
     await host.configure({ allowIds: ["a", "b"] });
@@ -77,7 +77,7 @@ describe("HostBridge, when it is configured", () => {
     assertEquals(host.result(2), { word: "hello" });
   });
 
-  it("takes up tasks whose process has died, at once and then now and again", async () => {
+  it("resumes tasks of processes that died, immediately and then at intervals", async () => {
     const store = memoryCallStore();
     const job = fakeTool("job", { idempotent: true, execute: () => new Promise(() => {}) });
     const still = new FakeClock();
@@ -105,7 +105,7 @@ describe("HostBridge, when it is configured", () => {
     assertEquals(await ended(), 2);
   });
 
-  it("says what is wrong with it, and fails the calls that follow", async () => {
+  it("reports the problem, and fails the following calls", async () => {
     const { host } = hostOf({ tools: [echo] });
     for (
       const [config, why] of [
@@ -132,7 +132,7 @@ describe("HostBridge, when it is configured", () => {
     }
   });
 
-  it("refuses another version of the protocol, which is not the configuration's fault", async () => {
+  it("rejects another version of the protocol, without blaming the configuration", async () => {
     const { host } = hostOf({ tools: [echo] });
     await host.configure({}, { version: 1 });
     assertEquals(host.of("failed").map(({ flags }) => flags), [0]);
@@ -160,7 +160,7 @@ describe("HostBridge, when it is configured", () => {
     assertEquals(host.result(1), { a: 1 });
   });
 
-  it("says why tools could not be loaded, once it has said so ends, and fails the calls", async () => {
+  it("reports why tools could not be loaded, then ends, and fails the calls", async () => {
     const events: string[] = [];
     const host = new FakeHost({
       load: () => Promise.reject(new Error("no such module")),
@@ -191,7 +191,7 @@ describe("HostBridge, when it is configured", () => {
     assertEquals(host.names(), []);
   });
 
-  it("refuses calls before it is", async () => {
+  it("rejects calls before it is ready", async () => {
     const { host } = hostOf({ tools: [echo] });
     await host.execute(1, "echo");
     assertEquals((host.result(1) as { error: string }).error, "runtime_unavailable");
@@ -218,7 +218,7 @@ describe("HostBridge, for a call", () => {
     assertEquals([host.result(1), host.result(2)], [null, null]);
   });
 
-  it("hands on session and message", async () => {
+  it("passes on session and message", async () => {
     const tool = fakeTool("a", {
       execute: (_params: unknown, { sessionId, messageId }: ToolContext) => [sessionId, messageId],
     });
@@ -246,7 +246,7 @@ describe("HostBridge, for a call", () => {
     assertEquals(reply?.message, message);
   });
 
-  it("says of a result what it is, beside its JSON", async () => {
+  it("sends flags of a result with its JSON", async () => {
     const content = [{ type: "text", text: "long" }] as const;
     const tools = [
       fakeTool("blocks", { execute: () => ToolResult.blocks(content) }),
@@ -260,7 +260,7 @@ describe("HostBridge, for a call", () => {
     assertEquals(host.result(0), { content });
   });
 
-  it("says that and how arguments were repaired, also of a call that fails", async () => {
+  it("reports repairs of arguments, even for a failed call", async () => {
     const picky = (id: string, execute: () => unknown) =>
       fakeTool(id, { parameters: { type: "object", required: ["path"] }, execute });
     const denied = (): ToolResult => ToolResult.error("denied", "No");
@@ -279,7 +279,7 @@ describe("HostBridge, for a call", () => {
     assertEquals(host.result(3), { error: "denied", message: "No", repaired });
   });
 
-  it("says of parameters that are not JSON where that is so", async () => {
+  it("reports the position in parameters that are not JSON", async () => {
     const { host } = hostOf({ tools: [echo] });
     await host.configure();
     await host.execute(1, "echo", '{"a":');
@@ -322,7 +322,7 @@ describe("HostBridge, for a call", () => {
     ]);
   });
 
-  it("tells a listening caller of the failure, too", async () => {
+  it("sends the failure to a listening caller, too", async () => {
     const { host } = hostOf({ tools: [echo] });
     await host.configure();
     await host.execute(1, "nope", undefined, { metadata: true });
@@ -334,7 +334,7 @@ describe("HostBridge, for a call", () => {
     assertEquals(host.result(1), value);
   });
 
-  it("tells it once of a call whose tool ran, and of one that no dispatcher saw", async () => {
+  it("sends it once for a call whose tool ran, and for a call without a dispatcher", async () => {
     const tool = fakeTool("chain:fails", {
       execute: () => {
         throw new Error("the disk is full");
@@ -384,7 +384,7 @@ describe("HostBridge, for a call", () => {
     assertEquals(host.of("result").length, 1);
   });
 
-  it("sends what a tool that never waits says, before that is too much", async () => {
+  it("sends the output of a synchronous tool before it becomes too large", async () => {
     const tool = fakeTool("a", {
       execute: (_params: unknown, { metadata }: ToolContext) => {
         for (let n = 0; n < 100; n++) metadata("x".repeat(10_000));
@@ -398,7 +398,7 @@ describe("HostBridge, for a call", () => {
     assertEquals(host.of("metadata").length, 100);
   });
 
-  it("runs many at once, and sends the results of one turn together", async () => {
+  it("runs many concurrently, and sends the results of one turn together", async () => {
     const { host } = hostOf({ tools: [echo] });
     await host.configure();
     host.sent = 0;
@@ -414,7 +414,7 @@ describe("HostBridge, for a call", () => {
     assertEquals(host.sent, 1);
   });
 
-  it("answers with the dispatcher's own limits", async () => {
+  it("applies the dispatcher's own limits", async () => {
     const { host } = hostOf({ tools: [echo] }, { dispatch: { maxArgumentBytes: 10 } });
     await host.configure();
     await host.execute(1, "echo", { text: "longer than that" });
@@ -434,7 +434,7 @@ describe("HostBridge, for a call", () => {
 });
 
 describe("HostBridge, for an abort", () => {
-  it("aborts that call's signal with the reason, and says the reason in the failure", async () => {
+  it("aborts that call's signal with the reason, which is also in the failure", async () => {
     const [a, b] = [held("a"), held("b")];
     const { host } = hostOf({ tools: [a.tool, b.tool] });
     await host.configure();
@@ -456,7 +456,7 @@ describe("HostBridge, for an abort", () => {
     assertEquals(host.of("result").length, 2);
   });
 
-  it("says the reason in the event of the failure, as in the result", async () => {
+  it("sends the reason in the event of the failure, as in the result", async () => {
     const { tool, end } = held("a");
     const { host } = hostOf({ tools: [tool] });
     await host.configure();
@@ -497,7 +497,7 @@ describe("HostBridge, for an abort", () => {
     assertEquals(host.bridge.running, 0);
   });
 
-  it("does without a reason, and does not care for a call that is over", async () => {
+  it("works without a reason, and ignores a completed call", async () => {
     const { tool, end } = held("a");
     const { host } = hostOf({ tools: [tool] });
     await host.configure();
@@ -512,7 +512,7 @@ describe("HostBridge, for an abort", () => {
     assertEquals(host.of("result").length, 1);
   });
 
-  it("does not abort a later call, whatever came of the earlier ones", async () => {
+  it("does not abort a later call", async () => {
     const [a, b] = [held("a"), held("b")];
     const { host } = hostOf({ tools: [a.tool, b.tool, echo] });
     await host.configure();
@@ -547,7 +547,7 @@ describe("HostBridge, for an abort", () => {
 });
 
 describe("HostBridge, as its registry changes", () => {
-  it("tells the new list, once for many changes", async () => {
+  it("sends the new list, once for many changes", async () => {
     const { host, registry } = hostOf({ tools: [echo] });
     await host.configure(undefined, { id: 5 });
     registry.registerTool(fakeTool("a"));
@@ -558,7 +558,7 @@ describe("HostBridge, as its registry changes", () => {
     assertEquals(host.of("tools").map(({ id }) => id), [5, 5]);
   });
 
-  it("calls what was registered later, and not what is gone", async () => {
+  it("calls tools that were registered later, and no removed tools", async () => {
     const { host, registry } = hostOf({ tools: [echo] });
     await host.configure();
     registry.registerTool(fakeTool("late", { execute: () => "here" }));
@@ -579,7 +579,7 @@ describe("HostBridge, as its registry changes", () => {
     assertEquals(host.replies.map(({ type }) => type), ["tools", "result"]);
   });
 
-  it("does not tell a list that did not change", async () => {
+  it("does not send an unchanged list", async () => {
     const { host, registry } = hostOf({ tools: [echo] });
     await host.configure({ allowIds: ["echo"] });
     host.bridge.refresh();
@@ -590,7 +590,7 @@ describe("HostBridge, as its registry changes", () => {
     assertEquals(host.of("tools").length <= 2, true);
   });
 
-  it("asks availability functions by the clock, and only where there are some", async () => {
+  it("calls availability functions at intervals, only if there are any", async () => {
     let isThere = false;
     const { host, registry } = hostOf({ tools: [echo] });
     await host.configure();
@@ -607,7 +607,7 @@ describe("HostBridge, as its registry changes", () => {
     assertEquals(host.ticks.size, 0);
   });
 
-  it("tells the host at once when the registry is refreshed", async () => {
+  it("notifies the host immediately when the registry is refreshed", async () => {
     let isThere = false;
     const { host, registry } = hostOf({
       tools: [echo, fakeTool("maybe", { isAvailable: () => isThere })],
@@ -620,7 +620,7 @@ describe("HostBridge, as its registry changes", () => {
     assertEquals(host.names(), ["echo", "maybe"]);
   });
 
-  it("asks them again after a call, but not after every one of many", async () => {
+  it("calls them again after a call, but not after each of many", async () => {
     let asked = 0;
     let isThere = false;
     const { host } = hostOf({
@@ -646,19 +646,19 @@ describe("HostBridge, as its registry changes", () => {
 });
 
 describe("HostBridge", () => {
-  it("answers a ping with its id", async () => {
+  it("returns a ping with its id", async () => {
     const { host } = hostOf({ tools: [] });
     host.bridge.receive(frame(REQUEST.ping, 0, 31));
     await settle();
     assertEquals(host.of("pong").map(({ id }) => id), [31]);
   });
 
-  it("refuses a frame that it does not know", () => {
+  it("rejects an unknown frame", () => {
     const { host } = hostOf({ tools: [] });
     assertThrows(() => host.bridge.receive(frame(15, 0, 0)), FrameError, "there is no type 15");
   });
 
-  it("says how much of what it was given was whole frames", () => {
+  it("returns the number of bytes in complete frames", () => {
     const { host } = hostOf({ tools: [] });
     const ping = frame(REQUEST.ping, 0, 1);
     assertEquals(host.bridge.receive(join(ping, ping.subarray(0, 5))), 16);
@@ -697,7 +697,7 @@ describe("HostBridge", () => {
 describe("HostBridge, with a bridge in the configuration", () => {
   const rm = fakeTool("rm", { risk: "high", execute: () => "gone" });
 
-  it("lists the bridge's tools, and leads calls to those that the host selects", async () => {
+  it("lists the bridge's tools, and forwards calls to the tools that the host selects", async () => {
     const { host } = hostOf({ tools: [echo, rm] });
     await host.configure({ bridge: true, maxRisk: "medium" });
     assertEquals(host.names(), ["call_tool", "describe_tools", "search_tools"]);
@@ -722,7 +722,7 @@ describe("HostBridge, with a bridge in the configuration", () => {
     assertEquals(host.names().includes("rm"), true);
   });
 
-  it("says what is wrong with the options", async () => {
+  it("reports invalid options", async () => {
     const { host } = hostOf({ tools: [echo] });
     await host.configure({ bridge: { limit: 0 } });
     assertStringIncludes(

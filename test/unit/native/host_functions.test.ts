@@ -156,7 +156,7 @@ describe("a tool of the host", () => {
     }
   });
 
-  it("is told which of its blocks is wrong", async () => {
+  it("receives the index of an invalid block", async () => {
     const { host } = await hostOf();
     await host.register(1, 1, { ...ANY, blocks: true });
     const image = { type: "image", data: "AAAA", mimeType: "image/png" };
@@ -192,7 +192,7 @@ describe("a tool of the host", () => {
     );
   });
 
-  it("is told of the abort of its call, and why", async () => {
+  it("receives the abort of its call with the reason", async () => {
     const { host } = await hostOf();
     await host.register(1, 1, ANY);
     await host.execute(2, "any", {});
@@ -200,12 +200,12 @@ describe("a tool of the host", () => {
     await host.abort(2, "enough");
     assertEquals(host.of("cancel").map(({ id, value }) => [id, value]), [[id, "enough"]]);
     await host.yield(id, YIELD.result, yielded("1"));
-    // What comes after the end is ignored.
+    // Frames after the end are ignored.
     await host.yield(id, YIELD.result, yielded("2"));
     assertEquals((host.result(2) as { error: string }).error, "aborted");
   });
 
-  it("is refused with what is wrong with it", async () => {
+  it("is rejected with the reason", async () => {
     const { host } = await hostOf();
     await host.register(1, 1, ADD);
     const wrong: readonly (readonly [unknown, string])[] = [
@@ -226,7 +226,7 @@ describe("a tool of the host", () => {
     assertEquals(host.names(), ["host:add", "own"]);
   });
 
-  it("may be registered before the tools are there, and again", async () => {
+  it("may be registered before the tools are loaded, and again", async () => {
     const native = toolsOfRegistry(fakeRegistry({ tools: [fakeTool("own")] }));
     const host = new FakeHost({ load: () => Promise.resolve(native) });
     await host.register(0, 1, ADD, 0);
@@ -322,7 +322,7 @@ describe("a question of a call", () => {
     }
   });
 
-  it("says of what the host gave that it is no answer, also of what is not JSON", async () => {
+  it("rejects an invalid answer of the host, even if it is not JSON", async () => {
     for (const text of ['"yes"', "not JSON"]) {
       const host = await asking(ANSWERS);
       await host.yield(host.of("invoke")[0]?.id ?? 0, YIELD.result, yielded(text));
@@ -332,7 +332,7 @@ describe("a question of a call", () => {
     }
   });
 
-  it("is not answered by what is no object", async () => {
+  it("is not answered by a value that is not an object", async () => {
     const host = await asking(0);
     for (const [index, answers] of ["[", "[]", "1"].entries()) {
       const resume = call(0, "secret", answers, undefined, undefined);

@@ -15,7 +15,7 @@ describe("writeToolList()", () => {
     assertEquals(writeToolList([]), "{}");
   });
 
-  it("has the names in the order given, also those that JavaScript would put first", () => {
+  it("keeps the order of names, even of names that JavaScript would sort first", () => {
     const ids = ["-1", "10", "2", "__proto__", "a:1"];
     const text = writeToolList(ids.map((id) => fakeTool(id)));
     const places = ids.map((id) => text.indexOf(`${JSON.stringify(id)}:{"name":`));
@@ -31,7 +31,7 @@ describe("writeToolList()", () => {
     assertEquals(names, ["10", "2", "B", "a", "a.b", "a:b", "b"]);
   });
 
-  it("says what a host needs to show a tool and to call it", () => {
+  it("contains the data that a host needs to show and call a tool", () => {
     const tool = fakeTool("a", {
       title: "A",
       parameters: { type: "object", properties: { n: { type: "number" } } },
@@ -86,7 +86,7 @@ describe("the configurations of a host", () => {
     return { registry, open, now: () => ["a", "b"].map((id) => registry.getConfig(id)) };
   }
 
-  it("are given back when the host closes, to the tools that are still registered", () => {
+  it("are restored when the host closes, for the tools that are still registered", () => {
     const { registry, open, now } = configured({ a: { root: "/new" }, b: { root: "/new" } });
     const host = open();
     assertEquals(now(), [{ root: "/new" }, { root: "/new" }]);

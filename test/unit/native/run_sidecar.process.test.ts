@@ -83,7 +83,7 @@ describe("BunSidecarSocket", () => {
     assertEquals([closed, bun.sent], [true, ["1", "2", "end"]]);
   });
 
-  it("tells of what arrives, and of every way in which the host can go", async () => {
+  it("reports incoming bytes, and every way in which the host can end", async () => {
     const bun = new FakeBun();
     const { events } = open(bun);
     await settle();
@@ -94,7 +94,7 @@ describe("BunSidecarSocket", () => {
     assertEquals(events, ["4", "end", "end", "end"]);
   });
 
-  it("tells that the host is gone when it cannot be written to, or was never there", async () => {
+  it("reports a closed host when a write fails, or the host never existed", async () => {
     const bun = new FakeBun();
     const { socket, events } = open(bun);
     await settle();
@@ -112,7 +112,7 @@ describe("BunSidecarSocket", () => {
 });
 
 describe("isSocket()", () => {
-  it("is false for a descriptor that is none", () => {
+  it("is false for an invalid descriptor", () => {
     assertEquals(isSocket(-1), false);
     assertEquals(isSocket(9_999), false);
   });

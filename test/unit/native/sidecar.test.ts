@@ -79,7 +79,7 @@ describe("startSidecar()", () => {
     assertEquals(host.replies.map(({ type }) => type), ["tools", "hello"]);
   });
 
-  it("ends after it has said that there are no tools", async () => {
+  it("ends after it has reported that there are no tools", async () => {
     const host = start({ load: () => Promise.reject(new Error("gone")) });
     await host.send(configure);
     assertEquals(host.replies.map(({ type, value }) => [type, value]), [["failed", "gone"]]);
@@ -98,7 +98,7 @@ describe("startSidecar()", () => {
       [{ password: "hunter2" }, "something was thrown that is no Error"],
     ] as const
   ) {
-    it(`says of an exception that nothing has caught: ${message}`, async () => {
+    it(`reports an uncaught exception: ${message}`, async () => {
       const host = start();
       await host.send(configure);
       host.sidecar.crash(thrown);
@@ -108,7 +108,7 @@ describe("startSidecar()", () => {
     });
   }
 
-  it("disposes of the tools and ends when the host is gone, once", async () => {
+  it("disposes of the tools and ends when the host closes, once", async () => {
     const disposed: string[] = [];
     const tool = fakeTool("a", {
       init: () => "state",
@@ -125,7 +125,7 @@ describe("startSidecar()", () => {
     assertEquals(host.events, ["exit 0"]);
   });
 
-  it("aborts what runs when the host is gone, and waits for it", async () => {
+  it("aborts running calls when the host closes, and waits for them", async () => {
     let signal: AbortSignal | undefined;
     const tool = fakeTool("a", {
       execute: (_params: unknown, context: ToolContext) =>
@@ -142,13 +142,13 @@ describe("startSidecar()", () => {
     assertEquals([signal?.aborted, host.events], [true, ["exit 0"]]);
   });
 
-  it("ends when the host was gone before it asked for anything", async () => {
+  it("ends if the host closed before its first frame", async () => {
     const host = start();
     await host.hangUp();
     assertEquals(host.events, ["exit 0"]);
   });
 
-  it("says what tools threw as they were disposed of, and ends all the same", async () => {
+  it("reports errors of disposed tools, and ends", async () => {
     const tool = fakeTool("a", {
       init: () => 1,
       dispose: () => {
@@ -164,7 +164,7 @@ describe("startSidecar()", () => {
     assertEquals(host.events.length, 2);
   });
 
-  it("ends at a frame that is none", async () => {
+  it("ends at an invalid frame", async () => {
     const host = start();
     await host.send(new Uint8Array(20).fill(0xff));
     assertEquals(host.events, ["log FrameError", "exit 1"]);

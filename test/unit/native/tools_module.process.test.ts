@@ -51,7 +51,7 @@ describe("loadTools()", () => {
     assertEquals(begun, ["begin"]);
   });
 
-  it("says where a syntax error is", async () => {
+  it("reports the position of a syntax error", async () => {
     const folder = mkdtempSync(join(tmpdir(), "plue-tools-module-"));
     const file = join(folder, "broken.ts");
     writeFileSync(
@@ -66,7 +66,7 @@ describe("loadTools()", () => {
     assertEquals(error.message.length < 1_500, true, error.message);
   });
 
-  it("says where a module throws, also in a module that it imports", async () => {
+  it("reports the position at which a module throws, even in an imported module", async () => {
     const folder = mkdtempSync(join(tmpdir(), "plue-tools-module-"));
     writeFileSync(join(folder, "inner.mjs"), "\n\nthrow new Error('the disk is on fire');\n");
     const file = join(folder, "outer.mjs");
@@ -85,7 +85,7 @@ describe("loadTools()", () => {
       [module("modules/empty.ts"), 'it must export a ToolRegistry as "registry" or by default'],
     ] as const
   ) {
-    it(`refuses ${name?.split("/").at(-1)}: ${why}`, async () => {
+    it(`rejects ${name?.split("/").at(-1)}: ${why}`, async () => {
       await assertRejects(() => loadTools(undefined, name), Error, why);
     });
   }

@@ -3,7 +3,7 @@ import { describe, it } from "bun:test";
 import { checkSchema, HARDENING } from "../../../src/schema/mod.ts";
 import type { JsonSchema } from "../../../src/tool/mod.ts";
 
-/** What a refusal says after "Cannot use the schema: ". */
+/** The rest of an error message after "Cannot use the schema: ". */
 function problemOf(schema: unknown): string {
   try {
     checkSchema(schema as JsonSchema, {}, HARDENING);
@@ -26,7 +26,7 @@ function withoutHardening(schema: unknown): string {
 }
 
 describe("checkSchema()", () => {
-  it("answers the draft", () => {
+  it("returns the draft", () => {
     assertEquals(checkSchema({ items: [true] }), { dialect: "draft-07" });
     assertEquals(checkSchema(true), { dialect: "2020-12" });
   });
@@ -134,7 +134,7 @@ describe("checkSchema()", () => {
     ],
   ];
   for (const [schema, problem] of REFUSED) {
-    it(`refuses ${JSON.stringify(schema).slice(0, 70)}`, () => {
+    it(`rejects ${JSON.stringify(schema).slice(0, 70)}`, () => {
       assertEquals(problemOf(schema), problem);
       assertEquals(withoutHardening(schema), problem);
     });
@@ -151,13 +151,13 @@ describe("checkSchema()", () => {
     { $dynamicAnchor: "a", allOf: [{ $dynamicRef: "#a" }] },
   ];
   for (const schema of CIRCLES) {
-    it(`refuses the circle in ${JSON.stringify(schema)}`, () => {
+    it(`rejects the circle in ${JSON.stringify(schema)}`, () => {
       assert(problemOf(schema).includes("refers to itself"), problemOf(schema));
       assertEquals(withoutHardening(schema), problemOf(schema));
     });
   }
 
-  it("refuses a $dynamicRef to several places that would check items twice at each level", () => {
+  it("rejects a $dynamicRef to several targets that would check items twice at each level", () => {
     const node = (more: object) => ({ $dynamicAnchor: "node", type: ["array", "null"], ...more });
     const schema = {
       ...node({ $ref: "tree" }),
@@ -194,7 +194,7 @@ describe("checkSchema()", () => {
     { items: { $ref: "#" }, additionalProperties: { allOf: [{ $ref: "#" }] } },
     { $ref: "#/$defs/a", $defs: { a: { type: "string" } } },
     { $dynamicAnchor: "node", properties: { a: { $dynamicRef: "#node" } } },
-    // In draft-07 nothing beside a $ref counts, so this is no circle.
+    // In draft-07 keywords next to a $ref have no effect, so there is no circle.
     { definitions: { a: { $ref: "#/definitions/b", not: { $ref: "#/definitions/a" } }, b: true } },
     { "x-anything": { type: 3, $ref: 7 }, nullable: true, example: [1], minimun: 3 },
     {
@@ -255,7 +255,7 @@ describe("checkSchema()", () => {
       );
     });
 
-    it("refuses 100,000 schemas", () => {
+    it("rejects 100,000 schemas", () => {
       assert(problemOf({ anyOf: Array.from({ length: 100_000 }, () => ({})) }).startsWith("Range"));
     });
 
@@ -315,7 +315,7 @@ describe("checkSchema()", () => {
       return { $ref: "#/$defs/d0", $defs: { ...$defs, [`d${length}`]: {} } };
     }
 
-    it("takes chains of 256 references, and refuses longer ones before the stack does", () => {
+    it("accepts chains of 256 references, and rejects longer ones before the stack overflows", () => {
       assertEquals(problemOf(chain(250, (ref) => ref)), "accepted");
       for (const length of [300, 4_000]) {
         assertEquals(
@@ -326,7 +326,7 @@ describe("checkSchema()", () => {
       }
     });
 
-    it("refuses references that double and double again", () => {
+    it("rejects references that double repeatedly", () => {
       assertEquals(problemOf(chain(8, (ref) => ({ anyOf: [ref, ref] }))), "accepted");
       assert(problemOf(chain(60, (ref) => ({ anyOf: [ref, ref] }))).startsWith("RangeError"));
     });

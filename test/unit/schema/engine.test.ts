@@ -7,7 +7,7 @@ import {
   withSchemaCheck,
 } from "../../../src/schema/mod.ts";
 
-/** An engine that notes what it was asked to compile. */
+/** An engine that records the compiled schemas. */
 function fakeEngine(): SchemaEngine & { readonly compiled: Dialect[] } {
   const compiled: Dialect[] = [];
   const engine = withSchemaCheck({
@@ -31,14 +31,14 @@ describe("compileOnce()", () => {
     assertEquals(other.compiled.length, 1);
   });
 
-  it("goes by the schema object, not by what is in it", () => {
+  it("uses the identity of the schema object, not its content", () => {
     const engine = fakeEngine();
     compileOnce(engine, { type: "string" });
     compileOnce(engine, { type: "string" });
     assertEquals(engine.compiled.length, 2);
   });
 
-  it("hands on the draft it is given, or the one it detects", () => {
+  it("passes on the given or detected draft", () => {
     const engine = fakeEngine();
     compileOnce(engine, { items: [true] });
     compileOnce(engine, {}, "draft-07");

@@ -35,7 +35,7 @@ describe("checkWithoutEngine()", () => {
     [{ oneOf: [{ type: "string" }, { type: "number" }] }, ["", 1], [null]],
     [{ allOf: [{ required: ["a"] }, { required: ["b"] }] }, [{ a: 1, b: 1 }], [{ a: 1 }]],
     [{ $ref: "#/$defs/node", $defs }, [{}, { next: { next: {} } }], [1, { next: { next: 1 } }]],
-    // In draft-07 nothing counts beside a reference.
+    // In draft-07 keywords next to a reference have no effect.
     [
       {
         definitions: { s: { type: "string" } },

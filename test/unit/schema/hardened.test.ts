@@ -38,7 +38,7 @@ async function accepts(tool: Tool): Promise<boolean> {
 }
 
 describe("hardened()", () => {
-  it("returns one engine for an engine, and a hardened one as it is", () => {
+  it("returns one engine per engine, and a hardened engine unchanged", () => {
     assertStrictEquals(hardened(engine), hardened(engine));
     assertStrictEquals(hardened(hardened(engine)), hardened(engine));
     assertNotStrictEquals(hardened(engine), engine);
@@ -50,7 +50,7 @@ describe("hardened()", () => {
     assertEquals(compileOnce(hardened(engine), COSTLY).check(VALUE), false);
   });
 
-  it("refuses a pattern that has no test in linear time, which the engine alone accepts", () => {
+  it("rejects a pattern without a linear-time test, which the engine alone accepts", () => {
     const schema = { properties: { a: { pattern: "^(a)\\1$" } } };
     assertEquals(engine.admit(schema).dialect, "2020-12");
     assertThrows(() => hardened(engine).admit(schema), SyntaxError, '"/properties/a/pattern" must');

@@ -50,7 +50,7 @@ describe("detectDialect()", () => {
     });
   }
 
-  it("refuses a draft that plue does not read, and says which it does", () => {
+  it("rejects an unsupported draft, and lists the supported ones", () => {
     for (const uri of ["http://json-schema.org/draft-03/schema#", "", 7, null]) {
       assertThrows(
         () => detectDialect({ $schema: uri }),

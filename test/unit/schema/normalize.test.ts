@@ -102,7 +102,7 @@ describe("normalizeSchema()", () => {
     assertEquals(result, { ...schema, $defs: { b: { $id: "b", $dynamicAnchor: "a" } } });
   });
 
-  it("says whether a check may exhaust the stack", () => {
+  it("returns whether a check may exhaust the stack", () => {
     const may = (schema: JsonSchema): boolean =>
       normalizeSchema(schema, "2020-12", { formats: ASSERTED_FORMATS }).mayExhaustStack;
     assertEquals(may({ properties: { a: { type: "string" } } }), false);
@@ -110,7 +110,7 @@ describe("normalizeSchema()", () => {
     assertEquals(may({ anyOf: Array.from({ length: 300 }, () => ({})) }), true);
   });
 
-  it("keeps the keywords that the engine knows", () => {
+  it("keeps the keywords that the engine supports", () => {
     const { schema } = normalizeSchema({ items: { even: true, odd: true } }, "2020-12", {
       formats: new Set(),
       keywords: ["even"],

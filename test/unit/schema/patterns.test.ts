@@ -4,12 +4,12 @@ import fc from "fast-check";
 import { compilePattern, resetSteps } from "../../../src/schema/patterns.ts";
 import { fnv1a } from "../../../src/tool/mod.ts";
 
-/** Whether an automaton runs a pattern. */
+/** True if an automaton runs a pattern. */
 function takesSteps(pattern: ReturnType<typeof compilePattern>): boolean {
   return pattern.looks === Infinity;
 }
 
-/** Whether a pattern is found; `undefined` if that takes more steps than there are. */
+/** True if a pattern matches; `undefined` if that takes more steps than there are. */
 function finds(pattern: RegExp, text: string): boolean | undefined {
   resetSteps();
   try {
@@ -146,7 +146,7 @@ describe("compilePattern()", () => {
     });
   }
 
-  it("answers for long texts, or says that they are too long", () => {
+  it("returns a verdict for long texts, or reports that they are too long", () => {
     const pattern = compilePattern("^(a+)+$");
     assertEquals(finds(pattern, "a".repeat(900_000)), true);
     assertEquals(finds(pattern, "a".repeat(16_000_000)), undefined);
@@ -168,18 +168,18 @@ describe("compilePattern()", () => {
     ["a".repeat(20_001), "at most 20000 characters long"],
   ];
   for (const [source, rule] of REFUSED) {
-    it(`refuses ${source.slice(0, 30)}`, () => {
+    it(`rejects ${source.slice(0, 30)}`, () => {
       assertThrows(() => compilePattern(source), SyntaxError, `The pattern must be ${rule}`);
     });
   }
 
-  it("refuses flags inside of a pattern, which not every runtime knows", () => {
+  it("rejects flags inside of a pattern, which not every runtime supports", () => {
     for (const source of ["(?i:a)", "(?-i:a)", "(?s-i:a)"]) {
       assertThrows(() => compilePattern(source), SyntaxError, "The pattern must be");
     }
   });
 
-  it("bounds what many patterns cost together, also of those that it leaves to RegExp", () => {
+  it("bounds the total cost of many patterns, including patterns for RegExp", () => {
     const text = "x".repeat(100_000);
     resetSteps();
     assertThrows(
@@ -191,7 +191,7 @@ describe("compilePattern()", () => {
     );
   });
 
-  it("compiles no more than a budget has room for", () => {
+  it("compiles patterns up to a budget", () => {
     const budget = { left: 10_000 };
     const heavy = (at: number) => `(?:(?:(?:x${at}|yy){0,9}z){0,9}){0,9}q`;
     assertThrows(
@@ -201,7 +201,7 @@ describe("compilePattern()", () => {
       SyntaxError,
       "fewer parts and repetitions",
     );
-    // What is cached costs nothing, and an import that has used up its budget keeps it.
+    // Cached patterns cost nothing, even for an import that has used up its budget.
     compilePattern("^[a-f]{8}$");
     assert(!takesSteps(compilePattern("^[a-f]{8}$", budget)));
   });

@@ -25,7 +25,7 @@ describe("validateStandard()", () => {
     assertEquals(validateStandard(schema, { a: 2 }), { value: { a: 2, added: 1 } });
   });
 
-  it("answers at once when the library does, and with a promise when it does not", async () => {
+  it("returns synchronously if the library does, and a promise otherwise", async () => {
     assert(!(validateStandard(fakeSchema((value) => ({ value })), 1) instanceof Promise));
     const later = validateStandard(fakeSchema((value) => Promise.resolve({ value })), 1);
     assert(later instanceof Promise);
@@ -86,7 +86,7 @@ describe("validateStandard()", () => {
     ["answers an issue that cannot be read", () => ({ issues: [null as never] })],
   ];
   for (const [what, validate] of BROKEN) {
-    it(`refuses the value when the library ${what}`, async () => {
+    it(`rejects the value when the library ${what}`, async () => {
       assertEquals(await validateStandard(fakeSchema(validate), 1), NOT_CHECKED);
     });
   }

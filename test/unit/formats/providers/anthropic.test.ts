@@ -16,7 +16,7 @@ describe('importTools("anthropic")', () => {
     eager_input_streaming: true,
   };
 
-  it("gives back what it was given", () => {
+  it("returns the same definition after import and export", () => {
     for (const tool of [FULL, { name: "a", input_schema: INPUT }]) {
       const { tools, warnings, rejected } = importTools("anthropic", { tools: [tool] });
       assertEquals([warnings, rejected], [[], []]);

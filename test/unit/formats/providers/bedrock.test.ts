@@ -7,7 +7,7 @@ const INPUT = { type: "object", properties: { city: { type: "string" } }, requir
 describe('importTools("bedrock")', () => {
   const TOOL = { toolSpec: { name: "a", description: "A.", inputSchema: { json: INPUT } } };
 
-  it("gives back what it was given, cache points too", () => {
+  it("returns the same definition after import and export, with cache points", () => {
     const list = [TOOL, { cachePoint: { type: "default", ttl: "1h" } }];
     const { tools, warnings, rejected } = importTools("bedrock", { toolConfig: { tools: list } });
     assertEquals([warnings, rejected], [[], []]);
@@ -31,7 +31,7 @@ describe('importTools("bedrock")', () => {
     assertEquals(exportTools(tools, "bedrock").tools.length, 1);
   });
 
-  it("reads strict, and rejects what has no schema", () => {
+  it("reads strict, and rejects a tool without a schema", () => {
     const { tools, warnings, rejected } = importTools("bedrock", [
       { toolSpec: { name: "s", inputSchema: { json: INPUT }, strict: true } },
       { systemTool: { name: "search" } },

@@ -26,7 +26,7 @@ describe('importTools("gemini")', () => {
     },
   };
 
-  it("gives back what it was given, with JSON Schema", () => {
+  it("returns the same definition after import and export, with JSON Schema", () => {
     const { tools, rejected } = importTools("gemini", {
       tools: [{ functionDeclarations: [JSON_TOOL] }],
     });
@@ -36,7 +36,7 @@ describe('importTools("gemini")', () => {
     }]);
   });
 
-  it("gives back what it was given, with the typed schema", () => {
+  it("returns the same definition after import and export, with the typed schema", () => {
     const { tools, rejected } = importTools("gemini", [{ functionDeclarations: [TYPED] }]);
     assertEquals(rejected, []);
     assertEquals(exportTools(tools, "gemini.typed").tools as unknown, [{
@@ -59,7 +59,7 @@ describe('importTools("gemini")', () => {
     });
   });
 
-  it("reads Vertex's references, and a type that nobody said", () => {
+  it("reads Vertex's references, and infers a missing type", () => {
     const [tool] = importTools("gemini", [{
       name: "a",
       parameters: {
@@ -94,7 +94,7 @@ describe('importTools("gemini")', () => {
     }
   });
 
-  it("reads behavior, and takes no parameters for none", () => {
+  it("reads behavior, and accepts missing parameters", () => {
     const { tools } = importTools("gemini", [{ name: "a", behavior: "NON_BLOCKING" }, {
       name: "b",
       behavior: "BLOCKING",
@@ -106,7 +106,7 @@ describe('importTools("gemini")', () => {
     assertEquals(tools[0]?.parameters["additionalProperties"], false);
   });
 
-  it("warns of a length that is none, and rejects what is no function", () => {
+  it("warns of an invalid length, and rejects other kinds of tools", () => {
     const { tools, warnings, rejected } = importTools("gemini", [
       { googleSearch: {} },
       {

@@ -104,7 +104,7 @@ describe('importTools("mcp")', () => {
     }],
   ];
   for (const [what, tool] of SAME) {
-    it(`gives back a tool ${what}`, () => {
+    it(`returns the same definition after import and export of a tool ${what}`, () => {
       const { tools, warnings } = importTools("mcp", { tools: [tool] });
       assertEquals(warnings, []);
       const { tools: again, losses } = exportTools(tools, "mcp@2026-07-28");
@@ -113,7 +113,7 @@ describe('importTools("mcp")', () => {
     });
   }
 
-  it("gives back execution.taskSupport to the revision that has it", () => {
+  it("exports execution.taskSupport to the revision that has it", () => {
     const tool = {
       name: "a",
       description: "A.",
@@ -124,7 +124,7 @@ describe('importTools("mcp")', () => {
     assertEquals(exportTools(tools, "mcp@2025-11-25").tools as unknown, [tool]);
   });
 
-  it("gives back whatever else is in execution, and never to a revision without it", () => {
+  it("exports other fields of execution, except to a revision without it", () => {
     const execution = { taskSupport: "optional", more: [1] };
     const [tool] = importTools("mcp", [{ name: "a", inputSchema: INPUT, execution }]).tools;
     assert(tool !== undefined);
@@ -189,14 +189,14 @@ describe('importTools("mcp")', () => {
     }
   });
 
-  it("takes an empty cursor for none", () => {
+  it("treats an empty cursor as absent", () => {
     const tools = [{ name: "a", inputSchema: INPUT }];
     assertEquals(importTools("mcp", { tools, nextCursor: "" }).warnings, []);
     const pages = [{ tools, nextCursor: "" }, { tools: [{ name: "b", inputSchema: INPUT }] }];
     assertEquals(importTools("mcp", pages).warnings, []);
   });
 
-  it("takes what nobody said for MCP's defaults, which fear the worst", () => {
+  it("applies MCP's pessimistic defaults to missing hints", () => {
     const [tool] = importTools("mcp", [{ name: "a", inputSchema: INPUT }]).tools;
     assertEquals(tool?.annotations, {
       readOnlyHint: false,
@@ -224,7 +224,7 @@ describe('importTools("mcp")', () => {
     });
   }
 
-  it("rejects a tool that is wrong, and says where and why", () => {
+  it("rejects an invalid tool with a pointer and a reason", () => {
     const { tools, rejected } = importTools("mcp", {
       tools: [
         null,
@@ -266,7 +266,7 @@ describe('importTools("mcp")', () => {
     assertStringIncludes(of("fine"), "/tools/8");
   });
 
-  it("leaves out a field that is wrong, and keeps the tool", () => {
+  it("omits an invalid field, and keeps the tool", () => {
     const { tools, warnings } = importTools("mcp", [{
       name: "a",
       title: 1,
@@ -290,7 +290,7 @@ describe('importTools("mcp")', () => {
     ]);
   });
 
-  it("makes a legal name of one that is none, and keeps the server's", async () => {
+  it("creates a legal name from an illegal one, and keeps the server's", async () => {
     const asked: unknown[] = [];
     const { tools, warnings } = importTools("mcp", [
       { name: "a/b", inputSchema: { type: "object" } },
@@ -318,7 +318,7 @@ describe('importTools("mcp")', () => {
     assertEquals(tool?.id, "theirs:trusted_run");
   });
 
-  it("stops at a cursor that comes again, and says when there is more", () => {
+  it("stops at a repeated cursor, and reports further pages", () => {
     const page = (name: string, nextCursor?: string): object => ({
       tools: [{ name, inputSchema: INPUT }],
       ...(nextCursor === undefined ? {} : { nextCursor }),
@@ -330,7 +330,7 @@ describe('importTools("mcp")', () => {
     assertStringIncludes(more.warnings[0]?.message ?? "", "There are more pages");
   });
 
-  it("keeps the list as long as the page that is kept shortest, and by as few", () => {
+  it("uses the shortest lifetime and the narrowest scope of all pages", () => {
     const { cache } = importTools("mcp", [
       { tools: [], ttlMs: 5_000, cacheScope: "public", nextCursor: "1" },
       { tools: [], ttlMs: 1_000, cacheScope: "private" },
@@ -438,7 +438,7 @@ describe('importTools("mcp")', () => {
     }
   });
 
-  it("rejects a page that is none", () => {
+  it("rejects an invalid page", () => {
     for (const document of [{}, null, "tools", 7, { tools: {} }, [{ tools: [] }, { nothing: 1 }]]) {
       assertEquals(importTools("mcp", document).rejected.map(({ rule }) => rule), ["document"]);
     }

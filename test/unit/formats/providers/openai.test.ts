@@ -73,14 +73,14 @@ describe('importTools("openai")', () => {
     ["openai.realtime", [{ type: "function", ...WEATHER }]],
   ];
   for (const [target, document] of SAME) {
-    it(`gives back what it was given as ${target}`, () => {
+    it(`returns the same definition after import and export as ${target}`, () => {
       const { tools, rejected } = importTools("openai", document);
       assertEquals(rejected, []);
       assertEquals(exportTools(tools, target).tools as unknown, document);
     });
   }
 
-  it("gives back a strict tool as one", () => {
+  it("exports a strict tool as strict", () => {
     const strict = {
       type: "function",
       function: {
@@ -136,7 +136,7 @@ describe('importTools("openai")', () => {
     });
   });
 
-  it("gives back the nulls of strict tools to what runs them", async () => {
+  it("passes the nulls of strict tools on to their functions", async () => {
     const parameters = {
       type: "object",
       properties: {
@@ -170,7 +170,7 @@ describe('importTools("openai")', () => {
     ]);
   });
 
-  it("takes a function without parameters for one that takes none", () => {
+  it("reads a function without a schema as one without parameters", () => {
     for (const parameters of [undefined, null]) {
       const [tool] =
         importTools("openai", [{ type: "function", function: { name: "a", parameters } }]).tools;
@@ -188,7 +188,7 @@ describe('importTools("openai")', () => {
     ]]);
   });
 
-  it("expands namespaces, below the one that is given", () => {
+  it("expands namespaces, below the given one", () => {
     const document = [
       {
         type: "namespace",
@@ -208,7 +208,7 @@ describe('importTools("openai")', () => {
     ]]);
   });
 
-  it("rejects what is no function, and keeps the rest", () => {
+  it("rejects other kinds of tools, and keeps the rest", () => {
     const { tools, rejected } = importTools("openai", {
       tools: [
         { type: "web_search" },
@@ -236,7 +236,7 @@ describe('importTools("openai")', () => {
     assertStringIncludes(rejected[0]?.message ?? "", '"web_search"');
   });
 
-  it("reads nullable as accepting null, as those who write it mean it", () => {
+  it("reads nullable as accepting null, as its authors intend", () => {
     const parameters = {
       type: "object",
       nullable: true,
@@ -262,7 +262,7 @@ describe('importTools("openai")', () => {
     assertEquals(mcp?.parameters as unknown, parameters);
   });
 
-  it("keeps fields that it does not know, and claims no hints that nobody gave", () => {
+  it("keeps unknown fields, and adds no hints", () => {
     const [tool] = importTools("openai", [{ type: "function", ...WEATHER, later: 1 }]).tools;
     assert(tool !== undefined);
     assertEquals(tool.meta, {

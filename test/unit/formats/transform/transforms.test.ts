@@ -21,7 +21,7 @@ import {
 } from "../../../../src/formats/mod.ts";
 import type { JsonSchema } from "../../../../src/tool/mod.ts";
 
-/** A loss in short: where, what, and which way it changes what is accepted. */
+/** A short form of a loss: pointer, kind, and direction. */
 type Short = readonly [path: string, grade: string, effect: "" | "wider" | "narrower" | "either"];
 
 interface Row {
@@ -54,7 +54,7 @@ function check(
         assertEquals(JSON.stringify(from), before);
       });
     }
-    it("answers with the very schema where there is nothing to do", () => {
+    it("returns the same schema if there is nothing to do", () => {
       const schema = { type: "object", properties: {}, required: [], additionalProperties: false };
       assertStrictEquals(transform(schema).schema, schema);
     });
