@@ -120,7 +120,7 @@ describe("readArguments()", () => {
     });
   }
 
-  it("follows references, also of a schema in itself", async () => {
+  it("resolves references, even recursive ones", async () => {
     const tool = toolOf({ root: { $ref: "#/$defs/node" } }, TREE);
     assertEquals(await read(tool, "--root.child.child.name", "x"), {
       root: { child: { child: { name: "x" } } },
@@ -139,7 +139,7 @@ describe("readArguments()", () => {
       [["--json"], "before it, it prints the result as JSON"],
     ] as const
   ) {
-    it(`refuses ${words.join(" ")}, and says what is right`, async () => {
+    it(`rejects ${words.join(" ")} with the valid form`, async () => {
       const tool = toolOf({ query: { type: "string" }, n: { type: "integer" } });
       const error = await assertRejects(() => read(tool, ...words));
       assertStringIncludes((error as Error).message, said);
@@ -154,7 +154,7 @@ describe("readArguments()", () => {
 });
 
 describe("flagsOf()", () => {
-  it("takes objects apart, and names types, values and what is required", () => {
+  it("lists the fields of objects with types, values and required fields", () => {
     const flags = flagsOf(toolOf({
       query: { type: "string", description: "What" },
       opts: {

@@ -1,4 +1,4 @@
-// The command as it is shipped, one file, as a process on every runtime.
+// The published command, one file, as a process on every runtime.
 
 import { spawnSync } from "node:child_process";
 import {
@@ -51,7 +51,7 @@ const RUNTIMES: readonly (readonly [name: string, command: string, ...args: stri
   ["the Node that runs npm", npmNode ?? ""],
 ];
 
-/** What a terminal shows, and the program in it. */
+/** The output of a terminal, and the program in it. */
 interface Terminal extends AsyncDisposable {
   readonly text: () => string;
   /** Waits until the terminal has shown something. */
@@ -236,7 +236,7 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertEquals(await interrupting.ended, 130);
     });
 
-    test("asks in whole lines where the terminal has no width", async () => {
+    test("asks in whole lines if the terminal has no width", async () => {
       await using terminal = openTerminal([
         ...["sh", "-c", 'stty cols 0; exec "$@"', "sh"],
         ...[command, ...args, COMMAND, "call", "-f", TOOLS, "launch"],
@@ -246,7 +246,7 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertEquals(await terminal.ended, 12);
     });
 
-    test("asks the person at the terminal what a tool wants to know", async () => {
+    test("asks the person at the terminal the questions of a tool", async () => {
       await using terminal = inTerminal(["call", "-f", ASKING, "book"]);
       await terminal.shown(/book asks: Which table\?[^]*Decline/);
       terminal.type(ENTER);
@@ -256,14 +256,14 @@ for (const [name, command, ...args] of RUNTIMES) {
       terminal.type(`${DOWN}${ENTER}`);
       await terminal.shown(/quiet: Away from the music/);
       terminal.type("y");
-      // The answer did not fit, so it is asked again, with what was wrong.
+      // The answer was invalid, so the question is repeated with the issue.
       await terminal.shown(/seats must be at least 1[^]*Which table\?[^]*Decline/);
       terminal.type(`${DOWN}${ENTER}`);
       assertEquals(await terminal.ended, 0);
       assertMatch(terminal.text(), /"action": "decline"\r\n\}\r\n$/);
     });
 
-    test("asks there what a tool of a service wants to know", async () => {
+    test("asks there the questions of a service's tool", async () => {
       const controller = new AbortController();
       let heard = (_text: string): void => {};
       const printed = new Promise<string>((resolve) => heard = resolve);
@@ -286,7 +286,7 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertEquals((await served).code, 0);
     });
 
-    test("asks one thing after the other, though the tool asks both at once", async () => {
+    test("asks one question after the other, even if the tool asks both together", async () => {
       await using terminal = inTerminal(["call", "-f", ASKING, "tidy"]);
       await terminal.shown(/list\n?[^]*No/);
       assertEquals(terminal.text().includes("erase"), false);
@@ -311,7 +311,7 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertMatch(refusing.text(), /too long to be shown, so you are not asked[^]*Add --yes/);
     });
 
-    test("asks in a terminal that does not know its width", async () => {
+    test("asks in a terminal with an unknown width", async () => {
       await using terminal = openTerminal([
         ...["sh", "-c", 'stty cols 0 && exec "$@"', "sh"],
         ...[command, ...args, COMMAND, "call", "-f", TOOLS, "launch"],
@@ -321,7 +321,7 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertEquals(await terminal.ended, 0);
     });
 
-    test("draws a bar in a terminal, with what the tool sends above it", async () => {
+    test("draws a bar in a terminal, with the tool's output above it", async () => {
       await using terminal = inTerminal(["call", "-f", TOOLS, "count", "--to", "3"]);
       assertEquals(await terminal.ended, 0);
       assertMatch(terminal.text(), /█+░+ 1\/3 number 1/);

@@ -15,13 +15,13 @@ import {
 import { pipe, type TemporaryFolder, temporaryFolder } from "../../examples/workspace/testing.ts";
 import { maybe } from "../support/skip.ts";
 
-/** What `npm start` runs. */
+/** The program of `npm start`. */
 const COMMAND = ["src/cli/main.ts", "serve", "examples/workspace/serve.ts"];
 
 const start = (environment: Record<string, string>): Program =>
   startProgram(process.execPath, COMMAND, { PLUE_MAX_RISK: "low", ...environment });
 
-/** Starts a server on a free port, and waits until it says where it is. */
+/** Starts a server on a free port, and waits for its address. */
 async function serve(workspace: string, environment: Record<string, string> = {}) {
   const state = { PLUE_STATE: `${workspace}.journals` };
   const program = start({ PORT: "0", PLUE_WORKSPACE: workspace, ...state, ...environment });
@@ -36,7 +36,7 @@ async function serve(workspace: string, environment: Record<string, string> = {}
   return { program, url, post, [Symbol.asyncDispose]: () => program[Symbol.asyncDispose]() };
 }
 
-/** Leaves the journal of a process that died, in the state folder beside the workspace. */
+/** Writes the journal of a process that died into the state folder. */
 async function diedBefore(folder: TemporaryFolder, ...entries: JournalEntry[]): Promise<void> {
   const head = { pid: 1_073_741_823, started: 0, root: folder.path, folder: ".plue-tx-old" };
   const journal = await beginJournal(journalsFolder({ PLUE_STATE: folder.journals }), head);
@@ -46,7 +46,7 @@ async function diedBefore(folder: TemporaryFolder, ...entries: JournalEntry[]): 
 const HOLD = { command: "exec > pipe; sleep 1000 & echo $!; wait", shell: true };
 
 describe("npm start", () => {
-  it("serves the same tools to MCP clients, where it says, and to nobody without the token", async () => {
+  it("serves the same tools to MCP clients at the printed address, with the token only", async () => {
     await using folder = await temporaryFolder();
     await using server = await serve(folder.path, { PLUE_TOKEN: "sesame-sesame-sesame" });
     await server.program.printed(/"mcpServers"/);
@@ -98,7 +98,7 @@ describe("npm start", () => {
     assertMatch(program.output.stderr.replace(why, "why"), /^why \(\/\S+\.ts:\d+:\d+\)\n$/);
   });
 
-  it("says that a port is in use, and ends with exit code 2", async () => {
+  it("reports a used port, and ends with exit code 2", async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const address = other.address();
@@ -112,7 +112,7 @@ describe("npm start", () => {
     other.close();
   });
 
-  it("says where it is, what it serves, and what to try", async () => {
+  it("prints its address, its tools, and example commands", async () => {
     await using folder = await temporaryFolder({ "README.md": "# Hello\n" });
     await using server = await serve(folder.path);
     const { stdout } = server.program.output;
@@ -149,7 +149,7 @@ describe("npm start", () => {
     }
   });
 
-  it("refuses a tool above the risk it serves as if it were not there, and explains why", async () => {
+  it("treats a tool above the served risk as unknown, and explains it", async () => {
     await using folder = await temporaryFolder();
     await using server = await serve(folder.path);
     const refused = await server.post("terminal-execute", { command: "touch", args: ["made"] });
@@ -160,7 +160,7 @@ describe("npm start", () => {
     assertEquals(await folder.list(), []);
   });
 
-  it("refuses web pages of other sites, and names that are not its own", async () => {
+  it("rejects web pages of other sites, and other host names", async () => {
     await using folder = await temporaryFolder();
     await using server = await serve(folder.path);
     const page = await server.post("echo", { message: "x" }, {
@@ -192,7 +192,7 @@ describe("npm start", () => {
     assertEquals((await fetch(`${server.url}/healthz`)).status, 200);
   });
 
-  it("stops running commands and ends with exit code 0 when it is told to end", async () => {
+  it("stops running commands and ends with exit code 0 on SIGTERM", async () => {
     for (const signal of ["SIGINT", "SIGTERM"] as const) {
       await using folder = await temporaryFolder();
       const held = pipe(join(folder.path, "pipe"));
@@ -206,7 +206,7 @@ describe("npm start", () => {
     }
   });
 
-  it("closes silent connections, and not that of a call that runs", async () => {
+  it("closes silent connections, but not the connection of a running call", async () => {
     await using folder = await temporaryFolder();
     const token = "s3cret-s3cret-s3cret";
     await using server = await serve(folder.path, { PLUE_TOKEN: token, PLUE_MAX_RISK: "high" });
@@ -245,7 +245,7 @@ describe("npm start", () => {
     };
     for (let tries = 0; tries < 10; tries++) assertEquals(await guess(`guess-${tries}`), 401);
     assertEquals(await guess("guess-10"), 429);
-    // The right token is never refused: behind a proxy, all clients have one address.
+    // The right token is never rejected: behind a proxy, all clients have one address.
     assertEquals(await guess("s3cret-s3cret-s3cret"), 200);
   });
 
@@ -269,7 +269,7 @@ describe("npm start", () => {
     },
   );
 
-  it("asks for its token on every route", async () => {
+  it("requires its token on every route", async () => {
     await using folder = await temporaryFolder();
     await using server = await serve(folder.path, {
       HOST: "0.0.0.0",
@@ -302,7 +302,7 @@ describe("npm start", () => {
     }
   });
 
-  it("says that a body is too large, however large it is", async () => {
+  it("reports a body that is too large", async () => {
     await using folder = await temporaryFolder();
     await using server = await serve(folder.path);
     const answer = await server.post("echo", { message: "x".repeat(5 * 1024 * 1024) });

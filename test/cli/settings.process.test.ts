@@ -37,7 +37,7 @@ describe("readSettings()", () => {
     );
   });
 
-  it("takes an empty variable as one that is not set", () => {
+  it("treats an empty variable as not set", () => {
     assertEquals(read({ PORT: "", HOST: " ", PLUE_MAX_RISK: "" }), read());
   });
 
@@ -60,7 +60,7 @@ describe("readSettings()", () => {
       ["PLUE_ROLE", "a b", "a role's name"],
     ] as const
   ) {
-    it(`refuses ${name}=${value}, and names it, its value and what is wanted`, () => {
+    it(`rejects ${name}=${value} with its name, its value and the valid form`, () => {
       const error = assertThrows(() => read({ [name]: value }), CommandError);
       assertEquals(
         error.message.startsWith(`Cannot serve: ${name} is "${value}", and must be`),
@@ -71,7 +71,7 @@ describe("readSettings()", () => {
     });
   }
 
-  it("refuses a token that a header cannot carry or that is short, and does not show it", () => {
+  it("rejects an invalid or short token without showing it", () => {
     for (const token of ["my secret secret secret", "secret", "a-secret-of-15c"]) {
       const error = assertThrows(() => read({ PLUE_TOKEN: token }), CommandError);
       assertEquals(error.message.includes("secret"), false);
@@ -79,14 +79,14 @@ describe("readSettings()", () => {
     }
   });
 
-  it("refuses every host that is not loopback when there is no token", () => {
+  it("rejects hosts other than loopback without a token", () => {
     for (const host of ["0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.example.org"]) {
       assertThrows(() => read({ HOST: host }), CommandError, "set PLUE_TOKEN");
       assertEquals(read({ HOST: host, PLUE_TOKEN: "correct-horse-battery" }).isLoopback, false);
     }
   });
 
-  it("knows the spellings of loopback", () => {
+  it("recognises the spellings of loopback", () => {
     for (const host of ["127.0.0.1", "127.1.2.3", "localhost", "::1", "[::1]"]) {
       assertEquals(read({ HOST: host }).isLoopback, true);
     }

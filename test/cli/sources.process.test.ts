@@ -35,7 +35,7 @@ interface Service extends AsyncDisposable {
   readonly tools: readonly string[];
 }
 
-/** Serves, and waits until it says where. */
+/** Serves, and waits for the address. */
 async function service(
   words: readonly string[] = [TOOLS],
   env: Readonly<Record<string, string>> = {},
@@ -59,7 +59,7 @@ async function service(
 
 const files = folder();
 
-/** The surroundings of a command that nobody looks at. */
+/** The environment of a command without a terminal. */
 const quiet: CommandIo = {
   env: {},
   stdin: Readable.from([]),
@@ -70,7 +70,7 @@ const quiet: CommandIo = {
 };
 
 describe("a module", () => {
-  it("may export a registry, and what its dispatcher is told", async () => {
+  it("may export a registry, and options of its dispatcher", async () => {
     const text = `import { ToolRegistry } from ${MOD};
       const define = (name, more) => ({ name, description: "A tool of this test.", ...more });
       export const registry = new ToolRegistry({
@@ -104,13 +104,13 @@ describe("a module", () => {
     assertEquals(ids, ["count", "fail", "launch", "search", "shop:getPet", "wait"]);
   });
 
-  it("may not be joined with what has the same ids", async () => {
+  it("may not be combined with a source with the same ids", async () => {
     const { code, stderr } = await plue(["list", TOOLS, `module:${TOOLS}?again`]);
     assertEquals(code, 2);
     assertMatch(stderr, /^Cannot /);
   });
 
-  it("without tools is refused", async () => {
+  it("without tools is rejected", async () => {
     const file = await files.write("empty.mjs", "export const x = 1;");
     const { code, stderr } = await plue(["list", file]);
     assertEquals(code, 2);
@@ -158,7 +158,7 @@ describe("a document", () => {
       ["old.json", '{"swagger": "2.0"}', "it is Swagger 2.0: convert it to OpenAPI 3 first"],
     ] as const
   ) {
-    it(`is refused if it is ${name}`, async () => {
+    it(`is rejected if it is ${name}`, async () => {
       const file = await files.write(name, text);
       const { code, stderr } = await plue(["list", file]);
       assertEquals(code, 2);
@@ -178,7 +178,7 @@ describe("a URL", () => {
       ["plue:http://127.0.0.1:1/?key=s3cret", "the address of a plue service has no query"],
     ] as const
   ) {
-    it(`is refused without its credentials in the message: ${source}`, async () => {
+    it(`is rejected without its credentials in the message: ${source}`, async () => {
       const { code, stderr } = await plue(["list", source]);
       assertEquals([code, stderr.match(/ann:|hunter2|s3cret/)], [2, null]);
       assertStringIncludes(stderr, said);
@@ -243,7 +243,7 @@ describe("plue serve", () => {
     assertEquals(few.tools, ["search"]);
   });
 
-  it("tells listeners of tools that become available, over HTTP and MCP", async () => {
+  it("notifies listeners of tools that become available, over HTTP and MCP", async () => {
     const gate = join(files.path, "gate");
     const module = await files.write(
       "gated.mjs",
@@ -342,7 +342,7 @@ describe("a plue service", () => {
     assertStringIncludes(stderr, '{"counted":2}\n');
   });
 
-  it("asks here what its tools ask, also those that run as tasks", async () => {
+  it("asks here the questions of its tools, including tasks", async () => {
     const asking = await files.write(
       `remote.mjs`,
       `import { ToolRegistry } from ${MOD};
@@ -382,7 +382,7 @@ describe("a plue service", () => {
     assertStringIncludes(stderr, "The disk is full");
   });
 
-  it("is told when a call is aborted", async () => {
+  it("receives the abort of a call", async () => {
     await using served = await service();
     const controller = new AbortController();
     const { code } = await plue(["call", "-f", served.url, "wait"], {
@@ -452,7 +452,7 @@ describe("a plue service", () => {
       });
     }
 
-    it("cancels a task whose question cannot be asked here", async () => {
+    it("cancels a task with a question that cannot be asked here", async () => {
       const module = await files.write(`asking${count++}.mjs`, text);
       await using served = await service([module], { PLUE_TOKEN: "sesame-sesame-sesame" });
       const authorization = "Bearer sesame-sesame-sesame";
@@ -480,7 +480,7 @@ describe("a plue service", () => {
     assertStringIncludes(stdout, "risk high is above the limit medium");
   });
 
-  it("wants its token, which no message shows", async () => {
+  it("requires its token, which no message shows", async () => {
     const token = "sesame-sesame-sesame";
     await using served = await service([TOOLS], { PLUE_TOKEN: token });
     const refused = await plue(["list", served.url]);

@@ -48,7 +48,7 @@ async function folder() {
 }
 
 describe("plue serve --state", () => {
-  it("goes on with tickets, tasks and idempotency keys after it was killed", async () => {
+  it("continues with tickets, tasks and idempotency keys after it was killed", async () => {
     await using state = await folder();
     const key = { "idempotency-key": "order-7" };
     const erase = "/tools/erase/execute";
@@ -81,7 +81,7 @@ describe("plue serve --state", () => {
     assertEquals(await state.ran(), ["pay", "look", "look", "erase", "erase"]);
   }, 60_000);
 
-  it("remembers wrong tokens after it was killed", async () => {
+  it("remembers invalid tokens after it was killed", async () => {
     await using state = await folder();
     const env = { PLUE_TOKEN: "the-right-token-of-the-test" };
     const wrong = { authorization: "Bearer wrong" };
@@ -95,7 +95,7 @@ describe("plue serve --state", () => {
     assertEquals((await second.ask("GET", "/tools", undefined, wrong)).status, 429);
   }, 60_000);
 
-  it("says what is wrong with a state that it cannot use", async () => {
+  it("reports the problem with an unusable state folder", async () => {
     await using state = await folder();
     await writeFile(join(state.path, "file"), "");
     for (const place of ["file", "file/state"]) {

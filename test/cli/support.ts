@@ -1,5 +1,5 @@
 /**
- * Runs the command in this process: what it prints is kept, and its exit code is the answer.
+ * Runs the command in this process, and returns its output and exit code.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { Readable, Writable } from "node:stream";
 import { runCommand } from "../../src/cli/program.ts";
 import type { CommandIo, Output } from "../../src/cli/terminal.ts";
 
-/** What a run gave. */
+/** The result of a run. */
 export interface Ran {
   readonly code: number;
   readonly stdout: string;

@@ -35,14 +35,14 @@ describe("a module of plain definitions", () => {
     assertStringIncludes((await plue(["call", "--yes", "-f", module, "kept"])).stderr, "no");
   });
 
-  it("is refused where a setting has the wrong type", async () => {
+  it("is rejected if a setting has an invalid type", async () => {
     const module = await files.write("wrong.mjs", define("a") + `export const selection = ["a"];`);
     const { code, stderr } = await plue(["list", module]);
     assertEquals(code, 2);
     assertStringIncludes(stderr, "its export selection must be an object");
   });
 
-  it("is refused beside another module with the same setting", async () => {
+  it("is rejected with another module that has the same setting", async () => {
     const settings = "export const selection = {};";
     const first = await files.write("first.mjs", define("a") + settings);
     const second = await files.write("second.mjs", define("b") + settings);
@@ -110,7 +110,7 @@ describe("a URL on another host", () => {
     assertEquals(seen, ["s3cret", null]);
   });
 
-  it("with a password is refused without showing it", async () => {
+  it("with a password is rejected without showing it", async () => {
     for (const password of ["s3'cret", 's3"cret', "s3@cret"]) {
       const { code, stderr } = await plue(["list", `https://ann:${password}@x.example/api.json`]);
       assertEquals([code, stderr.includes("cret")], [2, false]);
@@ -119,7 +119,7 @@ describe("a URL on another host", () => {
 });
 
 describe("an answer without end", () => {
-  it("of a listing whose cursor comes again is refused", async () => {
+  it("of a listing with a repeated cursor is rejected", async () => {
     const served = await serve(() => listing([], { nextCursor: "again" }));
     const { code, stderr } = await plue(["list", `plue:${served.url}`]);
     await served.stop();
@@ -127,7 +127,7 @@ describe("an answer without end", () => {
     assertStringIncludes(stderr, "its listing does not end");
   });
 
-  it("of pages is refused after some", async () => {
+  it("of endless pages is rejected", async () => {
     let pages = 0;
     const served = await serve(() => listing([], { nextCursor: String(++pages) }));
     const { code } = await plue(["list", `plue:${served.url}`]);
@@ -183,7 +183,7 @@ describe("plue import --out", () => {
 });
 
 describe("a YAML document", () => {
-  it("is read in linear time, so that of double keys the last one counts", async () => {
+  it("is read in linear time, and the last of duplicate keys is used", async () => {
     const file = await files.write(
       "twice.yaml",
       'openapi: 3.1.0\ninfo: { title: a, version: "1" }\ninfo: { title: b, version: "1" }\npaths: {}\n',
@@ -196,7 +196,7 @@ describe("a YAML document", () => {
 describe("a state folder", () => {
   const ofTools = ["serve", "test/cli/tools.mjs", "--no-watch", "--port", "0", "--state"];
 
-  it("that other users can write to is refused", async () => {
+  it("that other users can write to is rejected", async () => {
     if (process.platform === "win32") return;
     const path = join(files.path, "open");
     await mkdir(path);
@@ -206,7 +206,7 @@ describe("a state folder", () => {
     assertStringIncludes(stderr, "other users can write to it");
   });
 
-  it("whose database is a link is refused", async () => {
+  it("whose database is a link is rejected", async () => {
     if (process.platform === "win32") return;
     const path = join(files.path, "linked");
     await mkdir(path, { mode: 0o700 });
@@ -243,7 +243,7 @@ describe("the log of plue serve", () => {
     assertEquals(["\u001b", "\u0007", "\u202e"].filter((hidden) => stderr.includes(hidden)), []);
   });
 
-  it("lets the right token in after many wrong ones from the same address", async () => {
+  it("accepts the right token after many invalid ones from the same address", async () => {
     const token = "sesame-sesame-sesame";
     const controller = new AbortController();
     const heard = Promise.withResolvers<string>();

@@ -6,15 +6,15 @@
 import { defineTool, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
 import { createMcpEndpoint } from "@plue/tools/mcp";
 
-/** What the tools have done since the app was made. */
+/** The actions of the tools since the app was created. */
 export interface Watch {
   started: number;
   aborted: number;
   cleaned: number;
   inFlight: number;
-  /** How many follow the registry. */
+  /** The number of the registry's subscribers. */
   following: number;
-  /** How many timers are set. */
+  /** The number of armed timers. */
   timers: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Serves an app on the runtime that runs this, or in workerd, until it is told to end.
- * Usage: `bun|deno run|node serve_app.ts <entry> [workerd]`; `PORT` is where, by default anywhere.
+ * Serves an app on this runtime, or in workerd, until it receives a signal. Usage: `bun|deno
+ * run|node serve_app.ts <entry> [workerd]`; `PORT` is where, by default anywhere.
  */
 
 import { resolve } from "node:path";

@@ -14,7 +14,7 @@ const [path = ""] = process.argv.slice(2);
 
 async function tell(options: object): Promise<void> {
   const koffi = findKoffi();
-  // The types forbid some of what is tried here.
+  // The types exclude some of these calls.
   const wrong = { library: path, koffi, ...options } as AttachNativeOptions;
   try {
     await attachNative(registry, wrong);
@@ -42,7 +42,7 @@ await attachment.detach();
   again.refresh();
 }
 console.log("attached again");
-// Nothing holds the process now but this attachment, which is told not to.
+// Only this attachment could keep the process running, and it must not.
 await attachNative(registry, {
   library: path,
   koffi: findKoffi(),

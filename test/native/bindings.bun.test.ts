@@ -1,4 +1,4 @@
-// What the bindings say again of plue.h: its statuses, and its functions.
+// The statuses and functions of plue.h that the bindings repeat.
 
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
@@ -26,7 +26,7 @@ const fields = fieldsIn(
   /^ {4}[\w *]+?(\w+);/gm,
 );
 
-/** What a pattern with a name and a number finds. */
+/** The matches of a pattern with a name and a number. */
 function numbersIn(
   text: string,
   pattern: RegExp,

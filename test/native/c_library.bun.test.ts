@@ -295,7 +295,7 @@ describe("a host that ends without plue_shutdown()", () => {
   );
   const isAlive = (id: number): boolean => {
     try {
-      // A zombie that nobody has waited for is gone, too.
+      // A zombie that was not waited for has ended, too.
       return readFileSync(`/proc/${id}/stat`, "utf8").split(") ")[1]?.[0] !==
         "Z";
     } catch {
@@ -329,11 +329,12 @@ describe("a host that ends without plue_shutdown()", () => {
         const outcome = await run([join(PROGRAMS, "orphan"), ...args], {
           env: { PLUE_SIDECAR: FAKE_SIDECAR },
         });
-        // The sidecar, a process of a tool, and one that has left the sidecar's group and parent.
+        // The sidecar, a tool's process, and a process that has left the sidecar's group and
+        // parent.
         const processes = outcome.stdout.trim().split("\n").map(Number);
         assertEquals(processes.length, 3, said(outcome));
         assertEquals(processes.every((id) => id > 0), true, said(outcome));
-        // By themselves they would go on for a minute.
+        // Otherwise they would run for a minute.
         const limit = performance.now() + 30_000;
         while (processes.some(isAlive) && performance.now() < limit) {
           await new Promise((resolve) => setTimeout(resolve, 2));

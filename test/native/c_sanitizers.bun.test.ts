@@ -241,7 +241,7 @@ describe("under valgrind", () => {
 
 describe("libFuzzer", () => {
   const SECONDS = 60;
-  /** Whether clang is there with its libFuzzer, which is a package of its own. */
+  /** True if clang is installed with libFuzzer, which is a separate package. */
   const hasFuzzer = (): boolean => {
     if (missing !== undefined || !hasProgram("clang")) return false;
     const folder = mkdtempSync(join(tmpdir(), "plue-fuzzer-"));

@@ -29,7 +29,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** What the table in ffi/README.md says: a language, its example, and how that is built. */
+/** The table in ffi/README.md: a language, its example, and the build command. */
 const readme = readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
 const hosts = [
   ...readme.matchAll(

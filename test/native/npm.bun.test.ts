@@ -23,7 +23,7 @@ import { findLibplue, type Libplue } from "../../src/adapters/native/mod.ts";
 import { maybe } from "../support/skip.ts";
 import { buildPrograms, hasProgram, LONG_LIMIT_MS, PROGRAMS, ROOT, run, said } from "./support.ts";
 
-/** The platforms: Zig's name, and what npm is asked for. */
+/** The platforms: Zig's name, and the names for npm. */
 const PLATFORMS: {
   readonly [name: string]: readonly [zig: string, npm: readonly string[]];
 } = {

@@ -142,7 +142,7 @@ describe("make install", () => {
       assertEquals(existsSync(join(library, "libplue.a")), true);
       const include = join(staged, "opt", "plue", "include");
       assertEquals(existsSync(join(include, "plue.h")), true);
-      // Not beside plue.h: that name is everybody's.
+      // Not in the folder of plue.h, because the name is too common.
       assertEquals(
         existsSync(join(include, "CPlue", "module.modulemap")),
         true,

@@ -92,7 +92,7 @@ describe("ffi/python/README.md", () => {
   ];
 
   programs.forEach((text, i) =>
-    test(`says what works, program ${i + 1}`, async () => {
+    test(`contains working programs, program ${i + 1}`, async () => {
       const file = join(folder, `readme_${i}.py`);
       writeFileSync(file, text.replace('tools="tools.ts", ', ""));
       assertEquals((await python([file])).replace(printed[i] ?? /$^/, ""), "");

@@ -58,7 +58,7 @@ const SIDECARS = Object.keys(RUNTIMES).map((name) => ({
 }));
 const onBun = program(join(folder, "sidecar-on-bun"), sidecarOn("bun"));
 
-/** What a sidecar can be asked, in sizes that take about a second. */
+/** The programs of a sidecar, in sizes that take about a second. */
 const PARTS =
   "basic call submit submit_restarts tools tools_restarts questions waiting waiting_restarts blocks tasks notices log big streaming abort shared " +
   "metadata:20000 race:100 cancellation crash " +
@@ -75,7 +75,7 @@ function suite(sidecar: string, ...parts: readonly string[]): Promise<Outcome> {
   return run([join(PROGRAMS, "suite"), "--config", config, ...parts], { env });
 }
 
-/** What a host says, line by line. */
+/** The output of a host, line by line. */
 async function host(
   tools: string | undefined,
   config: unknown,
@@ -203,7 +203,7 @@ describe("the sidecar", () => {
           assertEquals(error, "invalid_argument");
           assertStringIncludes(message, why);
         }
-        // The list, the event that tells of the call, and the call.
+        // The list, the event of the call, and the call.
         assertEquals(lines.map((line) => line.split(" ")[0]), [
           "tools",
           "metadata",
@@ -326,7 +326,7 @@ describe("the sidecar", () => {
   });
 
   for (const [name, command] of Object.entries(RUNTIMES)) {
-    it(`refuses to be started by hand on ${name}`, async () => {
+    it(`rejects a start by hand on ${name}`, async () => {
       const outcome = await run([...command, MAIN]);
       assertEquals([outcome.code, outcome.stdout], [2, ""], said(outcome));
       assertStringIncludes(
@@ -338,7 +338,7 @@ describe("the sidecar", () => {
 });
 
 describe("a sidecar without permissions", () => {
-  it("names the one that it lacks, and is not said to be started by hand", async () => {
+  it("names the missing one, without the message about a start by hand", async () => {
     const [deno = "", ...flags] = RUNTIMES["deno"] ?? [];
     const fewer = flags.map((flag) => flag === "--allow-all" ? "--no-prompt" : flag);
     const outcome = await run([deno, ...fewer, MAIN]);

@@ -13,7 +13,7 @@ export interface SuiteLibrary {
   start(parts: string): number;
   /** -1 while they run, then what the program should exit with. */
   status(): number;
-  /** Calls a tool on this thread, and says what came of it. */
+  /** Calls a tool on this thread, and returns the result. */
   callHere(): string;
 }
 
@@ -26,7 +26,7 @@ export function findKoffi(): Koffi | undefined {
   }
 }
 
-/** Loads the library with what the runtime has for that. */
+/** Loads the library with the runtime's foreign function interface. */
 export async function loadSuite(path: string): Promise<SuiteLibrary> {
   const { Bun: bun, Deno: deno } = globalThis as {
     readonly Bun?: unknown;
@@ -57,7 +57,7 @@ async function loadWithBun(path: string): Promise<SuiteLibrary> {
   };
 }
 
-/** What is used of Deno's foreign functions. */
+/** The part of Deno's foreign functions that is used. */
 interface DenoFfi {
   dlopen(path: string, symbols: object): {
     readonly symbols: {
@@ -95,7 +95,7 @@ function loadWithKoffi(path: string): SuiteLibrary {
   const library = koffi.load(path);
   const start = library.func("int suite_start(const char *parts)");
   const status = library.func("int suite_status()");
-  // Freed by nobody: a few bytes, once.
+  // Never freed: a few bytes, once.
   const callHere = library.func("const char *suite_call_here()");
   return {
     start: (parts) => Number(start(parts)),

@@ -1,5 +1,5 @@
 /**
- * What the native tests share: where things are, how they are built, and how programs are run.
+ * Shared code of the native tests: paths, builds, and runs of programs.
  *
  * @module
  */
@@ -67,7 +67,7 @@ export function sidecarOn(runtime: string): readonly string[] {
   return [...RUNTIMES[runtime] ?? [], join(ROOT, "ffi", "sidecar", "main.ts")];
 }
 
-/** Whether a program can be found. */
+/** True if a program is on the path. */
 export function hasProgram(name: string): boolean {
   return PATH.split(":").some((folder) => existsSync(join(folder, name)));
 }
@@ -94,7 +94,7 @@ export function noCompiler(): string | undefined {
   return missing === undefined ? undefined : `there is no ${missing}`;
 }
 
-/** Whether the compiler can make a program with the sanitizer that starts. */
+/** True if the compiler can build a working program with the sanitizer. */
 export function hasSanitizer(name: string): boolean {
   if (noCompiler() !== undefined) return false;
   const folder = mkdtempSync(join(tmpdir(), "plue-sanitizer-"));
@@ -150,7 +150,7 @@ const LIMIT_MS = 120_000 + Number(process.env["PLUE_SOAK"] ?? 0) * 1_000;
 /** The limit of what compiles, installs, or runs under an instrument. */
 export const LONG_LIMIT_MS: number = LIMIT_MS + 360_000;
 
-/** What the system says of a thread; "" if it does not. */
+/** The system's information about a thread; "" if it does not. */
 function fact(id: number, thread: string, name: string): string {
   try {
     return readFileSync(`/proc/${id}/task/${thread}/${name}`, "utf8").trim();
@@ -173,7 +173,7 @@ function family(id: number): number[] {
   return [id, ...children.flatMap(family)];
 }
 
-/** Where the threads of a process are: by gdb, or what Linux says of each. */
+/** The stacks of a process's threads, by gdb or from Linux. */
 function stacks(id: number): string {
   const gdb = ["-p", String(id), "-batch", "-ex", "thread apply all backtrace 16"];
   const { status, stdout } = spawnSync("gdb", gdb, { encoding: "utf8", timeout: 30_000 });
@@ -232,11 +232,11 @@ function kill(id: number): void {
   try {
     process.kill(id, "SIGKILL");
   } catch {
-    // It is gone.
+    // It has ended.
   }
 }
 
-/** What a program said, for the message of a failed assertion. */
+/** The output of a program, for the message of a failed assertion. */
 export function said({ code, stdout, stderr }: Outcome): string {
   return `exit code ${code}\n${stdout.slice(-4_000)}\n${stderr.slice(-12_000)}`;
 }

@@ -20,12 +20,12 @@ import {
   sealedTickets,
 } from "../../src/adapters/calls/mod.ts";
 
-/** How many events a flood sends in each turn. */
+/** The number of events that a flood sends in each turn. */
 const EVENTS_OF_A_FLOOD = 100;
 
-/** How often calls took a step, by their ids. */
+/** The number of steps by call id. */
 const steps = new Map<string, number>();
-/** What ends the calls that are held. */
+/** Functions that end the held calls. */
 const held = new Set<() => void>();
 
 /** Waits; stops early, by throwing, when `signal` aborts. */

@@ -19,7 +19,7 @@ const suite = unbuilt === undefined ? await loadSuite(SUITE_LIBRARY) : undefined
 const dispatcher = new ToolDispatcher(registry);
 let attachment: NativeAttachment | undefined;
 
-/** Resolves when a tool is there, or is not any more. */
+/** Resolves when a tool exists, or no longer exists. */
 function changed(type: "added" | "removed", id: string): Promise<void> {
   return new Promise((resolve) => {
     const stop = registry.subscribe((change) => {

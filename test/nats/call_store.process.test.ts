@@ -24,7 +24,7 @@ describe("natsCallStore()", () => {
   });
   afterAll(async () => await server?.stop());
 
-  /** How many messages a bucket has. */
+  /** The number of messages in a bucket. */
   async function countOf(bucket: string): Promise<number> {
     const manager = await jetstreamManager(await server.connect());
     return (await manager.streams.info(`KV_${bucket}`)).state.messages;
@@ -98,7 +98,7 @@ describe("natsCallStore()", () => {
       await one.create(key, large.slice(0, 90_000));
     }
     assertEquals(await one.create("a.ann.1", new Uint8Array(10_000)), undefined);
-    // What takes the place of another value counts as the difference.
+    // A replaced value counts as the difference.
     const second = await one.update("a.ann.1", new Uint8Array(50_010), first, { expiresAt });
     assertNotEquals(second, undefined);
     clock.now = expiresAt;
@@ -128,7 +128,7 @@ describe("natsCallStore()", () => {
     await assertRejects(() => store.create("a.ann.3", large), RangeError, "share is full");
     assertNotEquals(await store.update("a.ann.1", large, revision), undefined);
     assertNotEquals(await store.create("a.bob.1", large), undefined);
-    // Nothing of what was refused is left.
+    // No part of a rejected value is left.
     const count = await countOf("shared_parts");
     assertEquals(count, 9);
   });
@@ -152,7 +152,7 @@ describe("natsCallStore()", () => {
     try {
       const connection = await own.connect();
       const store = await natsCallStore(connection);
-      // After the store's own, so that the store knows of it too.
+      // After the store's own subscription, so that the store has it too.
       const lost = event();
       void (async () => {
         for await (const { type } of connection.status()) if (type === "disconnect") lost.come();

@@ -15,7 +15,7 @@ const files = folder();
 const ROOT = join(import.meta.dirname, "../..");
 const PLUE = [..."Deno" in globalThis ? ["run", "--allow-all"] : [], "src/cli/main.ts"];
 
-/** A module with one tool, which answers with a version. */
+/** A module with one tool, which returns a version. */
 const tools = (version: number): string =>
   `export const version = {
     name: "version", description: "Says its version.", risk: "low", 
@@ -100,7 +100,7 @@ describe("plue --nats", () => {
         `The tools are those of 1 worker on ${server.url}.`,
       );
       assertEquals((await call(edge.url, "version"))["content"], 1);
-      // What the worker may not serve over HTTP, it does not offer.
+      // A worker offers only the tools that it may serve over HTTP.
       assertEquals((await call(edge.url, "wipe"))["code"], "unknown_tool");
       const now = await doctor(server.url);
       assertEquals(now.code, 0);

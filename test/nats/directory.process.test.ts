@@ -25,7 +25,7 @@ describe("The directory of tools in NATS", () => {
   const open = (): World => new World(server);
   const seal = new Seal("test", SECRET);
 
-  /** The tools of a worker that has no other part, by a clock that the test sets. */
+  /** The directory of a worker, with a manual clock. */
   async function offer(name: string, worker: string, tools: readonly ToolDefinition[]) {
     const clock = { ms: 0, now: () => clock.ms };
     const registry = new ToolRegistry({ tools });
@@ -193,7 +193,7 @@ describe("The directory of tools in NATS", () => {
     directory.restart();
     await witness.put(`${name}.tool.a`, { n: 1 });
     while (!directory.entries.has(`${name}.tool.a`)) await connection.flush();
-    // Each watch tells once of what is not signed.
+    // Each watch reports unsigned entries once.
     await kv.put(`${name}.tool.b`, "not signed");
     while (one.length === 0 || other.length === 0) await connection.flush();
     await connection.flush();
@@ -240,7 +240,7 @@ describe("The directory of tools in NATS", () => {
         ...{ secret: SECRET, drainTimeoutMs: 0 },
         onError: (error) => void log.push(error),
       });
-      // After the worker's own, so that the worker knows of it too.
+      // After the worker's own, so that the worker has it too.
       const lost = event();
       void (async () => {
         for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
@@ -248,7 +248,7 @@ describe("The directory of tools in NATS", () => {
       await own.kill();
       await lost.came;
       await served.close();
-      // What went to callers was not sent.
+      // Nothing was sent to callers.
       assertEquals(log.map(String).filter((error) => !error.includes("disconnected")), []);
     } finally {
       await own.stop();

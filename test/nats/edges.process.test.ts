@@ -1,4 +1,4 @@
-// Two edges and a worker, each a program of its own: what one edge begins, the other goes on with.
+// Two edges and a worker as separate programs: one edge resumes the other's calls.
 
 import { readFile } from "node:fs/promises";
 import process from "node:process";
@@ -83,7 +83,7 @@ describe("Two edges of plue serve --nats", () => {
     const lines = (await readFile(ran, "utf8")).trim().split("\n");
     assertEquals(lines, ["pay", "look", "erase", "look", "erase"]);
 
-    // Ten wrong tokens are let in of both together, and then none of either.
+    // The limit of ten invalid tokens counts for both edges together.
     const wrong = { authorization: "Bearer wrong" };
     const statuses: number[] = [];
     for (let count = 0; count < 12; count++) {

@@ -200,7 +200,7 @@ describe("Workers and callers over NATS", () => {
     assertEquals(await changed(), "added pang Answers.");
     const result = await dispatcher.dispatch({ name: "ping" });
     assertEquals(result.ok && result.content, "pong");
-    // The old definition is still served, and takes the place of the one that goes.
+    // The old definition is still served, and replaces the removed one.
     await worker.kill();
     assertEquals((await dispatcher.dispatch({ name: "pang" })).ok, true);
   });
@@ -313,7 +313,7 @@ describe("Workers and callers over NATS", () => {
     spy.publish(subject, data, { reply: `${reply}x` });
     spy.publish(subject, "{}");
     new Sender(spy, wrong, subject, reply).send({ id: "x", time: Date.now(), arguments: {} });
-    // Late, by one who knows the secret.
+    // A late message with a valid signature.
     new Sender(spy, new Seal("test", SECRET), subject, reply)
       .send({ id: "late", time: Date.now() - 60_000, arguments: {} });
     await spy.flush();

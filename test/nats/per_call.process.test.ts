@@ -35,7 +35,7 @@ describe("remoteToolsPerCall()", () => {
     assertEquals(results.map((result) => result.ok && result.content), ["pong", "pong"]);
     far.registerTool({ ...ping, name: "pong" });
     while (!registry.hasTool("pong")) await tools.refresh();
-    // What has not changed stays the same tool.
+    // An unchanged tool stays the same object.
     assertEquals(registry.getTool("ping") === known, true);
     await served.close();
     while (tools.tools.some((tool) => registry.isAvailable(tool))) await tools.refresh();

@@ -20,7 +20,7 @@ describe("ServedCalls", () => {
   });
   afterAll(async () => await server?.stop());
 
-  /** A worker with one tool, whose clock moves when it is told to, and what its callers hear. */
+  /** A worker with one tool and a manual clock, and the messages to its callers. */
   async function open(definition: Partial<ToolDefinition> & Pick<ToolDefinition, "execute">) {
     const clock = new FakeClock();
     const worker = `worker_${++names}`;
@@ -149,7 +149,7 @@ describe("ServedCalls", () => {
     execute: (input: unknown) => "x".repeat((input as { size: number }).size),
   } as const;
 
-  /** Has the server confirm nothing to a connection until it is told to. */
+  /** Delays the server's confirmations for a connection. */
   function holdFlush(connection: NatsConnection) {
     const [asked, released] = [event(), event()];
     const flush = connection.flush.bind(connection);

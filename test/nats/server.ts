@@ -28,11 +28,11 @@ export const SECRET = "a-secret-of-the-tests";
 
 /** How a server is started. */
 export interface ServerOptions {
-  /** Lines for its configuration, instead of those that turn JetStream on. */
+  /** Lines for its configuration, instead of the lines that enable JetStream. */
   readonly config?: string;
   /** Lines for the block that turns JetStream on. */
   readonly jetstream?: string;
-  /** Lines beside those. */
+  /** Additional lines. */
   readonly lines?: string;
 }
 
@@ -61,7 +61,7 @@ export class TestServer {
     return server;
   }
 
-  /** Starts it, also again with what it has kept. */
+  /** Starts it, or restarts it with its stored data. */
   async start(): Promise<void> {
     const child = spawn("nats-server", ["-c", join(this.#folder, "nats.conf")]);
     this.#process = child;

@@ -100,7 +100,8 @@ describe("A worker as a service of NATS", () => {
     for (const name of ["ping", "job", "bad", "asks"]) await call(name);
     // The near side checks arguments, so this comes to the worker from another one.
     await dispatcher.dispatch({ name: "number", arguments: {} });
-    // A question that the caller cannot answer comes to two calls: one waits, and one goes on without.
+    // A question that the caller cannot answer reaches two calls: one waits, one continues without
+    // an answer.
     const slow = call("slow");
     await began.came;
     assertEquals(await call("ping"), "overloaded");
@@ -152,7 +153,7 @@ describe("A worker as a service of NATS", () => {
     asking.publish(subject, "", { reply: "plue.asked.x" });
     for (let i = 0; i < 5_000; i++) asking.publish(subject, "", { reply: "_INBOX.asked.x" });
     await asking.flush();
-    // Its own messages come after these, and what it has answered goes before.
+    // Its own messages come after these, and its responses before.
     await connection.flush();
     await asking.flush();
     assert(heard.length > 500 && heard.length < 4_000, `${heard.length}`);

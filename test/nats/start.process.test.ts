@@ -1,4 +1,4 @@
-// What is said at the start if NATS cannot be used: by the command, by the doctor, and to programs.
+// The errors at the start if NATS cannot be used: of the command, of the doctor, and of programs.
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import { once } from "node:events";
@@ -21,7 +21,7 @@ const withTls = maybe((missing ?? noCertificates) === undefined, missing ?? noCe
 const files = folder();
 const PLUE = [..."Deno" in globalThis ? ["run", "--allow-all"] : [], "src/cli/main.ts"];
 const TOOLS = `export const ping = { name: "ping", description: "Answers.", execute: () => 1 };`;
-/** What no message may show. */
+/** A secret that no message may contain. */
 const HIDDEN = /sesame|S[UA][A-Z2-7]{20}|eyJ/;
 const NOW = Date.now;
 
@@ -59,7 +59,7 @@ async function works(env: Environment): Promise<void> {
   assertMatch(stdout.replaceAll("\\", ""), /the user may offer tools/);
 }
 
-/** A server that says that it is an old one, or something else. */
+/** A server that reports an old version, or a different server. */
 async function impostor(
   greeting: string,
 ): Promise<{ readonly url: string; readonly server: Server }> {

@@ -17,7 +17,7 @@ const TOKEN = "a-token-of-the-tests";
 
 let began = (): void => {};
 
-/** Tools that say who has run them, and one that does not end. */
+/** Tools that return their worker, and one that does not end. */
 const tools = (by: string): readonly ToolDefinition[] => [
   { name: "who", description: "Says who.", risk: "low", execute: () => by },
   {
@@ -101,7 +101,7 @@ describe("a Worker on workerd", () => {
       ...["event: output", "event: output", "event: output", "event: result"],
     ]);
 
-    // What the Worker knows of the workers is from its last look.
+    // The Worker's list of workers is from its last read.
     await one.close();
     for (let i = 0; i < 10; i++) assertEquals((await call("who"))["content"], "two");
 

@@ -27,7 +27,7 @@ export function event<T = void>(): { readonly came: Promise<T>; come(value: T): 
 
 let names = 0;
 
-/** Workers and a caller that nobody else hears. */
+/** Workers and a caller with separate subjects. */
 export class World implements AsyncDisposable {
   readonly name: string = `test_${++names}`;
   readonly #server: TestServer;
@@ -59,7 +59,7 @@ export class World implements AsyncDisposable {
     this.#ends.push(() => served.close());
     const kill = async (): Promise<void> => {
       await connection.close();
-      // Until the server has noticed, it takes messages that reach nobody.
+      // Until the server notices, it accepts messages that reach no subscriber.
       const other = await this.#server.connect();
       for (let isThere = true; isThere;) {
         isThere = await other.request(`plue.v1.ctl.${served.worker}.x`, "", { timeout: 50 })

@@ -1,6 +1,5 @@
 /**
- * Whichever engine a user takes, a value is accepted or refused alike: the schemas of the
- * official suite against its values.
+ * Both engines return the same verdicts: the schemas of the official suite with its values.
  *
  * @module
  */
@@ -22,8 +21,8 @@ const FOLDERS = ["draft7", "draft2020-12"].flatMap((draft) =>
 );
 
 /**
- * Names that every object inherits. Where Ajv keeps account of what was evaluated, it takes such
- * properties for evaluated: `unevaluatedProperties: false` lets them by.
+ * Names that every object inherits. When Ajv tracks evaluated properties, it treats such properties
+ * as evaluated: `unevaluatedProperties: false` lets them by.
  */
 const INHERITED = /__proto__|constructor|toString/;
 
@@ -33,7 +32,7 @@ interface Group {
   readonly tests: readonly { readonly data: unknown }[];
 }
 
-/** Whether the suite's own tests already show that Ajv judges these schemas otherwise. */
+/** True if the suite's own tests already show that Ajv's verdict differs. */
 function isKnown(group: string): boolean {
   const known = KNOWN_DIFFERENCES.get("ajv") ?? [];
   return known.some((difference) => difference.startsWith(`${group}: `)) ||

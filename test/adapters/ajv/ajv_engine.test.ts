@@ -11,7 +11,7 @@ describe("ajvEngine()", () => {
     keywords: [{ keyword: "even", validate: (on: boolean, n: number) => !on || n % 2 === 0 }],
   }).compile({ type: "integer", even: true }, "2020-12");
 
-  it("knows the keywords it is given, and says which one failed", () => {
+  it("supports given keywords, and names the failed one", () => {
     assertEquals([even.check(4), even.check(3)], [true, false]);
     assertEquals(even.issues(3), [{
       path: "",
@@ -61,7 +61,7 @@ describe("ajvEngine()", () => {
     assertEquals(validators.every(({ check }, at) => check(at) && !check(at + 1)), true);
   });
 
-  it("refuses what Ajv cannot compile with a SyntaxError that says why", () => {
+  it("rejects a schema that Ajv cannot compile with a SyntaxError and a reason", () => {
     const engine = ajvEngine({ keywords: [{ keyword: "odd", metaSchema: { type: "boolean" } }] });
     assertThrows(
       () => engine.compile({ odd: 1 }, "2020-12"),
@@ -70,7 +70,7 @@ describe("ajvEngine()", () => {
     );
   });
 
-  it("refuses options that would change values or fetch schemas", () => {
+  it("rejects options that would change values or fetch schemas", () => {
     assertThrows(
       () => ajvEngine({ ajv: { useDefaults: true } as object }),
       TypeError,

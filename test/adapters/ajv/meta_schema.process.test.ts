@@ -27,7 +27,7 @@ const BEYOND_META_SCHEMAS = [
   "goes too far",
 ];
 
-/** What a place of a schema is replaced with. */
+/** The values that replace a part of a schema. */
 const REPLACEMENTS: readonly unknown[] = [
   null,
   true,

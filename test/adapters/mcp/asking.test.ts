@@ -116,7 +116,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(result?.content?.[0]?.text, 'Hello, {"name":"Ann"}!');
   });
 
-  it("have a form with one field if the answer is no object", async () => {
+  it("have a form with one field if the answer is not an object", async () => {
     const mcp = endpoint([
       asking(async (_, { ask }) =>
         said(await ask("age", { message: "How old?", schema: { type: "integer", minimum: 18 } }))
@@ -179,7 +179,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(result?.content?.[0]?.text, "Hello, decline!");
   });
 
-  it("are asked again if the answer does not fit, and say why", async () => {
+  it("are asked again with the reason after an invalid answer", async () => {
     const mcp = endpoint([greet]);
     const { result: asked } = await call(mcp);
     const { result: again } = await call(mcp, {
@@ -198,7 +198,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(result?.resultType, "complete");
   });
 
-  it("are asked again if the answer is missing", async () => {
+  it("are asked again without an answer", async () => {
     const mcp = endpoint([greet]);
     const { result: asked } = await call(mcp);
     for (const inputResponses of [{}, { other: accept({}) }, { user: 4 }]) {
@@ -207,7 +207,7 @@ describe("questions to clients of 2026-07-28", () => {
     }
   });
 
-  it("may be answered before they are asked", async () => {
+  it("accept answers in advance", async () => {
     const mcp = endpoint([greet]);
     const { result } = await call(mcp, { inputResponses: { user: accept({ name: "Ann" }) } });
     assertEquals(result?.content?.[0]?.text, 'Hello, {"name":"Ann"}!');
@@ -295,7 +295,7 @@ describe("questions to clients of 2026-07-28", () => {
       result?.content?.[0]?.text,
       `${JSON.stringify(completion)} ${JSON.stringify(roots)}`,
     );
-    // A tool may do without an answer, so that only the end of the call says that it does not.
+    // A tool may continue without an answer, so only the end of the call shows that it does not.
     const capabilities = { roots: {} };
     const { result: some } = await call(mcp, {}, { capabilities });
     assertEquals(Object.keys(some?.inputRequests ?? {}), ["folders"]);
@@ -306,7 +306,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(error?.data, { requiredCapabilities: { sampling: {} } });
   });
 
-  it("are ones that a tool may do without", async () => {
+  it("are optional for a tool", async () => {
     const mcp = endpoint([
       asking(async (_, { ask }) =>
         said(
@@ -354,7 +354,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(error?.data, { requiredCapabilities: { elicitation: { form: {} } } });
   });
 
-  it("fail for the model where MCP has no form, and the log says why", async () => {
+  it("fail for the model if MCP has no form, and the reason is logged", async () => {
     const logged: string[] = [];
     const registry = new ToolRegistry({
       tools: [
@@ -385,7 +385,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(result?.isError, true);
   });
 
-  it("refuse a state that is tampered with, or another caller's", async () => {
+  it("reject a state that was tampered with, or another caller's", async () => {
     const mcp = endpoint([greet], {
       authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
     });
@@ -406,7 +406,7 @@ describe("questions to clients of 2026-07-28", () => {
       assertEquals(error?.code, -32602, `${who}: ${requestState}`);
       assertEquals(error?.data, { reason: "invalid_request_state" });
     }
-    // More keys than were asked help nobody: the dispatcher knows which were.
+    // Additional keys have no effect: the dispatcher has the keys of the questions.
     const { result, error } = await call(mcp, {
       requestState: `plue:approval,${state}`,
       inputResponses: { ...inputResponses, "plue:approval": { action: "accept" } },
@@ -415,7 +415,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals((await call(mcp, { requestState: state, inputResponses }, of("ann"))).status, 200);
   });
 
-  it("are those of the tool behind a bridge", async () => {
+  it("come from the bridged tool", async () => {
     const mcp = endpoint([greet], { tools: "bridge" });
     const through = { name: "call_tool", arguments: { name: "asks", arguments: {} } };
     const { result: asked } = await call(mcp, through);
@@ -445,7 +445,7 @@ describe("questions to clients of 2026-07-28", () => {
   });
 });
 
-/** A client of the older revisions, with the questions that it was asked. */
+/** A client of the older revisions, with the questions that it received. */
 async function older(
   mcp: McpEndpoint,
   capabilities: Record<string, unknown>,
@@ -470,7 +470,7 @@ async function older(
 
 describe("questions to clients before 2026-07-28", () => {
   if (isWorkers()) {
-    it("are not asked on Workers: the result says what to do", async () => {
+    it("are not sent on Workers: the result contains an instruction", async () => {
       const { client, asked } = await older(endpoint([greet]), { elicitation: {} }, () => {});
       const { isError, content } = await client.callTool({ name: "asks" });
       assertEquals([isError, asked], [true, []]);
@@ -492,7 +492,7 @@ describe("questions to clients before 2026-07-28", () => {
   }
 
   for (const tickets of [true, false]) {
-    it(`are asked on the stream of the call (tickets: ${tickets})`, async () => {
+    it(`are sent on the stream of the call (tickets: ${tickets})`, async () => {
       const { client, asked } = await older(
         endpoint([greet], { tickets }),
         { elicitation: {} },
@@ -505,7 +505,7 @@ describe("questions to clients before 2026-07-28", () => {
     });
   }
 
-  it("of calls at once reach the call that asked", async () => {
+  it("of concurrent calls reach the right call", async () => {
     const two = asking(
       async ({ who }: { who: string }, { ask }) =>
         `${who}: ${said(await ask("user", { ...NAME, message: who }))}`,
@@ -580,7 +580,7 @@ describe("questions to clients before 2026-07-28", () => {
     assert(!text.includes("from bob") && !text.includes("another session"), text);
   });
 
-  it("are not asked of a client that does not offer it: the result says what to do", async () => {
+  it("are not sent to a client without elicitation: the result contains an instruction", async () => {
     const { client } = await older(endpoint([greet]), {}, () => {});
     const { isError, content } = await client.callTool({ name: "asks" });
     assertEquals(isError, true);

@@ -31,7 +31,7 @@ const summing = {
   },
 } as const;
 const sum = defineTool({ ...summing, execute: ({ a, b }) => a + b });
-/** The same, and not at once. */
+/** The same, asynchronously. */
 const slowSum = defineTool({
   ...summing,
   execute: ({ a, b }) => new Promise<number>((resolve) => setTimeout(() => resolve(a + b))),
@@ -40,7 +40,7 @@ const named = (name: string): Tool => defineTool({ name, description: "One of ma
 const open = (...tools: readonly Tool[]) =>
   createMcpEndpoint(new ToolRegistry({ tools }), { openExecution: true });
 
-/** A tool that waits, and tells when it has begun and how it ended. */
+/** A tool that waits, and reports its start and its end. */
 function waiting(name = "wait"): {
   readonly tool: Tool;
   readonly begun: Promise<void>;
@@ -64,7 +64,7 @@ function waiting(name = "wait"): {
 }
 
 describe("createMcpEndpoint()", () => {
-  it("tells the tool who calls", async () => {
+  it("passes the caller to the tool", async () => {
     const who = defineTool({
       name: "who",
       description: "Names its caller.",
@@ -107,14 +107,14 @@ describe("createMcpEndpoint()", () => {
       [{ heartbeatMs: 2 ** 31 }, RangeError, "its option heartbeatMs must be a number from 1 to"],
     ] as const
   ) {
-    it(`refuses ${JSON.stringify(options)}`, () => {
-      // What JavaScript may hand in.
+    it(`rejects ${JSON.stringify(options)}`, () => {
+      // Values that only JavaScript can pass.
       const wrong = options as { pageSize?: number };
       assertThrows(() => createMcpEndpoint(new ToolRegistry(), wrong), error, what);
     });
   }
 
-  it("tells a client what the server is", async () => {
+  it("sends the server's name and version", async () => {
     const client = await connect(createMcpEndpoint(new ToolRegistry(), {
       name: "tools",
       version: "2.0.0",
@@ -126,7 +126,7 @@ describe("createMcpEndpoint()", () => {
     await client.close();
   });
 
-  it("answers in the era that the client speaks", async () => {
+  it("responds in the era of the client", async () => {
     for (const [mode, era] of [["auto", "modern"], ["legacy", "legacy"]] as const) {
       const client = await connect(open(sum), mode);
       assertEquals(client.getProtocolEra(), era);
@@ -135,13 +135,13 @@ describe("createMcpEndpoint()", () => {
         arguments: { a: 2, b: 40 },
       });
       assertEquals(content, [{ type: "text", text: "42" }]);
-      // Only the newest revision has values that are no objects.
+      // Only the newest revision has values other than objects.
       assertEquals(structuredContent, era === "modern" ? 42 : undefined);
       await client.close();
     }
   });
 
-  it("lists and does not execute where nobody says who calls", async () => {
+  it("lists but does not execute without authorize", async () => {
     let ran = false;
     const tool = defineTool({ name: "run", description: "Runs.", execute: () => ran = true });
     const client = await connect(createMcpEndpoint(new ToolRegistry({ tools: [tool] })));
@@ -151,7 +151,7 @@ describe("createMcpEndpoint()", () => {
     await client.close();
   });
 
-  it("keeps the tools of roles and scopes from callers that nobody knows", async () => {
+  it("hides the tools with roles and scopes from anonymous callers", async () => {
     const registry = new ToolRegistry({
       tools: [
         { name: "for-all", description: "Is for all." },
@@ -178,13 +178,13 @@ describe("createMcpEndpoint()", () => {
     );
   });
 
-  it("says when lists may be kept, for one caller only", async () => {
+  it("returns a private lifetime of lists", async () => {
     const mcp = createMcpEndpoint(new ToolRegistry(), { ttlMs: 1234 });
     const { result } = await messageIn(await mcp.fetch(modernRequest("tools/list")));
     assertEquals([result?.["ttlMs"], result?.["cacheScope"]], [1234, "private"]);
   });
 
-  it("goes on after the last tool of a page, whatever came and went", async () => {
+  it("continues after the last tool of a page, even after changes", async () => {
     const registry = new ToolRegistry({ tools: ["b", "d", "f", "h"].map(named) });
     const mcp = createMcpEndpoint(registry, { pageSize: 2 });
     const page = async (cursor?: unknown) => {
@@ -208,7 +208,7 @@ describe("createMcpEndpoint()", () => {
     }
   });
 
-  it("rewrites what an older revision cannot say of a tool, and lists every tool", async () => {
+  it("rewrites a tool for an older revision, and lists every tool", async () => {
     const errors: unknown[] = [];
     const registry = new ToolRegistry({
       tools: [
@@ -257,7 +257,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(errors, []);
   });
 
-  it("asks for the headers that a schema wants, and holds them to the arguments", async () => {
+  it("requires the headers of a schema, and compares them with the arguments", async () => {
     const tool = defineTool({
       name: "query",
       description: "Asks a region.",
@@ -280,7 +280,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals((await messageIn(right)).result?.["structuredContent"], "eu");
   });
 
-  it("sends content as it is, and what merely looks like it as a value", async () => {
+  it("sends content unchanged, and similar values as values", async () => {
     const image = { type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" } as const;
     const content = ToolResult.blocks([image], {
       structuredContent: { dots: 1 },
@@ -304,7 +304,7 @@ describe("createMcpEndpoint()", () => {
     await client.close();
   });
 
-  it("says what was repaired in the arguments", async () => {
+  it("reports repairs of the arguments", async () => {
     const registry = new ToolRegistry({
       tools: [{
         name: "twice",
@@ -324,7 +324,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals([result.content[0].text, result._meta["plue/repaired"][0].path], ["8", "/n"]);
   });
 
-  it("logs what a tool says of itself and yields, to clients that ask", async () => {
+  it("sends metadata and yields as log messages to clients that request them", async () => {
     const mcp = open(defineTool({
       name: "talk",
       description: "Talks.",
@@ -437,7 +437,7 @@ describe("createMcpEndpoint()", () => {
     await work[0];
   });
 
-  it("tells its owner, and not the client, what went wrong", async () => {
+  it("logs the error, and does not send it to the client", async () => {
     const errors: unknown[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [named("fine")] }), {
       onError(error) {
@@ -498,7 +498,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals((await mcp.fetch(legacyRequest(batch(0)))).status, 429);
   });
 
-  it("tells an access log of every call of a request, whatever comes of it", async () => {
+  it("writes every call of a request to the access log", async () => {
     const entries: AccessEntry[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
       authorize: () => ({ principal: "one" }),
@@ -536,7 +536,7 @@ describe("createMcpEndpoint()", () => {
     );
   });
 
-  it("is observed once beside the routes of the handler that hands it requests", async () => {
+  it("is observed once together with the handler that passes it requests", async () => {
     const entries: AccessEntry[] = [];
     const observe = { access: (entry: AccessEntry) => void entries.push(entry) };
     const registry = new ToolRegistry({ tools: [sum] });
@@ -628,7 +628,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(errors.map(String), ["Error: No collector", "Error: No collector"]);
   });
 
-  it("answers in the trace that the client names, though nobody traces", async () => {
+  it("continues the client's trace, even without telemetry", async () => {
     const entries: AccessEntry[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
       openExecution: true,
@@ -661,7 +661,7 @@ describe("createMcpEndpoint()", () => {
     );
   });
 
-  it("takes and refuses the same arguments in either era", async () => {
+  it("accepts and rejects the same arguments in either era", async () => {
     const body = JSON.stringify({
       jsonrpc: "2.0",
       id: 1,
@@ -686,7 +686,7 @@ describe("createMcpEndpoint()", () => {
     }
   });
 
-  it("refuses hosts, origins, sizes and texts that it does not take", async () => {
+  it("rejects other hosts, origins, sizes and texts", async () => {
     const mcp = createMcpEndpoint(new ToolRegistry(), { maxBodyBytes: 1_000 });
     const statusOf = async (request: Request): Promise<number> => {
       const response = await mcp.fetch(request);
@@ -705,7 +705,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(await statusOf(new Request(URL_OF_MCP)), 405);
   });
 
-  it("hands on what the runtime says beside the request", async () => {
+  it("passes on the runtime's parameters besides the request", async () => {
     const seen: unknown[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry(), {
       authorize(_request, env) {
@@ -717,7 +717,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(seen, ["bindings"]);
   });
 
-  it("is one line of a Hono app, whatever the runtime hands over", async () => {
+  it("is one line of a Hono app, on every runtime", async () => {
     const seen: unknown[] = [];
     const errors: unknown[] = [];
     const work: Promise<unknown>[] = [];
@@ -760,7 +760,7 @@ describe("createMcpEndpoint()", () => {
     await Promise.all(work);
   });
 
-  it("turns a caller away as its owner says", async () => {
+  it("returns the response of authorize", async () => {
     const mcp = createMcpEndpoint(new ToolRegistry(), {
       authorize: () => new Response("no", { status: 401 }),
     });
@@ -852,7 +852,7 @@ describe("a call that is cancelled", () => {
 });
 
 describe("clients that follow the list", () => {
-  it("are told of their own changes, until the registry ends", async () => {
+  it("are notified of their own changes, until the registry ends", async () => {
     const registry = new ToolRegistry({ tools: [named("one")] });
     const mcp = createMcpEndpoint(registry, { authorize: () => ({}) });
     const client = await connect(mcp);
@@ -897,7 +897,7 @@ describe("clients that follow the list", () => {
     }
   });
 
-  it("are no more than the owner allows", async () => {
+  it("are limited by the option", async () => {
     const registry = new ToolRegistry();
     const mcp = createMcpEndpoint(registry, { maxSubscriptions: 1 });
     const client = await connect(mcp);
@@ -948,7 +948,7 @@ describe("clients that follow the list", () => {
     assertEquals([await descriptions("de"), await descriptions("xx")], [["Eins."], ["One."]]);
   });
 
-  it("are told when a tool becomes available, once the registry is refreshed", async () => {
+  it("are notified when a tool becomes available, after a refresh of the registry", async () => {
     let isThere = false;
     const registry = new ToolRegistry({
       tools: [named("one"), { ...named("maybe"), isAvailable: () => isThere }],
@@ -983,7 +983,7 @@ describe("clients that follow the list", () => {
     await next.body?.cancel();
   });
 
-  it("are told that a fixed toolset does not change", async () => {
+  it("receive the information that a fixed toolset does not change", async () => {
     const toolset = new ToolRegistry({ tools: [named("one")] }).select();
     const client = await connect(createMcpEndpoint(toolset));
     assertEquals(client.getServerCapabilities()?.tools?.listChanged, false);

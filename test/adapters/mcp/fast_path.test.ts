@@ -20,7 +20,7 @@ const answers = new Map<string, unknown>([
       metadata: { x: 1 },
     }),
   ],
-  // What JavaScript may hand in.
+  // Values that only JavaScript can pass.
   ["more", ToolResult.blocks([{ type: "text", text: "x", extra: 1 }] as unknown as [])],
   ["broken", ToolResult.blocks([{ type: "smell" }] as unknown as [])],
 ]);
@@ -99,7 +99,7 @@ describe("a call that asks for nothing but its result", () => {
     for (const [what, params, headers = {}] of calls) {
       const where = openExecution ? "open" : "closed";
       it(`is answered as the SDK does: ${what || "no name"}, ${where}`, async () => {
-        // What the reader of plain calls does not know goes to the SDK.
+        // The SDK handles messages that the reader of plain calls does not recognise.
         const bySdk = await answerTo(params, headers, { "example/unknown": 1 });
         assertEquals(await answerTo(params, headers, {}), bySdk);
       });
@@ -169,11 +169,11 @@ describe("plainRequestOf()", () => {
     return plainRequestOf(await request.json(), request.headers) !== undefined;
   };
 
-  it("takes a call that asks for nothing but its result", async () => {
+  it("handles a call without further requests", async () => {
     assertEquals(await isPlain({ arguments: { a: 1 }, _meta: { tracestate: "a=b" } }), true);
   });
 
-  it("does not ask for the signal of a request whose call ends at once", async () => {
+  it("does not read the signal of a request with a synchronous call", async () => {
     const request = modernRequest("tools/call", { name: "add", arguments: { a: 1, b: 2 } });
     let asked = 0;
     Object.defineProperty(request, "signal", {
@@ -187,7 +187,7 @@ describe("plainRequestOf()", () => {
     assertEquals([result.structuredContent, asked], [{ sum: 3 }, 0]);
   });
 
-  it("takes a list that asks for nothing but its first page", async () => {
+  it("handles a list of the first page", async () => {
     const request = modernRequest("tools/list");
     assertEquals(plainRequestOf(await request.json(), request.headers)?.method, "tools/list");
   });

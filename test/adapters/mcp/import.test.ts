@@ -61,7 +61,7 @@ function farRegistry(): ToolRegistry {
   });
 }
 
-/** What a call sends on the way comes together with its result, as it may over a network. */
+/** Progress arrives together with the result, as it may over a network. */
 async function atOnce(answer: Promise<Response>, init?: RequestInit): Promise<Response> {
   const response = await answer;
   return String(init?.body).includes('"tools/call"')
@@ -120,8 +120,8 @@ describe("importMcpServer()", () => {
       [{}, "it must be a URL, a command"],
     ] as const
   ) {
-    it(`refuses ${JSON.stringify(source)}`, async () => {
-      // What JavaScript may hand in.
+    it(`rejects ${JSON.stringify(source)}`, async () => {
+      // Values that only JavaScript can pass.
       const wrong = source as string;
       await assertRejects(() => importMcpServer(wrong, { namespace: "x" }), TypeError, what);
     });
@@ -148,7 +148,7 @@ describe("importMcpServer()", () => {
     await server.close();
   });
 
-  it("tells the model what the server answered of a failure", async () => {
+  it("passes the server's error message to the model", async () => {
     const { server, call } = await imported();
     const fail = await call("fail");
     assertEquals(
@@ -158,7 +158,7 @@ describe("importMcpServer()", () => {
     await server.close();
   });
 
-  it("hands on how far a call has come", async () => {
+  it("passes on the progress of a call", async () => {
     const { server, dispatcher } = await imported();
     const seen: unknown[] = [];
     await dispatcher.dispatch({ name: "far:steps" }, {
@@ -187,7 +187,7 @@ describe("importMcpServer()", () => {
     assertEquals(registry.count, 0);
   });
 
-  it("reports a tool that has no place any more, and goes on", async () => {
+  it("reports a tool whose id is taken, and continues", async () => {
     const { far, registry, server, errors } = await imported();
     registry.registerTool({ namespace: "far", name: "mine", description: "Is near." });
     const change = nextChange(registry);
@@ -202,7 +202,7 @@ describe("importMcpServer()", () => {
     assertEquals(registry.ids, ["far:mine"]);
   });
 
-  it("takes in all tools or none at first", async () => {
+  it("registers all tools or none at first", async () => {
     const mcp = createMcpEndpoint(farRegistry());
     const registry = new ToolRegistry({
       tools: [defineTool({ namespace: "far", name: "lines", description: "Is near." })],
@@ -223,7 +223,7 @@ describe("importMcpServer()", () => {
   it("connects again when the connection is lost", async () => {
     const world = await imported();
     world.isDown = true;
-    // It may have been done, and nothing says that it may be done twice.
+    // It may have run, and it is not marked as idempotent.
     const lost = await world.call("lines");
     assertEquals(
       lost.ok ? undefined : [lost.error.code, lost.error.retryable, lost.error.ran],
@@ -236,7 +236,7 @@ describe("importMcpServer()", () => {
     await world.server.close();
   });
 
-  it("repeats a call that may be repeated, when the connection is there again", async () => {
+  it("repeats an idempotent call after a reconnection", async () => {
     const world = await imported();
     world.isDown = true;
     const call = world.call("add", { a: 1, b: 1 });
@@ -254,7 +254,7 @@ describe("importMcpServer()", () => {
       ["Deno", new TypeError("client error (Connect): tcp connect error: Connection refused")],
     ] as const
   ) {
-    it(`has a call wait that was not sent, as ${runtime} says it`, async () => {
+    it(`retries a call that was not sent, with the error of ${runtime}`, async () => {
       if (error.cause !== undefined) {
         error.cause = Object.assign(new Error("connect"), error.cause);
       }
@@ -304,7 +304,7 @@ describe("importMcpServer()", () => {
 });
 
 describe("importMcpServer({ mayAsk })", () => {
-  /** A server whose tool asks twice, and how often it began the last part. */
+  /** A server whose tool asks twice, and the number of starts of its last part. */
   function farAsking(): { readonly mcp: McpEndpoint; readonly runs: () => number } {
     let runs = 0;
     const form = (message: string) => ({
@@ -354,7 +354,7 @@ describe("importMcpServer({ mayAsk })", () => {
     assertEquals(runs(), 1);
   });
 
-  it("goes on with the server where the call was suspended", async () => {
+  it("resumes the call on the server", async () => {
     const { mcp, runs } = farAsking();
     const registry = new ToolRegistry();
     let requests = 0;

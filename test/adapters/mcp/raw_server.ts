@@ -8,7 +8,7 @@ export interface RawMessage {
   readonly error?: unknown;
 }
 
-/** What a server of the older era answers to begin with; `undefined` for other requests. */
+/** The first responses of a server of the older era; `undefined` for other requests. */
 export function greeting({ id, method }: RawMessage): object | undefined {
   if (method === "server/discover") {
     return { jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } };
@@ -58,14 +58,14 @@ export function fetchRaw(
   };
 }
 
-/** A promise that settles only when the request is aborted, as that of a server that is silent. */
+/** A promise that settles only when the request is aborted, as with a silent server. */
 export function silence(init: RequestInit): Promise<never> {
   return new Promise((_, reject) => {
     init.signal?.addEventListener("abort", () => reject(init.signal?.reason));
   });
 }
 
-/** A body that goes on with `chunk` for good, and how many bytes of it were taken. */
+/** A body that repeats `chunk` for ever, and the number of bytes that were read. */
 export function endless(type: string, start: string, chunk: string) {
   const encoder = new TextEncoder();
   const [first, next] = [encoder.encode(start), encoder.encode(chunk)];

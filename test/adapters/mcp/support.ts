@@ -6,7 +6,7 @@ import type { McpEndpoint } from "@plue/tools/mcp";
 export const URL_OF_MCP = "http://localhost/mcp";
 export const MODERN = "2026-07-28";
 
-/** What a client's transport fetches with. */
+/** The `fetch` of a client's transport. */
 export function fetchFrom(mcp: McpEndpoint) {
   return (url: string | URL, init?: RequestInit): Promise<Response> =>
     mcp.fetch(new Request(url, init));
@@ -77,7 +77,7 @@ export function legacyRequest(message: unknown, headers: Record<string, string> 
 
 /** The JSON-RPC message that a response has, as JSON or as the last event of a stream. */
 export async function messageIn(response: Response): Promise<{
-  // What tests look at is theirs to know.
+  // The type of the result is up to the test.
   readonly result?: Readonly<Record<string, unknown>>;
   readonly error?: { readonly code: number; readonly message: string };
 }> {

@@ -17,8 +17,7 @@ const ALL = { ...TASKS, elicitation: { form: {}, url: {} } };
 
 interface Message {
   readonly status: number;
-  // What a test looks at is its own to know.
-  // deno-lint-ignore no-explicit-any
+  // The type of the result is up to the test. deno-lint-ignore no-explicit-any
   readonly result?: any;
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
@@ -118,7 +117,7 @@ function held(fields: Partial<Tool> = {}): { readonly tool: Tool; release(): voi
 }
 
 describe("tasks of MCP 2026-07-28", () => {
-  it("answer a call at once, and have its result later", async () => {
+  it("respond to a call immediately, and have its result later", async () => {
     const { tool, release } = held();
     const { send, get, when } = serve([tool]);
     const { result: created } = await send("tools/call", { name: "job", arguments: {} });
@@ -144,7 +143,7 @@ describe("tasks of MCP 2026-07-28", () => {
     });
   });
 
-  it("say how far they are, and how long they are kept from their beginning", async () => {
+  it("return their progress, and their lifetime from their beginning", async () => {
     const { tool } = held();
     const { begin, tasks, get } = serve([tool]);
     const id = await begin();
@@ -154,7 +153,7 @@ describe("tasks of MCP 2026-07-28", () => {
     assertEquals(ttlMs, Date.parse(lastUpdatedAt) - Date.parse(createdAt) + 86_400_000);
   });
 
-  it("are refused to clients that do not know them, where a tool must be a task", async () => {
+  it("are rejected for clients without tasks if a tool must be a task", async () => {
     let ran = 0;
     const { send, mcp, get } = serve([job(() => ++ran)]);
     const call = { name: "job", arguments: {} };
@@ -170,7 +169,7 @@ describe("tasks of MCP 2026-07-28", () => {
     assertEquals([older.result?.["content"], ran], [[{ type: "text", text: "1" }], 1]);
   });
 
-  it("are also begun by a call that wants to hear of its progress", async () => {
+  it("are also started by a call with progress notifications", async () => {
     const { send, get, when } = serve([job(() => "done")]);
     const { result } = await send("tools/call", { name: "job", arguments: {} }, {
       meta: { progressToken: 1 },
@@ -180,7 +179,7 @@ describe("tasks of MCP 2026-07-28", () => {
     assertEquals((await get(result.taskId)).result.result.content[0].text, "done");
   });
 
-  it("are calls that take long, if the client knows tasks and the tool may be one", async () => {
+  it("replace long calls if the client supports tasks and the tool allows it", async () => {
     const long = held({ execution: "either" });
     const { begin, send } = serve([long.tool], { taskAfterMs: 1 });
     await begin();
@@ -268,7 +267,7 @@ describe("tasks of MCP 2026-07-28", () => {
     assertEquals(failed.statusMessage, failed.error.message);
   });
 
-  it("keep MCP's content, and values that look like it, as what they are", async () => {
+  it("keep MCP's content, and distinguish similar values", async () => {
     const dot = { type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" } as const;
     const content = serve([job(() => ToolResult.blocks([dot]))]);
     const id = await content.begin();
@@ -283,7 +282,7 @@ describe("tasks of MCP 2026-07-28", () => {
     assertEquals([result.content[0].type, result.structuredContent], ["text", { content: [dot] }]);
   });
 
-  it("are found behind a bridge", async () => {
+  it("work for bridged tools", async () => {
     const { tool, release } = held({ namespace: "far" });
     const { send, get, when } = serve([tool], { tools: "bridge" });
     const { result: { taskId } } = await send("tools/call", {
@@ -332,7 +331,7 @@ describe("tasks of MCP 2026-07-28", () => {
     assertEquals((await get("x")).error?.code, -32_601);
   });
 
-  it("are not followed, which clients without tasks are told as an error", async () => {
+  it("are not supported for clients without tasks, which receive an error", async () => {
     const { tool } = held();
     const { send } = serve([tool]);
     const params = { notifications: { taskIds: ["x"] } };
@@ -402,7 +401,7 @@ describe("questions of a task", () => {
     await when(taskId, "completed");
   });
 
-  it("are answered before there is a task, if the tool asks at once", async () => {
+  it("are answered before there is a task, if the tool asks immediately", async () => {
     let release = (): void => {};
     const released = new Promise<void>((resolve) => release = resolve);
     const { send, when, get } = serve([
@@ -413,7 +412,7 @@ describe("questions of a task", () => {
       }, { execution: "either" }),
     ], { taskAfterMs: 1 });
     const call = { name: "job", arguments: {} };
-    // However slow this machine is, a client that does not know tasks is asked.
+    // A client without tasks receives the question, even on a slow machine.
     const { result: asked } = await send("tools/call", call, {
       capabilities: { elicitation: { form: {} } },
     });
@@ -427,14 +426,14 @@ describe("questions of a task", () => {
     assertEquals((await get(task.taskId)).result.result.content[0].text, '{"name":"Ann"}');
   });
 
-  it("are shown to a client that can be asked them only", async () => {
+  it("are sent only to a client that supports them", async () => {
     const { begin, when, get } = serve([person]);
     const taskId = await begin();
     await when(taskId, "input_required");
     const { result } = await get(taskId, { capabilities: TASKS });
     assertEquals([result.status, result.inputRequests], ["input_required", {}]);
     assertEquals(result.statusMessage, "It waits for an answer that this client cannot give");
-    // A tool that knows at once that its caller cannot be asked does not wait.
+    // A tool does not wait if its caller cannot answer questions.
     const other = await begin({ capabilities: TASKS });
     await when(other, "failed");
     assertEquals((await get(other)).result.result.isError, true);

@@ -73,7 +73,7 @@ describe("breakCircuits()", () => {
     }
   });
 
-  it("has a limited number of circuits, those that were used most recently", async () => {
+  it("has a limited number of circuits, and evicts the least recently used", async () => {
     const { call, runs } = answering([new Error("no")], {
       layers: [breakCircuits({ ...TWICE, failures: 1 })],
     });
@@ -86,7 +86,7 @@ describe("breakCircuits()", () => {
     assertEquals(outcome(await call({}, { principal: "p0" })), "threw");
   });
 
-  it("does not let a call wait for the one that tries the tool again", async () => {
+  it("does not delay calls while one tries the tool again", async () => {
     const clock = new FakeClock();
     const gate = deferred<string>();
     const started = deferred();
@@ -171,7 +171,7 @@ describe("breakCircuits()", () => {
     assertEquals(outcome(await call()), "up");
   });
 
-  it("refuses options that are not valid", () => {
+  it("rejects invalid options", () => {
     for (const options of [{ failures: 1.5 }, { failures: Infinity }, { coolDownMs: Infinity }]) {
       assertThrows(() => breakCircuits(options), RangeError);
     }

@@ -81,7 +81,7 @@ describe("cacheResults()", () => {
     assertEquals([outcome(await call()), outcome(await call())], [1, "denied"]);
   });
 
-  it("invalidates by tag, also the result of a call that runs meanwhile", async () => {
+  it("invalidates by tag, including the result of a running call", async () => {
     const tags = (
       { arguments: args }: { arguments: unknown },
     ) => [`city:${(args as { city: string }).city}`];
@@ -186,7 +186,7 @@ describe("cacheResults()", () => {
     assertEquals(outcome(await call({}, { maxOutputBytes: 400 })), "short");
   });
 
-  it("takes no part in the calls of other tools, and of those with transactions", () => {
+  it("does not apply to other tools, or to tools with transactions", () => {
     const { for: layerFor } = cached();
     for (const tool of [{ id: "x" }, { id: "t", requiresTransaction: true }]) {
       assertEquals(layerFor?.(tool as never, {} as never), undefined);
@@ -208,7 +208,7 @@ describe("cacheResults()", () => {
     }
   });
 
-  it("refuses numbers that are not valid", () => {
+  it("rejects invalid numbers", () => {
     for (
       const options of [{ tools: { t: { ttlMs: Infinity } } }, {
         tools: {},

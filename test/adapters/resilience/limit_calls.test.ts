@@ -57,7 +57,7 @@ describe("limitCalls()", () => {
     assertEquals(outcome(await pay()), "denied");
   });
 
-  it("counts all tools together, or each, or those that are named", async () => {
+  it("counts all tools together, each tool, or the named tools", async () => {
     const tools = ["x", "y"].map((name) => fakeTool({ name, execute: () => 1 }));
     const codes = async (layer: Layer) => {
       const dispatcher = new ToolDispatcher(new ToolRegistry({ tools }), { layers: [layer] });
@@ -73,7 +73,7 @@ describe("limitCalls()", () => {
     assertEquals(await codes(limitCalls([{ ...limit, tools: ["y"] }])), [1, 1, 1]);
   });
 
-  it("evicts the counts of the principal that fills them, and not those of others", async () => {
+  it("evicts the counts of the principal that exceeds its quota only", async () => {
     const { call } = answering(["up"], {
       layers: [limitCalls([
         { per: "principal", limit: 10_100 },
@@ -85,7 +85,7 @@ describe("limitCalls()", () => {
     assertEquals([await of("ann", "1"), await of("bob", "1")], ["up", "up"]);
     for (let n = 0; n < 10_100; n++) await of("eve", `s${n}`);
     assertEquals([await of("ann", "1"), await of("bob", "1")], ["denied", "denied"]);
-    // Her own oldest counts are evicted, but not that of the limit without a session.
+    // Her own oldest counts are evicted, except for the limit without a session.
     assertEquals(await of("eve", "s0"), "denied");
     assertEquals(await of("ann", "2"), "up");
   });
@@ -98,7 +98,7 @@ describe("limitCalls()", () => {
     assertEquals(outcome(await process().call()), "denied");
   });
 
-  it("begins a count anew after its window", async () => {
+  it("resets a count after its window", async () => {
     const clock = new FakeClock();
     const layers = [limitCalls([{ per: "session", limit: 1 }], { windowMs: 1_000 })];
     const { call } = answering(["up"], { clock, layers });
@@ -122,7 +122,7 @@ describe("limitCalls()", () => {
     assertEquals([outcome(await call()), runs(), String(errors)], ["threw", 0, "Error: down"]);
   });
 
-  it("refuses limits that are not valid", () => {
+  it("rejects invalid limits", () => {
     for (const limit of [Infinity, 1.5]) {
       assertThrows(() => limitCalls([{ per: "session", limit }]), RangeError);
     }

@@ -23,7 +23,7 @@ function inOrder({ limit = 10, failures = 2 } = {}): readonly Layer[] {
   ];
 }
 
-/** A log of what takes part in a call that requires all that a tool can require. */
+/** A log of the layers in a call of a tool with all requirements. */
 function logged(layers: readonly Layer[]) {
   const log: string[] = [];
   const options: ToolDispatcherOptions = {
@@ -39,7 +39,7 @@ function logged(layers: readonly Layer[]) {
 }
 
 describe("the layers of resilience in a ToolDispatcher", () => {
-  it("do not run the tool for an earlier result, also if its circuit is open", async () => {
+  it("do not run the tool for a stored result, even if its circuit is open", async () => {
     const { call, runs } = answering([1, unavailable], { layers: inOrder() });
     assertEquals(outcome(await call({ a: 1 })), 1);
     for (let n = 0; n < 2; n++) assertEquals(outcome(await call({ a: 2 })), "unavailable");
@@ -82,7 +82,7 @@ describe("the layers of resilience in a ToolDispatcher", () => {
 });
 
 describe("the layers of resilience in a Dispatcher of the core", () => {
-  it("take part beside the layers that it has", async () => {
+  it("work together with its other layers", async () => {
     const asked: string[] = [];
     let runs = 0;
     const questioning = questions();

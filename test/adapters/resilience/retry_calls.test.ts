@@ -5,7 +5,9 @@ import { retryCalls, type RetryOptions } from "@plue/tools/resilience";
 import { FakeClock, type FakeTool, outcome } from "../../unit/execute/support.ts";
 import { answering, end, unavailable } from "./support.ts";
 
-/** Calls a tool on a clock that moves by itself; says when it ran, in milliseconds from the start. */
+/**
+ * Calls a tool on a clock that moves by itself; records its times, in milliseconds from the start.
+ */
 async function retried(
   answers: readonly unknown[],
   options: RetryOptions = {},
@@ -97,7 +99,7 @@ describe("retryCalls()", () => {
       ],
     ] as const
   ) {
-    it(`does not retry ${what}, and returns at once`, async () => {
+    it(`does not retry ${what}`, async () => {
       const clock = new FakeClock();
       const { call, runs } = answering([answer, "up"], {
         clock,
@@ -139,7 +141,7 @@ describe("retryCalls()", () => {
     assertEquals(clock.timers.size, 0);
   });
 
-  it("refuses options that are not valid", () => {
+  it("rejects invalid options", () => {
     for (const options of [{ maxAttempts: 1.5 }, { initialDelayMs: Infinity }]) {
       assertThrows(() => retryCalls(options), RangeError);
     }

@@ -1,5 +1,5 @@
 /**
- * What the tests of the layers of resilience share.
+ * Shared code of the tests of resilience.
  *
  * @module
  */
@@ -20,7 +20,7 @@ export interface AnsweringTool {
   readonly dispatcher: ToolDispatcher;
   /** Calls the tool. */
   call(args?: unknown, context?: DispatchContext): Promise<ToolResult>;
-  /** How often it ran. */
+  /** The number of runs. */
   runs(): number;
 }
 

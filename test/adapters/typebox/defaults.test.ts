@@ -53,7 +53,7 @@ describe("ToolRegistry of mod.ts", () => {
     );
   });
 
-  it("says in full what is wrong with a configuration", () => {
+  it("reports all issues of a configuration", () => {
     const tool = makeTool({
       name: "disk",
       description: "x",
@@ -69,7 +69,7 @@ describe("ToolRegistry of mod.ts", () => {
 });
 
 describe("ToolRegistry of mod.ts, given its tools as options", () => {
-  it("says where they go", () => {
+  it("contains their pointers", () => {
     assertThrows(
       () => new ToolRegistry([double] as object),
       TypeError,

@@ -12,7 +12,7 @@ import { RUNTIME_NAMES } from "../../../scripts/lib/serve_app.mjs";
 import type { Watch } from "../app.ts";
 import { type RunningServer, startServer } from "../servers.ts";
 
-/** What the tests look at of a tool. */
+/** The properties of a tool that the tests read. */
 interface ShownTool {
   readonly name: string;
   readonly title?: string | undefined;
@@ -43,7 +43,7 @@ interface Step {
   readonly message?: string | undefined;
 }
 
-/** What a test needs of a client, whichever it is. */
+/** The common interface of all clients. */
 interface TestClient {
   readonly version: string | undefined;
   tools(cursor?: string): Promise<Page>;
@@ -130,7 +130,7 @@ for (const runtime of RUNTIME_NAMES) {
 
     const watch = async (): Promise<Watch> =>
       await (await fetch(new URL("/watch", server.url))).json();
-    /** Asks until it holds; the test's own time limit ends a wait in vain. */
+    /** Asks until it holds; the test's own time limit ends an unsuccessful wait. */
     async function until(holds: (watch: Watch) => boolean): Promise<Watch> {
       for (;;) {
         const now = await watch();
@@ -161,7 +161,7 @@ for (const runtime of RUNTIME_NAMES) {
           assertEquals(await namesOf(client), BASE_NAMES);
         });
 
-        it("tells all that there is of a tool", async () => {
+        it("lists all properties of a tool", async () => {
           const { tools } = await client.tools();
           const add = tools.find((tool) => tool.name === "math.add");
           assertEquals(add?.title, "Add");
@@ -172,7 +172,7 @@ for (const runtime of RUNTIME_NAMES) {
           assertEquals(add?.outputSchema?.["required"], ["sum"]);
         });
 
-        it("calls, and answers the value too", async () => {
+        it("calls a tool, and returns the value too", async () => {
           const result = await client.call("math.add", { a: 2, b: 40 });
           assertEquals(result.structuredContent, { sum: 42 });
           assertEquals(result.content, [{ type: "text", text: '{"sum":42}' }]);
@@ -184,12 +184,12 @@ for (const runtime of RUNTIME_NAMES) {
           assertStringIncludes(result.content[0]?.text ?? "", '"b"');
         });
 
-        it("answers an image as one", async () => {
+        it("returns an image", async () => {
           const { content } = await client.call("dot", {});
           assertEquals(content[0]?.type, "image");
         });
 
-        it("knows no tool that the caller does not see", async () => {
+        it("does not find hidden tools", async () => {
           for (
             const hidden of [
               "secret",
@@ -210,7 +210,7 @@ for (const runtime of RUNTIME_NAMES) {
           await control.close();
         });
 
-        it("says how far a call has come", async () => {
+        it("reports the progress of a call", async () => {
           const seen: unknown[] = [];
           const result = await client.call("steps", {}, {
             onprogress: (progress) =>
@@ -238,7 +238,7 @@ for (const runtime of RUNTIME_NAMES) {
           assertEquals([after.aborted, after.cleaned], [before.aborted + 1, before.cleaned + 1]);
         });
 
-        it("tells of changes to the caller's list, and of no others", async () => {
+        it("notifies of changes to the caller's list only", async () => {
           let changes = 0;
           let wake = (): void => {};
           const follower = await connect(server.url, "guest", () => {
@@ -246,8 +246,7 @@ for (const runtime of RUNTIME_NAMES) {
             wake();
           });
           const told = (): Promise<void> => new Promise((resolve) => wake = resolve);
-          // The stream of the older era is opened beside the connection: until it is there, changes
-          // are not told.
+          // The stream of the older era is opened separately: before that, changes are not sent.
           while (changes === 0) {
             const first = told();
             await toggle("zebra");
@@ -259,7 +258,7 @@ for (const runtime of RUNTIME_NAMES) {
           const before = changes;
           await toggle("hidden", ["control"]);
           await toggle("hidden");
-          // What a change of a hidden tool would cause comes before what this one does.
+          // An event of the hidden tool would arrive before this one.
           const next = told();
           await toggle("yak");
           await next;
@@ -295,7 +294,7 @@ for (const runtime of RUNTIME_NAMES) {
       assertEquals(await statusOf({ authorization, origin: server.url.origin }), 200);
     });
 
-    it("lets pages of other origins in as its owner says", async () => {
+    it("allows pages of configured origins", async () => {
       const origin = "https://app.example";
       const preflight = await fetch(server.url, {
         method: "OPTIONS",
@@ -350,8 +349,8 @@ for (const runtime of RUNTIME_NAMES) {
       assertEquals(initialized.headers.has("mcp-session-id"), true);
     });
 
-    it("holds nothing any more when its clients are gone", async () => {
-      // What the tests before have closed may not be gone yet.
+    it("releases everything when its clients disconnect", async () => {
+      // Connections that earlier tests closed may still exist.
       const before = await until(isIdle);
       const clients = new AbortController();
       const authorization = "Bearer guest";
@@ -443,7 +442,7 @@ for (const runtime of RUNTIME_NAMES) {
       assertEquals(status, 421);
     });
 
-    it("refuses a body that is too large, and one that is no JSON", async () => {
+    it("rejects a body that is too large, and a body that is not JSON", async () => {
       const ask = async (body: string): Promise<number> => {
         const response = await fetch(server.url, {
           method: "POST",

@@ -14,7 +14,7 @@ const SUITE = join(
   "../node_modules/@modelcontextprotocol/conformance/dist/index.js",
 );
 
-/** What plue does not do, by scenario. Warnings of the suite count as failures. */
+/** Features that plue lacks, by scenario. Warnings of the suite count as failures. */
 const BASELINES = ["2026-07-28", "2025-11-25", "2025-11-25.workerd"] as const;
 type Baseline = (typeof BASELINES)[number];
 const REVISIONS = ["2026-07-28", "2025-11-25"] as const;

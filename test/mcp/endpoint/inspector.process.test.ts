@@ -11,7 +11,7 @@ import { ROOT, type RunningServer, startServer } from "../servers.ts";
 
 const PACKAGE = join(import.meta.dirname, "../node_modules/@modelcontextprotocol/inspector");
 
-/** What the inspector exits with when a tool answers that it failed. */
+/** The inspector's exit code for a failed tool. */
 const TOOL_FAILED = 5;
 
 function programOf(folder: string): string {
@@ -64,7 +64,7 @@ for (const runtime of RUNTIME_NAMES) {
       }
     });
 
-    it("calls tools, and tells which failed", async () => {
+    it("calls tools, and reports failures", async () => {
       const call = ["--method", "tools/call", "--tool-name"];
       const [text, failure] = await Promise.all([
         inspect(...call, "test_simple_text"),

@@ -67,7 +67,7 @@ for (const runtime of RUNTIME_NAMES) {
     });
     afterAll(() => server.stop());
 
-    /** Has a tool called, and tells what was asked on the way, and what came of it. */
+    /** Calls a tool, and returns the questions and the result. */
     async function settle(name: string, args: Record<string, number | string> = {}) {
       const client = new Client(FRAMING.clientInfo, {
         versionNegotiation: { mode: "auto" },
@@ -117,7 +117,7 @@ for (const runtime of RUNTIME_NAMES) {
       );
     });
 
-    it("answers what a task asks", async () => {
+    it("answers the questions of a task", async () => {
       assertEquals(await settle("multi_input"), {
         kind: "task",
         status: "completed",
@@ -135,7 +135,7 @@ for (const runtime of RUNTIME_NAMES) {
       });
     });
 
-    it("is told of a task that has failed", async () => {
+    it("receives a failed task", async () => {
       const { kind, status } = await settle("protocol_error_job");
       assertEquals([kind, status], ["task", "failed"]);
     });

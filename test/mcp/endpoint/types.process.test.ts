@@ -7,7 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { ROOT } from "../servers.ts";
 
-it("the files of this folder are typed as they are used", async () => {
+it("the files of this folder type-check", async () => {
   const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
   const said = await new Promise((resolve) => {
     execFile(

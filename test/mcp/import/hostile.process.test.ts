@@ -53,7 +53,7 @@ const errorOf = (work: Promise<unknown>): Promise<Error> =>
   work.then(() => new Error("It did not fail"), (error) => error);
 
 describe("importMcpServer() with a program that is hostile", () => {
-  it("ends one that writes a line without an end, and starts it again", async () => {
+  it("ends a program that writes an endless line, and restarts it", async () => {
     const registry = new ToolRegistry();
     const errors: Error[] = [];
     await using _server = await importMcpServer(hostile("calm"), {
@@ -73,7 +73,7 @@ describe("importMcpServer() with a program that is hostile", () => {
     assertEquals(call.ok && call.content, "done");
   });
 
-  it("reads the list of one at a pace that tells of changes all the time", async () => {
+  it("reads the list at intervals if the server notifies of changes all the time", async () => {
     const registry = new ToolRegistry();
     await using _server = await importMcpServer(hostile("storm"), {
       namespace: "x",
@@ -90,14 +90,14 @@ describe("importMcpServer() with a program that is hostile", () => {
     assertEquals(registry.revision, revision);
   });
 
-  it("reads on behind a flood of messages that nobody asked for", async () => {
+  it("continues to read after a flood of unsolicited messages", async () => {
     const registry = new ToolRegistry();
     await using _server = await importMcpServer(hostile("flood"), { namespace: "x", registry });
     const call = await new ToolDispatcher(registry).dispatch({ name: "x:call" });
     assertEquals(call.ok && call.content, "done");
   });
 
-  it("gives up at once when it is aborted, and ends the program", async () => {
+  it("stops immediately when it is aborted, and ends the program", async () => {
     const caller = new AbortController();
     const importing = importMcpServer(hostile("silent"), {
       namespace: "x",
@@ -119,13 +119,13 @@ describe("importMcpServer() with a program that is hostile", () => {
       ["kill", "it was ended by SIGKILL"],
     ] as const
   ) {
-    it(`says that ${why}, and no secret`, async () => {
+    it(`reports that ${why}, without secrets`, async () => {
       const { message } = await errorOf(importMcpServer(hostile(what), { namespace: "x" }));
       assertEquals(message, `Cannot import the MCP server "node": ${why}`);
     });
   }
 
-  it("says which program cannot be started", async () => {
+  it("names the program that cannot be started", async () => {
     const command = join(folder, "nothing");
     const { message } = await errorOf(
       importMcpServer({ ...hostile(""), command }, { namespace: "x" }),
@@ -135,7 +135,7 @@ describe("importMcpServer() with a program that is hostile", () => {
     assertEquals(message.includes("secret-of-env"), false);
   });
 
-  it("knows a real server's tools again from a file of pins", async () => {
+  it("recognises a real server's tools from a file of pins", async () => {
     const pins = () => toolPins(join(folder, "pins.json"));
     const first = await importMcpServer(hostile("calm"), {
       namespace: "x",

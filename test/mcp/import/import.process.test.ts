@@ -148,7 +148,7 @@ describe("importMcpServer() with a program that ends", () => {
       join(folder, "log"),
     );
 
-  it("starts it again, and its tools go on", async () => {
+  it("restarts it, and its tools continue to work", async () => {
     const registry = new ToolRegistry();
     const errors: unknown[] = [];
     await using _server = await importMcpServer(program(), {
@@ -169,7 +169,7 @@ describe("importMcpServer() with a program that ends", () => {
     assertEquals(errors, []);
   });
 
-  it("hands on progress that is read together with the result", async () => {
+  it("passes on progress that arrives together with the result", async () => {
     const registry = new ToolRegistry();
     await using _server = await importMcpServer(program(), {
       namespace: "app",
@@ -178,7 +178,7 @@ describe("importMcpServer() with a program that ends", () => {
     const dispatcher = new ToolDispatcher(registry);
     const COUNT = 50;
     const seen: number[] = [];
-    // Many at once, so that many are in one read.
+    // Many concurrent calls, so that one read contains many messages.
     await Promise.all(
       Array.from(
         { length: COUNT },
@@ -247,11 +247,11 @@ describe("importMcpServer() with a program that ends", () => {
     await new ToolDispatcher(registry).dispatch({ name: "app:grow" });
     assertEquals(await added, "app:grown");
     assertEquals(server.tools.some(({ name }) => name === "grown"), true);
-    // What is as it was is not replaced: calls of it go on.
+    // An unchanged tool is not replaced: its calls continue.
     assertEquals(registry.getTool("app:pid") === before, true);
   });
 
-  it("says that a program cannot be started", async () => {
+  it("reports that a program cannot be started", async () => {
     await assertRejects(() =>
       importMcpServer({ command: join(folder, "nothing"), stderr: "ignore" }, {
         namespace: "x",

@@ -1,4 +1,4 @@
-/** A module of tools that prints, as it is loaded and as it runs. */
+/** A module of tools that prints when it is loaded and when it runs. */
 
 import { defineTool, ToolRegistry } from "../../../mod.ts";
 

@@ -5,7 +5,7 @@ import { defineTool, ToolRegistry } from "../../../mod.ts";
 
 const turn = () => new Promise((resolve) => setTimeout(resolve));
 
-/** How many rejections nobody has handled. */
+/** The number of unhandled rejections. */
 let strays = 0;
 process.on("unhandledRejection", () => strays++);
 
