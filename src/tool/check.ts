@@ -1,6 +1,6 @@
 /**
- * Checks of values that callers hand in: a table says for each field what it must be, and all
- * refusals read alike.
+ * Checks of values from callers: a table has a check for each field, and all messages have the same
+ * form.
  *
  * @module
  */
@@ -8,15 +8,15 @@
 import { pointerStep } from "./json.ts";
 import { describe, describeThrown, isWithinEdits } from "./text.ts";
 
-/** `setTimeout` overflows above it, and would fire at once. In milliseconds. */
+/** The maximum of `setTimeout`, in milliseconds. A larger delay overflows and fires immediately. */
 export const MAX_TIMEOUT_MS = 2_147_483_647;
 
 /**
- * Checks a value, and answers what to keep of it.
+ * Checks a value, and returns the value to use.
  *
- * @param action What cannot be done with a wrong value: `select tools`.
- * @param place Which value it is, in words: `its risk`.
- * @throws {TypeError} If the value is wrong.
+ * @param action The action that fails with an invalid value: `select tools`.
+ * @param place The name of the value: `its risk`.
+ * @throws {TypeError} If the value is invalid.
  */
 export type Check<T = unknown> = (action: string, value: unknown, place: string) => T;
 
@@ -26,8 +26,8 @@ export function refuse(action: string, problem: string, cause?: unknown): never 
 }
 
 /**
- * Does the work. What it throws is refused for the action, with `before` in front of its message,
- * which loses a "Cannot use …" or "Cannot copy …" of its own.
+ * Runs a function. Its errors are rethrown for the action, with `before` in front of the message,
+ * without a leading "Cannot use …" or "Cannot copy …".
  */
 export function attempt<T>(action: string, work: () => T, before = ""): T {
   try {
@@ -37,29 +37,29 @@ export function attempt<T>(action: string, work: () => T, before = ""): T {
   }
 }
 
-/** The check of a value that is kept as it is; `wanted` says in words what it must be. */
+/** Creates a check that returns the value unchanged; `wanted` is the expectation. */
 export function must<T>(wanted: string, accepts: (value: unknown) => value is T): Check<T> {
   return (action, value, place) =>
     accepts(value) ? value : refuse(action, `${place} must be ${wanted}, not ${describe(value)}`);
 }
 
-/** Whether `value` is an object that is no list. */
+/** Returns true if `value` is an object but not a list. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether `value` is a string that is not empty. */
+/** Returns true if `value` is a non-empty string. */
 export function isWord(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** Whether `value` is a list of what `accepts` takes, without holes. */
+/** Returns true if `value` is a list without holes whose items `accepts` accepts. */
 export function isListOf<T>(
   value: unknown,
   accepts: (item: unknown) => item is T,
 ): value is readonly T[] {
   if (!Array.isArray(value)) return false;
-  // `every` would step over holes.
+  // `every` would skip holes.
   for (const item of value) if (!accepts(item)) return false;
   return true;
 }
@@ -68,23 +68,23 @@ export function isFunction(value: unknown): value is () => unknown {
   return typeof value === "function";
 }
 
-/** The check of a value by what `typeof` says of it. */
+/** Creates a check by `typeof`. */
 export function ofType<T>(wanted: string, ...types: readonly string[]): Check<T> {
   return must(wanted, (value): value is T => types.includes(typeof value));
 }
 
-/** The check of a value that is one of these. */
+/** Creates a check for one of these values. */
 export function oneOf<T>(values: readonly T[]): Check<T> {
   return must(`one of ${values.join(", ")}`, (value): value is T => values.includes(value as T));
 }
 
-// The checks that most tables need.
+// Common checks.
 export const checkFlag: Check<boolean> = /* @__PURE__ */ ofType("true or false", "boolean");
 export const checkText: Check<string> = /* @__PURE__ */ ofType("a string", "string");
 export const checkWord: Check<string> = /* @__PURE__ */ must("a string that is not empty", isWord);
 export const checkFunction: Check<() => unknown> = /* @__PURE__ */ ofType("a function", "function");
 
-/** Checks that what a host handed in, if it did, has these functions. */
+/** Checks that an optional object of a host has these functions. */
 export function checkPort<Port extends object>(
   action: string,
   name: string,
@@ -98,7 +98,7 @@ export function checkPort<Port extends object>(
   }
 }
 
-/** The check of a number from `least` to `most`. Throws a `RangeError`. */
+/** Creates a check for a number from `least` to `most`. It throws a `RangeError`. */
 export function numberFrom(least: number, most: number = Infinity): Check<number> {
   return inRange(
     `a number from ${least} to ${most}`,
@@ -106,7 +106,7 @@ export function numberFrom(least: number, most: number = Infinity): Check<number
   );
 }
 
-/** The check of a whole number that is `least` or more. Throws a `RangeError`. */
+/** Creates a check for an integer of at least `least`. It throws a `RangeError`. */
 export function wholeFrom(least: number): Check<number> {
   return inRange(
     `a whole number, ${least} or above`,
@@ -121,15 +121,15 @@ function inRange(wanted: string, accepts: (value: number) => boolean): Check<num
   };
 }
 
-/** What the fields were checked to be; those that were not given are absent. */
+/** The checked fields. Missing fields are absent. */
 export type ReadFields<Checks extends { readonly [field: string]: Check }> = {
   -readonly [Field in keyof Checks]?: ReturnType<Checks[Field]>;
 };
 
-/** Says of a field that is not there what was meant: `did you mean "risk"?` */
+/** Returns a suggestion for an unknown field: `did you mean "risk"?` */
 export type FieldHint = (field: string) => string | undefined;
 
-/** Refuses an object that has other fields than these. */
+/** Throws if an object has other fields. */
 export function refuseOthers(
   action: string,
   object: object,
@@ -138,7 +138,7 @@ export function refuseOthers(
 ): void {
   for (const field of Object.keys(object)) {
     if (fields.includes(field)) continue;
-    // The beginning of a field's name, or one with a wrong letter in three.
+    // A prefix of a field's name, or a name with at most one error per three letters.
     const near = fields.find((other) =>
       field.length > 2 &&
       (other.startsWith(field) || isWithinEdits(other, field, Math.min(2, field.length / 3 | 0)))
@@ -153,12 +153,11 @@ export function refuseOthers(
 }
 
 /**
- * Reads each field of an object once, checks those that are there, and answers them in a new
- * object.
+ * Reads each field of an object once, checks the present ones, and returns them in a new object.
  *
- * @param checks What each field must be. Other fields are refused.
- * @param place What a field of the table is called in messages: by default its JSON Pointer.
- * @param hint Says what was meant by a field that is not there.
+ * @param checks The check of each field. Other fields are rejected.
+ * @param place The name of a field in messages; by default its JSON Pointer.
+ * @param hint Returns a suggestion for an unknown field.
  */
 export function readFields<Checks extends { readonly [field: string]: Check }>(
   action: string,
@@ -174,6 +173,6 @@ export function readFields<Checks extends { readonly [field: string]: Check }>(
     const value = object[field];
     if (value !== undefined) read[field] = check(action, value, place(field));
   }
-  // Each field holds what its own check answered.
+  // Each field contains the result of its own check.
   return read as ReadFields<Checks>;
 }

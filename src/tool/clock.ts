@@ -1,21 +1,20 @@
 /**
- * Time, handed in: a test brings its own clock, and no test waits. Waits that have an end are here
- * too.
+ * Clocks, which tests replace so that no test waits, and waits with a timeout.
  *
  * @module
  */
 
-/** What a registry asks of a clock. */
+/** The clock of a registry. */
 export interface RegistryClock {
   /** Milliseconds since 1970, for people and logs. */
   timestamp(): number;
-  /** Calls `wake` once, after `ms` milliseconds. What it returns cancels that. */
+  /** Calls `wake` once, after `ms` milliseconds. Returns a function that cancels it. */
   setTimeout(wake: () => void, ms: number): () => void;
 }
 
-/** Tells the time and wakes callers up. Serves dispatchers and registries. */
+/** The clock of dispatchers and registries: the time and timers. */
 export interface Clock extends RegistryClock {
-  /** Milliseconds since some fixed moment; never goes back. */
+  /** Milliseconds since a fixed moment; monotonic. */
   now(): number;
 }
 
@@ -29,27 +28,27 @@ export const systemClock: Clock = Object.freeze({
   },
 });
 
-/** What {@linkcode within} answers when the time was over first. */
+/** The result of {@linkcode within} after a timeout. */
 export const TIME_OVER: unique symbol = Symbol("plue.time_over");
 
 /**
- * How many turns of the microtask queue a wait may take before a timer and a listener are set up.
- * Tools that answer from memory settle within them: a signal then costs 0.1 µs instead of 1.2.
+ * The number of turns of the microtask queue before a timer and a listener are set up. Tools that
+ * return from memory settle within them: a signal then costs 0.1 µs instead of 1.2.
  */
 const TURNS_BEFORE_WATCH = 4;
 
 /** Counts turns: on all runtimes as fast as `queueMicrotask`, or faster. */
 const SETTLED = Promise.resolve();
 
-/** What waits for something that may come within a few turns. */
+/** A wait that may end within a few turns. */
 export interface QuickWait<What> {
-  /** Whether it still waits for this. */
+  /** Returns true if it still waits. */
   waitsFor(what: What): boolean;
   /** Sets up a timer and a listener. */
   watch(): void;
 }
 
-/** Has a wait watched, unless it is over within a few turns. */
+/** Watches a wait, unless it ends within a few turns. */
 export function watchLater<What>(waiter: QuickWait<What>, what: What): void {
   let turns = TURNS_BEFORE_WATCH;
   const look = (): void => {
@@ -63,7 +62,7 @@ export function watchLater<What>(waiter: QuickWait<What>, what: What): void {
 /**
  * Waits for `promise` for at most `ms` milliseconds.
  *
- * @returns What the promise gives, or {@linkcode TIME_OVER}; rejects as the promise does.
+ * @returns The result of the promise, or {@linkcode TIME_OVER}. Rejects as the promise does.
  */
 export function within<T>(
   clock: RegistryClock,
@@ -78,7 +77,7 @@ export function within<T>(
       disarm?.();
       settle(value);
     };
-    // A host in JavaScript may have returned something else.
+    // A host in JavaScript may have returned another value.
     Promise.resolve(promise).then(end(resolve), end(reject));
     watchLater({
       waitsFor: () => !isOver,

@@ -1,31 +1,31 @@
 /**
- * Calls of what an owner handed in: log hooks, listeners, predicates. What such a function throws
- * or rejects with goes to a log, and neither into an answer nor to the process, which would end:
- * TypeScript takes an `async` function wherever no answer is wanted.
+ * Calls of a host's functions: log hooks, listeners, predicates. Their errors and rejections are
+ * logged. They affect neither a result nor the process, which an unhandled rejection would end:
+ * TypeScript accepts an `async` function wherever the result is ignored.
  *
  * @module
  */
 
 import { refuse } from "./check.ts";
 
-/** Whether `value` is a promise, of whatever library. */
+/** Returns true if `value` is a promise of any library. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null &&
     typeof (value as { readonly then?: unknown }).then === "function";
 }
 
-/** A promise in the place of one of another library's; any other value as it is. */
+/** Converts a promise of another library to a native promise; returns any other value unchanged. */
 export function inPromise(value: unknown): unknown {
   return isThenable(value) ? Promise.resolve(value) : value;
 }
 
-/** Is given what a hook threw or rejected with. Must not throw. */
+/** Receives the error of a hook. Must not throw. */
 export type HookLog = (error: unknown) => void;
 
-/** For a hook whose errors have nowhere to go, such as the log itself. */
+/** Ignores errors, for hooks such as the log itself. */
 export const NO_LOG: HookLog = () => {};
 
-/** Calls a hook. Nobody waits for its answer. */
+/** Calls a hook without awaiting it. */
 export function callHook(hook: () => unknown, log: HookLog): void {
   try {
     const answer = hook();
@@ -36,10 +36,10 @@ export function callHook(hook: () => unknown, log: HookLog): void {
 }
 
 /**
- * What a function answered that cannot be waited for: a predicate, a check.
+ * Returns the result of a function that must be synchronous: a predicate, a check.
  *
- * @param advice Follows the reason in the error: what to do instead.
- * @throws {TypeError} If it is a promise, which is no verdict, so that `not` cannot turn it around.
+ * @param advice An alternative, which follows the reason in the error.
+ * @throws {TypeError} If it is a promise, which would count as true.
  */
 export function atOnce<T>(answer: T, advice = ""): T {
   if (!isThenable(answer)) return answer;

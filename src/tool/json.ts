@@ -1,5 +1,5 @@
 /**
- * JSON as data: its types, JSON Pointers, equality, and copies of values that ought to be JSON.
+ * JSON as data: its types, JSON Pointers, equality, and validating copies.
  *
  * @module
  */
@@ -28,7 +28,7 @@ export function pointerStep(key: string | number): string {
   return `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-/** Sets an own property, also one named `__proto__`, which plain assignment would lose. */
+/** Sets an own property, even if its name is `__proto__`, which plain assignment would lose. */
 export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key === "__proto__") {
     Object.defineProperty(target, key, {
@@ -40,17 +40,17 @@ export function setOwn(target: Record<string, unknown>, key: string, value: unkn
   } else target[key] = value;
 }
 
-/** The members that are not `undefined`. */
+/** Returns the members that are not `undefined`. */
 export function defined<Members extends object>(
   members: Members,
 ): { [Key in keyof Members]?: Exclude<Members[Key], undefined> } {
   const entries = Object.entries(members).filter(([, value]) => value !== undefined);
-  // What was left out is what the type leaves out.
+  // The type omits the same members.
   return Object.fromEntries(entries) as { [Key in keyof Members]?: never };
 }
 
 /**
- * Whether two JSON values are equal: the order counts in lists, and not in objects.
+ * Returns true if two JSON values are equal. The order matters in lists, but not in objects.
  *
  * @param visit Called for each object and each list that is compared, to count the work.
  */
@@ -71,12 +71,12 @@ export function jsonEqual(a: unknown, b: unknown, visit?: () => void): boolean {
 }
 
 /**
- * JSON with sorted keys. Two JSON values have the same text if they are equal, and only then.
+ * Returns JSON with sorted keys. Two JSON values have the same text if and only if they are equal.
  *
  * @param visit Called for each object and each list, to count the work.
  */
 export function canonicalJson(value: unknown, visit?: () => void): string {
-  // One text for all levels: to join each level copies a deep value's text as often as it is deep.
+  // One text for all levels: joining each level would copy the text of a deep value at each level.
   let text = "";
   function write(part: unknown): void {
     if (typeof part !== "object" || part === null) {
@@ -98,45 +98,47 @@ export function canonicalJson(value: unknown, visit?: () => void): string {
   return text;
 }
 
-/** How deep a value may be. */
+/** The maximum depth of a value. */
 export const MAX_DEPTH = 256;
 
-/** What {@linkcode JsonReader.read} answers when it stopped. */
+/** The result of {@linkcode JsonReader.read} after it stopped. */
 export const STOPPED: unique symbol = Symbol("plue.stopped");
 
 export interface JsonReaderOptions {
-  /** How many values it may hold. */
+  /** The maximum number of values. */
   readonly maxValues?: number;
-  /** How many bytes of JSON it may have. Reading stops when it has more for certain. */
+  /** The maximum size of its JSON, in bytes. Reading stops as soon as the value exceeds it. */
   readonly maxBytes?: number;
-  /** Asks `toJSON` for what stands for an object, as `JSON.stringify` does. */
+  /** Calls `toJSON`, as `JSON.stringify` does. */
   readonly standIns?: boolean;
-  /** Freezes the copy, all the way down, but for lists that are longer than this. */
+  /** Freezes the copy deeply, except for lists that are longer than this. */
   readonly freezeTo?: number;
 }
 
 export class JsonReader {
-  /** The value has at least so many bytes of JSON, as far as it was read. */
+  /** A lower bound of the bytes of JSON that were read. */
   bytes = 0;
   /** The copy differs from the value in more than identity. */
   converts = false;
-  /** What was found that is not JSON; `undefined` after stopping at the limit of bytes. */
+  /** The value that is not JSON; `undefined` after stopping at the limit of bytes. */
   what: string | undefined;
   readonly #options: JsonReaderOptions;
   #values = 0;
-  /** The way to what was found, innermost step first. */
+  /** The path to it, innermost step first. */
   readonly #steps: (string | number)[] = [];
 
   constructor(options: JsonReaderOptions) {
     this.#options = options;
   }
 
-  /** Where it stopped, as a JSON Pointer. */
+  /** The JSON Pointer at which it stopped. */
   get pointer(): string {
     return clip(this.#steps.toReversed().map(pointerStep).join(""), 200);
   }
 
-  /** A copy of the value, or {@linkcode STOPPED}. Members that are `undefined` are left out. */
+  /**
+   * Returns a copy of the value, or {@linkcode STOPPED}. Members that are `undefined` are omitted.
+   */
   read(value: unknown, depth = 0): unknown {
     const { maxValues = Infinity, maxBytes = Infinity } = this.#options;
     if (++this.#values > maxValues) return this.#refuse(`more than ${maxValues} values`);
@@ -171,7 +173,7 @@ export class JsonReader {
       }
     }
     const copy: Record<string, unknown> | unknown[] = isList ? [] : {};
-    // The indexes of a list, holes too. Each member brings a comma, or the other bracket.
+    // The indexes of a list, including holes. Each member adds a comma, or the closing bracket.
     for (const key of keys ?? (value as unknown as readonly unknown[]).keys()) {
       const member = value[key];
       if (member === undefined && !isList) this.converts = true;
@@ -195,7 +197,7 @@ export class JsonReader {
   }
 }
 
-/** Whether it has no prototype, or Object's, also that of another realm. */
+/** Returns true if it has no prototype, or the Object prototype of any realm. */
 export function isPlain(object: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
@@ -206,18 +208,18 @@ function constructorName(object: object): string {
   return typeof name === "string" && name !== "" ? name.slice(0, 60) : "a class";
 }
 
-/** Against values made to exhaust memory. */
+/** Protects against values that exhaust memory. */
 const OPTIONS = { maxValues: 1_000_000, freezeTo: Infinity };
 
-/** The copies that `copyJson` made. */
+/** The results of `copyJson`. */
 const copies = new WeakSet<object>();
 
 /**
- * Copies JSON and freezes the copy, all the way down. Members that are `undefined` are left out,
- * as `JSON.stringify` does. A copy that it made is its own copy: a tool that is made of another one
+ * Copies JSON and freezes the copy deeply. Members that are `undefined` are omitted, as in
+ * `JSON.stringify`. A result of it is returned unchanged: a tool that is created from another one
  * has the same schemas, which are compiled once.
  *
- * @throws {TypeError} If something in it is not JSON, with the JSON Pointer of it.
+ * @throws {TypeError} If a part is not JSON; the message contains its JSON Pointer.
  */
 export function copyJson<T>(value: T, what: string): T {
   if (copies.has(value as object)) return value;

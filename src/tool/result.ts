@@ -1,7 +1,6 @@
 /**
- * The outcome of one call. A call never rejects: what went wrong is a value, with a message
- * written for the model that made the call. So is what a call asks before it goes on, in the words
- * of MCP.
+ * The result of one call. A call never rejects: errors are values, with a message for the model
+ * that made the call. Questions of a suspended call are values too, with the terms of MCP.
  *
  * @module
  */
@@ -10,7 +9,7 @@ import { defined, type JsonSchema } from "./json.ts";
 import { type Check, checkText, oneOf, refuse } from "./check.ts";
 import type { ContentBlock, ContentOptions, ToolContent } from "./content.ts";
 
-/** Why a call failed. */
+/** The code of a failure. */
 export type FailureCode =
   | "unknown_tool"
   | "unavailable"
@@ -32,29 +31,29 @@ export type FailureCode =
 const FINAL = { retryable: false };
 const PASSING = { retryable: true };
 
-/** Every failure code, with whether the same call may succeed if it is tried again later. */
+/** Every failure code, and true if the same call may succeed later. */
 export const FAILURE_CODES: {
   readonly [Code in FailureCode]: { readonly retryable: boolean };
 } = /* @__PURE__ */ Object.freeze({
-  /** No such tool among those this caller may see. */
+  /** The caller's toolset does not contain the tool. */
   unknown_tool: FINAL,
-  /** The tool exists, and cannot be used now. */
+  /** The tool exists, but cannot be used now. */
   unavailable: PASSING,
-  /** A hook, an approver or a policy refused the call. */
+  /** A hook, an approver or a policy denied the call. */
   denied: FINAL,
   /** The tool is a definition only. */
   not_executable: FINAL,
-  /** The arguments are not JSON, or do not fit the schema or the tool's own rules. */
+  /** The arguments are not JSON, or violate the schema or the tool's own rules. */
   invalid_arguments: FINAL,
-  /** The tool answered something that its own schema forbids, or that is not JSON. */
+  /** The result violates the tool's own schema, or is not JSON. */
   invalid_result: FINAL,
   /** The call needs an approval first. */
   approval_required: FINAL,
-  /** The call waits for answers. It goes on with its ticket. */
+  /** The call waits for answers. Its ticket resumes it. */
   input_required: FINAL,
-  /** The call asks a question, and there is nobody to ask. */
+  /** The call asks a question, and there is no way to ask it. */
   input_unavailable: FINAL,
-  /** No call can be continued with this ticket. */
+  /** The ticket resumes no call. */
   ticket_refused: FINAL,
   /** The caller aborted the call. */
   aborted: PASSING,
@@ -70,7 +69,7 @@ export const FAILURE_CODES: {
   threw: FINAL,
 });
 
-/** The HTTP status of each failure, in the HTTP handler and in answers to OpenAPI clients. */
+/** The HTTP status of each failure, in the HTTP handler and for OpenAPI clients. */
 export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
   unknown_tool: 404,
   unavailable: 409,
@@ -82,7 +81,7 @@ export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
   input_required: 202,
   input_unavailable: 501,
   ticket_refused: 410,
-  // Not registered, but known to mean that the client closed the connection.
+  // Not registered, but commonly used for "client closed the connection".
   aborted: 499,
   timeout: 504,
   transaction_failed: 500,
@@ -91,69 +90,69 @@ export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
   threw: 500,
 };
 
-/** Whether `value` is a failure code. */
+/** Returns true if `value` is a failure code. */
 export function isFailureCode(value: unknown): value is FailureCode {
   return typeof value === "string" && Object.hasOwn(FAILURE_CODES, value);
 }
 
-/** What is done with a result that is larger than the limit: refuse it, or cut it. */
+/** The treatment of a result that is larger than the limit: reject it, or truncate it. */
 export type OutputOverflow = "fail" | "truncate";
 
 export const checkOverflow: Check<OutputOverflow> = /* @__PURE__ */ oneOf(["fail", "truncate"]);
 
-/** One thing that is wrong with a value. */
+/** One problem of a value. */
 export interface Issue {
-  /** Where in the value, as a JSON Pointer (RFC 6901); `""` is the whole value. */
+  /** The JSON Pointer (RFC 6901) in the value; `""` is the whole value. */
   readonly path: string;
   /** The schema keyword that failed, such as `required` or `minimum`; `custom` for a tool's own rule. */
   readonly keyword: string;
-  /** What would be right, in a few words. */
+  /** The expectation, in a few words. */
   readonly expected: string;
-  /** The whole sentence. */
+  /** The complete message. */
   readonly message: string;
 }
 
-/** A part of the arguments of a call that was repaired before the tool got it. */
+/** A repaired part of a call's arguments. */
 export interface ArgumentRepair {
-  /** Where in the arguments, as a JSON Pointer; `""` is all of them. */
+  /** The JSON Pointer in the arguments; `""` is all of them. */
   readonly path: string;
-  /** What was done: `a string was read as an integer`. */
+  /** The change: `a string was read as an integer`. */
   readonly message: string;
 }
 
 /**
- * What kind of answer is wanted: content that fits a schema, yes or no, a visit to a URL, after which
- * the tool finds a credential where it looks for it, or the result of a tool that the caller runs.
+ * The kind of the answer: content that fits a schema, yes or no, a visit to a URL that provides a
+ * credential to the tool, or the result of a tool that the caller runs.
  */
 export type QuestionKind = "input" | "approval" | "authorization" | "client";
 
-/** What a tool asks. */
+/** A question of a tool. */
 export interface QuestionFields {
   /** @default {"input"} */
   readonly kind?: QuestionKind | undefined;
   /** The question, for the person who answers. Up to 2,000 characters. */
   readonly message: string;
   /**
-   * What the content of the answer must fit, for the kinds `input` and `client`. Absent: any JSON, or
+   * The schema of the answer's content, for the kinds `input` and `client`. By default any JSON, or
    * none.
    */
   readonly schema?: JsonSchema | undefined;
-  /** Where to go, for the kind `authorization`. */
+  /** The URL to visit, for the kind `authorization`. */
   readonly url?: string | undefined;
 }
 
-/** A question, as the one who answers gets it. JSON. */
+/** A question in the form that is sent to the caller. JSON. */
 export interface Question extends QuestionFields {
-  /** Names it among the questions of its call. The answer comes under this key. */
+  /** Identifies the question in its call. The answer has the same key. */
   readonly key: string;
   readonly kind: QuestionKind;
   /** The arguments of the call, for the kinds `approval` and `client`. */
   readonly arguments?: unknown;
-  /** What was wrong with the last answer, if the question is asked again. */
+  /** The issues of the last answer, if the question is asked again. */
   readonly issues?: readonly Issue[];
 }
 
-/** What the person did: answered, said no, or went away without an answer. */
+/** The person's action: answered, declined, or left without an answer. */
 export type Answer<Content = unknown> =
   | { readonly action: "accept"; readonly content?: Content }
   | { readonly action: "decline" }
@@ -164,22 +163,22 @@ export interface Answers {
   readonly [key: string]: Answer;
 }
 
-/** What went wrong in a call. */
+/** The error of a failed call. */
 export interface ToolCallError {
-  /** Which kind of failure it is. */
+  /** The code of the failure. */
   readonly code: FailureCode;
-  /** What was wrong, where, and what would be right, written for a model to act on. */
+  /** The problem, its position and the expectation, written for a model. */
   readonly message: string;
-  /** What is wrong with the arguments or the result, if that is why. At most 8. */
+  /** The issues of the arguments or the result, if they caused the failure. At most 8. */
   readonly issues?: readonly Issue[];
-  /** Whether the same call may succeed later. */
+  /** True if the same call may succeed later. */
   readonly retryable: boolean;
-  /** Before when the same call need not be tried again, in milliseconds from now, if that is known. */
+  /** The minimum delay before a retry, in milliseconds, if known. */
   readonly retryAfterMs?: number;
-  /** After a timeout or an abort: whether the tool stopped within the grace period. */
+  /** After a timeout or an abort: true if the tool stopped within the grace period. */
   readonly acknowledged?: boolean;
   /**
-   * Whether the tool ran: not at all, at least in part, or nobody knows, because the answer of another
+   * Whether the tool ran: not at all, at least in part, or unknown, because the response of another
    * process was lost. Every failure of a dispatcher has it. `unknown` is `retryable` only for an
    * idempotent tool.
    */
@@ -197,49 +196,49 @@ export function isToolRun(value: unknown): value is ToolRun {
 /** A call that succeeded. */
 export interface ToolSuccess<Content = unknown> {
   readonly ok: true;
-  /** What the tool answered. */
+  /** The tool's result. */
   readonly content: Content;
   /** How long the call took, in milliseconds, from dispatch to result. */
   readonly durationMs: number;
-  /** The content is blocks, such as an image: a `ToolContent`. */
+  /** True if the content consists of blocks, such as an image: a `ToolContent`. */
   readonly blocks?: true;
-  /** The content was cut to the output limit. */
+  /** True if the content was truncated to the output limit. */
   readonly truncated?: true;
-  /** The result of an earlier call: with the same idempotency key, or of a cache. */
+  /** True for the result of an earlier call, by idempotency key or from a cache. */
   readonly replayed?: true;
-  /** What was repaired in the arguments. */
+  /** The repairs of the arguments. */
   readonly repaired?: readonly ArgumentRepair[];
 }
 
-/** A call that failed, or waits. */
+/** A call that failed, or is suspended. */
 export interface ToolFailure {
   readonly ok: false;
   readonly error: ToolCallError;
-  /** What a call with the code `input_required` waits for. */
+  /** The questions of a call with the code `input_required`. */
   readonly questions?: readonly Question[];
-  /** With what it is continued. Whoever has it and is the same caller can do that. */
+  /** Resumes the call. Only the same caller can use it. */
   readonly ticket?: string;
   /** How long the call took, in milliseconds, from dispatch to result. */
   readonly durationMs: number;
-  /** The result of an earlier call with the same idempotency key. */
+  /** True for the result of an earlier call with the same idempotency key. */
   readonly replayed?: true;
-  /** What was repaired in the arguments. */
+  /** The repairs of the arguments. */
   readonly repaired?: readonly ArgumentRepair[];
 }
 
-/** A call that waits for answers. */
+/** A suspended call. */
 export interface SuspendedCall extends ToolFailure {
   readonly questions: readonly Question[];
   readonly ticket: string;
 }
 
-/** Whether a result is that of a call that waits for answers. */
+/** Returns true if a result belongs to a suspended call. */
 export function isSuspended(result: ToolResult): result is SuspendedCall {
   return !result.ok && result.error.code === "input_required" &&
     Array.isArray(result.questions) && typeof result.ticket === "string";
 }
 
-/** The outcome of one call. */
+/** The result of one call. */
 export type ToolResult<Content = unknown> = ToolSuccess<Content> | ToolFailure;
 
 /** Details of a failure for `ToolResult.error`. */
@@ -257,8 +256,8 @@ const checkCode: Check<FailureCode> = /* @__PURE__ */ oneOf(
 );
 
 /**
- * Marks the results that {@linkcode ToolResult} makes, so that a tool may return one. All copies of
- * plue share it.
+ * Marks the results of {@linkcode ToolResult}, so that a tool may return one. All copies of plue
+ * share it.
  */
 const MADE: unique symbol = /* @__PURE__ */ Symbol.for("plue.tool_result") as never;
 
@@ -266,7 +265,7 @@ function mark<T extends ToolResult>(result: T): T {
   return Object.defineProperty(result, MADE, { value: true });
 }
 
-/** Its constructor returns the given object, so that a subclass puts its private field on that. */
+/** Its constructor returns the given object, so that a subclass adds its private field to it. */
 class Identity {
   constructor(object: object) {
     return object;
@@ -274,8 +273,8 @@ class Identity {
 }
 
 /**
- * A private field as a mark, for this copy of plue only. To set it takes Node 45 ns, against 310 ns
- * for {@linkcode MADE} and 400 ns for a `WeakSet`.
+ * A private field as a mark, for this copy of plue only. Setting it takes 45 ns on Node, compared
+ * with 310 ns for {@linkcode MADE} and 400 ns for a `WeakSet`.
  */
 class Branded extends Identity {
   readonly #branded = true;
@@ -285,19 +284,21 @@ class Branded extends Identity {
   }
 }
 
-/** Marks a result that the dispatcher made: a tool that dispatches to another may return it. */
+/** Marks a result of the dispatcher, which a tool that dispatches to another may return. */
 export function brandResult(result: ToolResult): void {
   new Branded(result);
 }
 
-/** Whether `value` is a result made with {@linkcode ToolResult} or by a dispatcher, not a plain value. */
+/**
+ * Returns true if `value` is a result of {@linkcode ToolResult} or a dispatcher, not a plain value.
+ */
 export function isToolResult(value: unknown): value is ToolResult {
   return typeof value === "object" && value !== null &&
     (Branded.has(value) || Object.hasOwn(value, MADE));
 }
 
 /**
- * Makes results. A tool may return one to choose the failure code and the words itself.
+ * Creates results. A tool may return one to choose the failure code and the message.
  *
  * @example Usage
  * ```ts
@@ -309,36 +310,36 @@ export function isToolResult(value: unknown): value is ToolResult {
  * assert.equal(ToolResult.error("The disk is full").error.code, "threw");
  * assert.equal(ToolResult.ok(42).content, 42);
  *
- * const data = "R0lGODlhAQABAAAAACw=";
- * const image = ToolResult.blocks([{ type: "image", data, mimeType: "image/gif" }], {
- *   metadata: { file: "dot.gif" }, // for the application: no model gets it
- * });
- * assert.equal(image.blocks, true);
+ * const data = "R0lGODlhAQABAAAAACw="; const image = ToolResult.blocks([{ type: "image", data,
+ * mimeType: "image/gif" }], { metadata: { file: "dot.gif" }, // for the application, never sent to
+ * a model }); assert.equal(image.blocks, true);
  * ```
  */
 export const ToolResult: {
   /**
-   * A success with `content`.
+   * Creates a success with `content`.
    *
-   * @throws {TypeError} If `content` is a result itself: return that one.
+   * @throws {TypeError} If `content` is a result itself; return it instead.
    */
   ok<Content>(content: Content, durationMs?: number): ToolSuccess<Content>;
   /**
-   * A success of blocks: texts, images, audio, files. Each provider gets the blocks that it takes in
-   * its own shape, and a short text in place of the others.
+   * Creates a success with blocks: texts, images, audio, files. Each provider receives the
+   * supported blocks in its own format, and a short text instead of the others.
    */
   blocks(content: readonly ContentBlock[], options?: ContentOptions): ToolSuccess<ToolContent>;
-  /** A failure with the code `threw`, as if the tool had thrown an error with this message. */
+  /**
+   * Creates a failure with the code `threw`, as if the tool had thrown an error with this message.
+   */
   error(message: string): ToolFailure;
   /**
-   * A failure. `retryable` comes from the code unless it is given.
+   * Creates a failure. By default `retryable` depends on the code.
    *
    * @throws {TypeError} If `code` is not a failure code, or `message` not a string.
    */
   error(code: FailureCode, message: string, options?: FailureOptions): ToolFailure;
 } = /* @__PURE__ */ Object.freeze({
   ok<Content>(content: Content, durationMs = 0): ToolSuccess<Content> {
-    // A model would get all of it as a value, the metadata of blocks too.
+    // Otherwise a model would receive all of it as a value, including the metadata of blocks.
     if (isToolResult(content)) refuse("make a result", "its content is one; return that");
     return mark({ ok: true, content, durationMs });
   },

@@ -1,5 +1,5 @@
 /**
- * A tool: what a model is told about it, what decides who sees it, and how it runs; and the
+ * The types of a tool (its texts for models, its access rules and its functions), and of the
  * definition that its author writes.
  *
  * @module
@@ -15,15 +15,15 @@ import type { ToolAvailabilityQuery, ToolContext, ToolInitContext } from "./cont
 
 /** A call that shows how the tool is used. */
 export interface ToolExample {
-  /** What it shows. */
+  /** The purpose of the example. */
   readonly description?: string;
   /** The arguments. */
   readonly input: unknown;
-  /** What the tool answers. */
+  /** The result. */
   readonly output?: unknown;
 }
 
-/** An icon for a user interface, as the Model Context Protocol has it. */
+/** An icon for a user interface, in the form of the Model Context Protocol. */
 export interface ToolIcon {
   readonly src: string;
   readonly mimeType?: string;
@@ -31,10 +31,10 @@ export interface ToolIcon {
   readonly theme?: "light" | "dark";
 }
 
-/** What a tool may answer: a value, or a result that it made itself. */
+/** The return value of a tool: a value, or a `ToolResult`. */
 type ToolReturn<Result> = Result | ToolResult<Result | ToolContent>;
 
-/** What `execute` may give: an answer, or a generator whose `return` is the answer. */
+/** The return value of `execute`: a result, or a generator that returns the result. */
 export type ToolOutput<Result> =
   | ToolReturn<Result>
   | Promise<ToolReturn<Result>>
@@ -43,12 +43,12 @@ export type ToolOutput<Result> =
 /** Whether calls run in their request, as tasks, or both. */
 export type ToolExecution = "sync" | "task" | "either";
 
-/** What a tool's own rule answers: nothing, a sentence, or issues. */
+/** The return value of a tool's own rule: nothing, a message, or issues. */
 export type ToolRuleAnswer = void | string | readonly Issue[];
 
-/** Who reads a tool's description. A field is absent where nothing is known. */
+/** The reader of a tool's description. Unknown fields are absent. */
 export interface ToolReader {
-  /** The model, as its provider names it. */
+  /** The provider's name of the model. */
   readonly model?: string | undefined;
   /** The model's provider, such as `anthropic`. */
   readonly provider?: string | undefined;
@@ -56,48 +56,48 @@ export interface ToolReader {
   readonly locale?: string | undefined;
 }
 
-/** What a view shows of a tool, and how a call of the view becomes a call of that tool. */
+/** The relation of a view to its tool. */
 export interface ViewedTool {
-  /** The tool that the view shows; it may be a view itself. */
+  /** The tool of the view; it may be a view itself. */
   readonly tool: Tool;
   /**
-   * Makes arguments of the tool behind all views out of arguments that fit the view, and checks them
-   * against the schema of each tool on the way. The schema of a library is left to the call.
+   * Converts valid arguments of the view to arguments of the original tool, and validates them
+   * against the schema of each tool in between. The call validates library schemas.
    *
-   * @param issuesOf Checks a value against a schema.
-   * @returns The arguments, or what is wrong with them in the view's words.
+   * @param issuesOf Validates a value against a schema.
+   * @returns The arguments, or issues with the view's names.
    */
   lead(
     args: unknown,
     issuesOf: (schema: JsonSchemaObject, value: unknown) => readonly Issue[] | undefined,
   ): { readonly value?: unknown; readonly issues?: readonly Issue[] };
-  /** Says what is wrong with arguments of the tool behind all views, in the view's words. */
+  /** Converts issues of the original tool's arguments to the view's names. */
   tell(issue: Issue): Issue;
 }
 
 /**
- * A tool, made by `defineTool`. Immutable: its fields, lists and schemas are frozen.
+ * A tool, created by `defineTool`. Immutable: its fields, lists and schemas are frozen.
  *
- * @typeParam Params What `execute` is given.
- * @typeParam Result What `execute` answers.
+ * @typeParam Params The arguments of `execute`.
+ * @typeParam Result The result of `execute`.
  */
 export interface Tool<Params = unknown, Result = unknown> {
   /** `namespace:name`, or `name`. Unique in a registry. */
   readonly id: string;
   readonly name: string;
   readonly namespace: string | undefined;
-  /** Earlier ids: calls may use them, and no listing shows them. */
+  /** Earlier ids, accepted in calls and never listed. */
   readonly aliases: readonly string[];
-  /** What it is a view of; `undefined` for a tool that is no view. */
+  /** The original of a view; `undefined` for other tools. */
   readonly view: ViewedTool | undefined;
   /** A name for people. */
   readonly title: string | undefined;
   /**
-   * What it does, written for a model. Of a tool with `describe`: for the reader of the toolset that
-   * the tool was taken from, and otherwise for one of whom nothing is known.
+   * The description for a model. If the tool has `describe`, it is the text for the reader of the
+   * tool's toolset, or for an unknown reader.
    */
   readonly description: string;
-  /** Describes it for a reader, if its author gave a function as the description. */
+  /** Returns the description for a reader, if the author wrote a function. */
   readonly describe: ((reader: ToolReader) => string) | undefined;
   /** Semantic version of the tool. */
   readonly version: string | undefined;
@@ -112,64 +112,66 @@ export interface Tool<Params = unknown, Result = unknown> {
   readonly category: ToolCategory | undefined;
   readonly risk: RiskLevel;
   readonly tags: readonly string[];
-  /** Who may use it; `undefined` is everyone. */
+  /** The roles that may use it; `undefined` means everyone. */
   readonly roles: readonly string[] | undefined;
   /** The same as `roles`. Not enumerable. */
   readonly allowedRoles: readonly string[] | undefined;
-  /** What a caller must hold, all of it. */
+  /** The scopes that a caller must have, all of them. */
   readonly scopes: readonly string[];
   readonly requiresTransaction: boolean;
   readonly requiresApproval: boolean;
-  /** A fixed answer, or a function that is asked at each listing and again at dispatch. */
+  /**
+   * The availability: a constant, or a function that runs at each listing and again at dispatch.
+   */
   readonly isAvailable: boolean | ((query: ToolAvailabilityQuery) => boolean);
-  /** Why a tool with `isAvailable: false` is not available, for explanations. */
+  /** The reason for `isAvailable: false`, for explanations. */
   readonly unavailableReason: string | undefined;
   readonly annotations: ToolAnnotations;
   readonly examples: readonly ToolExample[];
   readonly icons: readonly ToolIcon[];
-  /** `true`, or a sentence that says what to use instead. */
+  /** `true`, or a text that names a replacement. */
   readonly deprecated: boolean | string;
-  /** How long one call may take, in milliseconds; `undefined` leaves it to the dispatcher. */
+  /** The timeout of a call in milliseconds; by default the dispatcher's. */
   readonly timeoutMs: number | undefined;
-  /** What is done with a result over the limit; `undefined` leaves it to the dispatcher. */
+  /** The treatment of a result over the limit; by default the dispatcher's. */
   readonly outputOverflow: OutputOverflow | undefined;
-  /** A second call with the same arguments changes nothing more. */
+  /** True if a repeated call with the same arguments has no further effect. */
   readonly idempotent: boolean;
-  /** Whether its calls run as tasks, which outlive their requests. */
+  /** Controls whether its calls run as tasks, which outlive their requests. */
   readonly execution: ToolExecution;
   /** JSON Schema of the tool's configuration. */
   readonly config: JsonSchema | undefined;
-  /** Schema of what the host gives each call: JSON Schema, or a library's. */
+  /** Schema of the host's context for each call: JSON Schema, or a library's. */
   readonly context: JsonSchema | StandardSchema | undefined;
-  /** Anything else to carry along, such as a provider's own fields. JSON. */
+  /** Additional JSON data, such as a provider's own fields. */
   readonly meta: { readonly [key: string]: unknown } | undefined;
-  /** Runs once, before the first call. What it returns is `state`. */
+  /** Runs once, before the first call. It returns `state`. */
   readonly init: ((context: ToolInitContext<never>) => unknown) | undefined;
-  /** Runs once, after the last call, with what `init` returned. */
+  /** Runs once, after the last call, with the result of `init`. */
   readonly dispose: ((state: never) => void | Promise<void>) | undefined;
-  /** Rules that a schema cannot say. Runs after the schema accepted the arguments. */
+  /** Rules that a schema cannot express. Runs after the schema has accepted the arguments. */
   validate?(
     params: Params,
     context: ToolContext<never, never, never>,
   ): ToolRuleAnswer | Promise<ToolRuleAnswer>;
-  /** Does the work. Absent: the tool is a definition only. */
+  /** The tool's function. If absent, the tool is a definition only. */
   execute?(params: Params, context: ToolContext<never, never, never>): ToolOutput<Result>;
 }
 
-/** What a definition takes as a schema: JSON Schema (TypeBox makes it), or a Standard Schema. */
+/** A schema in a definition: JSON Schema (also from TypeBox), or a Standard Schema. */
 export type SchemaInput = boolean | object;
 
-/** What a Standard Schema gives after validation; `unknown` for every other schema. */
+/** The output type of a Standard Schema; `unknown` for every other schema. */
 export type InferStandardOutput<Schema> = Schema extends StandardSchema<infer _Input, infer Output>
   ? Output
   : unknown;
 
-/** What a Standard Schema accepts; `unknown` for every other schema. */
+/** The input type of a Standard Schema; `unknown` for every other schema. */
 export type InferStandardInput<Schema> = Schema extends StandardSchema<infer Input, infer _Output>
   ? Input
   : unknown;
 
-/** The fields of a tool, as its author writes them. */
+/** The fields of a definition. */
 export interface ToolDefinition<
   ParamsSchema = SchemaInput,
   ReturnsSchema = SchemaInput,
@@ -181,20 +183,20 @@ export interface ToolDefinition<
   ContextSchema = SchemaInput,
   HostContext = unknown,
 > {
-  /** 1 to 128 letters, digits, `_`, `.` or `-`; or `namespace:name`, where no namespace is given. */
+  /** 1 to 128 letters, digits, `_`, `.` or `-`; or `namespace:name`, if `namespace` is absent. */
   readonly name: string;
-  /** Where the name lives; the same rule. The id is then `namespace:name`. */
+  /** The namespace of the name, with the same rule. The id is then `namespace:name`. */
   readonly namespace?: string | undefined;
   /**
-   * Earlier ids, `name` or `namespace:name`: calls may use them, and no listing shows them. In a
-   * registry no other tool may have one of them as its id or alias.
+   * Earlier ids, `name` or `namespace:name`, accepted in calls and never listed. In a registry no
+   * other tool may have one of them as its id or alias.
    */
   readonly aliases?: readonly string[] | undefined;
   readonly title?: string | undefined;
   /**
-   * What it does, written for a model; or a function that says it for a reader, who is known by the
-   * selection's `context`. The function must always say the same to the same reader. It is called
-   * with `{}` at once: that is the text to search in, and the one where no reader is known.
+   * The description for a model; or a function that returns it for a reader, who comes from the
+   * selection's `context`. The function must always return the same text for the same reader. It is
+   * called with `{}` at definition: that text is used for search and for an unknown reader.
    */
   readonly description: string | ((reader: ToolReader) => string);
   /** Semantic version, such as `1.2.0`. */
@@ -205,64 +207,64 @@ export interface ToolDefinition<
    * @default {{ type: "object", properties: {}, additionalProperties: false }}
    */
   readonly parameters?: ParamsSchema | undefined;
-  /** The result, by the same means. Absent: any JSON. */
+  /** The result, in the same forms. By default any JSON. */
   readonly returns?: ReturnsSchema | undefined;
   readonly category?: ToolCategory | undefined;
   /** @default {"medium"} */
   readonly risk?: RiskLevel | undefined;
   readonly tags?: readonly string[] | undefined;
-  /** Who may use it. Absent: everyone. */
+  /** The roles that may use it. By default everyone. */
   readonly roles?: readonly string[] | undefined;
-  /** Another word for `roles`. */
+  /** A synonym of `roles`. */
   readonly allowedRoles?: readonly string[] | undefined;
-  /** What a caller must hold, all of it. */
+  /** The scopes that a caller must have, all of them. */
   readonly scopes?: readonly string[] | undefined;
   readonly requiresTransaction?: boolean | undefined;
   readonly requiresApproval?: boolean | undefined;
   /** @default {true} */
   readonly isAvailable?: boolean | ((query: ToolAvailabilityQuery) => boolean) | undefined;
-  /** Why a tool with `isAvailable: false` is not available, for explanations. */
+  /** The reason for `isAvailable: false`, for explanations. */
   readonly unavailableReason?: string | undefined;
   /**
-   * Hints for clients. Others are derived with care: without a word here, only the tag `read-only`
-   * makes `readOnlyHint` true.
+   * Hints for clients. Missing hints are derived conservatively: only the tag `read-only` makes
+   * `readOnlyHint` true.
    */
   readonly annotations?: ToolAnnotations | undefined;
   readonly examples?: readonly ToolExample[] | undefined;
   readonly icons?: readonly ToolIcon[] | undefined;
-  /** `true`, or a sentence that says what to use instead. */
+  /** `true`, or a text that names a replacement. */
   readonly deprecated?: boolean | string | undefined;
-  /** How long one call may take, in milliseconds. */
+  /** The timeout of a call in milliseconds. */
   readonly timeoutMs?: number | undefined;
-  /** What is done with a result over the limit. Absent: what the dispatcher was told. */
+  /** The treatment of a result over the limit. By default the dispatcher's option. */
   readonly outputOverflow?: OutputOverflow | undefined;
   readonly idempotent?: boolean | undefined;
   /**
-   * Whether its calls run as tasks, which outlive their requests: never, always, or as the caller and
-   * the host choose. Counts where a host offers tasks.
+   * Controls whether its calls run as tasks, which outlive their requests: never, always, or by the
+   * choice of the caller and the host. It has an effect only if the host offers tasks.
    *
    * @default {"either"}
    */
   readonly execution?: ToolExecution | undefined;
-  /** Schema of the tool's configuration, which the registry is given per tool. */
+  /** Schema of the tool's configuration, which is an option of the registry. */
   readonly config?: ConfigSchema | undefined;
   /**
-   * Schema of what the host gives each call beside the arguments, such as the caller's tenant. It is
-   * checked before the tool runs, and never shown to a model. The tool gets it as
-   * `context.context`. Absent: the tool gets none.
+   * Schema of the host's context for each call, in addition to the arguments, such as the caller's
+   * tenant. The context is validated before the tool runs, and never shown to a model. The tool
+   * reads it as `context.context`. Without a schema the tool receives none.
    */
   readonly context?: ContextSchema | undefined;
   readonly meta?: { readonly [key: string]: unknown } | undefined;
-  /** Runs once, before the first call. What it returns is `context.state`. */
+  /** Runs once, before the first call. It returns `context.state`. */
   init?(context: ToolInitContext<Config>): State | Promise<State>;
   /** Runs once, after the last call. */
   dispose?(state: State): void | Promise<void>;
-  /** Rules that a schema cannot say: return what is wrong, as a sentence or as issues. */
+  /** Rules that a schema cannot express: return the problem as a message or as issues. */
   validate?(
     params: Params,
     context: ToolContext<Config, State, HostContext>,
   ): ToolRuleAnswer | Promise<ToolRuleAnswer>;
-  /** Does the work. An async generator streams what it yields, and returns the result. */
+  /** The tool's function. An async generator streams its yields, and returns the result. */
   execute?(
     params: Params,
     context: ToolContext<Config, State, HostContext>,
@@ -270,8 +272,8 @@ export interface ToolDefinition<
 }
 
 /**
- * Asks a tool whether it is available now. Only `true` is a yes; a function that throws says no, and
- * so does one that answers a promise.
+ * Returns true if a tool is available now. A function that throws, or returns anything but `true`,
+ * makes it unavailable.
  */
 export function askAvailable(
   tool: Tool,
@@ -288,8 +290,8 @@ export function askAvailable(
 }
 
 /**
- * What a caller is told of a tool: without its roles and scopes, which concern the owner alone. JSON
- * leaves out what is `undefined`.
+ * Returns the public fields of a tool, without its roles and scopes, which only concern the host.
+ * JSON omits `undefined` fields.
  */
 export function describeTool(tool: Tool): Record<string, unknown> {
   const { id, name, namespace, title, description, version, parameters, returns } = tool;

@@ -1,5 +1,5 @@
 /**
- * What a tool says of itself for those who choose tools: its risk, its category, its hints.
+ * The traits by which tools are selected: risk, category and hints.
  *
  * @module
  */
@@ -7,11 +7,11 @@
 import { type Check, checkWord, oneOf, refuse } from "./check.ts";
 import { describe } from "./text.ts";
 
-/** The levels, from harmless to grave. The index of a level is its rank. */
+/** The levels, from harmless to critical. The index of a level is its rank. */
 export const RISK_LEVELS = ["safe", "low", "medium", "high", "critical"] as const;
 
 /**
- * How much harm a tool can do:
+ * The possible harm of a tool:
  * - `safe`: cannot change or reveal anything (echo, arithmetic);
  * - `low`: reads what the caller may see;
  * - `medium`: changes that can be undone, or reads from outside;
@@ -20,28 +20,26 @@ export const RISK_LEVELS = ["safe", "low", "medium", "high", "critical"] as cons
  */
 export type RiskLevel = (typeof RISK_LEVELS)[number];
 
-/** Whether `value` is a risk level. */
+/** Returns true if `value` is a risk level. */
 export function isRiskLevel(value: unknown): value is RiskLevel {
   return (RISK_LEVELS as readonly unknown[]).includes(value);
 }
 
 export const checkRisk: Check<RiskLevel> = /* @__PURE__ */ oneOf<RiskLevel>(RISK_LEVELS);
 
-/** The rank of a level, 0 (`safe`) to 4 (`critical`). */
+/** Returns the rank of a level, 0 (`safe`) to 4 (`critical`). */
 export function riskRank(level: RiskLevel): number {
   return RISK_LEVELS.indexOf(level);
 }
 
-/**
- * Compares two levels, for sorting: negative when `a` is the lesser risk.
- */
+/** Compares two levels, for sorting: negative when `a` is the lesser risk. */
 export function compareRisk(a: RiskLevel, b: RiskLevel): number {
   return riskRank(a) - riskRank(b);
 }
 
 /**
- * The categories that plue knows. The set is open: any name is a category. The flags of an
- * availability context remove some of these: `withTerminal(false)` removes `terminal`.
+ * The predefined categories. The set is open: any name is a category. The flags of an availability
+ * context remove some of these: `withTerminal(false)` removes `terminal`.
  */
 export const KNOWN_CATEGORIES = [
   "filesystem",
@@ -54,13 +52,13 @@ export const KNOWN_CATEGORIES = [
   "system",
 ] as const;
 
-/** A category that plue knows. */
+/** A predefined category. */
 export type KnownToolCategory = (typeof KNOWN_CATEGORIES)[number];
 
-/** What a tool works on: a known category, or a name of your own. */
+/** The subject of a tool: a predefined category, or a name of your own. */
 export type ToolCategory = KnownToolCategory | (string & Record<never, never>);
 
-/** The known category that `name` is another spelling of: `filesystem` for `FileSystem`. */
+/** Returns the predefined category for another spelling: `filesystem` for `FileSystem`. */
 export function misspeltCategory(name: string): KnownToolCategory | undefined {
   const plain = name.toLowerCase().replace(/[^a-z]/g, "");
   return KNOWN_CATEGORIES.find((known) => known === plain && known !== name);
@@ -76,15 +74,15 @@ export const checkCategory: Check<string> = (action, value, place) => {
 };
 
 /**
- * Hints about a tool's behaviour, as the Model Context Protocol names them. They inform; they do not
- * protect: plue neither grants nor refuses a call because of them.
+ * Hints about a tool's behaviour, with the names of the Model Context Protocol. They are
+ * information only: plue neither grants nor denies a call because of them.
  */
 export interface ToolAnnotations {
   /** The tool changes nothing. */
   readonly readOnlyHint?: boolean;
-  /** The tool may destroy what is there (only meaningful when it is not read-only). */
+  /** The tool may destroy data (only meaningful when it is not read-only). */
   readonly destructiveHint?: boolean;
-  /** A second call with the same arguments changes nothing more. */
+  /** A repeated call with the same arguments has no further effect. */
   readonly idempotentHint?: boolean;
   /** The tool reaches an open world (the web), not a closed one (a workspace). */
   readonly openWorldHint?: boolean;
@@ -99,13 +97,13 @@ export interface AnnotatedFields {
 }
 
 /**
- * Fills in hints that the author did not give, with care: a client may skip a question to its user
- * because of one. Only the tag `read-only` makes a tool read-only, only a tool that is read-only is
- * told to destroy nothing, and none is told to be closed to the world. A hint that the tool's fields
- * do not answer is left out, and clients then assume the worst.
+ * Adds missing hints conservatively, because a client may skip an approval for a hint. Only the tag
+ * `read-only` makes a tool read-only, only read-only tools are non-destructive, and no tool is
+ * declared closed-world. A hint that does not follow from the tool's fields is omitted, and clients
+ * then assume the worst.
  *
  * @param tool The tool's fields.
- * @param said The hints that its author gave.
+ * @param said The hints of its author.
  */
 export function deriveAnnotations(
   tool: AnnotatedFields,
