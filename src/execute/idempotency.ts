@@ -1,11 +1,11 @@
 /**
- * Idempotency keys: the same key within its window gets the first call's result, also while that
+ * Idempotency keys: within its window the same key returns the first call's result, even while that
  * call is still running.
  *
  * The first call with a key runs the tool. Aborting it aborts that run, and the next call that
- * waits for it runs the tool instead; aborting a call that waits ends only its own wait. A result is
- * kept when the tool has run and would end alike if it ran again: a success, or a failure that is
- * not retryable.
+ * waits for it runs the tool instead; aborting a call that waits ends only its own wait. A result
+ * is stored if the tool has run and would return the same if it ran again: a success, or a failure
+ * that is not retryable.
  *
  * @module
  */
@@ -24,32 +24,29 @@ import { frozenCopy, readJson } from "./json_value.ts";
 import type { Call } from "./layer.ts";
 import type { ClaimedKey, KeptKeys, SettleKey } from "./ports.ts";
 
-/** How long and how many results are stored for their idempotency keys. */
+/** Limits of the results that are stored for idempotency keys. */
 export interface IdempotencyOptions {
   /**
-   * How long a result is stored after its call has ended, in milliseconds.
+   * The lifetime of a result after the end of its call, in milliseconds.
    *
    * @default {600_000}
    */
   readonly windowMs?: number;
   /**
-   * How many results are stored. Where there are more, a principal that has more than its share of
-   * them loses its oldest. As many calls with keys may run for one principal; further ones fail with
-   * `overloaded`.
+   * The maximum number of results. If there are more, the oldest results of principals above their
+   * quota are evicted. The same number of calls with keys may run for one principal; further ones
+   * fail with `overloaded`.
    *
    * @default {1_000}
    */
   readonly maxKeys?: number;
   /**
-   * How many bytes of JSON the stored results may have in all. They are evicted as with `maxKeys`.
+   * The maximum size of all stored results, in bytes of JSON. They are evicted as with `maxKeys`.
    *
    * @default {16_777_216}
    */
   readonly maxBytes?: number;
-  /**
-   * Stores keys and results where they outlive the process and other processes find them, too:
-   * `storedKeys` of `@plue/tools/calls`.
-   */
+  /** Stores keys and results for several processes: `storedKeys` of `@plue/tools/calls`. */
   readonly kept?: KeptKeys;
 }
 
@@ -58,7 +55,7 @@ export interface IdempotencySettings extends Required<Omit<IdempotencyOptions, "
   readonly kept: KeptKeys | undefined;
 }
 
-/** A call that runs, or the result of one that has ended. */
+/** A running call, or the result of a completed one. */
 interface KeyOf<Result> {
   readonly fingerprint: string;
   readonly result: Result;
@@ -74,14 +71,14 @@ interface Owner {
   readonly running: Map<string, KeyOf<Promise<ToolResult>>>;
   /** In order of their calls' ends, so the first one expires first. */
   readonly results: Map<string, KeptResult>;
-  /** How many bytes of JSON the results have. */
+  /** The size of the results, in bytes of JSON. */
   bytes: number;
 }
 
-/** What a key means; a promise where that is not known yet. */
+/** The state of a key, or a promise of it. */
 export type Claim = ClaimedKey | Promise<ClaimedKey>;
 
-/** Says what `scope` (the key, and whose it is) means for a call with these arguments. */
+/** Returns the state of `scope` (the key and its principal) for a call with these arguments. */
 export type ClaimScope = (
   principal: string | undefined,
   scope: string,
@@ -90,15 +87,15 @@ export type ClaimScope = (
 ) => Claim;
 
 /**
- * Remembers keys, a bounded number of them and of bytes. Where there are too many, a principal that
- * has more than its share gives up its oldest result. So no caller's keys push out another's, and
- * one that calls alone may use all the room.
+ * A cache of keys, bounded in number and bytes. If there are too many, the oldest result of a
+ * principal above its quota is evicted. So no caller evicts another's keys, and a single caller may
+ * use the whole cache.
  */
 export function rememberKeys(
   clock: Clock,
   { windowMs, maxKeys, maxBytes, kept }: IdempotencySettings,
 ): ClaimScope {
-  /** Those that have keys. */
+  /** The principals with keys. */
   const owners: Map<string | undefined, Owner> = new Map();
   let count = 0;
   let sum = 0;
@@ -137,7 +134,7 @@ export function rememberKeys(
     owners.set(principal, owner);
     const settle: SettleKey = (result, keep, bytes) => {
       running.delete(scope);
-      // A copy: the first caller may change what it got.
+      // A copy, because the first caller may change its result.
       const frozen = frozenCopy(result);
       if (keep && frozen !== undefined && bytes <= maxBytes) {
         results.set(scope, {
@@ -150,7 +147,7 @@ export function rememberKeys(
         count++;
         sum += bytes;
         while (count > maxKeys || sum > maxBytes) {
-          // Where the sum is above the limit, one of them is above its share of it.
+          // If the sum exceeds the limit, at least one principal exceeds its quota.
           forgetOldest(hasTooMuch(owner) ? owner : [...owners.values()].find(hasTooMuch) ?? owner);
         }
       }
@@ -164,12 +161,12 @@ export function rememberKeys(
   };
 }
 
-/** Claims a key beyond this process, for all calls of this process that wait for it. */
+/** Claims a key in the store, for all waiting calls of this process. */
 async function claimKept(
   claim: () => Promise<ClaimedKey>,
   settle: SettleKey,
 ): Promise<ClaimedKey> {
-  // Calls that wait for a claim that came to nothing try for themselves.
+  // Calls that waited for a failed claim retry it themselves.
   const again = ToolResult.error("aborted", "The key could not be claimed");
   const claimed = await claim().catch((error) => {
     void settle(again, false, 0);
@@ -189,15 +186,15 @@ async function claimKept(
 }
 
 /**
- * A short text that is the same for the same JSON, whatever the order of its properties. It is
- * compared only among calls of one caller with one key, so it need not resist an attacker.
+ * Returns a short text that is equal for equal JSON, for any order of properties. It is compared
+ * only among calls of one caller with one key, so it need not resist an attacker.
  */
 export function fingerprintOf(value: unknown): string {
   const text = canonicalJson(value);
   return `${text.length}.${fnv1a(text)}.${fnv1a(text, 0x9e3779b9, 0x85ebca6b)}`;
 }
 
-/** Whether a call with the same key would end alike if it ran again. */
+/** Returns true if a repeated call would have the same result. */
 export function isFinal({ toolState, tool }: Call, result: ToolResult): boolean {
   if (toolState === "not started") return false;
   if (result.ok) return true;

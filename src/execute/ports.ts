@@ -1,5 +1,5 @@
 /**
- * What a host may hand in that takes part in a call: hooks, an approver, a transaction manager.
+ * Interfaces that a host implements: hooks, an approver, a transaction manager, repairs, keys.
  *
  * @module
  */
@@ -15,52 +15,52 @@ import type {
   Transaction,
 } from "../tool/mod.ts";
 
-/** The call that a hook, a rule or an approver is asked about. */
+/** The call that a hook, a rule or an approver receives. */
 export interface CallInfo {
   readonly tool: Tool;
   readonly callId: string;
   readonly sessionId: string | undefined;
   readonly messageId: string | undefined;
   readonly principal: string | undefined;
-  /** What the host gave the call, checked; `undefined` for a tool that declares no `context`. */
+  /** The host's validated context; `undefined` for a tool without `context`. */
   readonly context: unknown;
-  /** The call goes on with its ticket: hooks have seen it before. */
+  /** True for a resumed call, which hooks have seen before. */
   readonly resumed: boolean;
   /** Aborts when the call does. */
   readonly signal: AbortSignal;
-  /** How long the call may still take, in milliseconds. */
+  /** The remaining time of the call, in milliseconds. */
   readonly remainingMs: number;
   /**
-   * The arguments, as a frozen copy. In `before` they are parsed and not yet validated; later they
-   * are what the tool gets. `undefined` where a call ended before they were parsed.
+   * A frozen copy of the arguments. In `before` they are parsed but not yet validated; later they
+   * are the tool's arguments. `undefined` if a call ended before they were parsed.
    */
   readonly arguments: unknown;
 }
 
-/** What a `before` hook answers. Nothing means: go on. */
+/** The return value of a `before` hook. Without one the call continues. */
 export type BeforeAnswer =
   | void
-  /** Go on with these arguments instead. They are validated as any others. */
+  /** Continue with these arguments instead. They are validated like any others. */
   | { readonly arguments: unknown }
-  /** Do not run the tool: this is the result. Its content is validated as a tool's would be. */
+  /** Do not run the tool: this is the result. Its content is validated like a tool's. */
   | { readonly result: ToolResult }
-  /** Do not run the tool: the call fails with `denied` and this sentence. */
+  /** Do not run the tool: the call fails with `denied` and this message. */
   | { readonly refuse: string };
 
 /**
- * Takes part in every call of a tool in the toolset: may change its arguments, answer in the tool's
- * place, refuse, or change the result.
+ * A hook for every call of a tool in the toolset. It may change the arguments, return a result
+ * instead of the tool, deny the call, or change the result.
  *
- * `before` runs after the arguments were parsed and before they are validated; the hooks run in
- * the order given, until one answers with a result or refuses.
+ * `before` runs after the arguments were parsed and before they are validated; the hooks run in the
+ * given order, until one returns a result or denies the call.
  *
- * `after` runs last, when the transaction is closed and the cleanups have run, with every result
- * of a known tool, also of a call that was refused, but not with a result that is replayed for an
- * idempotency key; the hooks run in reverse order. If it returns a result, that takes the place of
- * the call's; its content is validated as a tool's would be.
+ * `after` runs last, when the transaction is closed and the cleanups have run, with every result of
+ * a known tool, including denied calls, but not with a result that is replayed for an idempotency
+ * key. The hooks run in reverse order. If it returns a result, that replaces the call's; its
+ * content is validated like a tool's.
  *
- * A hook that throws, or answers something else, refuses: the call fails with `denied`. To run a tool
- * again, or to wait around it, write a `Layer`.
+ * If a hook throws, or returns another value, the call fails with `denied`. To run a tool again, or
+ * to wait around it, write a `Layer`.
  *
  * @example Usage
  * ```ts
@@ -93,19 +93,19 @@ export interface ToolHooks {
   ): ToolResult | void | Promise<ToolResult | void>;
 }
 
-/** What a repair answers: nothing, or other arguments. */
+/** The return value of a repair: nothing, or other arguments. */
 export type RepairAnswer = void | {
   /** The arguments: a value, or JSON as a string. Nothing, or an empty text, repairs nothing. */
   readonly arguments: unknown;
-  /** What was changed, for the result. */
+  /** The changes, for the result. */
   readonly repairs?: readonly ArgumentRepair[];
 };
 
 /**
- * Repairs arguments that do not fit the tool's schema, or are not JSON: those are a string in
- * `call.arguments`, and their one issue has the keyword `json`. It is asked once a call. Its answer is
- * validated as any other arguments are, and is what hooks, approvers and the tool get. A repair that
- * throws repairs nothing.
+ * Repairs arguments that violate the tool's schema, or are not JSON: those are a string in
+ * `call.arguments`, with one issue of the keyword `json`. It is called once per call. Its result is
+ * validated like other arguments, and passed to hooks, approvers and the tool. A repair that throws
+ * repairs nothing.
  *
  * @example Usage
  * ```ts
@@ -137,8 +137,8 @@ export type RepairHook = (
 ) => RepairAnswer | Promise<RepairAnswer>;
 
 /**
- * What an approver answers: yes or no, with the reason for the model, or that the one who called is
- * asked, with the question.
+ * The return value of an approver: yes or no with a reason for the model, or a question to the
+ * caller.
  */
 export type ApprovalAnswer =
   | boolean
@@ -148,8 +148,8 @@ export type ApprovalAnswer =
 
 /**
  * Decides whether a call of a tool that `requiresApproval` may run. The arguments have been
- * validated. Waiting for the answer does not count against the call's timeout. An approver that
- * throws, or answers something else, refuses.
+ * validated. Waiting for the answer does not count against the call's timeout. If an approver
+ * throws, or returns another value, the call is denied.
  *
  * @example Usage
  * ```ts
@@ -178,16 +178,16 @@ export type ApprovalAnswer =
  */
 export type Approver = (call: CallInfo) => ApprovalAnswer | Promise<ApprovalAnswer>;
 
-/** The call that a transaction is opened for. */
+/** The call of a transaction. */
 export interface TransactionInfo {
   readonly tool: Tool;
   readonly callId: string;
   readonly sessionId: string | undefined;
   readonly messageId: string | undefined;
   readonly principal: string | undefined;
-  /** What the tool is given, such as the document that the call is about. */
+  /** The tool's services, such as the call's document. */
   readonly services: Services;
-  /** Aborts when the call does: `begin` may give up. */
+  /** Aborts when the call does, so that `begin` can stop. */
   readonly signal: AbortSignal;
 }
 
@@ -196,10 +196,10 @@ export interface TransactionInfo {
  *
  * Contract:
  * - `begin` is called once per call of a tool that `requiresTransaction`, before the tool runs.
- * - What it gave is closed exactly once by `commit`, after the result was found valid, or by
+ * - Its result is closed exactly once by `commit`, after the result was validated, or by
  *   `rollback`; a `commit` that fails is followed by one `rollback`. A `begin` that answers after
  *   its call has ended is rolled back.
- * - Each may answer at once or with a promise. What they throw fails the call.
+ * - Each may return a value or a promise. If one throws, the call fails.
  * - `rollback` may run while a tool that ignored its signal is still working.
  *
  * @example Usage
@@ -237,13 +237,12 @@ export interface TransactionInfo {
 export interface TransactionManager<Tx extends Transaction = Transaction> {
   begin(info: TransactionInfo): Tx | Promise<Tx>;
   commit(transaction: Tx): void | Promise<void>;
-  /** `reason` is why the call failed. */
+  /** `reason` is the reason for the failure. */
   rollback(transaction: Tx, reason: ToolCallError): void | Promise<void>;
 }
 
 /**
- * Ends a call that was the first with its key: its result, whether to keep it, and its size in bytes
- * of JSON.
+ * Ends the first call with a key: its result, whether to store it, and its size in bytes of JSON.
  */
 export type SettleKey = (
   result: ToolResult,
@@ -252,22 +251,22 @@ export type SettleKey = (
 ) => void | Promise<void>;
 
 /**
- * What a key means for a call that brings it. The first runs the tool, and tells the outcome; later
- * ones get its result. `conflict`: the key was used with other arguments. `full`: the principal has
- * as many running calls with keys as it may have keys.
+ * The state of a key for a new call. The first call runs the tool and reports the result; later
+ * calls receive it. `conflict`: the key was used with other arguments. `full`: the principal's
+ * running calls have used up its quota of keys.
  */
 export type ClaimedKey = SettleKey | ToolResult | "conflict" | "full";
 
-/** Keeps idempotency keys and results beyond one process. `storedKeys` makes it. */
+/** Stores idempotency keys and results for several processes. `storedKeys` creates it. */
 export interface KeptKeys {
-  /** Says what a key means for the first call of this process that brings it. */
+  /** Returns the state of a key for the first call of this process with it. */
   claim(claim: {
     readonly principal: string | undefined;
-    /** The key, and whose it is. */
+    /** The key and its principal. */
     readonly scope: string;
     /** The same for the same arguments. */
     readonly fingerprint: string;
-    /** Whether the tool may run again with these arguments. */
+    /** True if the tool may run again with these arguments. */
     readonly idempotent: boolean;
     readonly windowMs: number;
     readonly clock: Clock;

@@ -1,6 +1,6 @@
 /**
- * The questions and the steps of one call. Created when its tool first asks or takes a step, or when
- * the call continues.
+ * The questions and the steps of one call. Created when its tool first asks a question or runs a
+ * step, or when the call resumes.
  *
  * @module
  */
@@ -28,16 +28,16 @@ import { MAX_MEMORY_BYTES, readAnswer, readQuestion } from "./question.ts";
 import { inTime } from "./resumption.ts";
 import type { CallTickets, KeptAnswer, RepairedArguments, Resumption } from "./suspension.ts";
 
-/** How many questions and steps a call has at most. */
+/** The maximum number of questions and steps of a call. */
 const MAX_KEYS = 64;
-/** The key of the question whether a call may run. No tool can use it. */
+/** The key of the approval question. No tool can use it. */
 const APPROVAL_KEY = "plue:approval";
 
 const KEY = /^[\w.-]{1,64}$/;
-/** How often a question is asked whose answers do not fit, while the caller answers at once. */
+/** The maximum number of repetitions of a question with invalid answers during the call. */
 const MAX_TRIES = 10;
 
-/** Ends a call that waits for answers, for its layers and its tool. */
+/** Ends a suspended call, for its layers and its tool. */
 class Suspended extends CallFailure {
   override readonly name = "AbortError";
 
@@ -46,12 +46,12 @@ class Suspended extends CallFailure {
   }
 }
 
-/** What the questions of a call use of its dispatcher. */
+/** The part of the dispatcher that questions use. */
 export interface QuestionSettings {
   readonly tickets: CallTickets | undefined;
-  /** How long the caller may take to answer at once, in milliseconds. */
+  /** The time limit for an answer during the call, in milliseconds. */
   readonly timeoutMs: number;
-  /** What was repaired in the arguments of a call. */
+  /** The repairs of a call's arguments. */
   repairedOf(call: Call): RepairedArguments | undefined;
 }
 
@@ -59,17 +59,17 @@ export class QuestionSession {
   readonly #call: Call;
   readonly #settings: QuestionSettings;
   readonly #resumed: Resumption | undefined;
-  /** What was asked, answered and done so far, by key. */
+  /** The questions, answers and step results so far, by key. */
   readonly #memory: Map<string, KeptAnswer>;
   /** The keys that this run has used. */
   readonly #keys: Set<string> = new Set();
-  /** The questions that wait for the call to be continued. */
+  /** The questions that wait for answers. */
   readonly #waiting: Map<string, Question> = new Map();
-  /** The steps that were begun. */
+  /** The started steps. */
   readonly #taken: Set<Promise<unknown>> = new Set();
-  /** What was wrong with a question or a step of the tool. */
+  /** The error of an invalid question or step. */
   #misuse: unknown;
-  /** How many questions the caller is being asked. */
+  /** The number of questions that the caller is answering. */
   #asking = 0;
   #resumeTime: (() => void) | undefined;
 
@@ -80,17 +80,17 @@ export class QuestionSession {
     this.#memory = new Map(Object.entries(resumed?.memory ?? {}));
   }
 
-  /** Asks a question of the tool. */
+  /** Asks the tool's question. */
   ask(key: string, fields: QuestionFields): Promise<Answer> {
     return handled(this.#ask(key, KEY.test(key), fields));
   }
 
-  /** Asks whether the call may run. */
+  /** Asks for approval of the call. */
   askApproval(message: string): Promise<Answer> {
     return this.#ask(APPROVAL_KEY, true, { kind: "approval", message });
   }
 
-  /** Takes a step of the tool, or gives the result that it had. */
+  /** Runs a step of the tool, or returns its stored result. */
   step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result> {
     return handled(this.#step(key, work));
   }
@@ -108,7 +108,7 @@ export class QuestionSession {
     }
     const asked = fingerprintOf(question);
     const before = this.#memory.get(key);
-    // A yes counts only for the message and the arguments that were shown.
+    // An approval is valid only for the shown message and arguments.
     const isSame = !isAboutCall || before?.asked === asked;
     let answer = isSame ? before?.answer : undefined;
     for (let tries = 0;; tries++) {
@@ -133,7 +133,7 @@ export class QuestionSession {
     return await this.#wait(question);
   }
 
-  /** Asks the caller, who may be able to answer now. The wait has a limit of its own. */
+  /** Asks the caller during the call. The wait has a separate time limit. */
   async #askCaller(question: Question): Promise<Answer | undefined | null> {
     const call = this.#call;
     const { deadline, options } = call;
@@ -156,7 +156,7 @@ export class QuestionSession {
     }
   }
 
-  /** The tool runs again in this call: its keys are free, and what was answered and done is kept. */
+  /** Prepares another run of the tool: its keys are free, answers and step results stay. */
   runAgain(): void {
     this.#keys.clear();
   }
@@ -169,13 +169,13 @@ export class QuestionSession {
     }
     this.#waiting.set(question.key, question);
     if (this.#waiting.size === 1) {
-      // Not at once: a tool may ask several questions together.
+      // Asynchronous, because a tool may ask several questions together.
       void this.#settleSteps().then(() => deadline.abort(new Suspended()));
     }
     return untilAborted(new Promise<never>(() => {}), deadline.signal);
   }
 
-  /** Waits for the steps that are being taken: their results are kept, so they are not repeated. */
+  /** Waits for running steps, so that their results are stored and not repeated. */
   async #settleSteps(): Promise<void> {
     const { clock, graceMs } = this.#call.settings;
     await undefined;
@@ -193,7 +193,7 @@ export class QuestionSession {
           ? refuse(action, "its transaction may be rolled back")
           : action,
     );
-    // What was kept is the result of an earlier run of the same step.
+    // The stored value is the result of an earlier run of the same step.
     const before = this.#memory.get(key);
     if (before?.result !== undefined) return copyOf(before.result) as Result;
     const taken = this.#take(action, key, work);
@@ -213,7 +213,7 @@ export class QuestionSession {
     return copyOf(value) as Result;
   }
 
-  /** Checks that the call still goes on, and what the tool has given. */
+  /** Checks that the call is still running, and the tool's parameters. */
   #begin<Read>(
     doing: string,
     key: string,
@@ -254,27 +254,27 @@ export class QuestionSession {
   }
 
   /**
-   * The end of the call: its ticket if it waits for answers, and otherwise its result.
+   * Ends the call: returns a suspended result with a ticket, or its own result.
    *
-   * @param result The result if it does not wait.
+   * @param result The result if it is not suspended.
    */
   async close(result: ToolResult): Promise<ToolResult> {
     const call = this.#call;
     const { settings } = call;
     const { tickets } = this.#settings;
-    // A tool that returned without waiting for its question has asked all the same.
+    // A tool that returned without awaiting its question has asked nevertheless.
     const waits = call.deadline.reason instanceof Suspended ||
       (this.#waiting.size > 0 && result.ok);
     try {
       if (!waits || tickets === undefined) {
-        // A call that did not come to its tool, or to its answers, may be continued again.
+        // A call that did not reach its tool, or its answers, may be resumed again.
         const isUnused = call.toolState === "not started" && !result.ok &&
           (result.error.retryable || this.#keys.size === 0);
         if (isUnused && this.#resumed) await inTime(settings, this.#resumed.release());
         return result;
       }
       await this.#settleSteps();
-      // Nobody is asked for answers that the tool could not use.
+      // Do not ask for answers that the tool could not use.
       if (this.#misuse) {
         return call.fail("threw", `the tool threw: ${describeThrown(this.#misuse)}`);
       }
@@ -298,18 +298,18 @@ export class QuestionSession {
   }
 }
 
-/** A promise whose rejection need not be handled: a tool may ask and not wait for the answer. */
+/** Marks a rejection as handled: a tool may ask without awaiting the answer. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.then(undefined, NO_LOG);
   return promise;
 }
 
-/** Each run gets a copy of its own: a tool may change what it gets. */
+/** Each run receives its own copy, because a tool may change it. */
 function copyOf(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-/** The arguments that the caller gave, before repairs, hooks and schemas changed them. JSON. */
+/** The caller's arguments before repairs, hooks and schemas changed them. JSON. */
 function givenArguments({ request }: Call): unknown {
   const given = request.arguments ?? {};
   if (typeof given !== "string") return frozenCopy(given) ?? {};
@@ -322,8 +322,8 @@ function givenArguments({ request }: Call): unknown {
 }
 
 /**
- * The arguments that the tool gets. Where a library made values of them that are not JSON, these are
- * what it made them of, repairs and hooks included: the answer counts for nothing else.
+ * The tool's arguments. If a library converted them to values other than JSON, the arguments before
+ * the conversion, with repairs and hooks: the approval is valid for nothing else.
  */
 function shownArguments(call: Call): unknown {
   return frozenCopy(call.arguments) ?? frozenCopy(call.plainArguments) ?? givenArguments(call);

@@ -54,18 +54,18 @@ import {
 
 /** Options for {@linkcode serveFormats}. */
 export interface ServeFormatsOptions {
-  /** What `GET /openapi.json` says besides the tools. */
+  /** The fields of `GET /openapi.json` besides the tools. */
   readonly openapi?: OpenApiOptions;
   /**
-   * The function of `@plue/tools/finding`, for `GET /tools?format=…&tokens=4000`: an export that
-   * takes at most so many tokens. Absent: a query with `tokens` is refused.
+   * The function of `@plue/tools/finding`, for `GET /tools?format=…&tokens=4000`: an export within
+   * a token budget. Without it a query with `tokens` is rejected.
    */
   readonly fitBudget?: typeof fitBudget;
 }
 
 /**
- * Makes the formats for a handler: `GET /tools?format=…`, `POST /dispatch/:target` and
- * `GET /openapi.json`.
+ * Creates the formats of a handler: `GET /tools?format=…`, `POST /dispatch/:target` and `GET
+ * /openapi.json`.
  *
  * @example Usage
  * ```ts
@@ -83,7 +83,7 @@ export interface ServeFormatsOptions {
  * ```
  *
  * @param formats The module `@plue/tools/formats`.
- * @throws {TypeError} If an option is unknown or wrong.
+ * @throws {TypeError} If an option is unknown or invalid.
  */
 export function serveFormats(
   formats: FormatFunctions,
@@ -101,7 +101,7 @@ export function serveFormats(
       const exported = fitted?.exported ??
         exportTo(formats, ownListing(ranked ?? tools), format, settings);
       const { target, names, rejected } = exported;
-      // A budget is for tools, so what it leaves is exported again with the settings.
+      // A budget applies to tools, so the chosen tools are exported again with the settings.
       const { request, warnings } = fitted === undefined || settings === undefined
         ? exported
         : exportTo(
@@ -114,7 +114,7 @@ export function serveFormats(
         target,
         tools: exported.tools,
         ...(settings && { request }),
-        // Which tool each name means: a name is not to be split.
+        // The tool of each name, because names cannot be split.
         names: names.encodings.map(({ id, name, namespace }) => ({
           id,
           name,
@@ -137,22 +137,22 @@ export function serveFormats(
   };
 }
 
-/** The tools that a model was given. */
+/** The tools of the model's request. */
 interface Shown {
-  /** Those of the caller's tools that the query asks for; `undefined` for all. */
+  /** The caller's tools that the query selects; `undefined` for all. */
   readonly narrowed: Toolset | undefined;
   readonly exported: ExportResult;
   readonly size: number;
 }
 
-/** How many bytes of exports are kept, and about how many one tool takes, by measurement. */
+/** The maximum size of cached exports, and the measured average of one tool, in bytes. */
 const MAX_EXPORTS = 16 * 1_024 * 1_024;
 const EXPORT_OF_TOOL = 1_024;
 
 /**
- * Runs the calls in a provider's response, and answers with the messages to send back. The query
- * is that of the listing that the model was given: names are those of that export. A turn whose calls
- * wait is sent again, with answers, for the messages that were missing.
+ * Runs the calls in a provider's response, and returns the messages to send back. The query must
+ * equal the query of the model's listing, which determines the names. A turn with suspended calls
+ * is sent again, with answers, to get the missing messages.
  */
 function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer {
   const turns = new ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
@@ -184,7 +184,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
       const target = name === undefined ? { toolId: wireName } : targetOf(shown, call);
       return request.beginCall(target.toolId, callId);
     });
-    // The calls that the dispatcher gets. The others cannot run, and their results are known.
+    // The calls for the dispatcher. The others cannot run, and already have results.
     const routed = recorded.filter((_, index) => begun[index]?.problem === undefined);
     const dispatcher = withAllLayers(server.dispatcherOf(shown), "serveFormats()");
     const options: TurnOptions<DispatchContext> = {
@@ -210,7 +210,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
       json({
         target: exported.target,
         messages,
-        // Each goes on with its ticket at /calls/:id, or here with "calls" and "answers".
+        // Each resumes with its ticket at /calls/:id, or here with "calls" and "answers".
         ...(suspended.length === 0 ? {} : { suspended }),
         ...(losses.length === 0 ? {} : { losses }),
         calls: calls.map(({ callId, name, wireName }, index) => ({
@@ -225,7 +225,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
   };
 }
 
-/** A turn that came back, with answers to the questions of its calls. */
+/** A repeated turn, with answers to the questions of its calls. */
 interface ReturnedTurn {
   readonly calls: readonly DecodedCall[];
   readonly results: readonly ToolResult[];
@@ -233,10 +233,10 @@ interface ReturnedTurn {
 }
 
 /**
- * Reads a turn as it was answered before, and answers.
+ * Reads a turn from an earlier response, and its answers.
  *
  * @returns `undefined` for a provider's response.
- * @throws {RequestError} If a call is none.
+ * @throws {RequestError} If a call is invalid.
  */
 function turnIn(body: unknown): ReturnedTurn | undefined {
   if (!isObject(body) || !Array.isArray(body["calls"]) || body["answers"] === undefined) {
@@ -267,14 +267,14 @@ function isResult(value: unknown): value is ToolResult {
       typeof error["message"] === "string";
 }
 
-/** The calls of a turn that wait, and have answers. */
+/** The suspended calls of a turn with answers. */
 function answeredIn({ calls, results, answers }: ReturnedTurn): readonly DecodedCall[] {
   return calls.filter(({ callId }, index) =>
     isSuspended(results[index] as ToolResult) && isObject(answers) && Object.hasOwn(answers, callId)
   );
 }
 
-/** @throws {RequestError} If the answers are none, or to no question of the turn. */
+/** @throws {RequestError} If the answers are invalid, or belong to no question of the turn. */
 async function readable<Turn>(turn: Promise<Turn>): Promise<Turn> {
   try {
     return await turn;
@@ -288,7 +288,7 @@ function available(tools: readonly Tool[] | Toolset): readonly Tool[] {
 }
 
 /**
- * What to export of the caller's tools: copies, because an export of the listing itself would be kept
+ * Returns copies of the caller's tools to export: an export of the listing itself would be cached
  * with it, without a bound.
  */
 function ownListing(tools: readonly Tool[] | Toolset): Exportable {
@@ -299,7 +299,7 @@ function ownListing(tools: readonly Tool[] | Toolset): Exportable {
   };
 }
 
-/** @throws {RequestError} If it is no response of that provider. */
+/** @throws {RequestError} If it is not a response of that provider. */
 function callsIn(
   formats: FormatFunctions,
   target: string,
@@ -309,7 +309,7 @@ function callsIn(
   try {
     return formats.decodeCalls(target as TargetName, response, names);
   } catch (error) {
-    // The message says where the response is wrong, and does not quote it.
+    // The message contains the pointer of the problem, and does not quote the response.
     if (error instanceof TypeError) throw new RequestError(error.message);
     throw error;
   }
@@ -318,8 +318,8 @@ function callsIn(
 /**
  * Exports tools.
  *
- * @throws {RequestError} If there is no such target (it names those that there are), or the tool that
- * is chosen is not sent.
+ * @throws {RequestError} If the target is unknown (the message lists the targets), or the chosen
+ * tool is not exported.
  */
 function exportTo(
   { exportTools }: FormatFunctions,
@@ -330,7 +330,7 @@ function exportTo(
   try {
     return exportTools(tools, target as TargetName, settings);
   } catch (error) {
-    // With settings, it is a choice of a tool that is not sent.
+    // With settings, the chosen tool is not exported.
     const isAsked = error instanceof RangeError || settings && error instanceof TypeError;
     throw isAsked ? new RequestError(error.message) : error;
   }
@@ -339,8 +339,8 @@ function exportTo(
 /**
  * Chooses tools for a budget.
  *
- * @throws {RequestError} If the server fits none, there is no such target, or not even one tool
- * fits; it says what the smallest takes.
+ * @throws {RequestError} If the server has no budgets, the target is unknown, or no tool fits; the
+ * message contains the tokens of the smallest tool.
  */
 function fitTo(
   fit: typeof fitBudget | undefined,
@@ -359,7 +359,7 @@ function fitTo(
   }
 }
 
-/** `GET /openapi.json`: the service as the caller sees it. */
+/** `GET /openapi.json`: the service from the caller's view. */
 function showOpenApi(
   { authorizes }: ToolServer,
   pages: ListCache<Page>,
@@ -370,7 +370,7 @@ function showOpenApi(
     refuseQuery(raw.url);
     const tools = toolset.available();
     const page = pages.of(tools, "openapi.json", () => {
-      // A copy, because an export of the listing itself would be kept with it, without a bound.
+      // A copy, because an export of the listing itself would be cached with it, without a bound.
       const exported = exportTools([...tools], "openapi@3.1");
       return pageOf(openApiDocument(exported, openapi, authorizes));
     });

@@ -1,6 +1,5 @@
 /**
- * Who calls, and which tools that caller sees. Every route works on the toolset made here, and on no
- * other.
+ * The caller and its toolset. Every route uses only the toolset that is created here.
  *
  * @module
  */
@@ -18,41 +17,44 @@ import {
 import { checkFlag, checkText, numberFrom, readFields, type RiskLevel } from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
 
-/** What `authorize` found out about a caller. A caller has nothing that is absent here. */
+/** The result of `authorize`. A caller has no permissions beyond these fields. */
 export interface Caller {
-  /** The caller's role. Absent: only tools that list no roles. */
+  /** The caller's role. Without it only tools without roles are visible. */
   readonly role?: string | undefined;
-  /** The scopes that the caller holds. Absent: none. */
+  /** The caller's scopes. By default none. */
   readonly scopes?: readonly string[] | undefined;
-  /** What is available where the caller works: a workspace, a terminal, an editor, git. */
+  /** The caller's environment: a workspace, a terminal, an editor, git. */
   readonly context?: ToolAvailabilityInput | undefined;
-  /** The highest risk that this caller may see. */
+  /** The maximum risk of the caller's tools. */
   readonly maxRisk?: RiskLevel | undefined;
-  /** Names the caller: idempotency keys are kept apart by it, and hooks and approvers are told it. */
+  /**
+   * The id of the caller: idempotency keys are separate for each, and hooks and approvers receive
+   * it.
+   */
   readonly principal?: string | undefined;
   /**
-   * What this caller's tools that declare a `context` are given, such as `{ tenant: "acme" }`. Nothing
-   * that a client sends is put there.
+   * The context for tools that declare one, such as `{ tenant: "acme" }`. It never contains data
+   * from a client.
    */
   readonly callContext?: unknown;
   /**
-   * When the caller's token ends, in milliseconds since 1970: an open `GET /events` ends then. Calls
-   * that run have timeouts of their own.
+   * The expiry of the caller's token, in milliseconds since 1970: an open `GET /events` ends then.
+   * Running calls have their own timeouts.
    */
   readonly expiresAt?: number | undefined;
   /**
-   * Whether the caller may ask why a tool is hidden, and so learn that it exists. `GET /metrics` then
-   * also has what belongs to none of the caller's tools.
+   * True if the caller may read explanations of hidden tools, which reveal their existence. `GET
+   * /metrics` then also contains figures without a visible tool.
    */
   readonly explain?: boolean | undefined;
 }
 
 /**
- * Decides who calls. A `Response` refuses the request: a copy of it is sent, so one without a body
- * may be returned for many requests.
+ * Identifies the caller. A `Response` rejects the request: a copy of it is sent, so one without a
+ * body may be returned for many requests.
  *
- * @param env What the runtime gives a handler beside the request: the bindings of Workers, Bun's
- * server, Deno's connection, Node's request.
+ * @param env The runtime's second argument of a handler: the bindings of Workers, Bun's server,
+ * Deno's connection, Node's request.
  */
 export type Authorize = (
   request: Request,
@@ -72,20 +74,20 @@ const FIELDS: ReadonlySet<string> = new Set(Object.keys(
   } satisfies Record<keyof Caller, 0>,
 ));
 
-/** How many keys of narrowed toolsets are kept for each toolset: about two for each of them. */
+/** The maximum number of cached keys of narrowed toolsets, about two per toolset. */
 const MAX_NARROWED = 512;
 
 /**
- * Narrows a toolset to what a caller sees. Callers who may see the same get the same toolset, and
- * are checked once. The selections of queries do not belong here: each toolset keeps exports and
- * more, and clients choose how many there are.
+ * Narrows a toolset for a caller. Callers with the same permissions receive the same toolset, and
+ * are checked once. Selections of queries are not cached here, because each toolset caches exports
+ * and more, and clients choose the number of queries.
  */
 export class ToolsetNarrower {
   readonly #narrowed = new WeakMap<Toolset, BoundedMap<string, Toolset>>();
-  /** The last toolset that was found: most requests of a server come from callers of one kind. */
+  /** The last toolset: most requests of a server have equal permissions. */
   #last: { readonly toolset: Toolset; readonly key: string; readonly kept: Toolset } | undefined;
 
-  /** @throws {TypeError} If `authorize` returned something other than a caller. */
+  /** @throws {TypeError} If `authorize` returned a value that is not a caller. */
   narrow(toolset: Toolset, caller: Caller): Toolset {
     const key = keyOfPlain(caller);
     const last = this.#last;
@@ -109,8 +111,8 @@ export class ToolsetNarrower {
 }
 
 /**
- * Writes what a caller may see as one text, if only strings decide it; `undefined` otherwise: an
- * object, such as a context, has to be read first.
+ * Returns a caller's permissions as one text if they consist of strings, or `undefined`: an object,
+ * such as a context, has to be read first.
  */
 function keyOfPlain(caller: Caller): string | undefined {
   if (typeof caller !== "object" || caller === null) return undefined;
@@ -118,7 +120,7 @@ function keyOfPlain(caller: Caller): string | undefined {
   const { role, scopes, context, maxRisk } = caller;
   if (context !== undefined || !isTextOrAbsent(role) || !isTextOrAbsent(maxRisk)) return undefined;
   if (scopes !== undefined && !Array.isArray(scopes)) return undefined;
-  // Each text stands after its length, so two different callers never have the same key.
+  // Each text follows its length, so two different callers never have the same key.
   let key = `${role?.length} ${role},${maxRisk?.length} ${maxRisk}`;
   for (const scope of scopes ?? NO_SCOPES) {
     if (typeof scope !== "string") return undefined;
@@ -134,10 +136,10 @@ function isTextOrAbsent(value: unknown): boolean {
 }
 
 /**
- * Makes the function that gives the tools that the owner serves now.
+ * Creates a function that returns the currently served tools.
  *
  * @param source A registry, which may change, or a toolset, which does not.
- * @param selection Which of its tools the owner serves.
+ * @param selection The selection of the served tools.
  */
 export function ownerToolset(
   source: Registry | Toolset,
@@ -154,9 +156,9 @@ export function ownerToolset(
 const CHECKS = { principal: checkText, expiresAt: numberFrom(0), explain: checkFlag };
 
 /**
- * Checks a caller that is known before it calls.
+ * Checks a caller that is configured in advance.
  *
- * @throws {TypeError} If a field is unknown or wrong.
+ * @throws {TypeError} If a field is unknown or invalid.
  * @throws {RangeError} If a number is out of range.
  */
 export function checkCaller(caller: Caller): void {
@@ -166,9 +168,9 @@ export function checkCaller(caller: Caller): void {
 }
 
 /**
- * Refuses what is no object. A `false` that is spread would become a caller.
+ * Rejects a value that is not an object: `{ ...false }` would be a caller.
  *
- * @throws {TypeError} If it is none.
+ * @throws {TypeError} If it is not an object.
  */
 export function requireCaller(caller: Caller): void {
   if (typeof caller === "object" && caller !== null) return;
@@ -178,9 +180,9 @@ export function requireCaller(caller: Caller): void {
 }
 
 /**
- * What a caller sees of the owner's tools.
+ * Returns the caller's toolset of the served tools.
  *
- * @throws {TypeError} If `authorize` returned something other than a caller.
+ * @throws {TypeError} If `authorize` returned a value that is not a caller.
  */
 export function selectionOfCaller(caller: Caller): Selection {
   requireCaller(caller);

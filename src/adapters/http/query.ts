@@ -18,44 +18,44 @@ import {
 import { defined, isToolId } from "../../tool/mod.ts";
 import { RequestError } from "./responses.ts";
 
-/** A query, read. */
+/** A parsed query. */
 export interface ListingQuery {
-  /** Which of the caller's tools it asks for; `undefined` for all of them. */
+  /** The selection of the caller's tools; `undefined` for all. */
   readonly selection: Selection | undefined;
   /** Words to search for, best match first; `undefined` lists by id. */
   readonly search: string | undefined;
-  /** The score that the best tool must reach; `undefined` for what the index has by default. */
+  /** The minimum score of the best tool; `undefined` for the index's default. */
   readonly minScore: number | undefined;
-  /** How many tools the page has at most. */
+  /** The maximum number of tools on the page. */
   readonly limit: number;
-  /** Where the page begins, as the page before it said. */
+  /** The cursor of the page, from the page before it. */
   readonly cursor: string | undefined;
-  /** The target to export to; `undefined` for the handler's own shape. */
+  /** The target to export to; `undefined` for the handler's own format. */
   readonly format: string | undefined;
-  /** Whether the tools are shown through a bridge. */
+  /** True if the tools are listed through a bridge. */
   readonly bridge: boolean;
-  /** How many tokens an export may take; `undefined` for all that is asked for. */
+  /** The token budget of an export; `undefined` without a budget. */
   readonly tokens: number | undefined;
-  /** Whether an export says what the target cannot. */
+  /** True if an export includes losses. */
   readonly losses: boolean;
-  /** What an export says of a request: whether the model calls a tool, and several at once. */
+  /** Settings of the request in an export: tool choice and parallel calls. */
   readonly settings: RequestSettings | undefined;
   /** The query in a fixed order: two queries with one key have the same page. */
   readonly key: string;
 }
 
-/** How many tools a page may have. */
+/** The maximum size of a page. */
 export const MAX_PAGE = 1000;
 
-/** How many tools a search finds without a limit in the query: the best ones. */
+/** The number of search results without a limit in the query. */
 const DEFAULT_HITS = 10;
 const MAX_TEXT = 512;
-/** Questions are longer than names, and the index that plue brings reads this much of them. */
+/** The maximum length of a search query, which equals the limit of plue's index. */
 const MAX_SEARCH = 8_192;
 
 type Reader = (value: string, name: string) => unknown;
 
-/** Reads what has a value, and refuses other text with what is wanted. */
+/** Reads a value, and rejects other text with the expectation. */
 function fitting<Value>(
   wanted: string,
   valueOf: (text: string) => Value | undefined,
@@ -103,7 +103,7 @@ function atMost(length: number, value: string, name: string): string {
   throw new RequestError(`Query parameter "${name}" is longer than ${length} characters`);
 }
 
-/** The parameters that are no criteria. */
+/** The parameters besides criteria. */
 const OTHERS = {
   q: (value, name) => atMost(MAX_SEARCH, value, name),
   minScore: fitting("a number from 0 to 1", numberLike(/^(0|1|0\.\d{1,6})$/)),
@@ -144,13 +144,13 @@ const NAMES = Object.keys(READERS);
  * Reads the query of a listing.
  *
  * @param url The request's.
- * @throws {RequestError} If a parameter is unknown, empty, given twice, or has a bad value.
+ * @throws {RequestError} If a parameter is unknown, empty, duplicate, or has an invalid value.
  */
 export function readListingQuery(url: string): ListingQuery {
   return url.includes("?") ? readParameters(new URL(url).searchParams) : NO_QUERY;
 }
 
-/** Parameters that do not go together. A bridge has a tool that searches. */
+/** Parameters that exclude each other. A bridge has its own search tool. */
 const APART = [["limit", "tokens"], ["q", "bridge"], ["tokens", "bridge"]] as const;
 
 function readValues(parameters: URLSearchParams, known: readonly string[]): QueryValues {
@@ -188,7 +188,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   if (q === undefined && minScore !== undefined) {
     throw new RequestError('Query parameter "minScore" goes with "q"');
   }
-  // An export is whole; only a search has a limit.
+  // An export is complete; only a search has a limit.
   const paging = cursor !== undefined
     ? "cursor"
     : limit !== undefined && q === undefined
@@ -216,17 +216,17 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   };
 }
 
-/** The query of a request without one, which is what most requests are. */
+/** The query of a request without parameters, the most frequent case. */
 const NO_QUERY: ListingQuery = readParameters(new URLSearchParams());
 
 /**
  * Reads the query of a route that takes filters only.
  *
- * @param what The route's answer, for the message.
+ * @param what The name of the route's response, for the message.
  * @param url The request's.
- * @param options `takesBridge`: whether it may ask for the bridge, too.
- * @throws {RequestError} If a parameter is unknown, empty, given twice, has a bad value, or is not a
- * filter.
+ * @param options `takesBridge`: true if `bridge` is allowed, too.
+ * @throws {RequestError} If a parameter is unknown, empty, duplicate, not a filter, or has an
+ * invalid value.
  */
 export function readFilters(
   what: string,
@@ -247,7 +247,7 @@ export function readFilters(
  * Reads the query of a route whose one parameter is `bridge`.
  *
  * @param url The request's.
- * @returns Whether the tools are to be called through a bridge.
+ * @returns True if the tools are called through a bridge.
  */
 export function readBridgeQuery(url: string): boolean {
   return url.includes("?") && (readValues(new URL(url).searchParams, ["bridge"]).bridge ?? false);

@@ -1,7 +1,7 @@
 /**
  * One request and its server. `ToolServer` checks the host and the origin, authorizes the caller,
- * counts the request and finds the caller's toolset. It passes a `ToolRequest` on, which is all that
- * routes and MCP read of a request.
+ * counts the request and finds the caller's toolset. It passes on a `ToolRequest`, the only form of
+ * a request that routes and MCP read.
  *
  * @module
  */
@@ -46,48 +46,48 @@ import { defaultHeartbeatMs, IS_BUN } from "./runtime.ts";
 export interface RequestContext {
   readonly req: {
     readonly raw: Request;
-    /** Reads the body where middleware may have read it already. */
+    /** Reads the body even if middleware has already read it. */
     text?(): Promise<string>;
   };
   /** Is passed to `authorize`. */
   readonly env: unknown;
-  /** Has `waitUntil` on Workers. Hono throws where the runtime has none. */
+  /** Has `waitUntil` on Workers. Hono throws on other runtimes. */
   readonly executionCtx: unknown;
 }
 
-/** Answers a request whose caller is known. What it throws becomes a problem. */
+/** Returns the response to an authorized request. Errors become problems. */
 export type RequestAnswer = (request: ToolRequest) => Response | Promise<Response>;
 
 /** The additions of a part to the requests of a server. */
 export interface ServerHooks {
-  /** Surrounds the answer to every request, also to those that no route answers. */
+  /** Wraps the handling of every request, even without a matching route. */
   readonly around?: RequestObserver;
   /** Returns headers for every response to a request. */
   readonly headers?: (request: Request) => readonly Header[];
   /** Answers the preflight requests of browsers, whatever their path. */
   readonly preflight?: (request: Request) => Response;
-  /** Counts the requests and calls of a caller, and refuses those that are too many. */
+  /** Counts the requests and calls of a caller, and rejects excess ones. */
   readonly charge?: RateLimiter;
 }
 
-/** Settings of a server besides the options that all protocols have. */
+/** Settings of a server in addition to the options of all protocols. */
 export interface ServerSetup {
-  /** The caller where there is no `authorize`. @default {{}} */
+  /** The caller without `authorize`. @default {{}} */
   readonly everyone?: Caller;
-  /** Returns the bridge through which callers have their tools. @default {no bridge} */
+  /** Returns the bridge of the callers' tools. @default {no bridge} */
   readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
   /** Runs calls as tasks. @default {every call runs in its request} */
   readonly tasks?: CallTasks | undefined;
-  /** After how many milliseconds a call becomes a task. */
+  /** The time after which a call becomes a task, in milliseconds. */
   readonly taskAfterMs?: number | undefined;
-  /** Creates the dispatcher where none is handed in. @default {one without layers} */
+  /** Creates the dispatcher if none is passed. @default {one without layers} */
   readonly createDispatcher?: (options: DispatcherOptions) => Dispatcher;
 }
 
 /**
  * The dispatcher of a part that needs the layers of `ToolDispatcher`.
  *
- * @throws {TypeError} If it is another one.
+ * @throws {TypeError} If it is a different dispatcher.
  */
 export function withAllLayers(dispatcher: Dispatcher, part: string): ToolDispatcher {
   // Not `instanceof`, which would bring all layers into every bundle.
@@ -130,26 +130,26 @@ const EXECUTION_CLOSED: Problem = {
  * });
  * ```
  *
- * An error of the answer becomes a problem. The headers of the parts are added to the response. A part
- * may surround the whole: `server.around?.(raw, () => server.answer(…)) ?? server.answer(…)`.
+ * An error of the handler becomes a problem. The headers of the parts are added to the response. A
+ * part may wrap the whole: `server.around?.(raw, () => server.answer(…)) ?? server.answer(…)`.
  */
 export class ToolServer {
   readonly source: Registry | Toolset;
   readonly dispatcher: Dispatcher;
-  /** The calls that run, for another request to abort. */
+  /** The running calls, which other requests can abort. */
   readonly running: RunningCalls = new RunningCalls();
   /** True if callers have to be authorized. */
   readonly authorizes: boolean;
   readonly allowedOrigins: readonly string[];
-  /** Why execution is closed to everyone, if it is. */
+  /** The reason why execution is closed to everyone, if it is. */
   readonly executionClosed: Problem | undefined;
   readonly heartbeatMs: number;
-  /** Whether calls are traced. */
+  /** True if calls are traced. */
   readonly traces: boolean;
   readonly body: BodyReader;
   readonly tasks: CallTasks | undefined;
   readonly taskAfterMs: number | undefined;
-  /** Surrounds the answer to every request; `undefined` if no part does. Set by `install`. */
+  /** Wraps the handling of every request; `undefined` if no part does. Set by `install`. */
   around: RequestObserver | undefined;
   /** Answers preflight requests; `undefined` if no part does. Set by `install`. */
   preflight: ServerHooks["preflight"];
@@ -166,7 +166,7 @@ export class ToolServer {
   #lastView: { readonly toolset: Toolset; readonly view: Dispatcher } | undefined;
 
   /**
-   * @throws {TypeError} If an option is wrong.
+   * @throws {TypeError} If an option is invalid.
    * @throws {RangeError} If a number is out of range.
    */
   constructor(
@@ -185,8 +185,8 @@ export class ToolServer {
     this.allowedOrigins = options.allowedOrigins ?? [];
     this.authorizes = authorize !== undefined;
     this.executionClosed = authorize === undefined && !openExecution ? EXECUTION_CLOSED : undefined;
-    // Without authorize, no caller has a role or a scope: a registry's tools that need one are left
-    // out. A toolset is served as its owner made it.
+    // Without authorize, no caller has a role or a scope: a registry's tools that need one are
+    // omitted. A toolset is served unchanged.
     this.#ownerToolset = ownerToolset(
       source,
       authorize === undefined && !(source instanceof Toolset)
@@ -200,14 +200,14 @@ export class ToolServer {
     });
     this.traces = this.dispatcher.traces;
     this.heartbeatMs = options.heartbeatMs ?? defaultHeartbeatMs();
-    // The dispatcher's own bound on arguments, with room for the envelope.
+    // The dispatcher's limit for arguments, plus space for the envelope.
     this.body = new BodyReader({
       maxBytes: options.maxBodyBytes ?? 1_114_112,
       timeoutMs: options.bodyTimeoutMs ?? 30_000,
     });
   }
 
-  /** Adds the hooks of a part. Those that are installed first surround those of others. */
+  /** Adds the hooks of a part. Hooks that are installed first wrap later ones. */
   install({ around: inner, headers, preflight, charge }: ServerHooks): void {
     const outer = this.around;
     const own = inner && this.#safely(inner);
@@ -218,9 +218,9 @@ export class ToolServer {
   }
 
   /**
-   * Answers a request that the server admits; refuses the others.
+   * Handles a request that the server admits; rejects the others.
    *
-   * @param route The route as the access log names it: `/tools/:id`.
+   * @param route The route in the access log: `/tools/:id`.
    * @param param The value of the parameter in the route.
    */
   answer(
@@ -242,7 +242,7 @@ export class ToolServer {
         : this.#options.authorize === undefined
         ? this.#admit(entry, this.#everyone)
         : this.#authorize(entry, this.#options.authorize);
-      // An answer that is ready costs no turn of the event loop.
+      // A synchronous response costs no turn of the event loop.
       if (!(response instanceof Promise)) return this.#finish(response, headers);
       return response.then(
         (settled) =>
@@ -256,7 +256,7 @@ export class ToolServer {
     }
   }
 
-  /** Answers a request without authorizing its caller: for what everyone may read. */
+  /** Handles a request without authorization, for public routes. */
   answerPublic(request: Request, route: string | undefined, answer: () => Response): Response {
     const record = records.get(request);
     if (record !== undefined && route !== undefined) record.route = route;
@@ -264,7 +264,7 @@ export class ToolServer {
     return this.open(request, refused === undefined ? answer : () => problemResponse(refused));
   }
 
-  /** Answers a request from everyone, to any host, with the headers of the parts. */
+  /** Handles a request from everyone, to any host, with the headers of the parts. */
   open(request: Request, answer: () => Response): Response {
     try {
       return this.#finish(atOnce(answer()), this.#headersFor(request));
@@ -273,14 +273,14 @@ export class ToolServer {
     }
   }
 
-  /** The response for an error of an answer. The error is logged, and not sent. */
+  /** Returns the response for an error of the handler. The error is logged, and not sent. */
   problemOf(error: unknown): Response {
     const problem = problemOfThrown(error);
     if (problem.status >= 500) this.log(error);
     return problemResponse(problem);
   }
 
-  /** Returns the toolset of a caller, of the tools that there are now. */
+  /** Returns the current toolset of a caller. */
   toolsetOf(caller: Caller): Toolset {
     const toolset = this.#options.authorize === undefined
       ? this.#ownerToolset()
@@ -289,8 +289,8 @@ export class ToolServer {
   }
 
   /**
-   * Returns what a caller would see with another role and other scopes: only for explanations, and
-   * only for callers that may learn of hidden tools.
+   * Returns the toolset of a caller with another role and other scopes: only for explanations, and
+   * only for callers with access to hidden tools.
    */
   toolsetAs(caller: Caller, { role, scopes }: Pick<Caller, "role" | "scopes">): Toolset {
     const { authorize, selection } = this.#options;
@@ -302,7 +302,7 @@ export class ToolServer {
       : this.source.select({ ...selection, role: role ?? null, scopes: scopes ?? [] });
   }
 
-  /** The dispatcher that runs only the tools of a toolset. */
+  /** Returns a dispatcher that runs only the tools of a toolset. */
   dispatcherOf(toolset: Toolset): Dispatcher {
     if (this.#lastView?.toolset === toolset) return this.#lastView.view;
     let view = this.#views.get(toolset);
@@ -326,7 +326,7 @@ export class ToolServer {
     return undefined;
   }
 
-  /** Passes an error to the owner's log. Does not throw. */
+  /** Logs an error. Does not throw. */
   log(error: unknown): void {
     callHook(() => this.#options.onError?.(error), NO_LOG);
   }
@@ -341,7 +341,7 @@ export class ToolServer {
     return this.#headers.flatMap((headers) => [...atOnce(headers(request))]);
   }
 
-  /** What surrounds an answer may fail, and the request is answered all the same. */
+  /** A wrapper may fail, but the request still receives its response. */
   #safely(around: RequestObserver): RequestObserver {
     return async (request, answer) => {
       try {
@@ -371,7 +371,7 @@ export class ToolServer {
   ): Response | Promise<Response> {
     const { record } = entry;
     if (record !== undefined) record.authorizeMs = systemClock.now() - began;
-    // The owner may return one response many times: headers of this request must not stay on it.
+    // The host may return one response many times: headers of this request must not stay on it.
     if (isResponse(caller)) return copyOf(caller);
     if (record !== undefined) record.principal = caller.principal;
     return this.#admit(entry, caller);
@@ -387,7 +387,7 @@ export class ToolServer {
   }
 }
 
-/** A request before its caller is known. */
+/** A request before authorization. */
 interface Entry {
   readonly context: RequestContext;
   readonly record: RequestRecord | undefined;
@@ -396,23 +396,23 @@ interface Entry {
   readonly answer: RequestAnswer;
 }
 
-/** One observer around another one. */
+/** Combines two observers. */
 function nest(outer: RequestObserver, inner: RequestObserver): RequestObserver {
   return (request, answer) => outer(request, () => inner(request, answer));
 }
 
-/** An admitted request: its caller, the caller's toolset, and what is noted for the answer. */
+/** An admitted request: its caller, the caller's toolset, and data for the response. */
 export class ToolRequest {
   readonly server: ToolServer;
   readonly raw: Request;
   readonly caller: Caller;
-  /** The tools that the caller sees. All answers are made from this, and nothing else. */
+  /** The caller's tools. Every response uses only this toolset. */
   readonly toolset: Toolset;
   /** The record for the access log; `undefined` if nothing observes the request. */
   readonly record: RequestRecord | undefined;
-  /** Headers for the answer. */
+  /** Headers for the response. */
   readonly headers: Header[];
-  /** The value of the parameter in the route's path, decoded; empty where the path has none. */
+  /** The value of the parameter in the route's path, decoded; empty without a parameter. */
   readonly param: string;
   readonly #context: RequestContext;
 
@@ -428,12 +428,12 @@ export class ToolRequest {
     this.#context = entry.context;
   }
 
-  /** Runs the tools that the caller sees. */
+  /** Runs the caller's tools. */
   get dispatcher(): Dispatcher {
     return this.server.dispatcherOf(this.toolset);
   }
 
-  /** Returns the caller's toolset of the tools that there are now: a stream outlasts a change. */
+  /** Returns the caller's current toolset, because a stream outlasts changes. */
   toolsetNow(): Toolset {
     return this.server.toolsetOf(this.caller);
   }
@@ -441,15 +441,15 @@ export class ToolRequest {
   /**
    * The body, as JSON.
    *
-   * @param empty The value of an empty body; without it, an empty body is refused.
-   * @throws {ProblemError} If it is too large, late, not JSON, or not declared to be.
+   * @param empty The value of an empty body; by default an empty body is rejected.
+   * @throws {ProblemError} If it is too large, late, not JSON, or not declared as JSON.
    */
   readJson(empty?: unknown): Promise<unknown> {
     requireJson(this.raw.headers);
     return this.readBody(empty);
   }
 
-  /** The body, as JSON, although it need not be declared to be. Throws as {@linkcode readJson}. */
+  /** The body as JSON, even without the content type. Throws as {@linkcode readJson}. */
   readBody(empty?: unknown): Promise<unknown> {
     const { env, req } = this.#context;
     return this.server.body.json(
@@ -460,18 +460,18 @@ export class ToolRequest {
   }
 
   /**
-   * Counts the calls of a request after its first, which was counted when it came in.
+   * Counts the further calls of a request; the first was counted at admission.
    *
-   * @returns The answer if they are too many: then none may run.
+   * @returns The response if they are too many: then none may run.
    */
   charge(calls: number): Promise<Response | undefined> {
     return this.server.charge(this.caller, this.raw, calls, this.headers);
   }
 
   /**
-   * Returns the server's part in the context of each call: nothing of it comes from a client's body.
+   * Returns the server's part of each call's context, without data of the client's body.
    *
-   * @param headers Name the trace.
+   * @param headers The headers with the trace.
    */
   hostContext(
     headers: Headers = this.raw.headers,
@@ -489,21 +489,21 @@ export class ToolRequest {
   /**
    * Begins a call for the access log.
    *
-   * @param toolId As the caller wrote it.
+   * @param toolId The name in the request.
    */
   beginCall(toolId: string, callId: string): RequestCall {
     return this.record?.addCall(toolId, callId) ?? UNOBSERVED;
   }
 
-  /** The answer is a stream, which has ended when `ended` resolves. */
+  /** Marks the response as a stream, which has ended when `ended` resolves. */
   streamsUntil(ended: Promise<void>): void {
     if (this.record !== undefined) this.record.ended = ended;
     this.#waitUntil(ended);
   }
 
   /**
-   * Lets a call go on that takes long. Bun would close a connection that is silent for ten seconds,
-   * and Workers drop what is not handed to them, cleanups and all.
+   * Keeps a long call running. Bun would close a connection that is silent for ten seconds, and
+   * Workers stop work that is not passed to them, including cleanups.
    *
    * @param work Must not reject.
    */
@@ -512,7 +512,7 @@ export class ToolRequest {
     this.#waitUntil(work);
   }
 
-  /** Lets work go on after the answer, where the platform would end it. */
+  /** Keeps work running after the response, if the platform would end it. */
   outlast(work: Promise<unknown>): void {
     this.#waitUntil(work);
   }
@@ -531,20 +531,20 @@ export class ToolRequest {
     try {
       context = this.#context.executionCtx;
     } catch {
-      // Hono throws where the runtime has none: there, work goes on by itself.
+      // Hono throws if the runtime has none; there the work continues by itself.
       return;
     }
     if (hasWaitUntil(context)) context.waitUntil(work);
   }
 }
 
-/** The call of a request that nothing observes. */
+/** The call of an unobserved request. */
 export const UNOBSERVED: RequestCall = { end() {} };
 
-/** How long Bun lets a connection be silent, in seconds, unless it is told otherwise. */
+/** Bun's default idle timeout of a connection, in seconds. */
 const BUN_IDLE_S = 10;
 
-/** Bun hands over its server, beside the request. */
+/** Bun passes its server with the request. */
 function isBunServer(
   env: unknown,
 ): env is { timeout(request: Request, seconds: number): void } & Record<string, unknown> {
@@ -552,7 +552,7 @@ function isBunServer(
     typeof env["requestIP"] === "function";
 }
 
-/** Bun hands over its server where Workers hand over a context, and others hand over nothing. */
+/** Bun passes its server in the position of the context of Workers; others pass nothing. */
 function hasWaitUntil(context: unknown): context is { waitUntil(work: Promise<unknown>): void } {
   return typeof (context as { readonly waitUntil?: unknown } | null | undefined)?.waitUntil ===
     "function";

@@ -16,19 +16,19 @@ import {
 /** Options for {@linkcode memoryCallStore}. */
 export interface MemoryCallStoreOptions {
   /**
-   * How many bytes the entries may weigh together, each with 128 for itself. Further writes reject:
-   * nothing that was kept gives way, since a used ticket that is forgotten could be used again.
+   * The maximum size of all entries, in bytes, with 128 bytes per entry added. Further writes
+   * reject. Entries are never evicted, since a used ticket that is forgotten could be used again.
    *
    * @default {67_108_864}
    */
   readonly maxBytes?: number;
   /**
-   * How many bytes the entries of one owner may weigh, who is the second word of their keys.
+   * The quota of one principal, in bytes. The second word of a key names the principal.
    *
    * @default {maxBytes / 8}
    */
   readonly maxOwnerBytes?: number;
-  /** Tells the time. */
+  /** The clock. */
   readonly clock?: Pick<RegistryClock, "timestamp">;
 }
 
@@ -38,11 +38,11 @@ interface Entry extends StoredValue {
 }
 
 const ACTION = "make a store in memory";
-/** What an entry weighs besides its key and its value. */
+/** The size of an entry in addition to its key and value, in bytes. */
 const ENTRY_BYTES = 128;
 
 /**
- * Makes a {@linkcode CallStore} that lives as long as its process and serves no other one.
+ * Creates a {@linkcode CallStore} in the memory of this process.
  *
  * @example Usage
  * ```ts
@@ -66,7 +66,7 @@ export function memoryCallStore(options: MemoryCallStoreOptions = {}): CallStore
   const maxOwnerBytes = positive(ACTION, options.maxOwnerBytes ?? maxBytes / 8, "maxOwnerBytes");
   const { clock = systemClock } = options;
   const entries = new Map<string, Entry>();
-  /** How many bytes the entries of each owner weigh. */
+  /** The size of each principal's entries, in bytes. */
   const owners = new Map<string, number>();
   let bytes = 0;
   let revisions = 0;
@@ -102,7 +102,7 @@ export function memoryCallStore(options: MemoryCallStoreOptions = {}): CallStore
     return entries.get(key);
   }
 
-  /** Keeps a value in the place of `before`. */
+  /** Stores a value, which replaces `before`. */
   function put(
     key: string,
     value: Uint8Array,
@@ -161,12 +161,12 @@ export function memoryCallStore(options: MemoryCallStoreOptions = {}): CallStore
   };
 }
 
-/** The promise of what `work` answers or throws. */
+/** Returns a promise of the result or error of `work`. */
 function settled<T>(work: () => T): Promise<T> {
   return new Promise((resolve) => resolve(work()));
 }
 
-/** A copy for a caller, who may change it. */
+/** Returns a copy for a caller, who may change it. */
 function shown(entry: Entry | undefined): StoredValue | undefined {
   if (entry === undefined) return undefined;
   const { value, revision, expiresAt } = entry;

@@ -1,5 +1,5 @@
 /**
- * The records of tasks in a store, and how they change while several processes change them.
+ * The records of tasks in a store, and their changes by several processes.
  *
  * @module
  */
@@ -11,33 +11,33 @@ import type { DispatchContext, ToolCall, ToolProgress } from "../request.ts";
 import type { CallStore } from "./call_store.ts";
 import { base64url, contextDigest, ownerDigest } from "./digest.ts";
 
-/** How far a task is. The last three are its end. */
+/** The status of a task. The last three are final. */
 export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
 
-/** A task, as its caller sees it. JSON. */
+/** The public form of a task. JSON. */
 export interface TaskState {
   readonly id: string;
   readonly status: TaskStatus;
   /** The tool's id. */
   readonly tool: string;
-  /** The id of the call; the task's own for one that was continued with a ticket. */
+  /** The id of the call; the task's own id for a resumed call. */
   readonly callId: string;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   /** Milliseconds since 1970. */
   readonly updatedAt: number;
-  /** How long the task is kept after its last change, in milliseconds. */
+  /** The lifetime of the task after its last change, in milliseconds. */
   readonly ttlMs: number;
-  /** How often it is worth asking, in milliseconds. */
+  /** The recommended polling interval, in milliseconds. */
   readonly pollMs: number;
   readonly progress?: ToolProgress;
-  /** What it waits for, while its status is `input_required`. */
+  /** Its questions, while its status is `input_required`. */
   readonly questions?: readonly Question[];
-  /** Its result, once it has ended. */
+  /** Its result, after its end. */
   readonly result?: ToolResult;
 }
 
-/** What a record holds besides what is shown. */
+/** The private fields of a record. */
 export interface TaskRecord extends Omit<TaskState, "pollMs"> {
   readonly version: 1;
   readonly principal: string | null;
@@ -47,23 +47,23 @@ export interface TaskRecord extends Omit<TaskState, "pollMs"> {
   readonly idempotencyKey?: string | undefined;
   /** A digest of the host's context. */
   readonly context?: string | undefined;
-  /** Names the run that may change the record while it works. */
+  /** The id of the run that holds the lease. */
   readonly holder: string;
-  /** Until when the run holds it, in milliseconds since 1970. */
+  /** The end of the lease, in milliseconds since 1970. */
   readonly heldUntil: number;
-  /** How often its tool was started. */
+  /** The number of starts of its tool. */
   readonly attempts: number;
   readonly idempotent: boolean;
   readonly ticket?: string;
-  /** Those that came, while answers to other questions are missing. */
+  /** Answers that have arrived, while others are missing. */
   readonly answers?: Answers;
 }
 
-/** Runs of a task whose processes died, at most. */
+/** The maximum number of runs after processes died. */
 const MAX_ATTEMPTS = 3;
-/** The last millisecond that an id has digits for, in the year 2527. */
+/** The last millisecond that an id can represent, in the year 2527. */
 const END_OF_TIME = 2 ** 44 - 1;
-/** How often a change is tried while others change the record. */
+/** The maximum number of attempts of a change during concurrent changes. */
 const MAX_CHANGES = 32;
 const ID = /^[0-9a-f]{11}[\w-]{22}$/;
 const ENCODER = new TextEncoder();
@@ -71,11 +71,11 @@ const DECODER = new TextDecoder();
 
 /** Times in milliseconds. */
 interface TaskTimes {
-  /** How long a record is kept after its last change. */
+  /** The lifetime of a record after its last change. */
   readonly ttlMs: number;
-  /** How long a process holds a task without renewing it. */
+  /** The duration of a lease. */
   readonly leaseMs: number;
-  /** How often changes of other processes are looked for. */
+  /** The interval at which changes of other processes are read. */
   readonly pollMs: number;
 }
 
@@ -85,7 +85,7 @@ export class TaskRecords {
   readonly #ttlMs: number;
   readonly #leaseMs: number;
   readonly #pollMs: number;
-  /** Those who wait for a change in this process, by key. */
+  /** Waiters for a change in this process, by key. */
   readonly #waiting: Map<string, Set<() => void>> = new Map();
 
   constructor(store: CallStore, clock: Clock, { ttlMs, leaseMs, pollMs }: TaskTimes) {
@@ -96,13 +96,13 @@ export class TaskRecords {
     this.#pollMs = pollMs;
   }
 
-  /** A store lists by key: the newer a task, the smaller the number that its id begins with. */
+  /** A store lists by key: the id of a newer task begins with a smaller number. */
   newId(): string {
     const age = END_OF_TIME - Math.floor(this.#clock.timestamp());
     return age.toString(16).padStart(11, "0") + newId();
   }
 
-  /** The record of a call that begins now. */
+  /** Creates the record of a new call. */
   async make(
     id: string,
     tool: Tool,
@@ -125,13 +125,13 @@ export class TaskRecords {
     await this.#store.create(`task.${owner}.${record.id}`, bytesOf(record), this.#life(record));
   }
 
-  /** A record with its end. */
+  /** Returns a record with its final state. */
   ended(record: TaskRecord, status: TaskStatus, result: ToolResult): TaskRecord {
     const { questions: _questions, ticket: _ticket, answers: _answers, ...rest } = record;
     return { ...rest, ...this.touched(), status, result };
   }
 
-  /** A record whose process has died. */
+  /** Returns a record whose process has died. */
   died(record: TaskRecord): TaskRecord {
     const why = "its process ended before it did; it may have run";
     const details = { retryable: record.idempotent, ran: "unknown" } as const;
@@ -142,17 +142,20 @@ export class TaskRecords {
     return status === "working" && heldUntil <= this.#clock.timestamp();
   }
 
-  /** A record as it is now: that of a process that died has failed, if it is not taken up. */
+  /**
+   * Returns the current state of a record: after the death of its process it has failed, unless
+   * another process resumes it.
+   */
   judged(record: TaskRecord): TaskRecord {
     return this.isDead(record) && !mayRunAgain(record) ? this.died(record) : record;
   }
 
-  /** What a change of a record says of its time. */
+  /** Returns the time fields of a changed record. */
   touched(): Pick<TaskRecord, "updatedAt"> {
     return { updatedAt: this.#clock.timestamp() };
   }
 
-  /** Holds a record for the process that runs its call. */
+  /** Renews the lease of the process that runs the call. */
   held(): Pick<TaskRecord, "heldUntil"> {
     return { heldUntil: this.#clock.timestamp() + this.#leaseMs };
   }
@@ -174,10 +177,10 @@ export class TaskRecords {
   }
 
   /**
-   * Changes a record. Others may change it at the same time, in whatever process.
+   * Changes a record. Other processes may change it at the same time.
    *
-   * @param change Answers the new record; `undefined` leaves it as it is.
-   * @returns The record as it is then; `undefined` if there is none.
+   * @param change Returns the new record, or `undefined` to leave it unchanged.
+   * @returns The current record, or `undefined` if there is none.
    */
   async change(
     key: string,
@@ -200,7 +203,7 @@ export class TaskRecords {
     throw new Error("Cannot change a task: others change it all the time");
   }
 
-  /** A change of this process, the time to look for those of others, or the signal. */
+  /** Resolves at a change of this process, at the polling interval, or when the signal aborts. */
   nextChange(
     key: string,
     signal: AbortSignal | undefined,
@@ -222,7 +225,7 @@ export class TaskRecords {
     };
   }
 
-  /** What its caller sees. */
+  /** Returns the public form of a record. */
   shown(record: TaskRecord): TaskState {
     const { id, status, tool, callId, createdAt, updatedAt, ttlMs } = record;
     const { progress, questions, result } = record;
@@ -235,7 +238,7 @@ export class TaskRecords {
   }
 }
 
-/** Whether a caller sees the tool of a task. */
+/** Returns true if the caller's toolset contains the tool of a task. */
 export function isSeen({ tool }: TaskRecord, toolset: Toolset | undefined): boolean {
   return toolset === undefined || (toolset.bridge?.behind ?? toolset).get(tool) !== undefined;
 }
@@ -252,7 +255,7 @@ export function newId(): string {
   return base64url(crypto.getRandomValues(new Uint8Array(16)));
 }
 
-/** The key of a task; `undefined` for what is no id. */
+/** Returns the key of a task, or `undefined` for an invalid id. */
 export async function keyOf(
   id: string,
   principal: string | undefined,
