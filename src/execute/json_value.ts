@@ -1,6 +1,6 @@
 /**
- * Looks at a value as JSON, once: is it JSON, how deep, how large. Results and arguments both come
- * this way, so that what is handed on can always be written down and read back unchanged.
+ * Validates a value as JSON in one pass, with limits of depth and size. Results and arguments are
+ * both checked here, so that they can always be serialized and parsed unchanged.
  *
  * @module
  */
@@ -13,28 +13,28 @@ const MAX_NUMBER = 25;
 /** A value that is JSON, as plain data, with bounds on its size in bytes of JSON. */
 export interface JsonAccepted {
   readonly kind: "json";
-  /** The value itself, or plain data in its place if it had members that JSON writes otherwise. */
+  /** The value itself, or plain data if it had members with another JSON form. */
   readonly value: unknown;
-  /** It has at most so many bytes: the exact number, or an upper bound within the limit. */
+  /** Its size in bytes: the exact number, or an upper bound within the limit. */
   readonly bytes: number;
 }
 
-/** A value that is JSON, and larger than the limit. It has not been looked at to its end. */
+/** A JSON value that is larger than the limit. It was not read to its end. */
 export interface JsonTooLarge {
   readonly kind: "large";
-  /** It has at least so many bytes. */
+  /** A lower bound of its size in bytes. */
   readonly bytes: number;
 }
 
 export interface JsonRefused {
   readonly kind: "refused";
-  /** Where, as a JSON Pointer. */
+  /** The JSON Pointer of the problem. */
   readonly pointer: string;
-  /** What is there, in words. */
+  /** A description of the value there. */
   readonly what: string;
 }
 
-/** Says where and what: `"/a/1" is NaN, which is not JSON`. */
+/** Returns the pointer and the problem: `"/a/1" is NaN, which is not JSON`. */
 export function describeRefusal({ pointer, what }: JsonRefused): string {
   return pointer === "" ? `it is ${what}` : `"${pointer}" is ${what}`;
 }
@@ -44,13 +44,13 @@ export type JsonVerdict = JsonAccepted | JsonTooLarge | JsonRefused;
 /**
  * Reads a value as JSON.
  *
- * `toJSON` is honoured, members that are `undefined` are left out, and instances of classes become
- * plain objects, all as `JSON.stringify` does it. What `JSON.stringify` would change or lose
- * silently is refused: `NaN`, functions, symbols, `undefined` in a list, a `Map`, an `Error`.
+ * `toJSON` is called, members that are `undefined` are omitted, and instances of classes become
+ * plain objects, as in `JSON.stringify`. Values that `JSON.stringify` would change or lose silently
+ * are rejected: `NaN`, functions, symbols, `undefined` in a list, a `Map`, an `Error`.
  *
- * @param value What to look at. It is not changed.
- * @param limit How many bytes of JSON it may have.
- * @param copies Whether the verdict has a copy, which shares nothing with the value.
+ * @param value The value. It is not changed.
+ * @param limit The maximum size of its JSON, in bytes.
+ * @param copies If true, the verdict contains a deep copy of the value.
  */
 export function readJson(value: unknown, limit: number, copies = false): JsonVerdict {
   try {
@@ -71,15 +71,15 @@ export function readJson(value: unknown, limit: number, copies = false): JsonVer
   }
 }
 
-/** How many bytes may still come. */
+/** The remaining bytes. */
 interface Budget {
   bytes: number;
 }
 
 /**
- * The value or its copy, with an upper bound of its bytes taken from the budget; `STOPPED` if it
- * takes a closer look, because it is large or has something in it that is not plain data. Most
- * values are small and plain, and are read in this way only.
+ * Returns the value or its copy, and subtracts an upper bound of its bytes from the budget. Returns
+ * `STOPPED` for large values and values other than plain data, which the exact reader handles. Most
+ * values are small and plain.
  */
 function readPlain(value: unknown, budget: Budget, copies: boolean, depth: number): unknown {
   if (typeof value === "string") budget.bytes -= 6 * value.length + 2;
@@ -108,8 +108,8 @@ function readPlainMembers(
   }
   if (Object.getPrototypeOf(value) !== Object.prototype) return STOPPED;
   const copy: Record<string, unknown> = {};
-  // Twice as fast as Object.keys. It also finds what was added to Object.prototype, which is not
-  // copied and leaves the sum an upper bound.
+  // Twice as fast as Object.keys. It also visits additions to Object.prototype, which are not
+  // copied; the sum stays an upper bound.
   for (const key in value) {
     budget.bytes -= 6 * key.length + 4;
     const member = readPlain((value as typeof copy)[key], budget, copies, depth);
@@ -120,17 +120,17 @@ function readPlainMembers(
   return copies ? copy : value;
 }
 
-/** To freeze a longer list takes Bun too long: 13 ms for 10,000 items, 2 s for 500,000. */
+/** Freezing a longer list is too slow on Bun: 13 ms for 10,000 items, 2 s for 500,000. */
 const MAX_FROZEN = 1_000;
 
 /**
- * A frozen copy of JSON; `undefined` if the value is not JSON. Lists of more than 1,000 items are
- * copied and not frozen.
+ * Returns a frozen copy of JSON, or `undefined` if the value is not JSON. Lists of more than 1,000
+ * items are copied but not frozen.
  */
 export function frozenCopy<T>(value: T): T | undefined {
   try {
     const copy = new JsonReader({ freezeTo: MAX_FROZEN }).read(value);
-    // What was read is of the same type.
+    // The copy has the same type.
     return copy === STOPPED ? undefined : copy as T;
   } catch {
     return undefined;

@@ -1,5 +1,5 @@
 /**
- * Calls that wait: what a dispatcher tells of one, and the port that makes its ticket and reads it.
+ * Suspended calls: their data, and the interface that creates and reads tickets.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type {
 } from "../tool/mod.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 
-/** What is kept of a question or a step. JSON. */
+/** The stored data of a question or a step. JSON. */
 export interface KeptAnswer {
   /** A fingerprint of the question. */
   readonly asked?: string;
@@ -23,25 +23,25 @@ export interface KeptAnswer {
   readonly result?: unknown;
 }
 
-/** What a call must be told to go on, by key. At most 64 keys and 64 kB of JSON. */
+/** The data that resumes a call, by key. At most 64 keys and 64 kB of JSON. */
 export interface CallMemory {
   readonly [key: string]: KeptAnswer;
 }
 
-/** What a repair has made of arguments. A call that goes on is not repaired again. */
+/** Repaired arguments. A resumed call is not repaired again. */
 export interface RepairedArguments {
   /** JSON. */
   readonly arguments: unknown;
-  /** What was done, for the result. */
+  /** The changes, for the result. */
   readonly repairs: readonly ArgumentRepair[];
 }
 
-/** A call that waits for answers. */
+/** A suspended call. */
 export interface WaitingCall {
   readonly tool: Tool;
   readonly callId: string;
   readonly context: DispatchContext;
-  /** The arguments, as the caller gave them. JSON. */
+  /** The caller's arguments. JSON. */
   readonly arguments: unknown;
   readonly repaired?: RepairedArguments | undefined;
   readonly questions: readonly Question[];
@@ -50,35 +50,41 @@ export interface WaitingCall {
   readonly now: number;
 }
 
-/** A ticket that came back. */
+/** A ticket to resume a call. */
 export interface ReturnedTicket {
   readonly request: ResumedCall;
   readonly principal: string | undefined;
-  /** The host's context. It must be that of the suspended call. */
+  /** The host's context. It must equal the suspended call's. */
   readonly context?: unknown;
-  /** The caller's tool with that id. */
+  /** Returns the caller's tool with an id. */
   readonly findTool: (id: string) => Tool | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
 
-/** How a call goes on. */
+/** The data of a resumed call. */
 export interface Resumption {
   readonly call: ToolCall;
   readonly repaired?: RepairedArguments | undefined;
   readonly context: Pick<DispatchContext, "sessionId" | "messageId" | "idempotencyKey">;
   readonly memory: CallMemory;
-  /** Makes the ticket valid again: the call has ended before its tool ran. */
+  /** Makes the ticket valid again, because the call ended before its tool ran. */
   release(): Promise<void>;
 }
 
 /**
- * Makes tickets of calls that wait, and reads them. `sealedTickets` and `storedTickets` of
- * `@plue/tools/calls` make it.
+ * Creates and reads tickets of suspended calls. `sealedTickets` and `storedTickets` of
+ * `@plue/tools/calls` create it.
  */
 export interface CallTickets {
-  /** The result of a call that waits, with its ticket; or a failure that says why it has none. */
+  /**
+   * Returns the result of a suspended call with its ticket, or a failure with the reason why there
+   * is none.
+   */
   suspend(call: WaitingCall): Promise<SuspendedCall | ToolFailure>;
-  /** How the call of a ticket goes on, or why it does not. Rejects if that cannot be told now. */
+  /**
+   * Returns the data that resumes a ticket's call, or the reason for its rejection. Rejects if the
+   * ticket cannot be looked up now.
+   */
   resume(ticket: ReturnedTicket): Promise<Resumption | ToolFailure>;
 }

@@ -1,6 +1,6 @@
 /**
- * What clients follow: changes of their own list of tools, and what the owner announces about the
- * prompts and resources of an extension.
+ * Notifications for clients: changes of their own list of tools, and the host's announcements about
+ * the prompts and resources of an extension.
  *
  * @module
  */
@@ -8,17 +8,17 @@
 import type { ServerCapabilities, ServerEvent, ServerEventBus } from "@modelcontextprotocol/server";
 import { eventStream, type ListingWatch } from "../http/mod.ts";
 
-/** Tells the clients that follow what a registry cannot know. */
+/** Sends notifications about prompts and resources to following clients. */
 export interface McpNotify {
   /** The list of prompts has changed. */
   promptsChanged(): void;
   /** The list of resources, or of their templates, has changed. */
   resourcesChanged(): void;
-  /** A resource has changed. Only clients that asked for this URI are told. */
+  /** A resource has changed. Only clients that subscribed to this URI are notified. */
   resourceUpdated(uri: string): void;
 }
 
-/** The streams of one endpoint, for the owner's announcements. */
+/** The streams of one endpoint, for the host's announcements. */
 export class Followers implements McpNotify {
   readonly #following = new Set<Following>();
 
@@ -49,10 +49,10 @@ export class Followers implements McpNotify {
   }
 }
 
-/** How many events a stream keeps for a reader that does not take them. */
+/** The maximum number of unread events of a stream. */
 const MAX_UNREAD = 256;
 
-/** The events of one stream. Equal ones that were not read yet are one. */
+/** The events of one stream. Equal unread events are combined. */
 export class Following {
   readonly #watch: ListingWatch;
   readonly #onEnd: (error: unknown) => void;
@@ -60,14 +60,14 @@ export class Following {
   #isOver = false;
   #wake: (() => void) | undefined;
 
-  /** @param onEnd Is called once; gets the error if following failed. */
+  /** @param onEnd Called once, with the error if following failed. */
   constructor(watch: ListingWatch, onEnd: (error: unknown) => void) {
     this.#watch = watch;
     this.#onEnd = onEnd;
     void this.#follow();
   }
 
-  /** The next event; `undefined` at the end. */
+  /** Returns the next event, or `undefined` at the end. */
   async next(): Promise<ServerEvent | undefined> {
     for (;;) {
       for (const [text, event] of this.#unread) {
@@ -82,7 +82,7 @@ export class Following {
   /** Adds an event. It only settles a promise: a Worker may not run another request's code. */
   tell(event: ServerEvent): void {
     if (this.#isOver) return;
-    // A client that is told of the list reads the resources again that it has lost count of.
+    // After a change of the list a client reads its resources again.
     if (this.#unread.size >= MAX_UNREAD) {
       this.#unread.clear();
       for (const kind of ["tools_list_changed", "prompts_list_changed"] as const) {
@@ -119,9 +119,9 @@ export class FollowingBus implements ServerEventBus {
   readonly #idle: () => Promise<void>;
 
   /**
-   * @param onEnd Nothing can change any more.
-   * @param idle Resolves when the client waits for more: the SDK keeps what is not read without
-   * bound.
+   * @param onEnd Called when no further changes are possible.
+   * @param idle Resolves when the client waits for more events: the SDK buffers unread events
+   * without bound.
    */
   constructor(begin: () => Following, onEnd: () => void, idle: () => Promise<void>) {
     this.#begin = begin;
@@ -129,7 +129,7 @@ export class FollowingBus implements ServerEventBus {
     this.#idle = idle;
   }
 
-  /** Events are announced to all streams of the endpoint, see {@linkcode Followers}. */
+  /** Announces events to all streams of the endpoint, see {@linkcode Followers}. */
   publish(_event: ServerEvent): void {}
 
   subscribe(listener: (event: ServerEvent) => void): () => void {
@@ -156,7 +156,7 @@ const METHODS = {
 /**
  * The `GET` stream of clients before revision 2026-07-28.
  *
- * @param wants Whether the client is told of an event.
+ * @param wants Returns true if the client is notified of an event.
  */
 export function followingStream(
   following: Following,
@@ -181,7 +181,7 @@ export function followingStream(
   }, options).response;
 }
 
-/** Whether a server that says these capabilities may send an event. */
+/** Returns true if a server with these capabilities may send an event. */
 export function announces(
   { tools, prompts, resources }: ServerCapabilities,
   event: ServerEvent,

@@ -19,7 +19,7 @@ import { type Caller, checkCount, HTTP_CHECKS, type HttpOptions } from "../http/
 
 /** The request that an extension serves. */
 export interface McpExtensionContext {
-  /** Who calls, as `authorize` answered. */
+  /** The caller, from `authorize`. */
   readonly caller: Caller;
   readonly request: Request;
 }
@@ -43,50 +43,49 @@ export interface McpEndpointOptions extends HttpOptions {
   /** How to use the tools together, for the model. */
   readonly instructions?: string;
   /**
-   * Registers prompts, resources, completion and methods of your own on the SDK's server, which is
-   * made for each request that is not for tools. It decides what the caller gets: a prompt that is
-   * not registered does not exist for this request.
+   * Registers prompts, resources, completion and custom methods on the SDK's server, which is
+   * created for each request that is not for tools. It controls the caller's access: a prompt that
+   * is not registered does not exist for this request.
    *
-   * An error, thrown or rejected, is logged and answered with status 500.
+   * An error, thrown or rejected, is logged, and the response has the status 500.
    */
   extend?(server: McpServer, context: McpExtensionContext): void | Promise<void>;
   /**
-   * What clients are shown: `all` of the caller's tools, or the `bridge` to them: three tools with
-   * which a model finds, reads and calls the others. A function makes a bridge with options:
-   * `(toolset) => createToolBridge(toolset, { pinned })`.
+   * The listed tools: `all` of the caller's tools, or the `bridge` to them: three tools with which
+   * a model finds, reads and calls the others. A function creates a bridge with options: `(toolset)
+   * => createToolBridge(toolset, { pinned })`.
    *
    * @default {"all"}
    */
   readonly tools?: "all" | "bridge" | ((toolset: Toolset) => Toolset);
   /**
-   * How many tools one page of `tools/list` has. Some clients read only the first page.
+   * The number of tools on one page of `tools/list`. Some clients read only the first page.
    *
    * @default {1_000}
    */
   readonly pageSize?: number;
   /**
-   * How long clients may keep a list, in milliseconds. Clients that follow the changes learn of them
-   * earlier.
+   * The lifetime of a list, in milliseconds. Clients that follow the changes are notified earlier.
    *
    * @default {10_000}
    */
   readonly ttlMs?: number;
   /**
-   * How many clients may follow changes of the tools at once. Further ones are refused.
+   * The maximum number of clients that follow changes of the tools. Further ones are rejected.
    *
    * @default {1_024}
    */
   readonly maxSubscriptions?: number;
   /**
-   * How many of them may be one principal's; callers without one share theirs. Without `authorize`,
-   * callers are not told apart, and this does not count.
+   * The quota of one principal; callers without a principal share one quota. Without `authorize`
+   * callers cannot be distinguished, and this has no effect.
    *
    * @default {a sixteenth of maxSubscriptions}
    */
   readonly maxSubscriptionsPerPrincipal?: number;
 }
 
-/** What each option must be; its type keeps the table complete. */
+/** The check of each option; its type ensures that the table is complete. */
 export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Check } = {
   ...HTTP_CHECKS,
   name: checkWord,

@@ -1,6 +1,6 @@
 /**
- * A runtime that owns its process and answers the libplue in it. What each runtime does in its own
- * way, `guest_runtimes.ts` implements.
+ * A runtime that owns its process and serves the libplue in it. `guest_runtimes.ts` contains the
+ * differences between runtimes.
  *
  * @module
  */
@@ -8,12 +8,12 @@
 import type { NativeTools } from "./host_tools.ts";
 import { HostBridge } from "./host_bridge.ts";
 
-/** How libplue tells the runtime that frames are waiting: by a callback, or by a byte to read. */
+/** The notification of waiting frames: a callback, or a readable byte. */
 export type WakeKind = "callback" | "fd";
 
-/** The functions of `plue_guest.h`, and libc's `close`, as a runtime's foreign functions give them. */
+/** The functions of `plue_guest.h`, and libc's `close`, as foreign functions of the runtime. */
 export interface GuestLibrary {
-  /** Which ABI the library has. */
+  /** Returns the ABI version of the library. */
   plue_abi_version(): number;
   /**
    * Attaches this thread's runtime: 0 or a descriptor, or -1 if there is one already.
@@ -21,20 +21,20 @@ export interface GuestLibrary {
    * @param wake The pointer of a {@linkcode WakeCallback}, or `null`.
    */
   plue_guest_attach(wake: unknown): number;
-  /** Takes frames; how many bytes they have, or the negated size that is needed. */
+  /** Reads frames. Returns their size in bytes, or the negated required size. */
   plue_guest_drain(buffer: Uint8Array, capacity: number): number;
-  /** Gives frames; 0, or -1 if one is malformed. */
+  /** Writes frames. Returns 0, or -1 if one is malformed. */
   plue_guest_push(frames: Uint8Array, length: number): number;
   plue_guest_detach(): void;
-  /** How many threads are on their way into the callback. */
+  /** Returns the number of threads that are entering the callback. */
   plue_guest_wakers(): number;
-  /** Closes a descriptor of `plue_guest_attach` that nothing has taken over. */
+  /** Closes an unused descriptor of `plue_guest_attach`. */
   close(descriptor: number): number;
 }
 
-/** A function of this runtime that any thread may call, and that then runs in this one. */
+/** A function that any thread may call, and that runs in this runtime's thread. */
 export interface WakeCallback {
-  /** What the runtime's foreign functions take for it. */
+  /** Its pointer for the runtime's foreign functions. */
   readonly pointer: unknown;
   close(): void;
 }
@@ -48,15 +48,15 @@ export interface Closable {
 export interface GuestRuntime {
   /** Name and version, for people. */
   readonly name: string;
-  /** How it can be woken; the first is the better one. */
+  /** The ways to wake it, best first. */
   readonly wakes: readonly WakeKind[];
-  /** Loads the library. Loading one again gives the same. */
+  /** Loads the library. Loading it again returns the same object. */
   open(path: string): GuestLibrary | Promise<GuestLibrary>;
-  /** Makes a callback for other threads, where `wakes` has `"callback"`. */
+  /** Creates a callback for other threads, if `wakes` contains `"callback"`. */
   callback?(run: () => void): WakeCallback;
   /**
-   * Calls `run` whenever something can be read from a descriptor, which it takes over unless it
-   * throws. That alone does not keep the process alive.
+   * Calls `run` whenever a descriptor is readable. It takes over the descriptor unless it throws.
+   * That alone does not keep the process alive.
    */
   watch(descriptor: number, run: () => void): Closable | Promise<Closable>;
 }
@@ -65,10 +65,10 @@ export interface GuestRuntime {
 const ABI_VERSION = 1;
 
 const BUFFER_BYTES = 256 * 1024;
-/** A buffer that grew beyond this for a large frame is not kept. */
+/** The maximum size of a buffer that is reused. */
 const KEPT_BYTES = 1024 * 1024;
 
-/** What a guest is attached with. */
+/** Parameters of an attachment. */
 export interface GuestSettings {
   readonly runtime: GuestRuntime;
   /** The path of the library. */
@@ -120,14 +120,14 @@ export class Guest {
     return guest;
   }
 
-  /** Asks availability functions again, and tells libplue if the list has changed. */
+  /** Calls availability functions again, and notifies libplue if the list has changed. */
   refresh(): void {
     this.#bridge.refresh();
   }
 
   /**
-   * Fails the running calls at once, and answers no others: for the end of the process or the
-   * worker, which waits for nothing.
+   * Fails the running calls immediately, and rejects new ones, at the end of the process or the
+   * worker.
    */
   leave(): void {
     if (!this.#isAttached) return;
@@ -136,7 +136,7 @@ export class Guest {
     this.#bridge.close("The tools are detached from the host");
   }
 
-  /** Leaves, and frees what native threads could call. A second call waits for the same end. */
+  /** Detaches, and frees the callbacks of native threads. A second call waits for the same end. */
   detach(): Promise<void> {
     return this.#detaching ??= this.#detach();
   }
@@ -165,8 +165,8 @@ export class Guest {
   async #detach(): Promise<void> {
     this.leave();
     clearInterval(this.#keptAlive);
-    // A thread may be about to call what is freed here. It may need this thread, so blocking until
-    // it is done could deadlock.
+    // A thread may be about to call the freed function. It may need this thread, so blocking could
+    // deadlock.
     while (this.#library.plue_guest_wakers() > 0) await turn();
     // Callbacks that were posted to this thread before still run.
     await turn();
@@ -183,14 +183,14 @@ export class Guest {
         else if (count > 0) this.#bridge.receive(this.#buffer.subarray(0, count));
       }
     } finally {
-      // After an error: libplue does not wake again before its queue has been emptied.
+      // After an error, because libplue wakes again only after its queue was emptied.
       if (!isEmpty && this.#isAttached) setTimeout(() => this.#drain(), 0);
     }
     if (this.#buffer.length > KEPT_BYTES) this.#buffer = new Uint8Array(BUFFER_BYTES);
   }
 
   #push(frames: Uint8Array): void {
-    // An answer after the end has no receiver.
+    // A response after the end has no receiver.
     if (!this.#isAttached) return;
     if (this.#library.plue_guest_push(frames, frames.length) !== 0) {
       throw new Error("Cannot answer libplue: it takes a frame for malformed");

@@ -1,6 +1,6 @@
 /**
- * Tools that the host runs itself: they are registered like all others, and their calls go back to
- * the host.
+ * Tools that the host implements: they are registered like all others, and their calls are
+ * forwarded to the host.
  *
  * @module
  */
@@ -21,43 +21,43 @@ import { readBlocks } from "./host_blocks.ts";
 import type { Replies } from "./replies.ts";
 import { codeOf } from "./statuses.ts";
 
-/** What the host says while it runs an invocation, or at its end. */
+/** A message of the host during an invocation, or at its end. */
 export interface Yielded {
   /** One of {@linkcode YIELD}. */
   readonly kind: number;
-  /** A status of a failure, or how far it has come. */
+  /** The status of a failure, or the progress. */
   readonly first: number;
-  /** How far it has to go. */
+  /** The total of the progress. */
   readonly second: number;
   readonly text: string;
 }
 
 /**
- * The service by which a tool of the host's is told which call of the host it runs for: it then runs
- * on the thread that waits for that call.
+ * The service that contains the host's call for a tool of the host: the tool then runs on the
+ * thread that waits for that call.
  */
 export const HOST_CALL = "plue:hostCall";
 const NO_CALL = 0;
 
-/** The failure of calls whose program is gone: it may have done its work. */
+/** The failure of calls whose program has ended, although it may have done its work. */
 const GONE = ToolResult.error("unavailable", "The program that runs the tool is gone", {
   ran: "unknown",
 });
 
-/** The number that stands for the function of the host that answers questions. */
+/** The number of the host's function that answers questions. */
 const ASK = 0;
 
 /** One call of a function of the host. */
 interface Invocation {
-  /** Of a tool; questions have none. */
+  /** The tool; questions have none. */
   readonly context: ToolContext | undefined;
-  /** Reads what the host ends it with. */
+  /** Parses the host's final message. */
   readonly read: (text: string) => unknown;
-  /** What it has yielded as output, and nobody has taken. */
+  /** Yielded output that was not read. */
   readonly output: unknown[];
   result: unknown;
   hasEnded: boolean;
-  /** Has the tool look again. */
+  /** Wakes the tool. */
   wake: () => void;
 }
 
@@ -65,25 +65,25 @@ interface Invocation {
 export class HostFunctions {
   readonly #replies: Replies;
   readonly #log: (error: unknown) => void;
-  /** The definitions, by the host's numbers. */
+  /** Definitions by the host's numbers. */
   readonly #definitions: Map<number, ToolDefinition> = new Map();
-  /** The ids of those that are registered, by the host's numbers. */
+  /** Ids of the registered tools by the host's numbers. */
   readonly #registered: Map<number, string> = new Map();
   readonly #invocations: Map<number, Invocation> = new Map();
   #registry: Registry | undefined;
   #lastInvocation = 0;
 
-  /** @param log Is told of a tool that could not be registered once the registry was there. */
+  /** @param log Receives errors of tools that could not be registered later. */
   constructor(replies: Replies, log: (error: unknown) => void) {
     this.#replies = replies;
     this.#log = log;
   }
 
   /**
-   * Takes a tool, and registers it if there is a registry. Taking it again does nothing.
+   * Adds a tool, and registers it if there is a registry. Adding it again does nothing.
    *
    * @returns Its id.
-   * @throws {TypeError} If the definition is wrong, or its id is taken.
+   * @throws {TypeError} If the definition is invalid, or its id is taken.
    */
   add(number: number, definitionJson: string): string {
     const known = this.#registered.get(number);
@@ -99,7 +99,7 @@ export class HostFunctions {
     }
   }
 
-  /** Takes a tool back. Its invocations go on. */
+  /** Removes a tool. Its invocations continue. */
   remove(number: number): void {
     const id = this.#registered.get(number);
     this.#registered.delete(number);
@@ -107,7 +107,7 @@ export class HostFunctions {
     if (id !== undefined) this.#registry?.unregisterTool(id);
   }
 
-  /** Registers the tools in a registry, and takes them out of the one before. */
+  /** Registers the tools in a registry, and removes them from the previous one. */
   follow(registry: Registry | undefined): void {
     if (registry === this.#registry) return;
     for (const id of this.#registered.values()) this.#registry?.unregisterTool(id);
@@ -123,7 +123,7 @@ export class HostFunctions {
     }
   }
 
-  /** Forgets all tools; invocations fail. */
+  /** Removes all tools; invocations fail. */
   clear(): void {
     this.follow(undefined);
     this.#definitions.clear();
@@ -133,12 +133,12 @@ export class HostFunctions {
     this.#invocations.clear();
   }
 
-  /** Whether the host has no tools. */
+  /** True if the host has no tools. */
   get isEmpty(): boolean {
     return this.#registered.size === 0;
   }
 
-  /** Takes what the host says of an invocation. What comes after its end is ignored. */
+  /** Handles a message of the host about an invocation. Messages after its end are ignored. */
   receive(id: number, { kind, first, second, text }: Yielded): void {
     const invocation = this.#invocations.get(id);
     if (invocation === undefined) return;
@@ -204,10 +204,10 @@ export class HostFunctions {
    *
    * @param call The call.
    * @param signal Aborts when the question is void.
-   * @returns What the host answered; `undefined` if it cannot.
+   * @returns The host's answer; `undefined` if it cannot answer.
    */
   async ask(call: number, question: unknown, signal: AbortSignal): Promise<Answer | undefined> {
-    // The dispatcher says what is wrong with an answer.
+    // The dispatcher validates the answer.
     const params = [JSON.stringify(question)];
     const invocation = this.#run(ASK, call, undefined, valueOf, params, signal);
     const { value } = await invocation.next();
@@ -272,7 +272,7 @@ function end(invocation: Invocation, result: unknown): void {
   invocation.wake();
 }
 
-/** What the host gave as JSON. */
+/** Parses the host's JSON. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -281,7 +281,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The same of an event: text that is not JSON stays text. */
+/** Parses an event: text that is not JSON stays text. */
 function valueOf(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -18,29 +18,29 @@ export interface NativeTools {
   readonly registry: Registry;
   /** Runs the calls. It is given the host's toolset. */
   readonly dispatcher: ToolDispatcher;
-  /** Which of them hosts may have, whatever their configuration says. */
+  /** The selection of tools that hosts may use, independent of their configuration. */
   readonly selection?: Selection | undefined;
-  /** Keeps calls that have a life of their own. */
+  /** Stores tasks. */
   readonly tasks?: CallTasks | undefined;
 }
 
-/** Calls `run` every `ms` milliseconds until the function that it returns is called. */
+/** Calls `run` every `ms` milliseconds. Returns a function that stops it. */
 export type Ticker = (run: () => void, ms: number) => () => void;
 
-/** How often availability functions, filters and policies are called while nothing else happens. */
+/** The interval at which availability functions, filters and policies are called. */
 const ASK_EVERY_MS = 1_000;
 
-/** How often tasks are looked for whose process has died. */
+/** The interval of the search for tasks of processes that died. */
 const RECOVER_EVERY_MS = 30_000;
 
-/** How long their answers hold while calls come and go. */
+/** The lifetime of their results during calls. */
 const ANSWERS_HOLD_MS = 100;
 
 /**
- * Gives tools other configurations: all of them, or none.
+ * Configures tools: all of them, or none.
  *
- * @returns Gives the tools that are still registered the configurations back that they had.
- * @throws {TypeError} If a tool is not registered, or its configuration is wrong.
+ * @returns A function that restores the old configurations of the tools that are still registered.
+ * @throws {TypeError} If a tool is not registered, or its configuration is invalid.
  */
 function configure(registry: Registry, configs: Readonly<Record<string, unknown>>): () => void {
   const before = new Map<string, unknown>();
@@ -64,7 +64,7 @@ function configure(registry: Registry, configs: Readonly<Record<string, unknown>
   return giveBack;
 }
 
-/** The tools of one configuration, as they are now. */
+/** The current tools of one configuration. */
 export class HostTools {
   readonly #tools: NativeTools;
   readonly #config: NativeConfig;
@@ -82,12 +82,12 @@ export class HostTools {
   #stopTicking: (() => void) | undefined;
 
   /**
-   * @param tools What there is.
-   * @param config What the host wrote.
-   * @param onChange Is called when the list may have changed.
-   * @param tick Calls a function again and again.
-   * @param now Tells the time, in milliseconds.
-   * @throws {NativeConfigError} If what the host wrote is wrong.
+   * @param tools The tools and settings of this side.
+   * @param config The host's configuration.
+   * @param onChange Called when the list may have changed.
+   * @param tick Calls a function at intervals.
+   * @param now Returns the time, in milliseconds.
+   * @throws {NativeConfigError} If the configuration is invalid.
    */
   constructor(
     tools: NativeTools,
@@ -113,29 +113,29 @@ export class HostTools {
     this.#end.push(tools.registry.subscribe(onChange));
     const { tasks, dispatcher } = tools;
     if (tasks === undefined) return;
-    // A store that does not answer now is asked again.
+    // If the store is unreachable now, the next attempt follows.
     const recover = (): void => void tasks.recover(dispatcher).catch(() => {});
     recover();
     this.#end.push(tick(recover, RECOVER_EVERY_MS));
   }
 
-  /** All tools, of which the host may see some. */
+  /** All tools, including hidden ones. */
   get registry(): Registry {
     return this.#tools.registry;
   }
 
-  /** Keeps tasks, if the tools have some. */
+  /** Stores tasks, if the tools have a store. */
   get tasks(): CallTasks | undefined {
     return this.#tools.tasks;
   }
 
-  /** Runs calls of the tools as they are now. */
+  /** Runs calls of the current tools. */
   get dispatcher(): ToolDispatcher {
     this.#follow();
     return this.#dispatcher;
   }
 
-  /** The list, as JSON; `undefined` if it is the one that was asked for last. */
+  /** Returns the list as JSON, or `undefined` if it has not changed since the last call. */
   newList(): string | undefined {
     this.#follow();
     this.#askedAt = this.#now();
@@ -146,14 +146,14 @@ export class HostTools {
   }
 
   /**
-   * Whether availability functions are worth asking again, now that a call has ended: it may have
-   * made tools available or not.
+   * Returns true if availability functions should run again after a call, which may have changed
+   * the availability of tools.
    */
   get isListStale(): boolean {
     return this.#stopTicking !== undefined && this.#now() - this.#askedAt >= ANSWERS_HOLD_MS;
   }
 
-  /** Stops following the registry, and gives its tools the configuration back that they had. */
+  /** Stops following the registry, and restores the configurations of its tools. */
   close(): void {
     this.#stopTicking?.();
     this.#stopTicking = undefined;
@@ -169,7 +169,7 @@ export class HostTools {
     this.#watch();
   }
 
-  /** Starts or stops to call availability functions, filters and policies by the clock. */
+  /** Starts or stops the interval for availability functions, filters and policies. */
   #watch(): void {
     const { mayChange } = this.#toolset;
     if (mayChange === (this.#stopTicking !== undefined)) return;
@@ -181,25 +181,25 @@ export class HostTools {
   }
 }
 
-/** What the host has of the owner's tools: all that it asks for, or the bridge to them. */
+/** Returns the selected tools, or the bridge to them. */
 function shownOf(owned: Toolset, { selection, bridge }: NativeConfig): Toolset {
   const selected = owned.narrow(selection);
   return bridge === undefined ? selected : createToolBridge(selected, bridge);
 }
 
-/** The problem, without the "Cannot do this: " that the caller's own replaces. */
+/** Returns the problem without its leading "Cannot do this: ", which the caller replaces. */
 function messageOf(cause: unknown): string {
   return cause instanceof Error
     ? cause.message.replace(/^Cannot (select tools: |make a tool bridge: |update )/, "")
     : String(cause);
 }
 
-/** The JSON of each tool. Tools are immutable, so it is written once. */
+/** The JSON of each tool, created once because tools are immutable. */
 const written = new WeakMap<Tool, string>();
 
 /**
- * A JSON object of the tools' definitions by name, in the order of the tools. It is put together as
- * text: JavaScript's own objects put names that are numbers first.
+ * Returns a JSON object of the tools' definitions by name, in the order of the tools. It is
+ * assembled as text, because JavaScript objects sort numeric names first.
  */
 export function writeToolList(tools: readonly Tool[]): string {
   return `{${tools.map((tool) => `${JSON.stringify(tool.id)}:${writeTool(tool)}`).join(",")}}`;
@@ -208,7 +208,7 @@ export function writeToolList(tools: readonly Tool[]): string {
 function writeTool(tool: Tool): string {
   let text = written.get(tool);
   if (text === undefined) {
-    // `plue_tool_execute` takes the id for the name.
+    // `plue_tool_execute` uses the id as the name.
     const { id, namespace: _inId, ...rest } = describeTool(tool);
     written.set(tool, text = JSON.stringify({ ...rest, name: id }));
   }

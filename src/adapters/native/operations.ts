@@ -1,5 +1,5 @@
 /**
- * What a host asks for besides a call of a tool: to continue a suspended call, and tasks.
+ * The host's operations besides calls: resuming a suspended call, and tasks.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { type Answers, isObject, type ToolFailure, type ToolResult } from "../..
 import type { HostTools } from "./host_tools.ts";
 import type { BridgeFailureCode } from "./statuses.ts";
 
-/** The operations, as they stand in the flags of an execute frame. */
+/** The operations in the flags of an execute frame. */
 export const OPERATION = {
   call: 0,
   resume: 1,
@@ -20,19 +20,19 @@ export const OPERATION = {
   answerTask: 5,
 } as const;
 
-/** What the dispatcher was not asked, or cannot say. */
+/** The result of an operation that did not reach the dispatcher. */
 export interface Refusal {
   readonly code: BridgeFailureCode;
   readonly message: string;
 }
 
-/** Whether the dispatcher, or a task, has answered. */
+/** True if the result comes from the dispatcher or a task. */
 export function isAnswer(answer: ToolResult | Refusal): answer is ToolResult {
   return "ok" in answer;
 }
 
 /**
- * Does what a host asks.
+ * Runs an operation.
  *
  * @param operation One of {@linkcode OPERATION}.
  * @param name The tool, the ticket or the id of the task.
@@ -84,7 +84,10 @@ function askTasks(
   }
 }
 
-/** The answers to questions; `undefined` if they are none. The dispatcher says what is wrong with one. */
+/**
+ * Returns the answers to questions, or `undefined` if they are malformed. The dispatcher validates
+ * each answer.
+ */
 function readAnswers(text = "{}"): Answers | undefined {
   try {
     const answers: unknown = JSON.parse(text);

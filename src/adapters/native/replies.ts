@@ -1,5 +1,5 @@
 /**
- * What the tools side tells libplue, as frames.
+ * The frames that the tools side sends to libplue.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import {
 } from "./frames.ts";
 import { type BridgeFailureCode, flagsOf, STATUS } from "./statuses.ts";
 
-/** What a host gets of a failed call. */
+/** The host's form of a failed call. */
 interface Failure {
   readonly error: FailureCode | BridgeFailureCode;
   readonly message: string;
@@ -26,7 +26,10 @@ interface Failure {
   readonly repaired?: ToolFailure["repaired"] | undefined;
 }
 
-/** More than this is sent at once: a tool that never waits may send without end. */
+/**
+ * The size at which replies are sent immediately, because a tool that never waits may send without
+ * end.
+ */
 const MAX_WAITING_BYTES = 256 * 1024;
 
 /** Writes replies, and sends those of one turn of the event loop together. */
@@ -35,12 +38,12 @@ export class Replies {
   readonly #send: (frames: Uint8Array) => void;
   #flushing = false;
 
-  /** @param send Gets whole frames. They are valid until it returns. */
+  /** @param send Receives whole frames. They are valid until it returns. */
   constructor(send: (frames: Uint8Array) => void) {
     this.#send = send;
   }
 
-  /** The tools that the host sees. `false` if the list is too large for a frame. */
+  /** Sends the host's tools. Returns `false` if the list is too large for a frame. */
   tools(configuration: number, list: string): boolean {
     return this.#add(REPLY.tools, configuration, list);
   }
@@ -61,7 +64,7 @@ export class Replies {
     this.#add(REPLY.log, 0, text);
   }
 
-  /** Has the host run one of its tools. `false` if the arguments are too large for a frame. */
+  /** Calls one of the host's tools. Returns `false` if the arguments are too large for a frame. */
   invoke(
     invocation: number,
     tool: number,
@@ -73,12 +76,12 @@ export class Replies {
     return isAdded;
   }
 
-  /** The call is aborted for which the host runs a tool. */
+  /** Reports the abort of a call for which the host runs a tool. */
   cancel(invocation: number, reason: string): void {
     this.#add(REPLY.cancel, invocation, reason);
   }
 
-  /** Answers a ping. */
+  /** Responds to a ping. */
   pong(id: number): void {
     this.#add(REPLY.pong, id, "");
   }
@@ -90,9 +93,9 @@ export class Replies {
   }
 
   /**
-   * How a call ended. Its last frame. The dispatcher has told of its failures.
+   * Sends the result of a call, its last frame. The dispatcher has reported its failures.
    *
-   * @param tool The name in the call, if the caller wants events.
+   * @param tool The name in the call, if the caller receives events.
    */
   result(call: number, result: ToolResult, tool: string | undefined): void {
     if (!result.ok) {
@@ -113,9 +116,9 @@ export class Replies {
   }
 
   /**
-   * A call that the dispatcher was not asked about, or whose result cannot be handed over.
+   * Sends the failure of a call that did not reach the dispatcher, or whose result cannot be sent.
    *
-   * @param tool The name in the call, if the caller wants events.
+   * @param tool The name in the call, if the caller receives events.
    */
   failure(call: number, code: BridgeFailureCode, message: string, tool: string | undefined): void {
     if (tool !== undefined) this.event(call, { type: "error", tool, error: code, message });
@@ -151,7 +154,7 @@ export class Replies {
   }
 }
 
-/** The value as JSON, or `undefined` if that is longer than a string can be. */
+/** Returns the value as JSON, or `undefined` if it exceeds the maximum length of a string. */
 function writeJson(value: unknown): string | undefined {
   try {
     return JSON.stringify(value) ?? "null";

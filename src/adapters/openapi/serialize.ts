@@ -1,5 +1,5 @@
 /**
- * Values in URLs, headers and forms: OpenAPI's styles.
+ * Serialization of values in URLs, headers and forms: OpenAPI's styles.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 import { flagIn, type JsonRecord } from "../../formats/importer_kit.ts";
 import { isObject } from "../../tool/mod.ts";
 
-/** The styles of each place; the first is the default. */
+/** The styles of each location; the first is the default. */
 export const STYLES = {
   path: ["simple", "label", "matrix"],
   query: ["form", "spaceDelimited", "pipeDelimited", "deepObject"],
@@ -15,23 +15,23 @@ export const STYLES = {
   cookie: ["form"],
 } as const;
 
-/** Where a parameter goes. */
+/** The location of a parameter. */
 export type ParameterPlace = keyof typeof STYLES;
 
-/** How a value that is no single text is written. */
+/** The style of an object or list. */
 export type ParameterStyle = typeof STYLES[ParameterPlace][number];
 
-/** How a value is written into a URL, a header or a form. */
+/** The serialization of a value in a URL, a header or a form. */
 export interface ValueStyle {
   readonly style: ParameterStyle;
   readonly explode: boolean;
-  /** Leave reserved characters of URLs as they are, where that cannot end the value. */
+  /** Keeps reserved characters of URLs, unless they could end the value. */
   readonly allowReserved?: boolean;
-  /** Write the value as JSON. */
+  /** Serializes the value as JSON. */
   readonly json?: boolean;
 }
 
-/** The style that a Parameter Object or an Encoding Object gives. */
+/** Returns the style of a Parameter Object or an Encoding Object. */
 export function styleOf(given: JsonRecord, place: ParameterPlace, json: boolean): ValueStyle {
   const styles: readonly ParameterStyle[] = STYLES[place];
   const style = styles.find((one) => one === given["style"]) ?? STYLES[place][0];
@@ -44,11 +44,11 @@ export function styleOf(given: JsonRecord, place: ParameterPlace, json: boolean)
   };
 }
 
-/** An argument that cannot be sent where it has to go. */
+/** An argument that cannot be sent in its location. */
 export class UnsendableArgument extends Error {
   /** The property of the arguments. */
   readonly key: string;
-  /** What it should be. */
+  /** The expectation. */
   readonly expected: string;
 
   constructor(key: string, expected: string) {
@@ -61,18 +61,18 @@ export class UnsendableArgument extends Error {
 /** One `name=value`, both encoded. */
 export type Pair = readonly [name: string, value: string];
 
-/** A member of an object, or an item, as text. Nested objects and lists are written as JSON. */
+/** Returns a member of an object, or an item, as text. Nested objects and lists are JSON. */
 export function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   return value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Whether a value is left out: OpenAPI's styles have no way to write `null`. */
+/** Returns true if a value is omitted: OpenAPI's styles cannot express `null`. */
 export function isNothing(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-/** Percent-encodes a text, so that it stays one piece of a URL. */
+/** Percent-encodes a text, so that it stays one component of a URL. */
 export function encode(text: string, key: string): string {
   try {
     return encodeURIComponent(text);
@@ -81,20 +81,20 @@ export function encode(text: string, key: string): string {
   }
 }
 
-/** Encodes, but leaves the reserved characters that cannot end the value. */
+/** Encodes, but keeps reserved characters that cannot end the value. */
 function encodeReserved(text: string, key: string): string {
   return encode(text, key).replace(/%(3A|2F|3F|40|24|2C|3B)/g, (code) => decodeURIComponent(code));
 }
 
-/** The members of an object that are sent. */
+/** Returns the members of an object that are sent. */
 export function membersOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, member]) => !isNothing(member));
 }
 
-/** An item, or a member with its name, both as they are written. */
+/** A serialized item, or a serialized member with its name. */
 type Piece = readonly [member: string | undefined, part: string];
 
-/** A value's items or members; the value itself if it has none. */
+/** Returns a value's items or members, or the value itself. */
 function piecesOf(
   value: unknown,
   { json }: ValueStyle,
@@ -113,7 +113,7 @@ function join(pieces: readonly Piece[], afterName: string, separator: string): s
     .join(separator);
 }
 
-/** A value in a query, in a cookie or in a form. */
+/** Serializes a value in a query, a cookie or a form. */
 export function writePairs(name: string, value: unknown, style: ValueStyle, key: string): Pair[] {
   if (isNothing(value)) return [];
   const code = style.allowReserved === true ? encodeReserved : encode;
@@ -152,7 +152,10 @@ function deepPairs(
   });
 }
 
-/** A value in a path. An empty one is refused: the path would be that of another operation. */
+/**
+ * Serializes a value in a path. An empty one is rejected, because the path would belong to another
+ * operation.
+ */
 export function writePath(name: string, value: unknown, style: ValueStyle, key: string): string {
   if (isNothing(value) || textOf(value) === "") throw new UnsendableArgument(key, "not empty");
   const pieces = piecesOf(value, style, (text) => encode(text, key));
@@ -170,7 +173,9 @@ export function writePath(name: string, value: unknown, style: ValueStyle, key: 
 
 const HEADER_TEXT = /^[\t\x20-\x7e]*$/;
 
-/** A value in a header. Line ends are refused: one would begin another header. */
+/**
+ * Serializes a value in a header. Line ends are rejected, because they would begin another header.
+ */
 export function writeHeader(value: unknown, style: ValueStyle, key: string): string {
   const text = join(piecesOf(value, style, (part) => part), style.explode ? "=" : ",", ",");
   if (!HEADER_TEXT.test(text)) {

@@ -1,5 +1,5 @@
 /**
- * What a server keeps of calls: those that wait, tasks, idempotency keys, failed logins.
+ * The state of a server: suspended calls, tasks, idempotency keys, failed logins.
  *
  * @module
  */
@@ -21,37 +21,37 @@ import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts
 import { cleanText, describeThrown } from "../../tool/mod.ts";
 import { CommandError, EXIT, type Terminal } from "../terminal.ts";
 
-/** What a server keeps of calls. */
+/** The state of a server. */
 export interface ServeState extends Disposable {
-  /** For the dispatcher. */
+  /** Options for the dispatcher. */
   readonly dispatch: Pick<ToolDispatcherOptions, "tickets" | "idempotency">;
   readonly tasks: CallTasks;
   readonly logins: RateLimitStore;
-  /** Goes on with the tasks of an earlier run, now and while the server runs. */
+  /** Resumes the tasks of an earlier run, now and while the server runs. */
   recover(dispatcher: ToolDispatcher, signal: AbortSignal): void;
 }
 
-/** What several servers keep together. */
+/** The state that several servers share. */
 export interface SharedState {
   readonly store: CallStore;
   readonly logins: RateLimitStore;
 }
 
-/** How often tasks of other processes that died are looked for, in milliseconds. */
+/** The interval of the search for tasks of processes that died, in milliseconds. */
 const RECOVER_MS = 30_000;
 const DATABASE = "calls.db";
-/** The database, and what SQLite writes beside it. */
+/** The database, and the additional files of SQLite. */
 const DATABASE_FILES = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, `${DATABASE}-journal`];
-/** Held by the process that has looked last. */
+/** Locked by the process that searched last. */
 const RECOVER_TURN = "recover.turn";
 
 /**
- * Opens the state in a folder, which is made if it is not there.
+ * Opens the state in a folder, which is created if it does not exist.
  *
- * @param wanted The folder that the user wants; `undefined`: what is there without it.
- * @param own The folder that the module has for it, or what is shared with other servers. Absent: the
+ * @param wanted The folder that the user chose; `undefined` for the default.
+ * @param own The module's folder, or the state that is shared with other servers. Without it the
  * state ends with the process.
- * @throws {CommandError} If the folder that the user wants cannot be used.
+ * @throws {CommandError} If the user's folder cannot be used.
  */
 export async function openState(
   wanted: string | undefined,
@@ -79,7 +79,7 @@ export async function openState(
     logins: shared?.logins ?? storedRateLimits(store),
     recover(dispatcher, signal) {
       const look = (): Promise<unknown> => tasks.recover(dispatcher);
-      // Of the processes that share a store, one is enough.
+      // One of the processes that share a store is enough.
       const lookInTurn = async (): Promise<void> => {
         const expiresAt = Date.now() + RECOVER_MS;
         const turn = await store.create(RECOVER_TURN, new Uint8Array(), { expiresAt });
@@ -93,7 +93,10 @@ export async function openState(
   };
 }
 
-/** Makes the folder, or checks that nobody else can write there: its records hold approvals. */
+/**
+ * Creates the folder, or checks that no other user can write to it, because its records contain
+ * approvals.
+ */
 async function makeFolder(path: string): Promise<void> {
   const action = `Cannot keep the state in "${path}"`;
   try {
@@ -103,7 +106,7 @@ async function makeFolder(path: string): Promise<void> {
     throw new Error(`${action}: ${why}`, { cause });
   }
   const own = process.getuid?.();
-  // Windows has no modes.
+  // Windows has no file modes.
   if (own === undefined) return;
   const { uid, mode } = await stat(path);
   if (uid !== own && own !== 0) throw new Error(`${action}: another user owns it`);

@@ -1,6 +1,6 @@
 /**
- * `plue serve --stdio`: an MCP server on standard input and output. Each message becomes a request to
- * the endpoint that HTTP clients use, so both answer alike.
+ * `plue serve --stdio`: an MCP server on standard input and output. Each message becomes a request
+ * to the endpoint of HTTP clients, so the responses are the same.
  *
  * @module
  */
@@ -12,10 +12,10 @@ import type { McpEndpoint } from "../../adapters/mcp/mod.ts";
 import { cleanText, describeThrown, isObject, type JsonSchema } from "../../tool/mod.ts";
 import { type CommandIo, EXIT } from "../terminal.ts";
 
-/** Nothing listens here: the endpoint is called, not fetched. */
+/** Not a real address: the endpoint is called as a function. */
 const ADDRESS = "http://localhost/mcp";
 
-/** Where a request of 2026-07-28 names its revision. */
+/** The field of a 2026-07-28 request with its revision. */
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 
 const PARSE_ERROR = -32_700;
@@ -24,7 +24,7 @@ const INTERNAL_ERROR = -32_603;
 /**
  * Serves until standard input ends, or Ctrl-C.
  *
- * @param schemaOf Gives the schema of a tool's arguments, by its name in MCP.
+ * @param schemaOf Returns the schema of a tool's arguments, by its name in MCP.
  * @returns The exit code.
  */
 export async function serveStdio(
@@ -42,17 +42,17 @@ export async function serveStdio(
     const work = connection.take(line);
     running.add(work);
     void work.finally(() => running.delete(work));
-    // What follows needs the session that it begins.
+    // Later messages need the session that it starts.
     if (connection.isBeginning) await work;
   }
-  // What was asked for is answered. Streams of changes are closed.
+  // Pending requests are completed. Streams of changes are closed.
   connection.endStreams();
   if (io.signal.aborted) connection.abortAll();
   await Promise.all(running);
   return EXIT.ok;
 }
 
-/** Gives the schema of a tool's arguments. */
+/** Returns the schema of a tool's arguments. */
 export type SchemaOf = (name: string) => JsonSchema | undefined;
 
 /** One client. */
@@ -60,10 +60,10 @@ class Connection {
   readonly #endpoint: Pick<McpEndpoint, "fetch">;
   readonly #schemaOf: SchemaOf;
   readonly #io: Pick<CommandIo, "stdout" | "stderr">;
-  /** What is being answered, by the id of its request. */
+  /** Pending requests by id. */
   readonly #running = new Map<unknown, AbortController>();
   readonly #streams = new Set<AbortController>();
-  /** What older clients are served with after `initialize`. */
+  /** The headers for older clients after `initialize`. */
   #session: Readonly<Record<string, string>> = {};
   isBeginning = false;
 
@@ -77,7 +77,7 @@ class Connection {
     this.#io = io;
   }
 
-  /** Answers one line. Never rejects. */
+  /** Handles one line. Never rejects. */
   async take(line: string): Promise<void> {
     let message: unknown;
     try {
@@ -121,7 +121,7 @@ class Connection {
     for (const controller of this.#running.values()) controller.abort();
   }
 
-  /** Sends a message to the endpoint, with the headers that HTTP has beside it. */
+  /** Sends a message to the endpoint, with the required HTTP headers. */
   async #post(message: unknown, body: string, signal: AbortSignal): Promise<Response> {
     const { method, params } = (isObject(message) ? message : {}) as {
       readonly method?: unknown;
@@ -160,7 +160,7 @@ class Connection {
     );
   }
 
-  /** Writes what a response holds: messages as JSON or as events. */
+  /** Writes the messages of a response, which are JSON or events. */
   async #answer(
     response: Response,
     id: unknown,
@@ -171,7 +171,7 @@ class Connection {
       return await this.#pump(response.body, signal);
     }
     const body: unknown = type.includes("json") ? await response.json() : await response.text();
-    // A client does not expect an answer to what it has cancelled.
+    // A client does not expect a response to a cancelled request.
     if (signal.aborted) return;
     const messages = Array.isArray(body) ? body : [body];
     if (messages.every((one) => isObject(one) && one["jsonrpc"] === "2.0")) {
@@ -198,7 +198,7 @@ class Connection {
     if (session !== null) this.#session = { "mcp-session-id": session };
   }
 
-  /** Follows the changes of the list for an older client, as the endpoint's `GET` stream has them. */
+  /** Follows the changes of the list for an older client, through the endpoint's `GET` stream. */
   async #follow(): Promise<void> {
     const controller = new AbortController();
     this.#streams.add(controller);
@@ -224,7 +224,7 @@ class Connection {
 
   async #write(message: unknown): Promise<void> {
     if (this.isBeginning) {
-      // The revision that was agreed on.
+      // The negotiated revision.
       const { result } = message as { readonly result?: { readonly protocolVersion?: unknown } };
       const version = result?.protocolVersion;
       if (typeof version === "string") {
@@ -250,7 +250,10 @@ function argumentHeaders(schema: unknown, args: unknown): Record<string, string>
   return headers;
 }
 
-/** A name as the value of a header: what ASCII has not is sent in Base64, as the protocol says. */
+/**
+ * Returns a name as the value of a header: the protocol requires Base64 for characters outside of
+ * ASCII.
+ */
 function headerOf(name: string): string {
   if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(name) && !name.startsWith("=?")) return name;
   const bytes = new TextEncoder().encode(name);

@@ -1,6 +1,6 @@
 /**
- * Serves in a child process, which is replaced when a file of its tools changes. The new one loads
- * the tools before the old one stops, so a file with an error in it changes nothing.
+ * Serves in a child process, which is replaced when a file of its tools changes. The new process
+ * loads the tools before the old one stops, so a file with an error changes nothing.
  *
  * @module
  */
@@ -11,10 +11,10 @@ import { basename, dirname, extname, join } from "node:path";
 import process from "node:process";
 import { type CommandIo, EXIT, type Terminal } from "../terminal.ts";
 
-/** Tells a child that it is one: `first`, or `again` for one that replaces another. */
+/** The environment variable of a child process: `first`, or `again` for a replacement. */
 const VARIABLE = "PLUE_SUPERVISED";
 
-/** What the processes tell each other. */
+/** Messages between the processes. */
 type Message =
   | { readonly type: "loaded"; readonly files: readonly string[] }
   | { readonly type: "listen"; readonly port?: number | undefined }
@@ -41,7 +41,7 @@ export class Supervised {
     });
   }
 
-  /** What this process is told to be; `undefined` if it is on its own. */
+  /** The role of this process; `undefined` without a supervisor. */
   static here(io: CommandIo): Supervised | undefined {
     const role = process.send === undefined ? undefined : process.env[VARIABLE];
     // Commands that tools start are not supervised.
@@ -49,13 +49,13 @@ export class Supervised {
     return role === undefined ? undefined : new Supervised(io, role === "again");
   }
 
-  /** Says that the tools are loaded, and waits for the port to listen on, if that is decided. */
+  /** Reports that the tools are loaded, and waits for the port, if it is fixed. */
   async loaded(files: readonly string[]): Promise<number | undefined> {
     process.send?.({ type: "loaded", files: withImports(files) } satisfies Message);
     return await this.#told;
   }
 
-  /** Says that it listens. */
+  /** Reports that it is listening. */
   listening(port: number): void {
     process.send?.({ type: "listening", port } satisfies Message);
   }
@@ -134,15 +134,15 @@ export async function supervise(terminal: Terminal): Promise<number> {
   return code;
 }
 
-/** The first of the two. */
+/** Resolves with the first of two promises. */
 function either<Value>(value: Promise<Value>, ended: Promise<number>): Promise<Value | number> {
   return Promise.race([value, ended]);
 }
 
-/** Several changes at once are one: an editor writes a file in steps. */
+/** Concurrent changes count as one, because an editor writes a file in steps. */
 const TOGETHER_MS = 50;
 
-/** Changes of files, seen through their folders: editors replace files. */
+/** Watches files through their folders, because editors replace files. */
 class Changes {
   readonly #watchers: readonly { close(): void }[];
   #hasChanged = false;
@@ -185,7 +185,7 @@ class Changes {
 const RELATIVE_IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*["'](\.{1,2}\/[^"'\n]+)["']/g;
 const CODE = /\.[cm]?[jt]sx?$/;
 
-/** What a specifier may mean besides itself: TypeScript names the compiled file. */
+/** Alternatives of a specifier: TypeScript uses the name of the compiled file. */
 const SPELLINGS: readonly (readonly [string, string])[] = [
   [".js", ".ts"],
   [".mjs", ".mts"],
@@ -195,8 +195,8 @@ const SPELLINGS: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * Files, and those that they import by a relative path. The modules themselves are only read: what
- * an import in a text looks like is watched for nothing.
+ * Returns files and their relative imports. The modules are only read as text, so text that looks
+ * like an import is watched unnecessarily.
  */
 export function withImports(files: readonly string[]): readonly string[] {
   const found = new Set<string>();

@@ -1,6 +1,6 @@
 /**
  * Sources of tools: a module, an MCP server, an OpenAPI document, a list of tools in a provider's
- * shape, a plue service. Each is recognised by its form, or named: `mcp:my-server`.
+ * format, a plue service. Each is recognised by its form, or by a prefix: `mcp:my-server`.
  *
  * @module
  */
@@ -34,39 +34,39 @@ import { fetchText, readService, type ServiceAddress } from "./service.ts";
 
 /** Options for {@linkcode loadTools}. */
 export interface SourceOptions {
-  /** Headers for the one source that is reached over HTTP. */
+  /** Headers for the only source over HTTP. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Where the API of an OpenAPI document is, in place of what the document says. */
+  /** The base URL of an OpenAPI document's API, which overrides the document. */
   readonly baseUrl?: string | undefined;
-  /** Who reads the descriptions. A service is told, since it gives one text. */
+  /** The reader of the descriptions. It is sent to a service, which returns one text. */
   readonly reader?: ToolReader | undefined;
-  /** Whether no sources are no fault: the tools come another way. */
+  /** True if sources are optional, because the tools come another way. */
   readonly mayBeNone?: boolean | undefined;
 }
 
-/** Tools that were loaded, and what came with them. */
+/** Loaded tools, and settings that came with them. */
 export interface LoadedTools extends AsyncDisposable {
-  /** The sources, as they were named, without what may be a credential in a URL. */
+  /** The names of the sources, without possible credentials in URLs. */
   readonly sources: readonly string[];
   readonly registry: Registry;
-  /** What the module wants its dispatcher to be told. */
+  /** The module's options for the dispatcher. */
   readonly dispatch: ToolDispatcherOptions;
-  /** The tools that the module lets anyone have. */
+  /** The tools that the module makes public. */
   readonly selection: Selection;
-  /** The folder that the module has for what must outlive the process. */
+  /** The module's folder for persistent state. */
   readonly state: string | undefined;
-  /** The files whose changes change the tools. */
+  /** The files to watch for changes of the tools. */
   readonly files: readonly string[];
   /** The services among the sources. */
   readonly services: readonly ServiceAddress[];
-  /** What the imports remark and refuse. */
+  /** The warnings and rejections of imports. */
   readonly imports: readonly ImportResult[];
 }
 
 const KINDS = ["module", "mcp", "openapi", "tools", "plue"] as const;
 type Kind = (typeof KINDS)[number];
 
-/** A source as it was written: `files=mcp:npx -y some-server`. */
+/** A parsed source: `files=mcp:npx -y some-server`. */
 interface SourceName {
   /** The namespace of imported tools. */
   readonly namespace: string | undefined;
@@ -74,7 +74,7 @@ interface SourceName {
   readonly place: string;
 }
 
-/** What is loaded, as it comes together. */
+/** The collected result of loading. */
 interface Loading {
   readonly io: CommandIo;
   readonly options: SourceOptions;
@@ -164,7 +164,7 @@ export async function loadTools(
   };
 }
 
-/** Prints an error of a tool once: the same function may fail at each listing. */
+/** Prints an error of a tool once, because the same function may fail at each listing. */
 function warner({ stderr }: CommandIo): (report: RegistryErrorReport) => void {
   const told = new Set<string>();
   return ({ phase, toolId, error }) => {
@@ -175,7 +175,7 @@ function warner({ stderr }: CommandIo): (report: RegistryErrorReport) => void {
   };
 }
 
-/** Says how two sources can have tools of one name. */
+/** Returns an instruction for two sources with equal tool names. */
 function takenHint(error: unknown, { imports, servers }: Loading): string {
   const isTaken = /already|taken/.test(describeThrown(error));
   return isTaken && imports.length + servers.length > 0
@@ -183,7 +183,7 @@ function takenHint(error: unknown, { imports, servers }: Loading): string {
     : "";
 }
 
-/** A text with what may be a credential left out of its URLs: user, password, query and fragment. */
+/** Returns a text without possible credentials in its URLs: user, password, query and fragment. */
 function withoutCredentials(text: string): string {
   return text.replaceAll(
     /(https?:\/\/)(?:[^\s"'/?#@]*@)?([^\s"'?#]*)(?:[?#](?:[^\s"']*[^\s"':;,.])?)?/gi,
@@ -191,7 +191,7 @@ function withoutCredentials(text: string): string {
   );
 }
 
-/** Reads `namespace=kind:place`, of which the place alone is needed. */
+/** Parses `namespace=kind:location`; only the location is required. */
 function readName(source: string): SourceName {
   const [, namespace, rest = source] = /^([\w.-]+)=(.+)$/s.exec(source) ?? [];
   if (namespace !== undefined && !isToolName(namespace)) {
@@ -205,7 +205,7 @@ function isUrl(place: string): boolean {
   return /^https?:/i.test(place);
 }
 
-/** Whether a source is a module or a document on this machine, or a service there. */
+/** Returns true if a source is a module, a document or a service on this machine. */
 export function isHere(source: string): boolean {
   const { kind, place } = readName(source);
   if (isUrl(place)) return URL.canParse(place) && isLoopback(place);
@@ -238,7 +238,7 @@ async function load(name: SourceName, state: Loading): Promise<void> {
   }
 }
 
-/** Whether a source is a document by its name. */
+/** Returns true if the name of a source is the name of a document. */
 const DOCUMENT = /\.(?:json|ya?ml)(?:[?#].*)?$/i;
 
 function isLoopback(place: string): boolean {
@@ -246,14 +246,16 @@ function isLoopback(place: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }
 
-/** Finds out what a source is. A service is loaded on the way: only its tools show what it is. */
+/**
+ * Determines the kind of a source. A service has to be loaded, because only its tools identify it.
+ */
 async function recognise(name: SourceName, state: Loading): Promise<Kind | "loaded"> {
   const { place } = name;
   if (place === "-" || DOCUMENT.test(place)) return "tools";
   if (isUrl(place)) {
     const { pathname, search } = new URL(place);
-    // The address of a service has no query. The risks and tags that a service states are trusted, so
-    // a service on another host must be named as one: plue:https://…
+    // The address of a service has no query. The risks and tags of a service are trusted, so a
+    // service on another host must be declared: plue:https://…
     if (/\/mcp\/?$/.test(pathname) || search !== "" || !isLoopback(place)) return "mcp";
     return await addService(place, state) ? "loaded" : "mcp";
   }
@@ -284,7 +286,7 @@ async function loadModule({ namespace, place }: SourceName, state: Loading): Pro
           "default, or tools",
       );
     }
-    // A tool that is exported twice, by name and by default, is one tool.
+    // A tool that is exported by name and by default is one tool.
     state.tools.push(...new Set(tools));
     return;
   }
@@ -296,7 +298,10 @@ async function loadModule({ namespace, place }: SourceName, state: Loading): Pro
   state.registry = registry;
 }
 
-/** Takes the settings of a module. They hold for the tools of all sources, so each has one module. */
+/**
+ * Reads the settings of a module. They apply to the tools of all sources, so only one module may
+ * have each.
+ */
 function readSettings(
   place: string,
   exports: Readonly<Record<string, unknown>>,
@@ -320,7 +325,7 @@ function readSettings(
   }
 }
 
-/** By shape: the module may have another copy of plue, or none and define its tools as data. */
+/** Compared by shape: the module may use another copy of plue, or define its tools as data. */
 function isToolLike(value: unknown): value is Tool {
   return isObject(value) && typeof value["name"] === "string" &&
     (typeof value["description"] === "string" || typeof value["description"] === "function");
@@ -342,7 +347,7 @@ function loadMcp(
           io.stderr.write(`warning: ${cleanText(describeThrown(error), 1_000)}\n`),
       });
     } catch (cause) {
-      // The program that was started is a shell. What follows in the line may be secret.
+      // The started program is a shell. The rest of the line may be secret.
       const [program = ""] = place.trim().split(/[\s=]/, 1);
       const why = describeThrown(cause, 2_000).replace(/ "(?:sh|cmd)":/, ` "${program}":`);
       throw new Error(why, { cause });
@@ -350,7 +355,7 @@ function loadMcp(
   });
 }
 
-/** The program that a line names, which the user's shell takes apart. */
+/** Returns the program of a command line, which the user's shell parses. */
 function shellCommand(line: string): McpServerSource {
   return process.platform === "win32"
     ? { command: "cmd", args: ["/d", "/s", "/c", line] }
@@ -413,11 +418,11 @@ async function readPlace(place: string, { io, options }: Loading): Promise<strin
   return read;
 }
 
-/** Reads JSON or YAML. JSON first: it is quicker, and its errors are about JSON. */
+/** Parses JSON or YAML. JSON first: it is faster, and its errors are about JSON. */
 function parseDocument(place: string, text: string): unknown {
   const isJson = /^\s*[[{]/.test(text);
   try {
-    // The parser looks for double keys in quadratic time: the last one counts, as in JSON.
+    // The parser detects duplicate keys in quadratic time, so the last one is used, as in JSON.
     return isJson ? JSON.parse(text) : parseYaml(text, { uniqueKeys: false });
   } catch (cause) {
     const why = describeThrown(cause);

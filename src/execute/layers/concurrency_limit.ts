@@ -1,5 +1,5 @@
 /**
- * Limits how many calls run at once; further calls wait in a bounded queue.
+ * Limits the number of concurrent calls; further calls wait in a bounded queue.
  *
  * @module
  */
@@ -8,24 +8,25 @@ import { type NumberOptions, readNumbers } from "../kernel_options.ts";
 import type { Layer } from "../layer.ts";
 import { Gate } from "../limits.ts";
 
-/** How many calls may run and wait. */
+/** Limits of running and queued calls. */
 export interface ConcurrencyLimits {
   /**
-   * How many calls may run at once.
+   * The maximum number of concurrent calls.
    *
    * @default {Infinity}
    */
   readonly maxConcurrent?: number;
   /**
-   * How many calls of one tool may run at once.
+   * The maximum number of concurrent calls of one tool.
    *
    * @default {Infinity}
    */
   readonly maxConcurrentPerTool?: number;
   /**
-   * How many calls may wait for a slot. Principals take turns; calls of one principal run in the order
-   * of their arrival. Further calls fail with `overloaded`, and so does the newest call of a principal
-   * that has more than its share of the queue, for a call of one that has less.
+   * The maximum number of queued calls. Principals take turns; calls of one principal run in the
+   * order of their arrival. Further calls fail with `overloaded`. A call of a principal below its
+   * quota of the queue replaces the newest call of a principal above its quota, which fails with
+   * `overloaded`.
    *
    * @default {256}
    */
@@ -40,15 +41,15 @@ const LIMITS = {
 
 /** The layer of a concurrency limit. */
 export interface ConcurrencyLimitLayer extends Layer {
-  /** How many calls wait. */
+  /** The number of queued calls. */
   readonly queued: number;
 }
 
 /**
- * A layer that limits how many calls run at once. A slot is released when the call leaves the layer. A
- * tool that ignores its signal still runs then and is not counted here: otherwise one such tool could
- * block the dispatcher for good. The metrics count it as abandoned. Calls for which there is no room
- * fail with `overloaded`. Stage `run`.
+ * Creates a layer that limits the number of concurrent calls. A slot is released when the call
+ * leaves the layer. A tool that ignores its signal may still run then and is not counted here:
+ * otherwise one such tool could block the dispatcher for ever. The metrics count it as abandoned.
+ * Calls beyond the queue fail with `overloaded`. Stage `run`.
  *
  * @example Usage
  * ```ts
@@ -69,7 +70,7 @@ export interface ConcurrencyLimitLayer extends Layer {
  * assert.equal((await first).ok, true);
  * ```
  *
- * @throws {TypeError | RangeError} If a limit is wrong.
+ * @throws {TypeError | RangeError} If a limit is invalid.
  */
 export function concurrencyLimit(limits: ConcurrencyLimits = {}): ConcurrencyLimitLayer {
   const { maxConcurrent, maxConcurrentPerTool, maxQueued } = readNumbers("limits.", limits, LIMITS);

@@ -1,6 +1,6 @@
 /**
- * What references in one schema lead to, which of them are recursive, and the definitions that they
- * need. Nothing outside of the schema is ever fetched.
+ * The references of one schema: their targets, recursion, and the required definitions. Nothing
+ * outside of the schema is ever fetched.
  *
  * @module
  */
@@ -18,12 +18,12 @@ import {
 import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../../tool/mod.ts";
 import { changed, eachNode, mapOf, mapSchema, without } from "./rewrite.ts";
 
-/** Says which schema a `$ref` means; `undefined` if it leads outside. */
+/** Returns the schema of a `$ref`, or `undefined` if it is outside. */
 export type Resolve = (ref: unknown) => JsonSchema | undefined;
 
 /**
- * Makes the function that says what references in `root` mean: to the root, or else to the first
- * embedded document that knows them.
+ * Creates a function that resolves references in `root`: in the root, or else in the first embedded
+ * document that defines them.
  */
 export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Resolve {
   const found = new Map<string, JsonSchema | undefined>();
@@ -32,7 +32,7 @@ export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Reso
   return (ref) => {
     if (typeof ref !== "string") return undefined;
     if (found.has(ref)) return found.get(ref);
-    // Names are looked for once, and only if a reference is more than a path from the root.
+    // Names are collected once, and only if a reference is more than a path from the root.
     index ??= new ReferenceIndex(root, dialect);
     let target = index.resolve(ref, ROOT_URI);
     if (target === undefined) {
@@ -47,10 +47,10 @@ export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Reso
 }
 
 /**
- * Makes the function that answers with what a reference leads to, rewritten: once for each target.
+ * Creates a function that returns the rewritten target of a reference, once for each target.
  *
- * @param rewrite Rewrites a target, which stands below `depth` levels.
- * @returns The function. It answers `undefined` for a reference that is recursive or leads outside.
+ * @param rewrite Rewrites a target at the depth `depth`.
+ * @returns The function. It returns `undefined` for a recursive or external reference.
  */
 export function referenceTargets(
   root: JsonSchema,
@@ -68,24 +68,24 @@ export function referenceTargets(
   };
 }
 
-/** A schema that will stand elsewhere, without what names it and what it defines for others. */
+/** Returns a schema to be moved, without its identifiers and definitions. */
 export function withoutNames(schema: JsonSchema): JsonSchema {
   return isObject(schema)
     ? without(schema, "$defs", "definitions", "$id", "$anchor", "$dynamicAnchor")
     : schema;
 }
 
-/** Where the references of a schema lead, by their text. */
+/** The targets of a schema's references, by their text. */
 export interface References {
-  /** Those that lead to a schema that contains them, or leads back to itself. */
+  /** References to a schema that contains them or is recursive. */
   readonly recursive: ReadonlySet<string>;
-  /** Those that lead nowhere in this schema. */
+  /** References that cannot be resolved in this schema. */
   readonly external: ReadonlySet<string>;
 }
 
 const NO_REFERENCES: References = { recursive: new Set(), external: new Set() };
 
-/** Finds the references of `root` that are recursive, and those that lead outside. */
+/** Finds the recursive and the external references of `root`. */
 export function findReferences(root: JsonSchema): References {
   const resolve = resolverOf(root);
   const targets = new Map<string, JsonSchemaObject>();
@@ -115,8 +115,8 @@ export function findReferences(root: JsonSchema): References {
 }
 
 /**
- * The nodes of a graph that lead back to themselves: Tarjan's strongly connected components, with
- * an explicit stack, because a chain of definitions may exhaust the runtime's.
+ * Returns the recursive nodes of a graph: Tarjan's strongly connected components, with an explicit
+ * stack, because a chain of definitions may exhaust the runtime's.
  */
 function onLoops<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): ReadonlySet<Node> {
   const looping = new Set<Node>();
@@ -149,7 +149,7 @@ function onLoops<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): ReadonlySet
       const from = way.at(-1);
       if (from !== undefined) lower(from.node, lowest.get(node));
       if (lowest.get(node) !== number.get(node)) continue;
-      // The node is the first of its component: the others are the nodes that were met after it.
+      // The node is the first of its component: the others are the nodes after it on the stack.
       const component = unsettled.splice(unsettled.lastIndexOf(node));
       for (const member of component) {
         waiting.delete(member);
@@ -160,15 +160,15 @@ function onLoops<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): ReadonlySet
   return looping;
 }
 
-/** The name in `$defs` that a reference means, or `undefined` if it means something else. */
+/** Returns the name in `$defs` of a reference, or `undefined` for other targets. */
 export function definitionName(ref: unknown): string | undefined {
   const steps = typeof ref === "string" ? fragmentSteps(ref) : undefined;
   return steps?.length === 2 && steps[0] === "$defs" ? steps[1] : undefined;
 }
 
 /**
- * Gives everything that is referred to a place in the root's `$defs`, so that other transforms may
- * move and change what stands elsewhere. References to the root itself stay.
+ * Moves all targets of references to the root's `$defs`, so that other transforms may move and
+ * change the rest. References to the root itself stay.
  */
 export function hoistReferences(root: JsonSchema): JsonSchema {
   if (!isObject(root)) return root;
@@ -205,7 +205,7 @@ export function hoistReferences(root: JsonSchema): JsonSchema {
   return changed(result, { $defs: definitions });
 }
 
-/** Leaves out the definitions of the root that nothing refers to. */
+/** Removes unused definitions of the root. */
 export function pruneDefinitions(root: JsonSchema): JsonSchema {
   if (!isObject(root) || !isObject(root["$defs"])) return root;
   const definitions = root["$defs"];
@@ -233,8 +233,8 @@ export function pruneDefinitions(root: JsonSchema): JsonSchema {
 }
 
 /**
- * Rewrites the local references of a schema that will stand inside another document, at the JSON
- * Pointer `steps`. A schema with its own `$id` is left alone: its references follow it.
+ * Rewrites the local references of a schema that moves to the JSON Pointer `steps` of another
+ * document. A schema with its own `$id` stays unchanged, because its references are relative to it.
  */
 export function rebaseReferences(schema: JsonSchema, steps: readonly string[]): JsonSchema {
   if (isObject(schema) && Object.hasOwn(schema, "$id")) return schema;
