@@ -130,6 +130,6 @@ const [file, kind] = process.argv.slice(2);
 if (file !== undefined) console.log(await timeOfCall(file, kind === "async"));
 else {
   if ("Bun" in globalThis) await compare();
-  else console.log("a call that asks nothing is compared on Bun, which makes the bundles");
+  else console.log("a call without questions is compared on Bun, which makes the bundles");
   await suspend();
 }

@@ -164,7 +164,7 @@ async function peerOf(
     return mastraTool(sample);
   } catch (error) {
     const why = error instanceof Error ? error.message.split("\n")[0] : String(error);
-    console.log(`Mastra is left out (npm ci in bench/peers installs it): ${why}`);
+    console.log(`Mastra is omitted (npm ci in bench/peers installs it): ${why}`);
     return undefined;
   }
 }

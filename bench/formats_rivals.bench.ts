@@ -36,7 +36,7 @@ interface Rivals {
 
 const folder = new URL("../test/oracles/", import.meta.url);
 if (!existsSync(new URL("node_modules/ai/package.json", folder))) {
-  console.log("skipped: the packages of test/oracles are not there; npm test installs them");
+  console.log("skipped: the packages of test/oracles are missing; npm test installs them");
   process.exit(0);
 }
 const rivals: Rivals = await import(new URL("rivals.ts", folder).href);

@@ -77,7 +77,7 @@ const app = mkdtempSync(join(tmpdir(), "plue-import-"));
 try {
   install(app);
   const hasPeers = existsSync(join(PEERS, "node_modules"));
-  if (!hasPeers) console.log("The peers are left out (npm ci in bench/peers installs them)");
+  if (!hasPeers) console.log("The peers are omitted (npm ci in bench/peers installs them)");
   const imports = [
     ...PLUE.map((specifier) => ({ specifier, cwd: app, times: [] as number[] })),
     ...(hasPeers ? OTHERS : []).map((specifier) => ({

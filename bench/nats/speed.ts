@@ -1,6 +1,6 @@
 /**
- * What a call over NATS costs, beside a bare request of NATS in the same run; how calls per second grow
- * with the workers; and how long an abort takes to reach a tool. All on this machine.
+ * The cost of a call over NATS, relative to a bare request of NATS in the same run; how calls per
+ * second grow with the workers; and how long an abort takes to reach a tool. All on this machine.
  *
  *     npm run cluster -- speed
  */

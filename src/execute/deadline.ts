@@ -1,5 +1,5 @@
 /**
- * What ends a call from outside: the caller's signal, the timeout, a consumer that went away.
+ * The external ends of a call: the caller's signal, the timeout, a consumer that left.
  *
  * @module
  */
@@ -58,7 +58,7 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** How long the call may still take. */
+  /** Returns the remaining time of the call. */
   get remainingMs(): number {
     return Math.max(0, this.#expiresAt - this.#clock.now());
   }

@@ -203,7 +203,7 @@ export function isFinal({ toolState, tool }: Call, result: ToolResult): boolean 
   return !retryable || (ran === "unknown" && !tool.idempotent);
 }
 
-/** How large the content of a result is as JSON, at most. */
+/** Returns an upper bound of the size of a result's content as JSON. */
 export function bytesOf(result: ToolResult): number {
   const verdict = result.ok ? readJson(result.content, Number.MAX_SAFE_INTEGER) : undefined;
   return verdict?.kind === "json" ? verdict.bytes : 0;
@@ -213,7 +213,7 @@ const MAX_KEY = 256;
 /** A scope is stored as long as its result, and a part of it is the caller's choice. */
 const MAX_SCOPE = 4_096;
 
-/** The key and what it belongs to, or the failure of a key that is not valid. */
+/** Returns the scoped key, or the failure of an invalid key. */
 export function scopeOf(call: Call, digest?: string): string | ToolFailure {
   const { idempotencyKey: key, principal = null, sessionId = null } = call.options;
   if (!isWord(key) || key.length > MAX_KEY) {
@@ -227,7 +227,7 @@ export function scopeOf(call: Call, digest?: string): string | ToolFailure {
   );
 }
 
-/** The failures of calls whose keys are refused, or cannot be claimed. */
+/** The failures of calls whose keys are rejected, or cannot be claimed. */
 export const REFUSALS: {
   readonly [Why in "conflict" | "full" | "failed"]: readonly [FailureCode, string];
 } = {
@@ -239,7 +239,7 @@ export const REFUSALS: {
   failed: ["unavailable", "its idempotency key cannot be looked up now; nothing has run"],
 };
 
-/** Waits for a claim. A key that is claimed after the end of its call is given back. */
+/** Waits for a claim. A key that is claimed after the end of its call is released. */
 export async function waitForClaim(
   call: Call,
   claim: Promise<ClaimedKey>,

@@ -1,7 +1,7 @@
 /**
- * How many calls run at once. Calls over the limits wait in a queue that is bounded. Principals take
- * turns in it, so that the calls of one neither hold up nor push out those of another; the calls of
- * one principal run first come, first served.
+ * A limiter of concurrent calls. Calls over the limits wait in a queue that is bounded. Principals
+ * take turns in it, so that the calls of one neither hold up nor push out those of another; the
+ * calls of one principal run first come, first served.
  *
  * @module
  */
@@ -43,7 +43,7 @@ export class Gate {
     this.#maxQueued = maxQueued;
   }
 
-  /** How many calls wait. */
+  /** The number of queued calls. */
   get queued(): number {
     return this.#queued;
   }

@@ -7,7 +7,10 @@
 import { type Clock, type FailureCode, once, systemClock, type ToolResult } from "../tool/mod.ts";
 import type { Call, CallObserver, Layer } from "./layer.ts";
 
-/** How long calls took, in milliseconds. The percentiles are right to within 7 %, or half a microsecond. */
+/**
+ * Durations of calls, in milliseconds. The percentiles are right to within 7 %, or half a
+ * microsecond.
+ */
 export interface DurationMetrics {
   readonly totalMs: number;
   readonly meanMs: number;
@@ -50,7 +53,7 @@ export interface ToolMetrics {
 export interface DispatcherMetrics {
   /** Since when: milliseconds since 1970. */
   readonly since: number;
-  /** Calls that have ended, with those of unknown tools. */
+  /** Completed calls, including calls of unknown tools. */
   readonly calls: number;
   readonly failed: number;
   readonly inFlight: number;
@@ -104,7 +107,7 @@ class ToolStats implements CallObserver {
     if (toolState === "running") this.abandoned++;
     counts.calls++;
     counts.lastEnd = now;
-    // A replayed result says nothing of how long the tool takes.
+    // A replayed result has no duration of its tool.
     if (result.replayed === true) counts.replayed++;
     else counts.durations.add(result.durationMs);
     if (result.ok) return;
@@ -168,7 +171,7 @@ export class Histogram {
   /** Counts one duration. */
   add(ms: number): void {
     const steps = Math.min(STEPS * Math.log2(ms * UNITS_PER_MS + 1), BUCKETS - 1);
-    // A broken clock could give a negative number or NaN, which has no logarithm.
+    // A broken clock could return a negative number or NaN, which has no logarithm.
     const index = steps > 0 ? Math.round(steps) : 0;
     this.#buckets[index] = (this.#buckets[index] ?? 0) + 1;
     this.count++;

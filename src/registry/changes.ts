@@ -20,7 +20,7 @@ export interface ToolChange {
   readonly timestamp: number;
 }
 
-/** What a change says besides its tool. */
+/** The fields of a change besides its tool. */
 export interface ToolChangeDetails {
   /**
    * When it happened, in milliseconds since 1970.
@@ -58,9 +58,9 @@ export const ToolChange: {
   readonly removed: ChangeOf;
   /** The tool took the place of the one with its id: of `previous`. */
   readonly updated: ChangeOf<UpdateDetails>;
-  /** The tool's `isAvailable` function says yes again. */
+  /** The tool's `isAvailable` function returns true again. */
   readonly available: ChangeOf;
-  /** The tool's `isAvailable` function does not say yes any more. */
+  /** The tool's `isAvailable` function no longer returns true. */
   readonly unavailable: ChangeOf;
 } = {
   added: /* @__PURE__ */ makerOf("added"),
@@ -122,7 +122,7 @@ export class ChangeFeed {
     return () => void this.#subscriptions.delete(subscription);
   }
 
-  /** Delivers a change to the subscribers of this moment, after those that wait. */
+  /** Delivers a change to the current subscribers, after pending changes. */
   emit(change: ToolChange): void {
     const subscriptions = [...this.#subscriptions];
     this.#deliver(() => {

@@ -24,7 +24,7 @@ export interface ToolRuntime {
   readonly services: Services;
   /** The tool's configuration, checked. */
   readonly config: unknown;
-  /** What `init` returned. */
+  /** The result of `init`. */
   readonly state: unknown;
   /**
    * The validator of `tool.parameters`, compiled once. It accepts everything where the schema's own
@@ -51,7 +51,7 @@ export interface ToolHost extends ToolSource {
   release(runtime: ToolRuntime): void;
 }
 
-/** Whether a source can also run its tools. */
+/** Returns true if a source can also run its tools. */
 export function isToolHost(source: ToolSource | undefined): source is ToolHost {
   return source !== undefined && typeof (source as Partial<ToolHost>).acquire === "function";
 }
@@ -90,7 +90,7 @@ export class RegisteredTool implements ToolRuntime {
   }
 
   /**
-   * Compiles the schemas that calls are checked against. What a library checks needs none.
+   * Compiles the schemas that calls are checked against. A library schema needs none.
    *
    * @throws {TypeError} If one cannot be compiled.
    */

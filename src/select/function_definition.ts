@@ -73,14 +73,14 @@ export class FunctionDefinition {
 
   /** The tool's id. */
   readonly name: string;
-  /** What the tool does. */
+  /** The tool's description. */
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly parameters: JsonSchemaObject;
 
   /**
    * Makes a definition by hand. An absent field is empty: no name, no description, no parameters.
-   * The schema is kept as it is given.
+   * The schema stays unchanged.
    *
    * @throws {TypeError} If a field is unknown or wrong. The message names it.
    */

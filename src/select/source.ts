@@ -1,5 +1,5 @@
 /**
- * Where a toolset's tools come from. The registry is one; a plain list is made into one.
+ * The source of a toolset's tools. The registry is one; a plain list is made into one.
  *
  * @module
  */
@@ -23,22 +23,22 @@ export interface ToolSource {
   /** The tool with that id. */
   getTool(id: string): Tool | undefined;
   /**
-   * Asks the tool's `isAvailable` function now. A tool without one is not asked about. Never throws:
-   * a function that throws answers `false`.
+   * Asks the tool's `isAvailable` function now. A tool without one is available. Never throws: a
+   * function that throws answers `false`.
    */
   isAvailable(tool: Tool): boolean;
-  /** Is told of a description function that failed. */
+  /** Receives the error of a description function. */
   onDescribeError?(tool: Tool, error: unknown): void;
 }
 
-/** What cannot be done with a wrong source. */
+/** The action that fails with an invalid source. */
 export const ACTION = "make a toolset";
 
 const NOTHING_ELSE = Object.freeze({ services: Object.freeze({}), config: undefined });
 
 /**
- * Makes a source that never changes. Availability functions are asked with no services and no
- * configuration: tools that need those belong in a registry.
+ * Makes a source that never changes. Availability functions run without services and configuration:
+ * tools that need them belong in a registry.
  *
  * @throws {TypeError} If two tools share an id, or something is not a tool.
  */
@@ -101,7 +101,7 @@ export function freezeInOrder(tools: readonly Tool[]): readonly Tool[] {
 
 /** The tools in code-unit order of id, frozen: the same list if plue ordered it. */
 export function inOrder(tools: readonly Tool[]): readonly Tool[] {
-  // Not localeCompare: every runtime must list tools alike.
+  // Not localeCompare, because every runtime must list tools in the same order.
   return ordered.has(tools)
     ? tools
     : freezeInOrder([...tools].sort((a, b) => a.id < b.id ? -1 : 1));

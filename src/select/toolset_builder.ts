@@ -101,7 +101,9 @@ export class ToolsetBuilder {
     return this.#from(registry);
   }
 
-  /** Takes the tools of a list, which is read at once, or of another toolset. No list is empty. */
+  /**
+   * Takes the tools of a list, which is read immediately, or of another toolset. No list is empty.
+   */
   fromTools(tools: Iterable<Tool> | Toolset | ToolCollection | null | undefined): this {
     const given = tools ?? [];
     // A toolset keeps its own source, so that its tools can be run.
@@ -128,7 +130,7 @@ export class ToolsetBuilder {
   /**
    * Makes the toolset. The builder can go on; what was built does not change.
    *
-   * @throws {TypeError} If there is no source, or something given was wrong.
+   * @throws {TypeError} If there is no source, or a value is invalid.
    */
   build(): Toolset {
     const source = this.#source ??

@@ -7,11 +7,11 @@
 
 import { fnv1a } from "../tool/mod.ts";
 
-/** What a target allows as a name. */
+/** A target's rule for names. */
 export interface NameRule {
   /** The characters it allows, besides letters, digits and `_`. */
   readonly also: string;
-  /** How many characters at most; 16 or more. */
+  /** The maximum length; 16 or more. */
   readonly max: number;
   /** What stands between namespace and name, in place of the id's `:`. */
   readonly separator: string;
@@ -24,10 +24,10 @@ export interface NameRule {
 /** OpenAI's rule for function names, `^[a-zA-Z0-9_-]{1,64}$`, which many others share. */
 export const OPENAI_NAME_RULE: NameRule = { also: "-", max: 64, separator: "__" };
 
-/** How many characters a hash suffix has, with its `_`. */
+/** The length of a hash suffix, including its `_`. */
 const SUFFIX = 9;
 
-/** Whether the first character is one that a name may begin with. */
+/** Returns true if a name may begin with its first character. */
 function beginsLegally(name: string, rule: NameRule): boolean {
   return rule.letterFirst === true ? /^[A-Za-z_]/.test(name) : name !== "";
 }
@@ -38,7 +38,7 @@ export function isLegalName(name: string, rule: NameRule): boolean {
     (name.match(/\W/gu) ?? []).every((character) => rule.also.includes(character));
 }
 
-/** The name with its letters in the case that the rule wants. */
+/** Returns the name in the case of the rule. */
 function inCase(name: string, rule: NameRule): string {
   if (rule.case === undefined) return name;
   return rule.case === "upper" ? name.toUpperCase() : name.toLowerCase();

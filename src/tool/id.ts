@@ -9,7 +9,7 @@ const PART = "[A-Za-z0-9_.-]{1,128}";
 const NAME = RegExp(`^${PART}$`);
 const ID = RegExp(`^(${PART}:)?${PART}$`);
 
-/** What a name or a namespace may be, in words, for messages. */
+/** The rule for names and namespaces, for messages. */
 export const TOOL_NAME_RULE = '1 to 128 letters, digits, "_", "." or "-"';
 
 /** Whether `value` can be a tool's name or namespace. */

@@ -1,5 +1,5 @@
 /**
- * What is made once for a key.
+ * Values that are created once per key.
  *
  * @module
  */

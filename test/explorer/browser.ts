@@ -92,7 +92,7 @@ export async function openPage(
   return {
     page,
     async wrongs() {
-      // What was noted before takes the same way.
+      // Earlier records are reported in the same way.
       await page.evaluate(async () => {
         await new Promise((resolve) => setTimeout(resolve));
         await (globalThis as unknown as Notes).noteWrong("");

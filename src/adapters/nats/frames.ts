@@ -1,5 +1,5 @@
 /**
- * What callers and workers say to each other. Both sides read these types; `docs/scale.md` explains
+ * The messages between callers and workers. Both sides read these types; `docs/scale.md` explains
  * the order.
  *
  * @module
@@ -8,7 +8,10 @@
 import type { Answers, ToolResult } from "../../tool/mod.ts";
 import type { ToolProgress } from "../../execute/mod.ts";
 
-/** How often both sides look at their calls. Silence is counted in ticks, not by the clock. */
+/**
+ * The interval at which both sides check their calls. Silence is counted in ticks, not by the
+ * clock.
+ */
 export const TICK_MS = 500;
 /**
  * A worker says within so many ticks that it has a call which may not run twice. If not, the call
@@ -19,7 +22,7 @@ export const TICKS_TO_ACCEPT = 4;
 export const TICKS_TO_BEAT = 4;
 /** A call whose worker was silent for so many ticks is lost: three beats. */
 export const TICKS_TO_LOSE = 13;
-/** How many bytes of events a worker sends ahead of its caller. */
+/** The maximum size of unacknowledged events, in bytes. */
 export const FIRST_CREDIT = 1_048_576;
 /** The caller gives more when it has taken so many bytes. */
 export const CREDIT_STEP: number = FIRST_CREDIT / 2;
@@ -27,7 +30,7 @@ export const CREDIT_STEP: number = FIRST_CREDIT / 2;
 const MIN_EVENT_BYTES = FIRST_CREDIT / 64;
 /** How old a call may be when a worker begins it, by both clocks. */
 export const MAX_AGE_MS = 10_000;
-/** Clocks may differ by so much, in milliseconds. */
+/** The maximum difference of clocks, in milliseconds. */
 export const MAX_SKEW_MS = 5_000;
 
 /** A call, from its caller to the worker that it was given to. */
@@ -40,17 +43,17 @@ export interface CallMessage {
   readonly principal?: string | undefined;
   readonly sessionId?: string | undefined;
   readonly messageId?: string | undefined;
-  /** What the caller's host gives a tool that declares a context. */
+  /** The host's context, for a tool that declares one. */
   readonly context?: unknown;
   /** The trace that the call belongs to, as W3C's `traceparent` has it. */
   readonly trace?: string | undefined;
   readonly arguments?: unknown;
-  /** A call that goes on: what the worker gave when it asked, and what was answered. */
+  /** A resumed call: the worker's ticket and the answers. */
   readonly ticket?: string | undefined;
   readonly answers?: Answers | undefined;
   /** The questions cannot be answered: the tool goes on without, if it can. */
   readonly mute?: true | undefined;
-  /** How long the call may take, in milliseconds. */
+  /** The timeout of the call, in milliseconds. */
   readonly timeoutMs?: number | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The registry and the dispatcher with TypeBox's engine and plue's search index, unless others are
- * handed in.
+ * passed.
  *
  * @module
  */
@@ -74,7 +74,7 @@ export interface ToolRegistryOptions extends Omit<FullRegistryOptions, "engine">
  * ```
  */
 export class ToolRegistry extends FullRegistry {
-  /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
+  /** @throws {TypeError | RangeError} If an option or one of the tools is invalid. */
   constructor(options: ToolRegistryOptions = {}) {
     // Every option is optional, so a list of tools would pass for options without tools.
     if (Array.isArray(options)) refuse("make a registry", "its tools go into the option tools");
@@ -116,7 +116,7 @@ export class ToolDispatcher extends CoreToolDispatcher {
    * registry is followed as it changes, and compiles with its own engine.
    * @param options What the host adds. `engine` is for a toolset that was made from a list; it is
    * TypeBox's by default.
-   * @throws {TypeError | RangeError} If an option is wrong.
+   * @throws {TypeError | RangeError} If an option is invalid.
    */
   constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {
     super(source, { ...options, engine: harden(options.engine ?? defaultEngine()) });

@@ -17,8 +17,8 @@ import {
 } from "../../tool/mod.ts";
 
 /**
- * Makes a tool. What `execute` is given, and what it may answer, is inferred from the schemas:
- * TypeBox, JSON Schema literals, or a Standard Schema (Zod 4, Valibot, ArkType).
+ * Makes a tool. The arguments and the result of `execute` are inferred from the schemas: TypeBox,
+ * JSON Schema literals, or a Standard Schema (Zod 4, Valibot, ArkType).
  *
  * @example With JSON Schema
  * ```ts
@@ -105,8 +105,8 @@ type InferJson<Schema, Otherwise> = IsLiteral<Schema> extends true ? NotAny<XSta
   : Otherwise;
 
 /**
- * What a tool is given: what its `parameters` give after validation. Of a tool (`typeof tool`), or
- * of a schema.
+ * The arguments of `execute`: the output of `parameters` after validation. Of a tool (`typeof
+ * tool`), or of a schema.
  */
 export type InferParams<Of> = Of extends Tool<infer Params, infer _Result> ? Params
   : Of extends StandardSchema ? InferStandardOutput<Of>

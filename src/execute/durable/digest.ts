@@ -21,13 +21,13 @@ export function base64url(bytes: Uint8Array): string {
 
 const definitions = new WeakMap<Tool, Promise<string>>();
 
-/** The digest of all that a caller is told of a tool, and of the tool that it is a view of. */
+/** Returns the digest of a tool's public fields, and of a view's original tool. */
 export function definitionDigest(tool: Tool): Promise<string> {
   let digest = definitions.get(tool);
   if (digest === undefined) {
     const told = [];
     for (let one: Tool | undefined = tool; one; one = one.view?.tool) told.push(describeTool(one));
-    // JSON leaves out the fields that are not there.
+    // JSON omits absent fields.
     digest = digestOf(canonicalJson(JSON.parse(JSON.stringify(told))));
     definitions.set(tool, digest);
   }

@@ -33,7 +33,7 @@ const CHECKS = {
 /**
  * The `execute` of a tool that the caller runs, such as one that needs a browser or a device. The
  * call waits with a question of the kind `client`, which has the arguments; the content of the
- * answer is the result, and must fit `returns`. Who declines fails the call with `denied`.
+ * answer is the result, and must fit `returns`. Declining fails the call with `denied`.
  *
  * The dispatcher needs `tickets`, or the caller `onQuestion`, as for other questions. A turn has the
  * call in `suspended`, HTTP answers 202, and an MCP client is asked by a form. A result has at most
@@ -70,11 +70,11 @@ const CHECKS = {
  *
  * @param options What the result must fit.
  * @returns A function for the field `execute` of a tool.
- * @throws {TypeError | SyntaxError | RangeError} If an option is wrong.
+ * @throws {TypeError | SyntaxError | RangeError} If an option is invalid.
  */
 export function runByClient(
   options: RunByClientOptions = {},
-  // The schema of the result checks it, so its type is that of the tool.
+  // The schema of the result validates it, so it has the tool's type.
 ): (params: unknown, context: ToolContext<never, never>) => Promise<never> {
   const { returns, message = "The caller runs this tool, and its result is wanted" } = readFields(
     "let the client run a tool",

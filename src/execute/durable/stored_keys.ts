@@ -12,8 +12,8 @@ import { base64url, digestOf, ownerDigest } from "./digest.ts";
 /** Options for {@linkcode storedKeys}. */
 export interface StoredKeysOptions {
   /**
-   * How long a process holds the key of a call that it runs without renewing it, in milliseconds. After
-   * that the process is known to be dead.
+   * The duration of the lease of a running call's key, in milliseconds. After that the process is
+   * known to be dead.
    *
    * @default {30_000}
    */
@@ -32,12 +32,13 @@ interface KeptKey {
 }
 
 /**
- * Keeps idempotency keys in a store, for the option `idempotency.kept` of a dispatcher: a call with a
- * key runs once, whichever process gets it, and also when the process is started anew.
+ * Keeps idempotency keys in a store, for the option `idempotency.kept` of a dispatcher: a call with
+ * a key runs once in all processes, even after a restart.
  *
- * A process holds the keys of the calls that it runs, and renews that. When it dies, a call with the
- * same key runs again if the tool is `idempotent`. Other calls do not run again while the key lives:
- * whether the first one took effect is not known. The answer says so, and is not retryable.
+ * A process holds the keys of the calls that it runs, and renews that. When it dies, a call with
+ * the same key runs again if the tool is `idempotent`. Other calls do not run again while the key
+ * lives: whether the first one took effect is not known. The result states it, and is not
+ * retryable.
  *
  * @example Usage
  * ```ts
@@ -57,7 +58,7 @@ interface KeptKey {
  * assert.equal(again.ok && again.content, 1);
  * ```
  *
- * @throws {TypeError | RangeError} If an option is wrong.
+ * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function storedKeys(store: CallStore, options: StoredKeysOptions = {}): KeptKeys {
   const action = "keep keys";
@@ -76,7 +77,7 @@ export function storedKeys(store: CallStore, options: StoredKeysOptions = {}): K
       for (;;) {
         if (await store.create(key, ...held()) !== undefined) break;
         const stored = await store.get(key);
-        // The other call has given it back.
+        // The other call has released it.
         if (stored === undefined) continue;
         const kept = read(stored);
         if (kept.fingerprint !== fingerprint) return "conflict";
@@ -142,7 +143,7 @@ function renewed(clock: Clock, ms: number, work: () => Promise<void>): () => Pro
   let disarm = (): void => {};
   const arm = (): void => {
     disarm = clock.setTimeout(() => {
-      // What goes wrong may pass before the lease is over.
+      // The problem may pass before the lease ends.
       last = work().catch(() => {});
       arm();
     }, ms);

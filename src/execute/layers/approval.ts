@@ -23,7 +23,7 @@ import type { QuestionsLayer } from "./questions.ts";
 /** Options for {@linkcode approval}. */
 export interface ApprovalOptions {
   /**
-   * How long the approver may take, in milliseconds. It does not count against the call's timeout.
+   * The time limit of the approver, in milliseconds. It does not count against the call's timeout.
    *
    * @default {600_000}
    */
@@ -33,8 +33,8 @@ export interface ApprovalOptions {
 }
 
 /**
- * A layer that has calls approved: those of tools with `requiresApproval`, and those for which a policy
- * asks. A call that is not approved fails with `denied`. Stage `run`.
+ * Creates a layer that requests approval for tools with `requiresApproval`, and for calls for which
+ * a policy requires it. A call that is not approved fails with `denied`. Stage `run`.
  *
  * @example Usage
  * ```ts

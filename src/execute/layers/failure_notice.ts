@@ -11,8 +11,8 @@ import type { Layer } from "../layer.ts";
 import type { DispatchContext } from "../request.ts";
 
 /**
- * A layer that sends `{ type: "error", tool, error, message, issues }` to the `metadata` callback of a
- * call that fails, as the last thing that it receives. Stage `call`.
+ * A layer that sends `{ type: "error", tool, error, message, issues }` to the `metadata` callback
+ * of a failed call, as its last value. Stage `call`.
  *
  * @example Usage
  * ```ts

@@ -12,8 +12,8 @@ import type { CallInfo } from "../ports.ts";
 import { callHost, FAILED } from "../host_function.ts";
 
 /**
- * A rule for the arguments of every tool, after the schema and the tool's own rule. It returns what a
- * tool's `validate` returns. One that throws refuses the call.
+ * A rule for the arguments of every tool, after the schema and the tool's own rule. It returns what
+ * a tool's `validate` returns. One that throws rejects the call.
  */
 export type CallValidator = (call: CallInfo) => ToolRuleAnswer | Promise<ToolRuleAnswer>;
 

@@ -18,7 +18,7 @@ import { maybe } from "../../support/skip.ts";
 const SUITE = join(import.meta.dirname, "../../../../shared/data/json-schema-test-suite/tests");
 const MUTATIONS_PER_SCHEMA = 25;
 
-/** Where `checkSchema` wants more than a meta-schema can say. */
+/** Where `checkSchema` requires more than a meta-schema can express. */
 const BEYOND_META_SCHEMAS = [
   "must point into the schema",
   "refers to itself",

@@ -59,7 +59,7 @@ describe("GET /tools?format=…&tokens=", () => {
       ["tokens=10&limit=3&q=x", '"limit" does not go with "tokens"'],
     ] as const
   ) {
-    it(`refuses ${query}`, async () => {
+    it(`rejects ${query}`, async () => {
       const response = await get(query);
       assertEquals(response.status, 400);
       assertStringIncludes((await problemOf(response)).detail, detail);
@@ -163,7 +163,7 @@ describe("GET /tools?format=", () => {
       ["format=openai.chat&parallel=0", "true or false"],
     ] as const
   ) {
-    it(`refuses ${query}`, async () => {
+    it(`rejects ${query}`, async () => {
       const response = await serve().request(`${BASE}/tools?${query}`);
       assertEquals(response.status, 400);
       assertStringIncludes((await problemOf(response)).detail, words);

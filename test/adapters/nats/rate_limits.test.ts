@@ -27,7 +27,7 @@ describe("natsRateLimitStore()", () => {
     assertGreater(letIn, 950);
   });
 
-  it("asks the store once for many requests", async () => {
+  it("reads the store once for many requests", async () => {
     let reads = 0;
     const memory = memoryCallStore();
     const store: CallStore = {
@@ -42,7 +42,7 @@ describe("natsRateLimitStore()", () => {
     assertLess(reads, 5);
   });
 
-  it("asks the store no more when the limit of a window is used up", async () => {
+  it("does not read the store after the limit of a window is exhausted", async () => {
     let reads = 0;
     const memory = memoryCallStore();
     const store: CallStore = {
@@ -61,7 +61,7 @@ describe("natsRateLimitStore()", () => {
     assertEquals(reads, 1);
   });
 
-  it("refuses an amount that does not fit, and takes nothing then", async () => {
+  it("rejects an amount beyond the limit, and takes nothing then", async () => {
     const limits = natsRateLimitStore(memoryCallStore());
     const five = { limit: 5, windowMs: 60_000 };
     assertEquals((await limits.take("ann", 3, five)).count, 3);
@@ -71,7 +71,7 @@ describe("natsRateLimitStore()", () => {
     assertEquals((await limits.take("bob", 5, five)).count, 5);
   });
 
-  it("begins anew when the window has ended", async () => {
+  it("starts again when the window has ended", async () => {
     const clock = { now: 1_700_000_000_000, timestamp: () => clock.now };
     const limits = natsRateLimitStore(memoryCallStore({ clock }), clock);
     const one = { limit: 1, windowMs: 1_000 };

@@ -154,7 +154,7 @@ describe("importMcpServer() with a program that is hostile", () => {
   });
 });
 
-/** A server over HTTP whose calls are answered by `answer`, which may go on for good. */
+/** A server over HTTP whose calls are answered by `answer`, which may continue for ever. */
 async function serve(answer: (response: ServerResponse, message: RawMessage) => void) {
   const closed = Promise.withResolvers<void>();
   const server = createServer((request, response) => {
