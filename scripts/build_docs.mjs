@@ -27,7 +27,14 @@ function pages() {
     .map((name) => [`docs/${name}`, `docs/${name}`]);
   const others = ["CONTRIBUTING", "ARCHITECTURE", "CHANGELOG", "SECURITY"]
     .map((name) => [`${name}.md`, `${name}.md`]);
-  const folders = ["ffi", "bench", "examples/chain", "examples/edge", "examples/workspace"]
+  const folders = [
+    "ffi",
+    "bench",
+    "examples",
+    "examples/chain",
+    "examples/edge",
+    "examples/workspace",
+  ]
     .map((folder) => [`${folder}/README.md`, `${folder}/index.md`]);
   return new Map([["README.md", "index.md"], ...all, ...others, ...folders]);
 }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
+import { cases } from "../../support/laws.ts";
 import { type Match, regexFinder } from "../../../examples/workspace/patterns.ts";
 
 /** The first match of JavaScript's own engine. */
@@ -89,7 +90,7 @@ describe("regexFinder()", () => {
           assertEquals(regexFinder(source, false).find(text)?.start, native(source, text)?.start);
         },
       ),
-      { numRuns: 2_000, seed: 42 },
+      cases(2_000),
     );
   });
 
