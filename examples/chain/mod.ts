@@ -14,7 +14,7 @@ export interface ChainOptions {
   /** The chain's file: a JSON array of {@linkcode Task}. Its name is the chain's id. */
   readonly file: string;
   /**
-   * Starts an agent with the session id. Absent: the session is only recorded, and
+   * Starts an agent with the session id. By default the session is only recorded, and
    * `spawn_impl_session` returns `launched: false`.
    */
   readonly launch?: (session: string, task: Task, instructions: string) => unknown;

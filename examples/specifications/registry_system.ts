@@ -1,7 +1,7 @@
 /**
  * "Implement Tool Registry System" (Plue, in Zig): a tool with schemas, a lifecycle, an execution context,
- * metadata and metrics. Its C functions, `plue_tool_list()` and `plue_tool_execute()`, are those of
- * libplue: `ffi/examples/host.c` calls them.
+ * metadata and metrics. libplue has its C functions `plue_tool_list()` and `plue_tool_execute()`:
+ * see `ffi/examples/host.c`.
  *
  * Prints:
  *

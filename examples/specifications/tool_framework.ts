@@ -30,7 +30,7 @@ const echo = defineTool({
   execute: ({ message }) => ToolResult.ok(message),
 });
 
-/** What happened to the model of the building. */
+/** The changes of the building. */
 const log: string[] = [];
 const addWall = defineTool({
   name: "add-wall",
@@ -60,7 +60,7 @@ const dispatcher = new ToolDispatcher(registry, {
   },
 });
 
-// The definitions for Claude, and the response of Claude that they lead to.
+// The definitions for Claude, and a response of Claude.
 const { tools, names } = exportTools(registry.select(), "anthropic");
 console.log("definitions:", tools.map(({ name }) => name).join(", "));
 console.log("echo:", JSON.stringify(tools.at(-1)?.input_schema));

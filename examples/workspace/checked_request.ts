@@ -6,7 +6,7 @@
  * @module
  */
 
-import { lookup as systemLookup } from "node:dns";
+import { lookup } from "node:dns/promises";
 import { get as httpGet, type IncomingMessage } from "node:http";
 import { get as httpsGet } from "node:https";
 import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction } from "node:net";
@@ -21,21 +21,24 @@ export interface ResolvedAddress {
 /** Resolves a name to all its addresses. */
 export type Resolver = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 
-/** The addresses that a request may use. */
+/** The addresses that `network-fetch` may use. */
 export interface NetworkAccess {
-  /** Whether addresses outside the public internet are allowed: all, or those in the list. */
-  readonly allowPrivateNetwork: boolean | readonly string[];
-  /** Absent: the operating system resolves names. */
-  readonly resolve?: Resolver | undefined;
+  /**
+   * True if addresses outside the public internet are allowed, such as this machine and its network;
+   * or the allowed addresses, such as `["10.0.0.7"]`.
+   *
+   * @default {false}
+   */
+  readonly allowPrivateNetwork?: boolean | readonly string[];
+  /**
+   * Resolves host names.
+   *
+   * @default {the operating system's resolver}
+   */
+  readonly resolve?: Resolver;
 }
 
-const systemResolver: Resolver = (hostname) =>
-  new Promise((resolve, reject) => {
-    systemLookup(hostname, { all: true, verbatim: true }, (error, addresses) => {
-      if (error === null) resolve(addresses);
-      else reject(error);
-    });
-  });
+const systemResolver: Resolver = (hostname) => lookup(hostname, { all: true, verbatim: true });
 
 /**
  * Sends a GET request and resolves with the head of the response. Redirects are not followed.
@@ -55,12 +58,7 @@ export async function checkedGet(
     host: bareHost(url),
     port: Number(url.port) || (isSecure ? 443 : 80),
     path: `${url.pathname}${url.search}`,
-    headers: {
-      "user-agent": "plue network-fetch",
-      accept: "*/*",
-      "accept-encoding": "identity",
-      connection: "close",
-    },
+    headers: { "user-agent": "plue network-fetch", accept: "*/*", "accept-encoding": "identity" },
     lookup: pinned(await allowedAddresses(url, access, signal)),
     signal,
   };
@@ -74,7 +72,7 @@ export async function checkedGet(
 
 async function allowedAddresses(
   url: URL,
-  { allowPrivateNetwork, resolve = systemResolver }: NetworkAccess,
+  { allowPrivateNetwork = false, resolve = systemResolver }: NetworkAccess,
   signal: AbortSignal,
 ): Promise<readonly ResolvedAddress[]> {
   const host = bareHost(url);
@@ -155,7 +153,7 @@ const parseNetworks = (text: string) =>
     .map(([address = "", length]) => [address, Number(length)] as const);
 for (const [network, length] of parseNetworks(PRIVATE_V4)) {
   privateAddresses.addSubnet(network, length, "ipv4");
-  // NAT64 and 6to4 addresses lead to the IPv4 address in them. BlockList handles mapped addresses.
+  // NAT64 and 6to4 addresses contain an IPv4 address. BlockList handles mapped addresses.
   privateAddresses.addSubnet(`64:ff9b::${network}`, 96 + length, "ipv6");
   const hex = network.split(".").map((byte) => Number(byte).toString(16).padStart(2, "0")).join("");
   privateAddresses.addSubnet(`2002:${hex.slice(0, 4)}:${hex.slice(4)}::`, 16 + length, "ipv6");

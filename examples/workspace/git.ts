@@ -4,7 +4,7 @@
  * That configuration names programs in many places (filters, monitors, hooks, transports), and the
  * files of a workspace may come from others. So each call has a configuration of its own, which
  * contains only settings that name no program. Git reads it from the folder in `GIT_COMMON_DIR`,
- * where links lead to the repository's objects and refs.
+ * which contains links to the repository's objects and refs.
  *
  * @module
  */
@@ -21,9 +21,9 @@ const MAX_OUTPUT_BYTES = 1_048_576;
 
 /**
  * The settings that git receives, as a pattern of `git config`: how the repository is stored, how
- * files are read and compared, who commits, and what a branch follows. They name no program, file
- * or host, with two exceptions: `core.excludesFile` is taken only from outside the repository, and
- * of filters only the names are taken.
+ * files are read and compared, and the committer. They name no program, file or host, with two
+ * exceptions: `core.excludesFile` is taken only from outside the repository, and of filters only the
+ * names are taken.
  */
 const SETTINGS = `^(${
   [
@@ -32,9 +32,6 @@ const SETTINGS = `^(${
     "core\\.(sparsecheckout|sparsecheckoutcone|symlinks|trustctime)",
     "extensions\\.(compatobjectformat|objectformat|refstorage)",
     "(author|committer|user)\\.(email|name|useconfigonly)",
-    "branch\\..*\\.(merge|remote)",
-    "remote\\..*\\.fetch",
-    "(diff|status)\\.(renames|renamelimit)",
     "filter\\..*\\.(clean|process)",
   ].join("|")
 })$`;
@@ -54,7 +51,7 @@ export interface Repository {
   readonly folder: string;
   /** The names of the filters that a configuration defines. None of them runs. */
   readonly filters: ReadonlySet<string>;
-  /** The variables that lead git to the repository. */
+  /** The variables with the paths of the repository. */
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -63,11 +60,7 @@ export interface GitOptions {
   readonly signal: AbortSignal;
   /** The text on the standard input. */
   readonly input?: string;
-  /**
-   * Whether git may take its locks. A command that only reads must not wait for one that writes.
-   *
-   * @default {false}
-   */
+  /** True to let git take its locks. A command that only reads must not wait for a lock. */
   readonly locks?: boolean;
   /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>;
@@ -81,7 +74,9 @@ export interface GitOptions {
 export async function openRepository(context: ToolContext): Promise<Repository> {
   const { root } = workspaceOf(context.services);
   const top = repositoryTop(root);
-  if (top === undefined) throw new Refusal("unavailable", "Cannot use git: here is no repository");
+  if (top === undefined) {
+    throw new Refusal("unavailable", "Cannot use git: the workspace is not in a repository");
+  }
   const gitDir = join(top, ".git");
   await checkFolder(gitDir, context.signal);
   // Only this command reads the repository's configuration; it runs no program.

@@ -1,5 +1,5 @@
 /**
- * Opens files and folders so that the one that was checked is the one that is used.
+ * Opens files and folders before they are checked, so that they cannot be replaced in between.
  *
  * Another program may replace a folder by a link at any moment. So a folder is opened first, and
  * the system returns the path of the open folder. Its entries are then used through the open folder

@@ -1,11 +1,6 @@
 /**
  * The workspace toolset: files, search, commands, git and the network, over one folder.
  *
- * ```ts ignore
- * const registry = createWorkspaceRegistry({ root: "." });
- * const dispatcher = new ToolDispatcher(registry.select({ maxRisk: "low" }));
- * ```
- *
  * As a module of `plue serve` (`npm start`), it serves the folder in `PLUE_WORKSPACE`, or else the
  * current one.
  *
@@ -26,7 +21,6 @@ import { terminalExecute } from "./tools/terminal_execute.ts";
 import { Workspace, type WorkspaceOptions } from "./workspace.ts";
 
 export { Workspace, type WorkspaceOptions } from "./workspace.ts";
-export type { ResolvedAddress, Resolver } from "./checked_request.ts";
 
 /** The tools, in the order of their ids. They need the service `workspace`. */
 export const workspaceTools: readonly Tool[] = Object.freeze([

@@ -24,29 +24,19 @@ export interface WorkspacePath {
   readonly shown: string;
 }
 
-/** Options for {@linkcode resolveInside}. */
-export interface ResolveOptions {
-  /**
-   * Whether a symbolic link at the end of the path is followed.
-   *
-   * @default {true}
-   */
-  readonly followLast?: boolean;
-}
-
 /**
  * Resolves a caller's path.
  *
  * @param root The workspace's real path.
  * @param path Relative to the root, or absolute inside it.
+ * @param options `followLast: false` returns a symbolic link at the end of the path itself.
  * @throws {Refusal} If it is malformed or leads outside.
  */
 export async function resolveInside(
   root: string,
   path: string,
-  options: ResolveOptions = {},
+  { followLast = true }: { readonly followLast?: boolean } = {},
 ): Promise<WorkspacePath> {
-  const { followLast = true } = options;
   const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path;
   if (path === "" || path.length > MAX_PATH_LENGTH || path.includes("\0")) {
     throw new Refusal(

@@ -30,7 +30,7 @@ export const MAX_LINE_LENGTH = 10_000;
 const MAX_STEPS = 100_000;
 /** With a larger program only the beginnings of lines could be searched. */
 const MAX_PROGRAM = 1_000;
-/** A larger estimate is refused before compilation, which could take a second. */
+/** A larger estimate is rejected before compilation, which could take a second. */
 const MAX_ESTIMATE = 200_000;
 const MAX_PATTERN = 1_000;
 
@@ -70,7 +70,7 @@ export function regexFinder(pattern: string, ignoreCase: boolean): Finder {
   };
 }
 
-/** Returns the maximum number of copies of a part. RE2 refuses more than 1,000. */
+/** Returns the maximum number of copies of a part. RE2 allows 1,000. */
 function repetitions(pattern: string): number {
   const counts = pattern.match(/\d+(?=\})/g) ?? [];
   return Math.min(

@@ -9,7 +9,7 @@ import { type FailureCode, type ToolFailure, ToolResult } from "../../mod.ts";
 
 /** Options for {@linkcode Refusal}. */
 export interface RefusalOptions extends ErrorOptions {
-  /** JSON Pointer of the argument that is wrong, if one is. */
+  /** JSON Pointer of the invalid argument. */
   readonly pointer?: string;
   readonly retryable?: boolean;
 }
@@ -58,10 +58,8 @@ const FILE_ERRORS: ReadonlyMap<string, readonly [FailureCode, string]> = new Map
   ["ELOOP", ["denied", "it is a symbolic link"]],
   ["EACCES", ["denied", "the operating system forbids it"]],
   ["EPERM", ["denied", "the operating system forbids it"]],
-  ["EROFS", ["denied", "the file system is read-only"]],
   ["ENOSPC", ["unavailable", "the disk is full"]],
   ["EMFILE", ["overloaded", "too many files are open"]],
-  ["EBUSY", ["unavailable", "it is in use"]],
   ["EMOVED", ["denied", "it was moved meanwhile"]],
 ]);
 

@@ -133,7 +133,7 @@ function mergedOutput({ stdout, stderr }: ChildProcess): PassThrough {
 export interface ProcessOutput extends ProcessEnd {
   readonly stdout: string;
   readonly stderr: string;
-  /** True if the program printed more than is kept. */
+  /** True if the output was longer. */
   readonly isCut: boolean;
 }
 

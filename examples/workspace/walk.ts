@@ -9,7 +9,7 @@ import { opendir } from "node:fs/promises";
 import { join } from "node:path";
 import { Folder } from "./held.ts";
 import { isGitName, type WorkspacePath } from "./paths.ts";
-import { errorCode } from "./refusal.ts";
+import { fileRefusal } from "./refusal.ts";
 
 const MAX_DEPTH = 64;
 /** The maximum number of entries that one walk visits, and of entries in one folder. */
@@ -36,7 +36,7 @@ export async function pause(signal: AbortSignal): Promise<void> {
 
 /** A walk in progress. */
 export interface Walk extends AsyncIterable<WorkspacePath> {
-  /** True if entries were left out because of the bounds. */
+  /** True if entries were omitted because of the bounds. */
   readonly isCut: boolean;
 }
 
@@ -48,24 +48,20 @@ export function walk(start: WorkspacePath, signal: AbortSignal): Walk {
   let left = MAX_VISITED;
   let isCut = false;
 
-  async function* enter(
-    folder: WorkspacePath,
-    depth: number,
-  ): AsyncGenerator<WorkspacePath, void, void> {
-    for (const entry of await read(folder.absolute, depth)) {
+  async function* enter(path: WorkspacePath, depth: number): AsyncGenerator<WorkspacePath> {
+    for (const entry of await read(path, depth)) {
       await pause(signal);
-      const relative = folder.relative === "." ? entry.name : `${folder.relative}/${entry.name}`;
-      const absolute = join(folder.absolute, entry.name);
-      const path = { relative, absolute, shown: relative };
-      if (entry.isFile()) yield path;
+      const relative = path.relative === "." ? entry.name : `${path.relative}/${entry.name}`;
+      const found = { relative, absolute: join(path.absolute, entry.name), shown: relative };
+      if (entry.isFile()) yield found;
       else if (entry.isDirectory() && !isGitName(entry.name)) {
-        if (depth < MAX_DEPTH) yield* enter(path, depth + 1);
+        if (depth < MAX_DEPTH) yield* enter(found, depth + 1);
         else isCut = true;
       }
     }
   }
 
-  async function read(absolute: string, depth: number): Promise<readonly Dirent[]> {
+  async function read({ absolute, shown }: WorkspacePath, depth: number): Promise<Dirent[]> {
     signal.throwIfAborted();
     const entries: Dirent[] = [];
     try {
@@ -79,7 +75,7 @@ export function walk(start: WorkspacePath, signal: AbortSignal): Walk {
         entries.push(entry);
       }
     } catch (error) {
-      if (depth === 1 || !UNREADABLE.has(errorCode(error))) throw error;
+      if (depth === 1) throw fileRefusal(error, "search", shown);
     }
     return entries.sort((a, b) => a.name < b.name ? -1 : 1);
   }
@@ -91,8 +87,3 @@ export function walk(start: WorkspacePath, signal: AbortSignal): Walk {
     },
   };
 }
-
-/** The errors of a folder that was removed or replaced before it was read, or may not be read. */
-const UNREADABLE: ReadonlySet<string | undefined> = new Set(
-  ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "ELOOP", "EMOVED"],
-);

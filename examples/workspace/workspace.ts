@@ -10,48 +10,34 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import type { Services } from "../../mod.ts";
-import type { Resolver } from "./checked_request.ts";
+import type { NetworkAccess } from "./checked_request.ts";
 import { isWithin } from "./paths.ts";
 
 /** Options for {@linkcode Workspace}. */
-export interface WorkspaceOptions {
+export interface WorkspaceOptions extends NetworkAccess {
   /** The folder that the tools work in. */
   readonly root: string;
   /**
-   * Whether `terminal-execute` is available.
+   * True if `terminal-execute` is available.
    *
    * @default {true}
    */
   readonly terminal?: boolean;
-  /**
-   * Whether `network-fetch` may reach addresses outside the public internet, such as this machine
-   * and its network: all of them, or those in the list, such as `["10.0.0.7"]`.
-   *
-   * @default {false}
-   */
-  readonly allowPrivateNetwork?: boolean | readonly string[];
-  /**
-   * Resolves the host names of `network-fetch`.
-   *
-   * @default {the operating system's resolver}
-   */
-  readonly resolve?: Resolver;
 }
 
 /** A folder with its terminal, repository and network. */
 export class Workspace {
   /** The real path of the folder. */
   readonly root: string;
-  readonly allowPrivateNetwork: boolean | readonly string[];
-  readonly resolve: Resolver | undefined;
   readonly hasTerminal: boolean;
+  /** The addresses that `network-fetch` may use. */
+  readonly network: NetworkAccess;
 
   /** @throws {TypeError} If the root is not a folder. */
-  constructor(options: WorkspaceOptions) {
-    this.root = realFolder(options.root);
-    this.allowPrivateNetwork = options.allowPrivateNetwork ?? false;
-    this.resolve = options.resolve;
-    this.hasTerminal = options.terminal ?? true;
+  constructor({ root, terminal = true, ...network }: WorkspaceOptions) {
+    this.root = realFolder(root);
+    this.hasTerminal = terminal;
+    this.network = network;
   }
 
   /** True if the root is in a git repository and git is installed. */

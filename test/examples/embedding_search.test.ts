@@ -31,7 +31,7 @@ const IDEAS = [
   ["hasownproperty"],
 ];
 
-/** A provider's embeddings, without the provider. Keeps what it was asked. */
+/** A fake of a provider's embeddings. Stores its requests. */
 function fakeEmbed(): Embed & { readonly requests: (readonly string[])[] } {
   const requests: (readonly string[])[] = [];
   const embed = (texts: readonly string[]) => {
@@ -53,7 +53,7 @@ const tools = [
 ];
 
 describe("a registry with words and embeddings", () => {
-  it("finds by meaning what has none of the words, and by name what has no meaning", async () => {
+  it("finds a tool by meaning without a common word, and a tool by its name", async () => {
     const embed = fakeEmbed();
     const registry = new ToolRegistry({
       tools,
@@ -75,7 +75,7 @@ describe("a registry with words and embeddings", () => {
     assertEquals(embed.requests.map((texts) => texts.length), [1, 3, 1, 1]);
   });
 
-  it("asks again after a failure", async () => {
+  it("calls the provider again after a failure", async () => {
     const working = fakeEmbed();
     let fails = true;
     const index = createEmbeddingIndex((texts) =>
@@ -93,7 +93,7 @@ describe("a registry with words and embeddings", () => {
 });
 
 describe("openAiEmbed()", () => {
-  it("asks for all texts at once, and keeps their order", async () => {
+  it("embeds all texts in one request, in their order", async () => {
     const asked: unknown[] = [];
     const embed = openAiEmbed({
       apiKey: "k",

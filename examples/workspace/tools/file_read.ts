@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { FileHandle } from "node:fs/promises";
+import type { Buffer } from "node:buffer";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
 import { openInside, readBytes } from "../held.ts";
@@ -47,8 +47,6 @@ const Returns = Type.Object({
   }),
 });
 
-type Part = Pick<Static<typeof Returns>, "content" | "count" | "next">;
-
 /** The tool `file-read`. */
 export const fileRead: Tool = defineTool({
   name: "file-read",
@@ -75,33 +73,21 @@ async function read(
   const handle = await openInside(path);
   try {
     const { size } = await handle.stat();
-    const part = await (encoding === "utf8" ? lines : base64)(handle, size, offset, limit);
-    return { path: path.relative, encoding, size, ...part };
+    const file = { path: path.relative, encoding, size };
+    if (encoding === "utf8") {
+      if (size > MAX_TEXT_BYTES) throw useBase64(`it is larger than ${MAX_TEXT_BYTES} bytes`);
+      return { ...file, ...lines(await readBytes(handle, 0, size), offset, limit) };
+    }
+    const bytes = await readBytes(handle, offset, Math.min(limit, MAX_READ_BYTES));
+    const count = bytes.length;
+    const next = count > 0 && offset + count < size ? offset + count : null;
+    return { ...file, content: bytes.toString("base64"), count, next };
   } finally {
     await handle.close();
   }
 }
 
-async function base64(
-  handle: FileHandle,
-  size: number,
-  offset: number,
-  limit: number,
-): Promise<Part> {
-  const bytes = await readBytes(handle, offset, Math.min(limit, MAX_READ_BYTES));
-  const end = offset + bytes.length;
-  const next = bytes.length > 0 && end < size ? end : null;
-  return { content: bytes.toString("base64"), count: bytes.length, next };
-}
-
-async function lines(
-  handle: FileHandle,
-  size: number,
-  offset: number,
-  limit: number,
-): Promise<Part> {
-  if (size > MAX_TEXT_BYTES) throw useBase64(`it is larger than ${MAX_TEXT_BYTES} bytes`);
-  const bytes = await readBytes(handle, 0, size);
+function lines(bytes: Buffer, offset: number, limit: number) {
   /** Returns the end of the line that begins at `from`. */
   const endOfLine = (from: number) => (bytes.indexOf("\n", from) + 1) || bytes.length;
   let begin = 0;
@@ -134,9 +120,6 @@ function text(bytes: Uint8Array): string {
 }
 
 function useBase64(why: string): Refusal {
-  return new Refusal(
-    "invalid_arguments",
-    `Cannot read the file as text: ${why}; use encoding "base64"`,
-    { pointer: "/encoding" },
-  );
+  const message = `Cannot read the file as text: ${why}; use encoding "base64"`;
+  return new Refusal("invalid_arguments", message, { pointer: "/encoding" });
 }

@@ -1,5 +1,5 @@
 /**
- * `file-write`: writes a new file and puts it in the place of the old one.
+ * `file-write`: writes a new file, which replaces the old one.
  *
  * @module
  */
@@ -33,7 +33,7 @@ export const fileWrite: Tool = defineTool({
   name: "file-write",
   title: "Write a file",
   description: "Creates a text file of the workspace with its folders; with overwrite, replaces " +
-    "one that exists, in one step.",
+    "an existing file in one step.",
   parameters: Parameters,
   returns: Returns,
   category: "filesystem",

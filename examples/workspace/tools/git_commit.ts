@@ -1,5 +1,5 @@
 /**
- * `git-commit`: commits some paths as they are in the workspace.
+ * `git-commit`: commits the present state of some paths.
  *
  * Hooks do not run: they are programs, and this tool may be allowed where commands are not. Other
  * staged changes stay staged and are not in the commit.
@@ -16,6 +16,8 @@ import { resolveInside } from "../paths.ts";
 import { answer, errorCode, fileRefusal, Refusal } from "../refusal.ts";
 import { workspaceOf } from "../workspace.ts";
 import { changedFiles } from "./git_status.ts";
+
+const TOO_MANY = "Cannot commit: too many files have changed; name fewer";
 
 const Parameters = Type.Object({
   message: Type.String({
@@ -139,7 +141,7 @@ async function changes(
     ...["status", "--porcelain=v2", "-z", "--no-renames", "--untracked-files=all"],
     ...["--ignore-submodules=dirty", "--", ...paths],
   ], options);
-  if (output.isCut) throw tooMany();
+  if (output.isCut) throw new Refusal("invalid_arguments", TOO_MANY);
   // The path of a submodule may end in a slash.
   const files = changedFiles(output.stdout, repository.prefix)
     .map(({ path, unstaged }) => ({ path: path.replace(/\/$/, ""), unstaged }));
@@ -147,7 +149,7 @@ async function changes(
     path === "." || files.some((file) => file.path === path || file.path.startsWith(`${path}/`));
   const idle = paths.filter((path) => !isChanged(path));
   if (idle.length > 0) {
-    const what = "commit a path that is ignored, not there, or in a repository of its own";
+    const what = "commit a path that is ignored, missing, or in a repository of its own";
     const args = ["ls-files", "-z", "--error-unmatch", "--", ...idle];
     await gitOrRefuse(repository, what, args, options);
   }
@@ -156,7 +158,7 @@ async function changes(
     const input = kept.map(({ path }) => path).join("\0");
     const args = ["check-attr", "-z", "--stdin", "filter"];
     const attributes = await gitOrRefuse(repository, "commit", args, { ...options, input });
-    if (attributes.isCut) throw tooMany();
+    if (attributes.isCut) throw new Refusal("invalid_arguments", TOO_MANY);
     // Three fields for each path: the path, the word "filter" and the filter's name.
     const fields = attributes.stdout.split("\0");
     const at = fields.findIndex((name, index) => index % 3 === 2 && repository.filters.has(name));
@@ -170,10 +172,6 @@ async function changes(
     }
   }
   return files.map(({ path }) => path);
-}
-
-function tooMany(): Refusal {
-  return new Refusal("invalid_arguments", "Cannot commit: too many files have changed; name fewer");
 }
 
 async function verified(

@@ -12,7 +12,6 @@ import { workspaceOf } from "../workspace.ts";
 
 /** The maximum number of files in one answer. */
 const MAX_FILES = 500;
-
 /** The states of a file, in the order of git's letters. */
 const STATES = [
   "unmodified",

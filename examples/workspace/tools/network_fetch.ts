@@ -2,7 +2,7 @@
  * `network-fetch`: reads one URL of the public internet.
  *
  * Unless the workspace allows private networks, every address outside the public internet is
- * refused: in the URL, behind a name and after each redirect.
+ * rejected: in the URL, behind a name and after each redirect.
  *
  * @module
  */
@@ -64,7 +64,7 @@ async function fetchUrl(params: Params, context: ToolContext): Promise<Static<ty
   const { signal, services } = context;
   const redirects: string[] = [];
   for (let url = parseUrl(params.url);;) {
-    const response = await checkedGet(url, workspaceOf(services), signal);
+    const response = await checkedGet(url, workspaceOf(services).network, signal);
     const { location } = response.headers;
     if (!REDIRECTS.has(response.statusCode) || location === undefined) {
       const { bytes, truncated } = await readBody(

@@ -7,21 +7,21 @@
  * @module
  */
 
-import type { FileHandle } from "node:fs/promises";
+import { type FileHandle, lstat } from "node:fs/promises";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext, type ToolFailure } from "../../../mod.ts";
 import { openInside, readBytes } from "../held.ts";
 import { resolveInside, type WorkspacePath } from "../paths.ts";
-import { errorCode, failureOf, fileRefusal, Refusal } from "../refusal.ts";
+import { failureOf, Refusal } from "../refusal.ts";
 import { type Finder, type Match, MAX_LINE_LENGTH, regexFinder, textFinder } from "../patterns.ts";
-import { pause, type Walk, walk } from "../walk.ts";
+import { pause, walk } from "../walk.ts";
 import { workspaceOf } from "../workspace.ts";
 
 const MAX_FILE_BYTES = 4_194_304;
 const MAX_SHOWN_LENGTH = 300;
 /** The matching steps of one call: 1 GB of text, or 50 MB with a usual regular expression. */
 const MAX_STEPS = 1_000_000_000;
-/** The steps for each line, beside those for its characters. */
+/** The steps for each line, in addition to its characters. */
 const STEPS_PER_LINE = 10;
 const FILES_PER_PROGRESS = 25;
 /** The maximum number of characters in the matches of one answer. */
@@ -55,15 +55,13 @@ const Parameters = Type.Object({
   ),
 }, { additionalProperties: false });
 
-const MatchingLine = Type.Object({
-  path: Type.String(),
-  line: Type.Integer({ description: "From 1." }),
-  column: Type.Integer({ description: "The beginning of the match in the line, from 1." }),
-  text: Type.String({ description: "The line; of a long line the part around the match." }),
-});
-
 const Returns = Type.Object({
-  matches: Type.Array(MatchingLine),
+  matches: Type.Array(Type.Object({
+    path: Type.String(),
+    line: Type.Integer({ description: "From 1." }),
+    column: Type.Integer({ description: "The beginning of the match in the line, from 1." }),
+    text: Type.String({ description: "The line; of a long line the part around the match." }),
+  })),
   filesSearched: Type.Integer(),
   filesSkipped: Type.Integer({ description: "Binary, too large, or not readable." }),
   linesCut: Type.Integer({
@@ -73,14 +71,14 @@ const Returns = Type.Object({
   truncated: Type.Boolean({ description: "True if there may be more matches." }),
 });
 
-type Line = Static<typeof MatchingLine>;
+type Line = Static<typeof Returns>["matches"][number];
 
 /** The tool `search-grep`. */
 export const searchGrep: Tool = defineTool({
   name: "search-grep",
   title: "Search in files",
   description: "Finds the lines of the workspace's text files that contain a text or match a " +
-    "regular expression. Matches are streamed as they are found. .git is not searched, and " +
+    "regular expression. Matches are streamed. .git is not searched, and " +
     "symbolic links are not followed.",
   parameters: Parameters,
   returns: Returns,
@@ -89,7 +87,7 @@ export const searchGrep: Tool = defineTool({
   tags: ["read-only", "search", "file"],
   idempotent: true,
   examples: [
-    { description: "Where a function is used", input: { pattern: "defineTool(", ending: ".ts" } },
+    { description: "The uses of a function", input: { pattern: "defineTool(", ending: ".ts" } },
     { description: "A regular expression", input: { pattern: "TODO|FIXME", regex: true } },
   ],
   execute: search,
@@ -115,10 +113,11 @@ async function* searchFiles(
   const path = await resolveInside(workspaceOf(context.services).root, params.path ?? ".");
   const { signal } = context;
   const found = walk(path, signal);
+  const isFile = (await lstat(path.absolute).catch(() => undefined))?.isFile() === true;
   const result = { matches: [] as Line[], filesSearched: 0, filesSkipped: 0, linesCut: 0 };
   let length = 0;
   let steps = 0;
-  for await (const file of filesOf(found, path, signal)) {
+  for await (const file of isFile ? [path] : found) {
     if (!file.relative.endsWith(ending)) continue;
     const text = await readText(file);
     if (text === undefined) {
@@ -153,21 +152,6 @@ function compile({ pattern, regex, ignoreCase = false }: Static<typeof Parameter
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
     throw new Refusal("invalid_arguments", cause.message, { pointer: "/pattern", cause });
-  }
-}
-
-/** Yields the files of a folder, or the path itself if it is a file. */
-async function* filesOf(
-  found: Walk,
-  path: WorkspacePath,
-  signal: AbortSignal,
-): AsyncGenerator<WorkspacePath, void, void> {
-  try {
-    yield* found;
-  } catch (error) {
-    if (signal.aborted) throw error;
-    if (errorCode(error) !== "ENOTDIR") throw fileRefusal(error, "search", path.shown);
-    yield path;
   }
 }
 

@@ -60,7 +60,7 @@ const Returns = Type.Object({
   timedOut: Type.Boolean({ description: "True if it was stopped after timeoutMs." }),
   stdout: Type.String(),
   stderr: Type.String(),
-  truncated: Type.Boolean({ description: "True if the middle of a long output was left out." }),
+  truncated: Type.Boolean({ description: "True if the middle of a long output was omitted." }),
 });
 
 type Params = Static<typeof Parameters>;
@@ -181,7 +181,7 @@ class HeadAndTail {
     if (text.length > free) this.#tail = (this.#tail + text.slice(free)).slice(-HALF_LENGTH);
   }
 
-  /** True if text was left out. */
+  /** True if text was omitted. */
   get isCut(): boolean {
     return this.#length > this.#head.length + this.#tail.length;
   }
@@ -190,6 +190,6 @@ class HeadAndTail {
     if (!this.isCut) return this.#head + this.#tail;
     const missing = this.#length - this.#head.length - this.#tail.length;
     // A cut may split a surrogate pair.
-    return `${this.#head}\n… [${missing} characters left out] …\n${this.#tail}`.toWellFormed();
+    return `${this.#head}\n… [${missing} characters omitted] …\n${this.#tail}`.toWellFormed();
   }
 }

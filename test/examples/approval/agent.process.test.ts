@@ -12,7 +12,7 @@ const RUN = "Deno" in globalThis
   ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]
   : [];
 
-/** Starts the agent, and waits until its output has the words. */
+/** Starts the agent, and waits for its question. */
 async function start(folder: string) {
   const child = spawn(process.execPath, [...RUN, "examples/approval/agent.ts", folder], {
     cwd: projectFolder,
@@ -41,7 +41,7 @@ async function start(folder: string) {
 
 describe("the example agent", () => {
   for (const [word, said] of [["yes", "Done."], ["no", "As you wish."]] as const) {
-    it(`goes on after it was killed while it waited for "${word}"`, async () => {
+    it(`continues after it was killed while it waited for "${word}"`, async () => {
       const folder = await mkdtemp(join(tmpdir(), "plue-agent-"));
       try {
         await (await start(folder)).kill();

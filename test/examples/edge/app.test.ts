@@ -57,7 +57,7 @@ describe("createEdgeApp()", () => {
     assertEquals((await (await call("echo", { message: "x" }, TOKEN, app)).json()).ok, true);
   });
 
-  it("turns everybody else away, on every route", async () => {
+  it("rejects callers without the token on every route", async () => {
     for (const token of [undefined, "wrong", `${TOKEN}2`, TOKEN.slice(0, -1)]) {
       for (
         const response of [
@@ -70,7 +70,7 @@ describe("createEdgeApp()", () => {
     }
   });
 
-  it("lets nobody call when no token is configured", async () => {
+  it("rejects all calls when no token is configured", async () => {
     for (const none of [undefined, ""]) {
       const app = make({ token: none });
       assertEquals((await app.request(`${URL_OF_SERVICE}/tools`)).status, 200);
@@ -79,7 +79,7 @@ describe("createEdgeApp()", () => {
     }
   });
 
-  it("counts and logs the requests of all routes together, each once", async () => {
+  it("counts and logs each request once, on all routes together", async () => {
     const paths: string[] = [];
     const all = Promise.withResolvers<void>();
     const app = make({
@@ -124,13 +124,13 @@ describe("createEdgeApp()", () => {
     assertEquals(await content("json:get", { document, pointer: "" }), document);
   });
 
-  it("counts no text that would keep it busy", async () => {
+  it("rejects a text that would take long to count", async () => {
     const counted = async (length: number): Promise<number> =>
       (await call("text:stats", { text: "a".repeat(length) }, TOKEN)).status;
     assertEquals([await counted(10_000), await counted(10_001)], [200, 422]);
   });
 
-  it("finds no members that a document only inherits", async () => {
+  it("does not find inherited members of a document", async () => {
     for (const pointer of ["/constructor", "/__proto__", "/length", "/0", "/-1", "/01"]) {
       for (const document of [{}, [], "text"]) {
         const response = await call("json:get", { document, pointer }, TOKEN);
@@ -142,7 +142,7 @@ describe("createEdgeApp()", () => {
 
 describe("the smallest worker", () => {
   const context = { waitUntil() {}, passThroughOnException() {}, props: {} };
-  it("serves the tools to whoever presents the token", async () => {
+  it("serves the tools to callers with the token", async () => {
     const ask = async (headers: Record<string, string>) =>
       await smallest.fetch(
         new Request(`${URL_OF_SERVICE}/tools`, { headers }),

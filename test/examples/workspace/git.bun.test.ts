@@ -47,7 +47,7 @@ function plainGit(folder: string, ...args: readonly string[]): string {
   return status === 0 ? "" : stderr.trim() || "it failed";
 }
 
-/** A folder `ws` with a changed repository, and programs beside it that log their names. */
+/** A folder with a changed repository in `ws`, and programs that log their names. */
 interface Trap extends AsyncDisposable {
   readonly path: string;
   readonly folder: TemporaryFolder;
@@ -124,7 +124,7 @@ function variables(values: Readonly<Record<string, string>>): Disposable {
   };
 }
 
-/** What a person does in a repository. Each of them runs programs that a configuration names. */
+/** Usual commands in a repository. Each of them runs programs that a configuration names. */
 const COMMANDS: readonly (readonly string[])[] = [
   ["x"],
   ["status"],
@@ -183,7 +183,7 @@ describe("the configuration of a repository", () => {
       await cp(pristine, test.path, { recursive: true });
       await configure(keys);
     };
-    // With another worktree, git refuses everything; that has a test of its own.
+    // With another worktree every command fails; that has a test of its own.
     let keys = documentedKeys().filter((key) => key !== "core.worktree");
     for (const key of keys) await test.program(key);
 
@@ -212,7 +212,7 @@ describe("the configuration of a repository", () => {
       const wrong = keys.filter((key) =>
         new RegExp(`['/]${key}(?:['"]|$)`, "im").test(`${last}\n${line}`)
       );
-      assert(wrong.length > 0, `git says which setting it cannot take: ${last}`);
+      assert(wrong.length > 0, `the message names the setting: ${last}`);
       keys = keys.filter((key) => !wrong.includes(key));
     }
     assert(keys.length > 500, "nearly all settings take any value");
@@ -224,11 +224,11 @@ describe("the configuration of a repository", () => {
       await set(keys);
       const codes = (await callAll(test.path)).map(({ code }) => code);
       assertEquals(await test.ran(), []);
-      // With a filter, the commit is refused; without one, all tools do their work.
+      // With a filter the commit fails; without one all tools succeed.
       if (!keys.some((key) => /^filter.*(clean|process)$/.test(key))) {
         assertEquals(new Set(codes), new Set(["ok"]));
       }
-      // The control: the same files, and git as it is.
+      // The control: the same files, and plain git.
       await set(keys.filter((key) => NAMES_PROGRAM.test(key)));
       for (const args of COMMANDS) plainGit(test.path, ...args);
       // One program can hide another, so the next round is without those that ran.
@@ -241,7 +241,7 @@ describe("the configuration of a repository", () => {
         ...["diff.external", "diff.x.textconv", "filter.x.clean", "gpg.program", "merge.x.driver"],
       ]
     ) {
-      assert(proven.has(key), `${key} runs where git is asked by hand`);
+      assert(proven.has(key), `plain git runs ${key}`);
     }
   });
 
@@ -253,7 +253,7 @@ describe("the configuration of a repository", () => {
     ...["prepare-commit-msg", "reference-transaction", "sendemail-validate"],
   ];
 
-  /** A clone that lacks a commit, and asks a remote for it by a program. */
+  /** Makes a partial clone whose missing commit a program would fetch. */
   const lacking = async ({ path }: Trap, ...settings: readonly (readonly [string, string])[]) => {
     const commit = git(path, "rev-parse", "HEAD~1");
     await rm(join(path, ".git/objects", commit.slice(0, 2), commit.slice(2)));
@@ -356,7 +356,7 @@ describe("the configuration of a repository", () => {
       ) {
         plainGit(`${test.path}.control`, ...args);
       }
-      assert((await test.ran()).length > 0, "git runs it where it is asked by hand");
+      assert((await test.ran()).length > 0, "plain git runs it");
     });
   }
 
@@ -394,7 +394,7 @@ describe("the configuration of a repository", () => {
     assertEquals(await test.ran(), ["p"]);
   });
 
-  itOnUnix("starts no process, by what git itself tells", async () => {
+  itOnUnix("starts no process, according to the trace of git", async () => {
     await using test = await trap();
     const sub = join(test.path, "sub");
     await mkdir(sub);
@@ -467,7 +467,7 @@ describe("the place of a repository", () => {
       }],
     ] as [string, string, (test: Neighbours) => Promise<void>][]
   ) {
-    it(`is the workspace's own: refuses ${what}`, async () => {
+    it(`is the workspace's own: rejects ${what}`, async () => {
       await using test = await neighbours();
       await arrange(test);
       assertStringIncludes(git(test.path, "log"), "Secret");
@@ -481,7 +481,7 @@ describe("the place of a repository", () => {
     });
   }
 
-  itOnUnix("refuses a list of stores that is a pipe, without waiting for it", async () => {
+  itOnUnix("rejects a list of stores that is a pipe, without waiting for it", async () => {
     await using test = await trap();
     spawnSync("mkfifo", [join(test.path, ".git/objects/info/alternates")]);
     for (const { code, text } of await callAll(test.path)) {
@@ -490,7 +490,7 @@ describe("the place of a repository", () => {
     }
   });
 
-  it("contains no link: a commit appends to no file that a link leads to", async () => {
+  it("contains no link: a commit does not append to the target of a link", async () => {
     await using test = await neighbours();
     const profile = join(test.folder.path, "profile");
     for (const exists of [false, true]) {
@@ -506,7 +506,7 @@ describe("the place of a repository", () => {
     assertStringIncludes(await readFile(profile, "utf8"), "By hand");
   });
 
-  it("stays the workspace, whatever core.worktree says", async () => {
+  it("uses the workspace even if core.worktree names another folder", async () => {
     await using test = await neighbours();
     git(test.path, "config", "core.worktree", test.other);
     const [status, commit] = await callAll(test.path);

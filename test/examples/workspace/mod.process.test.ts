@@ -12,7 +12,7 @@ import { maybe } from "../../support/skip.ts";
 import { git, makeRepository, temporaryFolder, testWorkspace } from "./testing.ts";
 
 describe("createWorkspaceRegistry()", () => {
-  it("registers every tool, with the risk and the hints that it should have", async () => {
+  it("registers every tool with its risk and hints", async () => {
     await using folder = await temporaryFolder();
     const registry = createWorkspaceRegistry({ root: folder.path });
     const rows = registry.tools.map((tool) => {
@@ -37,7 +37,7 @@ describe("createWorkspaceRegistry()", () => {
     ]);
   });
 
-  it("tags as read-only the tools that only read, and no other", async () => {
+  it("tags only the reading tools as read-only", async () => {
     const reading = ["echo", "file-read", "git-status", "search-grep"];
     assertEquals(workspaceTools.filter(tagsAll("read-only")).map(({ id }) => id), reading);
     await using folder = await temporaryFolder();
@@ -65,7 +65,7 @@ describe("createWorkspaceRegistry()", () => {
     }
   });
 
-  it("has tools of git that a search tells apart", () => {
+  it("has git tools that a search distinguishes", () => {
     // Not through a registry: only a repository has these tools.
     const index = createToolIndex();
     for (const tool of workspaceTools) index.add(tool);
@@ -81,7 +81,7 @@ describe("createWorkspaceRegistry()", () => {
   });
 
   maybe(process.platform === "linux", "only Linux has /proc")(
-    "refuses a root that holds the environment of this process",
+    "rejects a root that contains the environment of this process",
     () => {
       for (const root of ["/", "/proc", "/proc/self"]) {
         assertThrows(() => createWorkspaceRegistry({ root }), TypeError, "the system's own files");
@@ -89,7 +89,7 @@ describe("createWorkspaceRegistry()", () => {
     },
   );
 
-  it("refuses a root that is not a folder", async () => {
+  it("rejects a root that is not a folder", async () => {
     await using folder = await temporaryFolder({ "file": "" });
     for (const root of [`${folder.path}/nope`, `${folder.path}/file`]) {
       assertThrows(

@@ -35,13 +35,13 @@ describe("resolveInside()", () => {
       ["a file used as a folder", "a.txt/b", "not a folder"],
     ] as const
   ) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       await using folder = await temporaryFolder({ "a.txt": "a" });
       await assertRejects(() => resolveInside(folder.path, path), Refusal, message);
     });
   }
 
-  it("refuses a sibling whose name begins like the root's", async () => {
+  it("rejects a sibling whose name begins like the root's", async () => {
     await using folder = await temporaryFolder({ "root/a": "a", "root-secret/b": "b" });
     const root = join(folder.path, "root");
     await assertRejects(
@@ -57,7 +57,7 @@ describe("resolveInside()", () => {
     assertEquals((await resolveInside(folder.path, "link/a.txt")).relative, "real/a.txt");
   });
 
-  it("refuses links that lead outside: as file, as folder, to nothing, and below a new folder", async () => {
+  it("rejects links that lead outside: to a file, a folder, a missing file and a new folder", async () => {
     await using folder = await temporaryFolder({ "root/a": "a", "outside/secret": "s" });
     const root = join(folder.path, "root");
     await symlink("../outside/secret", join(root, "file"));
@@ -73,14 +73,14 @@ describe("resolveInside()", () => {
     }
   });
 
-  it("refuses links that lead to each other", async () => {
+  it("rejects links that point to each other", async () => {
     await using folder = await temporaryFolder();
     await symlink("b", join(folder.path, "a"));
     await symlink("a", join(folder.path, "b"));
     await assertRejects(() => resolveInside(folder.path, "a"), Refusal, "symbolic link");
   });
 
-  it("names the link itself when it is not to be followed, but still checks its folder", async () => {
+  it("returns the link itself with followLast: false, and still checks its folder", async () => {
     await using folder = await temporaryFolder({ "root/a": "a", "outside/secret": "s" });
     const root = join(folder.path, "root");
     await symlink("../outside/secret", join(root, "file"));
@@ -94,7 +94,7 @@ describe("resolveInside()", () => {
     );
   });
 
-  it("refuses .git in every spelling and through links", async () => {
+  it("rejects .git in every spelling and through links", async () => {
     await using folder = await temporaryFolder({ ".git/config": "c" });
     await symlink(".git", join(folder.path, "link"));
     for (
@@ -125,7 +125,7 @@ describe("resolveInside()", () => {
 });
 
 describe("isGitName()", () => {
-  it("knows the spellings that some file systems take for .git", () => {
+  it("returns true for every spelling of .git that a file system accepts", () => {
     for (const name of [".git", ".GiT", ".git ", ".git.", "git~1", ".g\u200cit", ".git::$DATA"]) {
       assertEquals([name, isGitName(name)], [name, true]);
     }
@@ -143,14 +143,14 @@ describe("openInside()", () => {
     await handle.close();
   });
 
-  it("refuses a folder, and a file that is not there", async () => {
+  it("rejects a folder and a missing file", async () => {
     await using folder = await temporaryFolder({ "src/a": "a" });
     const open = async (path: string) => openInside(await resolveInside(folder.path, path));
     await assertRejects(() => open("src"), Refusal, "it is a folder");
     await assertRejects(() => open("src/b"), Refusal, "it does not exist");
   });
 
-  it("refuses a file that became a link, and a folder that became a link, after the check", async () => {
+  it("rejects a file and a folder that were replaced by a link after the check", async () => {
     await using folder = await temporaryFolder({
       "root/a.txt": "a",
       "root/sub/b.txt": "b",
@@ -167,7 +167,7 @@ describe("openInside()", () => {
     await assertRejects(() => openInside(below), Refusal, "it was moved");
   });
 
-  it("refuses what is not a regular file, without waiting for it", async () => {
+  it("rejects a named pipe without waiting for it", async () => {
     await using folder = await temporaryFolder();
     await mkdir(join(folder.path, "d"));
     const { execFileSync } = await import("node:child_process");

@@ -50,7 +50,7 @@ describe("regexFinder()", () => {
     });
   }
 
-  it("ignores case as JavaScript does, also in classes and their opposites", () => {
+  it("ignores case as JavaScript does, including in classes and negated classes", () => {
     for (
       const [pattern, text] of [
         ["straße", "STRAßE"],
@@ -112,7 +112,7 @@ describe("regexFinder()", () => {
     }
   });
 
-  it("searches less text at once the larger the pattern is", () => {
+  it("searches a shorter text with a larger pattern", () => {
     const attack = regexFinder(`(${"a?".repeat(490)})*b`, true);
     const usual = regexFinder("\\b(TODO|FIXME)\\b", false);
     assert(attack.size * attack.maxLength <= 100_000, `${attack.size} x ${attack.maxLength}`);
@@ -141,7 +141,7 @@ describe("regexFinder()", () => {
       ["\\u{110000}", "invalid escape sequence"],
     ] as const
   ) {
-    it(`refuses /${pattern.slice(0, 20)}/, and says why`, () => {
+    it(`rejects /${pattern.slice(0, 20)}/ with the reason`, () => {
       const error = assertThrows(() => regexFinder(pattern, false), SyntaxError, message);
       assert(error.message.startsWith("Cannot compile the pattern: "), error.message);
     });

@@ -22,7 +22,7 @@ function shell(script: string, more: Partial<ProcessOptions> = {}): ProcessOptio
   };
 }
 
-/** Runs until the script has printed a line, and answers it with the generator to go on with. */
+/** Runs until the script has printed a line, and returns the line and the generator. */
 async function firstLine(options: ProcessOptions) {
   const output = runProcess(options);
   const { value } = await output.next();
@@ -31,7 +31,7 @@ async function firstLine(options: ProcessOptions) {
 }
 
 describe("runProcess()", () => {
-  it("yields what is printed, and returns the exit code", async () => {
+  it("yields the output and returns the exit code", async () => {
     const done = await collectProcess({
       ...shell("echo out; echo err >&2; exit 3"),
       maxBytes: 100,
@@ -45,7 +45,7 @@ describe("runProcess()", () => {
     });
   });
 
-  it("hands over arguments as they are, without a shell", async () => {
+  it("passes arguments unchanged, without a shell", async () => {
     const args = ["%s|", "a b", "$HOME", "; rm -rf /", "*", ""];
     const done = await collectProcess({
       ...shell(""),
@@ -56,7 +56,7 @@ describe("runProcess()", () => {
     assertEquals(done.stdout, "a b|$HOME|; rm -rf /|*||");
   });
 
-  it("gives the program its input, and no more environment than it is told", async () => {
+  it("passes the input and the environment to the program, and no other variables", async () => {
     const done = await collectProcess({
       ...shell("cat; env", { input: "in\n" }),
       maxBytes: 10_000,
@@ -68,7 +68,7 @@ describe("runProcess()", () => {
     assertEquals(names.filter((name) => !allowed.includes(name ?? "")), []);
   });
 
-  it("says that there is no such command, and that one is not executable", async () => {
+  it("rejects a command that does not exist, and one that is not executable", async () => {
     await using folder = await temporaryFolder({ "plain.txt": "text" });
     const run = (command: string) => collectProcess({ ...shell(""), command, maxBytes: 10 });
     const missing = await assertRejects(() => run("no-such-command-here"), Refusal);
@@ -81,14 +81,14 @@ describe("runProcess()", () => {
     assertEquals([done.exitCode, done.signal], [null, "SIGKILL"]);
   });
 
-  it("keeps at most the bytes it is told", async () => {
+  it("keeps at most maxBytes of the output", async () => {
     const done = await collectProcess({ ...shell("head -c 3000000 /dev/zero"), maxBytes: 1000 });
     assertEquals([done.stdout.length, done.isCut, done.exitCode], [1000, true, 0]);
   });
 
-  it("makes the program wait for a slow consumer, and loses nothing", async () => {
+  it("pauses the program for a slow consumer and loses no output", async () => {
     await using folder = await temporaryFolder();
-    // The mark is written only when all output has been taken.
+    // The file is written only when all output has been taken.
     const output = runProcess(
       shell("head -c 8000000 /dev/zero; echo done > mark", { cwd: folder.path }),
     );
@@ -115,7 +115,7 @@ describe("runProcess()", () => {
     await gone(pids);
   });
 
-  it("kills what does not stop by itself", async () => {
+  it("kills a group that does not stop after SIGTERM", async () => {
     const controller = new AbortController();
     const { output, line } = await firstLine(
       shell("trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo $! $$; wait; wait", {
@@ -127,19 +127,19 @@ describe("runProcess()", () => {
     await gone(line.split(" ").map(Number));
   });
 
-  it("does not wait for, and does not leave, what the program left in the background", async () => {
+  it("kills the background processes of a program that has ended", async () => {
     const done = await collectProcess({ ...shell("sleep 1000 & echo $!"), maxBytes: 100 });
     assertEquals(done.exitCode, 0);
     await gone([Number(done.stdout)]);
   });
 
-  it("stops the program when the consumer goes away", async () => {
+  it("stops the program when the consumer stops early", async () => {
     const { output, line } = await firstLine(shell("sleep 1000 & echo $!; wait"));
     await output.return({ exitCode: null, signal: null });
     await gone([Number(line)]);
   });
 
-  it("does not start at all when the call is aborted already", async () => {
+  it("does not start when the call is aborted already", async () => {
     await using folder = await temporaryFolder();
     const signal = AbortSignal.abort(new Error("too late"));
     const output = runProcess(shell("touch started", { signal, cwd: folder.path }));
@@ -167,7 +167,7 @@ describe("runProcess()", () => {
 });
 
 describe("isAlive()", () => {
-  it("tells a process that runs from one that has ended", async () => {
+  it("distinguishes a running process from an ended process", async () => {
     assert(isAlive(process.pid));
     const done = await collectProcess({ ...shell("echo $$"), maxBytes: 100 });
     await gone([Number(done.stdout)]);

@@ -100,7 +100,7 @@ async function many(test: Test, times: number, name: string, args: (index: numbe
 }
 
 describe("a workspace with a second writer", () => {
-  withSwapper("has one that works: plain reads of the same path find both", async () => {
+  withSwapper("reads both files of the same path without the tools", async () => {
     await using test = await start();
     await using _ = await test.swap();
     const seen = new Set<string>();
@@ -108,7 +108,7 @@ describe("a workspace with a second writer", () => {
     assertEquals([...seen].sort(), ["SECRET", "inside"]);
   });
 
-  withSwapper("does not answer what lies outside", async () => {
+  withSwapper("does not return the content of files outside", async () => {
     await using test = await start();
     await using _ = await test.swap();
     const reads = await many(test, 1_000, "file-read", () => ({ path: "dir/a.txt" }));
@@ -118,7 +118,7 @@ describe("a workspace with a second writer", () => {
     }
   });
 
-  withSwapper("does not change what lies outside, and leaves nothing behind", async () => {
+  withSwapper("does not change files outside, and leaves no temporary files", async () => {
     await using test = await start();
     for (let index = 0; index < 150; index++) await mkdir(join(test.root, `dir/d${index}`));
     const swapper = await test.swap();

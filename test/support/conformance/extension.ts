@@ -1,5 +1,5 @@
 /**
- * The prompts, resources and completion that MCP's conformance suite asks for, on the SDK's server
+ * The prompts, resources and completion that MCP's conformance suite uses, on the SDK's server
  * beside plue's tools.
  *
  * @module

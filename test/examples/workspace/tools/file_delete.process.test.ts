@@ -11,7 +11,7 @@ describe("file-delete", () => {
     assertEquals(await test.folder.list(), ["b"]);
   });
 
-  it("deletes a link, not what it points to, wherever that is", async () => {
+  it("deletes a link and leaves its target, inside and outside the workspace", async () => {
     await using test = await testWorkspace({ "real": "r" });
     await symlink("real", join(test.folder.path, "link"));
     await symlink("/etc/passwd", join(test.folder.path, "out"));
@@ -20,7 +20,7 @@ describe("file-delete", () => {
     assertEquals(await test.folder.list(), ["real"]);
   });
 
-  it("deletes an empty folder, and refuses a full one", async () => {
+  it("deletes an empty folder and rejects a full one", async () => {
     await using test = await testWorkspace({ "full/a": "a" });
     await mkdir(join(test.folder.path, "empty"));
     await test.ok("file-delete", { path: "empty" });
@@ -39,7 +39,7 @@ describe("file-delete", () => {
       ["a file in .git", { path: ".git/config" }, "denied", '".git"'],
     ] as const
   ) {
-    it(`refuses ${what}, and changes nothing`, async () => {
+    it(`rejects ${what} and changes nothing`, async () => {
       await using test = await testWorkspace({
         "a": "a",
         ".git/config": "c",

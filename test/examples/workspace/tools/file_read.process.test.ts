@@ -65,7 +65,7 @@ describe("file-read", () => {
     }
   });
 
-  it("refuses a file by lines that is too large for memory, and reads it as base64", async () => {
+  it("reads a large file as base64 only", async () => {
     await using test = await testWorkspace({ "f": "x\n".repeat(MAX_TEXT_BYTES / 2 + 1) });
     const error = await test.fails("file-read", { path: "f", limit: 1 });
     assertStringIncludes(error.message, 'larger than 8388608 bytes; use encoding "base64"');
@@ -91,7 +91,7 @@ describe("file-read", () => {
     assertEquals([read.count, read.next], [4, 5]);
   });
 
-  it("says what to do about a line that is too long", async () => {
+  it("suggests base64 for a line that is too long", async () => {
     await using test = await testWorkspace({ "f": `short\n${"x".repeat(MAX_READ_BYTES + 1)}\n` });
     const first = await test.ok<Read>("file-read", { path: "f" });
     assertEquals([first.content, first.next], ["short\n", 1]);
@@ -102,7 +102,7 @@ describe("file-read", () => {
     );
   });
 
-  it("keeps a byte order mark and a line separator as they are", async () => {
+  it("keeps a byte order mark and a line separator", async () => {
     await using test = await testWorkspace({ "f": "\ufeffa\u2028b\n" });
     assertEquals((await test.ok<Read>("file-read", { path: "f" })).content, "\ufeffa\u2028b\n");
   });
@@ -123,7 +123,7 @@ describe("file-read", () => {
       ["an unknown argument", { path: "src/a", lines: 3 }, "invalid_arguments", "lines"],
     ] as const
   ) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       await using test = await testWorkspace({ "src/a": "a", ".git/config": "secret" });
       await symlink("/etc/passwd", join(test.folder.path, "out"));
       await symlink(".git", join(test.folder.path, "dot"));

@@ -101,7 +101,7 @@ describe("file-write", () => {
       ["an unknown argument", { path: "x", mode: "append" }, "invalid_arguments", "mode"],
     ] as const
   ) {
-    it(`refuses ${what}, and changes nothing`, async () => {
+    it(`rejects ${what} and changes nothing`, async () => {
       await using folder = await temporaryFolder({
         "ws/a": "a",
         "ws/d/x": "x",

@@ -16,7 +16,7 @@ import {
   testWorkspace,
 } from "../testing.ts";
 
-/** Runs git as a person would, in the workspace. */
+/** Runs git by hand in the workspace. */
 function git(test: TestWorkspace, ...args: readonly string[]): string {
   return runGit(test.folder.path, ...args);
 }
@@ -43,7 +43,7 @@ interface Status {
 }
 
 describe("the git tools", () => {
-  it("are unavailable outside a repository, and come when there is one", async () => {
+  it("are available only in a repository", async () => {
     await using folder = await testWorkspace();
     const workspace = new Workspace({ root: folder.folder.path });
     assertEquals(workspace.isRepository, false);
@@ -59,7 +59,7 @@ describe("the git tools", () => {
     );
   });
 
-  it("take no folder that looks like a bare repository for one", async () => {
+  it("do not use a folder that looks like a bare repository", async () => {
     await using test = await testWorkspace({
       "HEAD": "ref: refs/heads/main\n",
       "config": "[core]\n",
@@ -71,7 +71,7 @@ describe("the git tools", () => {
 });
 
 describe("the git tools, without the repository's configuration,", () => {
-  it("still know how the repository is stored: SHA-256, a packed index and packed refs", async () => {
+  it("still support SHA-256, a packed index and packed refs", async () => {
     await using test = await testWorkspace({ "a": "a", "b": "b" });
     git(test, "init", "--quiet", "--initial-branch=main", "--object-format=sha256");
     git(test, "config", "user.name", 'Ada "the first" \\ Lovelace');
@@ -95,7 +95,7 @@ describe("the git tools, without the repository's configuration,", () => {
     git(test, "fsck", "--strict");
   });
 
-  it("still know what a shallow clone lacks", async () => {
+  it("still support a shallow clone", async () => {
     await using origin = await repository({ "a": "a" });
     git(origin, "commit", "--quiet", "--allow-empty", "--message=Second");
     await using test = await testWorkspace();
@@ -108,7 +108,7 @@ describe("the git tools, without the repository's configuration,", () => {
     assertEquals(git(test, "log", "--format=%s"), "Third\nSecond");
   });
 
-  it("leave files alone that a sparse checkout leaves out", async () => {
+  it("do not commit the absence of files outside a sparse checkout", async () => {
     await using test = await repository({ "in/a": "a", "out/b": "b", "top": "t" });
     git(test, "sparse-checkout", "set", "in");
     await test.folder.fill({ "in/a": "A" });
@@ -118,7 +118,7 @@ describe("the git tools, without the repository's configuration,", () => {
     assertEquals(git(test, "ls-tree", "-r", "--name-only", "HEAD"), "in/a\nout/b\ntop");
   });
 
-  it("ignore what this user ignores everywhere, and follow no such file of the repository", async () => {
+  it("use the user's ignore file, and no ignore file that the repository names", async () => {
     await using test = await repository({ "a": "a" });
     await test.folder.fill({ "mine": "", "theirs": "", "list": "theirs\n" });
     await using home = await temporaryFolder({ "ignored": "mine\nlist\n" });
@@ -134,7 +134,7 @@ describe("the git tools, without the repository's configuration,", () => {
 });
 
 describe("git-status", () => {
-  it("tells the branch and every kind of change, with paths as they are", async () => {
+  it("shows the branch and every kind of change, with unchanged paths", async () => {
     await using test = await repository({
       "kept": "k",
       "changed": "c",
@@ -169,7 +169,7 @@ describe("git-status", () => {
     assertEquals([status.branch, status.commit, status.files.length], ["main", null, 1]);
   });
 
-  it("shows a branch whose name has brackets, and none when HEAD is detached", async () => {
+  it("shows a branch whose name has brackets, and null when HEAD is detached", async () => {
     await using test = await repository({ "a": "a" });
     git(test, "checkout", "--quiet", "-b", "fix(ui)");
     assertEquals((await test.ok<Status>("git-status")).branch, "fix(ui)");
@@ -177,7 +177,7 @@ describe("git-status", () => {
     assertEquals((await test.ok<Status>("git-status")).branch, null);
   });
 
-  it("lists at most 500 files, and says that there are more", async () => {
+  it("lists at most 500 files, with truncated: true", async () => {
     await using test = await repository({ "kept": "k" });
     await test.folder.fill(
       Object.fromEntries(Array.from({ length: 501 }, (_, i) => [`f${i}`, ""])),
@@ -188,7 +188,7 @@ describe("git-status", () => {
 });
 
 describe("the git tools in a folder of a repository", () => {
-  it("see that folder only, with paths from it", async () => {
+  it("show and commit only that folder, with paths from it", async () => {
     await using whole = await repository({ "outside": "o", "app/inside": "i", "app/moved": "m" });
     await whole.folder.fill({ "outside": "O", "app/inside": "I", "app/new": "n" });
     git(whole, "mv", "app/moved", "app/renamed");
@@ -212,7 +212,7 @@ describe("the git tools in a folder of a repository", () => {
 });
 
 describe("git-commit", () => {
-  it("commits new, changed and deleted paths, and nothing else", async () => {
+  it("commits only the given new, changed and deleted paths", async () => {
     await using test = await repository({ "changed": "c", "gone": "g", "other": "o" });
     await test.folder.fill({ "changed": "C", "new/a": "a", "other": "O", "staged": "s" });
     await rm(join(test.folder.path, "gone"));
@@ -238,7 +238,7 @@ describe("git-commit", () => {
     assertEquals(git(test, "status", "--porcelain"), "");
   });
 
-  it("commits another state of a submodule, and refuses paths inside of it", async () => {
+  it("commits another state of a submodule, and rejects paths inside it", async () => {
     await using test = await repository({ "a": "a" });
     const sub = join(test.folder.path, "sub");
     await mkdir(sub);
@@ -258,7 +258,7 @@ describe("git-commit", () => {
     assertEquals(git(test, "status", "--porcelain"), "");
   });
 
-  it("refuses a file that a filter must change first, and commits the others", async () => {
+  it("rejects a file that a filter must change first, and commits the others", async () => {
     await using test = await repository({ ".gitattributes": "*.bin filter=x\n", "old.bin": "o" });
     git(test, "config", "filter.x.clean", "cat");
     await test.folder.fill({ "new.bin": "n", "a": "a" });
@@ -281,9 +281,9 @@ describe("git-commit", () => {
     assertEquals(git(test, "status", "--porcelain"), "");
   });
 
-  it("takes a change that came in the moment when the index was written", async () => {
+  it("commits a change that was made in the moment of the index's writing", async () => {
     await using test = await repository({ "a": "1" });
-    // The file has the size and the time that the index knows.
+    // The file has the size and the time that the index contains.
     const time = new Date();
     await utimes(join(test.folder.path, "a"), time, time);
     git(test, "update-index", "--refresh");
@@ -294,7 +294,7 @@ describe("git-commit", () => {
     assertEquals(git(test, "show", "HEAD:a"), "2");
   });
 
-  it("refuses an ignored file, and commits nothing of the rest", async () => {
+  it("rejects an ignored file and commits no other file", async () => {
     await using test = await repository({ ".gitignore": "secret\n" });
     await test.folder.fill({ "secret": "s", "a": "a" });
     const error = await test.fails("git-commit", { message: "m", paths: ["a", "secret"] });
@@ -324,7 +324,7 @@ describe("git-commit", () => {
     assertEquals((await test.folder.list()).includes("hook-ran"), false);
   });
 
-  it("takes a path as it is: no pattern, no option, no magic", async () => {
+  it("treats a path literally: no pattern, no option, no magic word", async () => {
     await using test = await repository({ "x": "x" });
     await test.folder.fill({ "*": "star", "a": "a", "--all": "o", ":(top)b": "m", "b": "b" });
     const commit = await test.ok("git-commit", {
@@ -335,7 +335,7 @@ describe("git-commit", () => {
     assertEquals(git(test, "status", "--porcelain"), "?? a\n?? b");
   });
 
-  it("leaves everything as it was when it cannot commit", async () => {
+  it("changes nothing when it cannot commit", async () => {
     await using test = await repository({ "a": "a" });
     await test.folder.fill({ "a": "changed", "b": "b" });
     git(test, "config", "user.name", "");
@@ -358,7 +358,7 @@ describe("git-commit", () => {
       ["an empty message", { paths: ["a"], message: " \n" }, "invalid_arguments", "message"],
     ] as const
   ) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       await using test = await repository({ "a": "a" });
       const before = git(test, "rev-parse", "HEAD");
       const error = await test.fails("git-commit", { message: "m", ...args });
@@ -368,7 +368,7 @@ describe("git-commit", () => {
     });
   }
 
-  it("refuses to commit in the middle of a merge", async () => {
+  it("does not commit in the middle of a merge", async () => {
     await using test = await repository({ "a": "a" });
     git(test, "checkout", "--quiet", "-b", "side");
     await test.folder.fill({ "b": "b" });

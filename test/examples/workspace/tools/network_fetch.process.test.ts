@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import type { ResolvedAddress } from "../../../../examples/workspace/mod.ts";
+import type { ResolvedAddress } from "../../../../examples/workspace/checked_request.ts";
 import { testWorkspace } from "../testing.ts";
 
 interface Fetched {
@@ -49,7 +49,7 @@ async function serve(
 
 const open = () => testWorkspace({}, { allowPrivateNetwork: true });
 
-/** A workspace whose names resolve as they are told. */
+/** A workspace with these host names and their addresses. */
 const named = (names: Readonly<Record<string, readonly string[]>>, options = {}) =>
   testWorkspace({}, {
     resolve: (hostname) =>
@@ -61,7 +61,7 @@ const named = (names: Readonly<Record<string, readonly string[]>>, options = {})
   });
 
 describe("network-fetch", () => {
-  it("answers status, headers and text", async () => {
+  it("returns status, headers and text", async () => {
     await using server = await serve((_request, response) => {
       response.writeHead(201, { "content-type": "text/plain", "x-one": "1" });
       response.end("häh");
@@ -73,7 +73,7 @@ describe("network-fetch", () => {
     assertEquals(server.seen.map(({ url, method }) => `${method} ${url}`), ["GET /a?b=c"]);
   });
 
-  it("answers what is not text as base64", async () => {
+  it("returns a body that is not text as base64", async () => {
     await using server = await serve((_request, response) =>
       response.end(Buffer.from([0, 255, 1]))
     );
@@ -82,7 +82,7 @@ describe("network-fetch", () => {
     assertEquals([got.body, got.encoding], ["AP8B", "base64"]);
   });
 
-  it("cuts a body that never ends, at a whole character, and hangs up", async () => {
+  it("cuts an endless body at a whole character and closes the connection", async () => {
     const { promise: hungUp, resolve } = Promise.withResolvers<void>();
     await using server = await serve((_request, response) => {
       response.on("close", resolve);
@@ -119,7 +119,7 @@ describe("network-fetch", () => {
       "https://127.0.0.1/",
     ]
   ) {
-    it(`refuses ${url}`, async () => {
+    it(`rejects ${url}`, async () => {
       await using test = await testWorkspace();
       const error = await test.fails("network-fetch", { url });
       assertEquals(error.code, "denied");
@@ -127,7 +127,7 @@ describe("network-fetch", () => {
     });
   }
 
-  it("refuses a name that has a private address, also among public ones, and sends nothing", async () => {
+  it("rejects a name with a private address, including one among public ones, and sends no request", async () => {
     await using server = await serve((_request, response) => response.end("secret"));
     await using test = await named({
       "inside.example": ["127.0.0.1"],
@@ -141,7 +141,7 @@ describe("network-fetch", () => {
     assertEquals(server.seen, []);
   });
 
-  it("connects to the address that was checked: a name is asked for once", async () => {
+  it("connects to the checked address and resolves a name once", async () => {
     await using server = await serve((_request, response) => response.end("ok"));
     let asked = 0;
     await using test = await named({}, {
@@ -158,7 +158,7 @@ describe("network-fetch", () => {
     assertEquals(server.seen[0]?.headers.host, `rebinding.invalid:${server.port}`);
   });
 
-  it("refuses a private address behind a redirect, in the URL and behind a name", async () => {
+  it("rejects a private address behind a redirect, in the URL and behind a name", async () => {
     await using server = await serve((request, response) => {
       const location = request.url === "/address" ? "http://127.0.0.2/" : "http://inside.example/";
       response.writeHead(302, { location }).end();
@@ -175,7 +175,7 @@ describe("network-fetch", () => {
     assertEquals(server.seen.length, 2);
   });
 
-  it("resolves and checks every hop by itself", async () => {
+  it("resolves and checks the address of every redirect", async () => {
     await using inner = await serve((_request, response) => response.end("there"));
     await using outer = await serve((_request, response) => {
       response.writeHead(302, { location: `http://second.example:${inner.port}/` }).end();
@@ -193,7 +193,7 @@ describe("network-fetch", () => {
     assertEquals(resolved, ["first.example", "second.example"]);
   });
 
-  it("follows redirects, and says which", async () => {
+  it("follows redirects and lists them", async () => {
     await using server = await serve((request, response) => {
       if (request.url === "/1") response.writeHead(301, { location: "/2" }).end();
       else if (request.url === "/2") response.writeHead(307, { location: "3?x=1" }).end();
@@ -205,7 +205,7 @@ describe("network-fetch", () => {
     assertEquals(got.redirects, [`${server.url}/1`, `${server.url}/2`]);
   });
 
-  it("gives up after five redirects", async () => {
+  it("fails after five redirects", async () => {
     await using server = await serve((_request, response) => {
       response.writeHead(302, { location: "/again" }).end();
     });
@@ -215,7 +215,7 @@ describe("network-fetch", () => {
     assertEquals(server.seen.length, 6);
   });
 
-  it("hangs up when the call is aborted, before and in the middle of the body", async () => {
+  it("closes the connection when the call is aborted, before and in the middle of the body", async () => {
     for (const begins of [false, true]) {
       const { promise: hungUp, resolve } = Promise.withResolvers<void>();
       const controller = new AbortController();
@@ -252,7 +252,7 @@ describe("network-fetch", () => {
       ],
     ] as const
   ) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       await using test = await named({ "example.com": ["93.184.216.34"] });
       const error = await test.fails("network-fetch", args);
       assertEquals(error.code, code);

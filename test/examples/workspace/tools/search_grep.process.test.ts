@@ -35,7 +35,7 @@ describe("search-grep", () => {
     });
   });
 
-  it("takes every character of plain text as it is", async () => {
+  it("matches every character of plain text literally", async () => {
     const text = "a.b*c+d?e^f$g{h}i(j)k|l[m]n\\o/p-q#r😀";
     await using test = await testWorkspace({ "f": `x\n${text}\n` });
     for (const character of text) {
@@ -45,7 +45,7 @@ describe("search-grep", () => {
     assertEquals(places(await test.ok<Found>("search-grep", { pattern: text })), ["f:2:1"]);
   });
 
-  it("ignores case when it is told to, and takes regular expressions when it is told to", async () => {
+  it("ignores case with ignoreCase, and matches regular expressions with regex", async () => {
     await using test = await testWorkspace({ "f": "Hello\nhelp\nHELD\n" });
     const find = async (args: unknown) => places(await test.ok<Found>("search-grep", args));
     assertEquals(await find({ pattern: "hel" }), ["f:2:1"]);
@@ -67,7 +67,7 @@ describe("search-grep", () => {
     assertEquals(await find({ path: "s", ending: ".ts" }), ["s/b.ts:1:1"]);
   });
 
-  it("streams each match as it is found, and says how far it has come", async () => {
+  it("streams each match, and reports progress", async () => {
     const files = Object.fromEntries(
       Array.from({ length: 60 }, (_, index) => [`f${String(index).padStart(2, "0")}`, "x\n"]),
     );
@@ -82,7 +82,7 @@ describe("search-grep", () => {
     assertEquals((last.result.content as Found).filesSearched, 60);
   });
 
-  it("stops at the number of matches it is told, and says that there may be more", async () => {
+  it("stops at maxMatches with truncated: true", async () => {
     await using test = await testWorkspace({ "f": "x\n".repeat(50) });
     const found = await test.ok<Found>("search-grep", { pattern: "x", maxMatches: 5 });
     assertEquals([found.matches.length, found.truncated], [5, true]);
@@ -104,7 +104,7 @@ describe("search-grep", () => {
     }
   });
 
-  it("searches a very long line only so far, says so, and shows the part with the match", async () => {
+  it("searches only the beginning of a very long line, counts it, and shows the part with the match", async () => {
     await using test = await testWorkspace({
       "f": `${"a".repeat(5_000)}needle${"b".repeat(20_000)}needle2\n`,
     });
@@ -122,14 +122,14 @@ describe("search-grep", () => {
     assertEquals(found.matches, []);
   });
 
-  it("searches the beginning of a line with a large pattern, and says so", async () => {
+  it("searches and counts only the beginning of a line with a large pattern", async () => {
     const optional = "a?".repeat(490);
     await using test = await testWorkspace({ "f": `${"a".repeat(9_999)}b\n${"a".repeat(50)}b\n` });
     const found = await test.ok<Found>("search-grep", { pattern: `(${optional})*b`, regex: true });
     assertEquals([places(found), found.linesCut, found.truncated], [["f:2:1"], 1, false]);
   });
 
-  it("gives up after too many steps, and says that there may be more", async () => {
+  it("stops after too many steps with truncated: true", async () => {
     await using test = await testWorkspace({ "f": `${"a".repeat(99)}\n`.repeat(20_000) });
     const found = await test.ok<Found>("search-grep", {
       pattern: `(${"a?".repeat(490)})*b`,
@@ -159,7 +159,7 @@ describe("search-grep", () => {
   for (
     const [what, args, code, message] of [
       [
-        "a pattern that is no regular expression",
+        "a pattern that is not a regular expression",
         { pattern: "(", regex: true },
         "invalid_arguments",
         'missing closing ): "("',
@@ -181,7 +181,7 @@ describe("search-grep", () => {
       ],
     ] as const
   ) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       await using test = await testWorkspace();
       await symlink("/etc", join(test.folder.path, "out"));
       const error = await test.fails("search-grep", args);

@@ -28,7 +28,7 @@ async function startPrinting(events: AsyncIterable<ToolEvent>): Promise<{
 }
 
 describe("terminal-execute", () => {
-  it("runs a program in the workspace, with its arguments as they are", async () => {
+  it("runs a program in the workspace with unchanged arguments", async () => {
     await using test = await testWorkspace({ "a b": "", "$HOME": "" });
     const run = await test.ok<Run>("terminal-execute", { command: "ls", args: ["a b", "$HOME"] });
     assertEquals(run, {
@@ -41,7 +41,7 @@ describe("terminal-execute", () => {
     });
   });
 
-  it("uses a shell only when it is told to", async () => {
+  it("uses a shell only with the argument shell", async () => {
     await using test = await testWorkspace({ "a": "" });
     const plain = await test.ok<Run>("terminal-execute", { command: "echo", args: ["*; $(id)"] });
     assertEquals(plain.stdout, "*; $(id)\n");
@@ -51,7 +51,7 @@ describe("terminal-execute", () => {
     assertStringIncludes(error.message, "there is no such command");
   });
 
-  it("refuses what the operating system cannot take", async () => {
+  it("rejects arguments that the operating system cannot accept", async () => {
     await using test = await testWorkspace();
     for (const args of [{ command: "a\0b" }, { command: "echo", args: ["a\0b"] }]) {
       assertEquals((await test.fails("terminal-execute", args)).code, "invalid_arguments");
@@ -59,7 +59,7 @@ describe("terminal-execute", () => {
     assertEquals((await test.fails("terminal-execute", { command: "" })).code, "invalid_arguments");
   });
 
-  it("answers the exit code of a program that fails", async () => {
+  it("returns the exit code of a program that fails", async () => {
     await using test = await testWorkspace();
     const run = await test.ok<Run>("terminal-execute", {
       command: "echo no >&2; exit 7",
@@ -68,7 +68,7 @@ describe("terminal-execute", () => {
     assertEquals([run.exitCode, run.stderr], [7, "no\n"]);
   });
 
-  it("begins in the folder it is told, which must be in the workspace", async () => {
+  it("starts in the folder of cwd, which must be in the workspace", async () => {
     await using test = await testWorkspace({ "sub/a": "", "file": "" });
     await symlink("/", join(test.folder.path, "out"));
     const run = await test.ok<Run>("terminal-execute", { command: "pwd", cwd: "sub" });
@@ -97,14 +97,14 @@ describe("terminal-execute", () => {
     assertEquals(names.filter((name) => !expected.includes(name)), []);
   });
 
-  it("gives the program its input, and an end of input when there is none", async () => {
+  it("passes the input to the program, and an empty input by default", async () => {
     await using test = await testWorkspace();
     const given = await test.ok<Run>("terminal-execute", { command: "cat", input: "line\n" });
     assertEquals(given.stdout, "line\n");
     assertEquals((await test.ok<Run>("terminal-execute", { command: "cat" })).stdout, "");
   });
 
-  it("streams what is printed while the program runs", async () => {
+  it("streams the output while the program runs", async () => {
     await using test = await testWorkspace();
     // The program waits for a file that is written only after its first line has been seen.
     const script = "echo first; while [ ! -e go ]; do sleep 0.01; done; echo second >&2";
@@ -119,7 +119,7 @@ describe("terminal-execute", () => {
     ]);
   });
 
-  it("does not tear characters apart that come in pieces", async () => {
+  it("keeps characters whole that arrive in pieces", async () => {
     await using test = await testWorkspace();
     const script = String
       .raw`printf '\303'; sleep 0.02; printf '\244\360\237'; sleep 0.02; printf '\230\200'`;
@@ -142,7 +142,7 @@ describe("terminal-execute", () => {
       true,
       true,
     ]);
-    assertStringIncludes(run.stdout, "characters left out");
+    assertStringIncludes(run.stdout, "characters omitted");
     assert(run.stdout.length < 64_100);
   });
 
@@ -164,7 +164,7 @@ describe("terminal-execute", () => {
     await gone(pids);
   });
 
-  it("stops the command with its children when whoever listens goes away", async () => {
+  it("stops the command with its children when the consumer stops early", async () => {
     await using test = await testWorkspace();
     const { pids, rest } = await startPrinting(
       test.stream("terminal-execute", { command: "sleep 1000 & echo $! $$; wait", shell: true }),
@@ -175,7 +175,7 @@ describe("terminal-execute", () => {
     await gone(pids);
   });
 
-  it("stops the command when its own time is over, and answers what it printed", async () => {
+  it("stops the command after timeoutMs and returns its output", async () => {
     await using test = await testWorkspace();
     const run = await test.ok<Run>("terminal-execute", {
       command: "echo $$; sleep 1000",
@@ -197,7 +197,7 @@ describe("terminal-execute", () => {
     assertEquals(context.has("terminal-execute"), false);
   });
 
-  it("cannot be called above the risk that is allowed", async () => {
+  it("cannot be called above the allowed risk", async () => {
     await using test = await testWorkspace();
     const toolset = test.registry.select({ maxRisk: "low" });
     const result = await new ToolDispatcher(toolset).dispatch({
