@@ -33,7 +33,7 @@ const SUITES = [
   { name: "runtime", folders: ["test/runtime"], on: WITH_FILES, coverage: true },
   {
     name: "examples",
-    folders: ["test/examples", "examples/cluster"],
+    folders: ["test/examples"],
     on: WITH_FILES,
     coverage: true,
     together: true,
