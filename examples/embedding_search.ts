@@ -1,21 +1,21 @@
 /**
- * Search by meaning: an index that asks a provider for embeddings, fused with the index of words.
- * The words find names and identifiers, the vectors find what was said in other words.
+ * Search by meaning: an index with a provider's embeddings, which can be fused with the index of
+ * words. The words find names and identifiers, the vectors find synonyms.
  *
  * @module
  */
 
 import type { Tool, ToolHit, ToolIndex, ToolSearchScope } from "../mod.ts";
 
-/** Gives a vector for each text, all of one length. A call to your provider. */
+/** Returns a vector for each text, all of one length. Calls your provider. */
 export type Embed = (texts: readonly string[]) => Promise<readonly (readonly number[])[]>;
 
 /**
  * Makes an index that ranks by the cosine between the vectors of the query and of each tool. New
  * tools are embedded together, with the next search.
  *
- * @param embed Asks the provider. If it rejects, so does the search.
- * @param minScore Cosines below it are no hits. Each model has its own scale: measure it.
+ * @param embed Calls the provider. If it rejects, the search rejects.
+ * @param minScore The minimum cosine of a hit. Each model has its own scale: measure it.
  */
 export function createEmbeddingIndex(
   embed: Embed,
@@ -24,7 +24,7 @@ export function createEmbeddingIndex(
   const tools = new Map<string, Tool>();
   const vectors = new WeakMap<Tool, Promise<readonly number[]>>();
 
-  /** The vectors of tools. Those that are new are asked for in one request. */
+  /** Returns the vectors of tools. New tools are embedded in one request. */
   function vectorsOf(wanted: readonly Tool[]): Promise<readonly (readonly number[])[]> {
     const fresh = wanted.filter((tool) => !vectors.has(tool));
     if (fresh.length > 0) {
@@ -34,7 +34,7 @@ export function createEmbeddingIndex(
       fresh.forEach((tool, place) => {
         const vector = answer.then((all) => all[place] ?? []);
         vectors.set(tool, vector);
-        // After a failure the next search asks again.
+        // After a failure the next search calls the provider again.
         vector.catch(() => vectors.delete(tool));
       });
     }

@@ -1,10 +1,16 @@
 /**
- * A registry in a script: define, register, select, search, call. Runs as it is:
+ * A registry in a script: define, register, select, search, call. `bun`, `node` or `deno run`
+ * `examples/script.ts` prints:
  *
- * ```sh
- * deno run examples/script.ts
- * bun examples/script.ts
- * node examples/script.ts
+ * ```text
+ * registered: note-add, temperature:convert
+ * a reader sees: temperature:convert
+ * note-add: "note-add" is removed by risk: risk medium is above the limit low
+ * search finds: temperature:convert
+ * definition: temperature:convert
+ * 100 °C: 212
+ * a wrong call: Cannot call "temperature:convert": its arguments do not fit: /celsius must be a number, not a string
+ * a hidden tool: unknown_tool
  * ```
  *
  * @module
@@ -60,14 +66,14 @@ console.log("a reader sees:", forReader.ids.join(", "));
 const { reason } = forReader.explain("note-add");
 console.log("note-add:", reason);
 
-// 4. Search, as a person would ask.
+// 4. Search in words.
 const hits = registry.searchTools("convert temperatures");
 console.log("search finds:", hits.map((tool) => tool.id).join(", "));
 
 // 5. Give a model the definition.
 console.log("definition:", FunctionDefinition.fromTool(convert).name);
 
-// 6. Call. A call never rejects; a model can act on what went wrong.
+// 6. Call. A call never rejects; an error is a value with a message for the model.
 const dispatcher = new ToolDispatcher(forReader);
 const ok = await dispatcher.dispatch({
   name: "temperature:convert",

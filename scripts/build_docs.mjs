@@ -29,7 +29,14 @@ function pages() {
     .map((name) => [`${name}.md`, `${name}.md`]);
   const decisions = readdirSync(join(ROOT, "docs/decisions"))
     .map((name) => [`docs/decisions/${name}`, `docs/decisions/${name.replace("README", "index")}`]);
-  const folders = ["ffi", "bench", "examples/chain", "examples/edge", "examples/workspace"]
+  const folders = [
+    "ffi",
+    "bench",
+    "examples",
+    "examples/chain",
+    "examples/edge",
+    "examples/workspace",
+  ]
     .map((folder) => [`${folder}/README.md`, `${folder}/index.md`]);
   return new Map([["README.md", "index.md"], ...all, ...decisions, ...others, ...folders]);
 }

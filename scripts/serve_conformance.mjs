@@ -17,5 +17,5 @@ if (missing !== undefined) {
   console.error(`Cannot serve: ${missing}`);
   process.exit(1);
 }
-const [command, ...args] = serveCommand(runtime, join(ROOT, "examples/conformance/worker.ts"));
+const [command, ...args] = serveCommand(runtime, join(ROOT, "test/support/conformance/worker.ts"));
 process.exitCode = await attach(command, args, { env: { PORT: port } });

@@ -11,7 +11,7 @@ if (missing !== undefined) {
 }
 process.exitCode = await attach(
   "bun",
-  ["src/cli/main.ts", "serve", "examples/workspace/serve.ts", ...process.argv.slice(2)],
+  ["src/cli/main.ts", "serve", "examples/workspace/mod.ts", ...process.argv.slice(2)],
   // Commands and network access need a flag.
   { env: { PLUE_MAX_RISK: process.env.PLUE_MAX_RISK || "low" } },
 );

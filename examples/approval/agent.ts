@@ -1,7 +1,7 @@
 /**
- * An agent loop that stops for approval, may be killed while it waits, and goes on when it is started
- * again: `bun examples/approval/agent.ts FOLDER`. The conversation and the calls are kept in the folder.
- * The model is a script, so that the example needs no network.
+ * An agent loop that stops for approval, may be killed while it waits, and continues when it is
+ * started again: `bun examples/approval/agent.ts FOLDER`. The conversation and the calls are stored
+ * in the folder. The model is a script, so that the example needs no network.
  *
  * @module
  */
@@ -30,13 +30,13 @@ const registry = new ToolRegistry({
   }],
 });
 
-/** What must survive: the messages, and the turn that waits for answers, if one does. */
+/** The messages, and the turn that waits for answers, if there is one. */
 interface Conversation {
   readonly messages: readonly unknown[];
   readonly waiting?: Turn;
 }
 
-/** Stands for a call of the provider's API. */
+/** Replaces a call of the provider's API. */
 function model(messages: readonly unknown[]): { readonly content: readonly unknown[] } {
   const said = JSON.stringify(messages);
   return said.includes("tool_result")
@@ -48,7 +48,7 @@ const folder = process.argv[2] ?? ".agent";
 mkdirSync(folder, { recursive: true });
 const file = join(folder, "conversation.json");
 
-/** Keeps the conversation: a reader sees the old file or the new one, never a part. */
+/** Stores the conversation: a reader sees the old file or the new one, never a part. */
 function keep(conversation: Conversation): Conversation {
   writeFileSync(`${file}.new`, JSON.stringify(conversation));
   renameSync(`${file}.new`, file);
@@ -91,7 +91,7 @@ for (;;) {
       break;
     }
   }
-  // What waits is kept before anybody is asked.
+  // The turn is stored before the person is asked.
   if (turn.suspended.length > 0) {
     conversation = keep({ messages, waiting: turn });
     turn = await resumeTurn("anthropic", turn, await ask(turn), options);

@@ -1,9 +1,9 @@
 /**
  * The edge service, the same on every runtime: tools over HTTP, for MCP clients and in the
- * providers' formats, and who may call them.
+ * providers' formats.
  *
- * Whoever presents the token may list and call. Without a token being configured, everybody may
- * list, and nobody may call.
+ * Callers with the token may list and call. If no token is configured, all callers may list and
+ * none may call.
  *
  * @module
  */
@@ -22,22 +22,22 @@ import * as formats from "../../src/formats/mod.ts";
 import { edgeTools } from "./tools.ts";
 
 const registry = new ToolRegistry({ tools: edgeTools });
-// A worker may generate code while its module loads, and not while it answers a request.
+// A worker may generate code while its module loads, but not during a request.
 registry.compile();
 
 /** Options for {@linkcode createEdgeApp}. */
 export interface EdgeAppOptions {
-  /** What callers must present as `Authorization: Bearer …`: 16 or more visible characters. */
+  /** The token of `Authorization: Bearer …`: 16 or more visible characters. */
   readonly token: string | undefined;
   /**
-   * How many requests a minute may come; on Workers to each isolate, until a store that they share
-   * is handed in.
+   * The maximum number of requests per minute; on Workers of each isolate, unless they share a
+   * store.
    *
    * @default {600}
    */
   readonly requestsPerMinute?: number;
   /**
-   * Is told of each request.
+   * Receives an entry for each request.
    *
    * @default {prints a line of JSON}
    */
@@ -55,10 +55,10 @@ export function createEdgeApp(options: EdgeAppOptions): Hono {
     requestsPerMinute = 600,
     access = (entry) => console.log(JSON.stringify(entry)),
   } = options;
-  /** Who may do what: the same over HTTP and over MCP, counted and measured together. */
+  /** The same access, limits and metrics over HTTP and over MCP. */
   const shared = {
     selection: { maxRisk: "low" },
-    // The platform routes only its own names here, and what counts is the token, not the name.
+    // The platform routes only its own names here, and the token decides, not the name.
     allowedHosts: "any",
     dispatcher: new ToolDispatcher(registry, { onError: ({ error }) => console.error(error) }),
     rateLimit: {

@@ -1,9 +1,9 @@
 /**
- * The smallest worker: the tools over HTTP, and nothing else of the service in `app.ts`.
- * `scripts/size.ts` holds it to its size.
+ * The smallest worker: the tools over HTTP, without the rest of the service in `app.ts`.
+ * `scripts/size.ts` limits its size.
  *
- * Whoever presents the token may list and call. Without a token being configured, everybody may
- * list, and nobody may call.
+ * Callers with the token may list and call. If no token is configured, all callers may list and
+ * none may call.
  *
  * @module
  */
@@ -19,10 +19,10 @@ import { typeboxEngine } from "../../mod.ts";
 import { edgeTools } from "./tools.ts";
 import type { Environment, ExecutionContext } from "./worker.ts";
 
-// The core's registry takes the engine as it is. `hardened(engine)` would protect it from patterns and
-// schemas that were made to use up time; all schemas here are the program's own, and it imports none.
+// `hardened(engine)` would protect the registry from patterns and schemas that were made to take
+// much time. All schemas here are the program's own.
 const registry = new Registry({ engine: typeboxEngine(), tools: edgeTools });
-// A worker may generate code while its module loads, and not while it answers a request.
+// A worker may generate code while its module loads, but not during a request.
 registry.compile();
 
 // The token comes with the first request; it does not change while the worker lives.
@@ -44,7 +44,7 @@ function createHandler(token: string | undefined): HttpHandler {
     // A bundle has these parts only.
     parts: [serveExecution(), serveListing()],
     selection: { maxRisk: "low" },
-    // The platform routes only its own names here, and what counts is the token, not the name.
+    // The platform routes only its own names here, and the token decides, not the name.
     allowedHosts: "any",
     ...(token === undefined || token === "" ? {} : {
       authorize: async (request) =>
@@ -55,7 +55,7 @@ function createHandler(token: string | undefined): HttpHandler {
   });
 }
 
-/** Compares digests, all of them: the time says nothing about how much was right. */
+/** Compares whole digests, so that the time does not depend on the number of equal characters. */
 async function presents(request: Request, token: string): Promise<boolean> {
   const header = request.headers.get("authorization") ?? "";
   const given = header.startsWith("Bearer ") && header.length <= 1_100 ? header.slice(7) : "";

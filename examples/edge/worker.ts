@@ -7,9 +7,9 @@
 import type { Hono } from "hono";
 import { createEdgeApp } from "./app.ts";
 
-/** What the platform hands in. */
+/** The variables of the platform. */
 export interface Environment {
-  /** What callers must present; set it with `wrangler secret put PLUE_TOKEN`. */
+  /** The token of callers; set it with `wrangler secret put PLUE_TOKEN`. */
   readonly PLUE_TOKEN?: string;
 }
 

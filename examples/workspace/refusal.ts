@@ -1,41 +1,39 @@
 /**
- * Failures of the workspace's tools: a code and a sentence for the model, instead of a bare
- * exception. Helpers throw a {@linkcode Refusal}; {@linkcode answer} turns it into a `ToolResult`.
+ * Failures of the workspace's tools: a code and a sentence for the model. Helpers throw a
+ * {@linkcode Refusal}; {@linkcode answer} turns it into a `ToolFailure`.
  *
  * @module
  */
 
 import { type FailureCode, type ToolFailure, ToolResult } from "../../mod.ts";
 
-/** Says that something cannot be done, why, and (for an argument) where. */
+/** Options for {@linkcode Refusal}. */
+export interface RefusalOptions extends ErrorOptions {
+  /** JSON Pointer of the invalid argument. */
+  readonly pointer?: string;
+  readonly retryable?: boolean;
+}
+
+/** An error whose message goes to the model: what cannot be done, and why. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly code: FailureCode;
-  /** JSON Pointer of the argument that is wrong, if one is. */
-  readonly pointer: string | undefined;
-  readonly retryable: boolean | undefined;
+  readonly options: RefusalOptions;
 
-  constructor(
-    code: FailureCode,
-    message: string,
-    options: { readonly pointer?: string; readonly retryable?: boolean; readonly cause?: unknown } =
-      {},
-  ) {
-    super(message, { cause: options.cause });
+  constructor(code: FailureCode, message: string, options: RefusalOptions = {}) {
+    super(message, options);
     this.code = code;
-    this.pointer = options.pointer;
-    this.retryable = options.retryable;
+    this.options = options;
   }
 }
 
-/** The failure of a refusal. Other errors are thrown again. */
+/** Returns the failure of a refusal, and throws every other error again. */
 export function failureOf(reason: unknown): ToolFailure {
   if (!(reason instanceof Refusal)) throw reason;
-  const { code, message, pointer, retryable } = reason;
+  const { code, message, options: { pointer, retryable } } = reason;
+  const issue = { keyword: "custom", expected: "a usable value", message } as const;
   return ToolResult.error(code, message, {
-    ...(pointer === undefined
-      ? {}
-      : { issues: [{ path: pointer, keyword: "custom", expected: "a usable value", message }] }),
+    ...(pointer === undefined ? {} : { issues: [{ path: pointer, ...issue }] }),
     ...(retryable === undefined ? {} : { retryable }),
   });
 }
@@ -49,7 +47,7 @@ export async function answer<T>(work: () => Promise<T>): Promise<T | ToolFailure
   }
 }
 
-/** A refusal with the file system's error in words, and the code that fits it. */
+/** The failure code and the words for each error of the file system. */
 const FILE_ERRORS: ReadonlyMap<string, readonly [FailureCode, string]> = new Map([
   ["ENOENT", ["invalid_arguments", "it does not exist"]],
   ["ENOTDIR", ["invalid_arguments", "a part of its path is not a folder"]],
@@ -60,34 +58,31 @@ const FILE_ERRORS: ReadonlyMap<string, readonly [FailureCode, string]> = new Map
   ["ELOOP", ["denied", "it is a symbolic link"]],
   ["EACCES", ["denied", "the operating system forbids it"]],
   ["EPERM", ["denied", "the operating system forbids it"]],
-  ["EROFS", ["denied", "the file system is read-only"]],
-  ["EXDEV", ["denied", "it is on another file system than the workspace"]],
   ["ENOSPC", ["unavailable", "the disk is full"]],
   ["EMFILE", ["overloaded", "too many files are open"]],
-  ["EBUSY", ["unavailable", "it is in use"]],
   ["EMOVED", ["denied", "it was moved meanwhile"]],
 ]);
 
-/** The code of a system error, such as `ENOENT`. */
+/** Returns the code of a system error, such as `ENOENT`. */
 export function errorCode(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !("code" in error)) return undefined;
-  return typeof error.code === "string" ? error.code : undefined;
+  const { code } = error instanceof Error && "code" in error ? error : { code: undefined };
+  return typeof code === "string" ? code : undefined;
 }
 
-/** An error as the file system throws it. `EMOVED` is our own: something else took a file's place. */
+/** Creates an error like the file system's. `EMOVED`: another file has taken the place. */
 export function systemError(code: "EISDIR" | "EMOVED" | "ENOTDIR"): Error {
   return Object.assign(new Error(code), { code });
 }
 
 /**
- * A file system's error as a refusal that names the path as the caller wrote it: the system's own
- * message would tell the caller where the workspace lies on this machine.
+ * Returns a file system's error as a refusal that contains the caller's path. The system's own
+ * message would contain the path of the workspace on this machine.
  */
 export function fileRefusal(error: unknown, action: string, shown: string): Refusal {
   if (error instanceof Refusal) return error;
   const code = errorCode(error);
   const [failure, why] = FILE_ERRORS.get(code ?? "") ??
-    ["threw", `the file system answered ${code ?? "an unknown error"}`];
+    ["threw", `the file system reported ${code ?? "an unknown error"}`];
   return new Refusal(failure, `Cannot ${action} "${shown}": ${why}`, {
     cause: error,
     ...(failure === "invalid_arguments" ? { pointer: "/path" } : {}),

@@ -1,39 +1,31 @@
 /**
- * Runs a program without a shell, and makes sure that nothing it started outlives the call.
+ * Runs a program without a shell, and stops everything in its process group when the call ends.
  *
- * The program leads a process group of its own. When the call is aborted, the group is told to
- * stop (SIGTERM), and killed (SIGKILL) when it has not stopped in time. When the program ends by
- * itself, what it left running in the background is killed too. On Linux, children that moved to
- * another group or session are found by a mark in their environment, also when this process is killed;
- * a child that also cleared its environment is not found.
+ * When the call is aborted, the group gets SIGTERM, and SIGKILL if it does not stop in time. When
+ * the program ends by itself, its background processes are killed. A child process that moved to
+ * another session is not found.
  *
  * @module
  */
 
-import process from "node:process";
 import { Buffer } from "node:buffer";
 import { type ChildProcess, spawn } from "node:child_process";
-import { killMarked, newMark, startTime } from "./marked_processes.ts";
+import process from "node:process";
+import { PassThrough } from "node:stream";
 import { errorCode, Refusal } from "./refusal.ts";
 
-/** What to run. */
+/** The program to run. */
 export interface ProcessOptions {
   readonly command: string;
   readonly args: readonly string[];
-  /** The folder to begin in. */
+  /** The working directory. */
   readonly cwd: string;
-  /** The whole environment; nothing of this process's own is added. */
+  /** The whole environment; this process's own variables are not added. */
   readonly env: Readonly<Record<string, string>>;
-  /** What the program reads on its standard input. Absent: nothing. */
+  /** The text on the standard input. Absent: an empty input. */
   readonly input?: string | undefined;
   /** Stops the program. */
   readonly signal: AbortSignal;
-  /**
-   * How long the program has to stop after SIGTERM, in milliseconds.
-   *
-   * @default {500}
-   */
-  readonly killGraceMs?: number | undefined;
 }
 
 /** A piece of output. */
@@ -42,249 +34,176 @@ export interface ProcessChunk {
   readonly data: Uint8Array;
 }
 
-/** How the program ended: with an exit code, or by a signal. */
+/** The exit code of a program, or the signal that ended it. */
 export interface ProcessEnd {
   readonly exitCode: number | null;
   readonly signal: string | null;
 }
 
-/** How many bytes wait for the consumer before the program is made to wait. */
-const HIGH_WATER = 256 * 1024;
-/** How long the pipes may stay open after the program's end, in milliseconds. */
+/** The number of pieces that wait for the consumer before the program is paused. */
+const HIGH_WATER = 8;
+/** The time that a group has to stop after SIGTERM, in milliseconds. */
+const KILL_GRACE_MS = 500;
+/** The time that the pipes may stay open after the program's end, in milliseconds. */
 const DRAIN_MS = 500;
 
 /**
- * Runs a program and yields its output as it comes. A slow consumer slows the program down.
+ * Runs a program and yields its output as it arrives. A slow consumer slows the program down.
  *
- * @throws {Refusal} If it cannot be started.
- * @throws The signal's reason, once everything has stopped, if the call was aborted.
+ * @throws {Refusal} If the program cannot be started.
+ * @throws The signal's reason if the call was aborted, after the group has stopped.
  */
 export async function* runProcess(
   options: ProcessOptions,
 ): AsyncGenerator<ProcessChunk, ProcessEnd, void> {
-  options.signal.throwIfAborted();
-  const running = new RunningProcess(options);
+  const { signal } = options;
+  signal.throwIfAborted();
+  const child = start(options);
+  const output = mergedOutput(child);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = (): void => {
+    if (output.writableEnded) return;
+    output.end();
+    child.stdout?.resume();
+    child.stderr?.resume();
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    signalGroup(child, "SIGTERM");
+    timer = setTimeout(() => signalGroup(child, "SIGKILL"), KILL_GRACE_MS);
+  };
+  /** Closes pipes that a process of another session holds open, unless output waits in them. */
+  const drain = (): void => {
+    timer = setTimeout(() => {
+      if (!output.writableNeedDrain) {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+      }
+      drain();
+    }, output.writableEnded ? 0 : DRAIN_MS);
+  };
+  const ended = new Promise<ProcessEnd>((resolve, reject) => {
+    child.on("error", (error) => {
+      // The event also reports a signal that could not be sent; then the program has a pid.
+      if (child.pid === undefined) reject(cannotRun(options.command, error));
+    });
+    child.once("close", (exitCode, by) => resolve({ exitCode, signal: by }));
+  });
+  const closed = ended.catch(() => {}).then(() => {
+    clearTimeout(timer);
+    output.end();
+  });
+  child.once("exit", () => {
+    // Only now: later the system may have given the group's number to other processes.
+    signalGroup(child, "SIGKILL");
+    clearTimeout(timer);
+    drain();
+  });
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(options.input);
+  signal.addEventListener("abort", stop, { once: true });
   try {
-    for (;;) {
-      const chunk = await running.next();
-      // No events of an aborted call are wanted; what is left is thrown away below.
-      options.signal.throwIfAborted();
-      if (chunk === undefined) return running.end();
+    for await (const chunk of output) {
+      signal.throwIfAborted();
       yield chunk;
     }
+    signal.throwIfAborted();
+    return await ended;
   } finally {
-    await running.stop();
+    signal.removeEventListener("abort", stop);
+    stop();
+    await closed;
   }
 }
 
-/** Runs a program and collects its output, at most `maxBytes` of each stream. */
+/** Returns both output streams of a program as one stream of {@linkcode ProcessChunk}. */
+function mergedOutput({ stdout, stderr }: ChildProcess): PassThrough {
+  const output = new PassThrough({ objectMode: true, highWaterMark: HIGH_WATER });
+  for (const [stream, readable] of [["stdout", stdout], ["stderr", stderr]] as const) {
+    readable?.on("error", () => {});
+    readable?.on("data", (data: Uint8Array) => {
+      if (output.writableEnded || output.write({ stream, data })) return;
+      stdout?.pause();
+      stderr?.pause();
+    });
+    output.on("drain", () => readable?.resume());
+  }
+  return output;
+}
+
+/** The end of a program with its output. */
+export interface ProcessOutput extends ProcessEnd {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** True if the output was longer. */
+  readonly isCut: boolean;
+}
+
+/** Runs a program and collects at most `maxBytes` of each output stream. */
 export async function collectProcess(
   options: ProcessOptions & { readonly maxBytes: number },
-): Promise<
-  ProcessEnd & { readonly stdout: string; readonly stderr: string; readonly isCut: boolean }
-> {
+): Promise<ProcessOutput> {
   const parts: Record<ProcessChunk["stream"], Uint8Array[]> = { stdout: [], stderr: [] };
-  const sizes = { stdout: 0, stderr: 0 };
+  const left = { stdout: options.maxBytes, stderr: options.maxBytes };
+  const text = (stream: ProcessChunk["stream"]) =>
+    new TextDecoder().decode(Buffer.concat(parts[stream]));
   let isCut = false;
   const output = runProcess(options);
   for (;;) {
-    const step = await output.next();
-    if (step.done === true) {
-      const text = (stream: ProcessChunk["stream"]) =>
-        new TextDecoder().decode(Buffer.concat(parts[stream]));
-      return { ...step.value, stdout: text("stdout"), stderr: text("stderr"), isCut };
-    }
-    const { stream, data } = step.value;
-    const left = options.maxBytes - sizes[stream];
-    if (data.length > left) isCut = true;
+    const { done, value } = await output.next();
+    if (done === true) return { ...value, stdout: text("stdout"), stderr: text("stderr"), isCut };
+    const { stream, data } = value;
+    if (data.length > left[stream]) isCut = true;
     // Even an empty part would keep all of its data in memory.
-    if (left <= 0) continue;
-    parts[stream].push(data.subarray(0, left));
-    sizes[stream] += Math.min(data.length, left);
+    if (left[stream] > 0) parts[stream].push(data.subarray(0, left[stream]));
+    left[stream] = Math.max(0, left[stream] - data.length);
   }
 }
 
-class RunningProcess {
-  readonly #child: ChildProcess;
-  readonly #command: string;
-  readonly #signal: AbortSignal;
-  readonly #killGraceMs: number;
-  readonly #mark = newMark();
-  readonly #startTime: number;
-  readonly #queue: ProcessChunk[] = [];
-  readonly #closed: Promise<void>;
-  #queued = 0;
-  #wake: (() => void) | undefined;
-  #end: ProcessEnd | undefined;
-  #startError: unknown;
-  #swept: Promise<void> | undefined;
-  #isClosed = false;
-  #isStopping = false;
-
-  constructor(options: ProcessOptions) {
-    const { command, args, cwd, env, input, signal, killGraceMs = 500 } = options;
-    this.#command = command;
-    this.#signal = signal;
-    this.#killGraceMs = killGraceMs;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#closed = promise;
-    try {
-      this.#child = spawn(command, [...args], {
-        cwd,
-        env: { ...env, ...this.#mark },
-        // Its own group, so that a signal reaches its children too.
-        detached: process.platform !== "win32",
-        stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
-        windowsHide: true,
-      });
-    } catch (error) {
-      throw this.#refusal(error);
-    }
-    const child = this.#child;
-    this.#startTime = startTime(child.pid);
-    child.once("error", (error) => {
-      // Also raised when a signal cannot be sent; only before the start does it end the process.
-      if (child.pid === undefined) {
-        this.#startError = error;
-        this.#close(resolve);
-      }
-    });
-    child.once("exit", (exitCode, by) => {
-      this.#end = { exitCode, signal: by };
-      this.#swept = this.#sweep();
-    });
-    child.once("close", () => this.#close(resolve));
-    for (const stream of ["stdout", "stderr"] as const) {
-      child[stream]?.on("data", (data: Uint8Array) => {
-        if (this.#isStopping) return;
-        this.#queue.push({ stream, data });
-        this.#queued += data.length;
-        if (this.#queued > HIGH_WATER) {
-          child.stdout?.pause();
-          child.stderr?.pause();
-        }
-        this.#wake?.();
-      });
-      // A broken pipe ends the stream; the exit code tells the rest.
-      child[stream]?.on("error", () => undefined);
-    }
-    child.stdin?.on("error", () => undefined);
-    child.stdin?.end(input);
-    signal.addEventListener("abort", this.#onAbort, { once: true });
-    if (signal.aborted) this.#onAbort();
-  }
-
-  /** The next piece of output; nothing when the program has ended. */
-  async next(): Promise<ProcessChunk | undefined> {
-    for (;;) {
-      if (this.#startError !== undefined) throw this.#refusal(this.#startError);
-      const chunk = this.#queue.shift();
-      if (chunk !== undefined) {
-        this.#queued -= chunk.data.length;
-        if (this.#queued <= HIGH_WATER / 2) this.#flow();
-        return chunk;
-      }
-      if (this.#isClosed || this.#isStopping) {
-        await this.#closed;
-        return undefined;
-      }
-      await new Promise<void>((resolve) => this.#wake = resolve);
-      this.#wake = undefined;
-    }
-  }
-
-  end(): ProcessEnd {
-    return this.#end ?? { exitCode: null, signal: null };
-  }
-
-  /** Stops the program if it runs, and waits until it and its children are gone. */
-  async stop(): Promise<void> {
-    this.#signal.removeEventListener("abort", this.#onAbort);
-    this.#beginStop();
-    await this.#closed;
-    await this.#swept;
-  }
-
-  #onAbort = (): void => this.#beginStop();
-
-  #beginStop(): void {
-    if (this.#isStopping || this.#isClosed) return;
-    this.#isStopping = true;
-    this.#queue.length = 0;
-    this.#flow();
-    this.#wake?.();
-    if (this.#end === undefined) this.#signalGroup("SIGTERM");
-    const timer = setTimeout(() => {
-      if (this.#end === undefined) this.#signalGroup("SIGKILL");
-      this.#child.stdout?.destroy();
-      this.#child.stderr?.destroy();
-    }, this.#killGraceMs);
-    this.#closed.then(() => clearTimeout(timer));
-  }
-
-  /** After the program's end: kills what it left behind, so that the pipes close. */
-  async #sweep(): Promise<void> {
-    // At once, and only once: later the system may have given the group's number to others.
-    this.#signalGroup("SIGKILL");
-    await killMarked(this.#mark.PLUE_CALL, this.#startTime);
-    if (this.#isClosed) return;
-    const timer = setInterval(() => {
-      // While the consumer is slow there is output left to read, and the pipes stay.
-      if (this.#queued > HIGH_WATER / 2) return;
-      this.#child.stdout?.destroy();
-      this.#child.stderr?.destroy();
-    }, DRAIN_MS);
-    this.#closed.then(() => clearInterval(timer));
-  }
-
-  #signalGroup(name: "SIGTERM" | "SIGKILL"): void {
-    const { pid } = this.#child;
-    if (pid === undefined) return;
-    try {
-      if (process.platform === "win32") this.#child.kill(name);
-      else process.kill(-pid, name);
-    } catch {
-      // Nobody of the group is left.
-    }
-  }
-
-  #flow(): void {
-    this.#child.stdout?.resume();
-    this.#child.stderr?.resume();
-  }
-
-  #close(resolve: () => void): void {
-    this.#isClosed = true;
-    this.#wake?.();
-    resolve();
-  }
-
-  #refusal(error: unknown): Refusal {
-    const code = errorCode(error);
-    const why = code === "ENOENT"
-      ? "there is no such command"
-      : code === "EACCES"
-      ? "it is not executable"
-      : `the operating system answered ${code ?? "an unknown error"}`;
-    return new Refusal("invalid_arguments", `Cannot run "${this.#command}": ${why}`, {
-      pointer: "/command",
-      cause: error,
-    });
-  }
-}
-
-/** The variables that are handed on. */
-const PASSED: readonly string[] = ["PATH", "HOME", "LANG"];
-
-/** The minimal environment, with `more` on top. */
+/** Returns `PATH`, `HOME` and `LANG` of this process, with `more` on top. */
 export function minimalEnvironment(
   more: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, string>> {
-  const result = new Map<string, string>();
-  for (const name of PASSED) {
+  const passed = ["PATH", "HOME", "LANG"].flatMap((name) => {
     const value = process.env[name];
-    if (value !== undefined) result.set(name, value);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return { ...Object.fromEntries(passed), ...more };
+}
+
+function start({ command, args, cwd, env, input }: ProcessOptions): ChildProcess {
+  try {
+    return spawn(command, [...args], {
+      cwd,
+      env,
+      // A process group of its own, so that a signal also reaches its children.
+      detached: process.platform !== "win32",
+      stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+      windowsHide: true,
+    });
+  } catch (error) {
+    throw cannotRun(command, error);
   }
-  for (const [name, value] of Object.entries(more)) result.set(name, value);
-  return Object.fromEntries(result);
+}
+
+function signalGroup(child: ChildProcess, name: "SIGTERM" | "SIGKILL"): void {
+  if (child.pid === undefined) return;
+  try {
+    if (process.platform === "win32") child.kill(name);
+    else process.kill(-child.pid, name);
+  } catch {
+    // All processes of the group have ended.
+  }
+}
+
+const START_ERRORS: ReadonlyMap<string | undefined, string> = new Map([
+  ["ENOENT", "there is no such command"],
+  ["EACCES", "it is not executable"],
+]);
+
+function cannotRun(command: string, error: unknown): Refusal {
+  const code = errorCode(error);
+  const why = START_ERRORS.get(code) ?? `the operating system reported ${code ?? "an error"}`;
+  return new Refusal("invalid_arguments", `Cannot run "${command}": ${why}`, {
+    pointer: "/command",
+    cause: error,
+  });
 }

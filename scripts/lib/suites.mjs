@@ -29,7 +29,13 @@ const SUITES = [
   },
   { name: "adapters", folders: ["test/adapters"], on: ALL, coverage: true, together: true },
   { name: "runtime", folders: ["test/runtime"], on: WITH_FILES, coverage: true },
-  { name: "examples", folders: ["examples"], on: WITH_FILES, coverage: true },
+  {
+    name: "examples",
+    folders: ["test/examples"],
+    on: WITH_FILES,
+    coverage: true,
+    together: true,
+  },
   { name: "cli", folders: ["test/cli"], on: WITH_FILES, coverage: true },
   // Other projects' code, with packages of its own. Some of them need Node 22 or later.
   { name: "oracles", folders: ["test/oracles"], on: ["node"], packages: "test/oracles" },

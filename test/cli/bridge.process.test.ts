@@ -1,7 +1,7 @@
 import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";
 import process from "node:process";
-import { startProgram } from "../../examples/testing.ts";
+import { startProgram } from "../support/program.ts";
 
 const RUN = "Deno" in globalThis
   ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]

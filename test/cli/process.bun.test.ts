@@ -14,7 +14,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { afterAll, beforeAll, describe, it } from "bun:test";
-import { type Program, startProgram } from "../../examples/testing.ts";
+import { type Program, startProgram } from "../support/program.ts";
 import { importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../../src/adapters/typebox/mod.ts";
 import { maybe } from "../support/skip.ts";

@@ -5,26 +5,19 @@ import { join } from "node:path";
 import process from "node:process";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { type Program, startProgram } from "../../examples/testing.ts";
-import {
-  beginJournal,
-  type JournalEntry,
-  journalsFolder,
-  writeJournal,
-} from "../../examples/workspace/journal.ts";
-import { pipe, type TemporaryFolder, temporaryFolder } from "../../examples/workspace/testing.ts";
+import { type Program, startProgram } from "../support/program.ts";
+import { pipe, temporaryFolder } from "../examples/workspace/testing.ts";
 import { maybe } from "../support/skip.ts";
 
 /** The program of `npm start`. */
-const COMMAND = ["src/cli/main.ts", "serve", "examples/workspace/serve.ts"];
+const COMMAND = ["src/cli/main.ts", "serve", "examples/workspace/mod.ts"];
 
 const start = (environment: Record<string, string>): Program =>
   startProgram(process.execPath, COMMAND, { PLUE_MAX_RISK: "low", ...environment });
 
 /** Starts a server on a free port, and waits for its address. */
 async function serve(workspace: string, environment: Record<string, string> = {}) {
-  const state = { PLUE_STATE: `${workspace}.journals` };
-  const program = start({ PORT: "0", PLUE_WORKSPACE: workspace, ...state, ...environment });
+  const program = start({ PORT: "0", PLUE_WORKSPACE: workspace, ...environment });
   const [, url = ""] = await program.printed(/ on (http:\S+)\n[^]*execute\n/);
   const post = (tool: string, args: unknown, init: RequestInit = {}) =>
     fetch(`${url}/tools/${tool}/execute`, {
@@ -34,13 +27,6 @@ async function serve(workspace: string, environment: Record<string, string> = {}
       headers: { "content-type": "application/json", ...init.headers },
     });
   return { program, url, post, [Symbol.asyncDispose]: () => program[Symbol.asyncDispose]() };
-}
-
-/** Writes the journal of a process that died into the state folder. */
-async function diedBefore(folder: TemporaryFolder, ...entries: JournalEntry[]): Promise<void> {
-  const head = { pid: 1_073_741_823, started: 0, root: folder.path, folder: ".plue-tx-old" };
-  const journal = await beginJournal(journalsFolder({ PLUE_STATE: folder.journals }), head);
-  for (const entry of entries) await writeJournal(journal, entry);
 }
 
 const HOLD = { command: "exec > pipe; sleep 1000 & echo $!; wait", shell: true };
@@ -64,7 +50,7 @@ describe("npm start", () => {
         body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
       });
     assertEquals((await list("wrong")).status, 401);
-    assertStringIncludes(await (await list("sesame-sesame-sesame")).text(), '"name":"file-list"');
+    assertStringIncludes(await (await list("sesame-sesame-sesame")).text(), '"name":"file-read"');
   });
 
   for (
@@ -72,8 +58,6 @@ describe("npm start", () => {
       ["PORT", "abc"],
       ["PORT", "99999"],
       ["PLUE_MAX_RISK", "extreme"],
-      ["PLUE_WORKSPACE", "/no/such/folder"],
-      ["PLUE_GIT_FOLDER", "/no/such/folder"],
       ["PLUE_ROLE", "two words"],
       ["HOST", "0.0.0.0"],
       ["HOST", "127.999.0.1"],
@@ -89,14 +73,22 @@ describe("npm start", () => {
   }
 
   const isLinux = process.platform === "linux";
-  maybe(isLinux, "only Linux has /proc")("serves no folder that holds its token", async () => {
-    await using program = start({ PORT: "0", PLUE_WORKSPACE: "/" });
-    assertEquals(await program.ended, { code: 2, signal: null });
-    const why = 'Cannot load the tools of "examples/workspace/serve.ts": ' +
-      'Cannot use "/" as the workspace: the system\'s own files are in it';
-    // With the place, as for every error that a module throws.
-    assertMatch(program.output.stderr.replace(why, "why"), /^why \(\/\S+\.ts:\d+:\d+\)\n$/);
-  });
+  for (
+    const [workspace, why] of [
+      ["/", "it contains the system's own files"],
+      ["/no/such/folder", "it must be a folder that exists"],
+    ] as const
+  ) {
+    maybe(isLinux, "only Linux has /proc")(`serves no tools for ${workspace}`, async () => {
+      await using program = start({ PORT: "0", PLUE_WORKSPACE: workspace });
+      assertEquals(await program.ended, { code: 2, signal: null });
+      const message = 'Cannot load the tools of "examples/workspace/mod.ts": ' +
+        `Cannot use "${workspace}" as the workspace: ${why}`;
+      // The message ends with the position of the error in the module.
+      const { stderr } = program.output;
+      assertMatch(stderr.replace(message, "message"), /^message \(\/\S+\.ts:\d+:\d+\)\n$/);
+    });
+  }
 
   it("reports a used port, and ends with exit code 2", async () => {
     const other = createServer();
@@ -116,14 +108,13 @@ describe("npm start", () => {
     await using folder = await temporaryFolder({ "README.md": "# Hello\n" });
     await using server = await serve(folder.path);
     const { stdout } = server.program.output;
-    assertStringIncludes(stdout, "plue serves examples/workspace/serve.ts on http://127.0.0.1:");
-    assertStringIncludes(stdout, "4 of 11 tools");
+    assertStringIncludes(stdout, "plue serves examples/workspace/mod.ts on http://127.0.0.1:");
+    assertStringIncludes(stdout, "3 of 9 tools");
     assertStringIncludes(stdout, "file-read    low");
     assertEquals(stdout.includes("terminal-execute"), false);
     const listed = await (await fetch(`${server.url}/tools`)).json();
     assertEquals(listed.tools.map(({ id }: { id: string }) => id), [
       "echo",
-      "file-list",
       "file-read",
       "search-grep",
     ]);
@@ -249,26 +240,6 @@ describe("npm start", () => {
     assertEquals(await guess("s3cret-s3cret-s3cret"), 200);
   });
 
-  maybe(isLinux, "only Linux shows the marks of commands")(
-    "leaves no command running when it is killed, and starts again",
-    async () => {
-      await using folder = await temporaryFolder();
-      const held = pipe(join(folder.path, "pipe"));
-      const environment = { PLUE_MAX_RISK: "high", PLUE_STATE: folder.journals };
-      await using server = await serve(folder.path, environment);
-      const script =
-        "exec > pipe; (setsid sh -c 'trap \"\" TERM; sleep 1000 & wait' &); echo; wait";
-      const call = server.post("terminal-execute", { command: script, shell: true })
-        .then(() => "answered", () => "closed");
-      await held.line;
-      server.program.child.kill("SIGKILL");
-      assertEquals(await call, "closed");
-      await held.end;
-      await using again = await serve(folder.path, environment);
-      assertEquals((await again.post("echo", { message: "x" })).status, 200);
-    },
-  );
-
   it("requires its token on every route", async () => {
     await using folder = await temporaryFolder();
     await using server = await serve(folder.path, {
@@ -309,31 +280,9 @@ describe("npm start", () => {
     assertEquals([answer.status, (await answer.json()).code], [413, "payload_too_large"]);
   });
 
-  it("does not start over a transaction that it cannot roll back", async () => {
-    await using folder = await temporaryFolder({ ".plue-tx-old/0.old": "theirs", "a": "mine" });
-    await diedBefore(folder, { kind: "removed", path: "a", before: "0:0", backup: "0.old" });
-    await using program = start({
-      PORT: "0",
-      PLUE_WORKSPACE: folder.path,
-      PLUE_MAX_RISK: "medium",
-      PLUE_STATE: folder.journals,
-    });
-    assertEquals((await program.ended).code, 1);
-    assertStringIncludes(
-      program.output.stderr,
-      'Cannot roll back all of transaction ".plue-tx-old"',
-    );
-    assertEquals(await folder.read(".plue-tx-old/0.old"), "theirs");
-  });
-
-  it("writes files through transactions when it serves them", async () => {
-    await using folder = await temporaryFolder({ ".plue-tx-old/0.new": "half" });
-    await diedBefore(folder);
-    await using server = await serve(folder.path, {
-      PLUE_MAX_RISK: "medium",
-      PLUE_STATE: folder.journals,
-    });
-    await server.program.printed(/Rolled back 1 transactions of an earlier run/);
+  it("writes files when it serves tools of medium risk", async () => {
+    await using folder = await temporaryFolder();
+    await using server = await serve(folder.path, { PLUE_MAX_RISK: "medium" });
     const answer = await server.post("file-write", { path: "a", content: "x" });
     assertEquals([answer.status, await folder.list()], [200, ["a"]]);
   });

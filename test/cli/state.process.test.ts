@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { startProgram } from "../../examples/testing.ts";
+import { startProgram } from "../support/program.ts";
 
 const RUN = "Deno" in globalThis
   ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]

@@ -308,7 +308,7 @@ describe("the sidecar", () => {
     assertEquals(left.filter((line) => !lines.includes(line)), [], outcome.stderr);
   });
 
-  withLibrary("runs the workspace tools, with their transactions", async () => {
+  withLibrary("runs the tools of the example workspace", async () => {
     const workspace = mkdtempSync(join(folder, "workspace-"));
     const module = join(ROOT, "examples", "workspace", "mod.ts");
     const env = {

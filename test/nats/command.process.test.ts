@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ToolRegistry } from "@plue/tools";
 import { serveTools } from "@plue/tools/nats";
-import { type Program, startProgram } from "../../examples/testing.ts";
+import { type Program, startProgram } from "../support/program.ts";
 import { folder, plue, type Ran } from "../cli/support.ts";
 import { missing, TestServer, withServer } from "./server.ts";
 

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals } from "@std/assert";
-import { startProgram } from "../../examples/testing.ts";
+import { startProgram } from "../support/program.ts";
 import { folder } from "../cli/support.ts";
 import { missing, TestServer, withServer } from "./server.ts";
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { ToolRegistry } from "@plue/tools";
 import { remoteTools, serveTools } from "@plue/tools/nats";
-import { startProgram } from "../../examples/testing.ts";
+import { startProgram } from "../support/program.ts";
 import { folder, plue, type Ran } from "../cli/support.ts";
 import { maybe } from "../support/skip.ts";
 import { certificates, decentralised, noCertificates, withKeys } from "./identities.ts";

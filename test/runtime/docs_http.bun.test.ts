@@ -4,7 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { assert, assertEquals } from "@std/assert";
 import { afterAll, beforeAll, describe } from "bun:test";
-import { type Program, projectFolder, startProgram } from "../../examples/testing.ts";
+import { type Program, projectFolder, startProgram } from "../support/program.ts";
 import { maybe } from "../support/skip.ts";
 
 /** The commands of a page that are for the server at this address. */
@@ -21,7 +21,7 @@ for (
   const [page, entry, environment] of [
     [
       "docs/http.md",
-      ["src/cli/main.ts", "serve", "examples/workspace/serve.ts", "--no-watch"],
+      ["src/cli/main.ts", "serve", "examples/workspace/mod.ts", "--no-watch"],
       {},
     ],
     ["examples/edge/README.md", ["examples/edge/bun.ts"], { PLUE_TOKEN: "correct-horse-battery" }],

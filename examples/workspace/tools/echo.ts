@@ -1,5 +1,5 @@
 /**
- * `echo`: answers what it was given. For trying out a connection.
+ * `echo`: returns its message. For trying out a connection.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { Type } from "typebox";
 import { defineTool, type Tool } from "../../../mod.ts";
 
 const Parameters = Type.Object({
-  message: Type.String({ description: "What to answer.", maxLength: 65_536 }),
+  message: Type.String({ description: "The text to return.", maxLength: 65_536 }),
 }, { additionalProperties: false });
 
 /** The tool `echo`. */

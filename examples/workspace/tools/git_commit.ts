@@ -1,8 +1,8 @@
 /**
- * `git-commit`: commits some paths, as they are in the workspace.
+ * `git-commit`: commits the present state of some paths.
  *
  * Hooks do not run: they are programs, and this tool may be allowed where commands are not. Other
- * staged changes stay staged, and are not in the commit.
+ * staged changes stay staged and are not in the commit.
  *
  * @module
  */
@@ -11,18 +11,13 @@ import { copyFile, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";
-import {
-  git,
-  type GitOptions,
-  gitOrRefuse,
-  type GitOutput,
-  openRepository,
-  type Repository,
-} from "../git.ts";
+import { git, type GitOptions, gitOrRefuse, openRepository, type Repository } from "../git.ts";
 import { resolveInside } from "../paths.ts";
 import { answer, errorCode, fileRefusal, Refusal } from "../refusal.ts";
 import { workspaceOf } from "../workspace.ts";
-import { parseStatus } from "./git_status.ts";
+import { changedFiles } from "./git_status.ts";
+
+const TOO_MANY = "Cannot commit: too many files have changed; name fewer";
 
 const Parameters = Type.Object({
   message: Type.String({
@@ -40,7 +35,6 @@ const Parameters = Type.Object({
 
 const Returns = Type.Object({
   commit: Type.String({ description: "The hash of the new commit." }),
-  branch: Type.Union([Type.String(), Type.Null()], { description: "Null: no branch (detached)." }),
   files: Type.Array(Type.String(), { description: "The files in it, from the workspace's root." }),
 });
 
@@ -68,24 +62,21 @@ async function commit(
   const { root } = workspaceOf(context.services);
   const { signal } = context;
   const paths = await Promise.all(params.paths.map(async (path) => {
-    // A link is committed as a link, wherever it leads.
+    // A link is committed as a link, whatever its target is.
     return (await resolveInside(root, path, { followLast: false })).relative;
   }));
   const repository = await openRepository(context);
   const head = await verified(repository, "HEAD", signal);
   if (await verified(repository, "MERGE_HEAD", signal) !== undefined) {
-    throw new Refusal("unavailable", "Cannot commit: a merge is under way; it must be ended first");
+    throw new Refusal("unavailable", "Cannot commit: a merge is in progress; finish it first");
   }
 
-  // The commit is made from the last commit and the paths, in an index of its own: nothing visible
-  // changes until HEAD moves.
+  // The commit is made from the last commit and the paths in an index of its own, so nothing
+  // visible changes until HEAD moves.
   const index = join(repository.folder, "index");
   const env = { GIT_INDEX_FILE: index };
-  const step = async (
-    args: readonly string[],
-    more: Partial<GitOptions> = {},
-  ): Promise<GitOutput> =>
-    await gitOrRefuse(repository, "commit", args, { signal, locks: true, env, ...more });
+  const step = (args: readonly string[], more: Partial<GitOptions> = {}) =>
+    gitOrRefuse(repository, "commit", args, { signal, locks: true, env, ...more });
   if (head !== undefined) {
     await copyIndex(repository.index, index);
     await step(["read-tree", "--reset", head]);
@@ -107,23 +98,21 @@ async function commit(
   const hash = (await step(["commit-tree", tree, ...parents, "-F", "-"], { input: message })).stdout
     .trim();
   const subject = message.slice(0, message.indexOf("\n")).slice(0, 200);
-  // Moves HEAD only if it still is the commit that was read, or still is none.
+  // Fails if HEAD has moved meanwhile.
   await step(["update-ref", "-m", `commit: ${subject}`, "HEAD", hash, head ?? ""]);
 
-  // The commit is made, so an abort of the call must not stop the rest.
-  const rest = { signal: new AbortController().signal };
-  await git(repository, ["reset", "--quiet", "--", ...paths], { ...rest, locks: true });
-  const branch = await git(repository, ["symbolic-ref", "--quiet", "--short", "HEAD"], rest);
+  // The commit is made, so an abort of the call must not stop the update of the index.
+  const { signal: never } = new AbortController();
+  await git(repository, ["reset", "--quiet", "--", ...paths], { signal: never, locks: true });
   return {
     commit: hash,
-    branch: branch.exitCode === 0 ? branch.stdout.trim() : null,
     files: files.stdout.split("\0").filter((file) => file !== ""),
   };
 }
 
 /**
- * Copies the index of the worktree, which knows the files that git need not read again. A file that
- * changed in the moment of the index's writing is read, so the copy must not look younger.
+ * Copies the index of the worktree, so that git need not read unchanged files again. The copy is
+ * dated back: git reads a file that is younger than the index.
  */
 async function copyIndex(from: string, to: string): Promise<void> {
   try {
@@ -137,11 +126,11 @@ async function copyIndex(from: string, to: string): Promise<void> {
 }
 
 /**
- * What differs below the paths. `git add` is not asked: it runs another git in each submodule, which
- * obeys the submodule's own configuration.
+ * Returns the changed files below the paths. `git add` is not used: it runs another git in each
+ * submodule, which obeys the submodule's own configuration.
  *
- * @throws {Refusal} If git cannot know a path, or a file is for a filter. Without the filter, the
- * commit would hold what the filter was to keep out of it.
+ * @throws {Refusal} If a path cannot be committed, or a filter must change a file: without the
+ * filter the commit would contain what the filter removes.
  */
 async function changes(
   repository: Repository,
@@ -152,15 +141,15 @@ async function changes(
     ...["status", "--porcelain=v2", "-z", "--no-renames", "--untracked-files=all"],
     ...["--ignore-submodules=dirty", "--", ...paths],
   ], options);
-  if (output.isCut) throw tooMany();
-  // A repository in a folder is listed with a slash behind it.
-  const files = parseStatus(output.stdout, { prefix: repository.prefix }).files
+  if (output.isCut) throw new Refusal("invalid_arguments", TOO_MANY);
+  // The path of a submodule may end in a slash.
+  const files = changedFiles(output.stdout, repository.prefix)
     .map(({ path, unstaged }) => ({ path: path.replace(/\/$/, ""), unstaged }));
   const isChanged = (path: string) =>
     path === "." || files.some((file) => file.path === path || file.path.startsWith(`${path}/`));
   const idle = paths.filter((path) => !isChanged(path));
   if (idle.length > 0) {
-    const what = "commit a path that is ignored, not there, or in a repository of its own";
+    const what = "commit a path that is ignored, missing, or in a repository of its own";
     const args = ["ls-files", "-z", "--error-unmatch", "--", ...idle];
     await gitOrRefuse(repository, what, args, options);
   }
@@ -169,8 +158,8 @@ async function changes(
     const input = kept.map(({ path }) => path).join("\0");
     const args = ["check-attr", "-z", "--stdin", "filter"];
     const attributes = await gitOrRefuse(repository, "commit", args, { ...options, input });
-    if (attributes.isCut) throw tooMany();
-    // Of each path: the path, the word "filter", and the filter's name.
+    if (attributes.isCut) throw new Refusal("invalid_arguments", TOO_MANY);
+    // Three fields for each path: the path, the word "filter" and the filter's name.
     const fields = attributes.stdout.split("\0");
     const at = fields.findIndex((name, index) => index % 3 === 2 && repository.filters.has(name));
     if (at !== -1) {
@@ -183,10 +172,6 @@ async function changes(
     }
   }
   return files.map(({ path }) => path);
-}
-
-function tooMany(): Refusal {
-  return new Refusal("invalid_arguments", "Cannot commit: too many files have changed; name fewer");
 }
 
 async function verified(

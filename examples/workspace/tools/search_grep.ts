@@ -1,47 +1,35 @@
 /**
- * `search-grep`: finds text in files, and streams the matches as it goes.
+ * `search-grep`: finds text in files and streams the matches.
  *
- * The pattern is plain text unless `regex` is set. Regular expressions take linear time, whatever
- * the pattern (`../patterns.ts`).
+ * The pattern is plain text unless `regex` is set. Every regular expression takes linear time
+ * (`../patterns.ts`).
  *
  * @module
  */
 
-import type { FileHandle } from "node:fs/promises";
+import { type FileHandle, lstat } from "node:fs/promises";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext, type ToolFailure } from "../../../mod.ts";
 import { openInside, readBytes } from "../held.ts";
 import { resolveInside, type WorkspacePath } from "../paths.ts";
-import { errorCode, failureOf, fileRefusal } from "../refusal.ts";
-import { clip } from "../clip.ts";
-import {
-  compiled,
-  type Finder,
-  globMatcher,
-  type Match,
-  MAX_LINE_LENGTH,
-  type PathMatcher,
-  regexFinder,
-  textFinder,
-} from "../patterns.ts";
-import { pause } from "../pause.ts";
-import { type Walk, walk } from "../walk.ts";
+import { failureOf, Refusal } from "../refusal.ts";
+import { type Finder, type Match, MAX_LINE_LENGTH, regexFinder, textFinder } from "../patterns.ts";
+import { pause, walk } from "../walk.ts";
 import { workspaceOf } from "../workspace.ts";
 
-const MAX_FILES = 50_000;
 const MAX_FILE_BYTES = 4_194_304;
 const MAX_SHOWN_LENGTH = 300;
-/** How many steps of matching one call may take: 1 GB of text, or 50 MB with a usual expression. */
+/** The matching steps of one call: 1 GB of text, or 50 MB with a usual regular expression. */
 const MAX_STEPS = 1_000_000_000;
-/** How many steps a line costs beside those for its characters. */
+/** The steps for each line, in addition to its characters. */
 const STEPS_PER_LINE = 10;
 const FILES_PER_PROGRESS = 25;
-/** How many characters the matches of one answer may have in all. */
+/** The maximum number of characters in the matches of one answer. */
 const MAX_ANSWER_LENGTH = 250_000;
 
 const Parameters = Type.Object({
   pattern: Type.String({
-    description: "What to find: plain text, or a regular expression if regex is set.",
+    description: "Plain text, or a regular expression if regex is set.",
     minLength: 1,
     maxLength: 1_000,
   }),
@@ -54,17 +42,12 @@ const Parameters = Type.Object({
   path: Type.Optional(
     Type.String({ description: "The file or folder to search.", default: ".", minLength: 1 }),
   ),
-  glob: Type.Optional(
-    Type.String({
-      description:
-        'Which files to search: "*.ts" by name, "src/**/*.{ts,js}" by path from the folder.',
-      minLength: 1,
-      maxLength: 500,
-    }),
+  ending: Type.Optional(
+    Type.String({ description: 'Search only files whose path ends so, such as ".test.ts".' }),
   ),
   maxMatches: Type.Optional(
     Type.Integer({
-      description: "How many matching lines to answer.",
+      description: "The maximum number of matching lines.",
       minimum: 1,
       maximum: 1_000,
       default: 200,
@@ -72,34 +55,30 @@ const Parameters = Type.Object({
   ),
 }, { additionalProperties: false });
 
-const MatchingLine = Type.Object({
-  path: Type.String(),
-  line: Type.Integer({ description: "From 1." }),
-  column: Type.Integer({ description: "Where the match begins in the line, from 1." }),
-  text: Type.String({ description: "The line, cut around the match if it is long." }),
-});
-
 const Returns = Type.Object({
-  matches: Type.Array(MatchingLine),
+  matches: Type.Array(Type.Object({
+    path: Type.String(),
+    line: Type.Integer({ description: "From 1." }),
+    column: Type.Integer({ description: "The beginning of the match in the line, from 1." }),
+    text: Type.String({ description: "The line; of a long line the part around the match." }),
+  })),
   filesSearched: Type.Integer(),
   filesSkipped: Type.Integer({ description: "Binary, too large, or not readable." }),
   linesCut: Type.Integer({
-    description: `Lines of which only the beginning was searched: ${MAX_LINE_LENGTH} ` +
-      "characters, and less with a large regular expression.",
+    description: `Lines of which only the first ${MAX_LINE_LENGTH} characters were searched, or ` +
+      "fewer with a large regular expression.",
   }),
-  truncated: Type.Boolean({ description: "There may be more matches than were answered." }),
+  truncated: Type.Boolean({ description: "True if there may be more matches." }),
 });
 
-type Params = Static<typeof Parameters>;
-type Line = Static<typeof MatchingLine>;
-type Result = Static<typeof Returns>;
+type Line = Static<typeof Returns>["matches"][number];
 
 /** The tool `search-grep`. */
 export const searchGrep: Tool = defineTool({
   name: "search-grep",
   title: "Search in files",
   description: "Finds the lines of the workspace's text files that contain a text or match a " +
-    "regular expression. Matches are streamed as they are found. .git is not searched, and " +
+    "regular expression. Matches are streamed. .git is not searched, and " +
     "symbolic links are not followed.",
   parameters: Parameters,
   returns: Returns,
@@ -108,105 +87,82 @@ export const searchGrep: Tool = defineTool({
   tags: ["read-only", "search", "file"],
   idempotent: true,
   examples: [
-    { description: "Where a function is used", input: { pattern: "defineTool(", glob: "*.ts" } },
+    { description: "The uses of a function", input: { pattern: "defineTool(", ending: ".ts" } },
     { description: "A regular expression", input: { pattern: "TODO|FIXME", regex: true } },
   ],
-  execute: (params, context) => search(params, context),
+  execute: search,
 });
 
 async function* search(
-  params: Params,
+  params: Static<typeof Parameters>,
   context: ToolContext,
-): AsyncGenerator<Line, Result | ToolFailure, void> {
+): AsyncGenerator<Line, Static<typeof Returns> | ToolFailure, void> {
   try {
-    const { pattern, regex = false, ignoreCase = false, glob } = params;
-    const finder = compiled(
-      "/pattern",
-      () => regex ? regexFinder(pattern, ignoreCase) : textFinder(pattern, ignoreCase),
-    );
-    const fits = glob === undefined ? () => true : compiled("/glob", () => globMatcher(glob));
-    const path = await resolveInside(workspaceOf(context.services).root, params.path ?? ".");
-    return yield* searchFiles(params.maxMatches ?? 200, finder, fits, path, context);
+    return yield* searchFiles(params, context);
   } catch (error) {
     return failureOf(error);
   }
 }
 
 async function* searchFiles(
-  maxMatches: number,
-  finder: Finder,
-  fits: PathMatcher,
-  path: WorkspacePath,
+  params: Static<typeof Parameters>,
   context: ToolContext,
-): AsyncGenerator<Line, Result, void> {
+): AsyncGenerator<Line, Static<typeof Returns>, void> {
+  const { ending = "", maxMatches = 200 } = params;
+  const finder = compile(params);
+  const path = await resolveInside(workspaceOf(context.services).root, params.path ?? ".");
   const { signal } = context;
-  const matches: Line[] = [];
-  let filesSearched = 0;
-  let filesSkipped = 0;
-  let linesCut = 0;
+  const found = walk(path, signal);
+  const isFile = (await lstat(path.absolute).catch(() => undefined))?.isFile() === true;
+  const result = { matches: [] as Line[], filesSearched: 0, filesSkipped: 0, linesCut: 0 };
   let length = 0;
   let steps = 0;
-  const result = (truncated: boolean): Result => {
-    context.progress(filesSearched);
-    return { matches, filesSearched, filesSkipped, linesCut, truncated };
-  };
-  const found = walk({ ...path, maxDepth: 64, maxVisited: MAX_FILES, signal });
-  for await (const file of filesOf(found, path, signal)) {
-    if (!fits(file.below)) continue;
-    const text = await readText(file.path);
+  for await (const file of isFile ? [path] : found) {
+    if (!file.relative.endsWith(ending)) continue;
+    const text = await readText(file);
     if (text === undefined) {
-      filesSkipped++;
+      result.filesSkipped++;
       continue;
     }
-    filesSearched++;
-    if (filesSearched % FILES_PER_PROGRESS === 0) {
-      context.progress(filesSearched, undefined, file.path.relative);
+    if (++result.filesSearched % FILES_PER_PROGRESS === 0) {
+      context.progress(result.filesSearched, undefined, file.relative);
     }
     for (const { line, content, isCut } of linesOf(text, finder.maxLength)) {
       await pause(signal);
       steps += (content.length + STEPS_PER_LINE) * finder.size;
-      if (steps > MAX_STEPS) return result(true);
-      if (isCut) linesCut++;
+      if (steps > MAX_STEPS) return { ...result, truncated: true };
+      if (isCut) result.linesCut++;
       const match = finder.find(content);
       if (match === undefined) continue;
       const shown = around(content, match);
-      const answer = { path: file.path.relative, line, column: match.start + 1, text: shown };
-      matches.push(answer);
+      const answer = { path: file.relative, line, column: match.start + 1, text: shown };
       yield answer;
       length += answer.path.length + shown.length;
-      if (matches.length === maxMatches || length > MAX_ANSWER_LENGTH) return result(true);
-    }
-  }
-  return result(found.isCut);
-}
-
-/** The files at or below a path. */
-async function* filesOf(
-  found: Walk,
-  path: WorkspacePath,
-  signal: AbortSignal,
-): AsyncGenerator<{ readonly path: WorkspacePath; readonly below: string }, void, void> {
-  try {
-    for await (const { type, path: relative, absolute, below } of found) {
-      if (type === "file") {
-        yield { path: { relative, absolute, shown: relative, exists: true }, below };
+      if (result.matches.push(answer) === maxMatches || length > MAX_ANSWER_LENGTH) {
+        return { ...result, truncated: true };
       }
     }
-  } catch (error) {
-    if (signal.aborted) throw error;
-    if (errorCode(error) !== "ENOTDIR") throw fileRefusal(error, "search", path.shown);
-    yield { path, below: path.relative.slice(path.relative.lastIndexOf("/") + 1) };
+  }
+  return { ...result, truncated: found.isCut };
+}
+
+function compile({ pattern, regex, ignoreCase = false }: Static<typeof Parameters>): Finder {
+  try {
+    return regex === true ? regexFinder(pattern, ignoreCase) : textFinder(pattern, ignoreCase);
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw new Refusal("invalid_arguments", cause.message, { pointer: "/pattern", cause });
   }
 }
 
-/** The text of a file; nothing if it is too large, binary or not readable. */
+/** Returns the text of a file; nothing if it is too large, binary or not readable. */
 async function readText(path: WorkspacePath): Promise<string | undefined> {
   let handle: FileHandle | undefined;
   try {
     handle = await openInside(path);
     const { size } = await handle.stat();
     if (size > MAX_FILE_BYTES) return undefined;
-    // Not to the end: something else may write faster than this reads.
+    // Another program may append faster than this reads.
     const bytes = await readBytes(handle, 0, size);
     return bytes.includes(0) ? undefined : new TextDecoder().decode(bytes);
   } catch {
@@ -216,7 +172,7 @@ async function readText(path: WorkspacePath): Promise<string | undefined> {
   }
 }
 
-/** The lines of a text, numbered from 1, and of long ones the beginning. */
+/** Yields the lines of a text, numbered from 1; of long lines only the beginning. */
 function* linesOf(
   text: string,
   maxLength: number,
@@ -226,21 +182,20 @@ function* linesOf(
     const next = newline === -1 ? text.length : newline;
     const end = next > start && text[next - 1] === "\r" ? next - 1 : next;
     const isCut = end - start > maxLength;
-    // One character more, so that a pair of surrogates is not taken for half of one.
-    const content = clip(text.slice(start, Math.min(end, start + maxLength + 1)), maxLength);
+    const content = text.slice(start, Math.min(end, start + maxLength));
     yield { line, content, isCut };
     start = next + 1;
   }
 }
 
-/** The line, or the part around the match if it is long, without control characters. */
+/** Returns the line, or the part around the match if it is long, without control characters. */
 function around(whole: string, match: Match): string {
   // deno-lint-ignore no-control-regex
   const line = whole.replace(/[\x00-\x08\x0b-\x1f\x7f]/g, "\ufffd");
-  if (line.length <= MAX_SHOWN_LENGTH) return line;
+  if (line.length <= MAX_SHOWN_LENGTH) return line.toWellFormed();
   const begin = Math.max(0, Math.min(match.start - 60, line.length - MAX_SHOWN_LENGTH));
-  const unit = line.charCodeAt(begin);
-  const from = unit >= 0xdc00 && unit <= 0xdfff ? begin + 1 : begin;
-  const shown = clip(line.slice(from), MAX_SHOWN_LENGTH);
-  return `${from > 0 ? "…" : ""}${shown}${from + shown.length < line.length ? "…" : ""}`;
+  const end = begin + MAX_SHOWN_LENGTH;
+  // A cut may split a surrogate pair.
+  const shown = line.slice(begin, end).toWellFormed();
+  return `${begin > 0 ? "…" : ""}${shown}${end < line.length ? "…" : ""}`;
 }

@@ -1,5 +1,5 @@
 /**
- * `terminal-execute`: runs a command, and streams what it prints.
+ * `terminal-execute`: runs a command and streams its output.
  *
  * The folder is only the working directory. A command can do everything that the user of this
  * process can, so the tool is of high risk and can be switched off.
@@ -10,29 +10,28 @@
 import { lstat } from "node:fs/promises";
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext, type ToolFailure } from "../../../mod.ts";
-import { minimalEnvironment, runProcess } from "../run_process.ts";
 import { resolveInside } from "../paths.ts";
 import { failureOf, Refusal } from "../refusal.ts";
-import { HeadAndTail } from "../clip.ts";
+import { minimalEnvironment, type ProcessEnd, runProcess } from "../run_process.ts";
 import { workspaceOf } from "../workspace.ts";
 
 /**
- * How many characters of each stream the result keeps. Both streams stay below the dispatcher's
- * default limit of 1 MiB, even if JSON escapes every character.
+ * The number of characters of each stream's beginning, and of its end, in the result. Both streams
+ * stay below the dispatcher's default limit of 1 MiB, even if JSON escapes every character.
  */
-const MAX_OUTPUT_LENGTH = 64_000;
-/** How long a command may run, in milliseconds. */
+const HALF_LENGTH = 32_000;
+/** The maximum time of a command, in milliseconds. */
 const MAX_TIMEOUT_MS = 600_000;
 
 const Parameters = Type.Object({
   command: Type.String({
-    description: "The program: a name that is looked up in PATH, or a path.",
+    description: "The program: a name in PATH, or a path.",
     minLength: 1,
     maxLength: 4_096,
   }),
   args: Type.Optional(
     Type.Array(Type.String({ maxLength: 131_072 }), {
-      description: "Its arguments, handed over as they are. No shell reads them.",
+      description: "Its arguments. No shell reads them.",
       maxItems: 1_000,
       default: [],
     }),
@@ -42,21 +41,12 @@ const Parameters = Type.Object({
     default: false,
   })),
   cwd: Type.Optional(
-    Type.String({ description: "The folder to begin in.", default: ".", minLength: 1 }),
+    Type.String({ description: "The working directory.", default: ".", minLength: 1 }),
   ),
-  env: Type.Optional(
-    Type.Record(Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]{0,127}$" }), Type.String(), {
-      description: "Variables to set, beside PATH, HOME and LANG.",
-      maxProperties: 50,
-      additionalProperties: false,
-    }),
-  ),
-  input: Type.Optional(
-    Type.String({ description: "What the program reads on its standard input." }),
-  ),
+  input: Type.Optional(Type.String({ description: "The text on the standard input." })),
   timeoutMs: Type.Optional(
     Type.Integer({
-      description: "How long it may run, in milliseconds.",
+      description: "The maximum time, in milliseconds.",
       minimum: 1,
       maximum: MAX_TIMEOUT_MS,
       default: 120_000,
@@ -67,28 +57,13 @@ const Parameters = Type.Object({
 const Returns = Type.Object({
   exitCode: Type.Union([Type.Integer(), Type.Null()], { description: "Null: ended by a signal." }),
   signal: Type.Union([Type.String(), Type.Null()], { description: "The signal that ended it." }),
-  timedOut: Type.Boolean({ description: "It was stopped because timeoutMs was over." }),
+  timedOut: Type.Boolean({ description: "True if it was stopped after timeoutMs." }),
   stdout: Type.String(),
   stderr: Type.String(),
-  truncated: Type.Boolean({ description: "The middle of a long output was left out." }),
-  durationMs: Type.Number(),
+  truncated: Type.Boolean({ description: "True if the middle of a long output was omitted." }),
 });
 
-const Config = Type.Object({
-  maxOutputLength: Type.Optional(Type.Integer({
-    description: "How many characters of each stream the result keeps.",
-    minimum: 100,
-    maximum: 1_000_000,
-  })),
-  killGraceMs: Type.Optional(Type.Integer({
-    description: "How long a command has to stop after SIGTERM, in milliseconds.",
-    minimum: 0,
-    maximum: 10_000,
-  })),
-}, { additionalProperties: false });
-
 type Params = Static<typeof Parameters>;
-type Result = Static<typeof Returns>;
 
 /** A piece of output, as it is streamed. */
 interface OutputPiece {
@@ -101,16 +76,15 @@ export const terminalExecute: Tool = defineTool({
   name: "terminal-execute",
   title: "Run a command",
   description:
-    "Runs a program in the workspace, without a shell unless shell is set, and streams " +
-    "what it prints. A program that fails is a result with its exit code. Nothing that it started " +
-    "is left running.",
+    "Runs a program in the workspace, without a shell unless shell is set, and streams its " +
+    "output. A program that fails is a result with its exit code. Its background processes are " +
+    "killed when it ends.",
   parameters: Parameters,
   returns: Returns,
-  config: Config,
   category: "terminal",
   risk: "high",
   tags: ["execute", "write"],
-  // The parameter timeoutMs decides; this is only what no call may exceed.
+  // Longer than every timeoutMs, which stops the command first.
   timeoutMs: MAX_TIMEOUT_MS + 5_000,
   examples: [
     { description: "Without a shell", input: { command: "ls", args: ["-la", "src"] } },
@@ -122,81 +96,100 @@ export const terminalExecute: Tool = defineTool({
 
 async function* run(
   params: Params,
-  context: ToolContext<Static<typeof Config> | undefined>,
-): AsyncGenerator<OutputPiece, Result | ToolFailure, void> {
+  context: ToolContext,
+): AsyncGenerator<OutputPiece, Static<typeof Returns> | ToolFailure, void> {
   const { command, args = [], shell = false, input, timeoutMs = 120_000 } = params;
-  const { maxOutputLength = MAX_OUTPUT_LENGTH, killGraceMs } = context.config ?? {};
-  const started = performance.now();
   const deadline = new AbortController();
-  const timer = setTimeout(() => deadline.abort(DEADLINE), timeoutMs);
-  const kept = {
-    stdout: new HeadAndTail(maxOutputLength),
-    stderr: new HeadAndTail(maxOutputLength),
-  };
-  const result = (exitCode: number | null, signal: string | null, timedOut: boolean): Result => ({
-    exitCode,
-    signal,
+  const timer = setTimeout(() => deadline.abort(), timeoutMs);
+  const stdout = new HeadAndTail();
+  const stderr = new HeadAndTail();
+  const result = (end: ProcessEnd, timedOut: boolean): Static<typeof Returns> => ({
+    ...end,
     timedOut,
-    stdout: kept.stdout.toString(),
-    stderr: kept.stderr.toString(),
-    truncated: kept.stdout.isCut || kept.stderr.isCut,
-    durationMs: performance.now() - started,
+    stdout: stdout.toString(),
+    stderr: stderr.toString(),
+    truncated: stdout.isCut || stderr.isCut,
   });
   try {
     const output = runProcess({
       command: shell ? "sh" : command,
       args: shell ? ["-c", command, "sh", ...args] : args,
-      cwd: await folderOf(params, context),
-      env: minimalEnvironment(params.env),
+      cwd: await workingDirectory(params, context),
+      env: minimalEnvironment(),
       input,
       signal: AbortSignal.any([context.signal, deadline.signal]),
-      killGraceMs,
     });
-    const end = yield* decoded(output, kept);
-    return result(end.exitCode, end.signal, false);
+    return result(yield* decoded(output, { stdout, stderr }), false);
   } catch (error) {
-    if (error === DEADLINE && !context.signal.aborted) return result(null, null, true);
+    if (error === deadline.signal.reason && !context.signal.aborted) {
+      return result({ exitCode: null, signal: null }, true);
+    }
     return failureOf(error);
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** The reason to stop a command after its `timeoutMs`: a part of the result, and no error. */
-const DEADLINE: unique symbol = Symbol("the command's own deadline");
-
-async function folderOf(params: Params, context: ToolContext<unknown>): Promise<string> {
+async function workingDirectory(params: Params, context: ToolContext): Promise<string> {
   const folder = await resolveInside(workspaceOf(context.services).root, params.cwd ?? ".");
-  if (folder.exists && (await lstat(folder.absolute)).isDirectory()) return folder.absolute;
+  const stats = await lstat(folder.absolute).catch(() => undefined);
+  if (stats?.isDirectory() === true) return folder.absolute;
   throw new Refusal("invalid_arguments", `Cannot run in "${folder.shown}": it is not a folder`, {
     pointer: "/cwd",
   });
 }
 
-/** Decodes the output piece by piece. Characters that are split over two pieces stay whole. */
+/** Decodes the output piece by piece. A character that is split over two pieces stays whole. */
 async function* decoded(
   output: ReturnType<typeof runProcess>,
   kept: Readonly<Record<OutputPiece["stream"], HeadAndTail>>,
-): AsyncGenerator<OutputPiece, { exitCode: number | null; signal: string | null }, void> {
+): AsyncGenerator<OutputPiece, ProcessEnd, void> {
   const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+  const piece = (stream: OutputPiece["stream"], data?: Uint8Array): readonly OutputPiece[] => {
+    const text = decoders[stream].decode(data, { stream: data !== undefined });
+    kept[stream].add(text);
+    return text === "" ? [] : [{ stream, text }];
+  };
   try {
     for (;;) {
-      const step = await output.next();
-      if (step.done === true) {
-        for (const stream of ["stdout", "stderr"] as const) {
-          const text = decoders[stream].decode();
-          kept[stream].add(text);
-          if (text !== "") yield { stream, text };
-        }
-        return step.value;
+      const { done, value } = await output.next();
+      if (done !== true) yield* piece(value.stream, value.data);
+      else {
+        yield* [...piece("stdout"), ...piece("stderr")];
+        return value;
       }
-      const { stream, data } = step.value;
-      const text = decoders[stream].decode(data, { stream: true });
-      kept[stream].add(text);
-      if (text !== "") yield { stream, text };
     }
   } finally {
-    // Stop the command if the consumer stops early.
+    // Stops the command if the consumer stops early.
     await output.return({ exitCode: null, signal: null });
+  }
+}
+
+/**
+ * Keeps the beginning and the end of a long text: the first lines of a command's output say what
+ * it did, the last ones why it failed.
+ */
+class HeadAndTail {
+  #head = "";
+  #tail = "";
+  #length = 0;
+
+  add(text: string): void {
+    const free = HALF_LENGTH - this.#head.length;
+    this.#length += text.length;
+    this.#head += text.slice(0, free);
+    if (text.length > free) this.#tail = (this.#tail + text.slice(free)).slice(-HALF_LENGTH);
+  }
+
+  /** True if text was omitted. */
+  get isCut(): boolean {
+    return this.#length > this.#head.length + this.#tail.length;
+  }
+
+  toString(): string {
+    if (!this.isCut) return this.#head + this.#tail;
+    const missing = this.#length - this.#head.length - this.#tail.length;
+    // A cut may split a surrogate pair.
+    return `${this.#head}\n… [${missing} characters omitted] …\n${this.#tail}`.toWellFormed();
   }
 }

@@ -63,7 +63,7 @@ for (const runtime of RUNTIME_NAMES) {
   describe(`MCP's conformance suite on ${runtime}`, () => {
     let server: RunningServer;
     beforeAll(async () => {
-      server = await startServer(runtime, join(ROOT, "examples/conformance/worker.ts"));
+      server = await startServer(runtime, join(ROOT, "test/support/conformance/worker.ts"));
     });
     afterAll(() => server.stop());
     for (const revision of REVISIONS) {

@@ -23,7 +23,7 @@ for (const runtime of RUNTIME_NAMES) {
   describe(`the inspector on ${runtime}`, () => {
     let server: RunningServer;
     beforeAll(async () => {
-      server = await startServer(runtime, join(ROOT, "examples/conformance/worker.ts"));
+      server = await startServer(runtime, join(ROOT, "test/support/conformance/worker.ts"));
     });
     afterAll(() => server.stop());
 

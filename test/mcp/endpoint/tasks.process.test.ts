@@ -63,7 +63,7 @@ for (const runtime of RUNTIME_NAMES) {
   describe(`the official client for tasks, on ${runtime}`, () => {
     let server: RunningServer;
     beforeAll(async () => {
-      server = await startServer(runtime, join(ROOT, "examples/conformance/worker.ts"));
+      server = await startServer(runtime, join(ROOT, "test/support/conformance/worker.ts"));
     });
     afterAll(() => server.stop());
 

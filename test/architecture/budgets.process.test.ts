@@ -1,0 +1,28 @@
+import { assertLessOrEqual } from "@std/assert";
+import { describe, it } from "bun:test";
+import { filesBelow, textOf } from "./source_tree.ts";
+
+/** The extensions of written code. Data, lock files and generated files do not count. */
+const CODE = /\.(ts|tsx|mjs|css|c|h|cpp|hpp|py|rs|swift|zig)$/;
+const GENERATED = /built_page|\.generated\./;
+
+/** The limits of each folder. They fall when the code shrinks, and never rise. */
+const LIMITS = [
+  { folder: "src", lines: 73_600, files: 382, aim: 60_000 },
+  { folder: "test", lines: 75_200, files: 410, aim: 60_000 },
+  { folder: "ffi", lines: 18_300, files: 124, aim: 15_000 },
+  { folder: "examples", lines: 13_200, files: 92, aim: 6_000 },
+  { folder: "scripts", lines: 3_000, files: 50, aim: 2_000 },
+];
+
+describe("the budgets of lines and files", () => {
+  for (const { folder, lines, files, aim } of LIMITS) {
+    const found = filesBelow(folder, (path) => CODE.test(path) && !GENERATED.test(path));
+    const count = found.reduce((sum, file) => sum + textOf(file).split("\n").length - 1, 0);
+
+    it(`hold for ${folder}: ${count} lines (aim: ${aim}) in ${found.length} files`, () => {
+      assertLessOrEqual(count, lines);
+      assertLessOrEqual(found.length, files);
+    });
+  }
+});

@@ -1,0 +1,149 @@
+import fc from "fast-check";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { cases } from "../../support/laws.ts";
+import { type Match, regexFinder } from "../../../examples/workspace/patterns.ts";
+
+/** The first match of JavaScript's own engine. */
+function native(pattern: string, text: string, ignoreCase = false): Match | undefined {
+  const match = new RegExp(pattern, ignoreCase ? "iu" : "u").exec(text);
+  return match === null ? undefined : { start: match.index, end: match.index + match[0].length };
+}
+
+describe("regexFinder()", () => {
+  for (
+    const [pattern, text] of [
+      ["abc", "xxabcabc"],
+      ["", "abc"],
+      ["a|ab|abc", "xabc"],
+      ["(?:a|ab)(?:c|bcd)", "abcd"],
+      ["a*", "baaa"],
+      ["a+?b", "aaab"],
+      ["a??b", "ab"],
+      ["(a*)*b", "aaaac"],
+      ["x{2,3}", "xxxxx"],
+      ["x{2,3}?", "xxxxx"],
+      ["x{0}y", "xy"],
+      ["x{2,}", "axxxxb"],
+      ["^a", "ba"],
+      ["a$", "aba"],
+      ["^$", ""],
+      ["\\bfoo\\b", "a food foo."],
+      ["\\Boo", "foo"],
+      ["[a-c]+", "xxabcd"],
+      ["[^a-c]+", "abcxyz"],
+      ["[\\d_-]+", "a1-2_3"],
+      ["[\\]a]", "]"],
+      ["\\w+@\\w+\\.\\w+", "mail bob@example.org now"],
+      ["\\s\\S", "ab cd"],
+      [".", "\n\na"],
+      ["😀.", "x😀😃"],
+      ["[😀-😎]+", "a😃😄b"],
+      ["\\u0041\\x42\\u{43}", "xABC"],
+      ["\\$\\{\\w+\\}", "a ${name} b"],
+      ["(?:(?:a|b)c){2}", "acbcac"],
+      ["(?<year>\\d{4})", "in 2026"],
+    ] as const
+  ) {
+    it(`finds /${pattern}/ in ${JSON.stringify(text)} where JavaScript does`, () => {
+      assertEquals(regexFinder(pattern, false).find(text), native(pattern, text));
+    });
+  }
+
+  it("ignores case as JavaScript does, including in classes and negated classes", () => {
+    for (
+      const [pattern, text] of [
+        ["straße", "STRAßE"],
+        ["[a-f]+", "xABCz"],
+        ["[^a]", "Ab"],
+        ["É", "é"],
+      ] as const
+    ) {
+      assertEquals(regexFinder(pattern, true).find(text), native(pattern, text, true));
+    }
+  });
+
+  it("agrees with JavaScript on any pattern of the supported syntax", () => {
+    const { pattern } = fc.letrec<{ pattern: string; atom: string }>((tie) => ({
+      atom: fc.oneof(
+        { depthSize: "small" },
+        fc.constantFrom("a", "b", "c", ".", "[ab]", "[^b]", "\\w", "\\b", "^", "$"),
+        tie("pattern").map((inner) => `(?:${inner})`),
+      ),
+      pattern: fc.array(
+        fc.tuple(tie("atom"), fc.constantFrom("", "", "*", "+", "?", "*?", "+?", "??", "{1,2}"))
+          .map(([atom, quantifier]) => /^(\^|\$|\\b)$/.test(atom) ? atom : atom + quantifier),
+        { maxLength: 4 },
+      ).map((parts) => parts.join("")),
+    }));
+    const alternatives = fc.array(pattern, { minLength: 1, maxLength: 3 })
+      .map((all) => all.join("|"))
+      // Longer ones may repeat more than is allowed.
+      .filter((all) => all.length <= 200);
+    fc.assert(
+      fc.property(
+        alternatives,
+        fc.array(fc.constantFrom("a", "b", "c", " ", "\n"), { maxLength: 12 }),
+        (source, letters) => {
+          const text = letters.join("");
+          // The beginning is the same. Engines differ in where a loop over nothing ends.
+          assertEquals(regexFinder(source, false).find(text)?.start, native(source, text)?.start);
+        },
+      ),
+      cases(2_000),
+    );
+  });
+
+  it("takes linear time where JavaScript takes exponential time", () => {
+    const text = "a".repeat(5_000) + "!";
+    for (
+      const pattern of [
+        "^(a+)+$",
+        "^(a|a)*$",
+        "^(a|aa)+$",
+        "(?:a*)*b",
+        "a*a*a*a*a*b",
+        "(.*)*x",
+        "(?:a{0,20}){0,20}!!",
+      ]
+    ) {
+      // JavaScript's engine would not finish within the time of the test.
+      assertEquals(regexFinder(pattern, false).find(text), undefined);
+    }
+  });
+
+  it("searches a shorter text with a larger pattern", () => {
+    const attack = regexFinder(`(${"a?".repeat(490)})*b`, true);
+    const usual = regexFinder("\\b(TODO|FIXME)\\b", false);
+    assert(attack.size * attack.maxLength <= 100_000, `${attack.size} x ${attack.maxLength}`);
+    assert(attack.maxLength >= 100);
+    assert(usual.maxLength >= 5_000);
+  });
+
+  for (
+    const [pattern, message] of [
+      ["(a", 'missing closing ): "(a"'],
+      ["a)", 'unexpected ): "a)"'],
+      ["[a", 'missing closing ]: "[a"'],
+      ["*a", 'missing argument to repetition operator: "*"'],
+      ["a**", 'invalid nested repetition operator: "**"'],
+      ["a{3,2}", 'invalid repeat count: "{3,2}"'],
+      ["[z-a]", 'invalid character class range: "z-a"'],
+      ["\\", "trailing backslash"],
+      ["(a)\\1", 'invalid escape sequence: "\\1"'],
+      ["(?=a)", 'invalid or unsupported Perl syntax: "(?="'],
+      ["((a{99}){99}){99}", "invalid repeat count"],
+      ["a{9999}", "invalid repeat count"],
+      ["a{600}b{600}", "repeats too much"],
+      [`(?:${"[a-c]x".repeat(160)}){1000}`, "repeats too much"],
+      [`((${"ab".repeat(450)}{10}){10}){10}`, "repeats too much"],
+      ["a".repeat(1_001), "at most 1000 characters"],
+      ["\\u{110000}", "invalid escape sequence"],
+    ] as const
+  ) {
+    it(`rejects /${pattern.slice(0, 20)}/ with the reason`, () => {
+      const error = assertThrows(() => regexFinder(pattern, false), SyntaxError, message);
+      assert(error.message.startsWith("Cannot compile the pattern: "), error.message);
+    });
+  }
+});

@@ -1,0 +1,175 @@
+import process from "node:process";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { describe, it } from "bun:test";
+import { Refusal } from "../../../examples/workspace/refusal.ts";
+import {
+  collectProcess,
+  type ProcessOptions,
+  runProcess,
+} from "../../../examples/workspace/run_process.ts";
+import { gone, isAlive, temporaryFolder } from "./testing.ts";
+
+const env = { PATH: process.env["PATH"] ?? "" };
+
+function shell(script: string, more: Partial<ProcessOptions> = {}): ProcessOptions {
+  return {
+    command: "sh",
+    args: ["-c", script],
+    cwd: "/",
+    env,
+    signal: new AbortController().signal,
+    ...more,
+  };
+}
+
+/** Runs until the script has printed a line, and returns the line and the generator. */
+async function firstLine(options: ProcessOptions) {
+  const output = runProcess(options);
+  const { value } = await output.next();
+  if (value === undefined || !("data" in value)) throw new Error("Cannot go on: there is no line");
+  return { output, line: new TextDecoder().decode(value.data).trim() };
+}
+
+describe("runProcess()", () => {
+  it("yields the output and returns the exit code", async () => {
+    const done = await collectProcess({
+      ...shell("echo out; echo err >&2; exit 3"),
+      maxBytes: 100,
+    });
+    assertEquals(done, {
+      stdout: "out\n",
+      stderr: "err\n",
+      exitCode: 3,
+      signal: null,
+      isCut: false,
+    });
+  });
+
+  it("passes arguments unchanged, without a shell", async () => {
+    const args = ["%s|", "a b", "$HOME", "; rm -rf /", "*", ""];
+    const done = await collectProcess({
+      ...shell(""),
+      command: "printf",
+      args,
+      maxBytes: 100,
+    });
+    assertEquals(done.stdout, "a b|$HOME|; rm -rf /|*||");
+  });
+
+  it("passes the input and the environment to the program, and no other variables", async () => {
+    const done = await collectProcess({
+      ...shell("cat; env", { input: "in\n" }),
+      maxBytes: 10_000,
+    });
+    const lines = done.stdout.trim().split("\n");
+    assertEquals(lines[0], "in");
+    const names = lines.slice(1).map((line) => line.split("=")[0]);
+    const allowed = ["PATH", "PWD", "SHLVL", "_", "OLDPWD"];
+    assertEquals(names.filter((name) => !allowed.includes(name ?? "")), []);
+  });
+
+  it("rejects a command that does not exist, and one that is not executable", async () => {
+    await using folder = await temporaryFolder({ "plain.txt": "text" });
+    const run = (command: string) => collectProcess({ ...shell(""), command, maxBytes: 10 });
+    const missing = await assertRejects(() => run("no-such-command-here"), Refusal);
+    assertEquals(missing.message, 'Cannot run "no-such-command-here": there is no such command');
+    await assertRejects(() => run(`${folder.path}/plain.txt`), Refusal, "not executable");
+  });
+
+  it("names the signal that ended the program", async () => {
+    const done = await collectProcess({ ...shell("kill -KILL $$"), maxBytes: 10 });
+    assertEquals([done.exitCode, done.signal], [null, "SIGKILL"]);
+  });
+
+  it("keeps at most maxBytes of the output", async () => {
+    const done = await collectProcess({ ...shell("head -c 3000000 /dev/zero"), maxBytes: 1000 });
+    assertEquals([done.stdout.length, done.isCut, done.exitCode], [1000, true, 0]);
+  });
+
+  it("pauses the program for a slow consumer and loses no output", async () => {
+    await using folder = await temporaryFolder();
+    // The file is written only when all output has been taken.
+    const output = runProcess(
+      shell("head -c 8000000 /dev/zero; echo done > mark", { cwd: folder.path }),
+    );
+    let size = 0;
+    for await (const chunk of output) {
+      if (size === 0) {
+        await new Promise((resolve) => setImmediate(resolve));
+        assertEquals(await folder.list(), []);
+      }
+      size += chunk.data.length;
+    }
+    assertEquals([size, await folder.list()], [8_000_000, ["mark"]]);
+  });
+
+  it("stops the program with its children when it is aborted", async () => {
+    const controller = new AbortController();
+    const { output, line } = await firstLine(
+      shell("sleep 1000 & echo $! $$; wait", { signal: controller.signal }),
+    );
+    const pids = line.split(" ").map(Number);
+    assertEquals(pids.map(isAlive), [true, true]);
+    controller.abort(new Error("enough"));
+    await assertRejects(() => output.next(), Error, "enough");
+    await gone(pids);
+  });
+
+  it("kills a group that does not stop after SIGTERM", async () => {
+    const controller = new AbortController();
+    const { output, line } = await firstLine(
+      shell("trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo $! $$; wait; wait", {
+        signal: controller.signal,
+      }),
+    );
+    controller.abort(new Error("enough"));
+    await assertRejects(() => output.next(), Error, "enough");
+    await gone(line.split(" ").map(Number));
+  });
+
+  it("kills the background processes of a program that has ended", async () => {
+    const done = await collectProcess({ ...shell("sleep 1000 & echo $!"), maxBytes: 100 });
+    assertEquals(done.exitCode, 0);
+    await gone([Number(done.stdout)]);
+  });
+
+  it("stops the program when the consumer stops early", async () => {
+    const { output, line } = await firstLine(shell("sleep 1000 & echo $!; wait"));
+    await output.return({ exitCode: null, signal: null });
+    await gone([Number(line)]);
+  });
+
+  it("does not start when the call is aborted already", async () => {
+    await using folder = await temporaryFolder();
+    const signal = AbortSignal.abort(new Error("too late"));
+    const output = runProcess(shell("touch started", { signal, cwd: folder.path }));
+    await assertRejects(() => output.next(), Error, "too late");
+    assertEquals(await folder.list(), []);
+  });
+
+  it("leaves no listener on the signal", async () => {
+    const controller = new AbortController();
+    let listeners = 0;
+    const { signal } = controller;
+    const add = signal.addEventListener.bind(signal);
+    const remove = signal.removeEventListener.bind(signal);
+    signal.addEventListener = ((...args: Parameters<typeof add>) => {
+      listeners++;
+      add(...args);
+    }) as typeof add;
+    signal.removeEventListener = ((...args: Parameters<typeof remove>) => {
+      listeners--;
+      remove(...args);
+    }) as typeof remove;
+    await collectProcess({ ...shell("true", { signal }), maxBytes: 10 });
+    assertEquals(listeners, 0);
+  });
+});
+
+describe("isAlive()", () => {
+  it("distinguishes a running process from an ended process", async () => {
+    assert(isAlive(process.pid));
+    const done = await collectProcess({ ...shell("echo $$"), maxBytes: 100 });
+    await gone([Number(done.stdout)]);
+  });
+});

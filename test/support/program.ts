@@ -1,0 +1,77 @@
+/**
+ * Starts programs under test, waits for their output, and kills them when the test ends.
+ *
+ * @module
+ */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import process from "node:process";
+
+/** The project's folder. */
+export const projectFolder: string = fileURLToPath(new URL("../..", import.meta.url));
+
+/** A program that runs. It is killed when the test is over. */
+export interface Program extends AsyncDisposable {
+  readonly child: ChildProcess;
+  /** Waits until its output on both streams matches, and returns the match. */
+  printed(wanted: RegExp): Promise<RegExpExecArray>;
+  /** Waits for its end. */
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>;
+  readonly output: { readonly stdout: string; readonly stderr: string };
+}
+
+/** Starts a program with these variables, and nothing else of this environment but PATH and HOME. */
+export function startProgram(
+  command: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  cwd: string = projectFolder,
+): Program {
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(command, [...args], {
+    cwd,
+    env: { PATH, HOME, NO_COLOR: "1", ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const output = { stdout: "", stderr: "" };
+  const waiting = new Set<() => void>();
+  for (const stream of ["stdout", "stderr"] as const) {
+    child[stream].setEncoding("utf8");
+    child[stream].on("data", (text: string) => {
+      output[stream] += text;
+      for (const look of waiting) look();
+    });
+  }
+  const ended = new Promise<{ code: number | null; signal: string | null }>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code, signal) => {
+      resolve({ code, signal });
+      for (const look of waiting) look();
+    });
+  });
+  // A test that does not wait for the end learns from `printed` that the program did not start.
+  ended.catch(() => undefined);
+  return {
+    child,
+    output,
+    ended,
+    printed: (wanted) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const found = wanted.exec(output.stdout) ?? wanted.exec(output.stderr);
+          if (found === null && child.exitCode === null && child.signalCode === null) return;
+          waiting.delete(look);
+          if (found !== null) resolve(found);
+          else reject(new Error(`It ended without printing ${wanted}: ${JSON.stringify(output)}`));
+        };
+        waiting.add(look);
+        child.once("error", reject);
+        look();
+      }),
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+      await ended.catch(() => undefined);
+    },
+  };
+}
