@@ -81,7 +81,7 @@ const FEATURES: readonly Feature[] = [
   },
   {
     name: "hardened engines",
-    files: part("schema", "hardened", "patterns", "pattern_syntax", "check_cost", "repeated_parts"),
+    files: part("schema", "hardened", "patterns", "check_cost", "repeated_parts"),
     leaves: "is left out with the registry of the core",
   },
   {

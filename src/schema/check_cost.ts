@@ -263,7 +263,7 @@ function costOf(schema: JsonSchemaObject): Cost {
   return cost;
 }
 
-/** The steps that a pattern takes for a character; an automaton counts its own. */
+/** The steps that a pattern takes for a character; some count their own, text by text. */
 function stepsOf(pattern: string): number {
   const { looks } = compilePattern(pattern);
   return looks === Infinity ? 0 : looks / LOOKS_PER_STEP;

@@ -1,6 +1,6 @@
 /**
  * Checks values without an engine, for what is imported, shown or made on the way: slow, and with
- * patterns in linear time.
+ * patterns in bounded time.
  *
  * @module
  */

@@ -112,10 +112,10 @@ export function isSchemaEngine(value: unknown): value is SchemaEngine {
  */
 export interface Hardening {
   /**
-   * Compiles a pattern to a test that takes linear time. Only `test` may be called, inside of what
+   * Compiles a pattern to a test that takes a bounded time. Only `test` may be called, inside of what
    * `boundSteps` bounds; it throws a `RangeError` when the steps of the check are used up.
    *
-   * @throws {SyntaxError} If there is no such test.
+   * @throws {SyntaxError} If the time cannot be bounded.
    */
   compilePattern(source: string, budget?: PatternBudget): CheckedPattern;
   /** Refuses dynamic references that would check parts of a value again and again. */
@@ -131,7 +131,7 @@ export interface Hardening {
 
 /** The compiled form of a pattern. */
 export interface CheckedPattern extends RegExp {
-  /** How often a runtime's `RegExp` may look at each character; `Infinity` for an automaton. */
+  /** How often a runtime's `RegExp` may look at each character; `Infinity` if that depends on the text. */
   readonly looks: number;
 }
 

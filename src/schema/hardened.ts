@@ -1,5 +1,5 @@
 /**
- * Protections against schemas and values that were made to use up time: patterns in linear time,
+ * Protections against schemas and values that were made to use up time: patterns in bounded time,
  * no part of a value checked again and again, and a bound on the steps of a check.
  *
  * @module
@@ -23,9 +23,9 @@ export const HARDENING: Hardening = Object.freeze({
 const hardenedEngines = new WeakMap<SchemaEngine, SchemaEngine>();
 
 /**
- * Protects an engine from hostile schemas and values: `^(a+)+$` is checked in linear time, or
- * refused by `admit`; a recursive schema visits each part of a value once; and a value whose check
- * takes more than 2,500,000 steps does not fit.
+ * Protects an engine from hostile schemas and values: a recursive schema visits each
+ * part of a value once, and a value whose check takes more than 2,500,000 steps does not fit, such as
+ * most texts with the pattern `^(a+)+$`.
  *
  * The `ToolRegistry` and the `ToolDispatcher` of `@plue/tools` harden every engine, and imported
  * tools are always compiled by a hardened one. `@plue/tools/core` leaves it to you: a program that

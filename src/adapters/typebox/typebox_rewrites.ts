@@ -7,7 +7,7 @@
  * - It hashes all items for `uniqueItems`, in arithmetic of big integers, and hashes may be alike.
  *   Instead: `sameItems`, as for all engines.
  * - Where it interprets, it compiles a pattern for each value. Instead: a compiled pattern; in a
- *   hardened engine one that takes linear time, with its steps counted.
+ *   hardened engine one whose steps are counted.
  *
  * @module
  */
@@ -22,8 +22,8 @@ const MANY_NAMES = 32;
  * Rewrites a normalised schema, in place.
  *
  * @param hardening The protections of a hardened engine.
- * @returns Whether there is a name in `patternProperties`, which TypeBox compiles itself, that takes
- * an automaton.
+ * @returns Whether there is a name in `patternProperties`, which TypeBox compiles itself, whose
+ * steps depend on the text.
  */
 export function rewriteForTypebox(schema: JsonSchema, hardening: Hardening | undefined): boolean {
   if (typeof schema === "boolean") return false;
