@@ -61,7 +61,7 @@ export function boundSteps(
   const short = MAX_STEPS / total;
   let estimate: ((value: unknown) => boolean) | undefined;
   const isBounded = (value: unknown): boolean =>
-    (estimate ??= estimator(original(), total, costIn))(value);
+    (estimate ??= estimator(original(), costIn))(value);
   return ({ check, issues }) => ({
     check(value, length = Infinity) {
       resetSteps();
@@ -122,7 +122,6 @@ function costsOf({ schema: root, namesInherited }: NormalizedSchema): Costs {
 /** Makes the question whether the check of a value takes at most so many steps. */
 function estimator(
   form: NormalizedSchema,
-  total: number,
   costIn: (schema: JsonSchemaObject) => Cost,
 ): (value: unknown) => boolean {
   /** The places of one value, by the schemas that look at them. */
@@ -134,9 +133,7 @@ function estimator(
   return (value) => {
     left = MAX_STEPS;
     try {
-      // Where the way to a reference decides what it means, all schemas may look at all places.
-      if (form.flat) visit(value, placeOf([form.schema]), 0);
-      else visit(value, undefined, total);
+      visit(value, placeOf([form.schema]), 0);
       return true;
     } catch {
       // Out of steps, or too deep for the stack.

@@ -26,9 +26,6 @@ import type {
 import { boundReferences } from "./reference_bounds.ts";
 import { pointerSteps, ReferenceIndex, ROOT_URI } from "./references.ts";
 
-/** How often engines may look at each character of a text for patterns that they run themselves. */
-const MAX_LOOKS = 64;
-
 /** What the patterns of a schema may cost: some hundred milliseconds. */
 export const MAX_PATTERN_STATES = 250_000;
 
@@ -68,22 +65,16 @@ export function checkSchema(
   const visited = new Set<unknown>();
   const references: Reference[] = [];
   let recursiveAnchors = 0;
-  let looks = 0;
-  /** The first pattern that engines must not run themselves. */
-  let slowPattern: string | undefined;
 
   checkPart(schema, ROOT_URI, 0);
   // A target outside of the places for schemas is checked when it is resolved, and may add references.
   for (const reference of references) reference.targets = resolve(reference);
   boundReferences(references, dialect, maxSchemas, what);
-  hardening?.refuseRepetition(schema, references, what);
-  if (slowPattern !== undefined && references.some(({ targets }) => targets.length > 1)) {
-    // Engines get such a schema as it is, because its meaning depends on the way to a reference.
-    fail(
-      SyntaxError,
-      'must be a simpler pattern, or one of fewer, beside a "$dynamicRef" that may mean several places',
-      slowPattern,
-    );
+  // Engines get a copy of each schema for each scope of its dynamic references.
+  let scopes = 1;
+  for (const { length } of index.dynamicAnchors.values()) if (length > 1) scopes *= length + 1;
+  if (scopes > 1 && schemas * scopes > maxSchemas) {
+    tooLarge(`at most ${maxSchemas} schemas for all meanings of its dynamic references`);
   }
   return { dialect };
 
@@ -179,14 +170,13 @@ export function checkSchema(
   function checkPattern(source: string): void {
     try {
       if (hardening === undefined) new RegExp(source, "u");
-      else looks += hardening.compilePattern(source, budget).looks;
+      else hardening.compilePattern(source, budget);
     } catch (cause) {
       const rule = hardening === undefined
         ? 'must be a regular expression that works with the "u" flag'
         : describeThrown(cause).replace("The pattern ", "");
       fail(SyntaxError, `${rule}, not "${clip(source)}"`);
     }
-    if (looks > MAX_LOOKS) slowPattern ??= pointer();
   }
 
   /** The schemas that a reference may lead to. */

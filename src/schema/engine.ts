@@ -118,8 +118,6 @@ export interface Hardening {
    * @throws {SyntaxError} If the time cannot be bounded.
    */
   compilePattern(source: string, budget?: PatternBudget): CheckedPattern;
-  /** Refuses dynamic references that would check parts of a value again and again. */
-  refuseRepetition(root: JsonSchema, references: readonly Reference[], what: string): void;
   /** Returns the function that splits a schema, if that must be split before it is compiled. */
   splitterFor(form: NormalizedSchema): SchemaSplitter | undefined;
   /** Bounds the steps of a check; a value that takes more does not fit. */

@@ -25,7 +25,6 @@ import {
   tooCostlyIssue,
   typeWords,
   unionIssues,
-  vagueIssue,
 } from "./issues.ts";
 import type { NormalizedSchema } from "./normalize.ts";
 import { isMultipleOf, isOfType, isOneOf, sameItems, typeOf } from "./semantics.ts";
@@ -46,12 +45,11 @@ export type FormatTest = (format: string, value: string) => boolean;
  * @returns The issues; none if nothing is found wrong.
  */
 export function explain(
-  { schema, targets, flat }: NormalizedSchema,
+  { schema, targets }: NormalizedSchema,
   value: unknown,
   testFormat: FormatTest,
   hardening?: Pick<Hardening, "compilePattern">,
 ): readonly Issue[] {
-  if (!flat) return [vagueIssue()];
   try {
     return explainer(targets, testFormat, hardening)(schema, value).slice(0, MAX_ISSUES);
   } catch {

@@ -9,13 +9,11 @@ import { once, type Tool } from "../tool/mod.ts";
 import { boundSteps } from "./check_cost.ts";
 import { type Hardening, type SchemaEngine, wrapEngineOf } from "./engine.ts";
 import { compilePattern } from "./patterns.ts";
-import { refuseRepetition } from "./reference_bounds.ts";
 import { splitterFor } from "./repeated_parts.ts";
 
 /** The protections that {@linkcode hardened} passes to an engine. */
 export const HARDENING: Hardening = Object.freeze({
   compilePattern,
-  refuseRepetition,
   splitterFor,
   boundSteps,
 });

@@ -6,10 +6,10 @@
  * @module
  */
 
-import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../tool/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject, once } from "../tool/mod.ts";
 import { asDraft2020 } from "./older_drafts.ts";
 import { type Dialect, KEYWORDS, type KeywordShape, mapSchemasOf, uriOf } from "./keywords.ts";
-import { indexSchemas, ReferenceIndex, ROOT_URI } from "./references.ts";
+import { indexSchemas, ReferenceIndex, type ReferenceTarget, ROOT_URI } from "./references.ts";
 import { ASSERTED_FORMATS } from "./semantics.ts";
 
 /** Options for {@linkcode normalizeSchema}. */
@@ -30,11 +30,6 @@ export interface NormalizedSchema {
   /** What each `$ref` in it points to. */
   readonly targets: ReadonlyMap<string, JsonSchema>;
   /**
-   * `false` if a `$dynamicRef` may mean more than one place. Such a schema is left in its own form,
-   * since what it means depends on the way that validation takes.
-   */
-  readonly flat: boolean;
-  /**
    * Whether checking may exhaust the stack: by following a value down without a bound, or by the
    * mere size of the compiled code.
    */
@@ -46,7 +41,16 @@ export interface NormalizedSchema {
 /** Engines nest the code of a schema as deep as it has parts; up to here that is no trouble. */
 const MANY_SCHEMAS = 200;
 
-const PLAIN = { flat: true, mayExhaustStack: false, namesInherited: false };
+/**
+ * The meaning of each `$dynamicAnchor` whose name several schemas have: the first one on the way that
+ * validation has taken. A schema is rewritten once for each scope that it is reached in.
+ */
+interface Scope {
+  readonly key: string;
+  readonly anchors: ReadonlyMap<string, ReferenceTarget>;
+}
+
+const OUTSIDE: Scope = { key: "", anchors: new Map() };
 
 /** Rewrites `root`, which `checkSchema` has accepted. */
 export function normalizeSchema(
@@ -55,24 +59,23 @@ export function normalizeSchema(
   { formats, keywords = [] }: NormalizeOptions,
 ): NormalizedSchema {
   if (typeof root === "boolean") {
-    return { schema: root, targets: new Map(), ...PLAIN };
+    return { schema: root, targets: new Map(), mayExhaustStack: false, namesInherited: false };
   }
   const kept = new Set(keywords);
   const index = new ReferenceIndex(root, dialect);
-  const names = new Map<unknown, string>([[root, "#"]]);
   /** The places that references lead to, which are rewritten after the root. */
-  const pending: { readonly source: JsonSchema; readonly base: string; readonly name: string }[] =
-    [];
+  const pending: { readonly target: ReferenceTarget; readonly scope: Scope; name: string }[] = [];
   const targets = new Map<string, JsonSchema>();
   let schemas = 0;
-  const found = { ...PLAIN };
+  const found = { mayExhaustStack: false, namesInherited: false };
 
   // Every `$id` and anchor is known before the first reference is resolved.
   indexSchemas(index, root);
-  const made = rewrite(root, ROOT_URI);
-  for (const { source, base, name } of pending) targets.set(name, rewrite(source, base));
-  if (!found.flat) {
-    return { ...found, schema: verbatim(root), targets: new Map(), mayExhaustStack: true };
+  const ambiguous = [...index.dynamicAnchors].filter(([, namesakes]) => namesakes.length > 1);
+  const names = new Map([[root as unknown, new Map([[enter(OUTSIDE, root, ROOT_URI).key, "#"]])]]);
+  const made = rewrite(root, ROOT_URI, OUTSIDE);
+  for (const { target: { schema, base }, scope, name } of pending) {
+    targets.set(name, rewrite(schema as JsonSchema, base, scope));
   }
   const definitions = [...targets.values()];
   targets.set("#", made);
@@ -83,10 +86,11 @@ export function normalizeSchema(
   });
   return { ...found, schema, targets };
 
-  function rewrite(source: JsonSchema, outer: string): JsonSchema {
+  function rewrite(source: JsonSchema, outer: string, around: Scope): JsonSchema {
     if (typeof source === "boolean") return source;
     if (++schemas > MANY_SCHEMAS) found.mayExhaustStack = true;
     const base = index.add(source, outer);
+    const scope = enter(around, source, outer);
     const schema = dialect === "2020-12" ? source : asDraft2020(source, dialect);
     const choices = schema["enum"];
     // Ajv will not compile an empty enum.
@@ -96,12 +100,12 @@ export function normalizeSchema(
       if (!isKept(keyword, schema)) continue;
       const value = schema[keyword];
       result[keyword] = keyword === "$ref"
-        ? refer(value as string, base)
-        : mapSchemasOf(value, shapeOf(keyword), (child) => rewrite(child, base));
+        ? refer(value as string, base, scope)
+        : mapSchemasOf(value, shapeOf(keyword), (child) => rewrite(child, base, scope));
     }
     // Last, because it may have to join what `$ref` and `allOf` have become.
     const dynamic = schema["$dynamicRef"];
-    if (typeof dynamic === "string") addDynamic(dynamic, base, result);
+    if (typeof dynamic === "string") addDynamic(dynamic, base, scope, result);
     found.namesInherited ||= namedProperties(result).some((name) => name in Object.prototype);
     boundFormat(result);
     return result;
@@ -115,49 +119,55 @@ export function normalizeSchema(
     return role !== "annotates" && keyword !== "dependencies" && keyword !== "$dynamicRef";
   }
 
-  function addDynamic(ref: string, base: string, result: Record<string, unknown>): void {
-    const target = index.resolve(ref, base)?.schema;
-    const anchor = isObject(target) ? target["$dynamicAnchor"] : undefined;
-    const byAnchor = typeof anchor === "string" && ref.endsWith(`#${anchor}`);
-    if (byAnchor && (index.dynamicAnchors.get(anchor)?.length ?? 0) > 1) found.flat = false;
-    const plain = refer(ref, base);
-    if (result["$ref"] === undefined) result["$ref"] = plain;
-    else {
-      const others = result["allOf"] as JsonSchema[] | undefined;
-      result["allOf"] = [...others ?? [], { $ref: plain }];
-    }
+  function addDynamic(
+    ref: string,
+    base: string,
+    scope: Scope,
+    result: Record<string, unknown>,
+  ): void {
+    const $ref = refer(ref, base, scope, true);
+    if (result["$ref"] === undefined) result["$ref"] = $ref;
+    else result["allOf"] = [...result["allOf"] as JsonSchema[] | undefined ?? [], { $ref }];
   }
 
   /** The reference that stands for `ref` in the rewritten schema. */
-  function refer(ref: string, base: string): string {
+  function refer(ref: string, base: string, scope: Scope, isDynamic = false): string {
     found.mayExhaustStack = true;
-    const target = index.resolve(ref, base);
+    let target = index.resolve(ref, base);
     if (target === undefined) {
       throw new SyntaxError(
         `Cannot compile the schema: the reference ${JSON.stringify(ref)} leads nowhere in it`,
       );
     }
-    const source = target.schema as JsonSchema;
-    // All `true` are one target, and all `false`: booleans have no identity.
-    let name = names.get(source);
-    if (name === undefined) {
-      name = `#/$defs/${pending.length}`;
-      names.set(source, name);
-      pending.push({ source, base: target.base, name });
+    const anchor = isDynamic && isObject(target.schema) && target.schema["$dynamicAnchor"];
+    if (typeof anchor === "string" && ref.endsWith(`#${anchor}`)) {
+      target = scope.anchors.get(anchor) ?? target;
     }
-    return name;
+    // All `true` are one target, and all `false`: booleans have no identity.
+    const inScopes = once(names, target.schema, () => new Map<string, string>());
+    const inside = enter(scope, target.schema, target.base);
+    const made = target;
+    return once(inScopes, inside.key, () => {
+      const name = `#/$defs/${pending.length}`;
+      pending.push({ target: made, scope, name });
+      return name;
+    });
   }
 
-  /** The schema as it is, but for formats that are not to be asserted. */
-  function verbatim(part: JsonSchema): JsonSchema {
-    if (typeof part === "boolean") return part;
-    const result: Record<string, unknown> = {};
-    for (const keyword of Object.keys(part)) {
-      if (keyword === "format" && !formats.has(String(part[keyword]))) continue;
-      setOwn(result, keyword, mapSchemasOf(part[keyword], shapeOf(keyword), verbatim));
+  /** The scope inside of a schema: with the anchors of the document that it is in. */
+  function enter(scope: Scope, schema: unknown, base: string): Scope {
+    if (ambiguous.length === 0) return scope;
+    const anchors = new Map(scope.anchors);
+    const uri = isObject(schema) ? index.add(schema, base) : base;
+    for (const [name, namesakes] of ambiguous) {
+      const target = index.resolve(`#${name}`, uri);
+      const isDynamic = namesakes.some(({ schema }) => schema === target?.schema);
+      if (target !== undefined && isDynamic) once(anchors, name, () => target);
     }
-    boundFormat(result);
-    return result;
+    const meanings = ambiguous.map(([name, all]) =>
+      all.findIndex(({ schema }) => schema === anchors.get(name)?.schema)
+    );
+    return { key: String(meanings), anchors };
   }
 }
 

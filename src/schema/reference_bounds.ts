@@ -5,11 +5,11 @@
  * @module
  */
 
-import { clip, type JsonSchema } from "../tool/mod.ts";
+import { clip, once } from "../tool/mod.ts";
 import type { Reference } from "./engine.ts";
 import { type Dialect, isOldDraft } from "./keywords.ts";
 import { unfolding } from "./references.ts";
-import { checksRepeatedly, partsOf } from "./repeated_parts.ts";
+import { partsOf } from "./repeated_parts.ts";
 
 /** How many references may follow each other on one value: each takes room on the stack. */
 const MAX_CHAIN = 256;
@@ -30,7 +30,12 @@ export function boundReferences(
   maxSchemas: number,
   what: string,
 ): void {
-  const targetsOf = targetsByHolder(references);
+  // Sets, because an object that stands in two places of the schema is met twice.
+  const targetsOf = new Map<unknown, Set<unknown>>();
+  for (const { holder, targets } of references) {
+    const known = once(targetsOf, holder, () => new Set());
+    for (const target of targets) known.add(target);
+  }
   // NaN for a circle, and for every schema that refers to one.
   const sizeOf = unfolding(
     (schema) => {
@@ -53,44 +58,5 @@ export function boundReferences(
         `Cannot use ${what}: "${pointer}" goes too far: its references must unfold to at ` +
           `most ${maxSchemas} schemas, in chains of at most ${MAX_CHAIN}`,
       );
-  }
-}
-
-/** What the references of each schema lead to: only to `place`, for those that may mean it. */
-function targetsByHolder(
-  references: readonly Reference[],
-  place?: unknown,
-): ReadonlyMap<unknown, ReadonlySet<unknown>> {
-  // Sets, because an object that stands in two places of the schema is met twice.
-  const byHolder = new Map<unknown, Set<unknown>>();
-  for (const { holder, targets } of references) {
-    const chosen = targets.includes(place) ? [place] : targets;
-    byHolder.set(holder, new Set([...byHolder.get(holder) ?? [], ...chosen]));
-  }
-  return byHolder;
-}
-
-/**
- * Refuses a schema that would check parts of the value again and again, if a `$dynamicRef` in it may
- * mean several places. Engines split other such schemas, but not one whose meaning depends on the
- * way to a reference.
- */
-export function refuseRepetition(
-  root: JsonSchema,
-  references: readonly Reference[],
-  what: string,
-): void {
-  for (const { pointer, targets } of references) {
-    if (targets.length < 2) continue;
-    // On any one way, all dynamic references to an anchor mean the same place.
-    for (const place of targets) {
-      const targetsOf = targetsByHolder(references, place);
-      if (!checksRepeatedly(root, (schema) => targetsOf.get(schema) ?? [])) continue;
-      throw new RangeError(
-        `Cannot use ${what}: "${pointer}" may mean several places, and the schema would check ` +
-          "parts of the value again and again, more often with each level",
-      );
-    }
-    return;
   }
 }

@@ -30,7 +30,7 @@ export function splitterFor(form: NormalizedSchema): SchemaSplitter | undefined 
 /** Whether a normalised schema must be split before it is compiled. */
 export function repeatsParts(form: NormalizedSchema): boolean {
   // Only references make a schema endless, and the question costs more than compiling a small one.
-  return form.flat && form.mayExhaustStack &&
+  return form.mayExhaustStack &&
     checksRepeatedly(form.schema, (schema) => [targetOf(schema, form)]);
 }
 

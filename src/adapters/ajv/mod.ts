@@ -6,9 +6,8 @@
  * formats are those of the default engine, so that both agree on what a date is; a plugin such as
  * `ajv-formats` may replace them.
  *
- * Where the two engines still differ, all in 2020-12, and none of it in a usual tool's schema: a
- * `$dynamicRef` with several anchors of one name, what `contains` counts as evaluated, and
- * `unevaluatedProperties`, which takes a property named as something that every object inherits
+ * Where the two engines still differ, all in 2020-12, and none of it in a usual tool's schema: what
+ * `contains` counts as evaluated, and `unevaluatedProperties`, which takes a property named as something that every object inherits
  * (`constructor`) for evaluated.
  *
  * @module
@@ -231,7 +230,7 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
  * inherits: Ajv passes over `__proto__`. With patterns it looks at what the object itself has.
  */
 function nameByPattern(form: NormalizedSchema): NormalizedSchema {
-  if (form.flat && form.namesInherited) rename(form.schema);
+  if (form.namesInherited) rename(form.schema);
   return form;
 
   function rename(schema: JsonSchema): void {
@@ -255,9 +254,9 @@ function nameByPattern(form: NormalizedSchema): NormalizedSchema {
 /** A compiled schema; after a check, what Ajv found wrong. */
 type Validate = ((value: unknown) => boolean) & Pick<ValidateFunction, "errors">;
 
-function compileWhole(ajv: Ajv2020, { schema, flat }: NormalizedSchema): Validate {
+function compileWhole(ajv: Ajv2020, { schema }: NormalizedSchema): Validate {
   // Ajv resolves "#" only in a schema that has a name.
-  const named = typeof schema === "object" && flat ? { ...schema, $id: NAME } : schema;
+  const named = typeof schema === "object" ? { ...schema, $id: NAME } : schema;
   try {
     return ajv.compile(named);
   } finally {

@@ -84,8 +84,8 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
         return found.length > 0 ? found : [vagueIssue()];
       };
       const bound = hardening?.boundSteps(form, original);
-      const isSlow = form.flat && rewriteForTypebox(form.schema, hardening);
-      const check = isSlow || (form.flat && form.namesInherited)
+      const isSlow = rewriteForTypebox(form.schema, hardening);
+      const check = isSlow || form.namesInherited
         ? (value: unknown) => find(value).length === 0
         : makeCheck(form, codeGeneration, split);
       return bound?.({ check, issues }) ?? { check: orDeny(check), issues };

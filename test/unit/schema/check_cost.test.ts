@@ -139,13 +139,12 @@ describe("boundSteps()", () => {
       $id: "http://a.example/",
       $ref: "list",
       $defs: {
-        one: { $dynamicAnchor: "item", type: "number" },
+        one: { $dynamicAnchor: "item", ...all(100, { minimum: 0 }) as object },
         list: {
           $id: "list",
           items: { $dynamicRef: "#item" },
           $defs: { any: { $dynamicAnchor: "item" } },
         },
-        rest: all(100, { minimum: 0 }),
       },
     }, NUMBERS],
   ];

@@ -91,15 +91,35 @@ describe("normalizeSchema()", () => {
     });
   }
 
-  it("leaves a schema alone whose $dynamicRef may mean two places", () => {
-    const schema = {
-      $dynamicAnchor: "a",
-      items: { $dynamicRef: "#a" },
-      $defs: { b: { $id: "b", $dynamicAnchor: "a", format: "city" } },
+  it("rewrites a schema once for each meaning of its $dynamicRef", () => {
+    const list = {
+      $id: "list",
+      items: { $dynamicRef: "#item" },
+      $defs: { any: { $dynamicAnchor: "item" } },
     };
-    const { flat, schema: result } = normalizeSchema(schema, "2020-12", { formats: new Set() });
-    assertEquals(flat, false);
-    assertEquals(result, { ...schema, $defs: { b: { $id: "b", $dynamicAnchor: "a" } } });
+    const of = (type: string) => ({
+      $id: type,
+      $ref: "list",
+      $defs: { i: { $dynamicAnchor: "item", type } },
+    });
+    const schema = {
+      properties: { a: { $ref: "string" }, b: { $ref: "number" }, c: { $ref: "list" } },
+      $defs: { list, string: of("string"), number: of("number") },
+    };
+    assertEquals(normalized(schema), {
+      $schema: URI,
+      properties: { a: { $ref: "#/$defs/0" }, b: { $ref: "#/$defs/1" }, c: { $ref: "#/$defs/2" } },
+      $defs: {
+        "0": { $ref: "#/$defs/3" },
+        "1": { $ref: "#/$defs/4" },
+        "2": { items: { $ref: "#/$defs/5" } },
+        "3": { items: { $ref: "#/$defs/6" } },
+        "4": { items: { $ref: "#/$defs/7" } },
+        "5": {},
+        "6": { type: "string" },
+        "7": { type: "number" },
+      },
+    });
   });
 
   it("says whether a check may exhaust the stack", () => {
