@@ -15,16 +15,30 @@ import {
   type JsonSchemaObject,
   pointerStep,
 } from "../tool/mod.ts";
-import { dialectOf, holdsSchemas, isStructure, KEYWORDS, type KeywordShape } from "./keywords.ts";
 import type {
   AdmitOptions,
   AdmittedSchema,
   Hardening,
   PatternBudget,
-  Reference,
+  SchemaEngine,
+  SchemaValidator,
 } from "./engine.ts";
-import { boundReferences } from "./reference_bounds.ts";
-import { pointerSteps, ReferenceIndex, ROOT_URI } from "./references.ts";
+import {
+  detectDialect,
+  type Dialect,
+  dialectOf,
+  holdsSchemas,
+  isStructure,
+  KEYWORDS,
+  type KeywordShape,
+} from "./keywords.ts";
+import {
+  boundReferences,
+  pointerSteps,
+  type Reference,
+  ReferenceIndex,
+  ROOT_URI,
+} from "./references.ts";
 
 /** What the patterns of a schema may cost: some hundred milliseconds. */
 export const MAX_PATTERN_STATES = 250_000;
@@ -281,4 +295,49 @@ function isDifferentStrings(value: unknown): boolean {
 
 function isString(value: unknown): value is string {
   return typeof value === "string";
+}
+
+/** The part of an engine that differs between engines; see {@linkcode withSchemaCheck}. */
+export interface SchemaCompiler {
+  /** Names the engine in messages. */
+  readonly name: string;
+  /** Compiles a schema that has been checked. Throws a `SyntaxError` if it cannot. */
+  compile(schema: JsonSchema, dialect: Dialect, hardening?: Hardening): SchemaValidator;
+}
+
+/**
+ * Makes an engine of a function that compiles. Its `admit` checks schemas as TypeBox's and Ajv's
+ * engines do: with the verdict of the draft's meta-schema, the bounds of a registry, and
+ * references that lead somewhere.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { withSchemaCheck } from "@plue/tools";
+ * import { Registry } from "@plue/tools/core";
+ *
+ * // An engine that compiles nothing, for tools that check their arguments themselves.
+ * const engine = withSchemaCheck({
+ *   name: "none",
+ *   compile: () => ({ check: () => true, issues: () => [] }),
+ * });
+ * const registry = new Registry({ engine });
+ * const parameters = { type: "object", required: "a" };
+ *
+ * assert.equal(engine.admit({ type: "string" }).dialect, "2020-12");
+ * assert.throws(() => registry.registerTool({ name: "a", description: "A.", parameters }), {
+ *   message: /"\/required" must be a list of different strings/,
+ * });
+ * ```
+ *
+ * @param compiler Compiles the schemas.
+ * @returns The engine.
+ */
+export function withSchemaCheck(compiler: SchemaCompiler): SchemaEngine {
+  return Object.freeze({
+    name: compiler.name,
+    admit: checkSchema,
+    compile: (schema: JsonSchema, dialect?: Dialect, hardening?: Hardening) =>
+      compiler.compile(schema, dialect ?? detectDialect(schema), hardening),
+  });
 }

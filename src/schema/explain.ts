@@ -7,6 +7,7 @@
  */
 
 import {
+  canonicalJson,
   clip,
   isObject,
   type Issue,
@@ -26,8 +27,9 @@ import {
   typeWords,
   unionIssues,
 } from "./issues.ts";
-import type { NormalizedSchema } from "./normalize.ts";
-import { isMultipleOf, isOfType, isOneOf, sameItems, typeOf } from "./semantics.ts";
+import { detectDialect, isStructure } from "./keywords.ts";
+import { type NormalizedSchema, normalizeSchema } from "./normalize.ts";
+import { compilePattern, resetSteps } from "./patterns.ts";
 
 /** How many schemas may look at values before the search is given up: some fifty milliseconds. */
 const MAX_STEPS = 60_000;
@@ -371,4 +373,70 @@ function list(value: unknown): readonly unknown[] {
 
 function members(value: unknown): [string, unknown][] {
   return isObject(value) ? Object.entries(value) : [];
+}
+
+/** Whether a value is of the type that a schema names. */
+export function isOfType(type: unknown, value: unknown): boolean {
+  if (type === "integer") return Number.isInteger(value);
+  if (type === "number") return typeof value === "number" && Number.isFinite(value);
+  return typeOf(value) === type;
+}
+
+/** The JSON type of a value, for "…, not a number". */
+export function typeOf(value: unknown): string {
+  return value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+}
+
+/**
+ * Makes a test for being one of `choices`. The value is written as text once, however many there are.
+ */
+export function isOneOf(choices: readonly unknown[]): (value: unknown) => boolean {
+  const simple = new Set(choices);
+  const texts = new Set(choices.filter(isStructure).map((choice) => canonicalJson(choice)));
+  return (value) =>
+    isStructure(value) ? texts.size > 0 && texts.has(canonicalJson(value)) : simple.has(value);
+}
+
+/** The places of the first two equal items, if there are any. Linear in the size of the list. */
+export function sameItems(items: readonly unknown[]): readonly [number, number] | undefined {
+  const simple = new Map<unknown, number>();
+  const texts = new Map<unknown, number>();
+  for (const [at, item] of items.entries()) {
+    const [places, key] = isStructure(item) ? [texts, canonicalJson(item)] : [simple, item];
+    const before = places.get(key);
+    if (before !== undefined) return [before, at];
+    places.set(key, at);
+  }
+  return undefined;
+}
+
+/** How far from a multiple a number may be, because binary fractions cannot say 0.3. */
+const TOLERANCE = 1e-10;
+
+/** Whether `value` is a multiple of `step`. */
+export function isMultipleOf(value: number, step: number): boolean {
+  // A whole number is a multiple of 1/2, 1/4…, also where the remainder would be inexact.
+  if (Number.isInteger(value) && Number.isInteger(1 / step)) return true;
+  const rest = value % step;
+  return Math.min(Math.abs(rest), Math.abs(rest - step), Math.abs(rest + step)) < TOLERANCE;
+}
+
+/**
+ * Makes a check that needs no engine: slow, and with the engines' verdicts but for formats, which
+ * all values have. A value that takes too long to check does not fit.
+ *
+ * @throws {SyntaxError} If a reference leads nowhere.
+ */
+export function checkWithoutEngine(schema: JsonSchema): (value: unknown) => boolean {
+  const issuesOf = explainWithoutEngine(schema);
+  return (value) => issuesOf(value).length === 0;
+}
+
+/** Makes the function that returns the issues of {@linkcode checkWithoutEngine}. */
+export function explainWithoutEngine(schema: JsonSchema): (value: unknown) => readonly Issue[] {
+  const normalized = normalizeSchema(schema, detectDialect(schema), { formats: new Set() });
+  return (value) => {
+    resetSteps();
+    return explain(normalized, value, () => true, { compilePattern });
+  };
 }

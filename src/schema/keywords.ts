@@ -138,6 +138,40 @@ export function eachSchemaOf(
   }
 }
 
+/** A schema that checks a part of the value: where it stands, and what it checks. */
+export interface Step {
+  readonly holder: unknown;
+  readonly key: string | number;
+  readonly child: JsonSchemaObject;
+  /** `.name`, `[0]`, or `.` and `[` for all properties and all items. */
+  readonly place: string;
+}
+
+const PLACES = { item: "[", items: "[", property: ".", properties: "." } as const;
+
+/** The schemas in `schema` that check the same value, and those that check a part of it. */
+export function partsOf(
+  schema: JsonSchemaObject,
+  dialect: Dialect = "2020-12",
+): { readonly inPlace: readonly unknown[]; readonly below: readonly Step[] } {
+  const inPlace: unknown[] = [];
+  const below: Step[] = [];
+  eachSchemaIn(schema, KEYWORDS[dialect], (child, keyword, key) => {
+    const role = KEYWORDS[dialect].get(keyword)?.role;
+    if (role === "value") inPlace.push(child);
+    else if (isObject(child) && role !== undefined && Object.hasOwn(PLACES, role)) {
+      const all = PLACES[role as keyof typeof PLACES];
+      below.push({
+        holder: key === undefined ? schema : schema[keyword],
+        key: key ?? keyword,
+        child,
+        place: role === "item" || role === "property" ? `${all}${key}` : all,
+      });
+    }
+  });
+  return { inPlace, below };
+}
+
 /** The value of one keyword with its schemas changed; the same value if none has changed. */
 export function mapSchemasOf(
   value: unknown,

@@ -11,7 +11,7 @@
 
 import { isObject, type JsonSchema, type JsonSchemaObject, once } from "../tool/mod.ts";
 import type { SchemaPart, SchemaSplitter, SplitSchema } from "./engine.ts";
-import { type Dialect, eachSchemaIn, isStructure, KEYWORDS } from "./keywords.ts";
+import { isStructure, partsOf, type Step } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
 import { unfolding } from "./references.ts";
 
@@ -152,38 +152,4 @@ function overlaps(place: string, others: ReadonlySet<string>): boolean {
   if (others.has(place)) return true;
   const all = place.slice(0, 1);
   return place === all ? [...others].some((other) => other.startsWith(all)) : others.has(all);
-}
-
-/** A schema that checks a part of the value: where it stands, and what it checks. */
-interface Step {
-  readonly holder: unknown;
-  readonly key: string | number;
-  readonly child: JsonSchemaObject;
-  /** `.name`, `[0]`, or `.` and `[` for all properties and all items. */
-  readonly place: string;
-}
-
-const PLACES = { item: "[", items: "[", property: ".", properties: "." } as const;
-
-/** The schemas in `schema` that check the same value, and those that check a part of it. */
-export function partsOf(
-  schema: JsonSchemaObject,
-  dialect: Dialect = "2020-12",
-): { readonly inPlace: readonly unknown[]; readonly below: readonly Step[] } {
-  const inPlace: unknown[] = [];
-  const below: Step[] = [];
-  eachSchemaIn(schema, KEYWORDS[dialect], (child, keyword, key) => {
-    const role = KEYWORDS[dialect].get(keyword)?.role;
-    if (role === "value") inPlace.push(child);
-    else if (isObject(child) && role !== undefined && Object.hasOwn(PLACES, role)) {
-      const all = PLACES[role as keyof typeof PLACES];
-      below.push({
-        holder: key === undefined ? schema : schema[keyword],
-        key: key ?? keyword,
-        child,
-        place: role === "item" || role === "property" ? `${all}${key}` : all,
-      });
-    }
-  });
-  return { inPlace, below };
 }
