@@ -40,7 +40,7 @@ import {
   ROOT_URI,
 } from "./references.ts";
 
-/** What the patterns of a schema may cost: some hundred milliseconds. */
+/** The maximum number of states of all patterns of a schema: some hundred milliseconds. */
 export const MAX_PATTERN_STATES = 250_000;
 
 /**
@@ -240,7 +240,7 @@ const TYPES: ReadonlySet<unknown> = new Set(
 );
 const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
 
-/** What a value must be: in words, and as a check. */
+/** A rule for a value: in words, and as a check. */
 type Rule = readonly [words: string, fits: (value: unknown) => boolean];
 
 const VALUE_RULES: { readonly [Shape in KeywordShape]?: Rule } = {

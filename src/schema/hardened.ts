@@ -75,7 +75,7 @@ export function hardenTool(tool: Tool): Tool {
   return tool;
 }
 
-/** How many characters of a string take as long as a value, where texts are compared. */
+/** The number of characters whose comparison takes as long as the check of a value. */
 const CHARACTERS = 16;
 
 /** The steps that a schema takes, or all that look at one place. */
@@ -141,9 +141,9 @@ export function boundSteps(
 }
 
 interface Costs {
-  /** More than all of them take for one character of JSON. */
+  /** An upper bound of the steps of all schemas for one character of JSON. */
   readonly total: number;
-  /** What one of them takes. */
+  /** Returns the cost of one schema. */
   readonly costIn: (schema: JsonSchemaObject) => Cost;
 }
 
@@ -180,7 +180,7 @@ function costsOf({ schema: root, namesInherited }: NormalizedSchema): Costs {
   return { total: total * references, costIn };
 }
 
-/** Makes the question whether the check of a value takes at most so many steps. */
+/** Returns a function that is true for values whose check takes at most `MAX_STEPS`. */
 function estimator(
   form: NormalizedSchema,
   costIn: (schema: JsonSchemaObject) => Cost,
@@ -188,7 +188,7 @@ function estimator(
   /** The places of one value, by the schemas that look at them. */
   const places = new Map<string, Place>();
   const parts = new Map<unknown, Cost & { readonly id: number }>();
-  // A schema that is split looks at each place once, others as often as they are reached.
+  // A split schema checks each part of a value once, other schemas as often as they are reached.
   const once = repeatsParts(form);
   let left = 0;
   return (value) => {

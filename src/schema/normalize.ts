@@ -33,7 +33,7 @@ export interface NormalizeOptions {
   /** The formats to assert. A `format` that names another one is left out. */
   readonly formats: { has(name: string): boolean };
   /**
-   * Keywords outside the drafts to keep, for an engine that knows them.
+   * Keywords outside the drafts to keep, for an engine that supports them.
    *
    * @default {[]}
    */
@@ -79,7 +79,7 @@ export function normalizeSchema(
   }
   const kept = new Set(keywords);
   const index = new ReferenceIndex(root, dialect);
-  /** The places that references lead to, which are rewritten after the root. */
+  /** The targets of references, which are rewritten after the root. */
   const pending: { readonly target: ReferenceTarget; readonly scope: Scope; name: string }[] = [];
   const targets = new Map<string, JsonSchema>();
   let schemas = 0;
@@ -95,7 +95,7 @@ export function normalizeSchema(
   }
   const definitions = [...targets.values()];
   targets.set("#", made);
-  // Added to the root itself: references to it lead to this very object.
+  // Added to the root itself, because references to the root resolve to this very object.
   const schema = typeof made === "boolean" ? made : Object.assign(made, {
     $schema: uriOf("2020-12"),
     ...(definitions.length > 0 && { $defs: { ...definitions } }),
@@ -146,7 +146,7 @@ export function normalizeSchema(
     else result["allOf"] = [...result["allOf"] as JsonSchema[] | undefined ?? [], { $ref }];
   }
 
-  /** The reference that stands for `ref` in the rewritten schema. */
+  /** The reference that replaces `ref` in the rewritten schema. */
   function refer(ref: string, base: string, scope: Scope, isDynamic = false): string {
     found.mayExhaustStack = true;
     let target = index.resolve(ref, base);
@@ -210,7 +210,7 @@ function namedProperties(
     .concat(required as string[] ?? [], ...Object.values(dependentRequired ?? {}) as string[][]);
 }
 
-/** Whether 2020-12 would assert a keyword, or find places by it, that says nothing in `dialect`. */
+/** True for a keyword that has a meaning in 2020-12, but not in `dialect`. */
 export function isLater(keyword: string, dialect: Dialect): boolean {
   return ASSERTED.has(keyword) && !KEYWORDS[dialect].has(keyword);
 }
@@ -222,15 +222,15 @@ const ASSERTED: ReadonlySet<string> = new Set([
   ...["$id", "$anchor", "$dynamicAnchor"],
 ]);
 
-/** Annotations and definitions, which are kept beside a `$ref`. */
+/** Annotations and definitions, which stay next to a `$ref`. */
 export const BESIDE_REF: ReadonlySet<string> = new Set(
   "$ref $comment title description default examples definitions $defs".split(" "),
 );
 
 /**
  * Rewrites one schema of an older draft with the keywords of 2020-12. The schemas that it holds, and
- * the text of its `$ref`, stay as they are. What its draft ignores is left out: keywords that came
- * later, and until draft-07 what stands beside a `$ref`.
+ * the text of its `$ref`, stay unchanged. Keywords that its draft ignores are omitted: those of later
+ * drafts, and until draft-07 all next to a `$ref`.
  *
  * @param node The schema.
  * @param dialect The draft that it is written in.
@@ -267,7 +267,7 @@ export function asDraft2020(
     } else if (keyword === id && id !== "$id") {
       rename("$id", keyword, value);
     } else if (typeof node[EXCLUSIVE[keyword] ?? ""] === "boolean") {
-      // In draft-04 a flag beside the limit says that the limit itself does not fit.
+      // In draft-04 a flag next to the limit excludes the limit itself.
       if (node[EXCLUSIVE[keyword] as string] === true) {
         rename(EXCLUSIVE[keyword] as string, keyword, value);
       } else setOwn(result, keyword, value);
@@ -292,7 +292,7 @@ export function asDraft2020(
   return changed ? result : node;
 }
 
-/** What says of a limit whether it is itself left out, in draft-04. */
+/** The flag of draft-04 that excludes a limit itself. */
 const EXCLUSIVE: { readonly [limit: string]: string | undefined } = {
   minimum: "exclusiveMinimum",
   maximum: "exclusiveMaximum",

@@ -14,18 +14,18 @@ import { once } from "../tool/mod.ts";
 import type { CheckedPattern, PatternBudget } from "./engine.ts";
 import { MAX_STEPS } from "./issues.ts";
 
-/** How many states a pattern may have. */
+/** The maximum number of states of a pattern. */
 const MAX_STATES = 2_000;
-/** How many states the copies of a repeated part may have. Beyond, any number of repetitions counts. */
+/** The maximum number of states of a repeated part that is copied. A larger one gets a loop. */
 const MAX_COPIES = 256;
-/** How many ways a pattern without repetitions may leave, if those of a text are not counted. */
+/** The maximum number of ways through a pattern without repetitions that no automaton reads first. */
 const MAX_TRIED = 1_000;
-/** How many characters a runtime's `RegExp` reads in the time of one step. */
+/** The number of characters that a runtime's `RegExp` reads in the time of one step. */
 export const LOOKS_PER_STEP = 16;
 
 let steps = MAX_STEPS;
 
-/** Restores the steps, at the beginning of a check. No two checks run at once. */
+/** Restores the steps, at the beginning of a check. Checks never overlap. */
 export function resetSteps(): void {
   steps = MAX_STEPS;
 }
@@ -98,13 +98,13 @@ interface State {
   readonly characters: CharacterSet;
   /** The states that may follow it. */
   readonly next: Ways;
-  /** Whether it is in a repetition. */
+  /** True for a state in a loop. */
   isRepeated: boolean;
-  /** Whether the pattern has been found after it, whatever follows. */
+  /** True if the pattern has been found after this state, whatever follows. */
   isEnd: boolean;
-  /** How many ways lead to it, if nothing is repeated. */
+  /** The number of ways to this state, if nothing is repeated. */
   ways: number;
-  /** How many ways `RegExp` tries after it at most. */
+  /** The maximum number of ways that `RegExp` tries after this state. */
   tries: number;
 }
 
@@ -122,19 +122,19 @@ const EMPTY: Part = { empty: 1, first: [], last: [] };
 
 /** The characters of a pattern, and in how many ways they may follow each other (Glushkov). */
 class Automaton {
-  /** How often `RegExp` may look at each character of a text; `Infinity` if the text decides. */
+  /** The maximum number of times that `RegExp` reads each character; `Infinity` if it depends on the text. */
   readonly looks: number;
   readonly #tokens: readonly string[];
   readonly #budget: PatternBudget;
   readonly #states: State[] = [];
-  readonly #start: Part;
+  readonly #start: State;
   /** The states after which the pattern has been found. */
   readonly #ends: ReadonlySet<State>;
-  /** Whether the pattern can only be found at the beginning of a text. */
+  /** True if the pattern can only be found at the beginning of a text. */
   #isAnchored = true;
-  /** Whether it can only be found at the end. */
+  /** True if the pattern can only be found at the end of a text. */
   readonly #isClosed: boolean;
-  /** Whether the automaton finds exactly what the pattern does. */
+  /** True if the automaton gives the same verdicts as `RegExp`. */
   #isExact: boolean;
   #at = 0;
 
@@ -148,10 +148,10 @@ class Automaton {
     );
     const canFail = this.#isClosed || inner.some((token) => ASSERTION.test(token));
     this.#isExact = !inner.some((token) => ASSERTION.test(token));
-    this.#start = this.#add(".");
+    this.#start = this.#newState(".");
     const whole = this.#readChoice(true);
-    this.#connect(this.#start, whole);
-    if (whole.empty > 0) whole.last.push([this.#states[0]!, whole.empty]);
+    this.#connect({ ...EMPTY, last: [[this.#start, 1]] }, whole);
+    if (whole.empty > 0) whole.last.push([this.#start, whole.empty]);
     this.#ends = new Set(whole.last.map(([state]) => state));
     for (const [state, ways] of whole.last) {
       state.isEnd = !canFail;
@@ -164,15 +164,16 @@ class Automaton {
   }
 
   /**
-   * Whether a text has the pattern; `undefined` if `RegExp` must find it, in steps that have been
-   * taken off those of the check.
+   * Returns true if the pattern is found in a text; `undefined` if `RegExp` must test the text, whose
+   * steps are then spent.
    */
   finds(text: string): boolean | undefined {
-    const restart = this.#start.last;
+    const restart: Ways = [[this.#start, 1]];
     let active = new Map(restart);
     const isFound = (): boolean => [...active.keys()].some((state) => this.#ends.has(state));
     for (const character of text) {
       if (this.#isExact && !this.#isClosed && isFound()) return true;
+      if (active.size === 0) break;
       const following = new Map(this.#isAnchored ? [] : restart);
       this.#spendOn(active);
       for (const [state, count] of active) {
@@ -198,9 +199,9 @@ class Automaton {
   #countLooks(): number {
     let most = 0;
     let isLinear = true;
-    /** How many ways are tried together, if nothing is repeated. */
+    /** The number of ways through the whole pattern, if nothing is repeated. */
     let tried = 0;
-    this.#states[0]!.ways = 1;
+    this.#start.ways = 1;
     for (const state of this.#states) {
       const { next, tries, isRepeated, isEnd } = state;
       tried += isRepeated || !this.#isAnchored ? Infinity : state.ways * tries;
@@ -225,19 +226,12 @@ class Automaton {
     }
   }
 
-  #add(source: string): Part {
+  #newState(source: string): State {
     this.#spend(1);
     const characters = characterSet(source);
-    const state: State = {
-      characters,
-      next: [],
-      isRepeated: false,
-      isEnd: false,
-      ways: 0,
-      tries: 1,
-    };
+    const state = { characters, next: [], isRepeated: false, isEnd: false, ways: 0, tries: 1 };
     this.#states.push(state);
-    return { empty: 0, first: [[state, 1]], last: [[state, 1]] };
+    return state;
   }
 
   /** Lets `after` follow `before`. */
@@ -264,7 +258,7 @@ class Automaton {
         if (parts.length > 0) this.#isExact &&= this.#tokens[0] !== "^" && !this.#isClosed;
       }
       let part = EMPTY;
-      while (this.#at < this.#tokens.length && !/^[|)]$/.test(this.#tokens[this.#at]!)) {
+      while (this.#at < this.#tokens.length && !/^[|)]$/.test(this.#tokens[this.#at] ?? "")) {
         part = this.#connect(part, this.#readRepeated());
       }
       parts.push(part);
@@ -288,7 +282,7 @@ class Automaton {
       : [token.startsWith("+") ? 1 : 0, token.startsWith("?") ? 1 : Infinity];
     const added = this.#states.slice(size);
     let { last } = part;
-    if (max <= 1 || added.length * max <= MAX_COPIES) {
+    if (max <= 1 || Math.max(1, added.length) * max <= MAX_COPIES) {
       for (let copy = 2; copy <= max; copy++) {
         this.#at = begin;
         const isNullable = part.empty > 0;
@@ -299,7 +293,7 @@ class Automaton {
       if (part.empty > 0 && min > 1) refuse("with fewer parts and repetitions");
       this.#isExact &&= min < 2 && max === Infinity;
       this.#connect(part, part);
-      // After each round, those that read nothing are tried in vain.
+      // After each round, `RegExp` also tries the ways that read nothing.
       for (const [state, ways] of part.last) state.tries += ways * part.empty;
       for (const state of added) state.isRepeated = true;
     }
@@ -308,12 +302,16 @@ class Automaton {
   }
 
   #readOne(): Part {
-    const token = this.#tokens[this.#at++]!;
+    const token = this.#tokens[this.#at++] ?? "";
     if (/^\\(?:[1-9]|k<)/.test(token)) {
       refuse(`without references back to groups ("${token.slice(0, 20)}")`);
     }
     if (/^\(\?[-a-z]+:/i.test(token)) refuse(`without "${token}"`);
-    if (!token.startsWith("(")) return ASSERTION.test(token) ? EMPTY : this.#add(token);
+    if (ASSERTION.test(token) && !token.startsWith("(")) return EMPTY;
+    if (!token.startsWith("(")) {
+      const ways: Ways = [[this.#newState(token), 1]];
+      return { empty: 0, first: ways, last: ways };
+    }
     const begin = this.#at;
     const part = this.#readChoice();
     if (!ASSERTION.test(token)) return part;
@@ -326,7 +324,7 @@ class Automaton {
   }
 }
 
-/** The characters that a class, an escape or a letter stands for. */
+/** The characters of a class, an escape or a letter. */
 interface CharacterSet {
   readonly pattern: RegExp;
   /** A bit for each ASCII character that is in it, and then one for all others, if any may be. */
@@ -334,7 +332,7 @@ interface CharacterSet {
 }
 
 const BEYOND = 128;
-/** Letters, escapes and classes that stand for ASCII characters only. */
+/** Letters, escapes and classes with ASCII characters only. */
 const ASCII_ONLY = /^(?:\[(?!\^)(?:\\[dwtnrfv\W]|[^\\\u0080-\u{10ffff}])*\]|\\[dwtnrfv\W]|[^.])$/u;
 /** Patterns have a few classes in common. */
 const COMMON = new Map<string, CharacterSet>();

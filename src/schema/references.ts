@@ -1,6 +1,6 @@
 /**
- * Finds what a `$ref` points to, inside one schema document. Nothing is fetched, so a
- * reference out of the document is not found.
+ * Resolves references inside one schema document, and bounds how far they lead. Nothing is fetched, so
+ * a reference out of the document is not found.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import { type Dialect, eachSchemaIn, isOldDraft, KEYWORDS, partsOf } from "./key
 /** Where a document without an `$id` is taken to live. */
 export const ROOT_URI = "plue:/schema";
 
-/** How deep a document is searched for names. Registration allows far less. */
+/** The maximum depth of the search for names. Registration allows far less. */
 const MAX_DEPTH = 512;
 
 /** A place in a document. */
@@ -109,7 +109,7 @@ export class ReferenceIndex {
     return schema[this.dialect === "draft-04" ? "id" : "$id"];
   }
 
-  /** What references inside `schema` are relative to; `undefined` if its `$id` is no URI. */
+  /** The base URI of references inside `schema`; `undefined` if its `$id` is not a URI. */
   #baseInside(schema: JsonSchemaObject, base: string): string | undefined {
     const id = this.#idOf(schema);
     if (typeof id !== "string") return base;
@@ -147,9 +147,9 @@ export function resolveAnywhere(index: ReferenceIndex, ref: string): ReferenceTa
 /**
  * Makes the function that returns how many schemas a schema unfolds to, itself included.
  *
- * @param next The schemas that it leads to.
- * @param circle The size of one that leads back to itself.
- * @param maxChain How long a chain of schemas may be before its size is Infinity.
+ * @param next The schemas that it refers to.
+ * @param circle The size of a schema that refers back to itself.
+ * @param maxChain The length from which on the size of a chain of schemas is Infinity.
  */
 export function unfolding(
   next: (schema: JsonSchemaObject) => Iterable<unknown>,
@@ -219,14 +219,14 @@ export interface Reference {
   targets: readonly unknown[];
 }
 
-/** How many references may follow each other on one value: each takes room on the stack. */
+/** The maximum number of references that follow each other on one value: each needs stack. */
 const MAX_CHAIN = 256;
 
 /**
  * Checks how far references lead before they come to another part of the value.
  *
  * @param references The references of a schema, each with what it may lead to.
- * @param dialect The draft: until draft-07 a `$ref` hides what stands beside it.
+ * @param dialect The draft: until draft-07 a `$ref` hides the other keywords.
  * @param maxSchemas How many schemas may check one value.
  * @param what What the schema is called in messages.
  * @throws {TypeError} If a reference leads in a circle.

@@ -17,9 +17,9 @@ import { unfolding } from "./references.ts";
 
 /** A schema that unfolds to fewer schemas need not be split; recursive ones unfold without end. */
 const FEW_SCHEMAS = 1_000;
-/** How long a chain of schemas may be before it counts as endless. */
+/** The length from which on a chain of schemas counts as endless. */
 const MAX_CHAIN = 1_000;
-/** How many schemas may check one value; registration allows fewer. */
+/** The maximum number of schemas that check one value; registration allows fewer. */
 const MAX_IN_PLACE = 10_000;
 
 /** Returns `splitSchema` for a normalised schema that must be split before it is compiled. */
@@ -112,7 +112,7 @@ function targetOf({ $ref: ref }: JsonSchemaObject, { targets }: NormalizedSchema
 /**
  * Whether a schema checks a part of a value more than once at each level, however deep it is.
  *
- * @param referencesOf What the references of a schema lead to.
+ * @param referencesOf Returns the targets of a schema's references.
  */
 export function checksRepeatedly(
   root: JsonSchema,

@@ -43,8 +43,9 @@ export interface CachedTool {
   /** The tags of a result for `invalidate`, such as `["orders"]`, or a function of the call. */
   readonly tags?: readonly string[] | ((call: CallInfo) => readonly string[]) | undefined;
   /**
-   * What the result depends on besides the principal, the arguments and the context: the session, a
-   * service of the call, or the tool's configuration, if others of the same store have another.
+   * Returns a text for all other inputs of the result besides the principal, the arguments and the
+   * context: the session, a service of the call, or the tool's configuration, if processes with the
+   * same store have different ones.
    */
   readonly vary?: ((call: CallInfo) => string) | undefined;
 }
@@ -61,7 +62,7 @@ export interface ResultCacheOptions {
    */
   readonly store?: CallStore | undefined;
   /**
-   * How long a call waits for the store at most, in milliseconds: once before its tool runs, not
+   * The maximum time that a call waits for the store, in milliseconds: once before its tool runs, not
    * longer than half of the time that it has left, and once when it closes.
    *
    * @default {1_000}
@@ -179,7 +180,7 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
         }
         const result = await next(call);
         if (found === undefined || !result.ok || result.truncated || result.replayed) return result;
-        // As a cleanup: an interruption of the call must not reach a result that is there.
+        // As a cleanup, so that an interruption of the call cannot reach its result any more.
         call.defer(async () => {
           const expiresAt = clock.timestamp() + cached.ttlMs;
           await inTime(call, storeTimeoutMs, results.put(found, result, expiresAt));

@@ -48,7 +48,7 @@ export interface CallLimit {
 /** Options for {@linkcode limitCalls}. */
 export interface CallLimitOptions {
   /**
-   * After how long a count begins anew, in milliseconds.
+   * The length of a window, after which its count begins at 0, in milliseconds.
    *
    * @default {3_600_000}
    */

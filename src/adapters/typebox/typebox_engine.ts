@@ -8,15 +8,15 @@
  *   are let through by `unevaluatedProperties: false` in the next value.
  *
  * It finds a `toString` in every object: `explain` checks the values of a schema that names such a
- * property. Other schemas are rewritten where TypeBox is wrong or slow, and mean the same:
+ * property. Other schemas are rewritten, with the same meaning, where TypeBox makes an error or is slow:
  *
  * - It applies `unevaluatedProperties` to arrays. Instead: only if the value is no array.
  * - It looks for additional properties with a regular expression, which takes most of the time that
  *   a check takes. Instead: all names of the object are among these.
- * - It hashes all items for `uniqueItems`, in arithmetic of big integers, and hashes may be alike.
+ * - It hashes all items for `uniqueItems`, in arithmetic of big integers, and hashes may collide.
  *   Instead: `sameItems`, as for all engines.
- * - Where it interprets, it compiles a pattern for each value. Instead: a compiled pattern; in a
- *   hardened engine one whose steps are counted.
+ * - Where it interprets, it compiles a pattern for each value. Instead: a compiled pattern,
+ *   whose steps a hardened engine counts.
  *
  * @module
  */
