@@ -30,7 +30,8 @@ export function resetSteps(): void {
   steps = MAX_STEPS;
 }
 
-function spend(count: number): void {
+/** @throws {RangeError} If fewer steps are left. */
+export function spend(count: number): void {
   steps -= count;
   if (steps < 0) throw new RangeError("Too many steps");
 }
