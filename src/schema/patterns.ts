@@ -30,8 +30,7 @@ export function resetSteps(): void {
   steps = MAX_STEPS;
 }
 
-/** @throws {RangeError} If fewer steps are left. */
-export function spend(count: number): void {
+function spend(count: number): void {
   steps -= count;
   if (steps < 0) throw new RangeError("Too many steps");
 }
