@@ -80,7 +80,7 @@ const FEATURES: readonly Feature[] = [
   },
   {
     name: "hardened engines",
-    files: part("schema", "hardened", "patterns", "repeated_parts"),
+    files: part("schema", "hardened", "patterns", "pattern_syntax", "repeated_parts"),
     leaves: "is left out with the registry of the core",
   },
   {

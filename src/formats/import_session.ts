@@ -302,7 +302,7 @@ export class ImportSession {
   }
 
   /**
-   * The schema, without patterns whose time cannot be bounded or that are too large together,
+   * The schema, without patterns that cannot be checked in linear time or are too large together,
    * which is a warning.
    */
   #check(imported: ImportedTool, schema: JsonSchema, what: string): JsonSchema {
@@ -512,7 +512,7 @@ function textsOf(imported: ImportedTool): JsonRecord {
   return { ...prose, annotations, meta, extra };
 }
 
-/** Whether a pattern is a regular expression whose time cannot be bounded, or that is too large. */
+/** Whether a pattern is a regular expression that cannot be checked in linear time, or is too large. */
 function isTooSlow(pattern: unknown, budget: PatternBudget): boolean {
   if (typeof pattern !== "string") return false;
   try {

@@ -112,10 +112,10 @@ export function isSchemaEngine(value: unknown): value is SchemaEngine {
  */
 export interface Hardening {
   /**
-   * Compiles a pattern to a test that takes a bounded time. Only `test` may be called, inside of what
+   * Compiles a pattern to a test that takes linear time. Only `test` may be called, inside of what
    * `boundSteps` bounds; it throws a `RangeError` when the steps of the check are used up.
    *
-   * @throws {SyntaxError} If the time cannot be bounded.
+   * @throws {SyntaxError} If there is no such test.
    */
   compilePattern(source: string, budget?: PatternBudget): CheckedPattern;
   /** Returns the function that splits a schema, if that must be split before it is compiled. */
@@ -129,7 +129,7 @@ export interface Hardening {
 
 /** The compiled form of a pattern. */
 export interface CheckedPattern extends RegExp {
-  /** How often a runtime's `RegExp` may look at each character; `Infinity` if that depends on the text. */
+  /** How often a runtime's `RegExp` may look at each character; `Infinity` for an automaton. */
   readonly looks: number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Protections against schemas and values that were made to use up time: patterns in bounded time, no
+ * Protections against schemas and values that were made to use up time: patterns in linear time, no
  * part of a value checked again and again, and a bound on the steps of a check.
  *
  * A check cannot be interrupted, and nothing else runs while it does. So its steps are estimated

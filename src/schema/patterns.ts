@@ -1,31 +1,38 @@
 /**
- * Bounds the time that patterns take, with the verdicts of the runtime's `RegExp`.
+ * Checks strings against patterns, in time that grows with the string and no faster.
  *
- * `RegExp` tries every way through a pattern: `^(a+)+$` takes 2, 4, 8… times as long with each
- * letter. It tests the patterns that leave one way only, as most do. The others have an automaton that is
- * in all of its states at once. Where a pattern looks ahead, behind, or at the end of a word, the
- * automaton only counts the ways that a text leaves, and `RegExp` tests the text if they are not too
- * many.
+ * A runtime's `RegExp` tries every way through a pattern: `^(a+)+$` takes 2, 4, 8… times as long
+ * with each letter. It is used for patterns that leave one way only, as most do. The others run as
+ * an automaton that is in all of its states at once, and remembers where each character led. Its
+ * verdicts are the same; references back to a group are the one thing that it cannot do.
  *
  * @module
  */
 
-import { once } from "../tool/mod.ts";
 import type { CheckedPattern, PatternBudget } from "./engine.ts";
 import { MAX_STEPS } from "./issues.ts";
+import { type PatternPart, readPattern } from "./pattern_syntax.ts";
 
-/** The maximum number of states of a pattern. */
-const MAX_STATES = 2_000;
-/** The maximum number of states of a repeated part that is copied. A larger one gets a loop. */
-const MAX_COPIES = 256;
-/** The maximum number of ways through a pattern without repetitions that no automaton reads first. */
-const MAX_TRIED = 1_000;
-/** The number of characters that a runtime's `RegExp` reads in the time of one step. */
+/** How long a pattern may be, in characters. */
+const MAX_LENGTH = 20_000;
+/** How many states an automaton may have. */
+const MAX_STATES = 10_000;
+/** How many lookaheads and lookbehinds: each is a bit of a context. */
+const MAX_LOOKS = 24;
+/** How many states are looked at to find out whether a pattern is plain. */
+const MAX_VISITS = 50_000;
+/** How many characters a plain pattern may look at again from every place in a text. */
+const MAX_AGAIN = 32;
+/** How many states the ways through an anchored pattern may have together. */
+const MAX_WAYS = 100;
+/** How many states and characters an automaton remembers. */
+const MAX_MEMORY = 10_000;
+/** How many characters a runtime's `RegExp` looks at in the time of one step. */
 export const LOOKS_PER_STEP = 16;
 
 let steps = MAX_STEPS;
 
-/** Restores the steps, at the beginning of a check. Checks never overlap. */
+/** Gives the check that begins all of its steps. No two checks run at once. */
 export function resetSteps(): void {
   steps = MAX_STEPS;
 }
@@ -39,292 +46,304 @@ function spend(count: number): void {
  * Compiles the source of `pattern`, or a name in `patternProperties`. Only `test` may be used; it
  * throws a `RangeError` where it takes more steps than the check has left.
  *
- * @param budget The states that it may cost; its cost is taken off.
- * @throws {SyntaxError} If it is not a regular expression with the "u" flag, if its ways cannot be
- * counted, or if it costs more than is left.
+ * @param budget What it may cost; the cost is taken off.
+ * @throws {SyntaxError} If it is no regular expression with the "u" flag, cannot be checked in
+ * linear time, or costs more than is left.
  */
 export function compilePattern(
   source: string,
   budget: PatternBudget = { left: Infinity },
 ): CheckedPattern {
-  const known = CACHE.get(source);
+  const known = PLAIN.get(source);
   if (known !== undefined) return known;
+  if (source.length > MAX_LENGTH) refuse(`at most ${MAX_LENGTH} characters long`);
   let pattern: RegExp;
   try {
-    // A search for ".*a" finds what a search for "a" finds.
-    pattern = new RegExp(source.replace(/^(?:\.\*\??)+/, ""), "u");
+    pattern = new RegExp(source, "u");
   } catch {
-    refuse('that works with the "u" flag');
+    refuse('a regular expression that works with the "u" flag');
   }
-  const automaton = new Automaton(pattern.source, budget);
-  const { looks } = automaton;
+  const part = readPattern(source);
+  if (typeof part === "string") refuse(part);
+  // A pattern that is plain with any number of repetitions is so with a certain number.
+  let machine = new Machine(part, true, budget);
+  let looks = looksOf(machine);
+  if (looks === undefined) {
+    machine = new Machine(part, false, budget);
+    if (machine.start === undefined) {
+      refuse("a regular expression with fewer parts and repetitions");
+    }
+    looks = looksOf(machine);
+  }
+  // Plain ones are counted too: a schema may have thousands.
   const native = pattern.test.bind(pattern);
-  const test = (text: string): boolean => {
-    if (looks === Infinity) return automaton.finds(text) ?? native(text);
-    spend(looks * (1 + text.length / LOOKS_PER_STEP));
+  const test = looks === undefined ? machine.finds.bind(machine) : (text: string) => {
+    spend(1 + looks * text.length / LOOKS_PER_STEP);
     return native(text);
   };
-  const checked = Object.assign(pattern, { looks, test });
-  if (looks < Infinity && source.length < MAX_CACHED_LENGTH) {
-    if (CACHE.size === MAX_CACHED) CACHE.clear();
-    CACHE.set(source, checked);
+  const checked = Object.assign(pattern, { looks: looks ?? Infinity, test });
+  if (looks !== undefined && source.length < MAX_SHORT) {
+    if (PLAIN.size === MAX_PLAIN) PLAIN.clear();
+    PLAIN.set(source, checked);
   }
   return checked;
 }
 
-/** The last simple patterns: the tools of a registry have many in common. */
-const CACHE = new Map<string, CheckedPattern>();
-const MAX_CACHED = 1_000;
-const MAX_CACHED_LENGTH = 200;
+/** The last plain patterns: the tools of a registry have many in common. */
+const PLAIN = new Map<string, CheckedPattern>();
+const MAX_PLAIN = 1_000;
+const MAX_SHORT = 200;
 
 function refuse(rule: string): never {
-  throw new SyntaxError(`The pattern must be a regular expression ${rule}`);
+  throw new SyntaxError(`The pattern must be ${rule}`);
 }
 
-const TOKEN = new RegExp(
-  [
-    String.raw`\[(?:\\.|[^\]\\])*\]`,
-    String.raw`\\(?:u\{[^}]*\}|ud[89ab]..\\ud[c-f]..|u....|x..|c.|p\{[^}]*\}|k<[^>]*>|[1-9]\d*|.)`,
-    String.raw`\((?:\?(?:[-a-z]*:|<?[=!]|<[^>]*>))?`,
-    String.raw`[*+?]\??|\{\d+(?:,\d*)?\}\??`,
-    ".",
-  ].join("|"),
-  "gisu",
-);
-const ASSERTION = /^(?:[$^]|\\b|\(\?<?[=!])$/i;
+/** The first bits of a context: what is true at a place in a text. */
+const AT_START = 1;
+const AT_END = 2;
+const AT_WORD = 4;
 
-/** A character of a pattern. */
+/** Something to be true, or not, at a place: a bit of its context. */
+interface Assertion {
+  readonly bit: number;
+  readonly negated: boolean;
+}
+
+/** A state of an automaton: it takes a character, splits in two, asserts something, or is the end. */
 interface State {
-  readonly characters: CharacterSet;
-  /** The states that may follow it. */
-  readonly next: Ways;
-  /** True for a state in a loop. */
-  isRepeated: boolean;
-  /** True if the pattern has been found after this state, whatever follows. */
-  isEnd: boolean;
-  /** The number of ways to this state, if nothing is repeated. */
-  ways: number;
-  /** The maximum number of ways that `RegExp` tries after this state. */
-  tries: number;
+  readonly id: number;
+  readonly takes?: CharacterSet;
+  readonly assertion?: Assertion;
+  next?: State;
+  readonly other?: State;
 }
 
-/** States, each with the number of ways to it. */
-type Ways = (readonly [state: State, ways: number])[];
-
-/** A part of a pattern: the ways through it without a character, into it, and out of it. */
-interface Part {
-  readonly empty: number;
-  readonly first: Ways;
-  readonly last: Ways;
-}
-
-const EMPTY: Part = { empty: 1, first: [], last: [] };
-
-/** The characters of a pattern, and in how many ways they may follow each other (Glushkov). */
-class Automaton {
-  /** The maximum number of times that `RegExp` reads each character; `Infinity` if it depends on the text. */
-  readonly looks: number;
-  readonly #tokens: readonly string[];
+/** The automaton of one pattern. */
+class Machine {
+  /** The first state; `undefined` if there would be too many. */
+  readonly start: State | undefined;
+  /** Whether a state leads back to itself. */
+  hasLoops = false;
+  readonly #loosely: boolean;
+  /** The lookaheads and lookbehinds, the inner ones first. */
+  readonly #looks: Search[] = [];
   readonly #budget: PatternBudget;
-  readonly #states: State[] = [];
-  readonly #start: State;
-  /** The states after which the pattern has been found. */
-  readonly #ends: ReadonlySet<State>;
-  /** True if the pattern can only be found at the beginning of a text. */
-  #isAnchored = true;
-  /** True if the pattern can only be found at the end of a text. */
-  readonly #isClosed: boolean;
-  /** True if the automaton gives the same verdicts as `RegExp`. */
-  #isExact: boolean;
-  #at = 0;
+  #size = 0;
+  #asksForWords = false;
 
-  constructor(source: string, budget: PatternBudget) {
-    this.#tokens = source.match(TOKEN) ?? [];
+  #search: Search | undefined;
+
+  /** @param loosely Whether every repetition may be of any number. */
+  constructor(part: PatternPart, loosely: boolean, budget: PatternBudget) {
+    this.#loosely = loosely;
     this.#budget = budget;
-    this.#isClosed = this.#tokens.at(-1) === "$";
-    const inner = this.#tokens.slice(
-      this.#tokens[0] === "^" ? 1 : 0,
-      this.#isClosed ? -1 : undefined,
-    );
-    const canFail = this.#isClosed || inner.some((token) => ASSERTION.test(token));
-    this.#isExact = !inner.some((token) => ASSERTION.test(token));
-    this.#start = this.#newState(".");
-    const whole = this.#readChoice(true);
-    this.#connect({ ...EMPTY, last: [[this.#start, 1]] }, whole);
-    if (whole.empty > 0) whole.last.push([this.#start, whole.empty]);
-    this.#ends = new Set(whole.last.map(([state]) => state));
-    for (const [state, ways] of whole.last) {
-      state.isEnd = !canFail;
-      state.tries += ways;
-    }
-    for (const state of this.#states) {
-      for (const [, ways] of state.next) state.tries += ways;
-    }
-    this.looks = this.#countLooks();
-  }
-
-  /**
-   * Returns true if the pattern is found in a text; `undefined` if `RegExp` must test the text, whose
-   * steps are then spent.
-   */
-  finds(text: string): boolean | undefined {
-    const restart: Ways = [[this.#start, 1]];
-    let active = new Map(restart);
-    const isFound = (): boolean => [...active.keys()].some((state) => this.#ends.has(state));
-    for (const character of text) {
-      if (this.#isExact && !this.#isClosed && isFound()) return true;
-      if (active.size === 0) break;
-      const following = new Map(this.#isAnchored ? [] : restart);
-      this.#spendOn(active);
-      for (const [state, count] of active) {
-        for (const [next, ways] of state.next) {
-          if (!has(next.characters, character)) continue;
-          // At its first end a search is over.
-          const isOne = next.isEnd || this.#isExact;
-          following.set(next, isOne ? 1 : (following.get(next) ?? 0) + count * ways);
-        }
-      }
-      active = following;
-    }
-    this.#spendOn(active);
-    return this.#isExact ? isFound() : undefined;
-  }
-
-  #spendOn(active: ReadonlyMap<State, number>): void {
-    for (const [{ next, tries }, count] of active) {
-      spend(2 * next.length + (this.#isExact ? 1 : count * tries / 4));
+    try {
+      this.start = this.#add(part, this.#state({}), false);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
     }
   }
 
-  #countLooks(): number {
-    let most = 0;
-    let isLinear = true;
-    /** The number of ways through the whole pattern, if nothing is repeated. */
-    let tried = 0;
-    this.#start.ways = 1;
-    for (const state of this.#states) {
-      const { next, tries, isRepeated, isEnd } = state;
-      tried += isRepeated || !this.#isAnchored ? Infinity : state.ways * tries;
-      most = Math.max(most, tries);
-      isLinear &&= this.#isAnchored || !isRepeated || isEnd;
-      let read = 0n;
-      for (const [following, ways] of next) {
-        const { characters: { bits } } = following;
-        isLinear &&= ways === 1 && (read & bits) === 0n;
-        read |= bits;
-        following.ways += state.ways * ways;
+  /** Searches for the lookaheads and lookbehinds, and then for what depends on them. */
+  finds(text: string): boolean {
+    if (this.start === undefined) return false;
+    this.#search ??= new Search(this.start, false);
+    const found = this.#looks.length === 0 ? undefined : new Uint32Array(text.length + 1);
+    for (const [index, look] of this.#looks.entries()) {
+      look.run(text, this.#asksForWords, found, AT_WORD << index + 1);
+    }
+    return this.#search.run(text, this.#asksForWords, found, 0);
+  }
+
+  #state(state: Omit<State, "id">): State {
+    if (++this.#size > MAX_STATES || --this.#budget.left < 0) {
+      throw new RangeError("Too many states");
+    }
+    return { id: this.#size, ...state };
+  }
+
+  /** The states of `part` before `next`; if `reversed`, for a text that is read from its end. */
+  #add(part: PatternPart, next: State, reversed: boolean): State {
+    const before = (after: State, one: PatternPart): State => this.#add(one, after, reversed);
+    switch (part.kind) {
+      case "character":
+        return this.#state({ takes: characterSet(part.source), next });
+      case "assertion":
+        return this.#state({ assertion: this.#assertion(part.source), next });
+      case "look":
+        return this.#state({ assertion: this.#look(part), next });
+      case "sequence":
+        return reversed ? part.parts.reduce(before, next) : part.parts.reduceRight(before, next);
+      case "choice":
+        return part.parts.map((one) => before(next, one))
+          .reduceRight((other, first) => this.#state({ next: first, other }));
+      case "repeat":
+        return this.#repeat(part, next, before);
+    }
+  }
+
+  #repeat(
+    { part, min, max }: PatternPart & { readonly kind: "repeat" },
+    next: State,
+    before: (after: State, one: PatternPart) => State,
+  ): State {
+    const loosely = this.#loosely && max > 1;
+    let state = next;
+    if (loosely || max === Infinity) {
+      this.hasLoops = true;
+      state = this.#state({ other: next });
+      state.next = before(state, part);
+    } else {
+      for (let count = min; count < max; count++) {
+        state = this.#state({ next: before(state, part), other: next });
       }
     }
-    if (isLinear) return this.#isAnchored ? most : most * this.#states.length;
-    return tried < MAX_TRIED ? tried : Infinity;
-  }
-
-  #spend(count: number): void {
-    this.#budget.left -= count;
-    if (this.#budget.left < 0 || this.#states.length > MAX_STATES) {
-      refuse("with fewer parts and repetitions");
+    for (let count = loosely ? Math.min(min, 1) : min; count > 0; count--) {
+      state = before(state, part);
     }
-  }
-
-  #newState(source: string): State {
-    this.#spend(1);
-    const characters = characterSet(source);
-    const state = { characters, next: [], isRepeated: false, isEnd: false, ways: 0, tries: 1 };
-    this.#states.push(state);
     return state;
   }
 
-  /** Lets `after` follow `before`. */
-  #connect(before: Part, after: Part): Part {
-    const times = (ways: Ways, count: number): Ways =>
-      count === 1 ? ways : count === 0 ? [] : ways.map(([state, one]) => [state, one * count]);
-    for (const [state, ways] of before.last) {
-      this.#spend(after.first.length);
-      state.next.push(...times(after.first, ways));
+  #assertion(source: string): Assertion {
+    if (source === "^" || source === "$") {
+      return { bit: source === "^" ? AT_START : AT_END, negated: false };
     }
-    return {
-      empty: before.empty * after.empty,
-      first: [...before.first, ...times(after.first, before.empty)],
-      last: [...times(before.last, after.empty), ...after.last],
-    };
+    this.#asksForWords = true;
+    return { bit: AT_WORD, negated: source === "\\B" };
   }
 
-  #readChoice(isWhole = false): Part {
-    const parts: Part[] = [];
-    do {
-      if (isWhole) {
-        this.#isAnchored &&= this.#tokens[this.#at] === "^";
-        // Its anchors belong to some of the choices only.
-        if (parts.length > 0) this.#isExact &&= this.#tokens[0] !== "^" && !this.#isClosed;
-      }
-      let part = EMPTY;
-      while (this.#at < this.#tokens.length && !/^[|)]$/.test(this.#tokens[this.#at] ?? "")) {
-        part = this.#connect(part, this.#readRepeated());
-      }
-      parts.push(part);
-    } while (this.#tokens[this.#at++] === "|");
-    return {
-      empty: parts.reduce((sum, { empty }) => sum + empty, 0),
-      first: parts.flatMap(({ first }) => first),
-      last: parts.flatMap(({ last }) => last),
-    };
-  }
-
-  #readRepeated(): Part {
-    const begin = this.#at;
-    const size = this.#states.length;
-    let part = this.#readOne();
-    const token = this.#tokens[this.#at] ?? "";
-    if (!/^[*+?{]/.test(token)) return part;
-    const end = this.#at + 1;
-    const [min = 0, max = token.includes(",") ? Infinity : min] = token.startsWith("{")
-      ? token.match(/\d+/g)?.map(Number) ?? []
-      : [token.startsWith("+") ? 1 : 0, token.startsWith("?") ? 1 : Infinity];
-    const added = this.#states.slice(size);
-    let { last } = part;
-    if (max <= 1 || Math.max(1, added.length) * max <= MAX_COPIES) {
-      for (let copy = 2; copy <= max; copy++) {
-        this.#at = begin;
-        const isNullable = part.empty > 0;
-        part = this.#connect(part, this.#readOne());
-        last = copy > min && !isNullable ? [...last, ...part.last] : part.last;
-      }
-    } else {
-      if (part.empty > 0 && min > 1) refuse("with fewer parts and repetitions");
-      this.#isExact &&= min < 2 && max === Infinity;
-      this.#connect(part, part);
-      // After each round, `RegExp` also tries the ways that read nothing.
-      for (const [state, ways] of part.last) state.tries += ways * part.empty;
-      for (const state of added) state.isRepeated = true;
-    }
-    this.#at = end;
-    return max === 0 ? EMPTY : { ...part, empty: min === 0 ? part.empty + 1 : part.empty, last };
-  }
-
-  #readOne(): Part {
-    const token = this.#tokens[this.#at++] ?? "";
-    if (/^\\(?:[1-9]|k<)/.test(token)) {
-      refuse(`without references back to groups ("${token.slice(0, 20)}")`);
-    }
-    if (/^\(\?[-a-z]+:/i.test(token)) refuse(`without "${token}"`);
-    if (ASSERTION.test(token) && !token.startsWith("(")) return EMPTY;
-    if (!token.startsWith("(")) {
-      const ways: Ways = [[this.#newState(token), 1]];
-      return { empty: 0, first: ways, last: ways };
-    }
-    const begin = this.#at;
-    const part = this.#readChoice();
-    if (!ASSERTION.test(token)) return part;
-    if (token.includes("<")) {
-      // It reads the text backwards.
-      const isOneWay = this.#tokens.slice(begin, this.#at).every((one) => !/^[*+?{|]/.test(one));
-      return isOneWay ? EMPTY : refuse("without choices and repetitions that look behind");
-    }
-    return { ...part, empty: Math.max(1, part.empty), last: [] };
+  #look({ open, part }: PatternPart & { readonly kind: "look" }): Assertion {
+    const ahead = !open.includes("<");
+    // A lookahead is read backwards: where it begins is then where it has been found.
+    const search = new Search(this.#add(part, this.#state({}), ahead), ahead);
+    const count = this.#looks.push(search);
+    if (count > MAX_LOOKS) throw new RangeError("Too many states");
+    return { bit: AT_WORD << count, negated: open.endsWith("!") };
   }
 }
 
-/** The characters of a class, an escape or a letter. */
+/** The states that an automaton is in after a character. */
+interface Place {
+  readonly states: readonly State[];
+  /** Where they lead without a character, by context. */
+  readonly turns: Map<number, Turn>;
+}
+
+/** A place in a context. */
+interface Turn {
+  /** Whether the pattern has been found. */
+  readonly found: boolean;
+  readonly takers: readonly State[];
+  /** Where each character leads. */
+  readonly places: Map<number, Place>;
+}
+
+/** A search that begins everywhere in a text. */
+class Search {
+  readonly #start: State;
+  readonly #backwards: boolean;
+  #places = new Map<string, Place>();
+  #memory = 0;
+
+  constructor(start: State, backwards: boolean) {
+    this.#start = start;
+    this.#backwards = backwards;
+  }
+
+  /**
+   * Goes through a text. With a `bit`, sets it wherever something has been found; without, says
+   * whether something is found.
+   *
+   * @param contexts What is known to be true at each place.
+   */
+  run(
+    text: string,
+    asksForWords: boolean,
+    contexts: Uint32Array | undefined,
+    bit: number,
+  ): boolean {
+    const last = text.length;
+    const step = this.#backwards ? -1 : 1;
+    spend(last + 1);
+    let place = this.#placeOf([]);
+    for (let at = this.#backwards ? last : 0;;) {
+      let context = contexts?.[at] ?? 0;
+      if (at === 0) context |= AT_START;
+      if (at === last) context |= AT_END;
+      if (asksForWords && isWord(text, at - 1) !== isWord(text, at)) context |= AT_WORD;
+      const turn = place.turns.get(context) ?? this.#turn(place, context);
+      if (turn.found) {
+        if (contexts === undefined || bit === 0) return true;
+        contexts[at] = context | bit;
+      }
+      const code = this.#backwards ? codeBefore(text, at) : text.codePointAt(at);
+      if (code === undefined) return false;
+      at += code > 0xffff ? 2 * step : step;
+      place = turn.places.get(code) ?? this.#take(turn, code);
+    }
+  }
+
+  #turn(place: Place, context: number): Turn {
+    const takers: State[] = [];
+    const entered = new Set<State>();
+    const pending = [this.#start, ...place.states];
+    let found = false;
+    for (let state; (state = pending.pop()) !== undefined;) {
+      if (entered.has(state)) continue;
+      entered.add(state);
+      const { takes, assertion, next, other } = state;
+      if (takes !== undefined) takers.push(state);
+      else if (next === undefined) found = true;
+      else if (assertion === undefined || (context & assertion.bit) > 0 !== assertion.negated) {
+        pending.push(next);
+        if (other !== undefined) pending.push(other);
+      }
+    }
+    const turn = { found, takers, places: new Map() };
+    this.#remember(entered.size);
+    place.turns.set(context, turn);
+    return turn;
+  }
+
+  #take({ takers, places }: Turn, code: number): Place {
+    const states: State[] = [];
+    for (const { takes, next } of takers) {
+      if (takes !== undefined && next !== undefined && has(takes, code)) states.push(next);
+    }
+    this.#remember(takers.length);
+    const place = this.#placeOf(states);
+    places.set(code, place);
+    return place;
+  }
+
+  #placeOf(states: readonly State[]): Place {
+    const key = states.map(({ id }) => id).sort((a, b) => a - b).join();
+    let place = this.#places.get(key);
+    if (place === undefined) this.#places.set(key, place = { states, turns: new Map() });
+    return place;
+  }
+
+  /** Counts what was found out, and forgets everything when it is too much. */
+  #remember(count: number): void {
+    spend(4 * count);
+    this.#memory += count + 1;
+    if (this.#memory < MAX_MEMORY) return;
+    this.#memory = 0;
+    this.#places = new Map();
+  }
+}
+
+function isWord(text: string, at: number): boolean {
+  return /\w/.test(text.charAt(at));
+}
+
+/** The code point that ends before a place. */
+function codeBefore(text: string, at: number): number | undefined {
+  const pair = at > 1 ? text.codePointAt(at - 2) ?? 0 : 0;
+  return pair > 0xffff ? pair : at > 0 ? text.charCodeAt(at - 1) : undefined;
+}
+
+/** The characters that a class, an escape or a letter stands for. */
 interface CharacterSet {
   readonly pattern: RegExp;
   /** A bit for each ASCII character that is in it, and then one for all others, if any may be. */
@@ -332,27 +351,118 @@ interface CharacterSet {
 }
 
 const BEYOND = 128;
-/** Letters, escapes and classes with ASCII characters only. */
+/** Letters, escapes and classes that stand for ASCII characters only. */
 const ASCII_ONLY = /^(?:\[(?!\^)(?:\\[dwtnrfv\W]|[^\\\u0080-\u{10ffff}])*\]|\\[dwtnrfv\W]|[^.])$/u;
-/** Patterns have a few classes in common. */
+/** Tools have the same few classes in their patterns. */
 const COMMON = new Map<string, CharacterSet>();
 
 function characterSet(source: string): CharacterSet {
-  if (COMMON.size > MAX_CACHED) COMMON.clear();
-  return once(COMMON, source, () => {
-    const pattern = new RegExp(`^${source}$`, "u");
-    let bits = 0n;
-    for (let code = 0; code <= BEYOND; code++) {
-      const isIn = code < BEYOND
-        ? pattern.test(String.fromCharCode(code))
-        : source.charCodeAt(0) >= BEYOND || !ASCII_ONLY.test(source);
-      if (isIn) bits |= 1n << BigInt(code);
-    }
-    return { pattern, bits };
-  });
+  const known = COMMON.get(source);
+  if (known !== undefined) return known;
+  const pattern = new RegExp(`^${source}$`, "u");
+  let bits = 0n;
+  for (let code = 0; code <= BEYOND; code++) {
+    const isIn = code < BEYOND
+      ? pattern.test(String.fromCharCode(code))
+      : source.charCodeAt(0) >= BEYOND || !ASCII_ONLY.test(source);
+    if (isIn) bits |= 1n << BigInt(code);
+  }
+  const set = { pattern, bits };
+  if (COMMON.size < 256 && source.length < 32) COMMON.set(source, set);
+  return set;
 }
 
-function has({ pattern, bits }: CharacterSet, character: string): boolean {
-  const code = character.charCodeAt(0);
-  return code < BEYOND ? (bits >> BigInt(code) & 1n) === 1n : pattern.test(character);
+function has({ pattern, bits }: CharacterSet, code: number): boolean {
+  const isIn = (bits >> BigInt(Math.min(code, BEYOND)) & 1n) === 1n;
+  return isIn && (code < BEYOND || pattern.test(String.fromCodePoint(code)));
+}
+
+/** Where an automaton can be before the next character. */
+interface Ways {
+  /** The states that take it: each character at most one of them. */
+  readonly takers: readonly State[];
+  /** Whether the pattern has been found, whatever follows. */
+  readonly ends: boolean;
+}
+
+/**
+ * How often a runtime's `RegExp` may look at a character, if that takes linear time: there are only so
+ * many ways, or each character leads on in one way, so that there is no second way to try; and where
+ * the search may begin anywhere, it is given up after a few characters.
+ */
+function looksOf({ start, hasLoops }: Machine): number | undefined {
+  if (start === undefined) return undefined;
+  let visits = 0;
+  const elsewhere = waysFrom(start, AT_START);
+  const isAnchored = elsewhere?.takers.length === 0 && !elsewhere.ends;
+  const count = hasLoops ? undefined : fewStates(isAnchored ? MAX_WAYS : MAX_AGAIN);
+  if (count !== undefined) {
+    return isAnchored ? 1 : count;
+  }
+  const first = waysFrom(start);
+  const known = new Map<State, Ways>();
+  const all = new Set(first?.takers);
+  for (const state of all) {
+    const ways = state.next && waysFrom(state.next);
+    if (ways === undefined) return undefined;
+    known.set(state, ways);
+    for (const taker of ways.takers) all.add(taker);
+  }
+  if (first === undefined) return undefined;
+  if (isAnchored) return 1;
+  let takers = new Set(first.ends ? [] : first.takers);
+  let again = 0;
+  for (; takers.size > 0; again++) {
+    if (again === MAX_AGAIN) return undefined;
+    const after = [...takers].map((taker) => known.get(taker));
+    takers = new Set(after.flatMap((ways) => ways === undefined || ways.ends ? [] : ways.takers));
+  }
+  return again + 1;
+
+  /** How many states all ways through the automaton have together, if not more than `limit`. */
+  function fewStates(limit: number): number | undefined {
+    const pending = [start];
+    let count = 0;
+    for (; pending.length > 0; count++) {
+      const { next, other, assertion } = pending.pop() ?? {};
+      if (count > limit || (assertion?.bit ?? 0) > AT_WORD) return undefined;
+      if (next !== undefined) pending.push(next);
+      if (other !== undefined) pending.push(other);
+    }
+    return count;
+  }
+
+  /**
+   * `undefined` if a character leads on in two ways.
+   *
+   * @param stop An assertion that fails.
+   */
+  function waysFrom(from: State, stop = 0): Ways | undefined {
+    const entered = new Set<State>();
+    let taken = 0n;
+    const takers: State[] = [];
+    let ends = false;
+    const pending: (readonly [state: State, asserted: boolean])[] = [[from, false]];
+    for (let entry; (entry = pending.pop()) !== undefined;) {
+      const [state, asserted] = entry;
+      const { takes, assertion, next, other } = state;
+      if (takes === undefined && next === undefined) {
+        ends ||= !asserted;
+        continue;
+      }
+      // What is reached in two ways is tried twice.
+      if (entered.has(state) || ++visits > MAX_VISITS) return undefined;
+      entered.add(state);
+      if (takes !== undefined) {
+        if ((taken & takes.bits) > 0n) return undefined;
+        taken |= takes.bits;
+        takers.push(state);
+      } else if (assertion === undefined || assertion.bit <= AT_WORD && assertion.bit !== stop) {
+        for (const one of [next, other]) {
+          if (one !== undefined) pending.push([one, asserted || assertion !== undefined]);
+        }
+      } else if (assertion.bit > AT_WORD) return undefined;
+    }
+    return { takers, ends };
+  }
 }

@@ -58,7 +58,7 @@ describe("importTools()", () => {
     const schema = (of: number) => ({
       type: "object",
       properties: Object.fromEntries(Array.from({ length: 60 }, (_, at) => {
-        return [`p${at}`, { pattern: `(?:x?){120}${of}_${at}` }];
+        return [`p${at}`, { pattern: `(?:(?:(?:x${of}_${at}|yy){0,9}z){0,9}){0,9}q` }];
       })),
     });
     const { tools, warnings } = importTools(
@@ -73,7 +73,7 @@ describe("importTools()", () => {
     assert(warnings.some(({ tool, rule }) => tool === "t11" && rule === "pattern"));
   });
 
-  it("leaves out patterns whose time cannot be bounded, and says so", () => {
+  it("leaves out patterns that cannot be checked in linear time, and says so", () => {
     const pattern = "^(a+)\\1+$";
     const schema = { type: "object", properties: { a: { type: "string", pattern, minLength: 1 } } };
     const { tools: [tool], warnings, rejected } = importTools("mcp", [
