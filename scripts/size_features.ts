@@ -31,8 +31,7 @@ const FEATURES: readonly Feature[] = [
   },
   {
     name: "check of schemas",
-    files: ["check_schema", "references", "reference_bounds", "keywords"]
-      .map((file) => `src/schema/${file}.ts`),
+    files: part("schema", "check_schema", "references", "keywords"),
     leaves: "is handed in to the core with the engine (SchemaEngine.admit)",
   },
   {
@@ -81,7 +80,7 @@ const FEATURES: readonly Feature[] = [
   },
   {
     name: "hardened engines",
-    files: part("schema", "hardened", "patterns", "pattern_syntax", "check_cost", "repeated_parts"),
+    files: part("schema", "hardened", "patterns", "pattern_syntax", "repeated_parts"),
     leaves: "is left out with the registry of the core",
   },
   {
@@ -91,7 +90,7 @@ const FEATURES: readonly Feature[] = [
   },
   {
     name: "schemas for the engine",
-    files: part("schema", "normalize", "older_drafts"),
+    files: part("schema", "normalize"),
     leaves: "stays: all drafts",
   },
   {

@@ -15,21 +15,32 @@ import {
   type JsonSchemaObject,
   pointerStep,
 } from "../tool/mod.ts";
-import { dialectOf, holdsSchemas, isStructure, KEYWORDS, type KeywordShape } from "./keywords.ts";
 import type {
   AdmitOptions,
   AdmittedSchema,
   Hardening,
   PatternBudget,
-  Reference,
+  SchemaEngine,
+  SchemaValidator,
 } from "./engine.ts";
-import { boundReferences } from "./reference_bounds.ts";
-import { pointerSteps, ReferenceIndex, ROOT_URI } from "./references.ts";
+import {
+  detectDialect,
+  type Dialect,
+  dialectOf,
+  holdsSchemas,
+  isStructure,
+  KEYWORDS,
+  type KeywordShape,
+} from "./keywords.ts";
+import {
+  boundReferences,
+  pointerSteps,
+  type Reference,
+  ReferenceIndex,
+  ROOT_URI,
+} from "./references.ts";
 
-/** How often engines may look at each character of a text for patterns that they run themselves. */
-const MAX_LOOKS = 64;
-
-/** What the patterns of a schema may cost: some hundred milliseconds. */
+/** The maximum number of states of all patterns of a schema: some hundred milliseconds. */
 export const MAX_PATTERN_STATES = 250_000;
 
 /**
@@ -68,22 +79,16 @@ export function checkSchema(
   const visited = new Set<unknown>();
   const references: Reference[] = [];
   let recursiveAnchors = 0;
-  let looks = 0;
-  /** The first pattern that engines must not run themselves. */
-  let slowPattern: string | undefined;
 
   checkPart(schema, ROOT_URI, 0);
   // A target outside of the places for schemas is checked when it is resolved, and may add references.
   for (const reference of references) reference.targets = resolve(reference);
   boundReferences(references, dialect, maxSchemas, what);
-  hardening?.refuseRepetition(schema, references, what);
-  if (slowPattern !== undefined && references.some(({ targets }) => targets.length > 1)) {
-    // Engines get such a schema as it is, because its meaning depends on the way to a reference.
-    fail(
-      SyntaxError,
-      'must be a simpler pattern, or one of fewer, beside a "$dynamicRef" that may mean several places',
-      slowPattern,
-    );
+  // Engines get a copy of each schema for each scope of its dynamic references.
+  let scopes = 1;
+  for (const { length } of index.dynamicAnchors.values()) if (length > 1) scopes *= length + 1;
+  if (scopes > 1 && schemas * scopes > maxSchemas) {
+    tooLarge(`at most ${maxSchemas} schemas for all meanings of its dynamic references`);
   }
   return { dialect };
 
@@ -179,14 +184,13 @@ export function checkSchema(
   function checkPattern(source: string): void {
     try {
       if (hardening === undefined) new RegExp(source, "u");
-      else looks += hardening.compilePattern(source, budget).looks;
+      else hardening.compilePattern(source, budget);
     } catch (cause) {
       const rule = hardening === undefined
         ? 'must be a regular expression that works with the "u" flag'
         : describeThrown(cause).replace("The pattern ", "");
       fail(SyntaxError, `${rule}, not "${clip(source)}"`);
     }
-    if (looks > MAX_LOOKS) slowPattern ??= pointer();
   }
 
   /** The schemas that a reference may lead to. */
@@ -236,7 +240,7 @@ const TYPES: ReadonlySet<unknown> = new Set(
 );
 const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
 
-/** What a value must be: in words, and as a check. */
+/** A rule for a value: in words, and as a check. */
 type Rule = readonly [words: string, fits: (value: unknown) => boolean];
 
 const VALUE_RULES: { readonly [Shape in KeywordShape]?: Rule } = {
@@ -291,4 +295,49 @@ function isDifferentStrings(value: unknown): boolean {
 
 function isString(value: unknown): value is string {
   return typeof value === "string";
+}
+
+/** The part of an engine that differs between engines; see {@linkcode withSchemaCheck}. */
+export interface SchemaCompiler {
+  /** Names the engine in messages. */
+  readonly name: string;
+  /** Compiles a schema that has been checked. Throws a `SyntaxError` if it cannot. */
+  compile(schema: JsonSchema, dialect: Dialect, hardening?: Hardening): SchemaValidator;
+}
+
+/**
+ * Makes an engine of a function that compiles. Its `admit` checks schemas as TypeBox's and Ajv's
+ * engines do: with the verdict of the draft's meta-schema, the bounds of a registry, and
+ * references that lead somewhere.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { withSchemaCheck } from "@plue/tools";
+ * import { Registry } from "@plue/tools/core";
+ *
+ * // An engine that compiles nothing, for tools that check their arguments themselves.
+ * const engine = withSchemaCheck({
+ *   name: "none",
+ *   compile: () => ({ check: () => true, issues: () => [] }),
+ * });
+ * const registry = new Registry({ engine });
+ * const parameters = { type: "object", required: "a" };
+ *
+ * assert.equal(engine.admit({ type: "string" }).dialect, "2020-12");
+ * assert.throws(() => registry.registerTool({ name: "a", description: "A.", parameters }), {
+ *   message: /"\/required" must be a list of different strings/,
+ * });
+ * ```
+ *
+ * @param compiler Compiles the schemas.
+ * @returns The engine.
+ */
+export function withSchemaCheck(compiler: SchemaCompiler): SchemaEngine {
+  return Object.freeze({
+    name: compiler.name,
+    admit: checkSchema,
+    compile: (schema: JsonSchema, dialect?: Dialect, hardening?: Hardening) =>
+      compiler.compile(schema, dialect ?? detectDialect(schema), hardening),
+  });
 }

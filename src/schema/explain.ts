@@ -1,5 +1,5 @@
 /**
- * Says what is wrong with a value that an engine has refused. It walks the schema itself: a model
+ * Explains why an engine has rejected a value. It walks the schema itself: a model
  * reads the same sentences whatever the engine, a union is told by its closest form, and the work
  * is bounded. The engines' own errors have none of that, and are no less code in a bundle.
  *
@@ -7,6 +7,7 @@
  */
 
 import {
+  canonicalJson,
   clip,
   isObject,
   type Issue,
@@ -25,19 +26,19 @@ import {
   tooCostlyIssue,
   typeWords,
   unionIssues,
-  vagueIssue,
 } from "./issues.ts";
-import type { NormalizedSchema } from "./normalize.ts";
-import { isMultipleOf, isOfType, isOneOf, sameItems, typeOf } from "./semantics.ts";
+import { detectDialect, isStructure } from "./keywords.ts";
+import { type NormalizedSchema, normalizeSchema } from "./normalize.ts";
+import { compilePattern, resetSteps } from "./patterns.ts";
 
-/** How many schemas may look at values before the search is given up: some fifty milliseconds. */
+/** The maximum number of visits of a value by a schema: some fifty milliseconds. */
 const MAX_STEPS = 60_000;
-/** How much of a property's name a path repeats. */
+/** The maximum length of a property's name in a path. */
 const MAX_KEY = 100;
 export type FormatTest = (format: string, value: string) => boolean;
 
 /**
- * What is wrong with `value`: 1 to 8 issues. Never throws, and ends within bounded work.
+ * Returns the issues of a value, at most 8. Never throws, and ends within bounded work.
  *
  * @param normalized The schema, from `normalizeSchema`.
  * @param value A value that the engine refused.
@@ -46,12 +47,11 @@ export type FormatTest = (format: string, value: string) => boolean;
  * @returns The issues; none if nothing is found wrong.
  */
 export function explain(
-  { schema, targets, flat }: NormalizedSchema,
+  { schema, targets }: NormalizedSchema,
   value: unknown,
   testFormat: FormatTest,
   hardening?: Pick<Hardening, "compilePattern">,
 ): readonly Issue[] {
-  if (!flat) return [vagueIssue()];
   try {
     return explainer(targets, testFormat, hardening)(schema, value).slice(0, MAX_ISSUES);
   } catch {
@@ -76,7 +76,7 @@ interface Found {
   readonly found: readonly Issue[];
 }
 
-/** Makes the function that says what is wrong with a value. It explains one value only. */
+/** Makes the function that returns the issues of a value. It explains one value only. */
 function explainer(
   targets: ReadonlyMap<string, JsonSchema>,
   testFormat: FormatTest,
@@ -84,7 +84,7 @@ function explainer(
 ): (schema: JsonSchema, value: unknown) => readonly Issue[] {
   /** The choices of each `enum`, made ready once: a list may have many items. */
   const tests = new Map<unknown, (value: unknown) => boolean>();
-  /** What was found at the places that a schema has visited. */
+  /** The issues of the values that a schema has visited. */
   const parts = new Map<unknown, Map<object, Found>>();
   const patterns = new Map<string, RegExp>();
   /** The last text that was measured, since many schemas may ask for its length. */
@@ -98,7 +98,7 @@ function explainer(
     if (steps > MAX_STEPS) throw new RangeError("Cannot explain: too much to visit");
   }
 
-  /** What is wrong with `value`; nothing if it fits. Adds what it looks at to `seen`. */
+  /** Returns the issues of `value`, none if it fits. Adds the checked keys to `seen`. */
   function visit(
     schema: unknown,
     value: unknown,
@@ -120,7 +120,7 @@ function explainer(
     }
     const types = type === undefined || Array.isArray(type) ? type : [type];
     if (types !== undefined && !types.some((one) => isOfType(one, value))) {
-      // "a number, not a number" would not help: what is wrong is the fraction.
+      // "a number, not a number" would not help: the fraction is invalid.
       const fraction = typeof value === "number" && types.includes("integer");
       const remark = fraction ? "" : `, not ${typeWords([typeOf(value)])}`;
       return [issue(path, "type", typeWords(types), "be", remark)];
@@ -140,7 +140,7 @@ function explainer(
   }
 
   /**
-   * What is wrong with a part of the value. Once for each schema and place: schemas that lead back
+   * Returns the issues of a part of the value. Visits it once for each schema and place: schemas that lead back
    * to themselves in several ways would visit it twice as often with each level.
    */
   function visitPart(schema: unknown, value: unknown, path: string): readonly Issue[] {
@@ -149,7 +149,7 @@ function explainer(
     }
     const known = once(parts, schema, () => new Map<object, Found>());
     const before = known.get(value);
-    // An object may stand in several places, and long names make paths alike.
+    // One object may be the value of several properties, and clipped names make equal paths.
     if (before?.path === path) return before.found;
     const found = visit(schema, value, path);
     known.set(value, { path, found });
@@ -206,7 +206,7 @@ function explainer(
     if (typeof pattern === "string" && !matches(pattern, value)) {
       add("pattern", `the pattern ${quote(pattern)}`, "match");
     }
-    // A normalised schema has a maximum of its own beside a format.
+    // A normalised schema with a format has a maximum length, too.
     const isShort = maxLength === undefined || length <= Number(maxLength);
     if (typeof format === "string" && isShort && !testFormat(format, value)) {
       add("format", `the format ${quote(format)}`, "match");
@@ -336,7 +336,7 @@ const OF_LENGTH = [least("minLength"), most("maxLength")];
 const OF_ITEMS = [least("minItems"), most("maxItems")];
 const OF_PROPERTIES = [least("minProperties"), most("maxProperties")];
 
-/** @param noun What is counted; absent for a number. */
+/** @param noun The counted things; absent for a number. */
 function checkLimits(
   limits: readonly Limit[],
   schema: JsonSchemaObject,
@@ -373,4 +373,70 @@ function list(value: unknown): readonly unknown[] {
 
 function members(value: unknown): [string, unknown][] {
   return isObject(value) ? Object.entries(value) : [];
+}
+
+/** Returns true if a value is of the type that a schema names. */
+export function isOfType(type: unknown, value: unknown): boolean {
+  if (type === "integer") return Number.isInteger(value);
+  if (type === "number") return typeof value === "number" && Number.isFinite(value);
+  return typeOf(value) === type;
+}
+
+/** The JSON type of a value, for "…, not a number". */
+export function typeOf(value: unknown): string {
+  return value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+}
+
+/**
+ * Makes a test for being one of `choices`. The value is written as text once, however many there are.
+ */
+export function isOneOf(choices: readonly unknown[]): (value: unknown) => boolean {
+  const simple = new Set(choices);
+  const texts = new Set(choices.filter(isStructure).map((choice) => canonicalJson(choice)));
+  return (value) =>
+    isStructure(value) ? texts.size > 0 && texts.has(canonicalJson(value)) : simple.has(value);
+}
+
+/** The places of the first two equal items, if there are any. Linear in the size of the list. */
+export function sameItems(items: readonly unknown[]): readonly [number, number] | undefined {
+  const simple = new Map<unknown, number>();
+  const texts = new Map<unknown, number>();
+  for (const [at, item] of items.entries()) {
+    const [places, key] = isStructure(item) ? [texts, canonicalJson(item)] : [simple, item];
+    const before = places.get(key);
+    if (before !== undefined) return [before, at];
+    places.set(key, at);
+  }
+  return undefined;
+}
+
+/** How far from a multiple a number may be, because binary fractions cannot say 0.3. */
+const TOLERANCE = 1e-10;
+
+/** Returns true if `value` is a multiple of `step`. */
+export function isMultipleOf(value: number, step: number): boolean {
+  // A whole number is a multiple of 1/2, 1/4…, also where the remainder would be inexact.
+  if (Number.isInteger(value) && Number.isInteger(1 / step)) return true;
+  const rest = value % step;
+  return Math.min(Math.abs(rest), Math.abs(rest - step), Math.abs(rest + step)) < TOLERANCE;
+}
+
+/**
+ * Makes a check that needs no engine: slow, and with the engines' verdicts but for formats, which
+ * all values have. A value that takes too long to check does not fit.
+ *
+ * @throws {SyntaxError} If a reference leads nowhere.
+ */
+export function checkWithoutEngine(schema: JsonSchema): (value: unknown) => boolean {
+  const issuesOf = explainWithoutEngine(schema);
+  return (value) => issuesOf(value).length === 0;
+}
+
+/** Makes the function that returns the issues of {@linkcode checkWithoutEngine}. */
+export function explainWithoutEngine(schema: JsonSchema): (value: unknown) => readonly Issue[] {
+  const normalized = normalizeSchema(schema, detectDialect(schema), { formats: new Set() });
+  return (value) => {
+    resetSteps();
+    return explain(normalized, value, () => true, { compilePattern });
+  };
 }

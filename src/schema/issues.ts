@@ -21,7 +21,7 @@ const MAX_WORDS = 300;
  * @param path Where in the value, as a JSON Pointer.
  * @param keyword The keyword that failed.
  * @param expected What would be right, such as `a string`.
- * @param verb What joins them: `be`, `have`, `not have`.
+ * @param verb The verb between them: `be`, `have`, `not have`.
  * @param remark What follows the sentence, such as `, not a number`.
  */
 export function issue(
@@ -40,7 +40,7 @@ export function issue(
   };
 }
 
-/** What is said of a value when nothing better is known. */
+/** The issue of a value whose fault is not known. */
 export function vagueIssue(): Issue {
   return issue("", "schema", "a value that its schema accepts");
 }
@@ -115,8 +115,8 @@ function isMisspelt(name: string, candidate: string): boolean {
 const TELLING: ReadonlySet<string> = new Set(["type", "const", "enum", "anyOf", "oneOf"]);
 
 /**
- * What to say when a value fits none of the forms of an `anyOf` or `oneOf`. All that is wrong with
- * all of them would bury the one thing to change, so only the closest form is explained, or the
+ * What to say when a value fits none of the forms of an `anyOf` or `oneOf`. All issues of
+ * all forms would bury the one thing to change, so only the closest form is explained, or the
  * forms are named in one sentence.
  *
  * @param forms The issues of each form, each at least one.
@@ -129,7 +129,7 @@ export function unionIssues(
   const [first] = forms;
   if (first === undefined || forms.length === 1) return first ?? [];
 
-  // "kind" is neither "circle" nor "square": every form says so, at the same place.
+  // "kind" is neither "circle" nor "square": every form has an issue at the same pointer.
   for (const { path: place, keyword: kind } of first) {
     if (!TELLING.has(kind)) continue;
     const told = forms.map((form) =>

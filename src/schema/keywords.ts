@@ -1,6 +1,6 @@
 /**
- * The keywords of JSON Schema as data: what each may hold, what its schemas look at, and which
- * draft knows it; and the walk over the schemas in a schema. All walks read this table, so that a property named
+ * The keywords of JSON Schema as data: the shape of their values, the part of a value that their
+ * schemas check, and the drafts that have them; and the walk over the schemas in a schema. All walks read this table, so that a property named
  * `definitions` or an `enum` of objects is never taken for a keyword.
  *
  * @module
@@ -72,11 +72,11 @@ const ROWS = [
 
 type Row = (typeof ROWS)[number];
 
-/** What a keyword's value must be. */
+/** The shape of a keyword's value. */
 export type KeywordShape = Row[0];
 
 /**
- * What a keyword is about. Its schemas check the value itself, one or all of its items or
+ * The subject of a keyword. Its schemas check the value itself, one or all of its items or
  * properties, or the names of those; without schemas, it `limits` the value or `annotates` the
  * schema, which says nothing about what is valid.
  */
@@ -87,7 +87,7 @@ export interface Keyword {
   readonly role: KeywordRole;
 }
 
-/** Whether a keyword with a value of this shape holds schemas. */
+/** True if a keyword with a value of this shape holds schemas. */
 export function holdsSchemas(shape: KeywordShape): boolean {
   return shape.startsWith("schema") || shape === "map" || shape === "dependencies";
 }
@@ -138,6 +138,40 @@ export function eachSchemaOf(
   }
 }
 
+/** A schema that checks a part of the value: its holder and key, and the checked part. */
+export interface Step {
+  readonly holder: unknown;
+  readonly key: string | number;
+  readonly child: JsonSchemaObject;
+  /** `.name`, `[0]`, or `.` and `[` for all properties and all items. */
+  readonly place: string;
+}
+
+const PLACES = { item: "[", items: "[", property: ".", properties: "." } as const;
+
+/** The schemas in `schema` that check the same value, and those that check a part of it. */
+export function partsOf(
+  schema: JsonSchemaObject,
+  dialect: Dialect = "2020-12",
+): { readonly inPlace: readonly unknown[]; readonly below: readonly Step[] } {
+  const inPlace: unknown[] = [];
+  const below: Step[] = [];
+  eachSchemaIn(schema, KEYWORDS[dialect], (child, keyword, key) => {
+    const role = KEYWORDS[dialect].get(keyword)?.role;
+    if (role === "value") inPlace.push(child);
+    else if (isObject(child) && role !== undefined && Object.hasOwn(PLACES, role)) {
+      const all = PLACES[role as keyof typeof PLACES];
+      below.push({
+        holder: key === undefined ? schema : schema[keyword],
+        key: key ?? keyword,
+        child,
+        place: role === "item" || role === "property" ? `${all}${key}` : all,
+      });
+    }
+  });
+  return { inPlace, below };
+}
+
 /** The value of one keyword with its schemas changed; the same value if none has changed. */
 export function mapSchemasOf(
   value: unknown,
@@ -164,7 +198,7 @@ export function uriOf(dialect: Dialect): string {
     : `https://json-schema.org/draft/${dialect}/schema`;
 }
 
-/** Bounds of the search. `checkSchema` refuses what is larger. */
+/** Bounds of the search. `checkSchema` rejects larger schemas. */
 const MAX_DEPTH = 64;
 const MAX_SCHEMAS = 100_000;
 
@@ -180,7 +214,7 @@ export function detectDialect(schema: JsonSchema): Dialect {
   return dialectOf(schema, "read the schema");
 }
 
-/** {@linkcode detectDialect} for a caller that wants to do something else with the schema. */
+/** {@linkcode detectDialect} with another action in its message. */
 export function dialectOf(schema: JsonSchema, action: string): Dialect {
   if (!isObject(schema)) return "2020-12";
   const uri = schema["$schema"];

@@ -5,8 +5,12 @@
  * @module
  */
 
-export { checkSchema, MAX_PATTERN_STATES } from "./check_schema.ts";
-export { asDraft2020, BESIDE_REF, isLater } from "./older_drafts.ts";
+export {
+  checkSchema,
+  MAX_PATTERN_STATES,
+  type SchemaCompiler,
+  withSchemaCheck,
+} from "./check_schema.ts";
 export {
   type AdmitOptions,
   admitSchema,
@@ -23,10 +27,16 @@ export {
   type SchemaValidator,
   type SplitSchema,
 } from "./engine.ts";
-export { explain } from "./explain.ts";
-export { checkWithoutEngine, explainWithoutEngine } from "./check_without_engine.ts";
+export {
+  checkWithoutEngine,
+  explain,
+  explainWithoutEngine,
+  isMultipleOf,
+  isOfType,
+  isOneOf,
+  sameItems,
+} from "./explain.ts";
 export { hardened, HARDENING, hardenTool } from "./hardened.ts";
-export { type SchemaCompiler, withSchemaCheck } from "./with_schema_check.ts";
 export { vagueIssue } from "./issues.ts";
 export {
   detectDialect,
@@ -42,7 +52,14 @@ export {
   type KeywordShape,
   mapSchemasOf,
 } from "./keywords.ts";
-export { type NormalizedSchema, normalizeSchema } from "./normalize.ts";
+export {
+  asDraft2020,
+  ASSERTED_FORMATS,
+  BESIDE_REF,
+  isLater,
+  type NormalizedSchema,
+  normalizeSchema,
+} from "./normalize.ts";
 export {
   fragment,
   fragmentSteps,
@@ -52,5 +69,4 @@ export {
   ROOT_URI,
 } from "./references.ts";
 export { compilePattern } from "./patterns.ts";
-export { ASSERTED_FORMATS, isMultipleOf, isOfType, isOneOf, sameItems } from "./semantics.ts";
 export { type StandardOutcome, validateStandard } from "./standard.ts";

@@ -6,18 +6,34 @@
  * @module
  */
 
-import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../tool/mod.ts";
-import { asDraft2020 } from "./older_drafts.ts";
-import { type Dialect, KEYWORDS, type KeywordShape, mapSchemasOf, uriOf } from "./keywords.ts";
-import { indexSchemas, ReferenceIndex, ROOT_URI } from "./references.ts";
-import { ASSERTED_FORMATS } from "./semantics.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../tool/mod.ts";
+import {
+  type Dialect,
+  isOldDraft,
+  isSchema,
+  KEYWORDS,
+  type KeywordShape,
+  mapSchemasOf,
+  uriOf,
+} from "./keywords.ts";
+import { indexSchemas, ReferenceIndex, type ReferenceTarget, ROOT_URI } from "./references.ts";
+
+/**
+ * The values of `format` that engines assert: those that draft-07 or 2020-12 names, in both drafts,
+ * because a model that is told `"format": "date"` should send a date. Any other format (`int32`,
+ * `password`, `city`) is an annotation, which models read and every value fits.
+ */
+export const ASSERTED_FORMATS: ReadonlySet<string> = new Set(
+  ("date date-time duration email hostname idn-email idn-hostname ipv4 ipv6 iri iri-reference " +
+    "json-pointer regex relative-json-pointer time uri uri-reference uri-template uuid").split(" "),
+);
 
 /** Options for {@linkcode normalizeSchema}. */
 export interface NormalizeOptions {
   /** The formats to assert. A `format` that names another one is left out. */
   readonly formats: { has(name: string): boolean };
   /**
-   * Keywords outside the drafts to keep, for an engine that knows them.
+   * Keywords outside the drafts to keep, for an engine that supports them.
    *
    * @default {[]}
    */
@@ -30,11 +46,6 @@ export interface NormalizedSchema {
   /** What each `$ref` in it points to. */
   readonly targets: ReadonlyMap<string, JsonSchema>;
   /**
-   * `false` if a `$dynamicRef` may mean more than one place. Such a schema is left in its own form,
-   * since what it means depends on the way that validation takes.
-   */
-  readonly flat: boolean;
-  /**
    * Whether checking may exhaust the stack: by following a value down without a bound, or by the
    * mere size of the compiled code.
    */
@@ -46,7 +57,16 @@ export interface NormalizedSchema {
 /** Engines nest the code of a schema as deep as it has parts; up to here that is no trouble. */
 const MANY_SCHEMAS = 200;
 
-const PLAIN = { flat: true, mayExhaustStack: false, namesInherited: false };
+/**
+ * The meaning of each `$dynamicAnchor` whose name several schemas have: the first one on the way that
+ * validation has taken. A schema is rewritten once for each scope that it is reached in.
+ */
+interface Scope {
+  readonly key: string;
+  readonly anchors: ReadonlyMap<string, ReferenceTarget>;
+}
+
+const OUTSIDE: Scope = { key: "", anchors: new Map() };
 
 /** Rewrites `root`, which `checkSchema` has accepted. */
 export function normalizeSchema(
@@ -55,38 +75,38 @@ export function normalizeSchema(
   { formats, keywords = [] }: NormalizeOptions,
 ): NormalizedSchema {
   if (typeof root === "boolean") {
-    return { schema: root, targets: new Map(), ...PLAIN };
+    return { schema: root, targets: new Map(), mayExhaustStack: false, namesInherited: false };
   }
   const kept = new Set(keywords);
   const index = new ReferenceIndex(root, dialect);
-  const names = new Map<unknown, string>([[root, "#"]]);
-  /** The places that references lead to, which are rewritten after the root. */
-  const pending: { readonly source: JsonSchema; readonly base: string; readonly name: string }[] =
-    [];
+  /** The targets of references, which are rewritten after the root. */
+  const pending: { readonly target: ReferenceTarget; readonly scope: Scope; name: string }[] = [];
   const targets = new Map<string, JsonSchema>();
   let schemas = 0;
-  const found = { ...PLAIN };
+  const found = { mayExhaustStack: false, namesInherited: false };
 
   // Every `$id` and anchor is known before the first reference is resolved.
   indexSchemas(index, root);
-  const made = rewrite(root, ROOT_URI);
-  for (const { source, base, name } of pending) targets.set(name, rewrite(source, base));
-  if (!found.flat) {
-    return { ...found, schema: verbatim(root), targets: new Map(), mayExhaustStack: true };
+  const ambiguous = [...index.dynamicAnchors].filter(([, namesakes]) => namesakes.length > 1);
+  const names = new Map([[root as unknown, new Map([[enter(OUTSIDE, root, ROOT_URI).key, "#"]])]]);
+  const made = rewrite(root, ROOT_URI, OUTSIDE);
+  for (const { target: { schema, base }, scope, name } of pending) {
+    targets.set(name, rewrite(schema as JsonSchema, base, scope));
   }
   const definitions = [...targets.values()];
   targets.set("#", made);
-  // Added to the root itself: references to it lead to this very object.
+  // Added to the root itself, because references to the root resolve to this very object.
   const schema = typeof made === "boolean" ? made : Object.assign(made, {
     $schema: uriOf("2020-12"),
     ...(definitions.length > 0 && { $defs: { ...definitions } }),
   });
   return { ...found, schema, targets };
 
-  function rewrite(source: JsonSchema, outer: string): JsonSchema {
+  function rewrite(source: JsonSchema, outer: string, around: Scope): JsonSchema {
     if (typeof source === "boolean") return source;
     if (++schemas > MANY_SCHEMAS) found.mayExhaustStack = true;
     const base = index.add(source, outer);
+    const scope = enter(around, source, outer);
     const schema = dialect === "2020-12" ? source : asDraft2020(source, dialect);
     const choices = schema["enum"];
     // Ajv will not compile an empty enum.
@@ -96,12 +116,12 @@ export function normalizeSchema(
       if (!isKept(keyword, schema)) continue;
       const value = schema[keyword];
       result[keyword] = keyword === "$ref"
-        ? refer(value as string, base)
-        : mapSchemasOf(value, shapeOf(keyword), (child) => rewrite(child, base));
+        ? refer(value as string, base, scope)
+        : mapSchemasOf(value, shapeOf(keyword), (child) => rewrite(child, base, scope));
     }
     // Last, because it may have to join what `$ref` and `allOf` have become.
     const dynamic = schema["$dynamicRef"];
-    if (typeof dynamic === "string") addDynamic(dynamic, base, result);
+    if (typeof dynamic === "string") addDynamic(dynamic, base, scope, result);
     found.namesInherited ||= namedProperties(result).some((name) => name in Object.prototype);
     boundFormat(result);
     return result;
@@ -115,49 +135,55 @@ export function normalizeSchema(
     return role !== "annotates" && keyword !== "dependencies" && keyword !== "$dynamicRef";
   }
 
-  function addDynamic(ref: string, base: string, result: Record<string, unknown>): void {
-    const target = index.resolve(ref, base)?.schema;
-    const anchor = isObject(target) ? target["$dynamicAnchor"] : undefined;
-    const byAnchor = typeof anchor === "string" && ref.endsWith(`#${anchor}`);
-    if (byAnchor && (index.dynamicAnchors.get(anchor)?.length ?? 0) > 1) found.flat = false;
-    const plain = refer(ref, base);
-    if (result["$ref"] === undefined) result["$ref"] = plain;
-    else {
-      const others = result["allOf"] as JsonSchema[] | undefined;
-      result["allOf"] = [...others ?? [], { $ref: plain }];
-    }
+  function addDynamic(
+    ref: string,
+    base: string,
+    scope: Scope,
+    result: Record<string, unknown>,
+  ): void {
+    const $ref = refer(ref, base, scope, true);
+    if (result["$ref"] === undefined) result["$ref"] = $ref;
+    else result["allOf"] = [...result["allOf"] as JsonSchema[] | undefined ?? [], { $ref }];
   }
 
-  /** The reference that stands for `ref` in the rewritten schema. */
-  function refer(ref: string, base: string): string {
+  /** The reference that replaces `ref` in the rewritten schema. */
+  function refer(ref: string, base: string, scope: Scope, isDynamic = false): string {
     found.mayExhaustStack = true;
-    const target = index.resolve(ref, base);
+    let target = index.resolve(ref, base);
     if (target === undefined) {
       throw new SyntaxError(
         `Cannot compile the schema: the reference ${JSON.stringify(ref)} leads nowhere in it`,
       );
     }
-    const source = target.schema as JsonSchema;
-    // All `true` are one target, and all `false`: booleans have no identity.
-    let name = names.get(source);
-    if (name === undefined) {
-      name = `#/$defs/${pending.length}`;
-      names.set(source, name);
-      pending.push({ source, base: target.base, name });
+    const anchor = isDynamic && isObject(target.schema) && target.schema["$dynamicAnchor"];
+    if (typeof anchor === "string" && ref.endsWith(`#${anchor}`)) {
+      target = scope.anchors.get(anchor) ?? target;
     }
-    return name;
+    // All `true` are one target, and all `false`: booleans have no identity.
+    const inScopes = once(names, target.schema, () => new Map<string, string>());
+    const inside = enter(scope, target.schema, target.base);
+    const made = target;
+    return once(inScopes, inside.key, () => {
+      const name = `#/$defs/${pending.length}`;
+      pending.push({ target: made, scope, name });
+      return name;
+    });
   }
 
-  /** The schema as it is, but for formats that are not to be asserted. */
-  function verbatim(part: JsonSchema): JsonSchema {
-    if (typeof part === "boolean") return part;
-    const result: Record<string, unknown> = {};
-    for (const keyword of Object.keys(part)) {
-      if (keyword === "format" && !formats.has(String(part[keyword]))) continue;
-      setOwn(result, keyword, mapSchemasOf(part[keyword], shapeOf(keyword), verbatim));
+  /** The scope inside of a schema: with the anchors of the document that it is in. */
+  function enter(scope: Scope, schema: unknown, base: string): Scope {
+    if (ambiguous.length === 0) return scope;
+    const anchors = new Map(scope.anchors);
+    const uri = isObject(schema) ? index.add(schema, base) : base;
+    for (const [name, namesakes] of ambiguous) {
+      const target = index.resolve(`#${name}`, uri);
+      const isDynamic = namesakes.some(({ schema }) => schema === target?.schema);
+      if (target !== undefined && isDynamic) once(anchors, name, () => target);
     }
-    boundFormat(result);
-    return result;
+    const meanings = ambiguous.map(([name, all]) =>
+      all.findIndex(({ schema }) => schema === anchors.get(name)?.schema)
+    );
+    return { key: String(meanings), anchors };
   }
 }
 
@@ -182,4 +208,112 @@ function namedProperties(
 ): readonly string[] {
   return [properties, dependentRequired, dependentSchemas].flatMap((map) => Object.keys(map ?? {}))
     .concat(required as string[] ?? [], ...Object.values(dependentRequired ?? {}) as string[][]);
+}
+
+/** True for a keyword that has a meaning in 2020-12, but not in `dialect`. */
+export function isLater(keyword: string, dialect: Dialect): boolean {
+  return ASSERTED.has(keyword) && !KEYWORDS[dialect].has(keyword);
+}
+
+const ASSERTED: ReadonlySet<string> = new Set([
+  ...[...KEYWORDS["2020-12"]].flatMap(([keyword, { role }]) =>
+    role === "annotates" ? [] : [keyword]
+  ),
+  ...["$id", "$anchor", "$dynamicAnchor"],
+]);
+
+/** Annotations and definitions, which stay next to a `$ref`. */
+export const BESIDE_REF: ReadonlySet<string> = new Set(
+  "$ref $comment title description default examples definitions $defs".split(" "),
+);
+
+/**
+ * Rewrites one schema of an older draft with the keywords of 2020-12. The schemas that it holds, and
+ * the text of its `$ref`, stay unchanged. Keywords that its draft ignores are omitted: those of later
+ * drafts, and until draft-07 all next to a `$ref`.
+ *
+ * @param node The schema.
+ * @param dialect The draft that it is written in.
+ * @param renamed Called with each keyword that had another name.
+ * @param kept A keyword that stays, even beside a `$ref`.
+ * @returns The rewritten schema, or the same object if there is nothing to change.
+ */
+export function asDraft2020(
+  node: JsonSchemaObject,
+  dialect: Dialect,
+  renamed?: (to: string, from: string) => void,
+  kept?: string,
+): JsonSchemaObject {
+  const result: Record<string, unknown> = {};
+  let changed = false;
+  const rename = (to: string, from: string, value: unknown): void => {
+    result[to] = value;
+    changed = true;
+    renamed?.(to, from);
+  };
+  const old = isOldDraft(dialect);
+  const hasRef = typeof node["$ref"] === "string";
+  const id = dialect === "draft-04" ? "id" : "$id";
+  const tuple = Array.isArray(node["items"]) ? node["items"] : undefined;
+  for (const keyword of Object.keys(node)) {
+    const value = node[keyword];
+    if (
+      keyword === "$schema" || keyword === "$recursiveAnchor" || isLater(keyword, dialect) ||
+      (old && hasRef && !BESIDE_REF.has(keyword) && keyword !== kept)
+    ) {
+      changed = true;
+    } else if (old && keyword === id && typeof value === "string" && value.startsWith("#")) {
+      rename("$anchor", keyword, value.slice(1));
+    } else if (keyword === id && id !== "$id") {
+      rename("$id", keyword, value);
+    } else if (typeof node[EXCLUSIVE[keyword] ?? ""] === "boolean") {
+      // In draft-04 a flag next to the limit excludes the limit itself.
+      if (node[EXCLUSIVE[keyword] as string] === true) {
+        rename(EXCLUSIVE[keyword] as string, keyword, value);
+      } else setOwn(result, keyword, value);
+    } else if (keyword.startsWith("exclusive") && typeof value === "boolean") {
+      changed = true;
+    } else if (keyword === "$recursiveRef") {
+      if (hasRef) rename("allOf", keyword, [...listOf(node["allOf"]), { $ref: value }]);
+      else rename("$ref", keyword, value);
+    } else if (old && keyword === "definitions" && !Object.hasOwn(node, "$defs")) {
+      rename("$defs", keyword, value);
+    } else if (keyword === "items" && tuple !== undefined) {
+      if (tuple.length > 0) rename("prefixItems", keyword, tuple);
+      else changed = true;
+    } else if (keyword === "additionalItems") {
+      if (tuple !== undefined) rename("items", keyword, value);
+      else changed = true;
+    } else if (old && keyword === "dependencies") {
+      changed = true;
+      splitDependencies(value, (to, part) => rename(to, keyword, part));
+    } else if (!Object.hasOwn(result, keyword)) setOwn(result, keyword, value);
+  }
+  return changed ? result : node;
+}
+
+/** The flag of draft-04 that excludes a limit itself. */
+const EXCLUSIVE: { readonly [limit: string]: string | undefined } = {
+  minimum: "exclusiveMinimum",
+  maximum: "exclusiveMaximum",
+};
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function splitDependencies(
+  value: unknown,
+  put: (keyword: string, part: Record<string, unknown>) => void,
+): void {
+  if (!isObject(value)) return;
+  const required: Record<string, unknown> = {};
+  const schemas: Record<string, unknown> = {};
+  for (const name of Object.keys(value)) {
+    const dependency = value[name];
+    if (Array.isArray(dependency)) setOwn(required, name, dependency);
+    else if (isSchema(dependency)) setOwn(schemas, name, dependency);
+  }
+  if (Object.keys(required).length > 0) put("dependentRequired", required);
+  if (Object.keys(schemas).length > 0) put("dependentSchemas", schemas);
 }

@@ -1,23 +1,24 @@
 /**
- * Finds what a `$ref` points to, inside one schema document. Nothing is fetched, so a
- * reference out of the document is not found.
+ * Resolves references inside one schema document, and bounds how far they lead. Nothing is fetched, so
+ * a reference out of the document is not found.
  *
  * @module
  */
 
 import {
+  clip,
   isObject,
   type JsonSchema,
   type JsonSchemaObject,
   once,
   pointerStep,
 } from "../tool/mod.ts";
-import { type Dialect, eachSchemaIn, isOldDraft, KEYWORDS } from "./keywords.ts";
+import { type Dialect, eachSchemaIn, isOldDraft, KEYWORDS, partsOf } from "./keywords.ts";
 
 /** Where a document without an `$id` is taken to live. */
 export const ROOT_URI = "plue:/schema";
 
-/** How deep a document is searched for names. Registration allows far less. */
+/** The maximum depth of the search for names. Registration allows far less. */
 const MAX_DEPTH = 512;
 
 /** A place in a document. */
@@ -108,7 +109,7 @@ export class ReferenceIndex {
     return schema[this.dialect === "draft-04" ? "id" : "$id"];
   }
 
-  /** What references inside `schema` are relative to; `undefined` if its `$id` is no URI. */
+  /** The base URI of references inside `schema`; `undefined` if its `$id` is not a URI. */
   #baseInside(schema: JsonSchemaObject, base: string): string | undefined {
     const id = this.#idOf(schema);
     if (typeof id !== "string") return base;
@@ -146,9 +147,9 @@ export function resolveAnywhere(index: ReferenceIndex, ref: string): ReferenceTa
 /**
  * Makes the function that returns how many schemas a schema unfolds to, itself included.
  *
- * @param next The schemas that it leads to.
- * @param circle The size of one that leads back to itself.
- * @param maxChain How long a chain of schemas may be before its size is Infinity.
+ * @param next The schemas that it refers to.
+ * @param circle The size of a schema that refers back to itself.
+ * @param maxChain The length from which on the size of a chain of schemas is Infinity.
  */
 export function unfolding(
   next: (schema: JsonSchemaObject) => Iterable<unknown>,
@@ -205,5 +206,65 @@ function decode(fragment: string): string | undefined {
     return decodeURIComponent(fragment);
   } catch {
     return undefined;
+  }
+}
+
+/** A reference: the schema that holds it, its pointer, and the URI that it is relative to. */
+export interface Reference {
+  readonly holder: JsonSchemaObject;
+  readonly keyword: "$ref" | "$dynamicRef" | "$recursiveRef";
+  readonly base: string;
+  readonly pointer: string;
+  /** The schemas that it may lead to: several if it is dynamic. */
+  targets: readonly unknown[];
+}
+
+/** The maximum number of references that follow each other on one value: each needs stack. */
+const MAX_CHAIN = 256;
+
+/**
+ * Checks how far references lead before they come to another part of the value.
+ *
+ * @param references The references of a schema, each with what it may lead to.
+ * @param dialect The draft: until draft-07 a `$ref` hides the other keywords.
+ * @param maxSchemas How many schemas may check one value.
+ * @param what What the schema is called in messages.
+ * @throws {TypeError} If a reference leads in a circle.
+ * @throws {RangeError} If it leads to too many schemas.
+ */
+export function boundReferences(
+  references: readonly Reference[],
+  dialect: Dialect,
+  maxSchemas: number,
+  what: string,
+): void {
+  // Sets, because an object that stands in two places of the schema is met twice.
+  const targetsOf = new Map<unknown, Set<unknown>>();
+  for (const { holder, targets } of references) {
+    const known = once(targetsOf, holder, () => new Set());
+    for (const target of targets) known.add(target);
+  }
+  // NaN for a circle, and for every schema that refers to one.
+  const sizeOf = unfolding(
+    (schema) => {
+      const next = [...targetsOf.get(schema) ?? []];
+      const hidden = isOldDraft(dialect) && next.length > 0;
+      return hidden ? next : [...next, ...partsOf(schema, dialect).inPlace];
+    },
+    NaN,
+    MAX_CHAIN,
+  );
+  for (const { holder, keyword, pointer } of references) {
+    const size = sizeOf(holder);
+    if (size <= maxSchemas) continue;
+    throw Number.isNaN(size)
+      ? new TypeError(
+        `Cannot use ${what}: "${pointer}" refers to itself: ` +
+          `put the reference to "${clip(String(holder[keyword]))}" under "properties" or "items"`,
+      )
+      : new RangeError(
+        `Cannot use ${what}: "${pointer}" goes too far: its references must unfold to at ` +
+          `most ${maxSchemas} schemas, in chains of at most ${MAX_CHAIN}`,
+      );
   }
 }

@@ -11,15 +11,15 @@
 
 import { isObject, type JsonSchema, type JsonSchemaObject, once } from "../tool/mod.ts";
 import type { SchemaPart, SchemaSplitter, SplitSchema } from "./engine.ts";
-import { type Dialect, eachSchemaIn, isStructure, KEYWORDS } from "./keywords.ts";
+import { isStructure, partsOf, type Step } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
 import { unfolding } from "./references.ts";
 
 /** A schema that unfolds to fewer schemas need not be split; recursive ones unfold without end. */
 const FEW_SCHEMAS = 1_000;
-/** How long a chain of schemas may be before it counts as endless. */
+/** The length from which on a chain of schemas counts as endless. */
 const MAX_CHAIN = 1_000;
-/** How many schemas may check one value; registration allows fewer. */
+/** The maximum number of schemas that check one value; registration allows fewer. */
 const MAX_IN_PLACE = 10_000;
 
 /** Returns `splitSchema` for a normalised schema that must be split before it is compiled. */
@@ -30,7 +30,7 @@ export function splitterFor(form: NormalizedSchema): SchemaSplitter | undefined 
 /** Whether a normalised schema must be split before it is compiled. */
 export function repeatsParts(form: NormalizedSchema): boolean {
   // Only references make a schema endless, and the question costs more than compiling a small one.
-  return form.flat && form.mayExhaustStack &&
+  return form.mayExhaustStack &&
     checksRepeatedly(form.schema, (schema) => [targetOf(schema, form)]);
 }
 
@@ -112,7 +112,7 @@ function targetOf({ $ref: ref }: JsonSchemaObject, { targets }: NormalizedSchema
 /**
  * Whether a schema checks a part of a value more than once at each level, however deep it is.
  *
- * @param referencesOf What the references of a schema lead to.
+ * @param referencesOf Returns the targets of a schema's references.
  */
 export function checksRepeatedly(
   root: JsonSchema,
@@ -152,38 +152,4 @@ function overlaps(place: string, others: ReadonlySet<string>): boolean {
   if (others.has(place)) return true;
   const all = place.slice(0, 1);
   return place === all ? [...others].some((other) => other.startsWith(all)) : others.has(all);
-}
-
-/** A schema that checks a part of the value: where it stands, and what it checks. */
-interface Step {
-  readonly holder: unknown;
-  readonly key: string | number;
-  readonly child: JsonSchemaObject;
-  /** `.name`, `[0]`, or `.` and `[` for all properties and all items. */
-  readonly place: string;
-}
-
-const PLACES = { item: "[", items: "[", property: ".", properties: "." } as const;
-
-/** The schemas in `schema` that check the same value, and those that check a part of it. */
-export function partsOf(
-  schema: JsonSchemaObject,
-  dialect: Dialect = "2020-12",
-): { readonly inPlace: readonly unknown[]; readonly below: readonly Step[] } {
-  const inPlace: unknown[] = [];
-  const below: Step[] = [];
-  eachSchemaIn(schema, KEYWORDS[dialect], (child, keyword, key) => {
-    const role = KEYWORDS[dialect].get(keyword)?.role;
-    if (role === "value") inPlace.push(child);
-    else if (isObject(child) && role !== undefined && Object.hasOwn(PLACES, role)) {
-      const all = PLACES[role as keyof typeof PLACES];
-      below.push({
-        holder: key === undefined ? schema : schema[keyword],
-        key: key ?? keyword,
-        child,
-        place: role === "item" || role === "property" ? `${all}${key}` : all,
-      });
-    }
-  });
-  return { inPlace, below };
 }

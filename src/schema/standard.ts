@@ -16,12 +16,12 @@ import {
 } from "../tool/mod.ts";
 import { MAX_ISSUES } from "./engine.ts";
 
-/** How much of a library's message is kept, in characters. */
+/** The maximum length of a library's message, in characters. */
 const MAX_MESSAGE = 200;
-/** How deep a path is followed. */
+/** The maximum depth of a path. */
 const MAX_STEPS = 64;
 
-/** What a Standard Schema made of a value: what to hand on, or what is wrong. */
+/** The outcome of a Standard Schema: the value that it returned, or issues. */
 export type StandardOutcome =
   | { readonly value: unknown; readonly issues?: undefined }
   | { readonly value?: undefined; readonly issues: readonly Issue[] };
@@ -31,8 +31,8 @@ export type StandardOutcome =
  * breaks is an issue, so that no value passes unchecked.
  *
  * @param schema The library's schema.
- * @param value What to validate. Whether it is changed is up to the library.
- * @returns The value to hand on, or 1 to 8 issues; a promise if the library answers with one.
+ * @param value The value. The library may change it.
+ * @returns The library's value, or 1 to 8 issues; a promise if the library returns one.
  */
 export function validateStandard(
   schema: StandardSchema,

@@ -6,9 +6,8 @@
  * formats are those of the default engine, so that both agree on what a date is; a plugin such as
  * `ajv-formats` may replace them.
  *
- * Where the two engines still differ, all in 2020-12, and none of it in a usual tool's schema: a
- * `$dynamicRef` with several anchors of one name, what `contains` counts as evaluated, and
- * `unevaluatedProperties`, which takes a property named as something that every object inherits
+ * The two engines differ in two keywords of 2020-12, which few tools use: in the items that
+ * `contains` counts as evaluated, and in `unevaluatedProperties`, which takes a property named as something that every object inherits
  * (`constructor`) for evaluated.
  *
  * @module
@@ -45,12 +44,12 @@ import { clip, type Issue, type JsonSchema, type JsonSchemaObject } from "../../
 
 /**
  * Ajv instances keep parts of every schema they compiled. So one is replaced after this many, and
- * what it kept is freed with the validators it made.
+ * its memory is freed with the validators that it made.
  */
 const SCHEMAS_PER_INSTANCE = 500;
 const MAX_MESSAGE = 200;
 const NAME = "plue:schema";
-/** The keyword that stands for a part of a schema that was split. */
+/** The keyword for a part of a schema that was split. */
 const PART = "plue:part";
 
 /** Ajv options that would change the value, or undo what the contract of engines promises. */
@@ -213,7 +212,7 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
   const split = hardening?.splitterFor(normalized);
   const validate = split === undefined
     ? compileWhole(ajv, normalized)
-    // A second copy: what is wrong is explained by the schema as it was.
+    // A second copy, because issues are explained by the unchanged schema.
     : compileInParts(ajv, normalize(), split);
   const check = guarded(validate);
   const validator: SchemaValidator = {
@@ -231,7 +230,7 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
  * inherits: Ajv passes over `__proto__`. With patterns it looks at what the object itself has.
  */
 function nameByPattern(form: NormalizedSchema): NormalizedSchema {
-  if (form.flat && form.namesInherited) rename(form.schema);
+  if (form.namesInherited) rename(form.schema);
   return form;
 
   function rename(schema: JsonSchema): void {
@@ -255,9 +254,9 @@ function nameByPattern(form: NormalizedSchema): NormalizedSchema {
 /** A compiled schema; after a check, what Ajv found wrong. */
 type Validate = ((value: unknown) => boolean) & Pick<ValidateFunction, "errors">;
 
-function compileWhole(ajv: Ajv2020, { schema, flat }: NormalizedSchema): Validate {
+function compileWhole(ajv: Ajv2020, { schema }: NormalizedSchema): Validate {
   // Ajv resolves "#" only in a schema that has a name.
-  const named = typeof schema === "object" && flat ? { ...schema, $id: NAME } : schema;
+  const named = typeof schema === "object" ? { ...schema, $id: NAME } : schema;
   try {
     return ajv.compile(named);
   } finally {
@@ -280,7 +279,7 @@ function compileInParts(ajv: Ajv2020, form: NormalizedSchema, split: SchemaSplit
     for (const [at, part] of parts.entries()) part.compiled = get(`${NAME}#/$defs/part${at}`);
     return Object.defineProperty(whole(validate), "errors", { get: () => validate.errors });
   } finally {
-    // Ajv also keeps what it was asked for by name.
+    // Ajv also stores the schemas that it has returned by name.
     for (const at of parts.keys()) ajv.removeSchema(`${NAME}#/$defs/part${at}`);
     ajv.removeSchema(named);
   }
@@ -297,7 +296,7 @@ function cannotCompile(cause: unknown): SyntaxError {
   return new SyntaxError(`Cannot compile the schema: ${reason}`, { cause });
 }
 
-/** The issues of keywords that only Ajv knows. */
+/** The issues of keywords that only Ajv supports. */
 function ajvIssues(
   validate: Validate,
   check: (value: unknown) => boolean,

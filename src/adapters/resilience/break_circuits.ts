@@ -20,7 +20,7 @@ import { BoundedMap } from "../http/mod.ts";
 /** Options for {@linkcode breakCircuits}. */
 export interface CircuitBreakerOptions {
   /**
-   * Whose failures count together: those of one principal, or those of all callers of the tool. With
+   * The callers whose failures count together: one principal, or all callers of the tool. With
    * `"tool"` one caller, by a bad credential or a short timeout, can stop the tool for the others.
    *
    * @default {"principal"}
@@ -53,7 +53,7 @@ const CHECKS = {
 /** The most circuits of a tool. Beyond them, the least recently used one is dropped. */
 const MAX_CIRCUITS = 1_000;
 
-/** Failures of the tool, or of what it needs; the others are the caller's. */
+/** Failures of the tool or of a service that it needs; the others are the caller's. */
 const BROKEN: readonly FailureCode[] = [
   "unavailable",
   "timeout",

@@ -4,22 +4,51 @@
  * @module
  */
 
-import { type CallStore, memoryCallStore } from "../../execute/durable/mod.ts";
-import type { Call, Layer } from "../../execute/mod.ts";
 import {
+  type CallStore,
+  definitionDigest,
+  MAX_STORED_BYTES,
+  memoryCallStore,
+  ownerDigest,
+  type StoredValue,
+} from "../../execute/durable/mod.ts";
+import { type Call, type CallInfo, CallView, type Layer } from "../../execute/mod.ts";
+import {
+  canonicalJson,
   type Check,
+  checkFunction,
   checkPort,
+  copyJson,
+  isFunction,
+  isListOf,
+  isObject,
+  isWord,
+  jsonEqual,
   MAX_TIMEOUT_MS,
+  must,
   numberFrom,
   readFields,
   refuse,
   type RegistryClock,
   systemClock,
   TIME_OVER,
+  type ToolSuccess,
   within,
 } from "../../tool/mod.ts";
-import { type CachedTool, checkTools, findResult } from "./cached_tool.ts";
-import { StoredResults } from "./stored_results.ts";
+
+/** How the results of a tool are stored. */
+export interface CachedTool {
+  /** How long a result is stored, in milliseconds. */
+  readonly ttlMs: number;
+  /** The tags of a result for `invalidate`, such as `["orders"]`, or a function of the call. */
+  readonly tags?: readonly string[] | ((call: CallInfo) => readonly string[]) | undefined;
+  /**
+   * Returns a text for all other inputs of the result besides the principal, the arguments and the
+   * context: the session, a service of the call, or the tool's configuration, if processes with the
+   * same store have different ones.
+   */
+  readonly vary?: ((call: CallInfo) => string) | undefined;
+}
 
 /** Options for {@linkcode cacheResults}. */
 export interface ResultCacheOptions {
@@ -33,7 +62,7 @@ export interface ResultCacheOptions {
    */
   readonly store?: CallStore | undefined;
   /**
-   * How long a call waits for the store at most, in milliseconds: once before its tool runs, not
+   * The maximum time that a call waits for the store, in milliseconds: once before its tool runs, not
    * longer than half of the time that it has left, and once when it closes.
    *
    * @default {1_000}
@@ -53,6 +82,30 @@ export interface ResultCache extends Layer {
 }
 
 const ACTION = "cache results";
+const isTags = (value: unknown): value is readonly string[] => isListOf(value, isWord);
+
+const TOOL_CHECKS = {
+  ttlMs: numberFrom(1, Number.MAX_SAFE_INTEGER),
+  tags: must(
+    "a list of words, or a function",
+    (value): value is NonNullable<CachedTool["tags"]> => isTags(value) || isFunction(value),
+  ),
+  vary: checkFunction as Check<NonNullable<CachedTool["vary"]>>,
+};
+
+/** The check of the option `tools`. */
+const checkTools: Check<ReadonlyMap<string, CachedTool>> = (action, tools, pointer) => {
+  if (!isObject(tools)) refuse(action, `${pointer} must be an object`);
+  return new Map(
+    Object.entries(tools).map(([id, tool]) => {
+      const pointerTo = (field: string): string => `${field} of "${id}"`;
+      const { ttlMs, ...rest } = readFields(action, tool as CachedTool, TOOL_CHECKS, pointerTo);
+      if (ttlMs === undefined) refuse(action, `${pointerTo("ttlMs")} is missing`);
+      return [id, { ttlMs, ...rest }];
+    }),
+  );
+};
+
 const CHECKS = {
   tools: checkTools,
   store: ((_action, value) => value) as Check<CallStore>,
@@ -127,7 +180,7 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
         }
         const result = await next(call);
         if (found === undefined || !result.ok || result.truncated || result.replayed) return result;
-        // As a cleanup: an interruption of the call must not reach a result that is there.
+        // As a cleanup, so that an interruption of the call cannot reach its result any more.
         call.defer(async () => {
           const expiresAt = clock.timestamp() + cached.ttlMs;
           await inTime(call, storeTimeoutMs, results.put(found, result, expiresAt));
@@ -141,4 +194,124 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
       for (const name of names) await results.invalidate(name, expiresAt);
     },
   };
+}
+
+/**
+ * Finds the earlier result of a call, or the slot for this one; `undefined` if the arguments or the
+ * context are not JSON. Rejects if the functions of the host return something of a wrong shape.
+ */
+async function findResult(
+  results: StoredResults,
+  call: Call,
+  { tags = [], vary }: CachedTool,
+): Promise<StoredResult | Slot | undefined> {
+  const { options, settings, tool } = call;
+  const info = new CallView(call);
+  const { principal, arguments: args, context = null } = info;
+  const names = typeof tags === "function" ? tags(info) : tags;
+  if (!isTags(names)) throw new TypeError(`The tags of "${tool.id}" must be a list of words`);
+  // A promise, for example, would be the same for all calls.
+  const varied: unknown = vary === undefined ? "" : vary(info);
+  if (typeof varied !== "string") throw new TypeError(`vary of "${tool.id}" must return a text`);
+  let inputs: unknown;
+  try {
+    inputs = copyJson([args, context], "the inputs of a result");
+  } catch {
+    return undefined;
+  }
+  const text = canonicalJson([tool.id, await definitionDigest(tool), inputs, varied]);
+  const key = `result.${await ownerDigest(principal)}.${await ownerDigest(text)}`;
+  const maxBytes = Math.min(options.maxOutputBytes ?? Infinity, settings.maxOutputBytes);
+  return await results.find(key, names, maxBytes);
+}
+
+/** The key and the generation of each tag. A tag has another generation after each `invalidate`. */
+type Generations = readonly (readonly [key: string, generation: string])[];
+
+/** The part of a result that is stored. */
+interface StoredResult extends Pick<ToolSuccess, "content" | "blocks"> {
+  /** The tags when its call began. */
+  readonly tags: Generations;
+}
+
+/** Where the result of a call is stored. */
+interface Slot {
+  readonly key: string;
+  /** The revision of the value that is replaced. */
+  readonly revision: number | undefined;
+  readonly tags: Generations;
+}
+
+const ENCODER = new TextEncoder();
+
+class StoredResults {
+  readonly #store: CallStore;
+
+  constructor(store: CallStore) {
+    this.#store = store;
+  }
+
+  /**
+   * Returns the result under a key, or the slot for it.
+   *
+   * @param maxBytes A result that is larger is not returned.
+   */
+  async find(
+    key: string,
+    names: readonly string[],
+    maxBytes: number,
+  ): Promise<StoredResult | Slot> {
+    const stored = await this.#store.get(key);
+    // Before the tool runs: a result that is invalidated meanwhile is not returned later.
+    const tags = await Promise.all(names.map(async (name) => {
+      const tag = await tagKey(name);
+      const generation = await this.#store.get(tag);
+      return [tag, generation === undefined ? "" : textOf(generation)] as const;
+    }));
+    if (stored !== undefined && stored.value.byteLength <= maxBytes) {
+      const result: StoredResult = JSON.parse(textOf(stored));
+      if (jsonEqual(result.tags, tags)) return result;
+    }
+    return { key, revision: stored?.revision, tags };
+  }
+
+  /** Stores a result, unless it is too large, or another call was faster. */
+  async put(
+    { key, revision, tags }: Slot,
+    { content, blocks }: ToolSuccess,
+    expiresAt: number,
+  ): Promise<void> {
+    const result = { content, blocks, tags };
+    const value = ENCODER.encode(JSON.stringify(result));
+    if (value.byteLength <= MAX_STORED_BYTES) await this.#write(key, value, revision, expiresAt);
+  }
+
+  /** Gives a tag another generation. */
+  async invalidate(name: string, expiresAt: number): Promise<void> {
+    const key = await tagKey(name);
+    const value = ENCODER.encode(crypto.randomUUID());
+    for (;;) {
+      const revision = (await this.#store.get(key))?.revision;
+      if (await this.#write(key, value, revision, expiresAt) !== undefined) return;
+    }
+  }
+
+  #write(
+    key: string,
+    value: Uint8Array,
+    revision: number | undefined,
+    expiresAt: number,
+  ): Promise<number | undefined> {
+    return revision === undefined
+      ? this.#store.create(key, value, { expiresAt })
+      : this.#store.update(key, value, revision, { expiresAt });
+  }
+}
+
+async function tagKey(name: string): Promise<string> {
+  return `tag.shared.${await ownerDigest(name)}`;
+}
+
+function textOf({ value }: StoredValue): string {
+  return new TextDecoder().decode(value);
 }

@@ -4,20 +4,22 @@
  * @module
  */
 
-import { CallView, type Layer } from "../../execute/mod.ts";
+import { type CallInfo, CallView, type Layer } from "../../execute/mod.ts";
 import {
+  canonicalJson,
   type Check,
+  fnv1a,
   isListOf,
   isWord,
   MAX_TIMEOUT_MS,
   must,
   numberFrom,
+  once,
   readFields,
   refuse,
   wholeFrom,
 } from "../../tool/mod.ts";
-import { type RateLimitStore, takerOf, WINDOW_CHECKS } from "../http/mod.ts";
-import { CallCounts, countKey } from "./call_counts.ts";
+import { type RateLimitStore, type RateLimitWindow, takerOf, WINDOW_CHECKS } from "../http/mod.ts";
 
 /** One limit. */
 export interface CallLimit {
@@ -46,7 +48,7 @@ export interface CallLimit {
 /** Options for {@linkcode limitCalls}. */
 export interface CallLimitOptions {
   /**
-   * After how long a count begins anew, in milliseconds.
+   * The length of a window, after which its count begins at 0, in milliseconds.
    *
    * @default {3_600_000}
    */
@@ -145,4 +147,69 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
       };
     },
   };
+}
+
+/** The most windows of all owners. */
+const MAX_WINDOWS = 10_000;
+
+interface Window {
+  count: number;
+  readonly endsAt: number;
+}
+
+/**
+ * Counts calls. A caller chooses the names of its sessions, so it must not evict the windows of others
+ * with them: each owner, which is a principal under a limit, has a quota.
+ */
+class CallCounts {
+  /** The windows of each owner, in the order of their beginning. */
+  readonly #owners: Map<string, Map<string, Window>> = new Map();
+  #size = 0;
+
+  /** Counts a call. The count is above the limit if the call is one too many. */
+  take(
+    owner: string,
+    key: string,
+    { limit, windowMs }: RateLimitWindow,
+    now: number,
+  ): { readonly count: number } {
+    const windows = once(this.#owners, owner, () => new Map<string, Window>());
+    let window = windows.get(key);
+    if (window === undefined || window.endsAt <= now) {
+      if (!windows.delete(key)) this.#size++;
+      windows.set(key, window = { count: 0, endsAt: now + windowMs });
+      if (this.#size > MAX_WINDOWS) this.#evict();
+    }
+    return { count: window.count < limit ? ++window.count : limit + 1 };
+  }
+
+  /** Evicts the oldest window of an owner that has more than its quota. */
+  #evict(): void {
+    const quota = MAX_WINDOWS / this.#owners.size;
+    for (const [owner, windows] of this.#owners) {
+      const [oldest] = windows.size > quota ? windows.keys() : [];
+      if (oldest === undefined) continue;
+      windows.delete(oldest);
+      this.#size--;
+      if (windows.size === 0) this.#owners.delete(owner);
+      return;
+    }
+  }
+}
+
+/** The calls that a limit counts together, of one principal, by its fields `per` and `of`. */
+function countKey(
+  { sessionId, messageId, tool, arguments: args }: CallInfo,
+  per: string,
+  of: string,
+): string {
+  const key: unknown[] = [];
+  if (per !== "principal") key.push(sessionId);
+  if (per === "message") key.push(messageId);
+  if (of !== "all") key.push(tool.id);
+  if (of === "same") {
+    const text = canonicalJson(args);
+    key.push(text.length, fnv1a(text), fnv1a(text, 0x9e3779b9, 0x85ebca6b));
+  }
+  return JSON.stringify(key);
 }

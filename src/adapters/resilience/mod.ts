@@ -6,6 +6,10 @@
 
 export { type CallLimit, type CallLimitOptions, limitCalls } from "./limit_calls.ts";
 export { breakCircuits, type CircuitBreakerOptions } from "./break_circuits.ts";
-export type { CachedTool } from "./cached_tool.ts";
-export { cacheResults, type ResultCache, type ResultCacheOptions } from "./cache_results.ts";
+export {
+  type CachedTool,
+  cacheResults,
+  type ResultCache,
+  type ResultCacheOptions,
+} from "./cache_results.ts";
 export { retryCalls, type RetryOptions } from "./retry_calls.ts";

@@ -19,7 +19,7 @@ import {
 /** Options for {@linkcode retryCalls}. */
 export interface RetryOptions {
   /**
-   * How often a tool runs at most, the first time included.
+   * The maximum number of runs, the first one included.
    *
    * @default {3}
    */
@@ -54,10 +54,10 @@ const CHECKS = {
 };
 
 /**
- * A layer that runs a tool again after a failure that may pass: one that is `retryable`, or has one of
+ * A layer that runs a tool again after a failure that may pass: if it is `retryable`, or has one of
  * the `codes`. It concerns tools that are `idempotent` and require no transaction; calls of others cost
  * nothing. A retry is part of its call: it was approved once, keeps its slot, and ends with the call's
- * timeout or abort. A failure is returned at once where the delay would be longer than the time that
+ * timeout or abort. A failure is returned immediately where the delay would be longer than the time that
  * the call has left. What a generator yielded is sent again. Stage `run`.
  *
  * @example Usage

@@ -1,13 +1,22 @@
 /**
  * The default schema engine, by TypeBox: compiles where code may be generated, interprets where
- * not. It works around three faults of TypeBox 1.4:
+ * not. It works around faults of TypeBox 1.4. Two of them are its own ways of running:
  *
  * - Its answer to "may code be generated?" is cached. On Cloudflare Workers that is true while a
  *   module loads and false inside a request, where compiling would then throw.
  * - Its own fallback keeps one context for all calls, so properties that one value had evaluated
  *   are let through by `unevaluatedProperties: false` in the next value.
- * - It judges arrays as if they were objects (`typebox_rewrites.ts`), and finds a `toString` in every
- *   object: a schema that names such a property is interpreted by `explain`.
+ *
+ * It finds a `toString` in every object: `explain` checks the values of a schema that names such a
+ * property. Other schemas are rewritten, with the same meaning, where TypeBox makes an error or is slow:
+ *
+ * - It applies `unevaluatedProperties` to arrays. Instead: only if the value is no array.
+ * - It looks for additional properties with a regular expression, which takes most of the time that
+ *   a check takes. Instead: all names of the object are among these.
+ * - It hashes all items for `uniqueItems`, in arithmetic of big integers, and hashes may collide.
+ *   Instead: `sameItems`, as for all engines.
+ * - Where it interprets, it compiles a pattern for each value. Instead: a compiled pattern,
+ *   whose steps a hardened engine counts.
  *
  * @module
  */
@@ -17,10 +26,13 @@ import { Build, Check } from "typebox/schema";
 import {
   ASSERTED_FORMATS,
   type Dialect,
+  eachSchemaIn,
   explain,
   type Hardening,
+  KEYWORDS,
   type NormalizedSchema,
   normalizeSchema,
+  sameItems,
   type SchemaEngine,
   type SchemaSplitter,
   type SchemaValidator,
@@ -29,7 +41,6 @@ import {
   withSchemaCheck,
 } from "../../schema/mod.ts";
 import { describeThrown, type Issue, type JsonSchema } from "../../tool/mod.ts";
-import { rewriteForTypebox } from "./typebox_rewrites.ts";
 
 /** Options for {@linkcode typeboxEngine}. */
 export interface TypeboxEngineOptions {
@@ -84,8 +95,8 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
         return found.length > 0 ? found : [vagueIssue()];
       };
       const bound = hardening?.boundSteps(form, original);
-      const isSlow = form.flat && rewriteForTypebox(form.schema, hardening);
-      const check = isSlow || (form.flat && form.namesInherited)
+      const isSlow = rewriteForTypebox(form.schema, hardening);
+      const check = isSlow || form.namesInherited
         ? (value: unknown) => find(value).length === 0
         : makeCheck(form, codeGeneration, split);
       return bound?.({ check, issues }) ?? { check: orDeny(check), issues };
@@ -149,4 +160,72 @@ function orDeny(check: (value: unknown) => boolean): (value: unknown) => boolean
       return false;
     }
   };
+}
+
+/** From here on a regular expression is no slower than comparing one name after the other. */
+const MANY_NAMES = 32;
+
+/**
+ * Rewrites a normalised schema, in place.
+ *
+ * @param hardening The protections of a hardened engine.
+ * @returns Whether there is a name in `patternProperties`, which TypeBox compiles itself, whose
+ * steps depend on the text.
+ */
+function rewriteForTypebox(schema: JsonSchema, hardening: Hardening | undefined): boolean {
+  if (typeof schema === "boolean") return false;
+  let hasSlowNames = replacePatterns(schema, hardening);
+  eachSchemaIn(schema, KEYWORDS["2020-12"], (part) => {
+    hasSlowNames = rewriteForTypebox(part, hardening) || hasSlowNames;
+  });
+  closeByNames(schema);
+  compareItems(schema);
+  exemptArrays(schema);
+  return hasSlowNames;
+}
+
+function replacePatterns(
+  schema: Record<string, unknown>,
+  hardening: Hardening | undefined,
+): boolean {
+  const { pattern, patternProperties } = schema;
+  const compile = hardening?.compilePattern ?? ((source) => new RegExp(source, "u"));
+  if (typeof pattern === "string") schema["pattern"] = compile(pattern);
+  return Object.keys(patternProperties ?? {})
+    .some((name) => hardening?.compilePattern(name).looks === Infinity);
+}
+
+function closeByNames(schema: Record<string, unknown>): void {
+  const { patternProperties, additionalProperties, propertyNames } = schema;
+  const known = Object.keys(schema["properties"] ?? {});
+  const closed = additionalProperties === false && patternProperties === undefined &&
+    propertyNames === undefined;
+  if (!closed || known.length > MANY_NAMES) return;
+  const required = schema["required"] as readonly string[] | undefined ?? [];
+  // TypeBox only counts the properties if all of them are required.
+  if (known.length === required.length && known.every((name) => required.includes(name))) return;
+  delete schema["additionalProperties"];
+  schema["propertyNames"] = known.length === 0 ? false : { enum: known };
+}
+
+function compareItems(schema: Record<string, unknown>): void {
+  if (schema["uniqueItems"] !== true) return;
+  delete schema["uniqueItems"];
+  // TypeBox's keyword for a custom check.
+  const check = (value: unknown) => !Array.isArray(value) || sameItems(value) === undefined;
+  schema["~refine"] = [{ check, error: () => "It has the same item twice" }];
+}
+
+function exemptArrays(schema: Record<string, unknown>): void {
+  const { type, unevaluatedProperties } = schema;
+  if (unevaluatedProperties === undefined || type === "object") return;
+  const moved: Record<string, unknown> = {};
+  for (const keyword of Object.keys(schema)) {
+    // References lead to "#/$defs/…", so those stay where they are.
+    if (keyword === "$schema" || keyword === "$defs") continue;
+    moved[keyword] = schema[keyword];
+    delete schema[keyword];
+  }
+  const { unevaluatedProperties: _, ...rest } = moved;
+  Object.assign(schema, { if: { type: "array" }, then: rest, else: moved });
 }

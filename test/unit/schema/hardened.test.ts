@@ -10,8 +10,23 @@ import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { Registry } from "../../../src/core.ts";
 import { viewOf } from "../../../src/finding/mod.ts";
 import { importTools } from "../../../src/formats/mod.ts";
-import { compileOnce, hardened, inheritEngine } from "../../../src/schema/mod.ts";
-import { makeTool, type Tool, type ToolDefinition } from "../../../src/tool/mod.ts";
+import {
+  ASSERTED_FORMATS,
+  checkSchema,
+  compileOnce,
+  detectDialect,
+  hardened,
+  HARDENING,
+  inheritEngine,
+  normalizeSchema,
+  type SchemaValidator,
+} from "../../../src/schema/mod.ts";
+import {
+  type JsonSchema,
+  makeTool,
+  type Tool,
+  type ToolDefinition,
+} from "../../../src/tool/mod.ts";
 
 const engine = typeboxEngine({ codeGeneration: false });
 
@@ -84,5 +99,164 @@ describe("inheritEngine()", () => {
     const derived = { ...COSTLY };
     inheritEngine(COSTLY, derived);
     assertEquals(compileOnce(engine, derived).check(VALUE), true);
+  });
+});
+
+/** The bound before a validator that accepts everything. */
+function bounded(schema: JsonSchema): SchemaValidator {
+  checkSchema(schema, {}, HARDENING);
+  const form = normalizeSchema(schema, detectDialect(schema), { formats: ASSERTED_FORMATS });
+  return HARDENING.boundSteps(form)({ check: () => true, issues: () => [] });
+}
+
+function many<T>(count: number, make: (at: number) => T): T[] {
+  return Array.from({ length: count }, (_, at) => make(at));
+}
+
+function object<T>(count: number, make: (at: number) => readonly [string, T]): Record<string, T> {
+  return Object.fromEntries(many(count, make));
+}
+
+const NUMBERS = many(150_000, (at) => at);
+const NAMED = object(90_000, (at) => [`k${at}`, 1]);
+const TEXT = "a".repeat(1_000_000);
+/** Ten closed forms of four properties: 51 schemas. */
+const UNION = {
+  items: {
+    anyOf: many(10, (at) => ({
+      type: "object",
+      properties: {
+        kind: { const: `k${at}` },
+        a: { type: "string" },
+        b: { type: "number" },
+        c: { type: "boolean" },
+      },
+      required: ["kind"],
+      additionalProperties: false,
+    })),
+  },
+};
+const TREE = {
+  $defs: {
+    node: {
+      type: "object",
+      properties: {
+        v: { type: "number" },
+        l: { $ref: "#/$defs/node" },
+        r: { $ref: "#/$defs/node" },
+      },
+    },
+  },
+  $ref: "#/$defs/node",
+};
+/** Each form leads back to all of them. */
+const FORMS = {
+  anyOf: [
+    { type: "number" },
+    { type: "array", items: { $ref: "#" } },
+    { type: "array", items: { $ref: "#" }, minItems: 2 },
+  ],
+};
+
+function tree(depth: number): unknown {
+  return depth === 0 ? { v: 1 } : { v: 1, l: tree(depth - 1), r: tree(depth - 1) };
+}
+
+function pairs(depth: number): unknown {
+  return depth === 0 ? 1 : [pairs(depth - 1), pairs(depth - 1)];
+}
+
+describe("boundSteps()", () => {
+  const within: readonly (readonly [what: string, schema: JsonSchema, value: unknown])[] = [
+    [
+      "20,000 items of a union of ten forms",
+      UNION,
+      many(20_000, (b) => ({ kind: "k1", a: "x", b })),
+    ],
+    ["one of fifty constants for 40,000 items", {
+      items: { anyOf: many(50, (at) => ({ const: at })) },
+    }, NUMBERS.slice(0, 40_000)],
+    ["150,000 items", { items: { type: "number", minimum: 0 }, uniqueItems: true }, NUMBERS],
+    ["90,000 names by a pattern", { patternProperties: { "^k": { type: "number" } } }, NAMED],
+    ["90,000 properties that no other keyword looks at", {
+      properties: { k1: true },
+      unevaluatedProperties: { type: "number" },
+    }, NAMED],
+    ["a long text", { minLength: 3, maxLength: 2_000_000, pattern: "^a" }, TEXT],
+    ["a tree of 65,535 nodes", TREE, tree(15)],
+    ["forms that lead back to themselves in two ways", FORMS, pairs(15)],
+    ["parts that no schema looks at", {
+      properties: { a: { allOf: many(1_000, () => ({ minLength: 1 })) } },
+    }, { b: NUMBERS, c: TEXT }],
+  ];
+  for (const [what, schema, value] of within) {
+    it(`lets a check begin: ${what}`, () => {
+      assertEquals(bounded(schema).check(value), true);
+      assertEquals(bounded(schema).issues(value), []);
+    });
+  }
+
+  const all = (count: number, schema: JsonSchema): JsonSchema => ({
+    allOf: many(count, () => schema),
+  });
+  const beyond: readonly (readonly [what: string, schema: JsonSchema, value: unknown])[] = [
+    ["200 comparisons of all items", all(200, { uniqueItems: true }), NUMBERS],
+    ["comparisons at each level", all(20, { items: { items: { uniqueItems: true } } }), [[
+      NUMBERS,
+    ]]],
+    ["a large constant for each item", {
+      items: { anyOf: many(50, (at) => ({ const: { at } })) },
+    }, many(50_000, () => ({}))],
+    ["2,000 patterns for a text", all(2_000, { pattern: "b" }), TEXT],
+    ["2,000 counts of characters", all(2_000, { minLength: 600_000 }), TEXT],
+    ["patterns for long names", { propertyNames: all(100, { pattern: "b" }) }, { [TEXT]: 1 }],
+    ["20 patterns of names", {
+      patternProperties: object(20, (at) => [`^k${at}`, true]),
+    }, NAMED],
+    ["20 looks at all properties", all(20, { additionalProperties: { type: "number" } }), NAMED],
+    ["5,000 choices for each item", { items: { enum: NUMBERS.slice(0, 5_000) } }, NUMBERS],
+    ["2,000 properties for each item", {
+      items: { properties: object(2_000, (at) => [`p${at}`, true]) },
+    }, many(50_000, () => ({}))],
+    ["references that lead to one schema again and again", {
+      $defs: { a: all(60, { minimum: 0 }), b: all(60, { $ref: "#/$defs/a" }) },
+      items: { $ref: "#/$defs/b" },
+    }, NUMBERS],
+    ["a list of schemas in draft-07", {
+      definitions: {},
+      items: many(10, () => all(400, { minItems: 0 })),
+      additionalItems: all(400, { minimum: 0 }),
+    }, NUMBERS],
+    ["a reference whose meaning depends on the way to it", {
+      $id: "http://a.example/",
+      $ref: "list",
+      $defs: {
+        one: { $dynamicAnchor: "item", ...all(100, { minimum: 0 }) as object },
+        list: {
+          $id: "list",
+          items: { $dynamicRef: "#item" },
+          $defs: { any: { $dynamicAnchor: "item" } },
+        },
+      },
+    }, NUMBERS],
+  ];
+  for (const [what, schema, value] of beyond) {
+    it(`lets no check begin: ${what}`, () => {
+      const validator = bounded(schema);
+      assertEquals(validator.check(value), false);
+      assertEquals(validator.issues(value).map(({ keyword }) => keyword), ["schema"]);
+      // What is left over from one value is not counted for the next.
+      assertEquals(validator.check([]), true);
+    });
+  }
+
+  it("does not look at short values", () => {
+    let looks = 0;
+    const value = new Proxy({}, { ownKeys: () => (looks++, []) });
+    const validator = bounded(UNION);
+    assertEquals(validator.check(value, 1_000), true);
+    assertEquals(looks, 0);
+    assertEquals(validator.check(value), true);
+    assert(looks > 0);
   });
 });
