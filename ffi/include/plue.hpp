@@ -533,6 +533,7 @@ struct Options {
     std::chrono::milliseconds start_timeout{0};
     std::chrono::milliseconds abort_grace{0};
     std::chrono::milliseconds call_timeout{0};
+    std::size_t max_bytes_in_flight = 0; ///< of the arguments of running calls; 0: 256 MiB
     int mode = PLUE_MODE_AUTO;
 };
 
@@ -559,6 +560,7 @@ class Library {
         given.start_timeout_ms = detail::time_of(options.start_timeout, "start_timeout");
         given.abort_grace_ms = detail::time_of(options.abort_grace, "abort_grace");
         given.call_timeout_ms = detail::time_of(options.call_timeout, "call_timeout");
+        given.max_bytes_in_flight = options.max_bytes_in_flight;
         detail::check(plue_init_with_options(&given) == 0 ? PLUE_OK : PLUE_INVALID_ARGUMENT);
     }
     ~Library() { plue_shutdown(); }

@@ -122,10 +122,20 @@ struct plue_call *plue_call_find(uint64_t generation, uint64_t id) {
     return call != NULL && call->generation == generation ? call : NULL;
 }
 
+/* The bytes of the frames of all open calls. */
+static size_t bytes_in_flight PLUE_GUARDED;
+
+/* Ends the abort signal's and the counter's part in the call. */
+static void release(struct plue_call *call) PLUE_LOCKED {
+    bytes_in_flight -= call->size;
+    call->size = 0;
+    plue_abort_untie(call);
+}
+
 /* Takes the call from all who know it. */
 static void forget(struct plue_call *call) PLUE_LOCKED {
     remove_from_table(call);
-    plue_abort_untie(call);
+    release(call);
 }
 
 void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
@@ -324,15 +334,38 @@ struct plue_frame *plue_call_frame(const struct plue_request *request,
     return frame;
 }
 
-void plue_call_open(struct plue_call *call) {
+static struct plue_outcome too_many_bytes(size_t size) PLUE_LOCKED {
+    size_t limit = plue_settings.max_bytes_in_flight;
+    char text[200];
+    if (size > limit) {
+        snprintf(text, sizeof text, "The arguments have %zu bytes; max_bytes_in_flight is %zu", size,
+                 limit);
+        return invalid_argument(text);
+    }
+    snprintf(text, sizeof text,
+             "The arguments have %zu bytes, and those of running calls %zu; max_bytes_in_flight is "
+             "%zu: call again when a call has ended",
+             size, bytes_in_flight, limit);
+    return plue_outcome_failure("overloaded", text);
+}
+
+bool plue_call_open(struct plue_call *call, const struct plue_frame *frame) {
+    size_t limit = plue_settings.max_bytes_in_flight;
+    if (frame->length > limit || bytes_in_flight > limit - frame->length) {
+        call->outcome = too_many_bytes(frame->length);
+        return false;
+    }
+    call->size = frame->length;
+    bytes_in_flight += call->size;
     plue_abort_tie(call);
     call->events_end = &call->first_event;
     call->grace_ms = plue_settings.abort_grace_ms;
     call->timeout_ms = plue_settings.call_timeout_ms;
+    return true;
 }
 
 void plue_call_close(struct plue_call *call) {
-    plue_abort_untie(call);
+    release(call);
 }
 
 void plue_call_begin_and_unlock(struct plue_call *call, struct plue_peer *peer,
@@ -350,7 +383,10 @@ void plue_call_begin_and_unlock(struct plue_call *call, struct plue_peer *peer,
 /* Gives the call to a runtime, and takes the frame. Returns false if the call has ended before. */
 static bool begin(struct plue_call *call, struct plue_frame **frame) PLUE_UNLOCKED {
     plue_lock();
-    plue_call_open(call);
+    if (!plue_call_open(call, *frame)) {
+        plue_unlock();
+        return false;
+    }
     struct plue_peer *peer = plue_runtime_ready(PLUE_WAITS_FOR_TOOL, call->signal, &call->outcome);
     if (peer == NULL) {
         plue_call_close(call);

@@ -40,6 +40,7 @@ struct plue_peer;
 struct plue_call {
     atomic_uint news;    /* PLUE_CALL_... */
     uint64_t id;         /* 0: it was not given to a peer */
+    size_t size;         /* of its frame, as long as that counts as in flight */
     uint64_t generation; /* of the peer that runs it; 0: none yet */
     struct plue_sidecar *sidecar; /* if that is one: held */
     struct plue_call *next_in_table;
@@ -131,8 +132,9 @@ struct plue_frame *plue_call_frame(const struct plue_request *request,
                                    const plue_tool_context_t *context,
                                    struct plue_outcome *failure);
 
-/* Ties the call to its signal, which it is told of from then on. */
-void plue_call_open(struct plue_call *call) PLUE_LOCKED;
+/* Counts the bytes of the frame as in flight, and ties the call to its signal. Returns false if there
+ * are too many bytes in flight, with the call's outcome. */
+bool plue_call_open(struct plue_call *call, const struct plue_frame *frame) PLUE_LOCKED;
 
 /* Takes back plue_call_open() of a call that could not begin. */
 void plue_call_close(struct plue_call *call) PLUE_LOCKED;

@@ -8,12 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_START_TIMEOUT_MS = 10000, DEFAULT_ABORT_GRACE_MS = 1000 };
-
-struct plue_settings plue_settings = {
-    .start_timeout_ms = DEFAULT_START_TIMEOUT_MS,
-    .abort_grace_ms = DEFAULT_ABORT_GRACE_MS,
+enum {
+    DEFAULT_START_TIMEOUT_MS = 10000,
+    DEFAULT_ABORT_GRACE_MS = 1000,
+    DEFAULT_BYTES_IN_FLIGHT = PLUE_FRAME_MAX,
 };
+
+#define DEFAULTS \
+    {.start_timeout_ms = DEFAULT_START_TIMEOUT_MS, .abort_grace_ms = DEFAULT_ABORT_GRACE_MS, \
+     .max_bytes_in_flight = DEFAULT_BYTES_IN_FLIGHT}
+
+struct plue_settings plue_settings = DEFAULTS;
 
 static void free_strings(char **strings) {
     if (strings == NULL) {
@@ -34,10 +39,7 @@ static void free_settings(struct plue_settings *settings) {
 
 void plue_settings_reset(void) {
     free_settings(&plue_settings);
-    plue_settings = (struct plue_settings){
-        .start_timeout_ms = DEFAULT_START_TIMEOUT_MS,
-        .abort_grace_ms = DEFAULT_ABORT_GRACE_MS,
-    };
+    plue_settings = (struct plue_settings)DEFAULTS;
 }
 
 /* Copies a string that may be NULL. Returns false when out of memory. */
@@ -86,6 +88,7 @@ static plue_options_t read_options(const plue_options_t *given) {
         END_OF(start_timeout_ms),
         END_OF(abort_grace_ms),
         END_OF(call_timeout_ms),
+        END_OF(max_bytes_in_flight),
     };
 #undef END_OF
     plue_options_t options;
@@ -135,6 +138,8 @@ static bool copy_options(struct plue_settings *settings, const plue_options_t *o
         .abort_grace_ms =
             options->abort_grace_ms == 0 ? DEFAULT_ABORT_GRACE_MS : options->abort_grace_ms,
         .call_timeout_ms = options->call_timeout_ms,
+        .max_bytes_in_flight = options->max_bytes_in_flight == 0 ? DEFAULT_BYTES_IN_FLIGHT
+                                                                 : options->max_bytes_in_flight,
     };
     char here[PATH_MAX];
     plue_path_current(here);
@@ -170,7 +175,8 @@ static bool are_equal(const struct plue_settings *a, const struct plue_settings 
            are_equal_lists(a->sidecar_argv, b->sidecar_argv) &&
            are_equal_strings(a->sidecar_cwd, b->sidecar_cwd) &&
            a->start_timeout_ms == b->start_timeout_ms && a->abort_grace_ms == b->abort_grace_ms &&
-           a->call_timeout_ms == b->call_timeout_ms;
+           a->call_timeout_ms == b->call_timeout_ms &&
+           a->max_bytes_in_flight == b->max_bytes_in_flight;
 }
 
 static int fail(const char *code, const char *message) {

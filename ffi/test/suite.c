@@ -36,7 +36,6 @@ static void test_list(void) {
     CHECK(contains(json, "\"echo\":{\"name\":\"echo\""), "%.300s", json);
     CHECK(strcmp(plue_get_last_error_json(), "{}") == 0, "%s", plue_get_last_error_json());
     plue_free_json(json);
-    plue_free_string(NULL);
 }
 
 static void test_answers(void) {

@@ -339,24 +339,43 @@ export class FrameStream {
       return;
     }
     this.#keep(bytes);
-    const taken = this.#receive(this.#kept.subarray(0, this.#used));
-    if (taken === 0) return;
-    this.#kept.copyWithin(0, taken, this.#used);
-    this.#used -= taken;
-    if (this.#used === 0 && this.#kept.length > KEPT_BYTES) this.#kept = new Uint8Array(0);
+    if (this.#used < this.#frameSize()) return;
+    const block = this.#kept;
+    const taken = this.#receive(block.subarray(0, this.#used));
+    const rest = block.subarray(taken, this.#used);
+    this.#used = 0;
+    if (block.length <= KEPT_BYTES) {
+      block.copyWithin(0, taken, taken + rest.length);
+      this.#used = rest.length;
+      return;
+    }
+    this.#kept = new Uint8Array(0);
+    this.#keep(rest);
+    // Frees a large frame now, and not at the next garbage collection. Node 20 has no `transfer`.
+    (block.buffer as ArrayBuffer).transfer?.(0);
   }
 
   #keep(bytes: Uint8Array): void {
-    this.#kept = withRoom(this.#kept, this.#used, bytes.length);
+    const missing = this.#frameSize() - this.#used;
+    // A large frame gets a block of its size: a block that doubles would take twice as much.
+    const room = missing > KEPT_BYTES ? Math.max(missing, bytes.length) : bytes.length;
+    this.#kept = withRoom(this.#kept, this.#used, room, missing > KEPT_BYTES);
     this.#kept.set(bytes, this.#used);
     this.#used += bytes.length;
   }
+
+  /** The size of the frame that has begun to arrive; 0 until its length is known. */
+  #frameSize(): number {
+    if (this.#used < LENGTH_BYTES) return 0;
+    return Math.min(readU32(this.#kept, 0) + LENGTH_BYTES, MAX_FRAME_BYTES);
+  }
 }
 
-/** The block, or a larger one with its first `used` bytes, that has room for so many more. */
-function withRoom(block: Uint8Array, used: number, more: number): Uint8Array {
+/** The block, or a larger one with its first `used` bytes, that has room for `more` bytes. */
+function withRoom(block: Uint8Array, used: number, more: number, isExact = false): Uint8Array {
   if (used + more <= block.length) return block;
-  const larger = new Uint8Array(Math.max(START_BYTES, used + more, 2 * block.length));
+  const size = isExact ? used + more : Math.max(START_BYTES, used + more, 2 * block.length);
+  const larger = new Uint8Array(size);
   larger.set(block.subarray(0, used));
   return larger;
 }

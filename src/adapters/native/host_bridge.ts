@@ -60,6 +60,9 @@ const MAX_REASON = 1_000;
 /** How many controllers are kept for later calls. */
 const MAX_SPARE = 64;
 
+/** Larger calls are dispatched when their frame has been read. */
+const LARGE_CALL_BYTES = 1024 * 1024;
+
 /** The id before the first configuration, and after the last. */
 const NONE = -1;
 
@@ -283,8 +286,10 @@ export class HostBridge {
       if (carriers === undefined) this.#carriers.set(call.signalId, new Set([id]));
       else carriers.add(id);
     }
-    if (tools instanceof Promise) tools.then((ready) => this.#dispatch(ready, call));
-    else this.#dispatch(tools, call);
+    // The bytes of a large call are freed before its strings are parsed.
+    if (tools instanceof Promise || payload.length > LARGE_CALL_BYTES) {
+      void Promise.resolve(tools).then((ready) => this.#dispatch(ready, call));
+    } else this.#dispatch(tools, call);
   }
 
   #end({ id, signalId }: HostCall): void {
