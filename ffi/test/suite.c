@@ -141,6 +141,43 @@ static void test_too_big(void) {
     free(params);
 }
 
+/* The most memory that a process has used, in kB; 0 where the system does not say. */
+static long peak_kb(long process) {
+    char line[100];
+    snprintf(line, sizeof line, "/proc/%ld/status", process);
+    FILE *status = fopen(line, "r");
+    long kb = 0;
+    while (status != NULL && fgets(line, sizeof line, status) != NULL) {
+        sscanf(line, "VmHWM: %ld", &kb);
+    }
+    if (status != NULL) {
+        fclose(status);
+    }
+    return kb;
+}
+
+/* Large arguments, one after the other, cost the tool process at most four times their size. */
+static void test_large_arguments(void) {
+    long size = 64 << 20;
+    char *json = plue_tool_execute("pid", "{}", NULL);
+    long process = number_in(json, "pid");
+    plue_free_json(json);
+    long before = peak_kb(process);
+    char *params = malloc((size_t)size + 32);
+    for (int i = 0; i < 4; i++) {
+        memset(params, 'y', (size_t)size + 6);
+        memcpy(params, "{\"s\":\"", 6);
+        strcpy(params + 6 + size, "\"}");
+        json = plue_tool_execute("length", params, NULL);
+        CHECK(number_in(json, "n") == size, "%.200s", json);
+        plue_free_json(json);
+    }
+    free(params);
+    double times = (double)(peak_kb(process) - before) * 1024 / (double)size;
+    printf("large_arguments: %.1f times their size\n", times);
+    CHECK(times <= 4, "%.1f times", times);
+}
+
 static void test_basic(void) {
     test_list();
     test_answers();
@@ -887,7 +924,7 @@ static const struct {
     {"offer", suite_offer},        {"questions", suite_questions},
     {"dropping", test_dropping},   {"cancellation", test_cancellation},
     {"waiting", suite_waiting},    {"waiting_restarts", suite_waiting_restarts},
-    {"blocks", suite_blocks},
+    {"blocks", suite_blocks},      {"large_arguments", test_large_arguments},
 };
 
 static void run_part(const char *part) {

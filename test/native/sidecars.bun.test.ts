@@ -100,6 +100,13 @@ for (const { name, file } of SIDECARS) {
 }
 
 describe("the sidecar", () => {
+  withLibrary("uses at most four times the size of a large argument, on Bun and Node", async () => {
+    for (const { name, file } of SIDECARS.filter(({ name }) => name !== "deno")) {
+      const outcome = await suite(file, "large_arguments");
+      assertEquals(outcome.code, 0, `${name}: ${said(outcome)}`);
+    }
+  });
+
   withLibrary(
     "lets callers go when the grace period ends, on every runtime",
     async () => {

@@ -48,6 +48,8 @@ export interface HostBridgeOptions {
   onShutdown?(): void;
   /** The tools could not be offered. The host has been told why. */
   onFailed?(): void;
+  /** Called when a call with large arguments has ended. */
+  onLargeCall?(): void;
   /** Repeats something; by default with a timer that keeps no process alive. */
   readonly tick?: Ticker;
   /** Tells the time, in milliseconds. */
@@ -301,7 +303,9 @@ export class HostBridge {
   }
 
   #dispatch(tools: HostTools | HostRefusal, call: HostCall): void {
-    const { id, flags, strings: [name = "", params, sessionId, messageId] } = call;
+    const { id, flags } = call;
+    // A large text is not needed beside the arguments that are parsed from it.
+    const [name = "", params, sessionId, messageId] = call.strings.splice(0);
     const wantsEvents = (flags & WANTS_METADATA) !== 0;
     const operation = flags >> OPERATION_SHIFT;
     const isCall = operation === OPERATION.call;
@@ -326,11 +330,13 @@ export class HostBridge {
     if (!isCall || !this.#functions.isEmpty) {
       context = { ...context, services: { [HOST_CALL]: id } };
     }
+    const isLarge = params !== undefined && params.length > LARGE_CALL_BYTES;
     const answer: Promise<ToolResult | Refusal> = isCall
       ? tools.dispatcher.dispatch({ name, arguments: params }, context)
       : operate(tools, operation, name, params, context);
     answer.then((result) => {
       this.#end(call);
+      if (isLarge) this.#options.onLargeCall?.();
       if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(call.controller);
       // The list goes first: the host may ask for it as soon as it has the result.
       if (tools.isListStale && tools === this.#tools) this.#list(tools);

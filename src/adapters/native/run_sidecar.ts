@@ -54,6 +54,8 @@ export function runSidecar(options: SidecarOptions = {}): void {
     open: (events) => openSidecarSocket(DESCRIPTOR, events),
     load: (module) => loadTools(options.tools, module),
     exit: (code) => process.exit(code),
+    // Deno and Node collect it by themselves.
+    collectGarbage: () => bun?.gc(true),
     log: (error) => console.error(error),
   });
   process.on("uncaughtException", (error) => {
@@ -80,7 +82,7 @@ function findFault(): string | undefined {
 
 // No set of types knows all three runtimes.
 const { Bun: bun, Deno: deno } = globalThis as unknown as {
-  readonly Bun?: BunSockets & { readonly version: string };
+  readonly Bun?: BunSockets & { readonly version: string; gc(force: boolean): void };
   readonly Deno?: { readonly version: { readonly deno: string } };
 };
 

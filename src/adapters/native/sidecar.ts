@@ -34,6 +34,8 @@ export interface SidecarProcess {
   load(module: string | undefined): Promise<NativeTools>;
   /** Ends the process. */
   exit(code: number): void;
+  /** Frees the memory of a large call. Otherwise several calls of 100 MB would add up. */
+  collectGarbage(): void;
   /** Writes what went wrong to the log. */
   log(error: unknown): void;
 }
@@ -76,6 +78,8 @@ export function startSidecar(own: SidecarProcess): Sidecar {
     runtime: own.runtime,
     send: (frames) => socket.write(frames),
     onShutdown: () => void end(),
+    // When the result has been sent.
+    onLargeCall: () => void setTimeout(own.collectGarbage, 0),
     onFailed: () => socket.end(() => own.exit(EXIT.failed)),
   });
   const stream = new FrameStream((bytes) => bridge.receive(bytes));
