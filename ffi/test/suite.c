@@ -661,9 +661,9 @@ static void *run_shared(void *signal) {
 
 /* Many calls, some of which have not been sent yet: none waits for the end of
  * the grace period. */
-void suite_shared_abort(void) {
+static void test_shared_abort(unsigned rounds) {
     enum { CALLS = 40 };
-    for (unsigned round = 0; round < 20; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         plue_abort_signal_t *signal = plue_abort_signal_new();
         plue_abort_signal_t *references[CALLS];
         pthread_t threads[CALLS];
@@ -671,7 +671,7 @@ void suite_shared_abort(void) {
             references[i] = plue_abort_signal_retain(signal);
             pthread_create(&threads[i], NULL, run_shared, references[i]);
         }
-        sleep_us(round * 500);
+        sleep_us(round * 10000 / rounds);
         plue_abort_signal_abort(signal, "stop them all");
         plue_abort_signal_release(signal);
         for (int i = 0; i < CALLS; i++) {
@@ -915,7 +915,7 @@ static const struct {
 } plain_parts[] = {
     {"basic", test_basic},         {"big", test_big},       {"too_big", test_too_big},
     {"streaming", test_streaming}, {"abort", test_abort},   {"grace", test_grace},
-    {"shared", suite_shared_abort}, {"crash", test_crash},  {"shutdown", test_shutdown},
+    {"crash", test_crash},  {"shutdown", test_shutdown},
     {"call", suite_call},          {"submit", suite_submit},
     {"submit_restarts", suite_submit_restarts}, {"tools", suite_tools},
     {"tools_restarts", suite_tools_restarts},   {"tools_shutdown", suite_tools_shutdown},
@@ -941,6 +941,8 @@ static void run_part(const char *part) {
         suite_stress(first, second, tool);
     } else if (sscanf(part, "metadata:%d", &first) == 1) {
         suite_metadata(first);
+    } else if (sscanf(part, "shared:%d", &first) == 1) {
+        test_shared_abort((unsigned)first);
     } else if (sscanf(part, "race:%d", &first) == 1) {
         suite_abort_race(first);
     } else if (sscanf(part, "leak:%d:%d", &first, &second) == 2) {
