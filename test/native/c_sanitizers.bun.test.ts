@@ -79,7 +79,7 @@ for (const sanitizer of ["thread", "address,undefined"]) {
       buildVariant(
         sanitizer.replace(",", "-"),
         `SANITIZE=${sanitizer}`,
-        ...["suite", "fake_guest", "edge", "units", "process"],
+        ...["suite", "fake_guest", "edge", "units", "fuzz", "process"],
       );
     const lack = missing ??
       (hasSanitizer(sanitizer) ? undefined : `the compiler has no -fsanitize=${sanitizer} here`);
@@ -93,6 +93,7 @@ for (const sanitizer of ["thread", "address,undefined"]) {
       const fakeSidecar = join(PROGRAMS, "fake_sidecar");
       await succeed(
         [join(programs, "units")],
+        [join(programs, "fuzz"), "2000"],
         [fakeGuest, "callback", "300", ...parts.split(" "), "shutdown"],
         [fakeGuest, "socket", "300", ...WAKES.split(" ")],
         [join(programs, "suite"), ...parts.split(" "), "crash", "shutdown"],
@@ -195,9 +196,9 @@ describe("libFuzzer", () => {
   maybe(SOAK > 0 && hasFuzzer(), SOAK > 0 ? "there is no libFuzzer" : "long: npm run test:soak")(
     `finds nothing in ${SECONDS} seconds of what a tools side may send`,
     async () => {
-      make("all", "build/test/fuzz");
+      make("all", "build/test/libfuzzer");
       const limits = [`-max_total_time=${SECONDS}`, "-max_len=2000", "-timeout=20"];
-      await succeed([join(PROGRAMS, "fuzz"), ...limits, "-artifact_prefix=/tmp/plue-"]);
+      await succeed([join(PROGRAMS, "libfuzzer"), ...limits, "-artifact_prefix=/tmp/plue-"]);
     },
   );
 });
