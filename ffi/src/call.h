@@ -103,60 +103,23 @@ bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
  * word, which has read until now. Returns false if none sleeps. */
 bool plue_calls_hand_over(uint64_t generation, const atomic_uint *word) PLUE_UNLOCKED;
 
-/* Ends all calls of a peer with a failure. */
-void plue_calls_fail(uint64_t generation, const char *code, const char *message) PLUE_LOCKED;
+/* The bytes of the frames of all calls in flight. */
+size_t plue_calls_size(void) PLUE_LOCKED;
 
-/* ---- the stages of a call, in order ---- */
+/* Counts the bytes of the call's frame as in flight, and ties the call to its signal, which notifies it
+ * from then on. */
+void plue_call_tie(struct plue_call *call, size_t size) PLUE_LOCKED;
 
-/* What is asked for. */
-enum plue_operation {
-    PLUE_CALL_TOOL,
-    PLUE_RESUME_CALL,
-    PLUE_START_TASK,
-    PLUE_POLL_TASK,
-    PLUE_CANCEL_TASK,
-    PLUE_ANSWER_TASK,
-};
-
-struct plue_request {
-    enum plue_operation operation;
-    const char *name; /* of the tool, or a ticket, or the id of a task */
-    const char *json; /* the parameters, or answers; may be NULL */
-};
-
-/* The name of the tool, where the request has one. A ticket is no name to tell. */
-const char *plue_request_tool(const struct plue_request *request);
-
-/* Checks the texts and makes the frame. NULL: with the reason in `failure`. */
-struct plue_frame *plue_call_frame(const struct plue_request *request,
-                                   const plue_tool_context_t *context,
-                                   struct plue_outcome *failure);
-
-/* Counts the bytes of the frame as in flight, and ties the call to its signal. Returns false if there
- * are too many bytes in flight, with the call's outcome. */
-bool plue_call_open(struct plue_call *call, const struct plue_frame *frame) PLUE_LOCKED;
-
-/* Takes back plue_call_open() of a call that could not begin. */
+/* Undoes plue_call_tie(), if the call cannot begin. */
 void plue_call_close(struct plue_call *call) PLUE_LOCKED;
 
-/* Gives the call to the peer, and the lock back. Takes the frame. */
-void plue_call_begin_and_unlock(struct plue_call *call, struct plue_peer *peer,
-                                struct plue_frame *frame)
-    PLUE_CHECKED(release_capability(plue_mutex));
+/* Gives the call a number, by which it is found. */
+void plue_call_add(struct plue_call *call) PLUE_LOCKED;
 
-/* Hands the events that wait to the host, or ends the call if its time is over. Returns false if
- * there was nothing to do. */
-bool plue_call_attend(struct plue_call *call, const plue_tool_context_t *context) PLUE_UNLOCKED;
+/* Undoes plue_call_add() and plue_call_tie(). */
+void plue_call_forget(struct plue_call *call) PLUE_LOCKED;
 
-/* When the call's time is over, as far as that is known now. */
-uint64_t plue_call_deadline(const struct plue_call *call);
-
-/* How a call has ended that is known to nobody else any more. Tells the host what is left to tell. */
-struct plue_outcome plue_call_conclude(struct plue_call *call, const char *tool_name,
-                                       const plue_tool_context_t *context) PLUE_UNLOCKED;
-
-/* Makes a call, and waits for its end. Takes the frame. */
-struct plue_outcome plue_call_run(struct plue_frame *frame, const char *tool_name,
-                                  const plue_tool_context_t *context) PLUE_UNLOCKED;
+/* Ends all calls of a peer with a failure. */
+void plue_calls_fail(uint64_t generation, const char *code, const char *message) PLUE_LOCKED;
 
 #endif

@@ -4,7 +4,6 @@
 #include "outcome.h"
 #include "platform.h"
 #include "plue.h"
-#include "submit.h"
 #include "text.h"
 
 #include <errno.h>
@@ -18,7 +17,7 @@ static struct plue_due *first_waiting PLUE_GUARDED;
 static struct plue_due **waiting_end PLUE_GUARDED = &first_waiting;
 static size_t waiting PLUE_GUARDED;
 
-/* When plue_submissions_expire() is to be called. */
+/* When plue_above.expire() is to be called. */
 static uint64_t next_expiry_ms PLUE_GUARDED = PLUE_NEVER_MS;
 
 /* The descriptor of plue_events_fd(); -1 until a host asks for it, or waits. It lives as long as the
@@ -125,7 +124,7 @@ static int tell_all(void) PLUE_UNLOCKED {
     int told = 0;
     plue_lock();
     if (next_expiry_ms != PLUE_NEVER_MS && plue_now_ms() >= next_expiry_ms) {
-        next_expiry_ms = plue_submissions_expire(plue_now_ms());
+        next_expiry_ms = plue_above.expire(plue_now_ms());
     }
     for (size_t left = waiting; left > 0; left--) {
         struct plue_due *due = take_due();

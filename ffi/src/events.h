@@ -25,7 +25,7 @@ void plue_events_add(struct plue_due *due) PLUE_LOCKED;
  * the thing is still there. */
 bool plue_events_tell(struct plue_due *due, int *told) PLUE_UNLOCKED;
 
-/* Has plue_submissions_expire() called when the time has come. */
+/* Has plue_above.expire() called when the time has come. */
 void plue_events_expect(uint64_t at_ms) PLUE_LOCKED;
 
 /* Says whether something waits that a child of fork() would tell a second time. */

@@ -4,7 +4,6 @@
 
 #include "call.h"
 #include "frame.h"
-#include "peer.h"
 #include "state.h"
 
 #include <stdbool.h>
@@ -21,11 +20,10 @@ struct plue_host_tool;
 struct plue_host_tool *plue_host_tools_take(void) PLUE_LOCKED;
 void plue_host_tools_destroy(struct plue_host_tool *tools) PLUE_UNLOCKED;
 
-/* Acts on INVOKE and CANCEL. Returns false when the frame is malformed. */
-bool plue_invocation_receive(const struct plue_peer *peer, const struct plue_frame_view *view,
+/* Acts on INVOKE and CANCEL of the peer of that generation. Returns false when the frame is malformed. */
+bool plue_invocation_receive(uint64_t generation, const struct plue_frame_view *view,
                              struct plue_wakeups *wakeups) PLUE_UNLOCKED;
-bool plue_invocation_cancel(const struct plue_peer *peer,
-                            const struct plue_frame_view *view) PLUE_UNLOCKED;
+bool plue_invocation_cancel(uint64_t generation, const struct plue_frame_view *view) PLUE_UNLOCKED;
 
 /* Aborts all invocations by a peer, which is gone. */
 void plue_invocations_abort(uint64_t generation) PLUE_LOCKED;

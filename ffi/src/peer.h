@@ -43,6 +43,10 @@ struct plue_frame *plue_peer_configure(struct plue_peer *peer) PLUE_LOCKED;
 /* Frees what the peer holds. With the lock, or once no other thread knows the peer. */
 void plue_peer_close(struct plue_peer *peer);
 
+/* Ends all calls of the peer with a failure, and aborts the invocations by it. */
+void plue_peer_fail(const struct plue_peer *peer, const char *code,
+                    const char *message) PLUE_LOCKED;
+
 /* What a call gets while the peer is PLUE_PEER_REFUSED. */
 struct plue_outcome plue_peer_refusal(const struct plue_peer *peer) PLUE_LOCKED;
 

@@ -2,6 +2,7 @@
 #ifndef PLUE_RUNTIME_H
 #define PLUE_RUNTIME_H
 
+#include "call.h"
 #include "frame.h"
 #include "outcome.h"
 #include "peer.h"
@@ -37,6 +38,17 @@ void plue_runtime_send_and_unlock(struct plue_sidecar *sidecar, const plue_abort
 
 /* Sends a frame to the peer of that generation, if it is still there. Takes the frame. */
 void plue_runtime_send(uint64_t generation, struct plue_frame *frame) PLUE_UNLOCKED;
+
+/* What is to be done, without the lock, for signals that were aborted. */
+struct plue_aborts {
+    struct plue_wakeups wakeups;
+    struct plue_sidecar *sidecar; /* held; gets the frames */
+    struct plue_frame *frames;
+};
+
+/* Notifies the calls of aborted signals, and returns what is left to be done. */
+struct plue_aborts plue_runtime_take_aborts(void) PLUE_LOCKED;
+void plue_runtime_send_aborts(struct plue_aborts *aborts);
 
 /* Is told that the tool of a call of that peer has outlived its grace period. */
 void plue_runtime_suspect(uint64_t generation) PLUE_LOCKED;

@@ -1,6 +1,6 @@
 #include "settings.h"
 
-#include "guest.h"
+#include "frame.h"
 #include "outcome.h"
 #include "program.h"
 #include "text.h"
@@ -209,7 +209,7 @@ int plue_init_with_options(const plue_options_t *given) {
     }
     if (is_new) {
         plue_settings = settings;
-        plue_guest_configure();
+        plue_above.configured();
     }
     plue_unlock();
     if (!is_new) {

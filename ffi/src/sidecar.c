@@ -358,7 +358,7 @@ static void note_end(struct plue_sidecar *sidecar, const char *why) {
     struct plue_peer *peer = &sidecar->peer;
     plue_lock();
     bool has_said_why = peer->state == PLUE_PEER_REFUSED && peer->refusal != NULL;
-    plue_calls_fail(peer->generation, plue_stopping ? "shutdown" : "runtime_crashed",
+    plue_peer_fail(peer, plue_stopping ? "shutdown" : "runtime_crashed",
                     has_said_why ? peer->refusal : why);
     if (peer->has_answered) {
         failure.in_a_row = 0;
@@ -588,7 +588,7 @@ struct plue_sidecar *plue_sidecar_begin_shutdown(void) {
     if (current == NULL) {
         return NULL;
     }
-    plue_calls_fail(current->peer.generation, "shutdown", "plue_shutdown() was called");
+    plue_peer_fail(&current->peer, "shutdown", "plue_shutdown() was called");
     current->exit_deadline_ms = plue_now_ms() + plue_settings.abort_grace_ms;
     struct plue_frame *frame = plue_frame_new(PLUE_FRAME_SHUTDOWN, 0, 0, NULL, 0);
     if (frame != NULL && !current->ended) {

@@ -5,6 +5,7 @@
 #include "events.h"
 #include "platform.h"
 #include "plue.h"
+#include "run.h"
 #include "runtime.h"
 #include "settings.h"
 

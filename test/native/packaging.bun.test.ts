@@ -11,6 +11,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -80,10 +81,10 @@ describe("make", () => {
 });
 
 describe("npm run build:native", () => {
+  const clone = join(folder, "clone");
   withCompiler(
     "builds the library in a fresh clone, and says what the sidecar needs",
     async () => {
-      const clone = join(folder, "clone");
       const isSource = (path: string): boolean =>
         !path.includes("node_modules") && path !== join(ROOT, "ffi", "build") &&
         // Links to the runtimes of this tree, which the script would change.
@@ -107,6 +108,20 @@ describe("npm run build:native", () => {
       const asked = await run(["node", script, "--sidecar"]);
       assertEquals(asked.code, 1, said(asked));
       assertMatch(asked.stderr, /^Cannot build the sidecar: it needs /);
+    },
+  );
+
+  const lack = missing ?? ["npm", "bun"].find((name) => !hasProgram(name));
+  maybe(lack === undefined, lack ?? "")(
+    "is followed in ffi/README.md by commands that run a host with the sidecar",
+    async () => {
+      const readme = readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
+      const [, block = ""] = /```sh\n(npm run build:native [^]*?)```/.exec(readme) ?? [];
+      for (const name of ["node_modules", "src", "mod.ts", "package.json", "examples"]) {
+        symlinkSync(join(ROOT, name), join(clone, name));
+      }
+      const output = await succeed(["sh", "-ec", `cd '${clone}'\n${block}`]);
+      assertStringIncludes(output, 'result: {"message":"hello"}');
     },
   );
 });

@@ -23,6 +23,7 @@ function start(options: Partial<SidecarProcess> = {}, registry = fakeRegistry())
   let socket: SidecarSocketEvents | undefined;
   const sidecar = startSidecar({
     runtime: "fake 1.0",
+    collectGarbage: () => void events.push("collect"),
     open(given) {
       socket = given;
       return {
