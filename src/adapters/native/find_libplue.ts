@@ -1,5 +1,5 @@
 /**
- * Finds the libplue that npm installed, and says how to compile and link with it.
+ * Finds the libplue that npm installed, with the flags to compile and link with it.
  *
  * @module
  */
@@ -35,13 +35,13 @@ export interface Libplue {
   readonly library: string;
   /** The static library. */
   readonly archive: string;
-  /** The program or script that runs the tools, if there is one beside the library. */
+  /** The program or script in the same folder that runs the tools; `undefined` if there is none. */
   readonly sidecar: string | undefined;
-  /** What a compiler needs to find `plue.h`. */
+  /** The compiler's flags for `plue.h`. */
   readonly cflags: readonly string[];
-  /** What a linker needs, so that the program also finds the library when it starts. */
+  /** The linker's flags, with the path at which the program finds the library when it starts. */
   readonly libs: readonly string[];
-  /** What a linker needs to link the library statically. */
+  /** The linker's flags to link the library statically. */
   readonly staticLibs: readonly string[];
 }
 
@@ -58,8 +58,8 @@ export interface Libplue {
  * ```
  *
  * @param options For which platform, if it is not this one.
- * @returns Where it is.
- * @throws {Error} If there is none for that platform. The message says how to get one.
+ * @returns Its paths and flags.
+ * @throws {Error} If libplue is not installed for that platform. The message has the command that installs it.
  */
 export function findLibplue(options: FindLibplueOptions = {}): Libplue {
   const { target, from = import.meta.url } = options;

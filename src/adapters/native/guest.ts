@@ -1,6 +1,6 @@
 /**
- * A runtime that owns its process and answers the libplue in it. What each runtime does in its own
- * way, `guest_runtimes.ts` implements.
+ * A runtime that owns its process, and serves the libplue in it. `guest_runtimes.ts` has the parts
+ * that differ between runtimes.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import type { NativeTools } from "./host_tools.ts";
 import { HostBridge } from "./host_bridge.ts";
 
-/** How libplue tells the runtime that frames are waiting: by a callback, or by a byte to read. */
+/** How libplue wakes the runtime when frames are waiting: by a callback, or by a byte to read. */
 export type WakeKind = "callback" | "fd";
 
 /** The functions of `plue_guest.h`, and libc's `close`, as a runtime's foreign functions give them. */
@@ -26,7 +26,7 @@ export interface GuestLibrary {
   /** Gives frames; 0, or -1 if one is malformed. */
   plue_guest_push(frames: Uint8Array, length: number): number;
   plue_guest_detach(): void;
-  /** How many threads are on their way into the callback. */
+  /** The number of threads that are about to call the callback. */
   plue_guest_wakers(): number;
   /** Closes a descriptor of `plue_guest_attach` that nothing has taken over. */
   close(descriptor: number): number;
@@ -34,7 +34,7 @@ export interface GuestLibrary {
 
 /** A function of this runtime that any thread may call, and that then runs in this one. */
 export interface WakeCallback {
-  /** What the runtime's foreign functions take for it. */
+  /** Its value as an argument of the runtime's foreign functions. */
   readonly pointer: unknown;
   close(): void;
 }
@@ -65,10 +65,10 @@ export interface GuestRuntime {
 const ABI_VERSION = 1;
 
 const BUFFER_BYTES = 256 * 1024;
-/** A buffer that grew beyond this for a large frame is not kept. */
+/** A larger buffer, grown for a large frame, is not reused. */
 const KEPT_BYTES = 1024 * 1024;
 
-/** What a guest is attached with. */
+/** The settings of a guest. */
 export interface GuestSettings {
   readonly runtime: GuestRuntime;
   /** The path of the library. */
@@ -120,14 +120,14 @@ export class Guest {
     return guest;
   }
 
-  /** Asks availability functions again, and tells libplue if the list has changed. */
+  /** Calls availability functions, and sends libplue the list if it has changed. */
   refresh(): void {
     this.#bridge.refresh();
   }
 
   /**
-   * Fails the running calls at once, and answers no others: for the end of the process or the
-   * worker, which waits for nothing.
+   * Fails the running calls, and serves no others, without waiting: for the end of the process or
+   * the worker.
    */
   leave(): void {
     if (!this.#isAttached) return;

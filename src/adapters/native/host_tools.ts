@@ -20,27 +20,27 @@ export interface NativeTools {
   readonly dispatcher: ToolDispatcher;
   /** Which of them hosts may have, whatever their configuration says. */
   readonly selection?: Selection | undefined;
-  /** Keeps calls that have a life of their own. */
+  /** Stores tasks. */
   readonly tasks?: CallTasks | undefined;
 }
 
 /** Calls `run` every `ms` milliseconds until the function that it returns is called. */
 export type Ticker = (run: () => void, ms: number) => () => void;
 
-/** How often availability functions, filters and policies are called while nothing else happens. */
+/** The interval at which availability functions, filters and policies are called. */
 const ASK_EVERY_MS = 1_000;
 
-/** How often tasks are looked for whose process has died. */
+/** The interval at which tasks of processes that have died are recovered. */
 const RECOVER_EVERY_MS = 30_000;
 
-/** How long their answers hold while calls come and go. */
+/** The time for which the results of these functions are reused after calls. */
 const ANSWERS_HOLD_MS = 100;
 
 /**
- * Gives tools other configurations: all of them, or none.
+ * Sets the configurations of tools: of all of them, or, if one fails, of none.
  *
- * @returns Gives the tools that are still registered the configurations back that they had.
- * @throws {TypeError} If a tool is not registered, or its configuration is wrong.
+ * @returns A function that restores the configurations of the tools that are still registered.
+ * @throws {TypeError} If a tool is not registered, or its configuration is invalid.
  */
 function configure(registry: Registry, configs: Readonly<Record<string, unknown>>): () => void {
   const before = new Map<string, unknown>();
@@ -64,7 +64,7 @@ function configure(registry: Registry, configs: Readonly<Record<string, unknown>
   return giveBack;
 }
 
-/** The tools of one configuration, as they are now. */
+/** The current tools of one configuration. */
 export class HostTools {
   readonly #tools: NativeTools;
   readonly #config: NativeConfig;
@@ -82,12 +82,12 @@ export class HostTools {
   #stopTicking: (() => void) | undefined;
 
   /**
-   * @param tools What there is.
-   * @param config What the host wrote.
+   * @param tools All tools of this side.
+   * @param config The host's configuration.
    * @param onChange Is called when the list may have changed.
    * @param tick Calls a function again and again.
    * @param now Tells the time, in milliseconds.
-   * @throws {NativeConfigError} If what the host wrote is wrong.
+   * @throws {NativeConfigError} If the host's configuration is invalid.
    */
   constructor(
     tools: NativeTools,
@@ -113,7 +113,7 @@ export class HostTools {
     this.#end.push(tools.registry.subscribe(onChange));
     const { tasks, dispatcher } = tools;
     if (tasks === undefined) return;
-    // A store that does not answer now is asked again.
+    // If the store does not answer, the next interval tries again.
     const recover = (): void => void tasks.recover(dispatcher).catch(() => {});
     recover();
     this.#end.push(tick(recover, RECOVER_EVERY_MS));
@@ -124,18 +124,18 @@ export class HostTools {
     return this.#tools.registry;
   }
 
-  /** Keeps tasks, if the tools have some. */
+  /** Stores tasks; `undefined` if the tools have none. */
   get tasks(): CallTasks | undefined {
     return this.#tools.tasks;
   }
 
-  /** Runs calls of the tools as they are now. */
+  /** Runs calls of the current tools. */
   get dispatcher(): ToolDispatcher {
     this.#follow();
     return this.#dispatcher;
   }
 
-  /** The list, as JSON; `undefined` if it is the one that was asked for last. */
+  /** The list, as JSON; `undefined` if it has not changed since the last call. */
   newList(): string | undefined {
     this.#follow();
     this.#askedAt = this.#now();
@@ -146,8 +146,8 @@ export class HostTools {
   }
 
   /**
-   * Whether availability functions are worth asking again, now that a call has ended: it may have
-   * made tools available or not.
+   * True if availability functions should be called after a call, which may have changed their
+   * results.
    */
   get isListStale(): boolean {
     return this.#stopTicking !== undefined && this.#now() - this.#askedAt >= ANSWERS_HOLD_MS;
@@ -181,13 +181,13 @@ export class HostTools {
   }
 }
 
-/** What the host has of the owner's tools: all that it asks for, or the bridge to them. */
+/** The host's part of the offered tools: the tools that it selects, or the bridge to them. */
 function shownOf(owned: Toolset, { selection, bridge }: NativeConfig): Toolset {
   const selected = owned.narrow(selection);
   return bridge === undefined ? selected : createToolBridge(selected, bridge);
 }
 
-/** The problem, without the "Cannot do this: " that the caller's own replaces. */
+/** The message without its first words, for which the caller has its own. */
 function messageOf(cause: unknown): string {
   return cause instanceof Error
     ? cause.message.replace(/^Cannot (select tools: |make a tool bridge: |update )/, "")

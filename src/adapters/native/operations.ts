@@ -1,5 +1,5 @@
 /**
- * What a host asks for besides a call of a tool: to continue a suspended call, and tasks.
+ * A host's operations other than a call of a tool: continuing a suspended call, and tasks.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { type Answers, isObject, type ToolFailure, type ToolResult } from "../..
 import type { HostTools } from "./host_tools.ts";
 import type { BridgeFailureCode } from "./statuses.ts";
 
-/** The operations, as they stand in the flags of an execute frame. */
+/** The operations, by their numbers in the flags of an execute frame. */
 export const OPERATION = {
   call: 0,
   resume: 1,
@@ -20,13 +20,13 @@ export const OPERATION = {
   answerTask: 5,
 } as const;
 
-/** What the dispatcher was not asked, or cannot say. */
+/** A failure outside of the dispatcher. */
 export interface Refusal {
   readonly code: BridgeFailureCode;
   readonly message: string;
 }
 
-/** Whether the dispatcher, or a task, has answered. */
+/** Returns true for the answer of the dispatcher or a task. */
 export function isAnswer(answer: ToolResult | Refusal): answer is ToolResult {
   return "ok" in answer;
 }
@@ -84,7 +84,7 @@ function askTasks(
   }
 }
 
-/** The answers to questions; `undefined` if they are none. The dispatcher says what is wrong with one. */
+/** The answers to questions; `undefined` if the text is not an object. The dispatcher checks each. */
 function readAnswers(text = "{}"): Answers | undefined {
   try {
     const answers: unknown = JSON.parse(text);

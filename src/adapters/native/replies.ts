@@ -1,5 +1,5 @@
 /**
- * What the tools side tells libplue, as frames.
+ * The frames that the tools side sends to libplue.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import {
 } from "./frames.ts";
 import { type BridgeFailureCode, flagsOf, STATUS } from "./statuses.ts";
 
-/** What a host gets of a failed call. */
+/** A failure, as the host receives it. */
 interface Failure {
   readonly error: FailureCode | BridgeFailureCode;
   readonly message: string;
@@ -26,10 +26,10 @@ interface Failure {
   readonly repaired?: ToolFailure["repaired"] | undefined;
 }
 
-/** More than this is sent at once: a tool that never waits may send without end. */
+/** More than this is sent immediately: a tool that never waits may send without end. */
 const MAX_WAITING_BYTES = 256 * 1024;
 
-/** Writes replies, and sends those of one turn of the event loop together. */
+/** Writes replies, and sends the replies of one turn of the event loop together. */
 export class Replies {
   readonly #writer: FrameWriter = new FrameWriter();
   readonly #send: (frames: Uint8Array) => void;
@@ -90,9 +90,9 @@ export class Replies {
   }
 
   /**
-   * How a call ended. Its last frame. The dispatcher has told of its failures.
+   * The end of a call, and its last frame. The dispatcher has sent the event of a failure.
    *
-   * @param tool The name in the call, if the caller wants events.
+   * @param tool The name in the call, if the caller receives events.
    */
   result(call: number, result: ToolResult, tool: string | undefined): void {
     if (!result.ok) {
@@ -107,15 +107,15 @@ export class Replies {
     const text = writeJson(content);
     const flags = flagsOf(result) << STATUS_SHIFT;
     if (text === undefined || !this.#add(REPLY.result, call, text, flags)) {
-      const message = "Cannot hand the result over: it is larger than 256 MiB; ask for less of it";
+      const message = "Cannot return the result: it is larger than 256 MiB; request less of it";
       this.failure(call, "output_too_large", message, tool);
     }
   }
 
   /**
-   * A call that the dispatcher was not asked about, or whose result cannot be handed over.
+   * The failure of a call outside of the dispatcher, or of one whose result is too large.
    *
-   * @param tool The name in the call, if the caller wants events.
+   * @param tool The name in the call, if the caller receives events.
    */
   failure(call: number, code: BridgeFailureCode, message: string, tool: string | undefined): void {
     if (tool !== undefined) this.event(call, { type: "error", tool, error: code, message });

@@ -96,7 +96,7 @@ describe("startSidecar()", () => {
         "RangeError: too far (tools.ts:3:14)",
       ],
       [Object.assign(new Error("gone"), { stack: "Error: gone" }), "Error: gone"],
-      [{ password: "hunter2" }, "something was thrown that is no Error"],
+      [{ password: "hunter2" }, "something other than an Error was thrown"],
     ] as const
   ) {
     it(`says of an exception that nothing has caught: ${message}`, async () => {
