@@ -167,7 +167,7 @@ PLUE_API void plue_free_json(char *json);
 /* -------------------------------------------------------------------------------- abort signals */
 
 /* An abort signal stops any number of calls. It works once, and is counted by references. The tool's
- * own signal is aborted at once. A call whose tool does not stop within the grace period returns
+ * own signal is aborted immediately. A call whose tool does not stop within the grace period returns
  * `aborted`; the tool keeps running, and its result is discarded. A metadata callback that runs at that
  * time is waited for. */
 
@@ -277,7 +277,7 @@ PLUE_API const char *plue_get_version(void);
 /* Receives the end of a call. `json`, the result or the failure, is valid until this returns. */
 typedef void (*plue_done_t)(int status, const char *json, void *user_data);
 
-/* Begins a call and returns at once, also while the tools start and on the JavaScript thread. Then
+/* Begins a call and returns immediately, even while the tools start or on the JavaScript thread. Then
  * plue_events_dispatch() calls the context's metadata_callback, and at the end `on_done`, once. The
  * context and its strings are borrowed until this returns; the call keeps a reference to the abort
  * signal. If this fails, `on_done` is not called.
@@ -297,7 +297,7 @@ PLUE_API int plue_tool_submit(const char *tool_name, const char *params_json,
 PLUE_API int plue_events_fd(void);
 
 /* Calls back for the events that wait. If there are none, waits `timeout_ms` milliseconds for one; 0:
- * not at all; -1: without a limit. Several threads may do so at once, and share the events. Returns the
+ * not at all; -1: without a limit. Several threads may do so concurrently, and share the events. Returns the
  * number of callbacks, or -1.
  * Codes: PLUE_RUNTIME_UNAVAILABLE (after fork()). */
 PLUE_API int plue_events_dispatch(int timeout_ms);
@@ -315,7 +315,7 @@ typedef struct plue_invocation plue_invocation_t;
 typedef void (*plue_execute_t)(plue_invocation_t *invocation, const char *params_json,
                                void *user_data);
 
-/* Registers a tool that this program runs, in the same registry as those in TypeScript: it is listed,
+/* Registers a tool that this program runs, in the same registry as the tools in TypeScript: it is listed,
  * filtered, checked, exported and called like them. `definition_json` is an object with `name` and
  * `description`, and optionally "namespace", "title", "version", "parameters", "returns", "category",
  * "risk", "tags", "annotations", "examples", "deprecated", "requiresApproval", "timeoutMs", "idempotent",
@@ -404,12 +404,12 @@ PLUE_API int plue_tool_submit_resume(const char *ticket, const char *answers_jso
  * {"ok":true,"content":...}, with "blocks":true for blocks, or
  * {"ok":false,"error":{"code":"...","message":"..."}}. These functions wait for this answer, not for the
  * end of the task.
- * Codes of all: those of plue_tool_call(), and PLUE_UNKNOWN_TASK. */
+ * Codes of all four: ANY CALL, and PLUE_UNKNOWN_TASK. */
 
 /* Starts a task. Its events are discarded; an abort signal aborts only the start. */
 PLUE_API int plue_tool_start(const char *tool_name, const char *params_json,
                              const plue_tool_context_t *context, char **task_json);
-/* Returns the task as it is. */
+/* Returns the task's current state. */
 PLUE_API int plue_tool_poll(const char *task_id, char **task_json);
 /* Cancels the task, unless it has ended. */
 PLUE_API int plue_tool_cancel(const char *task_id, char **task_json);
@@ -427,8 +427,8 @@ PLUE_API int plue_tool_answer(const char *task_id, const char *answers_json,
 PLUE_API void plue_set_list_changed(void (*callback)(void *user_data), void *user_data);
 
 /* Sets the callback for log lines, called by plue_events_dispatch(): the output of a sidecar's tools, and
- * messages of the library. NULL: they go to the standard error, also those that wait then, or at the end
- * of plue_shutdown(). At most 1 MiB waits; a line of its own counts what is dropped. */
+ * messages of the library. NULL: they go to the standard error, including the waiting ones. The same
+ * happens at the end of plue_shutdown(). At most 1 MiB waits; a line of its own counts what is dropped. */
 PLUE_API void plue_set_log(void (*callback)(const char *line, void *user_data), void *user_data);
 
 #ifdef __cplusplus

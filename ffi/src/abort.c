@@ -14,12 +14,12 @@ struct abort_reason {
     const char *text; /* behind the struct */
 };
 
-/* Stands in where there is no memory for a reason: the grace period is then over at once. */
+/* The reason when there is no memory for another: the grace period is then over immediately. */
 static struct abort_reason no_reason = {0, ""};
 
 struct plue_abort_signal {
-    /* The host's references are counted in the low half, those of calls in the high half. So a host
-     * that gives back one too many takes none from a call. */
+    /* The low half counts the references of the host, the high half the references of calls. So a
+     * host that releases one too many does not take one from a call. */
     atomic_uint_fast64_t references;
     uint64_t id;
     _Atomic(struct abort_reason *) reason; /* NULL until the signal is aborted */
@@ -149,7 +149,7 @@ void plue_abort_signal_release(plue_abort_signal_t *signal) {
     if (signal == NULL || plue_is_forked()) {
         return;
     }
-    /* Without one there is nothing to give back: only calls hold the signal. */
+    /* The host may release a signal once too often: then only calls hold it. */
     if (count_of_host(atomic_load(&signal->references)) > 0) {
         give_back(signal, one_of_host);
     }

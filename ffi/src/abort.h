@@ -1,7 +1,7 @@
 /* Abort signals.
  *
  * A signal is aborted by one atomic store. Its calls are notified by the thread that has the lock: the
- * thread that aborts if the lock is free, else the thread that gives it back. So plue_abort_signal_...()
+ * thread that aborts if the lock is free, else the thread that releases it. So plue_abort_signal_...()
  * wait for no other thread. */
 #ifndef PLUE_ABORT_H
 #define PLUE_ABORT_H
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- signals; NULL is one that is never aborted ---- */
+/* ---- signals; NULL is a signal that is never aborted ---- */
 
 bool plue_abort_is_aborted(const plue_abort_signal_t *signal);
 
@@ -26,7 +26,7 @@ const char *plue_abort_reason(const plue_abort_signal_t *signal);
 /* Tells one signal from all others in frames; 0 is none. */
 uint64_t plue_abort_id(const plue_abort_signal_t *signal);
 
-/* Takes and gives back the reference of a call: whatever the host releases, the signal lives. */
+/* Takes and releases the reference of a call, which keeps the signal when the host releases its own. */
 void plue_abort_carry(plue_abort_signal_t *signal);
 void plue_abort_drop(plue_abort_signal_t *signal);
 
@@ -41,8 +41,8 @@ struct plue_frame *plue_abort_frame(const plue_abort_signal_t *signal);
 
 bool plue_aborts_are_due(void);
 
-/* Takes all of them: the first, and those that follow by plue_abort_next(). Each has a reference, to be
- * given back by plue_abort_drop(). */
+/* Takes all of them: returns the first, and plue_abort_next() the others. Each has a reference, to be
+ * released by plue_abort_drop(). */
 plue_abort_signal_t *plue_aborts_take(void) PLUE_LOCKED;
 plue_abort_signal_t *plue_abort_next(const plue_abort_signal_t *signal);
 

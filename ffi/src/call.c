@@ -27,7 +27,7 @@ void plue_wakeups_carry_out(struct plue_wakeups *wakeups) {
     wakeups->room_for_more = 0;
 }
 
-/* Makes room for one. Without memory it wakes those that there are. */
+/* Makes space for one more. Without memory it wakes the ones in the list. */
 static void make_room(struct plue_wakeups *wakeups) {
     if (wakeups->count < WAKEUPS_WITHOUT_MEMORY + wakeups->room_for_more) {
         return;

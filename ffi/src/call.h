@@ -22,14 +22,14 @@ struct plue_event {
 
 struct plue_sidecar;
 
-/* What the thread of a call is to look at. */
+/* News for the thread of a call. */
 enum {
     PLUE_CALL_DONE = 1, /* the call has ended; from then on its own thread alone uses it */
     PLUE_CALL_EVENTS = 2,
     PLUE_CALL_ABORTED = 4,
     PLUE_CALL_INVOKED = 8, /* a tool of this program is to run on this thread */
     PLUE_CALL_LEAD = 16,   /* it is its turn to read the sidecar's socket */
-    /* What the thread does. */
+    /* The state of the thread. */
     PLUE_CALL_WAITS = 32, /* it sleeps on the word, or is about to */
     PLUE_CALL_LEADS = 64, /* it reads the sidecar's socket */
 };
@@ -66,7 +66,7 @@ struct plue_call {
     struct plue_call **previous_of_signal;
 };
 
-/* Threads to wake once the lock has been given back, so that they do not wake up only to wait for
+/* Threads to wake once the lock has been released, so that they do not wake up only to wait for
  * the lock. Their calls may be gone by then: the addresses alone are used. Starts as {0}. */
 struct plue_wakeups {
     const atomic_uint *first[32];
@@ -81,7 +81,7 @@ void plue_wakeups_carry_out(struct plue_wakeups *wakeups);
 /* NULL when out of memory. Needs no lock. */
 struct plue_event *plue_event_new(const void *json, size_t length);
 
-/* Whether any thread is in a call that has been given to a peer. */
+/* Returns true if any call has been given to a peer and has not ended. */
 bool plue_calls_are_running(void) PLUE_LOCKED;
 
 /* NULL when no such call runs on that peer. */
@@ -99,8 +99,8 @@ void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
 bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
                          struct plue_wakeups *wakeups) PLUE_LOCKED;
 
-/* Has one of the peer's callers that sleep read the socket, because nobody does; not the one with that
- * word, which has read until now. Returns false if none sleeps. */
+/* Wakes a sleeping caller of the peer to read the socket, except the caller with that word, which has
+ * read until now. Returns false if no caller sleeps. */
 bool plue_calls_hand_over(uint64_t generation, const atomic_uint *word) PLUE_UNLOCKED;
 
 /* The bytes of the frames of all calls in flight. */

@@ -1,4 +1,4 @@
-/* The queue of what is told to the host on the threads that call plue_events_dispatch(). */
+/* The queue of events for the host, delivered on the threads that call plue_events_dispatch(). */
 #include "events.h"
 
 #include "outcome.h"
@@ -26,7 +26,7 @@ static int alarm_descriptor PLUE_GUARDED = -1;
 
 /* ---------------------------------------------------------------------------------- the queue */
 
-/* What the alarm is set to. */
+/* The time of the alarm. */
 static uint64_t alarm_ms PLUE_GUARDED = PLUE_NEVER_MS;
 
 static void set_alarm(void) PLUE_LOCKED {
@@ -356,7 +356,7 @@ void plue_events_print_log(void) {
     print_lines(line);
 }
 
-/* Whether the host takes the log: asked without the lock for each piece of what tools print. */
+/* True if the host takes the log. Read without the lock for each piece of output. */
 static atomic_bool takes_log;
 
 bool plue_events_take_log(void) {

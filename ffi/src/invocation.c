@@ -44,7 +44,7 @@ struct plue_invocation {
 
 static struct plue_host_tool *host_tools PLUE_GUARDED;
 
-/* What answers questions, under the number 0; NULL: nothing does. */
+/* The function that answers questions, with the number 0; NULL: none. */
 static struct plue_host_tool *asker PLUE_GUARDED;
 static atomic_bool has_asker;
 
@@ -324,7 +324,7 @@ static void free_invocation(struct plue_invocation *invocation) {
     free(invocation);
 }
 
-/* What a YIELD frame is. */
+/* The kinds of YIELD frames. */
 enum { YIELD_RESULT, YIELD_FAILURE, YIELD_METADATA, YIELD_OUTPUT, YIELD_PROGRESS };
 
 /* Sends a YIELD frame. Returns false if the text is too large for one. */
@@ -528,7 +528,7 @@ bool plue_invocation_receive(uint64_t generation, const struct plue_frame_view *
     return true;
 }
 
-/* Has the host told, where it wants to know. */
+/* Adds an event if the host has a callback for aborts. */
 static void abort_invocation(struct plue_invocation *invocation, const char *reason) PLUE_LOCKED {
     plue_abort_signal_abort(invocation->signal, reason);
     if (invocation->has_begun && invocation->on_abort != NULL) {
@@ -579,7 +579,7 @@ void plue_invocation_succeed(plue_invocation_t *invocation, const char *json) {
     }
     if (!send_yield(invocation, YIELD_RESULT, 0, 0, json == NULL ? "null" : json)) {
         send_yield(invocation, YIELD_FAILURE, PLUE_OUTPUT_TOO_LARGE, 0,
-              "The result cannot be handed over: ask for less of it");
+              "The result is too large: request less of it");
     }
     end_invocation(invocation);
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the host answers questions. Needs no lock. */
+/* Returns true if the host answers questions. Needs no lock. */
 bool plue_questions_are_answered(void);
 
 /* The frames that register the host's tools with a peer, in order; NULL if there are none. */
@@ -25,10 +25,10 @@ bool plue_invocation_receive(uint64_t generation, const struct plue_frame_view *
                              struct plue_wakeups *wakeups) PLUE_UNLOCKED;
 bool plue_invocation_cancel(uint64_t generation, const struct plue_frame_view *view) PLUE_UNLOCKED;
 
-/* Aborts all invocations by a peer, which is gone. */
+/* Aborts all invocations by a peer that has ended. */
 void plue_invocations_abort(uint64_t generation) PLUE_LOCKED;
 
-/* Runs those that wait for the thread of the call, which calls this. */
+/* Runs the invocations that wait for the calling thread, the call's own. */
 void plue_invocations_run(struct plue_call *call) PLUE_UNLOCKED;
 
 #endif

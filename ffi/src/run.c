@@ -41,7 +41,7 @@ static bool is_late(const struct plue_call *call) {
     return deadline != PLUE_NEVER_MS && plue_now_ms() >= deadline;
 }
 
-/* Hands the events that wait to the host, and drops those whose time is over. */
+/* Delivers the events that wait, and drops them when the call's time is over. */
 static void deliver_events(struct plue_call *call,
                            const plue_tool_context_t *context) PLUE_UNLOCKED {
     struct plue_event *event = take_events(call);
@@ -233,7 +233,7 @@ static void give_up(struct plue_call *call) PLUE_UNLOCKED {
     }
 }
 
-/* Says what the thread does. Returns false if there is other news than it knows. */
+/* Sets the state of the thread. Returns false if the news differ from `known`. */
 static bool begin_to(struct plue_call *call, unsigned known, unsigned does) {
     return atomic_compare_exchange_strong(&call->news, &known, known | does);
 }
@@ -242,7 +242,8 @@ static void stop_to(struct plue_call *call, unsigned does) {
     atomic_fetch_and(&call->news, ~does);
 }
 
-/* Waits for other news than it knows. Meanwhile it reads the sidecar's socket, if nobody else does. */
+/* Waits until the news differ from `known`. Meanwhile it reads the sidecar's socket, if no other thread
+ * does. */
 static void await_news(struct plue_call *call, unsigned known) PLUE_UNLOCKED {
     uint64_t deadline = plue_call_deadline(call);
     unsigned waits = PLUE_CALL_WAITS;
@@ -257,7 +258,7 @@ static void await_news(struct plue_call *call, unsigned known) PLUE_UNLOCKED {
         waits |= leads;
     }
     if (begin_to(call, known, waits)) {
-        /* The thread that read may have stopped just before, and found nobody that waits. */
+        /* The thread that read may have stopped just before, and found no thread that waits. */
         if (call->sidecar == NULL ||
             !plue_sidecar_lead(call->sidecar, &call->news, known | waits, deadline)) {
             plue_park(&call->news, known | waits, deadline);

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is asked for. */
+/* The operation of a call. */
 enum plue_operation {
     PLUE_CALL_TOOL,
     PLUE_RESUME_CALL,
@@ -28,7 +28,7 @@ struct plue_request {
     const char *json; /* the parameters, or answers; may be NULL */
 };
 
-/* The name of the tool, where the request has one. A ticket is no name to tell. */
+/* The name of the tool, where the request has one. A ticket is not a name for events. */
 const char *plue_request_tool(const struct plue_request *request);
 
 /* Checks the texts and makes the frame. NULL: with the reason in `failure`. */
@@ -52,7 +52,7 @@ bool plue_call_attend(struct plue_call *call, const plue_tool_context_t *context
 /* When the call's time is over, as far as that is known now. */
 uint64_t plue_call_deadline(const struct plue_call *call);
 
-/* How a call has ended that is known to nobody else any more. Tells the host what is left to tell. */
+/* Returns the outcome of a call that has ended, and sends the host its last events. */
 struct plue_outcome plue_call_conclude(struct plue_call *call, const char *tool_name,
                                        const plue_tool_context_t *context) PLUE_UNLOCKED;
 

@@ -120,7 +120,7 @@ void plue_runtime_send_and_unlock(struct plue_sidecar *sidecar, const plue_abort
     /* Writing to the socket takes microseconds that other calls need not wait for. */
     plue_unlock();
     plue_sidecar_send(sidecar, frame);
-    /* The signal may have been told before the call was sent. */
+    /* The ABORT may have been sent before the call was. */
     struct plue_frame *abort = plue_abort_is_aborted(signal) ? plue_abort_frame(signal) : NULL;
     if (abort != NULL) {
         plue_sidecar_send(sidecar, abort);

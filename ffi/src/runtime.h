@@ -18,7 +18,7 @@ enum plue_patience { PLUE_WAITS_FOR_TOOL, PLUE_WAITS_FOR_START, PLUE_WAITS_FOR_N
 
 enum plue_readiness { PLUE_RUNTIME_IS_READY, PLUE_RUNTIME_HAS_FAILED, PLUE_RUNTIME_IS_STARTING };
 
-/* Looks for the peer that calls go to, and starts the runtime if none is there. `*waited` is false the
+/* Looks for the peer that calls go to, and starts the runtime if there is none. `*waited` is false the
  * first time; after IS_STARTING, look again when plue_change() was called. `limit_ms` is the bound for
  * a guest's start. */
 enum plue_readiness plue_runtime_look(enum plue_patience patience, uint64_t limit_ms, bool *waited,
@@ -39,7 +39,7 @@ void plue_runtime_send_and_unlock(struct plue_sidecar *sidecar, const plue_abort
 /* Sends a frame to the peer of that generation, if it is still there. Takes the frame. */
 void plue_runtime_send(uint64_t generation, struct plue_frame *frame) PLUE_UNLOCKED;
 
-/* What is to be done, without the lock, for signals that were aborted. */
+/* The work for aborted signals that is done without the lock. */
 struct plue_aborts {
     struct plue_wakeups wakeups;
     struct plue_sidecar *sidecar; /* held; gets the frames */
@@ -50,7 +50,7 @@ struct plue_aborts {
 struct plue_aborts plue_runtime_take_aborts(void) PLUE_LOCKED;
 void plue_runtime_send_aborts(struct plue_aborts *aborts);
 
-/* Is told that the tool of a call of that peer has outlived its grace period. */
+/* Called when the tool of a call of that peer has outlived its grace period. */
 void plue_runtime_suspect(uint64_t generation) PLUE_LOCKED;
 
 #endif

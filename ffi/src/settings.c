@@ -101,7 +101,7 @@ static plue_options_t read_options(const plue_options_t *given) {
     return options;
 }
 
-/* Returns what is wrong with the options, or NULL. */
+/* Returns the message for invalid options, or NULL. */
 static const char *find_fault(const plue_options_t *options) {
     if (options->mode < PLUE_MODE_AUTO || options->mode > PLUE_MODE_SIDECAR) {
         return "Cannot initialise: mode is none of PLUE_MODE_...";
@@ -168,7 +168,7 @@ static bool are_equal_lists(char *const *a, char *const *b) {
     return *a == *b; /* both are NULL */
 }
 
-/* Whether they say the same: two plugins of one host may both call plue_init(). */
+/* Returns true if they are equal: two plugins of one host may both call plue_init(). */
 static bool are_equal(const struct plue_settings *a, const struct plue_settings *b) {
     return a->mode == b->mode && are_equal_strings(a->tools_module, b->tools_module) &&
            are_equal_strings(a->config_json, b->config_json) &&

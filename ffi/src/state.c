@@ -8,7 +8,7 @@
 struct plue_mutex plue_mutex = {PTHREAD_MUTEX_INITIALIZER};
 bool plue_stopping;
 
-/* How often plue_change() was called. */
+/* The number of calls of plue_change(). */
 static atomic_uint changes;
 
 void plue_lock(void) PLUE_CHECKED(no_thread_safety_analysis) {

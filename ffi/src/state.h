@@ -1,4 +1,4 @@
-/* The one lock of the library, and what the whole of it is doing.
+/* The lock of the library, and its state as a whole.
  *
  * The lock guards every call, the options, the guest's queue, the state of the sidecar, and the
  * peers. It is held briefly: never while code of the host or of JavaScript runs, never around a
@@ -41,14 +41,14 @@ void plue_unlock(void) PLUE_CHECKED(release_capability(plue_mutex));
 /* Gives the lock back, and no more. */
 void plue_unlock_only(void) PLUE_CHECKED(release_capability(plue_mutex));
 
-/* Tells the threads in plue_wait_for_change() that a peer, the sidecar or a shutdown has changed its
- * state, or that a call which waits for one of them is aborted. */
+/* Wakes the threads in plue_wait_for_change(): a peer, the sidecar or a shutdown has changed its state,
+ * or a call that waits for one of them is aborted. */
 void plue_change(void) PLUE_LOCKED;
 
 /* Waits for plue_change(), until `at_ms` at the latest. The lock is given up meanwhile. */
 void plue_wait_for_change(uint64_t at_ms) PLUE_LOCKED;
 
-/* Whether plue_shutdown() is at work. */
+/* True while plue_shutdown() runs. */
 extern bool plue_stopping PLUE_GUARDED;
 
 /* Whether this process was made by fork() while the library was at work: every function fails there,

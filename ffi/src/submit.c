@@ -219,7 +219,7 @@ static struct plue_outcome submit_checked(const struct plue_request *request,
     plue_abort_carry(submission->call.signal);
     submission->frame = frame;
     submission->start_limit_ms = plue_now_ms() + plue_settings.start_timeout_ms;
-    /* No thread tells of the call until it has been tried to begin. */
+    /* No thread delivers events of the call before try_to_begin(). */
     submission->due.is_being_told = true;
     link_submission(submission);
     plue_unlock();
