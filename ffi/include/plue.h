@@ -297,8 +297,8 @@ PLUE_API int plue_tool_submit(const char *tool_name, const char *params_json,
 PLUE_API int plue_events_fd(void);
 
 /* Calls back for the events that wait. If there are none, waits `timeout_ms` milliseconds for one; 0:
- * not at all; -1: without a limit. Several threads may do so concurrently, and share the events. Returns the
- * number of callbacks, or -1.
+ * not at all; -1: without a limit. Several threads may do so concurrently, and share the
+ * events. Returns the number of callbacks, or -1.
  * Codes: PLUE_RUNTIME_UNAVAILABLE (after fork()). */
 PLUE_API int plue_events_dispatch(int timeout_ms);
 

@@ -26,7 +26,8 @@ enum plue_readiness plue_runtime_look(enum plue_patience patience, uint64_t limi
                                       struct plue_outcome *failure) PLUE_LOCKED;
 
 /* Returns the peer that calls go to, once it is ready. The lock is given up while this waits, and
- * the wait ends when the signal is aborted, which may be NULL. NULL: with the reason in `failure`, or aborted. */
+ * the wait ends when the signal is aborted, which may be NULL. NULL: with the reason in `failure`, or
+ * aborted. */
 struct plue_peer *plue_runtime_ready(enum plue_patience patience, const plue_abort_signal_t *signal,
                                      struct plue_outcome *failure) PLUE_LOCKED;
 
