@@ -1,6 +1,6 @@
 /**
- * Bundles the command `plue` with its packages into one file for Node, Bun and Deno, and writes the
- * packages' licences next to it. Usage: `bun scripts/build_cli.ts dist`.
+ * Bundles the command `plue` with its packages into one file for Node, Bun and Deno, collects the
+ * packages' licences beside it, and bundles `plue-sidecar.js`. Usage: `bun scripts/build_cli.ts dist`.
  *
  * @module
  */
@@ -39,6 +39,14 @@ const result = await Bun.build({
       });
     },
   }],
+});
+// What runs the tools of libplue, beside which the Makefile puts it.
+await Bun.build({
+  entrypoints: [join(ROOT, "ffi/sidecar/main.ts")],
+  outdir: folder,
+  naming: "plue-sidecar.js",
+  target: "node",
+  minify: true,
 });
 const inputs = Object.keys(result.metafile?.inputs ?? {});
 await Bun.write(

@@ -3,50 +3,60 @@
 //   zig build-exe host.zig -I../include -L../build -lplue -lc -rpath ../build
 
 const std = @import("std");
-const plue = @cImport({
-    @cInclude("plue.h");
-    @cInclude("stdio.h");
-});
 
-fn printEvent(metadata_json: [*c]const u8, user_data: ?*anyopaque) callconv(.c) void {
+// Of plue.h. @cImport() gives all of it, but compiles Zig's translator of C first, which takes a minute.
+const Signal = opaque {};
+const Context = extern struct {
+    session_id: ?[*:0]const u8 = null,
+    message_id: ?[*:0]const u8 = null,
+    abort_signal: ?*Signal = null,
+    metadata_callback: ?*const fn ([*:0]const u8, ?*anyopaque) callconv(.c) void = null,
+    user_data: ?*anyopaque = null,
+};
+extern fn plue_abi_version() u32;
+extern fn plue_init(config_json: ?[*:0]const u8) c_int;
+extern fn plue_tool_list() [*:0]u8;
+extern fn plue_tool_call(name: [*:0]const u8, params_json: ?[*:0]const u8, context: ?*const Context, json: *[*:0]u8) c_int;
+extern fn plue_free_json(json: [*:0]u8) void;
+extern fn plue_abort_signal_new() ?*Signal;
+extern fn plue_abort_signal_release(signal: ?*Signal) void;
+extern fn plue_get_last_error() [*:0]const u8;
+extern fn plue_shutdown() void;
+extern fn printf(format: [*:0]const u8, ...) c_int;
+
+pub const panic = std.debug.simple_panic;
+
+fn printEvent(metadata_json: [*:0]const u8, user_data: ?*anyopaque) callconv(.c) void {
     _ = user_data;
-    std.debug.print("event: {s}\n", .{std.mem.span(metadata_json)});
+    _ = printf("event: %s\n", metadata_json);
 }
 
-/// Says whether this thread's last call failed.
-fn failed() bool {
-    return !std.mem.eql(u8, std.mem.span(plue.plue_get_last_error_json()), "{}");
-}
+pub export fn main(count: c_int, arguments: [*][*:0]const u8) u8 {
+    const tool = if (count > 1) arguments[1] else "echo";
+    const params = if (count > 2) arguments[2] else "{}";
 
-pub fn main(init: std.process.Init.Minimal) u8 {
-    var arguments = std.process.Args.Iterator.init(init.args);
-    _ = arguments.skip();
-    const tool: [*:0]const u8 = arguments.next() orelse "echo";
-    const params: [*:0]const u8 = arguments.next() orelse "{}";
-
-    if (plue.plue_abi_version() != plue.PLUE_ABI_VERSION or plue.plue_init("{}") != 0) {
-        std.debug.print("{s}\n", .{std.mem.span(plue.plue_get_last_error())});
+    if (plue_abi_version() != 1 or plue_init("{}") != 0) {
+        _ = printf("%s\n", plue_get_last_error());
         return 1;
     }
-    defer plue.plue_shutdown();
+    defer plue_shutdown();
 
-    const list = plue.plue_tool_list();
-    defer plue.plue_free_json(list);
-    _ = plue.printf("tools: %.70s...\n", list);
+    const list = plue_tool_list();
+    defer plue_free_json(list);
+    _ = printf("tools: %.70s...\n", list);
 
     // Any thread may call plue_abort_signal_abort(signal, "reason") while the tool runs.
-    const signal = plue.plue_abort_signal_new();
-    defer plue.plue_abort_signal_release(signal);
-    const context = plue.plue_tool_context_t{
+    const signal = plue_abort_signal_new();
+    defer plue_abort_signal_release(signal);
+    const context = Context{
         .session_id = "session-1",
         .message_id = "message-1",
         .abort_signal = signal,
         .metadata_callback = printEvent,
-        .user_data = null,
     };
-    const json = plue.plue_tool_execute(tool, params, &context);
-    defer plue.plue_free_json(json);
-    const label: [*:0]const u8 = if (failed()) "failure" else "result";
-    _ = plue.printf("%s: %s\n", label, json);
-    return @intFromBool(failed());
+    var json: [*:0]u8 = undefined;
+    const status = plue_tool_call(tool, params, &context, &json);
+    defer plue_free_json(json);
+    _ = printf("%s: %s\n", @as([*:0]const u8, if (status == 0) "result" else "failure"), json);
+    return @intFromBool(status != 0);
 }

@@ -124,7 +124,7 @@ class AbortSignal {
 
 using EventCallback = std::function<void(std::string_view json)>;
 
-/// What goes with a call. All of it may be left out.
+/// What goes with a call. All of it is optional.
 struct CallOptions {
     std::string session_id;
     std::string message_id;
@@ -289,7 +289,7 @@ inline Result resume(const std::string &ticket, const std::string &answers_json,
     return detail::wait(plue_tool_resume, ticket, answers_json, options);
 }
 
-/// Begins a call, and returns at once. `on_done` is called with its Result by dispatch(), and so is
+/// Begins a call, and returns immediately. `on_done` is called with its Result by dispatch(), and so is
 /// `on_event` before. Throws an Error if the call cannot begin; then neither is called.
 inline void submit(const std::string &tool, const std::string &params_json, CallOptions options,
                    std::function<void(Result)> on_done) {
@@ -303,7 +303,7 @@ inline void submit_resume(const std::string &ticket, const std::string &answers_
                    std::move(on_done));
 }
 
-/// Starts a task, a call with a life of its own. This and the functions below wait for how the task is
+/// Starts a task. This and the functions below wait for how the task is
 /// then, as the JSON that plue.h shows, and not for its end.
 inline Result start_task(const std::string &tool, const std::string &params_json = "{}",
                          const CallOptions &options = {}) {
@@ -403,7 +403,7 @@ class Invocation {
         } catch (const std::exception &error) {
             fail(Status::threw, error.what());
         } catch (...) {
-            fail(Status::threw, "The tool threw what is no std::exception");
+            fail(Status::threw, "The tool threw something other than a std::exception");
         }
     }
 
@@ -492,7 +492,7 @@ template <class Function> struct Owned {
 template <class Function> void register_tool(const std::string &definition_json, Function run) {
     const char *definition = detail::c_string(definition_json);
     using Owned = detail::Owned<Function>;
-    // libplue destroys it, also when this fails.
+    // libplue destroys it, even if this fails.
     detail::check(plue_register_tool(definition, Owned::run, Owned::destroy,
                                      new Function(std::move(run))));
 }
@@ -505,10 +505,10 @@ template <class Function> void set_question(Function run) {
     detail::check(plue_set_question(Owned::run, Owned::destroy, new Function(std::move(run))));
 }
 
-/// Has tools ask nobody any more.
+/// Removes the function that answers questions.
 inline void clear_question() { detail::check(plue_set_question(nullptr, nullptr, nullptr)); }
 
-/// Takes back a tool of this program, by its id. Running invocations go on.
+/// Takes back a tool of this program, by its id. Running invocations continue.
 inline void unregister_tool(const std::string &tool_id) {
     detail::check(plue_unregister_tool(detail::c_string(tool_id)));
 }
@@ -524,7 +524,7 @@ inline uint32_t time_of(std::chrono::milliseconds time, const char *option) {
 }
 } // namespace detail
 
-/// How the tools are started. What is left out has the default of plue_options_t.
+/// How the tools are started. Omitted fields have the defaults of plue_options_t.
 struct Options {
     std::string tools_module;
     std::string config_json;
@@ -533,6 +533,7 @@ struct Options {
     std::chrono::milliseconds start_timeout{0};
     std::chrono::milliseconds abort_grace{0};
     std::chrono::milliseconds call_timeout{0};
+    std::size_t max_bytes_in_flight = 0; ///< of the arguments of running calls; 0: 256 MiB
     int mode = PLUE_MODE_AUTO;
 };
 
@@ -559,6 +560,7 @@ class Library {
         given.start_timeout_ms = detail::time_of(options.start_timeout, "start_timeout");
         given.abort_grace_ms = detail::time_of(options.abort_grace, "abort_grace");
         given.call_timeout_ms = detail::time_of(options.call_timeout, "call_timeout");
+        given.max_bytes_in_flight = options.max_bytes_in_flight;
         detail::check(plue_init_with_options(&given) == 0 ? PLUE_OK : PLUE_INVALID_ARGUMENT);
     }
     ~Library() { plue_shutdown(); }

@@ -1,6 +1,6 @@
 /* plue_guest.h - the PRIVATE seam between libplue and a JavaScript runtime in the same process.
  *
- * Not for hosts, and not part of the ABI that plue.h promises. Frames are those of PROTOCOL.md.
+ * Not for hosts, and not part of the ABI that plue.h promises. PROTOCOL.md specifies the frames.
  * All functions but plue_guest_wakers() are called on the JavaScript thread. None of them blocks.
  */
 #ifndef PLUE_GUEST_H
@@ -33,7 +33,7 @@ PLUE_API int plue_guest_push(const uint8_t *frames, uint32_t length);
  * freed only once plue_guest_wakers() has returned 0: ask again later, do not wait for it. */
 PLUE_API void plue_guest_detach(void);
 
-/* How many threads are inside `wake` or on their way there. */
+/* The number of threads inside `wake` or about to call it. */
 PLUE_API int plue_guest_wakers(void);
 
 #ifdef __cplusplus

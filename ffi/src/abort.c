@@ -1,8 +1,8 @@
 #include "abort.h"
 
-#include "guest.h"
+#include "frame.h"
 #include "platform.h"
-#include "sidecar.h"
+#include "state.h"
 #include "text.h"
 
 #include <stdatomic.h>
@@ -14,12 +14,12 @@ struct abort_reason {
     const char *text; /* behind the struct */
 };
 
-/* Stands in where there is no memory for a reason: the grace period is then over at once. */
+/* The reason when there is no memory for another: the grace period is then over immediately. */
 static struct abort_reason no_reason = {0, ""};
 
 struct plue_abort_signal {
-    /* The host's references are counted in the low half, those of calls in the high half. So a host
-     * that gives back one too many takes none from a call. */
+    /* The low half counts the references of the host, the high half the references of calls. So a
+     * host that releases one too many does not take one from a call. */
     atomic_uint_fast64_t references;
     uint64_t id;
     _Atomic(struct abort_reason *) reason; /* NULL until the signal is aborted */
@@ -96,33 +96,13 @@ void plue_abort_drop(plue_abort_signal_t *signal) {
     }
 }
 
-void plue_abort_tie(struct plue_call *call) {
-    struct plue_abort_signal *signal = call->signal;
-    if (signal == NULL) {
-        return;
-    }
-    call->next_of_signal = signal->calls;
-    call->previous_of_signal = &signal->calls;
-    if (signal->calls != NULL) {
-        signal->calls->previous_of_signal = &call->next_of_signal;
-    }
-    signal->calls = call;
+struct plue_call **plue_abort_calls(plue_abort_signal_t *signal) {
+    return &signal->calls;
 }
 
-void plue_abort_untie(struct plue_call *call) {
-    if (call->signal == NULL || call->previous_of_signal == NULL) {
-        return;
-    }
-    *call->previous_of_signal = call->next_of_signal;
-    if (call->next_of_signal != NULL) {
-        call->next_of_signal->previous_of_signal = call->previous_of_signal;
-    }
-    call->previous_of_signal = NULL;
-}
+/* ---------------------------------------------------------------------------------- aborted */
 
-/* ---------------------------------------------------------------------------------- telling */
-
-/* Aborted signals whose calls are to be told, each with a reference. */
+/* Aborted signals whose calls are to be notified, each with a reference. */
 static _Atomic(struct plue_abort_signal *) first_due;
 
 bool plue_aborts_are_due(void) {
@@ -138,61 +118,12 @@ static void make_due(struct plue_abort_signal *signal) {
     }
 }
 
-/* Wakes the calls, and has the runtimes that they are on told. */
-static void tell(struct plue_abort_signal *signal, struct plue_aborts *aborts) PLUE_LOCKED {
-    struct plue_peer *guest = plue_guest_peer();
-    uint64_t guests = guest == NULL ? 0 : guest->generation;
-    bool is_in_guest = false;
-    bool is_starting = false;
-    for (struct plue_call *call = signal->calls; call != NULL; call = call->next_of_signal) {
-        plue_call_notify(call, PLUE_CALL_ABORTED, &aborts->wakeups);
-        if (call->generation == 0) {
-            is_starting = true;
-        } else if (call->generation == guests) {
-            is_in_guest = true;
-        } else if (aborts->sidecar == NULL) {
-            aborts->sidecar = plue_sidecar_hold(call->generation);
-        }
-    }
-    if (is_starting) {
-        plue_change();
-    }
-    /* Without memory for a frame, the grace period still frees the callers. */
-    struct plue_frame *frame = is_in_guest ? plue_abort_frame(signal) : NULL;
-    if (frame != NULL) {
-        plue_guest_enqueue(frame);
-    }
-    frame = aborts->sidecar != NULL ? plue_abort_frame(signal) : NULL;
-    if (frame != NULL) {
-        frame->next = aborts->frames;
-        aborts->frames = frame;
-    }
+plue_abort_signal_t *plue_aborts_take(void) {
+    return atomic_load(&first_due) == NULL ? NULL : atomic_exchange(&first_due, NULL);
 }
 
-struct plue_aborts plue_aborts_take(void) {
-    struct plue_aborts aborts = {.frames = NULL};
-    struct plue_abort_signal *signal =
-        atomic_load(&first_due) == NULL ? NULL : atomic_exchange(&first_due, NULL);
-    while (signal != NULL) {
-        struct plue_abort_signal *next = signal->next_due;
-        tell(signal, &aborts);
-        plue_abort_drop(signal);
-        signal = next;
-    }
-    return aborts;
-}
-
-void plue_aborts_carry_out(struct plue_aborts *aborts) {
-    while (aborts->frames != NULL) {
-        struct plue_frame *frame = aborts->frames;
-        aborts->frames = frame->next;
-        frame->next = NULL;
-        plue_sidecar_send(aborts->sidecar, frame);
-    }
-    if (aborts->sidecar != NULL) {
-        plue_sidecar_unhold(aborts->sidecar);
-    }
-    plue_wakeups_carry_out(&aborts->wakeups);
+plue_abort_signal_t *plue_abort_next(const plue_abort_signal_t *signal) {
+    return signal->next_due;
 }
 
 /* -------------------------------------------------------------------------- public functions */
@@ -218,7 +149,7 @@ void plue_abort_signal_release(plue_abort_signal_t *signal) {
     if (signal == NULL || plue_is_forked()) {
         return;
     }
-    /* Without one there is nothing to give back: only calls hold the signal. */
+    /* The host may release a signal once too often: then only calls hold it. */
     if (count_of_host(atomic_load(&signal->references)) > 0) {
         give_back(signal, one_of_host);
     }

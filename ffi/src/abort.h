@@ -1,12 +1,11 @@
-/* Abort signals, and how the calls that carry one are told.
+/* Abort signals.
  *
- * A signal is aborted by one atomic store. Its calls are told by whoever has the lock: the thread
- * that aborts if the lock is free, else the thread that gives it back. So plue_abort_signal_...()
- * wait for nobody. */
+ * A signal is aborted by one atomic store. Its calls are notified by the thread that has the lock: the
+ * thread that aborts if the lock is free, else the thread that releases it. So plue_abort_signal_...()
+ * wait for no other thread. */
 #ifndef PLUE_ABORT_H
 #define PLUE_ABORT_H
 
-#include "call.h"
 #include "frame.h"
 #include "plue.h"
 #include "state.h"
@@ -14,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- signals; NULL is one that is never aborted ---- */
+/* ---- signals; NULL is a signal that is never aborted ---- */
 
 bool plue_abort_is_aborted(const plue_abort_signal_t *signal);
 
@@ -27,33 +26,24 @@ const char *plue_abort_reason(const plue_abort_signal_t *signal);
 /* Tells one signal from all others in frames; 0 is none. */
 uint64_t plue_abort_id(const plue_abort_signal_t *signal);
 
-/* Takes and gives back the reference of a call: whatever the host releases, the signal lives. */
+/* Takes and releases the reference of a call, which keeps the signal when the host releases its own. */
 void plue_abort_carry(plue_abort_signal_t *signal);
 void plue_abort_drop(plue_abort_signal_t *signal);
 
-/* Ties a call to the signal that it carries: it is woken when that is aborted. */
-void plue_abort_tie(struct plue_call *call) PLUE_LOCKED;
-void plue_abort_untie(struct plue_call *call) PLUE_LOCKED;
+/* The head of the list of the open calls that carry the signal: call.c keeps it. */
+struct plue_call;
+struct plue_call **plue_abort_calls(plue_abort_signal_t *signal) PLUE_LOCKED;
 
 /* A frame by which the tools side aborts the calls of an aborted signal. NULL when out of memory. */
 struct plue_frame *plue_abort_frame(const plue_abort_signal_t *signal);
 
-/* ---- telling ---- */
+/* ---- signals whose calls are to be notified ---- */
 
-struct plue_sidecar;
-
-/* What is to be done, without the lock, for signals that were aborted. */
-struct plue_aborts {
-    struct plue_wakeups wakeups;
-    struct plue_sidecar *sidecar; /* held; gets the frames */
-    struct plue_frame *frames;
-};
-
-/* Whether signals were aborted whose calls nobody has told. */
 bool plue_aborts_are_due(void);
 
-/* Tells those calls, and gives what is left to be done. */
-struct plue_aborts plue_aborts_take(void) PLUE_LOCKED;
-void plue_aborts_carry_out(struct plue_aborts *aborts);
+/* Takes all of them: returns the first, and plue_abort_next() the others. Each has a reference, to be
+ * released by plue_abort_drop(). */
+plue_abort_signal_t *plue_aborts_take(void) PLUE_LOCKED;
+plue_abort_signal_t *plue_abort_next(const plue_abort_signal_t *signal);
 
 #endif

@@ -22,14 +22,14 @@ struct plue_event {
 
 struct plue_sidecar;
 
-/* What the thread of a call is to look at. */
+/* News for the thread of a call. */
 enum {
     PLUE_CALL_DONE = 1, /* the call has ended; from then on its own thread alone uses it */
     PLUE_CALL_EVENTS = 2,
     PLUE_CALL_ABORTED = 4,
     PLUE_CALL_INVOKED = 8, /* a tool of this program is to run on this thread */
     PLUE_CALL_LEAD = 16,   /* it is its turn to read the sidecar's socket */
-    /* What the thread does. */
+    /* The state of the thread. */
     PLUE_CALL_WAITS = 32, /* it sleeps on the word, or is about to */
     PLUE_CALL_LEADS = 64, /* it reads the sidecar's socket */
 };
@@ -40,6 +40,7 @@ struct plue_peer;
 struct plue_call {
     atomic_uint news;    /* PLUE_CALL_... */
     uint64_t id;         /* 0: it was not given to a peer */
+    size_t size;         /* of its frame, as long as that counts as in flight */
     uint64_t generation; /* of the peer that runs it; 0: none yet */
     struct plue_sidecar *sidecar; /* if that is one: held */
     struct plue_call *next_in_table;
@@ -65,7 +66,7 @@ struct plue_call {
     struct plue_call **previous_of_signal;
 };
 
-/* Threads to wake once the lock has been given back, so that they do not wake up only to wait for
+/* Threads to wake once the lock has been released, so that they do not wake up only to wait for
  * the lock. Their calls may be gone by then: the addresses alone are used. Starts as {0}. */
 struct plue_wakeups {
     const atomic_uint *first[32];
@@ -80,7 +81,7 @@ void plue_wakeups_carry_out(struct plue_wakeups *wakeups);
 /* NULL when out of memory. Needs no lock. */
 struct plue_event *plue_event_new(const void *json, size_t length);
 
-/* Whether any thread is in a call that has been given to a peer. */
+/* Returns true if any call has been given to a peer and has not ended. */
 bool plue_calls_are_running(void) PLUE_LOCKED;
 
 /* NULL when no such call runs on that peer. */
@@ -98,63 +99,27 @@ void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
 bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
                          struct plue_wakeups *wakeups) PLUE_LOCKED;
 
-/* Has one of the peer's callers that sleep read the socket, because nobody does; not the one with that
- * word, which has read until now. Returns false if none sleeps. */
+/* Wakes a sleeping caller of the peer to read the socket, except the caller with that word, which has
+ * read until now. Returns false if no caller sleeps. */
 bool plue_calls_hand_over(uint64_t generation, const atomic_uint *word) PLUE_UNLOCKED;
+
+/* The bytes of the frames of all calls in flight. */
+size_t plue_calls_size(void) PLUE_LOCKED;
+
+/* Counts the bytes of the call's frame as in flight, and ties the call to its signal, which notifies it
+ * from then on. */
+void plue_call_tie(struct plue_call *call, size_t size) PLUE_LOCKED;
+
+/* Undoes plue_call_tie(), if the call cannot begin. */
+void plue_call_close(struct plue_call *call) PLUE_LOCKED;
+
+/* Gives the call a number, by which it is found. */
+void plue_call_add(struct plue_call *call) PLUE_LOCKED;
+
+/* Undoes plue_call_add() and plue_call_tie(). */
+void plue_call_forget(struct plue_call *call) PLUE_LOCKED;
 
 /* Ends all calls of a peer with a failure. */
 void plue_calls_fail(uint64_t generation, const char *code, const char *message) PLUE_LOCKED;
-
-/* ---- the stages of a call, in order ---- */
-
-/* What is asked for. */
-enum plue_operation {
-    PLUE_CALL_TOOL,
-    PLUE_RESUME_CALL,
-    PLUE_START_TASK,
-    PLUE_POLL_TASK,
-    PLUE_CANCEL_TASK,
-    PLUE_ANSWER_TASK,
-};
-
-struct plue_request {
-    enum plue_operation operation;
-    const char *name; /* of the tool, or a ticket, or the id of a task */
-    const char *json; /* the parameters, or answers; may be NULL */
-};
-
-/* The name of the tool, where the request has one. A ticket is no name to tell. */
-const char *plue_request_tool(const struct plue_request *request);
-
-/* Checks the texts and makes the frame. NULL: with the reason in `failure`. */
-struct plue_frame *plue_call_frame(const struct plue_request *request,
-                                   const plue_tool_context_t *context,
-                                   struct plue_outcome *failure);
-
-/* Ties the call to its signal, which it is told of from then on. */
-void plue_call_open(struct plue_call *call) PLUE_LOCKED;
-
-/* Takes back plue_call_open() of a call that could not begin. */
-void plue_call_close(struct plue_call *call) PLUE_LOCKED;
-
-/* Gives the call to the peer, and the lock back. Takes the frame. */
-void plue_call_begin_and_unlock(struct plue_call *call, struct plue_peer *peer,
-                                struct plue_frame *frame)
-    PLUE_CHECKED(release_capability(plue_mutex));
-
-/* Hands the events that wait to the host, or ends the call if its time is over. Returns false if
- * there was nothing to do. */
-bool plue_call_attend(struct plue_call *call, const plue_tool_context_t *context) PLUE_UNLOCKED;
-
-/* When the call's time is over, as far as that is known now. */
-uint64_t plue_call_deadline(const struct plue_call *call);
-
-/* How a call has ended that is known to nobody else any more. Tells the host what is left to tell. */
-struct plue_outcome plue_call_conclude(struct plue_call *call, const char *tool_name,
-                                       const plue_tool_context_t *context) PLUE_UNLOCKED;
-
-/* Makes a call, and waits for its end. Takes the frame. */
-struct plue_outcome plue_call_run(struct plue_frame *frame, const char *tool_name,
-                                  const plue_tool_context_t *context) PLUE_UNLOCKED;
 
 #endif

@@ -1,10 +1,9 @@
-/* The queue of what is told to the host on the threads that call plue_events_dispatch(). */
+/* The queue of events for the host, delivered on the threads that call plue_events_dispatch(). */
 #include "events.h"
 
 #include "outcome.h"
 #include "platform.h"
 #include "plue.h"
-#include "submit.h"
 #include "text.h"
 
 #include <errno.h>
@@ -18,7 +17,7 @@ static struct plue_due *first_waiting PLUE_GUARDED;
 static struct plue_due **waiting_end PLUE_GUARDED = &first_waiting;
 static size_t waiting PLUE_GUARDED;
 
-/* When plue_submissions_expire() is to be called. */
+/* When plue_above.expire() is to be called. */
 static uint64_t next_expiry_ms PLUE_GUARDED = PLUE_NEVER_MS;
 
 /* The descriptor of plue_events_fd(); -1 until a host asks for it, or waits. It lives as long as the
@@ -27,7 +26,7 @@ static int alarm_descriptor PLUE_GUARDED = -1;
 
 /* ---------------------------------------------------------------------------------- the queue */
 
-/* What the alarm is set to. */
+/* The time of the alarm. */
 static uint64_t alarm_ms PLUE_GUARDED = PLUE_NEVER_MS;
 
 static void set_alarm(void) PLUE_LOCKED {
@@ -125,7 +124,7 @@ static int tell_all(void) PLUE_UNLOCKED {
     int told = 0;
     plue_lock();
     if (next_expiry_ms != PLUE_NEVER_MS && plue_now_ms() >= next_expiry_ms) {
-        next_expiry_ms = plue_submissions_expire(plue_now_ms());
+        next_expiry_ms = plue_above.expire(plue_now_ms());
     }
     for (size_t left = waiting; left > 0; left--) {
         struct plue_due *due = take_due();
@@ -357,7 +356,7 @@ void plue_events_print_log(void) {
     print_lines(line);
 }
 
-/* Whether the host takes the log: asked without the lock for each piece of what tools print. */
+/* True if the host takes the log. Read without the lock for each piece of output. */
 static atomic_bool takes_log;
 
 bool plue_events_take_log(void) {

@@ -1,4 +1,4 @@
-/* What waits to be told to the host in plue_events_dispatch(). */
+/* The events that wait for plue_events_dispatch(). */
 #ifndef PLUE_EVENTS_H
 #define PLUE_EVENTS_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Something that may have news for the host: a submitted call, an invocation, the list. Starts
- * as {0}, apart from `tell`. One thread at a time tells of it. */
+ * as {0}, apart from `tell`. One thread at a time calls `tell`. */
 struct plue_due {
     /* Calls the host, and adds to `*told` how often. Returns whether the thing is still there. */
     bool (*tell)(struct plue_due *due, int *told);
@@ -18,17 +18,17 @@ struct plue_due {
     bool has_more PLUE_GUARDED;        /* there were news meanwhile */
 };
 
-/* Has the host told. Takes nothing: a thing that is told of goes away in `tell` only. */
+/* Adds to the queue. Takes no ownership: `tell` alone may free the thing. */
 void plue_events_add(struct plue_due *due) PLUE_LOCKED;
 
-/* Tells now, on this thread; `due` is in no queue, and no other thread tells of it. Returns whether
- * the thing is still there. */
+/* Calls `tell` now, on this thread; `due` is not in the queue, and no other thread calls its `tell`.
+ * Returns false if the thing has been freed. */
 bool plue_events_tell(struct plue_due *due, int *told) PLUE_UNLOCKED;
 
-/* Has plue_submissions_expire() called when the time has come. */
+/* Has plue_above.expire() called when the time has come. */
 void plue_events_expect(uint64_t at_ms) PLUE_LOCKED;
 
-/* Says whether something waits that a child of fork() would tell a second time. */
+/* Returns true if an event waits that a child of fork() would deliver a second time. */
 bool plue_events_are_waiting(void) PLUE_LOCKED;
 
 /* In a child of fork() that may use the library. */
@@ -37,7 +37,7 @@ void plue_events_after_fork(void) PLUE_LOCKED;
 /* The list of tools has changed. */
 void plue_events_list_changed(void) PLUE_LOCKED;
 
-/* Whether the host takes the log. Needs no lock. */
+/* Returns true if the host takes the log. Needs no lock. */
 bool plue_events_take_log(void);
 
 /* Hands a line of the log to the host; what is not UTF-8 in it is replaced. Returns false if the host

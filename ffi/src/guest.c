@@ -1,6 +1,5 @@
 #include "guest.h"
 
-#include "call.h"
 #include "platform.h"
 #include "plue_guest.h"
 
@@ -97,7 +96,7 @@ void plue_guest_shutdown(void) {
     if (!guest.attached) {
         return;
     }
-    plue_calls_fail(guest.peer.generation, "shutdown", "plue_shutdown() was called");
+    plue_peer_fail(&guest.peer, "shutdown", "plue_shutdown() was called");
     struct plue_frame *frame = plue_frame_new(PLUE_FRAME_SHUTDOWN, 0, 0, NULL, 0);
     if (frame != NULL) {
         plue_guest_enqueue(frame);
@@ -214,7 +213,7 @@ void plue_guest_detach(void) {
         atomic_store(&retired_socket, guest.wake_socket);
         guest.wake_socket = -1;
         is_detached = true;
-        plue_calls_fail(guest.peer.generation, "runtime_gone",
+        plue_peer_fail(&guest.peer, "runtime_gone",
                         "The JavaScript runtime detached while the call was running");
         plue_peer_close(&guest.peer);
         waiting = plue_frame_queue_take(&guest.queue);

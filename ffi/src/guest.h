@@ -11,13 +11,13 @@
 /* NULL while no runtime is attached. */
 struct plue_peer *plue_guest_peer(void) PLUE_LOCKED;
 
-/* Whether one has been attached since the last plue_shutdown(). */
+/* Returns true if a runtime has been attached since the last plue_shutdown(). */
 bool plue_guest_was_attached(void) PLUE_LOCKED;
 
-/* Whether the calling thread is the one that runs JavaScript. */
+/* Returns true on the thread that runs JavaScript. */
 bool plue_guest_is_this_thread(void) PLUE_LOCKED;
 
-/* Adds a frame to those that wait. The runtime is woken when the lock is given back. */
+/* Adds a frame to the queue. The runtime is woken when the lock is released. */
 void plue_guest_enqueue(struct plue_frame *frame) PLUE_LOCKED;
 
 /* Sends the runtime, if there is one, the options that hold now. */

@@ -37,14 +37,14 @@ int plue_inbox_open(struct plue_inbox *inbox, int socket);
 /* Frees what it holds. The socket stays. */
 void plue_inbox_destroy(struct plue_inbox *inbox);
 
-/* What is said where a descriptor turns out not to be open. */
+/* The message if a descriptor is not open. */
 extern const char plue_closed_by_host[];
 
-/* Makes this thread the one that reads, if there is none. */
+/* Makes this thread the reader, if there is none. */
 bool plue_inbox_take(struct plue_inbox *inbox);
 void plue_inbox_give_back(struct plue_inbox *inbox);
 
-/* Makes this thread the one that reads, for good: a caller that reads is asked to stop. */
+/* Makes this thread the reader until the end. A caller that reads is stopped. */
 void plue_inbox_close(struct plue_inbox *inbox);
 
 /* Reads once, without waiting, and acts on the frames that have come. */

@@ -4,7 +4,6 @@
 #include "events.h"
 #include "platform.h"
 #include "plue.h"
-#include "runtime.h"
 #include "text.h"
 
 #include <inttypes.h>
@@ -45,7 +44,7 @@ struct plue_invocation {
 
 static struct plue_host_tool *host_tools PLUE_GUARDED;
 
-/* What answers questions, under the number 0; NULL: nothing does. */
+/* The function that answers questions, with the number 0; NULL: none. */
 static struct plue_host_tool *asker PLUE_GUARDED;
 static atomic_bool has_asker;
 
@@ -177,10 +176,8 @@ static void add_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
     plue_unlock();
 }
 
-/* Sends a frame that the tools side answers like a call. */
 static struct plue_outcome answer_to(struct plue_frame *frame) PLUE_UNLOCKED {
-    static const plue_tool_context_t none;
-    return frame == NULL ? plue_outcome_out_of_memory() : plue_call_run(frame, NULL, &none);
+    return frame == NULL ? plue_outcome_out_of_memory() : plue_above.run(frame);
 }
 
 /* Has the tools side forget a tool. */
@@ -327,7 +324,7 @@ static void free_invocation(struct plue_invocation *invocation) {
     free(invocation);
 }
 
-/* What a YIELD frame is. */
+/* The kinds of YIELD frames. */
 enum { YIELD_RESULT, YIELD_FAILURE, YIELD_METADATA, YIELD_OUTPUT, YIELD_PROGRESS };
 
 /* Sends a YIELD frame. Returns false if the text is too large for one. */
@@ -350,7 +347,7 @@ static bool send_yield(const struct plue_invocation *invocation, uint8_t kind, u
     }
     plue_frame_write_u64(frame, 0, first);
     plue_frame_write_u64(frame, sizeof first, second);
-    plue_runtime_send(invocation->generation, frame);
+    plue_above.send(invocation->generation, frame);
     return true;
 }
 
@@ -490,7 +487,7 @@ static void refuse_invocation(uint64_t generation, uint64_t id, int status, cons
     send_yield(&none, YIELD_FAILURE, (uint64_t)status, 0, message);
 }
 
-bool plue_invocation_receive(const struct plue_peer *peer, const struct plue_frame_view *view,
+bool plue_invocation_receive(uint64_t generation, const struct plue_frame_view *view,
                              struct plue_wakeups *wakeups) {
     struct plue_text_view texts[3];
     if (view->length < NUMBERS ||
@@ -500,18 +497,18 @@ bool plue_invocation_receive(const struct plue_peer *peer, const struct plue_fra
     }
     struct plue_invocation *invocation = make_invocation(view->id, texts);
     if (invocation == NULL) {
-        refuse_invocation(peer->generation, view->id, PLUE_OVERLOADED,
+        refuse_invocation(generation, view->id, PLUE_OVERLOADED,
                           "The program is out of memory");
         return true;
     }
     plue_lock();
-    invocation->generation = peer->generation;
+    invocation->generation = generation;
     invocation->tool = find_tool(plue_read_u64(view->payload));
     if (invocation->tool != NULL) {
         invocation->tool->references++;
         link_invocation(invocation);
         struct plue_call *call =
-            plue_call_find(peer->generation, plue_read_u64(view->payload + sizeof(uint64_t)));
+            plue_call_find(generation, plue_read_u64(view->payload + sizeof(uint64_t)));
         if (call != NULL && call->due == NULL) {
             invocation->due.is_waiting = true; /* in the call's list */
             invocation->next_of_call = call->invocations;
@@ -525,13 +522,13 @@ bool plue_invocation_receive(const struct plue_peer *peer, const struct plue_fra
     plue_unlock();
     if (invocation != NULL) {
         free_invocation(invocation);
-        refuse_invocation(peer->generation, view->id, PLUE_UNAVAILABLE,
+        refuse_invocation(generation, view->id, PLUE_UNAVAILABLE,
                           "The tool has been unregistered");
     }
     return true;
 }
 
-/* Has the host told, where it wants to know. */
+/* Adds an event if the host has a callback for aborts. */
 static void abort_invocation(struct plue_invocation *invocation, const char *reason) PLUE_LOCKED {
     plue_abort_signal_abort(invocation->signal, reason);
     if (invocation->has_begun && invocation->on_abort != NULL) {
@@ -539,11 +536,11 @@ static void abort_invocation(struct plue_invocation *invocation, const char *rea
     }
 }
 
-bool plue_invocation_cancel(const struct plue_peer *peer, const struct plue_frame_view *view) {
+bool plue_invocation_cancel(uint64_t generation, const struct plue_frame_view *view) {
     char *reason = plue_text_repair(view->payload, view->length);
     plue_lock();
     for (struct plue_invocation *at = running; at != NULL; at = at->next) {
-        if (at->generation == peer->generation && at->id == view->id) {
+        if (at->generation == generation && at->id == view->id) {
             abort_invocation(at, reason);
             break;
         }
@@ -582,7 +579,7 @@ void plue_invocation_succeed(plue_invocation_t *invocation, const char *json) {
     }
     if (!send_yield(invocation, YIELD_RESULT, 0, 0, json == NULL ? "null" : json)) {
         send_yield(invocation, YIELD_FAILURE, PLUE_OUTPUT_TOO_LARGE, 0,
-              "The result cannot be handed over: ask for less of it");
+              "The result is too large: request less of it");
     }
     end_invocation(invocation);
 }

@@ -4,13 +4,12 @@
 
 #include "call.h"
 #include "frame.h"
-#include "peer.h"
 #include "state.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the host answers questions. Needs no lock. */
+/* Returns true if the host answers questions. Needs no lock. */
 bool plue_questions_are_answered(void);
 
 /* The frames that register the host's tools with a peer, in order; NULL if there are none. */
@@ -21,16 +20,15 @@ struct plue_host_tool;
 struct plue_host_tool *plue_host_tools_take(void) PLUE_LOCKED;
 void plue_host_tools_destroy(struct plue_host_tool *tools) PLUE_UNLOCKED;
 
-/* Acts on INVOKE and CANCEL. Returns false when the frame is malformed. */
-bool plue_invocation_receive(const struct plue_peer *peer, const struct plue_frame_view *view,
+/* Acts on INVOKE and CANCEL of the peer of that generation. Returns false when the frame is malformed. */
+bool plue_invocation_receive(uint64_t generation, const struct plue_frame_view *view,
                              struct plue_wakeups *wakeups) PLUE_UNLOCKED;
-bool plue_invocation_cancel(const struct plue_peer *peer,
-                            const struct plue_frame_view *view) PLUE_UNLOCKED;
+bool plue_invocation_cancel(uint64_t generation, const struct plue_frame_view *view) PLUE_UNLOCKED;
 
-/* Aborts all invocations by a peer, which is gone. */
+/* Aborts all invocations by a peer that has ended. */
 void plue_invocations_abort(uint64_t generation) PLUE_LOCKED;
 
-/* Runs those that wait for the thread of the call, which calls this. */
+/* Runs the invocations that wait for the calling thread, the call's own. */
 void plue_invocations_run(struct plue_call *call) PLUE_UNLOCKED;
 
 #endif

@@ -35,7 +35,7 @@ void plue_outbox_open(struct plue_outbox *outbox);
  * be woken, because something is left. */
 bool plue_outbox_post(struct plue_outbox *outbox, struct plue_frame *frame);
 
-/* Writes a portion of what is left. Returns whether something still is, or is being written. */
+/* Writes a part of the rest. Returns whether something still is, or is being written. */
 bool plue_outbox_flush(struct plue_outbox *outbox);
 
 /* Frees what was not written, and whatever is posted later. */

@@ -22,10 +22,6 @@ void plue_free_json(char *json) {
     free_string(json);
 }
 
-void plue_free_string(char *string) {
-    free_string(string);
-}
-
 struct plue_outcome plue_outcome_out_of_memory(void) {
     return (struct plue_outcome){out_of_memory_json, out_of_memory_message, PLUE_OUT_OF_MEMORY, 0};
 }
@@ -72,6 +68,7 @@ static int status_of(const char *code) {
         {"unknown_tool", PLUE_UNKNOWN_TOOL},
         {"aborted", PLUE_ABORTED},
         {"timeout", PLUE_TIMEOUT},
+        {"overloaded", PLUE_OVERLOADED},
         {"invalid_argument", PLUE_INVALID_ARGUMENT},
         {"would_deadlock", PLUE_WOULD_DEADLOCK},
         {"runtime_unavailable", PLUE_RUNTIME_UNAVAILABLE},

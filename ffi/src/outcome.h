@@ -1,4 +1,4 @@
-/* How a call ended, and what the calling thread is told about it. */
+/* How a call ended, and the last failure of each thread. */
 #ifndef PLUE_OUTCOME_H
 #define PLUE_OUTCOME_H
 
@@ -17,7 +17,7 @@ void plue_outcome_prepare(void);
 struct plue_outcome plue_outcome_failure(const char *code, const char *message);
 struct plue_outcome plue_outcome_out_of_memory(void);
 
-/* The event that tells of a failure made by the functions above. The name is NULL or any text. NULL
+/* The event of a failure made by the functions above. The name is NULL or any text. NULL
  * when out of memory; else to be given to free(). */
 char *plue_outcome_event(const struct plue_outcome *failure, const char *tool_name);
 

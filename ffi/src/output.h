@@ -31,10 +31,10 @@ void plue_output_close(struct plue_output *output);
 /* Reads what there is. Does not wait. */
 void plue_output_read(struct plue_output *output);
 
-/* Whether something waits to be written. */
+/* Returns true if bytes wait to be written. */
 bool plue_output_is_waiting(const struct plue_output *output);
 
-/* Writes something, once poll() has said that this is possible. */
+/* Writes bytes, when poll() has reported that this is possible. */
 void plue_output_write(struct plue_output *output);
 
 /* Adds the last lines, if there are any, after a colon. */

@@ -69,6 +69,11 @@ void plue_peer_close(struct plue_peer *peer) PLUE_CHECKED(no_thread_safety_analy
     forget_tools(peer);
 }
 
+void plue_peer_fail(const struct plue_peer *peer, const char *code, const char *message) {
+    plue_calls_fail(peer->generation, code, message);
+    plue_invocations_abort(peer->generation);
+}
+
 struct plue_outcome plue_peer_refusal(const struct plue_peer *peer) {
     if (peer->refusal == NULL) {
         return plue_outcome_out_of_memory();
@@ -256,9 +261,9 @@ bool plue_peer_receive(struct plue_peer *peer, struct plue_frame_view *view,
         receive_failed(peer, view);
         return true;
     case PLUE_FRAME_INVOKE:
-        return plue_invocation_receive(peer, view, wakeups);
+        return plue_invocation_receive(peer->generation, view, wakeups);
     case PLUE_FRAME_CANCEL:
-        return plue_invocation_cancel(peer, view);
+        return plue_invocation_cancel(peer->generation, view);
     case PLUE_FRAME_LOG:
         receive_log(view);
         return true;

@@ -1,4 +1,4 @@
-/* The tools side as libplue knows it: one peer per attached guest, one per running sidecar. */
+/* The tools side of a connection: one peer per attached guest, one per running sidecar. */
 #ifndef PLUE_PEER_H
 #define PLUE_PEER_H
 
@@ -43,7 +43,11 @@ struct plue_frame *plue_peer_configure(struct plue_peer *peer) PLUE_LOCKED;
 /* Frees what the peer holds. With the lock, or once no other thread knows the peer. */
 void plue_peer_close(struct plue_peer *peer);
 
-/* What a call gets while the peer is PLUE_PEER_REFUSED. */
+/* Ends all calls of the peer with a failure, and aborts the invocations by it. */
+void plue_peer_fail(const struct plue_peer *peer, const char *code,
+                    const char *message) PLUE_LOCKED;
+
+/* The failure of calls while the peer is PLUE_PEER_REFUSED. */
 struct plue_outcome plue_peer_refusal(const struct plue_peer *peer) PLUE_LOCKED;
 
 /* Acts on a frame from the tools side, and may take what is its own. Returns false when it breaks the

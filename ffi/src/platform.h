@@ -1,4 +1,4 @@
-/* What differs between Linux and macOS, and the few system calls that need care. */
+/* The differences between Linux and macOS, and the few system calls that need care. */
 #ifndef PLUE_PLATFORM_H
 #define PLUE_PLATFORM_H
 
@@ -9,10 +9,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Milliseconds of a clock that nobody sets. */
+/* Milliseconds of a clock that is never set. */
 uint64_t plue_now_ms(void);
 
-/* The milliseconds until then, as poll() wants them: -1 is PLUE_NEVER_MS, 0 is over. */
+/* The milliseconds until then, for poll(): -1 for PLUE_NEVER_MS, 0 if that time is over. */
 int plue_ms_until(uint64_t at_ms);
 
 /* Sleeps until the word has another value than `value`, at the latest until `at_ms`. May return

@@ -47,7 +47,7 @@ enum {
 /* The variable with the working directory, which a sidecar enters that starts elsewhere. */
 #define FOLDER_VARIABLE "PLUE_FOLDER="
 
-/* What is written into the socket of reports. The first that comes says whether the program runs. */
+/* A report to the host. The first that comes says whether the program runs. */
 enum kind {
     FAILED = 1,        /* `value` is an errno */
     FAILED_FOLDER = 2, /* the same, of the working directory */

@@ -13,7 +13,7 @@
 
 struct plue_process;
 
-/* What to start. */
+/* The program to start. */
 struct plue_launch {
     char *const *argv;             /* NULL: the default sidecar */
     const char *working_directory; /* NULL: that of this process */

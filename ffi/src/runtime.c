@@ -120,7 +120,7 @@ void plue_runtime_send_and_unlock(struct plue_sidecar *sidecar, const plue_abort
     /* Writing to the socket takes microseconds that other calls need not wait for. */
     plue_unlock();
     plue_sidecar_send(sidecar, frame);
-    /* The signal may have been told before the call was sent. */
+    /* The ABORT may have been sent before the call was. */
     struct plue_frame *abort = plue_abort_is_aborted(signal) ? plue_abort_frame(signal) : NULL;
     if (abort != NULL) {
         plue_sidecar_send(sidecar, abort);
@@ -143,6 +143,62 @@ void plue_runtime_send(uint64_t generation, struct plue_frame *frame) {
     }
     plue_sidecar_send(sidecar, frame);
     plue_sidecar_unhold(sidecar);
+}
+
+/* Wakes the calls, and makes the frames for the peers that run them. */
+static void notify_calls(struct plue_abort_signal *signal, struct plue_aborts *aborts) PLUE_LOCKED {
+    struct plue_peer *guest = plue_guest_peer();
+    uint64_t guests = guest == NULL ? 0 : guest->generation;
+    bool is_in_guest = false;
+    bool is_starting = false;
+    for (struct plue_call *call = *plue_abort_calls(signal); call != NULL; call = call->next_of_signal) {
+        plue_call_notify(call, PLUE_CALL_ABORTED, &aborts->wakeups);
+        if (call->generation == 0) {
+            is_starting = true;
+        } else if (call->generation == guests) {
+            is_in_guest = true;
+        } else if (aborts->sidecar == NULL) {
+            aborts->sidecar = plue_sidecar_hold(call->generation);
+        }
+    }
+    if (is_starting) {
+        plue_change();
+    }
+    /* Without memory for a frame, the grace period still frees the callers. */
+    struct plue_frame *frame = is_in_guest ? plue_abort_frame(signal) : NULL;
+    if (frame != NULL) {
+        plue_guest_enqueue(frame);
+    }
+    frame = aborts->sidecar != NULL ? plue_abort_frame(signal) : NULL;
+    if (frame != NULL) {
+        frame->next = aborts->frames;
+        aborts->frames = frame;
+    }
+}
+
+struct plue_aborts plue_runtime_take_aborts(void) {
+    struct plue_aborts aborts = {.frames = NULL};
+    struct plue_abort_signal *signal = plue_aborts_take();
+    while (signal != NULL) {
+        struct plue_abort_signal *next = plue_abort_next(signal);
+        notify_calls(signal, &aborts);
+        plue_abort_drop(signal);
+        signal = next;
+    }
+    return aborts;
+}
+
+void plue_runtime_send_aborts(struct plue_aborts *aborts) {
+    while (aborts->frames != NULL) {
+        struct plue_frame *frame = aborts->frames;
+        aborts->frames = frame->next;
+        frame->next = NULL;
+        plue_sidecar_send(aborts->sidecar, frame);
+    }
+    if (aborts->sidecar != NULL) {
+        plue_sidecar_unhold(aborts->sidecar);
+    }
+    plue_wakeups_carry_out(&aborts->wakeups);
 }
 
 int plue_start(void) {

@@ -2,6 +2,7 @@
 #ifndef PLUE_RUNTIME_H
 #define PLUE_RUNTIME_H
 
+#include "call.h"
 #include "frame.h"
 #include "outcome.h"
 #include "peer.h"
@@ -17,7 +18,7 @@ enum plue_patience { PLUE_WAITS_FOR_TOOL, PLUE_WAITS_FOR_START, PLUE_WAITS_FOR_N
 
 enum plue_readiness { PLUE_RUNTIME_IS_READY, PLUE_RUNTIME_HAS_FAILED, PLUE_RUNTIME_IS_STARTING };
 
-/* Looks for the peer that calls go to, and starts the runtime if none is there. `*waited` is false the
+/* Looks for the peer that calls go to, and starts the runtime if there is none. `*waited` is false the
  * first time; after IS_STARTING, look again when plue_change() was called. `limit_ms` is the bound for
  * a guest's start. */
 enum plue_readiness plue_runtime_look(enum plue_patience patience, uint64_t limit_ms, bool *waited,
@@ -25,7 +26,8 @@ enum plue_readiness plue_runtime_look(enum plue_patience patience, uint64_t limi
                                       struct plue_outcome *failure) PLUE_LOCKED;
 
 /* Returns the peer that calls go to, once it is ready. The lock is given up while this waits, and
- * the wait ends when the signal is aborted, which may be NULL. NULL: with the reason in `failure`, or aborted. */
+ * the wait ends when the signal is aborted, which may be NULL. NULL: with the reason in `failure`, or
+ * aborted. */
 struct plue_peer *plue_runtime_ready(enum plue_patience patience, const plue_abort_signal_t *signal,
                                      struct plue_outcome *failure) PLUE_LOCKED;
 
@@ -38,7 +40,18 @@ void plue_runtime_send_and_unlock(struct plue_sidecar *sidecar, const plue_abort
 /* Sends a frame to the peer of that generation, if it is still there. Takes the frame. */
 void plue_runtime_send(uint64_t generation, struct plue_frame *frame) PLUE_UNLOCKED;
 
-/* Is told that the tool of a call of that peer has outlived its grace period. */
+/* The work for aborted signals that is done without the lock. */
+struct plue_aborts {
+    struct plue_wakeups wakeups;
+    struct plue_sidecar *sidecar; /* held; gets the frames */
+    struct plue_frame *frames;
+};
+
+/* Notifies the calls of aborted signals, and returns what is left to be done. */
+struct plue_aborts plue_runtime_take_aborts(void) PLUE_LOCKED;
+void plue_runtime_send_aborts(struct plue_aborts *aborts);
+
+/* Called when the tool of a call of that peer has outlived its grace period. */
 void plue_runtime_suspect(uint64_t generation) PLUE_LOCKED;
 
 #endif

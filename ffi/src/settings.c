@@ -1,6 +1,6 @@
 #include "settings.h"
 
-#include "guest.h"
+#include "frame.h"
 #include "outcome.h"
 #include "program.h"
 #include "text.h"
@@ -8,12 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_START_TIMEOUT_MS = 10000, DEFAULT_ABORT_GRACE_MS = 1000 };
-
-struct plue_settings plue_settings = {
-    .start_timeout_ms = DEFAULT_START_TIMEOUT_MS,
-    .abort_grace_ms = DEFAULT_ABORT_GRACE_MS,
+enum {
+    DEFAULT_START_TIMEOUT_MS = 10000,
+    DEFAULT_ABORT_GRACE_MS = 1000,
+    DEFAULT_BYTES_IN_FLIGHT = PLUE_FRAME_MAX,
 };
+
+#define DEFAULTS \
+    {.start_timeout_ms = DEFAULT_START_TIMEOUT_MS, .abort_grace_ms = DEFAULT_ABORT_GRACE_MS, \
+     .max_bytes_in_flight = DEFAULT_BYTES_IN_FLIGHT}
+
+struct plue_settings plue_settings = DEFAULTS;
 
 static void free_strings(char **strings) {
     if (strings == NULL) {
@@ -34,10 +39,7 @@ static void free_settings(struct plue_settings *settings) {
 
 void plue_settings_reset(void) {
     free_settings(&plue_settings);
-    plue_settings = (struct plue_settings){
-        .start_timeout_ms = DEFAULT_START_TIMEOUT_MS,
-        .abort_grace_ms = DEFAULT_ABORT_GRACE_MS,
-    };
+    plue_settings = (struct plue_settings)DEFAULTS;
 }
 
 /* Copies a string that may be NULL. Returns false when out of memory. */
@@ -86,6 +88,7 @@ static plue_options_t read_options(const plue_options_t *given) {
         END_OF(start_timeout_ms),
         END_OF(abort_grace_ms),
         END_OF(call_timeout_ms),
+        END_OF(max_bytes_in_flight),
     };
 #undef END_OF
     plue_options_t options;
@@ -98,7 +101,7 @@ static plue_options_t read_options(const plue_options_t *given) {
     return options;
 }
 
-/* Returns what is wrong with the options, or NULL. */
+/* Returns the message for invalid options, or NULL. */
 static const char *find_fault(const plue_options_t *options) {
     if (options->mode < PLUE_MODE_AUTO || options->mode > PLUE_MODE_SIDECAR) {
         return "Cannot initialise: mode is none of PLUE_MODE_...";
@@ -135,6 +138,8 @@ static bool copy_options(struct plue_settings *settings, const plue_options_t *o
         .abort_grace_ms =
             options->abort_grace_ms == 0 ? DEFAULT_ABORT_GRACE_MS : options->abort_grace_ms,
         .call_timeout_ms = options->call_timeout_ms,
+        .max_bytes_in_flight = options->max_bytes_in_flight == 0 ? DEFAULT_BYTES_IN_FLIGHT
+                                                                 : options->max_bytes_in_flight,
     };
     char here[PATH_MAX];
     plue_path_current(here);
@@ -163,14 +168,15 @@ static bool are_equal_lists(char *const *a, char *const *b) {
     return *a == *b; /* both are NULL */
 }
 
-/* Whether they say the same: two plugins of one host may both call plue_init(). */
+/* Returns true if they are equal: two plugins of one host may both call plue_init(). */
 static bool are_equal(const struct plue_settings *a, const struct plue_settings *b) {
     return a->mode == b->mode && are_equal_strings(a->tools_module, b->tools_module) &&
            are_equal_strings(a->config_json, b->config_json) &&
            are_equal_lists(a->sidecar_argv, b->sidecar_argv) &&
            are_equal_strings(a->sidecar_cwd, b->sidecar_cwd) &&
            a->start_timeout_ms == b->start_timeout_ms && a->abort_grace_ms == b->abort_grace_ms &&
-           a->call_timeout_ms == b->call_timeout_ms;
+           a->call_timeout_ms == b->call_timeout_ms &&
+           a->max_bytes_in_flight == b->max_bytes_in_flight;
 }
 
 static int fail(const char *code, const char *message) {
@@ -203,7 +209,7 @@ int plue_init_with_options(const plue_options_t *given) {
     }
     if (is_new) {
         plue_settings = settings;
-        plue_guest_configure();
+        plue_above.configured();
     }
     plue_unlock();
     if (!is_new) {

@@ -6,6 +6,7 @@
 #include "state.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct plue_settings {
@@ -19,6 +20,7 @@ struct plue_settings {
     uint32_t start_timeout_ms;
     uint32_t abort_grace_ms;
     uint32_t call_timeout_ms; /* 0: no limit */
+    size_t max_bytes_in_flight;
 };
 
 extern struct plue_settings plue_settings PLUE_GUARDED;

@@ -21,9 +21,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* How often the sidecar's thread looks whether callers still read the socket. */
+/* The interval at which the sidecar's thread checks that callers still read the socket. */
 enum { LOOK_INTERVAL_MS = 20 };
-/* How long the reader of what tools print may take when the process has ended. */
+/* The maximum time for writing the rest of the tools' output when the process has ended. */
 enum { LAST_OUTPUT_MS = 100 };
 
 struct plue_sidecar {
@@ -53,7 +53,7 @@ struct plue_sidecar {
  * thread. What this points to is always there, because a child of fork() follows it without a lock. */
 static struct plue_sidecar *current PLUE_GUARDED;
 
-/* What the last start or run ended with, and when the next start may be. */
+/* The failure of the last start or run, and the time of the next possible start. */
 static struct {
     unsigned in_a_row;
     uint64_t next_start_ms;
@@ -186,7 +186,7 @@ void plue_sidecar_wake_leader(struct plue_sidecar *sidecar) {
 
 /* -------------------------------------------------------------------------------- deadlines */
 
-/* What the process must have done by when. */
+/* A deadline of the process. */
 struct deadline {
     uint64_t at_ms;   /* 0: nothing */
     uint64_t exit_ms; /* for its own end, after FAILED; 0: it has not sent that */
@@ -227,7 +227,7 @@ static void drain_pokes(struct plue_sidecar *sidecar) {
     }
 }
 
-/* What the thread waits for. */
+/* The descriptors that the thread waits for. */
 enum { SOCKET, POKE, NEWS, PRINTED, STANDARD_ERROR, WAITS };
 
 /* Waits until there is something to do: fills in `waits`. Returns false when the deadline has
@@ -263,7 +263,7 @@ static bool wait_for_work(struct plue_sidecar *sidecar, const struct deadline *d
     return true;
 }
 
-/* Whether one of the descriptors is not open. */
+/* Returns true if one of the descriptors is not open. */
 static bool is_closed_by_host(const struct pollfd waits[WAITS]) {
     bool is_closed = false;
     for (int i = 0; i < STANDARD_ERROR; i++) {
@@ -290,7 +290,7 @@ static void receive_rest(struct plue_sidecar *sidecar) {
     }
 }
 
-/* Whether a caller reads at this moment. */
+/* Returns true if a caller reads at this moment. */
 static bool is_read_by_caller(struct plue_sidecar *sidecar) {
     return atomic_load(&sidecar->inbox.is_taken) != 0;
 }
@@ -353,12 +353,12 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
 
 /* ------------------------------------------------------------------------------ the whole life */
 
-/* Notes that the process is gone, and fails its calls. */
+/* Stores that the process has ended, and fails its calls. */
 static void note_end(struct plue_sidecar *sidecar, const char *why) {
     struct plue_peer *peer = &sidecar->peer;
     plue_lock();
     bool has_said_why = peer->state == PLUE_PEER_REFUSED && peer->refusal != NULL;
-    plue_calls_fail(peer->generation, plue_stopping ? "shutdown" : "runtime_crashed",
+    plue_peer_fail(peer, plue_stopping ? "shutdown" : "runtime_crashed",
                     has_said_why ? peer->refusal : why);
     if (peer->has_answered) {
         failure.in_a_row = 0;
@@ -588,7 +588,7 @@ struct plue_sidecar *plue_sidecar_begin_shutdown(void) {
     if (current == NULL) {
         return NULL;
     }
-    plue_calls_fail(current->peer.generation, "shutdown", "plue_shutdown() was called");
+    plue_peer_fail(&current->peer, "shutdown", "plue_shutdown() was called");
     current->exit_deadline_ms = plue_now_ms() + plue_settings.abort_grace_ms;
     struct plue_frame *frame = plue_frame_new(PLUE_FRAME_SHUTDOWN, 0, 0, NULL, 0);
     if (frame != NULL && !current->ended) {

@@ -21,7 +21,7 @@ enum plue_sidecar_state { PLUE_SIDECAR_READY, PLUE_SIDECAR_FAILED, PLUE_SIDECAR_
 enum plue_sidecar_state plue_sidecar_ensure(bool *waited, struct plue_peer **peer,
                                             struct plue_outcome *failure) PLUE_LOCKED;
 
-/* Says whether there is one, or the thread of one that has ended. */
+/* Returns true if there is a sidecar, or the thread of one that has ended. */
 bool plue_sidecar_exists(void) PLUE_LOCKED;
 
 /* The running sidecar whose peer has that generation; NULL if it has ended. */
@@ -33,7 +33,7 @@ struct plue_sidecar *plue_sidecar_hold(uint64_t generation) PLUE_LOCKED;
 /* Asks the sidecar for a sign of life, and has it killed if none comes. */
 void plue_sidecar_ping(struct plue_sidecar *sidecar) PLUE_LOCKED;
 
-/* Fails the running calls and asks the sidecar to end. Returns it, or NULL if there is none. */
+/* Fails the running calls and sends the sidecar SHUTDOWN. Returns it, or NULL if there is none. */
 struct plue_sidecar *plue_sidecar_begin_shutdown(void) PLUE_LOCKED;
 
 /* Forgets the sidecar and the failed starts, after plue_sidecar_join(). The sidecar is then to be

@@ -1,4 +1,4 @@
-/* The one lock of the library, and what the whole of it is doing.
+/* The lock of the library, and its state as a whole.
  *
  * The lock guards every call, the options, the guest's queue, the state of the sidecar, and the
  * peers. It is held briefly: never while code of the host or of JavaScript runs, never around a
@@ -6,6 +6,8 @@
  * the other way round. clang checks who holds it (-Wthread-safety). */
 #ifndef PLUE_STATE_H
 #define PLUE_STATE_H
+
+#include "outcome.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -32,25 +34,59 @@ extern struct plue_mutex plue_mutex;
 void plue_lock(void) PLUE_CHECKED(acquire_capability(plue_mutex));
 bool plue_try_lock(void) PLUE_CHECKED(try_acquire_capability(true, plue_mutex));
 
-/* Gives the lock back, and then does what became due while it was held: wakes the guest, and tells
+/* Gives the lock back, and then does what became due while it was held: wakes the guest, and notifies
  * the calls of aborted signals. */
 void plue_unlock(void) PLUE_CHECKED(release_capability(plue_mutex));
 
-/* Tells the threads in plue_wait_for_change() that a peer, the sidecar or a shutdown has changed its
- * state, or that a call which waits for one of them is aborted. */
+/* Gives the lock back, and no more. */
+void plue_unlock_only(void) PLUE_CHECKED(release_capability(plue_mutex));
+
+/* Wakes the threads in plue_wait_for_change(): a peer, the sidecar or a shutdown has changed its state,
+ * or a call that waits for one of them is aborted. */
 void plue_change(void) PLUE_LOCKED;
 
 /* Waits for plue_change(), until `at_ms` at the latest. The lock is given up meanwhile. */
 void plue_wait_for_change(uint64_t at_ms) PLUE_LOCKED;
 
-/* Whether plue_shutdown() is at work. */
+/* True while plue_shutdown() runs. */
 extern bool plue_stopping PLUE_GUARDED;
 
 /* Whether this process was made by fork() while the library was at work: every function fails there,
  * or does nothing. Read without the lock, which another thread may have held at that moment. */
 bool plue_is_forked(void);
 
-/* What a failure says there. */
+/* In the child of such a fork(). */
+void plue_set_forked(void);
+
+/* Where nothing is called at a fork(): every other process than this one was made by it. */
+void plue_set_only_process(void);
+
+/* The message of a failure there. */
 extern const char plue_forked_message[];
+
+/* The functions that lower files call in higher ones: each file includes and calls only files below it,
+ * and library.c, the highest, fills this table. */
+struct plue_frame;
+struct plue_sidecar;
+struct plue_above {
+    /* Gives the lock back, and does what became due while it was held. */
+    void (*unlock_and_catch_up)(void);
+    /* Returns true if something became due while another thread had the lock. */
+    bool (*is_behind)(void);
+    /* A peer, the sidecar or a shutdown has changed its state. With the lock. */
+    void (*changed)(void);
+    /* The options have changed. With the lock. */
+    void (*configured)(void);
+    /* Adds an event for each submitted call whose time is over. Returns when the next one's is. With the
+     * lock. */
+    uint64_t (*expire)(uint64_t now_ms);
+    /* Sends a frame to the peer of that generation, if it is still there. Takes the frame. */
+    void (*send)(uint64_t generation, struct plue_frame *frame);
+    /* Sends a frame that the tools side answers like a call, and waits for the answer. Takes the frame. */
+    struct plue_outcome (*run)(struct plue_frame *frame);
+    /* Wakes the caller that reads the sidecar's socket. */
+    void (*wake_leader)(struct plue_sidecar *sidecar);
+};
+extern const struct plue_above plue_above;
 
 #endif

@@ -5,6 +5,7 @@
 #include "events.h"
 #include "platform.h"
 #include "plue.h"
+#include "run.h"
 #include "runtime.h"
 #include "settings.h"
 
@@ -207,14 +208,20 @@ static struct plue_outcome submit_checked(const struct plue_request *request,
         plue_frame_free_all(frame);
         return plue_outcome_out_of_memory();
     }
-    plue_abort_carry(submission->call.signal);
     plue_lock();
+    if (!plue_call_open(&submission->call, frame)) {
+        plue_unlock();
+        failure = submission->call.outcome;
+        plue_frame_free_all(frame);
+        free(submission);
+        return failure;
+    }
+    plue_abort_carry(submission->call.signal);
     submission->frame = frame;
     submission->start_limit_ms = plue_now_ms() + plue_settings.start_timeout_ms;
-    /* No thread tells of the call until it has been tried to begin. */
+    /* No thread delivers events of the call before try_to_begin(). */
     submission->due.is_being_told = true;
     link_submission(submission);
-    plue_call_open(&submission->call);
     plue_unlock();
     try_to_begin(submission);
     plue_lock();

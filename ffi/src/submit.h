@@ -1,4 +1,4 @@
-/* Calls that no thread waits for: their ends are told in plue_events_dispatch(). */
+/* Calls that no thread waits for: plue_events_dispatch() delivers their ends. */
 #ifndef PLUE_SUBMIT_H
 #define PLUE_SUBMIT_H
 
@@ -13,7 +13,7 @@ uint64_t plue_submissions_expire(uint64_t now_ms) PLUE_LOCKED;
 /* A peer, the sidecar or a shutdown has changed its state: calls may wait for that to begin. */
 void plue_submissions_runtime_changed(void) PLUE_LOCKED;
 
-/* Whether there are any. */
+/* Returns true if there are any. */
 bool plue_submissions_are_open(void) PLUE_LOCKED;
 
 #endif

@@ -790,6 +790,44 @@ static void expect_bad_options(plue_options_t options, const char *part) {
           plue_get_last_error_json());
 }
 
+static atomic_int done_calls;
+
+static void count_done(int status, const char *json, void *unused) {
+    (void)unused;
+    CHECK(status == PLUE_ABORTED, "%s", json);
+    atomic_fetch_add(&done_calls, 1);
+}
+
+/* One call holds its arguments; a second finds no room, and finds it again when the first has ended. */
+static void test_bytes_in_flight(void) {
+    const char *argv[] = {fake_sidecar, "", NULL};
+    plue_options_t options = {
+        .struct_size = sizeof options, .sidecar_argv = argv, .max_bytes_in_flight = 1000};
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    char params[700];
+    snprintf(params, sizeof params, "{\"a\":\"%0600d\"}", 0);
+    char larger[1100];
+    snprintf(larger, sizeof larger, "{\"a\":\"%01000d\"}", 0);
+    expect_failure("echo", larger, "invalid_argument", "max_bytes_in_flight is 1000");
+    expect_answer("echo", params, params);
+
+    plue_abort_signal_t *signal = plue_abort_signal_new();
+    plue_tool_context_t context = {.abort_signal = signal};
+    CHECK(plue_tool_submit("hold", params, &context, count_done, NULL) == PLUE_OK, "%s",
+          plue_get_last_error());
+    expect_failure("echo", params, "overloaded", "max_bytes_in_flight is 1000");
+    CHECK(plue_tool_submit("echo", params, NULL, count_done, NULL) == PLUE_OVERLOADED, "%s",
+          plue_get_last_error());
+    expect_answer("echo", "{}", "{}");
+    plue_abort_signal_abort(signal, "enough");
+    while (atomic_load(&done_calls) == 0) {
+        plue_events_dispatch(-1);
+    }
+    expect_answer("echo", params, params);
+    plue_abort_signal_release(signal);
+    plue_shutdown();
+}
+
 static void test_options(void) {
     const char *nothing[] = {NULL};
     CHECK(plue_init_with_options(NULL) == -1, "NULL");
@@ -891,6 +929,7 @@ static const struct {
     {"stopped", test_stopped},
     {"unread_output", test_unread_output},
     {"dropped_output", test_dropped_output},
+    {"bytes_in_flight", test_bytes_in_flight},
     {"options", test_options},
 };
 

@@ -27,6 +27,9 @@ PROMISE(sidecar_cwd, offsetof(plue_options_t, sidecar_cwd) == 5 * sizeof(void *)
 PROMISE(start_timeout_ms, offsetof(plue_options_t, start_timeout_ms) == 6 * sizeof(void *));
 PROMISE(abort_grace_ms, offsetof(plue_options_t, abort_grace_ms) == 6 * sizeof(void *) + 4);
 PROMISE(call_timeout_ms, offsetof(plue_options_t, call_timeout_ms) == 6 * sizeof(void *) + 8);
+PROMISE(max_bytes, offsetof(plue_options_t, max_bytes_in_flight) == 6 * sizeof(void *) + 16 ||
+                       (sizeof(void *) == 4 &&
+                        offsetof(plue_options_t, max_bytes_in_flight) == 6 * sizeof(void *) + 12));
 
 int main(void) {
     promise_context used;

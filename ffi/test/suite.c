@@ -36,7 +36,6 @@ static void test_list(void) {
     CHECK(contains(json, "\"echo\":{\"name\":\"echo\""), "%.300s", json);
     CHECK(strcmp(plue_get_last_error_json(), "{}") == 0, "%s", plue_get_last_error_json());
     plue_free_json(json);
-    plue_free_string(NULL);
 }
 
 static void test_answers(void) {
@@ -140,6 +139,43 @@ static void test_too_big(void) {
     params[size] = '\0';
     expect_failure("echo", params, "invalid_argument", "256 MiB");
     free(params);
+}
+
+/* The most memory that a process has used, in kB; 0 where the system does not say. */
+static long peak_kb(long process) {
+    char line[100];
+    snprintf(line, sizeof line, "/proc/%ld/status", process);
+    FILE *status = fopen(line, "r");
+    long kb = 0;
+    while (status != NULL && fgets(line, sizeof line, status) != NULL) {
+        sscanf(line, "VmHWM: %ld", &kb);
+    }
+    if (status != NULL) {
+        fclose(status);
+    }
+    return kb;
+}
+
+/* Large arguments, one after the other, cost the tool process at most four times their size. */
+static void test_large_arguments(void) {
+    long size = 64 << 20;
+    char *json = plue_tool_execute("pid", "{}", NULL);
+    long process = number_in(json, "pid");
+    plue_free_json(json);
+    long before = peak_kb(process);
+    char *params = malloc((size_t)size + 32);
+    for (int i = 0; i < 4; i++) {
+        memset(params, 'y', (size_t)size + 6);
+        memcpy(params, "{\"s\":\"", 6);
+        strcpy(params + 6 + size, "\"}");
+        json = plue_tool_execute("length", params, NULL);
+        CHECK(number_in(json, "n") == size, "%.200s", json);
+        plue_free_json(json);
+    }
+    free(params);
+    double times = (double)(peak_kb(process) - before) * 1024 / (double)size;
+    printf("large_arguments: %.1f times their size\n", times);
+    CHECK(times <= 4, "%.1f times", times);
 }
 
 static void test_basic(void) {
@@ -625,9 +661,9 @@ static void *run_shared(void *signal) {
 
 /* Many calls, some of which have not been sent yet: none waits for the end of
  * the grace period. */
-void suite_shared_abort(void) {
+static void test_shared_abort(unsigned rounds) {
     enum { CALLS = 40 };
-    for (unsigned round = 0; round < 20; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         plue_abort_signal_t *signal = plue_abort_signal_new();
         plue_abort_signal_t *references[CALLS];
         pthread_t threads[CALLS];
@@ -635,7 +671,7 @@ void suite_shared_abort(void) {
             references[i] = plue_abort_signal_retain(signal);
             pthread_create(&threads[i], NULL, run_shared, references[i]);
         }
-        sleep_us(round * 500);
+        sleep_us(round * 10000 / rounds);
         plue_abort_signal_abort(signal, "stop them all");
         plue_abort_signal_release(signal);
         for (int i = 0; i < CALLS; i++) {
@@ -879,7 +915,7 @@ static const struct {
 } plain_parts[] = {
     {"basic", test_basic},         {"big", test_big},       {"too_big", test_too_big},
     {"streaming", test_streaming}, {"abort", test_abort},   {"grace", test_grace},
-    {"shared", suite_shared_abort}, {"crash", test_crash},  {"shutdown", test_shutdown},
+    {"crash", test_crash},  {"shutdown", test_shutdown},
     {"call", suite_call},          {"submit", suite_submit},
     {"submit_restarts", suite_submit_restarts}, {"tools", suite_tools},
     {"tools_restarts", suite_tools_restarts},   {"tools_shutdown", suite_tools_shutdown},
@@ -888,7 +924,7 @@ static const struct {
     {"offer", suite_offer},        {"questions", suite_questions},
     {"dropping", test_dropping},   {"cancellation", test_cancellation},
     {"waiting", suite_waiting},    {"waiting_restarts", suite_waiting_restarts},
-    {"blocks", suite_blocks},
+    {"blocks", suite_blocks},      {"large_arguments", test_large_arguments},
 };
 
 static void run_part(const char *part) {
@@ -905,6 +941,8 @@ static void run_part(const char *part) {
         suite_stress(first, second, tool);
     } else if (sscanf(part, "metadata:%d", &first) == 1) {
         suite_metadata(first);
+    } else if (sscanf(part, "shared:%d", &first) == 1) {
+        test_shared_abort((unsigned)first);
     } else if (sscanf(part, "race:%d", &first) == 1) {
         suite_abort_race(first);
     } else if (sscanf(part, "leak:%d:%d", &first, &second) == 2) {

@@ -437,7 +437,7 @@ static void *list_always(void *count) {
 /* A list is copied without the lock: whoever else wants that finds it free nearly always. The list
  * is replaced meanwhile. */
 static void test_listing(void) {
-    enum { LISTS = 60 };
+    enum { LISTS = 20 };
     char *list = malloc(LIST_SIZE);
     memset(list, ' ', LIST_SIZE);
     list[0] = '{';

@@ -2,6 +2,7 @@
 
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "./paths.mjs";
 
@@ -27,7 +28,8 @@ export function findZig() {
       return { missing: "there is no zig 0.16, and it cannot be installed in scripts/zig" };
     }
   }
-  const cache = join(modules, ".cache");
+  // Outside of the clone: what Zig has compiled for a target is found by its content.
+  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "plue", "zig");
   const bin = join(modules, "@zigc", "linux-x64", "bin");
   return {
     env: {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { findLibplue } from "../adapters/native/mod.ts";
+import { findLibplue, findOrCompileLibplue } from "../adapters/native/find_libplue.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 
 /** The flags of `plue native`. */
@@ -16,7 +16,7 @@ export interface NativeFlags {
 }
 
 /**
- * Prints the flags for a compiler, or where libplue is.
+ * Prints the flags for a compiler, or where libplue is. Compiles it where npm has installed none.
  *
  * @returns The exit code.
  * @throws {Error} If there is no libplue for the platform.
@@ -25,7 +25,9 @@ export function native(
   { cflags, libs, static: isStatic, target }: NativeFlags,
   terminal: Terminal,
 ): number {
-  const found = findLibplue({ target });
+  const found = target === undefined
+    ? findOrCompileLibplue((line) => terminal.note(line))
+    : findLibplue({ target });
   if (terminal.isJson) terminal.printJson(found);
   else if (cflags === true || libs === true) {
     terminal.print(

@@ -189,3 +189,54 @@ describe("the imports of src", () => {
     assertEquals(circlesIn(importsOf(FILES)), []);
   });
 });
+
+/** A function or variable of libplue where it is defined, and not `static`. */
+const C_DEFINITION = /^(?!static |extern |typedef |#)[a-z][^;{}()]*?\b(plue_\w+)(?=\(|;| =|\[)/gm;
+
+/** The files of libplue, as `state` of state.c and state.h, with those that they include or call. */
+function arrowsInC(sources: ReadonlyMap<string, string>): Imports {
+  const nameOf = (path: string): string => path.split("/").at(-1)?.replace(/\.[ch]$/, "") ?? "";
+  const texts = [...sources].map(([path, text]) =>
+    [path, text.replaceAll(/\/\*[^]*?\*\//g, "")] as const
+  );
+  const owners = new Map<string, string>();
+  for (const [path, text] of texts) {
+    if (!path.endsWith(".c")) continue;
+    for (const [, name = ""] of text.matchAll(C_DEFINITION)) owners.set(name, nameOf(path));
+  }
+  // The table of functions by which lower files reach higher ones.
+  owners.delete("plue_above");
+  const arrows = new Map<string, string[]>();
+  for (const [path, text] of texts) {
+    const from = nameOf(path);
+    const to = new Set(arrows.get(from));
+    for (const [, header = ""] of text.matchAll(/^#include "(\w+)\.h"/gm)) to.add(header);
+    for (const [name] of text.replaceAll(/"(?:\\.|[^"\\])*"/g, "").matchAll(/\bplue_\w+/g)) {
+      if (path.endsWith(".c")) to.add(owners.get(name) ?? from);
+    }
+    to.delete(from);
+    arrows.set(from, [...to]);
+  }
+  return arrows;
+}
+
+describe("the files of libplue", () => {
+  const files = filesBelow("ffi/src", (path) => /\.[ch]$/.test(path));
+
+  it("include and call no file above them", () => {
+    const arrows = arrowsInC(new Map(files.map((path) => [path, textOf(path)])));
+    assertGreater(arrows.size, 15);
+    assertEquals(circlesIn(arrows), []);
+    assertEquals(arrows.get("state"), ["platform", "outcome"]);
+  });
+
+  it("are found in a circle if one calls another that includes it", () => {
+    const arrows = arrowsInC(
+      new Map([
+        ["ffi/src/a.c", '#include "b.h"\nint plue_a(void) {\n    return 1;\n}\n'],
+        ["ffi/src/b.c", "int plue_b(void) {\n    return plue_a(); /* plue_c() */\n}\n"],
+      ]),
+    );
+    assertEquals(circlesIn(arrows), [["a", "b"]]);
+  });
+});

@@ -93,8 +93,6 @@ describe("each binding", () => {
     "plue.hpp": textOf("include", "plue.hpp"),
     Python: ["_calls", "_tools"].map((name) => textOf("python", "plue", `${name}.py`)).join(),
     Rust: ["call", "tool"].map((name) => textOf("rust", "plue", "src", `${name}.rs`)).join(),
-    Swift: ["Calls", "Tools"].map((name) => textOf("swift", "Sources", "Plue", `${name}.swift`))
-      .join(),
   };
   for (const [name, source] of Object.entries(sources)) {
     it(`has calls, questions, tasks, tools and their aborts: ${name}`, () => {
@@ -128,16 +126,5 @@ describe("plue-sys", () => {
   it("has each function", () => {
     const own = [...crate.matchAll(/pub fn (plue_\w+)/g)].map(([, name]) => name).sort();
     assertEquals(own, [...functions]);
-  });
-});
-
-describe("the package for Swift", () => {
-  it("has each status", () => {
-    const errors = textOf("swift", "Sources", "Plue", "Errors.swift");
-    const own = Object.entries(numbersIn(errors, /^ {4}case (\w+) = (\d+)$/gm));
-    const names = own.map((
-      [name, n],
-    ) => [name.replace(/[A-Z]/g, "_$&").toUpperCase(), n]);
-    assertEquals({ OK: 0, ...Object.fromEntries(names) }, statuses);
   });
 });

@@ -144,7 +144,7 @@ describe("the C half", () => {
         "streaming",
         "dropping",
         "abort",
-        "shared",
+        "shared:20",
         "race:500",
       ],
       ...["crash", "shutdown", "stress:8:20000:echo", "grace", "cancellation"],
@@ -174,7 +174,7 @@ describe("the C half", () => {
             "big",
             "metadata:5000",
             "abort",
-            "shared",
+            "shared:20",
             "race:500",
             "stress:8:20000:echo",
           ],
@@ -230,6 +230,7 @@ describe("the C half", () => {
       "waits for no reader of what tools print, and says nothing of it in the message about a crash",
     dropped_output: "counts what it drops of what tools print",
     two_users: "ends the tools when the last of several users calls plue_shutdown()",
+    bytes_in_flight: "bounds the bytes of the arguments of running calls",
     options: "checks its options, and takes those of older and newer callers",
   };
   for (const [name, does] of Object.entries(cases)) {

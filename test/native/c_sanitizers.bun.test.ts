@@ -50,156 +50,110 @@ async function succeed(
   assertEquals(failed.length, 0, failed.join("\n"));
 }
 
-const PARTS = [
-  "basic",
-  "call",
-  "submit",
-  "metadata:200",
-  "abort",
-  "shared",
-  "race:100",
-  "stress:8:200:echo",
-  "grace",
-];
-/** Those of the tests of odd hosts in which threads meet. */
-const RACES = [
-  "bad_starts",
-  "grandchild",
-  "refused",
-  "start_race",
-  "shutdown_race",
-  "both_hostings",
-  "fork",
-  "fork_race",
-  "abort_of_start",
-  "flood",
-  "call_timeout",
-  "unread_output",
-];
+/** Parts of the suite for a sanitizer, which finds an error or a race however often it happens. */
+const PARTS = "basic call submit metadata:200 abort shared:10 race:100 stress:8:200:echo grace";
+/** Those in which the way to wake a guest counts. */
+const WAKES = "submit shared:5 race:50 stress:8:200:echo";
+/** Tests of odd hosts in which threads meet. */
+const RACES =
+  "bad_starts grandchild refused start_race shutdown_race both_hostings fork fork_race " +
+  "abort_of_start flood call_timeout unread_output bytes_in_flight";
+const TOOLS_IN_C =
+  "tools tools_restarts tools_shutdown questions waiting waiting_restarts blocks " +
+  "notices log_left submit_restarts";
+
+/** Builds the library and test programs in a folder of their own, and returns the programs' folder. */
+function buildVariant(name: string, setting: string, ...programs: readonly string[]): string {
+  const build = join(BUILD, name);
+  const files = programs.map((program) => join(build, "test", program));
+  make("-j2", "all", "test-programs");
+  // A sanitizer's code makes the compiler warn of what cannot be.
+  const warnings = setting.startsWith("SANITIZE") ? ["WERROR="] : [];
+  make("-j2", `BUILD=${build}`, setting, ...warnings, "all", ...files);
+  return join(build, "test");
+}
 
 for (const sanitizer of ["thread", "address,undefined"]) {
   describe(`with -fsanitize=${sanitizer}`, () => {
-    const build = join(BUILD, sanitizer.replace(",", "-"));
-    const programs = join(build, "test");
-    const prepare = (): void => {
-      make("all", "test-programs");
-      make(
-        "-j2",
-        `BUILD=${build}`,
+    const prepare = (): string =>
+      buildVariant(
+        sanitizer.replace(",", "-"),
         `SANITIZE=${sanitizer}`,
-        "all",
-        "test-programs",
+        ...["suite", "fake_guest", "edge", "units", "fuzz", "process"],
       );
-    };
-    const withSanitizer = maybe(
-      missing === undefined && hasSanitizer(sanitizer),
-      missing ?? `the compiler has no -fsanitize=${sanitizer} here`,
-    );
+    const lack = missing ??
+      (hasSanitizer(sanitizer) ? undefined : `the compiler has no -fsanitize=${sanitizer} here`);
+    const withSanitizer = maybe(lack === undefined, lack ?? "");
 
     withSanitizer("reports nothing", async () => {
-      prepare();
+      const programs = prepare();
       // AddressSanitizer takes what the C library does at the end of a cancelled thread for an error.
-      const parts = sanitizer === "thread" ? [...PARTS, "cancellation"] : PARTS;
+      const parts = sanitizer === "thread" ? `${PARTS} cancellation` : PARTS;
       const fakeGuest = join(programs, "fake_guest");
       const fakeSidecar = join(PROGRAMS, "fake_sidecar");
       await succeed(
         [join(programs, "units")],
-        [fakeGuest, "callback", "300", ...parts, "shutdown"],
-        [fakeGuest, "socket", "300", ...parts],
-        [join(programs, "suite"), ...parts, "crash", "shutdown"],
-        [join(programs, "edge"), fakeSidecar, ...RACES],
+        [join(programs, "fuzz"), "2000"],
+        [fakeGuest, "callback", "300", ...parts.split(" "), "shutdown"],
+        [fakeGuest, "socket", "300", ...WAKES.split(" ")],
+        [join(programs, "suite"), ...parts.split(" "), "crash", "shutdown"],
+        [join(programs, "edge"), fakeSidecar, ...RACES.split(" ")],
         [join(programs, "process"), fakeSidecar, "no_stdio"],
       );
     });
 
     withSanitizer("reports nothing of tools in C, with the sidecar on Bun", async () => {
-      prepare();
+      const programs = prepare();
       const main = join(ROOT, "ffi", "sidecar", "main.ts");
-      const outcome = await run(
-        [
-          join(programs, "suite"),
-          "tools",
-          "tools_restarts",
-          "tools_shutdown",
-          "questions",
-          "waiting",
-          "waiting_restarts",
-          "blocks",
-          "notices",
-          "log_left",
-          "submit_restarts",
-        ],
-        {
-          limitMs: LONG_LIMIT_MS,
-          env: {
-            ...STRICT,
-            PLUE_SIDECAR: program("sidecar-on-bun", `exec bun '${main}'`),
-            PLUE_TOOLS: join(ROOT, "test", "native", "tools.ts"),
-          },
-        },
-      );
+      const env = {
+        ...STRICT,
+        PLUE_SIDECAR: program("sidecar-on-bun", `exec bun '${main}'`),
+        PLUE_TOOLS: join(ROOT, "test", "native", "tools.ts"),
+      };
+      const command = [join(programs, "suite"), ...TOOLS_IN_C.split(" ")];
+      const outcome = await run(command, { limitMs: LONG_LIMIT_MS, env });
       assertEquals(outcome.code, 0, said(outcome));
     });
 
-    const whenLong = maybe(
-      SOAK > 0 && missing === undefined && hasSanitizer(sanitizer),
-      missing ?? "long: npm run test:soak",
-    );
+    const whenLong = maybe(SOAK > 0 && lack === undefined, lack ?? "long: npm run test:soak");
     whenLong(`reports nothing in ${SOAK} seconds of everything`, async () => {
-      prepare();
+      const programs = prepare();
       await succeed([join(programs, "edge"), join(PROGRAMS, "fake_sidecar")]);
       await succeed([join(programs, "suite"), `soak:8:${SOAK}`]);
-      await succeed([
-        join(programs, "fake_guest"),
-        "callback",
-        "2000",
-        `soak:8:${SOAK}`,
-      ]);
+      await succeed([join(programs, "fake_guest"), "callback", "2000", `soak:8:${SOAK}`]);
     });
   });
 }
 
 describe("a host with ThreadSanitizer, and a library without it", () => {
-  const withSanitizer = maybe(
-    missing === undefined && hasSanitizer("thread"),
-    missing ?? "the compiler has no -fsanitize=thread here",
-  );
-  withSanitizer("runs, and nothing is reported", async () => {
-    make("all", "test-programs");
+  const lack = missing ??
+    (hasSanitizer("thread") ? undefined : "the compiler has no -fsanitize=thread here");
+  maybe(lack === undefined, lack ?? "")("runs, and nothing is reported", async () => {
+    const objects = buildVariant("thread", "SANITIZE=thread", "suite", "fake_guest");
     const folder = mkdtempSync(join(tmpdir(), "plue-thread-host-"));
-    const sources = join(ROOT, "ffi", "test");
-    const compile = async (name: string, ...files: readonly string[]): Promise<string> => {
+    const link = async (name: string, ...parts: readonly string[]): Promise<string> => {
+      const suite = ["suite", "suite_events", "suite_waiting", "suite_blocks", "check"];
       const host = join(folder, name);
       const built = await run([
-        ..."cc -g -fsanitize=thread -std=c11 -D_GNU_SOURCE -pthread".split(" "),
-        ...[`-I${join(ROOT, "ffi", "include")}`, `-I${sources}`],
-        ...files.map((file) => join(sources, `${file}.c`)),
-        ...["-o", host, `-L${BUILD}`, "-lplue", `-Wl,-rpath,${BUILD}`],
+        ...["cc", "-fsanitize=thread", "-pthread", "-o", host],
+        ...[...parts, ...suite].map((part) => join(objects, `${part}.o`)),
+        ...[`-L${BUILD}`, "-lplue", `-Wl,-rpath,${BUILD}`],
       ]);
       assertEquals(built.code, 0, said(built));
       return host;
     };
-    const suite = ["suite", "suite_events", "suite_waiting", "suite_blocks", "check"];
-    const host = await compile("suite", "suite_main", ...suite);
-    const guest = await compile("fake_guest", "fake_guest", "fake_tools", ...suite);
-    await succeed([host, ...PARTS, "crash", "shutdown"], [guest, "callback", "300", ...PARTS]);
+    const host = await link("suite", "suite_main");
+    const guest = await link("fake_guest", "fake_guest", "fake_tools");
+    const parts = PARTS.split(" ");
+    await succeed([host, ...parts, "crash", "shutdown"], [guest, "callback", "300", ...parts]);
     rmSync(folder, { recursive: true });
   });
 });
 
 describe("under valgrind", () => {
-  const withValgrind = maybe(
-    missing === undefined && hasProgram("valgrind"),
-    missing ?? "there is no valgrind",
-  );
-  const few = [
-    "basic",
-    "metadata:100",
-    "shared",
-    "grace",
-    "race:30",
-    "stress:4:100:echo",
-  ];
+  const lack = missing ?? (hasProgram("valgrind") ? undefined : "there is no valgrind");
+  const withValgrind = maybe(lack === undefined, lack ?? "");
+  const parts = "basic metadata:100 shared:2 grace race:30 stress:4:100:echo shutdown".split(" ");
   const valgrind = [
     "valgrind",
     "-q",
@@ -210,31 +164,18 @@ describe("under valgrind", () => {
     "--errors-for-leak-kinds=definite,possible",
   ];
   withValgrind("memcheck reports nothing of a host with the library as it is shipped", async () => {
-    make("all", "test-programs");
-    await succeed([
-      ...valgrind,
-      // The guardian is a copy of the host there, whose memory is nobody's when it ends.
-      "--child-silent-after-fork=yes",
-      join(PROGRAMS, "suite"),
-      ...few,
-      "shutdown",
-    ]);
+    make("-j2", "all", "test-programs");
+    // The guardian is a copy of the host there, whose memory is nobody's when it ends.
+    const ofHost = [...valgrind, "--child-silent-after-fork=yes"];
+    await succeed([...ofHost, join(PROGRAMS, "suite"), ...parts]);
   });
 
   withValgrind("memcheck reports nothing without what only Linux has", async () => {
-    const build = join(BUILD, "portable");
-    const programs = join(build, "test");
-    make("all", "test-programs");
-    make("-j2", `BUILD=${build}`, "PORTABLE=1", "all", "test-programs");
+    const programs = buildVariant("portable", "PORTABLE=1", "suite", "fake_guest", "process");
     await succeed(
-      [...valgrind, join(programs, "fake_guest"), "callback", "50", ...few],
-      [...valgrind, join(programs, "suite"), ...few, "shutdown"],
-      [
-        ...valgrind,
-        join(programs, "process"),
-        join(PROGRAMS, "fake_sidecar"),
-        "no_stdio",
-      ],
+      [...valgrind, join(programs, "fake_guest"), "callback", "50", ...parts],
+      [...valgrind, join(programs, "suite"), "basic", "race:30", "stress:4:100:echo", "shutdown"],
+      [...valgrind, join(programs, "process"), join(PROGRAMS, "fake_sidecar"), "no_stdio"],
     );
   });
 });
@@ -255,9 +196,9 @@ describe("libFuzzer", () => {
   maybe(SOAK > 0 && hasFuzzer(), SOAK > 0 ? "there is no libFuzzer" : "long: npm run test:soak")(
     `finds nothing in ${SECONDS} seconds of what a tools side may send`,
     async () => {
-      make("all", "build/test/fuzz");
+      make("all", "build/test/libfuzzer");
       const limits = [`-max_total_time=${SECONDS}`, "-max_len=2000", "-timeout=20"];
-      await succeed([join(PROGRAMS, "fuzz"), ...limits, "-artifact_prefix=/tmp/plue-"]);
+      await succeed([join(PROGRAMS, "libfuzzer"), ...limits, "-artifact_prefix=/tmp/plue-"]);
     },
   );
 });

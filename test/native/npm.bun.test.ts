@@ -98,8 +98,8 @@ async function succeed(
   return outcome.stdout;
 }
 
-/** The tarballs of `packages`, as a registry answers them. */
-function serveTarballs(): Bun.Server<undefined> {
+/** The tarballs of `packages`, as a registry answers them; without libplue's, if it has none. */
+function serveTarballs(hasNative: boolean): Bun.Server<undefined> {
   const answers = new Map<string, (origin: string) => object>();
   for (
     const file of readdirSync(packages).filter((name) => name.endsWith(".tgz"))
@@ -112,6 +112,7 @@ function serveTarballs(): Bun.Server<undefined> {
       "package/package.json",
     ]);
     const manifest = JSON.parse(stdout.toString());
+    if (!hasNative && manifest.name.startsWith("@plue/native-")) continue;
     const integrity = `sha512-${createHash("sha512").update(readFileSync(path)).digest("base64")}`;
     answers.set(manifest.name, (origin) => ({
       name: manifest.name,
@@ -181,7 +182,7 @@ beforeAll(async () => {
   await succeed(["npm", "pack", "--silent", "--pack-destination", packages], {
     cwd: typebox,
   });
-  registry = serveTarballs();
+  registry = serveTarballs(true);
   await install(app);
 });
 afterAll(async () => {
@@ -259,12 +260,32 @@ describe("a host in C", () => {
     const [, tools = ""] = /```ts\n([^]*?)```/.exec(part) ?? [];
     const [, lines = ""] = /```sh\n([^]*?)```/.exec(part) ?? [];
     writeFileSync(join(app, "tools.mts"), tools);
+    assertStringIncludes(tools, "export const registry");
     assertStringIncludes(lines, "npm install @plue/tools");
     const output = await succeed([
       "sh",
       "-ec",
       lines.replace(/^npm install .*\n/m, ""),
     ]);
+    assertStringIncludes(output, 'result: {"message":"hello"}');
+  });
+
+  test("is built and run by the same lines where npm has the tarball of the tools alone", async () => {
+    const [, tools = ""] = /```ts\n([^]*?)```/.exec(fromNpm()) ?? [];
+    const [, lines = ""] = /```sh\n([^]*?)```/.exec(fromNpm()) ?? [];
+    const alone = join(folder, "alone");
+    mkdirSync(alone);
+    writeFileSync(join(alone, "tools.mts"), tools);
+    const others = serveTarballs(false);
+    const [tarball = ""] = readdirSync(packages).filter((name) => /^plue-tools-.*tgz$/.test(name));
+    const options = `--no-audit --no-fund --cache=${join(folder, "cache-alone")}`;
+    const install = `npm install '${join(packages, tarball)}' --registry=${others.url} ${options}`;
+    const output = await succeed(
+      ["sh", "-ec", lines.replace(/^npm install .*$/m, () => install)],
+      { cwd: alone },
+    );
+    await others.stop(true);
+    assertEquals(readdirSync(join(alone, "node_modules", "@plue")), ["tools"]);
     assertStringIncludes(output, 'result: {"message":"hello"}');
   });
 

@@ -1,12 +1,21 @@
 // The package for Python: its own tests, its wheel, and the programs of its README.
 
-import { afterAll, describe } from "bun:test";
+import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { maybe } from "../support/skip.ts";
 import {
+  BUILD,
   buildPrograms,
   hasProgram,
   program,
@@ -51,33 +60,6 @@ describe("the package for Python", () => {
     const project = readFileSync(join(PACKAGE, "pyproject.toml"), "utf8");
     assertStringIncludes(project, `\nversion = "${version}"\n`);
   });
-
-  test("is packed into a wheel that brings libplue along", async () => {
-    const wheels = join(folder, "dist");
-    const wheel = (await python([join(PACKAGE, "build_wheel.py"), wheels])).trim();
-    const installed = join(folder, "installed");
-    // An installer unpacks a wheel, and does nothing else with this one.
-    await python(["-m", "zipfile", "-e", join(wheels, wheel), installed]);
-    const script = `import plue; print(plue.__file__, plue.call("echo", {"from": "a wheel"}))`;
-    const output = await python(["-c", script], { PYTHONPATH: installed, PLUE_LIBRARY: "" });
-    assertEquals(output, `${installed}/plue/__init__.py {'from': 'a wheel'}\n`);
-  });
-
-  test("is installed by pip, without a network", async () => {
-    const { code } = await run(["python3", "-m", "pip", "--version"]);
-    if (code !== 0) return;
-    const source = join(folder, "source");
-    const target = join(folder, "by-pip");
-    cpSync(PACKAGE, source, { recursive: true });
-    await python(
-      ["-m", "pip", "install", "--quiet", "--no-index", "--target", target, source],
-      { PLUE_LIBRARY: "", PIP_DISABLE_PIP_VERSION_CHECK: "1", PYTHONPATH: "" },
-    );
-    const output = await python(["-c", "import plue; print(plue.call('echo'))"], {
-      PYTHONPATH: target,
-    });
-    assertEquals(output, "{}\n");
-  });
 });
 
 describe("ffi/python/README.md", () => {
@@ -90,6 +72,52 @@ describe("ffi/python/README.md", () => {
     /^$/,
     /^accept\naccept\n\{.ok.: True, .content.: \{.a.: 1\}.*\}\n$/,
   ];
+
+  const [, commands = ""] = /```sh\n([^]*?)```/.exec(readme) ?? [];
+  const [byPip = "", byWheel = "", ...others] = commands.trim().split("\n");
+  /** A folder in which the commands find the package and the library. */
+  const clone = join(folder, "clone");
+
+  beforeAll(() => {
+    if (missing !== undefined) return;
+    cpSync(PACKAGE, join(clone, "ffi", "python"), { recursive: true });
+    symlinkSync(BUILD, join(clone, "ffi", "build"));
+  });
+
+  async function inClone(line: string, more: { readonly [name: string]: string }): Promise<void> {
+    const outcome = await run(["sh", "-ec", `cd '${clone}' && ${line}`], {
+      env: { ...env, PYTHONPATH: "", ...more },
+    });
+    assertEquals(outcome.code, 0, said(outcome));
+  }
+
+  test("has two commands", () =>
+    assertEquals([byPip !== "", byWheel !== "", others], [true, true, []]));
+
+  test("has a command that installs the package, without a network", async () => {
+    const { code } = await run(["python3", "-m", "pip", "--version"]);
+    if (code !== 0) return;
+    const target = join(folder, "by-pip");
+    await inClone(byPip, {
+      ...{ PIP_TARGET: target, PIP_NO_INDEX: "1", PIP_DISABLE_PIP_VERSION_CHECK: "1" },
+      PLUE_LIBRARY: "",
+    });
+    const output = await python(["-c", "import plue; print(plue.call('echo'))"], {
+      PYTHONPATH: target,
+    });
+    assertEquals(output, "{}\n");
+  });
+
+  test("has a command that makes a wheel with libplue in it", async () => {
+    await inClone(byWheel, {});
+    const [wheel = ""] = readdirSync(join(clone, "dist"));
+    const installed = join(folder, "installed");
+    // An installer unpacks a wheel, and does nothing else with this one.
+    await python(["-m", "zipfile", "-e", join(clone, "dist", wheel), installed]);
+    const script = `import plue; print(plue.__file__, plue.call("echo", {"from": "a wheel"}))`;
+    const output = await python(["-c", script], { PYTHONPATH: installed, PLUE_LIBRARY: "" });
+    assertEquals(output, `${installed}/plue/__init__.py {'from': 'a wheel'}\n`);
+  });
 
   programs.forEach((text, i) =>
     test(`contains working programs, program ${i + 1}`, async () => {

@@ -72,9 +72,9 @@ export function hasProgram(name: string): boolean {
   return PATH.split(":").some((folder) => existsSync(join(folder, name)));
 }
 
-/** Runs `make` in `ffi`, one at a time: the suites of several runtimes build what they need. */
+/** Runs `make` in `ffi`, one at a time: several test files build what they need. A warning fails it. */
 export function make(...args: readonly string[]): void {
-  const command = ["make", "-C", join(ROOT, "ffi"), ...args];
+  const command = ["make", "-C", join(ROOT, "ffi"), "WERROR=-Werror", ...args];
   if (hasProgram("flock")) {
     command.unshift("flock", join(ROOT, "ffi", "Makefile"));
   }

@@ -283,6 +283,12 @@ const tools = [
     },
   }),
   defineTool({
+    name: "length",
+    description: "Returns the length of a text.",
+    parameters: { type: "object" },
+    execute: ({ s }: { readonly s: string }) => ({ n: s.length }),
+  }),
+  defineTool({
     name: "pid",
     description: "Says which process runs the tools.",
     execute: () => ({ pid: process.pid }),

@@ -40,6 +40,7 @@ def init(
     start_timeout: float = 10,
     abort_grace: float = 1,
     call_timeout: float | None = None,
+    max_bytes_in_flight: int = 256 * 1024 * 1024,
     mode: Mode = Mode.AUTO,
 ) -> None:
     """Says how the tools are started. The first call of anything starts them.
@@ -50,8 +51,11 @@ def init(
     :param start_timeout: how long the tools may take to be ready, in seconds
     :param abort_grace: how long an aborted call waits for its tool, in seconds
     :param call_timeout: how long a call may take, in seconds; ``None`` is without a limit
+    :param max_bytes_in_flight: the bytes of arguments that running calls may have together
     :raises InvalidArgumentError: an option is bad, or the library is in use already
     """
+    if max_bytes_in_flight < 1:
+        raise ValueError(f"max_bytes_in_flight must be at least 1: {max_bytes_in_flight}")
     options = Options(
         struct_size=ctypes.sizeof(Options),
         mode=mode,
@@ -64,6 +68,7 @@ def init(
         call_timeout_ms=0
         if call_timeout is None
         else milliseconds(call_timeout, "call_timeout", 1, UINT32_MAX),
+        max_bytes_in_flight=max_bytes_in_flight,
     )
     if sidecar is not None:
         words = [_path(word, "sidecar") for word in sidecar]

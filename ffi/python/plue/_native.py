@@ -46,6 +46,7 @@ class Options(ctypes.Structure):
         ("start_timeout_ms", c_uint32),
         ("abort_grace_ms", c_uint32),
         ("call_timeout_ms", c_uint32),
+        ("max_bytes_in_flight", ctypes.c_size_t),
     ]
 
 

@@ -17,8 +17,8 @@ import { bunGuest, denoGuest, type Koffi, nodeGuest } from "./guest_runtimes.ts"
 /** Options for {@linkcode attachNative}. */
 export interface AttachNativeOptions {
   /**
-   * The path of libplue; better, the path of the shared library of your own that is linked with it:
-   * then it is certain that both speak of the same libplue, also where it is linked statically.
+   * The path of libplue, or better, of your shared library that is linked with it: then both use the
+   * same copy of libplue, even if it is linked statically.
    */
   readonly library: string | URL;
   /**
@@ -27,11 +27,11 @@ export interface AttachNativeOptions {
    * @default Everything that is registered.
    */
   readonly selection?: Selection | undefined;
-  /** Runs the calls. Absent: one is made of `dispatch`. */
+  /** Runs the calls. If omitted, a dispatcher is created from `dispatch`. */
   readonly dispatcher?: ToolDispatcher | undefined;
-  /** Keeps calls that have a life of their own. Absent: native code cannot start tasks. */
+  /** Stores tasks. If omitted, native code cannot start tasks. */
   readonly tasks?: CallTasks | undefined;
-  /** Options for the dispatcher that is made. */
+  /** Options for the dispatcher that is created. */
   readonly dispatch?: ToolDispatcherOptions | undefined;
   /**
    * How native threads wake this one. `"callback"` is faster, and only for Bun from 1.4 on; `"fd"`
@@ -41,7 +41,7 @@ export interface AttachNativeOptions {
    */
   readonly wake?: WakeKind | undefined;
   /**
-   * Whether the process stays alive for as long as it is attached.
+   * True if the process stays alive until `detach()`.
    *
    * @default {true}
    */
@@ -55,8 +55,8 @@ export interface NativeAttachment extends AsyncDisposable {
   /** How native threads wake this one. */
   readonly wake: WakeKind;
   /**
-   * Asks the tools' availability functions again, and tells libplue if the list has changed. That
-   * happens by itself when the registry changes, after calls, and every second.
+   * Calls the tools' availability functions, and sends libplue the list if it has changed. This also
+   * happens when the registry changes, after calls, and every second.
    */
   refresh(): void;
   /**
@@ -86,9 +86,9 @@ export interface NativeAttachment extends AsyncDisposable {
  * ```
  *
  * @param registry The tools. It is followed as it changes.
- * @param options Where the library is.
- * @returns The attachment. Once it is there, the tools can be called.
- * @throws {TypeError} If an option is wrong, or Node has no koffi.
+ * @param options The library's path, and other options.
+ * @returns The attachment. The tools can be called from then on.
+ * @throws {TypeError} If an option is invalid, or Node has no koffi.
  * @throws {Error} If the library cannot be loaded, or a runtime is attached to it already.
  */
 export async function attachNative(
@@ -120,13 +120,13 @@ export async function attachNative(
   });
 }
 
-/** The globals by which the runtimes are told apart. All of them have `node:process`. */
+/** The globals that distinguish the runtimes. All of them have `node:process`. */
 interface RuntimeGlobals {
   readonly Bun?: Parameters<typeof bunGuest>[0];
   readonly Deno?: Parameters<typeof denoGuest>[0];
 }
 
-// No set of types knows all three runtimes.
+// No set of types has all three runtimes.
 const globals: RuntimeGlobals = globalThis as unknown as RuntimeGlobals;
 
 async function guestRuntime(koffi: Koffi | undefined): Promise<GuestRuntime> {

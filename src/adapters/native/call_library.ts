@@ -5,19 +5,19 @@
  * @module
  */
 
-/** What is used of the library. A pointer is whatever the runtime makes of one. */
+/** The functions that this file calls. The runtime chooses the type of pointers. */
 interface HostLibrary {
   plue_tool_execute(name: Uint8Array, params: Uint8Array, context: null): unknown;
   plue_get_last_error_json(): unknown;
 }
 
-/** What this file uses of `bun:ffi`. */
+/** The part of `bun:ffi` that this file uses. */
 interface BunFfi {
   dlopen(path: string, symbols: object): { readonly symbols: HostLibrary };
   readonly CString: new (pointer: unknown) => { toString(): string };
 }
 
-/** What this file uses of Deno. */
+/** The part of Deno that this file uses. */
 interface DenoFfi {
   dlopen(path: string, symbols: object): { readonly symbols: HostLibrary };
   readonly UnsafePointerView: { getCString(pointer: unknown): string };

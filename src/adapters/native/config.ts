@@ -9,7 +9,7 @@ import type { ToolBridgeOptions } from "../../finding/mod.ts";
 import { type Selection, selectionDataFields, selectionHint } from "../../select/mod.ts";
 import { isObject, refuseOthers } from "../../tool/mod.ts";
 
-/** What `config_json` says. */
+/** The contents of `config_json`. */
 export interface NativeConfig {
   /** Which tools the host sees. */
   readonly selection: Selection;
@@ -19,7 +19,7 @@ export interface NativeConfig {
   readonly config: { readonly [id: string]: unknown } | undefined;
 }
 
-/** The host's configuration is wrong. */
+/** The host's configuration is invalid. */
 export class NativeConfigError extends TypeError {
   override readonly name = "NativeConfigError";
 }
@@ -30,8 +30,8 @@ const FIELDS: readonly string[] = [...selectionDataFields(), "bridge", "config"]
 /**
  * Reads `config_json`.
  *
- * @param text What the host wrote; absent or empty is `{}`.
- * @returns What it says. The values of the selection and the bridge are checked when they are used.
+ * @param text The host's text; `{}` if it is absent or empty.
+ * @returns Its contents. The values of the selection and the bridge are checked when they are used.
  * @throws {NativeConfigError} If it is not a JSON object, or a field is unknown.
  */
 export function readNativeConfig(text: string | undefined): NativeConfig {

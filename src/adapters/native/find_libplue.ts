@@ -1,9 +1,10 @@
 /**
- * Finds the libplue that npm installed, and says how to compile and link with it.
+ * Finds the libplue that npm installed, with the flags to compile and link with it.
  *
  * @module
  */
 
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -34,19 +35,19 @@ export interface Libplue {
   readonly library: string;
   /** The static library. */
   readonly archive: string;
-  /** The program or script that runs the tools, if there is one beside the library. */
+  /** The program or script in the same folder that runs the tools; `undefined` if there is none. */
   readonly sidecar: string | undefined;
-  /** What a compiler needs to find `plue.h`. */
+  /** The compiler's flags for `plue.h`. */
   readonly cflags: readonly string[];
-  /** What a linker needs, so that the program also finds the library when it starts. */
+  /** The linker's flags, with the path at which the program finds the library when it starts. */
   readonly libs: readonly string[];
-  /** What a linker needs to link the library statically. */
+  /** The linker's flags to link the library statically. */
   readonly staticLibs: readonly string[];
 }
 
 /**
  * Finds the libplue that was installed with this package: the package `@plue/native-<platform>`, or
- * else what `make -C ffi` has built in this one.
+ * else what `plue native` or `make -C ffi` has compiled in this one.
  *
  * @example Usage
  * ```ts ignore
@@ -57,8 +58,8 @@ export interface Libplue {
  * ```
  *
  * @param options For which platform, if it is not this one.
- * @returns Where it is.
- * @throws {Error} If there is none for that platform. The message says how to get one.
+ * @returns Its paths and flags.
+ * @throws {Error} If libplue is not installed for that platform. The message has the command that installs it.
  */
 export function findLibplue(options: FindLibplueOptions = {}): Libplue {
   const { target, from = import.meta.url } = options;
@@ -69,8 +70,10 @@ export function findLibplue(options: FindLibplueOptions = {}): Libplue {
   }
   const [own = ""] = ownTargets();
   if (target === undefined || target === own) {
-    const ffi = builtFolder();
-    if (ffi !== undefined) return libplueIn(own, join(ffi, "include"), join(ffi, "build"));
+    const ffi = sourceFolder();
+    if (ffi !== undefined && existsSync(join(ffi, "build", "libplue.a"))) {
+      return libplueIn(own, join(ffi, "include"), join(ffi, "build"));
+    }
   }
   throw new Error(missing(targets[0] ?? own, target !== undefined));
 }
@@ -79,8 +82,8 @@ function missing(target: string, isAsked: boolean): string {
   const [os, cpu, libc = "glibc"] = target.split("-");
   const only = isAsked ? ` --os=${os} --cpu=${cpu}${os === "linux" ? ` --libc=${libc}` : ""}` : "";
   return `Cannot find libplue for ${target}: the package "@plue/native-${target}" is not ` +
-    `installed; run "npm install${only}" without --omit=optional, or build it with ` +
-    `"make -C node_modules/@plue/tools/ffi"`;
+    `installed; run "npm install${only}" without --omit=optional` +
+    (isAsked ? "" : ', or "npx plue native", which compiles it');
 }
 
 /** The platforms whose library this machine can load, the likeliest first. */
@@ -103,12 +106,33 @@ function packageFolder(target: string, from: string | URL): string | undefined {
   }
 }
 
-/** The folder `ffi` of this package, if the library has been built there. */
-function builtFolder(): string | undefined {
-  // From `src` and from `dist`.
-  return ["../../../ffi/", "../ffi/"].map((path) => new URL(path, import.meta.url))
+/** The folder `ffi` of this package, with the sources of libplue; `undefined` if it has none. */
+function sourceFolder(): string | undefined {
+  // From `src`, `dist` and `dist/chunks`.
+  return ["../../../ffi/", "../ffi/", "../../ffi/"].map((path) => new URL(path, import.meta.url))
     .filter(({ protocol }) => protocol === "file:").map((url) => fileURLToPath(url))
-    .find((folder) => existsSync(join(folder, "build", "libplue.a")));
+    .find((folder) => existsSync(join(folder, "include", "plue.h")));
+}
+
+/**
+ * Finds libplue for this machine, and compiles it from the sources in this package where npm has
+ * installed none: a tarball that is installed by its path brings the sources alone.
+ *
+ * @param report Called with a line before it is compiled, which takes seconds.
+ * @throws {Error} If there are no sources, `make` or compiler.
+ */
+export function findOrCompileLibplue(report: (line: string) => void): Libplue {
+  try {
+    return findLibplue();
+  } catch (cause) {
+    const folder = sourceFolder();
+    if (folder === undefined) throw cause;
+    report(`Compiling libplue in ${folder}`);
+    const { status, stderr, error } = spawnSync("make", ["-s", "-C", folder], { encoding: "utf8" });
+    if (status === 0) return findLibplue();
+    const why = error === undefined ? stderr.trim() : "it needs make and a C compiler";
+    throw new Error(`Cannot compile libplue in ${folder}: ${why}`, { cause });
+  }
 }
 
 function libplueIn(target: string, include: string, lib: string): Libplue {

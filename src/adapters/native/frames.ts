@@ -1,6 +1,6 @@
 /**
  * The frames of the protocol between libplue and the tools: its numbers, and how frames are read out
- * of bytes, put together from pieces, and written. `ffi/PROTOCOL.md` says what they mean.
+ * of bytes, put together from pieces, and written. `ffi/PROTOCOL.md` specifies them.
  *
  * @module
  */
@@ -11,7 +11,7 @@ export const PROTOCOL_VERSION = 2;
 /** The flag of a register frame: it is answered with a result. */
 export const WANTS_ANSWER = 1;
 
-/** What a yield frame holds, in its flags. */
+/** The contents of a yield frame, in its flags. */
 export const YIELD = {
   result: 0,
   failure: 1,
@@ -20,22 +20,22 @@ export const YIELD = {
   progress: 4,
 } as const;
 
-/** How many bytes stand before the text of a yield frame: two numbers. */
+/** The bytes before the text of a yield frame: two numbers. */
 export const YIELD_BYTES = 16;
 
-/** How many bytes stand before a frame's payload. */
+/** The bytes before a frame's payload. */
 const HEADER_BYTES = 16;
 
-/** How many of them the frame's length does not count: the length itself. */
+/** The bytes of a frame's length, which it does not count. */
 const LENGTH_BYTES = 4;
 
-/** How large a frame may be, with its header. */
+/** The maximum size of a frame, with its header. */
 const MAX_FRAME_BYTES = 256 * 1024 * 1024;
 
-/** The length that stands for NULL in a block of strings. */
+/** The length that represents NULL in a block of strings. */
 const NULL_STRING = 0xffff_ffff;
 
-/** What libplue sends. */
+/** The types of frames that libplue sends. */
 export const REQUEST = {
   execute: 1,
   abort: 2,
@@ -47,7 +47,7 @@ export const REQUEST = {
   yield: 8,
 } as const;
 
-/** What the tools side sends. */
+/** The types of frames that the tools side sends. */
 export const REPLY = {
   result: 16,
   metadata: 17,
@@ -72,10 +72,10 @@ export const ANSWERS_QUESTIONS = 2;
 /** The flags of an execute frame above this are the operation. */
 export const OPERATION_SHIFT = 2;
 
-/** The flag of an abort frame: its id is that of an abort signal, not of a call. */
+/** The flag of an abort frame whose id is an abort signal's, not a call's. */
 export const ABORTS_SIGNAL = 1;
 
-/** How many bytes stand before the strings of an execute frame: the id of its abort signal. */
+/** The bytes before the strings of an execute frame: the id of its abort signal. */
 export const SIGNAL_BYTES = 8;
 
 /**
@@ -107,9 +107,9 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 /**
  * Reads the whole frames at the beginning of `bytes`.
  *
- * @param bytes What has arrived.
+ * @param bytes The bytes received so far.
  * @param handle Is given one frame after the other.
- * @returns How many bytes those frames had; the rest is the beginning of a frame.
+ * @returns The size of those frames; the rest is the beginning of a frame.
  * @throws {FrameError} If the bytes cannot be a frame.
  */
 export function readFrames(bytes: Uint8Array, handle: (frame: Frame) => void): number {
@@ -188,13 +188,13 @@ function readU32(bytes: Uint8Array, at: number): number {
     byteAt(bytes, at + 3) << 24) >>> 0;
 }
 
-/** The callers have made sure that the byte is there. */
+/** The callers have checked that the byte exists. */
 function byteAt(bytes: Uint8Array, at: number): number {
   return bytes[at] as number;
 }
 
 const START_BYTES = 64 * 1024;
-/** A block that grew beyond this for a large frame is not kept. */
+/** A larger block, grown for a large frame, is not reused. */
 const KEPT_BYTES = 1024 * 1024;
 /** Longer text is encoded apart: to encode in place takes room for three bytes a unit. */
 const SHORT_TEXT = 16 * 1024;
@@ -206,7 +206,7 @@ export class FrameWriter {
   #bytes: Uint8Array = new Uint8Array(START_BYTES);
   #used = 0;
 
-  /** How many bytes are waiting. */
+  /** The number of bytes to send. */
   get size(): number {
     return this.#used;
   }
@@ -252,7 +252,7 @@ export class FrameWriter {
   }
 
   /**
-   * Gives the frames away and begins anew.
+   * Passes the frames to `take`, and removes them.
    *
    * @param take Gets the bytes. They are valid until it returns.
    */
@@ -273,7 +273,7 @@ export class FrameWriter {
     return start;
   }
 
-  /** Adds text; takes the frame that began at `start` back if there is no room for it in one. */
+  /** Adds text; removes the frame that began at `start` if it would become too large. */
   #text(text: string, start: number): boolean {
     if (text.length <= SHORT_TEXT) {
       this.#bytes = withRoom(this.#bytes, this.#used, 3 * text.length);
@@ -315,23 +315,23 @@ export class FrameWriter {
   }
 }
 
-/** Hands on the bytes that arrive over a socket, and keeps those of an unfinished frame. */
+/** Passes on the bytes that arrive over a socket, and stores the beginning of an unfinished frame. */
 export class FrameStream {
   readonly #receive: (bytes: Uint8Array) => number;
   #kept: Uint8Array = new Uint8Array(0);
   #used = 0;
 
-  /** @param receive Takes the whole frames at the beginning; says how many bytes those were. */
+  /** @param receive Reads the whole frames at the beginning, and returns their size. */
   constructor(receive: (bytes: Uint8Array) => number) {
     this.#receive = receive;
   }
 
-  /** How many bytes are kept. */
+  /** The number of stored bytes. */
   get waiting(): number {
     return this.#used;
   }
 
-  /** Takes what has arrived. They are not kept: bytes that are needed later are copied. */
+  /** Receives bytes. They are only read during this call: bytes that are needed later are copied. */
   push(bytes: Uint8Array): void {
     if (this.#used === 0) {
       const taken = this.#receive(bytes);
@@ -339,24 +339,43 @@ export class FrameStream {
       return;
     }
     this.#keep(bytes);
-    const taken = this.#receive(this.#kept.subarray(0, this.#used));
-    if (taken === 0) return;
-    this.#kept.copyWithin(0, taken, this.#used);
-    this.#used -= taken;
-    if (this.#used === 0 && this.#kept.length > KEPT_BYTES) this.#kept = new Uint8Array(0);
+    if (this.#used < this.#frameSize()) return;
+    const block = this.#kept;
+    const taken = this.#receive(block.subarray(0, this.#used));
+    const rest = block.subarray(taken, this.#used);
+    this.#used = 0;
+    if (block.length <= KEPT_BYTES) {
+      block.copyWithin(0, taken, taken + rest.length);
+      this.#used = rest.length;
+      return;
+    }
+    this.#kept = new Uint8Array(0);
+    this.#keep(rest);
+    // Frees a large frame now, and not at the next garbage collection. Node 20 has no `transfer`.
+    (block.buffer as ArrayBuffer).transfer?.(0);
   }
 
   #keep(bytes: Uint8Array): void {
-    this.#kept = withRoom(this.#kept, this.#used, bytes.length);
+    const missing = this.#frameSize() - this.#used;
+    // A large frame gets a block of its size: a block that doubles would take twice as much.
+    const room = missing > KEPT_BYTES ? Math.max(missing, bytes.length) : bytes.length;
+    this.#kept = withRoom(this.#kept, this.#used, room, missing > KEPT_BYTES);
     this.#kept.set(bytes, this.#used);
     this.#used += bytes.length;
   }
+
+  /** The size of the frame that has begun to arrive; 0 until its length is known. */
+  #frameSize(): number {
+    if (this.#used < LENGTH_BYTES) return 0;
+    return Math.min(readU32(this.#kept, 0) + LENGTH_BYTES, MAX_FRAME_BYTES);
+  }
 }
 
-/** The block, or a larger one with its first `used` bytes, that has room for so many more. */
-function withRoom(block: Uint8Array, used: number, more: number): Uint8Array {
+/** The block, or a larger one with its first `used` bytes, with space for `more` bytes. */
+function withRoom(block: Uint8Array, used: number, more: number, isExact = false): Uint8Array {
   if (used + more <= block.length) return block;
-  const larger = new Uint8Array(Math.max(START_BYTES, used + more, 2 * block.length));
+  const size = isExact ? used + more : Math.max(START_BYTES, used + more, 2 * block.length);
+  const larger = new Uint8Array(size);
   larger.set(block.subarray(0, used));
   return larger;
 }

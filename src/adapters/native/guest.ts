@@ -1,6 +1,6 @@
 /**
- * A runtime that owns its process and serves the libplue in it. `guest_runtimes.ts` contains the
- * differences between runtimes.
+ * A runtime that owns its process, and serves the libplue in it. `guest_runtimes.ts` has the parts
+ * that differ between runtimes.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import type { NativeTools } from "./host_tools.ts";
 import { HostBridge } from "./host_bridge.ts";
 
-/** The notification of waiting frames: a callback, or a readable byte. */
+/** How libplue wakes the runtime when frames are waiting: by a callback, or by a byte to read. */
 export type WakeKind = "callback" | "fd";
 
 /** The functions of `plue_guest.h`, and libc's `close`, as foreign functions of the runtime. */
@@ -26,7 +26,7 @@ export interface GuestLibrary {
   /** Writes frames. Returns 0, or -1 if one is malformed. */
   plue_guest_push(frames: Uint8Array, length: number): number;
   plue_guest_detach(): void;
-  /** Returns the number of threads that are entering the callback. */
+  /** The number of threads that are about to call the callback. */
   plue_guest_wakers(): number;
   /** Closes an unused descriptor of `plue_guest_attach`. */
   close(descriptor: number): number;
@@ -34,7 +34,7 @@ export interface GuestLibrary {
 
 /** A function that any thread may call, and that runs in this runtime's thread. */
 export interface WakeCallback {
-  /** Its pointer for the runtime's foreign functions. */
+  /** Its value as an argument of the runtime's foreign functions. */
   readonly pointer: unknown;
   close(): void;
 }
@@ -65,10 +65,10 @@ export interface GuestRuntime {
 const ABI_VERSION = 1;
 
 const BUFFER_BYTES = 256 * 1024;
-/** The maximum size of a buffer that is reused. */
+/** A larger buffer, grown for a large frame, is not reused. */
 const KEPT_BYTES = 1024 * 1024;
 
-/** Parameters of an attachment. */
+/** The settings of a guest. */
 export interface GuestSettings {
   readonly runtime: GuestRuntime;
   /** The path of the library. */
@@ -120,14 +120,14 @@ export class Guest {
     return guest;
   }
 
-  /** Calls availability functions again, and notifies libplue if the list has changed. */
+  /** Calls availability functions, and sends libplue the list if it has changed. */
   refresh(): void {
     this.#bridge.refresh();
   }
 
   /**
-   * Fails the running calls immediately, and rejects new ones, at the end of the process or the
-   * worker.
+   * Fails the running calls, and serves no others, without waiting: for the end of the process or
+   * the worker.
    */
   leave(): void {
     if (!this.#isAttached) return;

@@ -11,7 +11,7 @@
 import { Socket } from "node:net";
 import type { Closable, GuestLibrary, GuestRuntime, WakeCallback } from "./guest.ts";
 
-/** What this file uses of Bun. */
+/** The part of Bun that this file uses. */
 interface BunRuntime {
   readonly version: string;
   connect(options: {
@@ -20,7 +20,7 @@ interface BunRuntime {
   }): Promise<{ end(): void; unref(): void }>;
 }
 
-/** What this file uses of `bun:ffi`. */
+/** The part of `bun:ffi` that this file uses. */
 interface BunFfi {
   dlopen(path: string, symbols: object): { readonly symbols: GuestLibrary };
   readonly JSCallback: new (
@@ -29,20 +29,20 @@ interface BunFfi {
   ) => { readonly ptr: unknown; close(): void };
 }
 
-/** What this file uses of Deno. */
+/** The part of Deno that this file uses. */
 interface DenoRuntime {
   readonly version: { readonly deno: string };
   dlopen(path: string, symbols: object): { readonly symbols: GuestLibrary };
 }
 
-/** What this file uses of koffi. */
+/** The part of koffi that this file uses. */
 export interface Koffi {
   load(path: string): { func(prototype: string): (...args: unknown[]) => unknown };
 }
 
 type ForeignType = "u32" | "i32" | "pointer" | "buffer" | "void";
 
-/** What each function returns, and what it takes. */
+/** The result and the parameters of each function. */
 const SIGNATURES: {
   readonly [Name in keyof GuestLibrary]: readonly [ForeignType, ...ForeignType[]];
 } = {
@@ -55,7 +55,7 @@ const SIGNATURES: {
   close: ["i32", "i32"],
 };
 
-/** What `declare` makes of each signature, by the function's name. */
+/** The result of `declare` for each signature, by the function's name. */
 function symbolsOf<Declared>(
   declare: (result: ForeignType, parameters: readonly ForeignType[], name: string) => Declared,
 ): Record<string, Declared> {

@@ -1,6 +1,6 @@
 /**
- * The tools side of the protocol: frames in, calls of the dispatcher, frames out. It knows of no
- * socket and no foreign function; `ffi/PROTOCOL.md` says what it answers.
+ * The tools side of the protocol: frames in, calls of the dispatcher, frames out. It has no
+ * socket and no foreign function; `ffi/PROTOCOL.md` specifies its answers.
  *
  * @module
  */
@@ -46,19 +46,24 @@ export interface HostBridgeOptions {
   readonly runtime: string;
   /** The host needs no more answers, until it configures the tools again. */
   onShutdown?(): void;
-  /** The tools could not be offered. The host has been told why. */
+  /** The tools could not be offered. The host has received the reason. */
   onFailed?(): void;
+  /** Called when a call with large arguments has ended. */
+  onLargeCall?(): void;
   /** Repeats something; by default with a timer that keeps no process alive. */
   readonly tick?: Ticker;
   /** Tells the time, in milliseconds. */
   readonly now?: () => number;
 }
 
-/** How much of the reason for an abort is said again in the call's failure, in characters. */
+/** The maximum length of an abort's reason in the call's failure, in characters. */
 const MAX_REASON = 1_000;
 
-/** How many controllers are kept for later calls. */
+/** The maximum number of controllers for later calls. */
 const MAX_SPARE = 64;
+
+/** Larger calls are dispatched when their frame has been read. */
+const LARGE_CALL_BYTES = 1024 * 1024;
 
 /** The id before the first configuration, and after the last. */
 const NONE = -1;
@@ -112,7 +117,7 @@ export class HostBridge {
     });
   }
 
-  /** How many calls are running. */
+  /** The number of running calls. */
   get running(): number {
     return this.#running.size;
   }
@@ -120,14 +125,14 @@ export class HostBridge {
   /**
    * Takes what libplue sent.
    *
-   * @returns How many bytes were whole frames. The rest is to be given again, with what follows.
-   * @throws {FrameError} If it is not what the protocol allows.
+   * @returns The size of the whole frames. Pass the rest again, with the bytes that follow.
+   * @throws {FrameError} If a frame breaks the protocol.
    */
   receive(bytes: Uint8Array): number {
     return readFrames(bytes, (frame) => this.#take(frame));
   }
 
-  /** Asks availability functions again, and tells libplue if the list has changed. */
+  /** Calls availability functions, and sends libplue the list if it has changed. */
   refresh(): void {
     if (this.#tools instanceof HostTools) this.#list(this.#tools);
   }
@@ -256,7 +261,7 @@ export class HostBridge {
     }
   }
 
-  /** Answers what is no call of a tool. The list goes first, because it may have changed. */
+  /** Answers a frame other than a call of a tool. The list goes first, because it may have changed. */
   #answer(id: number, content: unknown): void {
     this.refresh();
     this.#replies.result(id, { ok: true, content, durationMs: 0 }, undefined);
@@ -283,8 +288,10 @@ export class HostBridge {
       if (carriers === undefined) this.#carriers.set(call.signalId, new Set([id]));
       else carriers.add(id);
     }
-    if (tools instanceof Promise) tools.then((ready) => this.#dispatch(ready, call));
-    else this.#dispatch(tools, call);
+    // The bytes of a large call are freed before its strings are parsed.
+    if (tools instanceof Promise || payload.length > LARGE_CALL_BYTES) {
+      void Promise.resolve(tools).then((ready) => this.#dispatch(ready, call));
+    } else this.#dispatch(tools, call);
   }
 
   #end({ id, signalId }: HostCall): void {
@@ -296,11 +303,13 @@ export class HostBridge {
   }
 
   #dispatch(tools: HostTools | HostRefusal, call: HostCall): void {
-    const { id, flags, strings: [name = "", params, sessionId, messageId] } = call;
+    const { id, flags } = call;
+    // Releases a large text, from which the arguments are parsed.
+    const [name = "", params, sessionId, messageId] = call.strings.splice(0);
     const wantsEvents = (flags & WANTS_METADATA) !== 0;
     const operation = flags >> OPERATION_SHIFT;
     const isCall = operation === OPERATION.call;
-    // A ticket is no name to tell.
+    // A ticket is not a name for events.
     const tool = !wantsEvents ? undefined : isCall ? name : "";
     if (!(tools instanceof HostTools)) {
       this.#end(call);
@@ -316,16 +325,18 @@ export class HostBridge {
           this.#functions.ask(id, { ...question, tool: tool.id }, signal),
       };
     }
-    // Its own tools have to know which call of the host it is. A name may lead to one of them: it can
-    // be an alias, or the bridge's.
+    // The host's own tools need the id of the call. Any name may resolve to one of them, by an alias or
+    // through the bridge.
     if (!isCall || !this.#functions.isEmpty) {
       context = { ...context, services: { [HOST_CALL]: id } };
     }
+    const isLarge = params !== undefined && params.length > LARGE_CALL_BYTES;
     const answer: Promise<ToolResult | Refusal> = isCall
       ? tools.dispatcher.dispatch({ name, arguments: params }, context)
       : operate(tools, operation, name, params, context);
     answer.then((result) => {
       this.#end(call);
+      if (isLarge) this.#options.onLargeCall?.();
       if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(call.controller);
       // The list goes first: the host may ask for it as soon as it has the result.
       if (tools.isListStale && tools === this.#tools) this.#list(tools);
@@ -363,7 +374,7 @@ function abortError(reason: string): DOMException {
   return new DOMException(reason === "" ? NO_REASON : reason, "AbortError");
 }
 
-/** The metadata by which the dispatcher tells of an aborted call. */
+/** The metadata that the dispatcher sends for an aborted call. */
 interface AbortedEvent {
   readonly type: "error";
   readonly error: "aborted";
@@ -375,7 +386,7 @@ function isAborted(value: unknown): value is AbortedEvent {
     typeof value["message"] === "string";
 }
 
-/** The dispatcher says that a call was aborted; the host also said why. */
+/** Adds the host's reason to the failure of an aborted call. */
 function withReason<Failure extends { readonly message: string }>(
   failure: Failure,
   { aborted, reason }: AbortSignal,
@@ -394,7 +405,7 @@ function refusalOf(error: unknown): HostRefusal {
     : unavailable(message);
 }
 
-/** A timer that does not keep a process alive by itself, where timers can be told so. */
+/** A timer that does not keep a process alive, on runtimes that support this. */
 function every(run: () => void, ms: number): () => void {
   const timer: unknown = setInterval(run, ms);
   if (typeof timer === "object" && timer !== null && "unref" in timer) {

@@ -8,6 +8,9 @@
 import type { Registry } from "../../registry/mod.ts";
 import {
   type Answer,
+  clip,
+  type ContentBlock,
+  type ContentOptions,
   type FailureCode,
   isObject,
   isToolResult,
@@ -17,30 +20,29 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import { YIELD } from "./frames.ts";
-import { readBlocks } from "./host_blocks.ts";
 import type { Replies } from "./replies.ts";
 import { codeOf } from "./statuses.ts";
 
-/** A message of the host during an invocation, or at its end. */
+/** A message of the host about an invocation: an event, or its end. */
 export interface Yielded {
   /** One of {@linkcode YIELD}. */
   readonly kind: number;
-  /** The status of a failure, or the progress. */
+  /** The status of a failure, or the completed part of the work. */
   readonly first: number;
-  /** The total of the progress. */
+  /** The whole of the work. */
   readonly second: number;
   readonly text: string;
 }
 
 /**
- * The service that contains the host's call for a tool of the host: the tool then runs on the
+ * The service with the id of the host's call in which a tool of the host runs: it then runs on the
  * thread that waits for that call.
  */
 export const HOST_CALL = "plue:hostCall";
 const NO_CALL = 0;
 
-/** The failure of calls whose program has ended, although it may have done its work. */
-const GONE = ToolResult.error("unavailable", "The program that runs the tool is gone", {
+/** The failure of calls whose program has disconnected. The tool may have run. */
+const GONE = ToolResult.error("unavailable", "The program that runs the tool has disconnected", {
   ran: "unknown",
 });
 
@@ -53,7 +55,7 @@ interface Invocation {
   readonly context: ToolContext | undefined;
   /** Parses the host's final message. */
   readonly read: (text: string) => unknown;
-  /** Yielded output that was not read. */
+  /** The streamed output that the dispatcher has not read yet. */
   readonly output: unknown[];
   result: unknown;
   hasEnded: boolean;
@@ -67,13 +69,13 @@ export class HostFunctions {
   readonly #log: (error: unknown) => void;
   /** Definitions by the host's numbers. */
   readonly #definitions: Map<number, ToolDefinition> = new Map();
-  /** Ids of the registered tools by the host's numbers. */
+  /** The ids of registered tools, by the host's numbers. */
   readonly #registered: Map<number, string> = new Map();
   readonly #invocations: Map<number, Invocation> = new Map();
   #registry: Registry | undefined;
   #lastInvocation = 0;
 
-  /** @param log Receives errors of tools that could not be registered later. */
+  /** @param log Receives the error of a tool that could not be registered later. */
   constructor(replies: Replies, log: (error: unknown) => void) {
     this.#replies = replies;
     this.#log = log;
@@ -138,7 +140,7 @@ export class HostFunctions {
     return this.#registered.size === 0;
   }
 
-  /** Handles a message of the host about an invocation. Messages after its end are ignored. */
+  /** Receives a message about an invocation. Messages after its end are ignored. */
   receive(id: number, { kind, first, second, text }: Yielded): void {
     const invocation = this.#invocations.get(id);
     if (invocation === undefined) return;
@@ -204,10 +206,10 @@ export class HostFunctions {
    *
    * @param call The call.
    * @param signal Aborts when the question is void.
-   * @returns The host's answer; `undefined` if it cannot answer.
+   * @returns The host's answer; `undefined` if it has none.
    */
   async ask(call: number, question: unknown, signal: AbortSignal): Promise<Answer | undefined> {
-    // The dispatcher validates the answer.
+    // The dispatcher checks the answer.
     const params = [JSON.stringify(question)];
     const invocation = this.#run(ASK, call, undefined, valueOf, params, signal);
     const { value } = await invocation.next();
@@ -272,7 +274,7 @@ function end(invocation: Invocation, result: unknown): void {
   invocation.wake();
 }
 
-/** Parses the host's JSON. */
+/** Parses a result. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -292,4 +294,52 @@ function valueOf(text: string): unknown {
 
 function reasonOf({ reason }: AbortSignal): string {
   return reason instanceof Error ? reason.message : String(reason);
+}
+
+/** The texts that a block of each type must have. */
+const TEXTS: { readonly [type: string]: readonly string[] } = {
+  text: ["text"],
+  image: ["data", "mimeType"],
+  audio: ["data", "mimeType"],
+  resource: [],
+  resource_link: ["uri", "name"],
+};
+
+/** Returns the result of a tool whose results are blocks: a failure if the value is not one. */
+function readBlocks(value: unknown): ToolResult {
+  if (isToolResult(value)) return value;
+  const problem = findProblem(value);
+  if (problem !== undefined) {
+    return ToolResult.error("invalid_result", `The tool's blocks are invalid: ${problem}`);
+  }
+  const { content, ...options } = value as { readonly content: ContentBlock[] } & ContentOptions;
+  return ToolResult.blocks(content, options);
+}
+
+function findProblem(value: unknown): string | undefined {
+  const { content, structuredContent: _any, metadata = {}, ...rest } = isObject(value) ? value : {};
+  if (!Array.isArray(content)) return '"/content" must be a list of blocks';
+  if (!isObject(metadata)) return '"/metadata" must be an object';
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) {
+    const place = JSON.stringify(clip(`/${unknown}`));
+    return `there is no ${place} beside "content", "structuredContent" and "metadata"`;
+  }
+  for (const [index, block] of content.entries()) {
+    const problem = findProblemOfBlock(block, `/content/${index}`);
+    if (problem !== undefined) return problem;
+  }
+}
+
+function findProblemOfBlock(block: unknown, path: string): string | undefined {
+  const { type, resource, ...members } = isObject(block) ? block : {};
+  if (typeof type !== "string" || !Object.hasOwn(TEXTS, type)) {
+    return `"${path}/type" must be ${Object.keys(TEXTS).join(" or ")}`;
+  }
+  const missing = TEXTS[type]?.find((name) => typeof members[name] !== "string");
+  if (missing !== undefined) return `"${path}/${missing}" must be a text`;
+  if (type !== "resource") return undefined;
+  const { uri, text, blob } = isObject(resource) ? resource : {};
+  const isWhole = typeof uri === "string" && typeof (text ?? blob) === "string";
+  return isWhole ? undefined : `"${path}/resource" must have "uri", and "text" or "blob"`;
 }

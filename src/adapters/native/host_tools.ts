@@ -30,16 +30,16 @@ export type Ticker = (run: () => void, ms: number) => () => void;
 /** The interval at which availability functions, filters and policies are called. */
 const ASK_EVERY_MS = 1_000;
 
-/** The interval of the search for tasks of processes that died. */
+/** The interval at which tasks of processes that have died are recovered. */
 const RECOVER_EVERY_MS = 30_000;
 
-/** The lifetime of their results during calls. */
+/** The time for which the results of these functions are reused after calls. */
 const ANSWERS_HOLD_MS = 100;
 
 /**
- * Configures tools: all of them, or none.
+ * Sets the configurations of tools: of all of them, or, if one fails, of none.
  *
- * @returns A function that restores the old configurations of the tools that are still registered.
+ * @returns A function that restores the configurations of the tools that are still registered.
  * @throws {TypeError} If a tool is not registered, or its configuration is invalid.
  */
 function configure(registry: Registry, configs: Readonly<Record<string, unknown>>): () => void {
@@ -82,12 +82,12 @@ export class HostTools {
   #stopTicking: (() => void) | undefined;
 
   /**
-   * @param tools The tools and settings of this side.
+   * @param tools All tools of this side.
    * @param config The host's configuration.
-   * @param onChange Called when the list may have changed.
-   * @param tick Calls a function at intervals.
-   * @param now Returns the time, in milliseconds.
-   * @throws {NativeConfigError} If the configuration is invalid.
+   * @param onChange Is called when the list may have changed.
+   * @param tick Calls a function again and again.
+   * @param now Tells the time, in milliseconds.
+   * @throws {NativeConfigError} If the host's configuration is invalid.
    */
   constructor(
     tools: NativeTools,
@@ -113,7 +113,7 @@ export class HostTools {
     this.#end.push(tools.registry.subscribe(onChange));
     const { tasks, dispatcher } = tools;
     if (tasks === undefined) return;
-    // If the store is unreachable now, the next attempt follows.
+    // If the store does not answer, the next interval tries again.
     const recover = (): void => void tasks.recover(dispatcher).catch(() => {});
     recover();
     this.#end.push(tick(recover, RECOVER_EVERY_MS));
@@ -124,7 +124,7 @@ export class HostTools {
     return this.#tools.registry;
   }
 
-  /** Stores tasks, if the tools have a store. */
+  /** Stores tasks; `undefined` if the tools have none. */
   get tasks(): CallTasks | undefined {
     return this.#tools.tasks;
   }
@@ -135,7 +135,7 @@ export class HostTools {
     return this.#dispatcher;
   }
 
-  /** Returns the list as JSON, or `undefined` if it has not changed since the last call. */
+  /** The list, as JSON; `undefined` if it has not changed since the last call. */
   newList(): string | undefined {
     this.#follow();
     this.#askedAt = this.#now();
@@ -146,8 +146,8 @@ export class HostTools {
   }
 
   /**
-   * Returns true if availability functions should run again after a call, which may have changed
-   * the availability of tools.
+   * True if availability functions should be called after a call, which may have changed their
+   * results.
    */
   get isListStale(): boolean {
     return this.#stopTicking !== undefined && this.#now() - this.#askedAt >= ANSWERS_HOLD_MS;
@@ -181,13 +181,13 @@ export class HostTools {
   }
 }
 
-/** Returns the selected tools, or the bridge to them. */
+/** The host's part of the offered tools: the tools that it selects, or the bridge to them. */
 function shownOf(owned: Toolset, { selection, bridge }: NativeConfig): Toolset {
   const selected = owned.narrow(selection);
   return bridge === undefined ? selected : createToolBridge(selected, bridge);
 }
 
-/** Returns the problem without its leading "Cannot do this: ", which the caller replaces. */
+/** The message without its first words, for which the caller has its own. */
 function messageOf(cause: unknown): string {
   return cause instanceof Error
     ? cause.message.replace(/^Cannot (select tools: |make a tool bridge: |update )/, "")

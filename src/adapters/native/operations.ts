@@ -1,5 +1,5 @@
 /**
- * The host's operations besides calls: resuming a suspended call, and tasks.
+ * A host's operations other than a call of a tool: continuing a suspended call, and tasks.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { type Answers, isObject, type ToolFailure, type ToolResult } from "../..
 import type { HostTools } from "./host_tools.ts";
 import type { BridgeFailureCode } from "./statuses.ts";
 
-/** The operations in the flags of an execute frame. */
+/** The operations, by their numbers in the flags of an execute frame. */
 export const OPERATION = {
   call: 0,
   resume: 1,
@@ -20,13 +20,13 @@ export const OPERATION = {
   answerTask: 5,
 } as const;
 
-/** The result of an operation that did not reach the dispatcher. */
+/** A failure outside of the dispatcher. */
 export interface Refusal {
   readonly code: BridgeFailureCode;
   readonly message: string;
 }
 
-/** True if the result comes from the dispatcher or a task. */
+/** Returns true for the answer of the dispatcher or a task. */
 export function isAnswer(answer: ToolResult | Refusal): answer is ToolResult {
   return "ok" in answer;
 }
@@ -84,10 +84,7 @@ function askTasks(
   }
 }
 
-/**
- * Returns the answers to questions, or `undefined` if they are malformed. The dispatcher validates
- * each answer.
- */
+/** The answers to questions; `undefined` if the text is not an object. The dispatcher checks each. */
 function readAnswers(text = "{}"): Answers | undefined {
   try {
     const answers: unknown = JSON.parse(text);

@@ -16,7 +16,7 @@ import {
 } from "./frames.ts";
 import { type BridgeFailureCode, flagsOf, STATUS } from "./statuses.ts";
 
-/** The host's form of a failed call. */
+/** A failure, as the host receives it. */
 interface Failure {
   readonly error: FailureCode | BridgeFailureCode;
   readonly message: string;
@@ -26,13 +26,10 @@ interface Failure {
   readonly repaired?: ToolFailure["repaired"] | undefined;
 }
 
-/**
- * The size at which replies are sent immediately, because a tool that never waits may send without
- * end.
- */
+/** More than this is sent immediately: a tool that never waits may send without end. */
 const MAX_WAITING_BYTES = 256 * 1024;
 
-/** Writes replies, and sends those of one turn of the event loop together. */
+/** Writes replies, and sends the replies of one turn of the event loop together. */
 export class Replies {
   readonly #writer: FrameWriter = new FrameWriter();
   readonly #send: (frames: Uint8Array) => void;
@@ -93,7 +90,7 @@ export class Replies {
   }
 
   /**
-   * Sends the result of a call, its last frame. The dispatcher has reported its failures.
+   * The end of a call, and its last frame. The dispatcher has sent the event of a failure.
    *
    * @param tool The name in the call, if the caller receives events.
    */
@@ -110,13 +107,13 @@ export class Replies {
     const text = writeJson(content);
     const flags = flagsOf(result) << STATUS_SHIFT;
     if (text === undefined || !this.#add(REPLY.result, call, text, flags)) {
-      const message = "Cannot hand the result over: it is larger than 256 MiB; ask for less of it";
+      const message = "Cannot return the result: it is larger than 256 MiB; request less of it";
       this.failure(call, "output_too_large", message, tool);
     }
   }
 
   /**
-   * Sends the failure of a call that did not reach the dispatcher, or whose result cannot be sent.
+   * The failure of a call outside of the dispatcher, or of one whose result is too large.
    *
    * @param tool The name in the call, if the caller receives events.
    */

@@ -12,8 +12,8 @@ import { loadTools, type ToolsModule } from "./tools_module.ts";
 /** Options for {@linkcode runSidecar}. */
 export interface SidecarOptions {
   /**
-   * The tools, for a sidecar that is compiled together with them. Absent: the module that the host
-   * names (`tools_module`, or the environment variable `PLUE_TOOLS`).
+   * The tools, for a sidecar that is compiled together with them. If omitted, the host
+   * names a module (`tools_module`, or the environment variable `PLUE_TOOLS`).
    */
   readonly tools?: ToolsModule | undefined;
 }
@@ -25,8 +25,7 @@ const DESCRIPTOR = 3;
  * Runs this process as a sidecar of the libplue that started it, until that one lets it go.
  *
  * A promise that a tool leaves rejected goes to the log: it ends neither the process nor other calls.
- * An exception that is not caught ends the process, as anywhere, and the calls under way are told its
- * message.
+ * An exception that is not caught ends the process, and running calls fail with its message.
  *
  * @example Usage
  * ```ts ignore
@@ -54,6 +53,8 @@ export function runSidecar(options: SidecarOptions = {}): void {
     open: (events) => openSidecarSocket(DESCRIPTOR, events),
     load: (module) => loadTools(options.tools, module),
     exit: (code) => process.exit(code),
+    // Deno and Node collect it by themselves.
+    collectGarbage: () => bun?.gc(true),
     log: (error) => console.error(error),
   });
   process.on("uncaughtException", (error) => {
@@ -78,9 +79,9 @@ function findFault(): string | undefined {
   }
 }
 
-// No set of types knows all three runtimes.
+// No set of types has all three runtimes.
 const { Bun: bun, Deno: deno } = globalThis as unknown as {
-  readonly Bun?: BunSockets & { readonly version: string };
+  readonly Bun?: BunSockets & { readonly version: string; gc(force: boolean): void };
   readonly Deno?: { readonly version: { readonly deno: string } };
 };
 
@@ -89,7 +90,7 @@ function runtimeName(): string {
   return deno !== undefined ? `deno ${deno.version.deno}` : `node ${process.versions.node}`;
 }
 
-/** What this file uses of Bun. */
+/** The part of Bun that this file uses. */
 export interface BunSockets {
   connect(options: {
     readonly fd: number;
@@ -104,19 +105,19 @@ export interface BunSockets {
 }
 
 export interface BunSocket {
-  /** How many bytes were taken; below 0 if the other end is gone. */
+  /** Returns the number of bytes that were sent; below 0 if the other end is closed. */
   write(bytes: Uint8Array): number;
   end(): void;
 }
 
 /**
- * Whether a descriptor is a socket: it is one only where libplue started this process.
+ * Returns true if a descriptor is a socket, which it is only if libplue started this process.
  *
  * @throws {Error} If the runtime does not let this process look, as Deno without its permissions.
  */
 export function isSocket(descriptor: number): boolean {
   try {
-    // Not fstat: Deno knows only the descriptors that it opened itself.
+    // Not fstat: Deno supports only the descriptors that it opened itself.
     return statSync(`/dev/fd/${descriptor}`).isSocket();
   } catch (error) {
     if (isOfPermissions(error)) throw error;
@@ -124,7 +125,7 @@ export function isSocket(descriptor: number): boolean {
   }
 }
 
-/** Whether Deno or Node refused something that the system might have allowed. */
+/** Returns true if the permissions of Deno or Node caused the error. */
 function isOfPermissions(error: unknown): boolean {
   const { name, code } = error as { readonly name?: unknown; readonly code?: unknown };
   return name === "NotCapable" || code === "ERR_ACCESS_DENIED";
@@ -139,13 +140,13 @@ function openSidecarSocket(descriptor: number, events: SidecarSocketEvents): Sid
 }
 
 function openNodeSocket(fd: number, events: SidecarSocketEvents): SidecarSocket {
-  // Bun does without this module, which takes it milliseconds to load.
+  // Only here: Bun does not use this module, and takes milliseconds to load it.
   const { Socket } = process.getBuiltinModule("node:net");
   const socket = new Socket({ fd, readable: true, writable: true });
   socket.on("data", (bytes: Uint8Array) => events.data(bytes));
   for (const event of ["end", "close", "error"]) socket.on(event, () => events.end());
   return {
-    // The socket keeps what it cannot send at once, and the bytes are only lent.
+    // A copy: the socket may send it later, and the caller reuses the bytes.
     write: (bytes) => void socket.write(bytes.slice()),
     end: (then) => void socket.end(then),
   };
@@ -154,7 +155,7 @@ function openNodeSocket(fd: number, events: SidecarSocketEvents): SidecarSocket 
 /** Bun's socket, which takes what it can and leaves the rest to its caller. */
 export class BunSidecarSocket implements SidecarSocket {
   readonly #events: SidecarSocketEvents;
-  /** What was not sent yet, oldest first. */
+  /** The bytes to send, oldest first. */
   readonly #waiting: Uint8Array[] = [];
   #socket: BunSocket | undefined;
   #afterEnd: (() => void) | undefined;

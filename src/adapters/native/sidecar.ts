@@ -1,5 +1,5 @@
 /**
- * What a sidecar does between its socket and its end, whatever the runtime.
+ * A sidecar between its socket and its end, on every runtime.
  *
  * @module
  */
@@ -8,11 +8,11 @@ import { FrameStream } from "./frames.ts";
 import { HostBridge } from "./host_bridge.ts";
 import type { NativeTools } from "./host_tools.ts";
 
-/** What a sidecar receives from its socket. */
+/** The events of a sidecar's socket. */
 export interface SidecarSocketEvents {
   /** Something has arrived. Valid until it returns. */
   data(bytes: Uint8Array): void;
-  /** The host is gone. May be told more than once. */
+  /** The host has disconnected. May be called more than once. */
   end(): void;
 }
 
@@ -24,7 +24,7 @@ export interface SidecarSocket {
   end(then: () => void): void;
 }
 
-/** What a sidecar needs of its process. */
+/** The functions of a sidecar's process. */
 export interface SidecarProcess {
   /** Name and version of the runtime, for people. */
   readonly runtime: string;
@@ -34,6 +34,8 @@ export interface SidecarProcess {
   load(module: string | undefined): Promise<NativeTools>;
   /** Ends the process. */
   exit(code: number): void;
+  /** Frees the memory of a large call. Otherwise several calls of 100 MB would add up. */
+  collectGarbage(): void;
   /** Writes what went wrong to the log. */
   log(error: unknown): void;
 }
@@ -41,16 +43,16 @@ export interface SidecarProcess {
 /** The exit codes of the process. */
 export const EXIT = { done: 0, failed: 1, notAHost: 2 } as const;
 
-/** How long the tools may take to be disposed of, once the host is gone. */
+/** The maximum time to dispose of the tools after the host has disconnected. */
 const DISPOSE_WITHIN_MS = 5_000;
 
-/** A sidecar that answers its host. */
+/** A sidecar that serves its host. */
 export interface Sidecar {
-  /** Ends the process because of an exception that nothing has caught, and tells the host of it. */
+  /** Ends the process because of an uncaught exception, with a message for the host. */
   crash(error: unknown): void;
 }
 
-/** Answers the host until it lets go, or is gone; then disposes of the tools, and ends the process. */
+/** Serves the host until it disconnects; then disposes of the tools, and ends the process. */
 export function startSidecar(own: SidecarProcess): Sidecar {
   let tools: NativeTools | undefined;
   let isEnding = false;
@@ -76,6 +78,8 @@ export function startSidecar(own: SidecarProcess): Sidecar {
     runtime: own.runtime,
     send: (frames) => socket.write(frames),
     onShutdown: () => void end(),
+    // When the result has been sent.
+    onLargeCall: () => void setTimeout(own.collectGarbage, 0),
     onFailed: () => socket.end(() => own.exit(EXIT.failed)),
   });
   const stream = new FrameStream((bytes) => bridge.receive(bytes));
@@ -84,7 +88,7 @@ export function startSidecar(own: SidecarProcess): Sidecar {
       try {
         stream.push(bytes);
       } catch (error) {
-        // After bytes that are no frame, nothing can be read.
+        // After an invalid frame, nothing can be read.
         own.log(error);
         own.exit(EXIT.failed);
       }
@@ -99,7 +103,7 @@ export function startSidecar(own: SidecarProcess): Sidecar {
   };
 }
 
-/** How much of an exception is told, in characters. */
+/** The maximum length of an exception's summary, in characters. */
 const MAX_SUMMARY = 300;
 
 /**
@@ -107,7 +111,7 @@ const MAX_SUMMARY = 300;
  * it was thrown. Sources, paths and the stack are for the log.
  */
 function summaryOf(error: unknown): string {
-  if (!(error instanceof Error)) return "something was thrown that is no Error";
+  if (!(error instanceof Error)) return "something other than an Error was thrown";
   const [line = ""] = `${error.name}: ${error.message}`.split("\n", 1);
   const [, place] = /([^/\\\s(]+:\d+:\d+)\)?$/m.exec(error.stack ?? "") ?? [];
   return line.slice(0, MAX_SUMMARY) + (place === undefined ? "" : ` (${place})`);

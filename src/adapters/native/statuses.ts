@@ -1,5 +1,5 @@
 /**
- * The numbers by which C knows failure codes and kinds of results: those of `plue.h`.
+ * The numbers of failure codes and of kinds of results in `plue.h`.
  *
  * @module
  */
@@ -36,12 +36,12 @@ export const STATUS: { readonly [Code in FailureCode | BridgeFailureCode]: numbe
   unknown_task: 71,
 };
 
-/** The code of a number; `threw` for those that are none. */
+/** The code of a number; `threw` for an unknown one. */
 export function codeOf(status: number): string {
   return Object.entries(STATUS).find(([, number]) => number === status)?.[0] ?? "threw";
 }
 
-/** What there is to know of a result besides its content: `PLUE_RESULT_BLOCKS` and so on. */
+/** The properties of a result besides its content: `PLUE_RESULT_BLOCKS` and so on. */
 export function flagsOf({ blocks, truncated, replayed, repaired }: ToolSuccess): number {
   return (blocks ? 1 : 0) | (truncated ? 2 : 0) | (replayed ? 4 : 0) | (repaired ? 8 : 0);
 }

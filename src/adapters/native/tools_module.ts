@@ -18,7 +18,7 @@ import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import type { NativeTools } from "./host_tools.ts";
 
-/** What a module of tools exports. Everything but the registry may be absent. */
+/** The exports of a module of tools. Only the registry is required. */
 export interface ToolsModule {
   /** The tools. The default export does as well. */
   readonly registry: Registry;
@@ -28,7 +28,7 @@ export interface ToolsModule {
   readonly dispatch?: ToolDispatcherOptions | undefined;
   /** The tools that any host may have; its configuration can only narrow them. */
   readonly selection?: Selection | undefined;
-  /** Keeps calls that have a life of their own: `callTasks` of `@plue/tools/calls`. */
+  /** Stores tasks: `callTasks` of `@plue/tools/calls`. */
   readonly tasks?: CallTasks | undefined;
 }
 
@@ -89,10 +89,10 @@ export async function importToolsModule(name: string): Promise<Readonly<Record<s
   }
 }
 
-/** How many of a module's mistakes are told. */
+/** The maximum number of a module's errors in a message. */
 const MAX_MISTAKES = 3;
 
-/** What of an error says where the mistake is. */
+/** The position of an error in a module, as runtimes report it. */
 interface LoadError {
   /** In Bun, of several mistakes. */
   readonly errors?: readonly unknown[];
@@ -110,7 +110,7 @@ function whyNotLoaded(error: unknown): string {
     const more = errors.length > MAX_MISTAKES ? `; and ${errors.length - MAX_MISTAKES} more` : "";
     return errors.slice(0, MAX_MISTAKES).map(whyNotLoaded).join("; ") + more;
   }
-  // Bun's mistakes are no instances of Error; Deno's messages are coloured.
+  // Bun's errors are not instances of Error; Deno's messages are coloured.
   const { message: coloured = error } = error as { readonly message?: unknown };
   const message = stripVTControlCharacters(String(coloured));
   const place = position

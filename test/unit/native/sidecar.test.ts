@@ -23,6 +23,7 @@ function start(options: Partial<SidecarProcess> = {}, registry = fakeRegistry())
   let socket: SidecarSocketEvents | undefined;
   const sidecar = startSidecar({
     runtime: "fake 1.0",
+    collectGarbage: () => void events.push("collect"),
     open(given) {
       socket = given;
       return {
@@ -95,7 +96,7 @@ describe("startSidecar()", () => {
         "RangeError: too far (tools.ts:3:14)",
       ],
       [Object.assign(new Error("gone"), { stack: "Error: gone" }), "Error: gone"],
-      [{ password: "hunter2" }, "something was thrown that is no Error"],
+      [{ password: "hunter2" }, "something other than an Error was thrown"],
     ] as const
   ) {
     it(`reports an uncaught exception: ${message}`, async () => {

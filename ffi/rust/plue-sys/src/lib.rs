@@ -91,6 +91,7 @@ pub struct plue_options_t {
     pub start_timeout_ms: u32,
     pub abort_grace_ms: u32,
     pub call_timeout_ms: u32,
+    pub max_bytes_in_flight: usize,
 }
 
 extern "C" {
@@ -114,7 +115,6 @@ extern "C" {
         user_data: *mut c_void,
     ) -> c_int;
     pub fn plue_free_json(json: *mut c_char);
-    pub fn plue_free_string(string: *mut c_char);
 
     pub fn plue_abort_signal_new() -> *mut plue_abort_signal_t;
     pub fn plue_abort_signal_retain(signal: *mut plue_abort_signal_t) -> *mut plue_abort_signal_t;

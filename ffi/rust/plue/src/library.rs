@@ -26,6 +26,8 @@ pub struct Options {
     pub abort_grace: Option<Duration>,
     /// How long a call may take; `None` is without a limit.
     pub call_timeout: Option<Duration>,
+    /// The bytes of arguments that running calls may have together; 0 is 256 MiB.
+    pub max_bytes_in_flight: usize,
 }
 
 /// The tools, until it is dropped. Several have equal options, and the last one ends the tools.
@@ -58,6 +60,7 @@ impl Library {
             start_timeout_ms: milliseconds(options.start_timeout),
             abort_grace_ms: milliseconds(options.abort_grace),
             call_timeout_ms: milliseconds(options.call_timeout),
+            max_bytes_in_flight: options.max_bytes_in_flight,
         };
         match unsafe { plue_sys::plue_init_with_options(&given) } {
             0 => Ok(Library(())),
