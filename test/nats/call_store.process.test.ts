@@ -8,13 +8,13 @@ import {
 } from "@std/assert";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
-import type { CallStore } from "@plue/tools/calls";
+import { type CallStore, MAX_STORED_BYTES } from "@plue/tools/calls";
 import { natsCallStore } from "@plue/tools/nats";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { event } from "./world.ts";
 
 const small = new Uint8Array(10);
-/** Is kept in parts. */
+/** Fits into one message. */
 const large = new Uint8Array(1_000_000);
 
 describe("natsCallStore()", () => {
@@ -47,7 +47,7 @@ describe("natsCallStore()", () => {
     };
     const expiresAt = Date.now() + 60_000;
     await own.create("a.one", bytes("right"), { expiresAt });
-    const large = "x".repeat(1_048_576);
+    const large = "x".repeat(MAX_STORED_BYTES);
     await own.create("a.large", bytes(large));
     assertEquals([await text("a.one"), (await text("a.large")) === large], ["right", true]);
     await other.create("a.other", bytes("forged"));
@@ -66,18 +66,21 @@ describe("natsCallStore()", () => {
     assertStringIncludes(error.message, "a value is signed; give natsCallStore the secret");
   });
 
-  withServer("keeps nothing of a large value that was not taken", async () => {
-    const store = await natsCallStore(await server.connect(), { bucket: "parts" });
-    const revision = await store.create("a.b", large) ?? 0;
-    const before = await countOf("parts");
-    assertEquals(await store.create("a.b", large), undefined);
-    assertEquals(await store.update("a.b", large, revision + 1), undefined);
-    const updates = await Promise.all([1, 2, 3, 4].map(() => store.update("a.b", large, revision)));
-    assertEquals(updates.filter((update) => update !== undefined).length, 1);
-    const creations = await Promise.all([1, 2, 3, 4].map(() => store.create("a.c", large)));
-    assertEquals(creations.filter((creation) => creation !== undefined).length, 1);
-    assertEquals(await countOf("parts"), 2 * before);
-    assertEquals((await store.get("a.b"))?.value.byteLength, large.byteLength);
+  withServer("refuses a value for which a message of its server has no room", async () => {
+    const own = await TestServer.start({ lines: "max_payload: 65536" });
+    try {
+      const store = await natsCallStore(await own.connect(), { secret: SECRET });
+      const most = new Uint8Array(64_512).fill(7);
+      const revision = await store.create("a.most", most) ?? 0;
+      assertEquals((await store.get("a.most"))?.value, most);
+      const larger = new Uint8Array(64_513);
+      const why = "it has 64513 bytes, and max_payload of the server allows 64512";
+      await assertRejects(() => store.create("a.larger", larger), RangeError, why);
+      await assertRejects(() => store.update("a.most", larger, revision), RangeError, why);
+      assertEquals((await store.get("a.most"))?.revision, revision);
+    } finally {
+      await own.stop();
+    }
   });
 
   withServer("keeps no more for an owner than its share, over all processes", async () => {
@@ -118,19 +121,6 @@ describe("natsCallStore()", () => {
     await assertRejects(() => write("9"), RangeError, "share is full");
     assertEquals(await store.delete(`a.ann.${first + 1}`, kept[0] ?? 0), true);
     assertNotEquals(await write("9"), undefined);
-  });
-
-  withServer("counts all parts of a large value for its owner", async () => {
-    const options = { bucket: "shared_parts", maxOwnerBytes: 2_500_000 };
-    const store = await natsCallStore(await server.connect(), options);
-    const revision = await store.create("a.ann.1", large) ?? 0;
-    await store.create("a.ann.2", large);
-    await assertRejects(() => store.create("a.ann.3", large), RangeError, "share is full");
-    assertNotEquals(await store.update("a.ann.1", large, revision), undefined);
-    assertNotEquals(await store.create("a.bob.1", large), undefined);
-    // Nothing of what was refused is left.
-    const count = await countOf("shared_parts");
-    assertEquals(count, 9);
   });
 
   withServer("makes room when a write finds none, from what has expired", async () => {

@@ -10,7 +10,7 @@ import { DurableCalls, type KeptSettings } from "./durable_calls.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Seal } from "./message.ts";
 import { RemoteCalls } from "./remote_calls.ts";
-import { followStatus } from "./status.ts";
+import { followStatus } from "./server.ts";
 
 /** What calls are sent with. */
 export interface CallLineSettings {

@@ -30,14 +30,14 @@ import type { Seal } from "./message.ts";
 import {
   isDurable,
   isRunMessage,
-  KEPT_MS,
   RUN_CONTROL,
   type RunMessage,
   type RunNews,
   type RunRecord,
   Runs,
 } from "./runs.ts";
-import { isRefused, type StorageSettings } from "./server.ts";
+import { isRefused } from "./server.ts";
+import { KEPT_MS, type StorageSettings } from "./streams.ts";
 import { ownedRunSubject, RUNS_STREAM } from "./subjects.ts";
 import { traceOf } from "./telemetry.ts";
 

@@ -18,7 +18,7 @@ import {
 } from "../../tool/mod.ts";
 import { Directory, listIn, MAX_LISTED } from "./directory.ts";
 import type { Seal } from "./message.ts";
-import { STORAGE, type StorageSettings } from "./server.ts";
+import { STORAGE, type StorageSettings } from "./streams.ts";
 import { digestOfRecord, pathOf, recordOf, toolKey, workerKey } from "./subjects.ts";
 
 /** What tools are offered with. */
@@ -114,7 +114,7 @@ export class Offers {
   async open(): Promise<void> {
     const { action, connection, seal, name, log, storage = STORAGE } = this.#settings;
     const settings = { action, connection, seal, registry: name, log, storage };
-    this.#directory = await Directory.open(settings, () => {});
+    this.#directory = await Directory.open({ ...settings, hasDefinitions: false }, () => {});
     await this.#write();
   }
 

@@ -36,14 +36,8 @@ import { Fleet, PRESENCE_EVERY_MS } from "./fleet.ts";
 import { Seal } from "./message.ts";
 import type { CallRequest, TakeOutput } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
-import {
-  checkServer,
-  checkSubscriptions,
-  noteRefusals,
-  STORAGE,
-  STORAGE_OPTIONS,
-  type StorageSettings,
-} from "./server.ts";
+import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
+import { STORAGE, STORAGE_OPTIONS, type StorageSettings } from "./streams.ts";
 import { checkRegistryName, idOfPath, toolKey } from "./subjects.ts";
 import { isTelemetry, placeNow } from "./telemetry.ts";
 
@@ -292,8 +286,10 @@ export class Sync {
       const path = `${this.#name}.${key.slice(prefix.length)}`;
       const id = idOfPath(path);
       const versions = (this.#versions.get(id) ?? []).filter((known) => known.path !== path);
-      if (entry === undefined) this.#refused.delete(path);
+      if (entry?.value === undefined) this.#refused.delete(path);
       else versions.push({ path, revision: entry.revision, record: entry.value });
+      // The entry would keep the definition twice.
+      if (entry !== undefined) entry.value = undefined;
       this.#versions.set(id, versions);
       ids.add(id);
     }

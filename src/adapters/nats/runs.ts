@@ -6,17 +6,8 @@
  * @module
  */
 
-import {
-  DiscardPolicy,
-  jetstream,
-  JetStreamApiCodes,
-  JetStreamApiError,
-  type JetStreamManager,
-  jetstreamManager,
-  RetentionPolicy,
-  type StreamConfig,
-} from "@nats-io/jetstream";
-import { nanos, type NatsConnection, nuid } from "@nats-io/nats-core";
+import { jetstream, type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
+import { type NatsConnection, nuid } from "@nats-io/nats-core";
 import { createHash } from "node:crypto";
 import type { ToolProgress } from "../../execute/mod.ts";
 import { type CallStore, ownerDigest } from "../../execute/durable/mod.ts";
@@ -33,17 +24,19 @@ import { natsCallStore } from "./call_store.ts";
 import { type CallMessage, MAX_SKEW_MS } from "./frames.ts";
 import type { Seal } from "./message.ts";
 import { OwnerShares } from "./owner_shares.ts";
-import { STORAGE, storageProblemOf, type StorageSettings } from "./server.ts";
+import {
+  KEPT_MS,
+  openRunStream,
+  STORAGE,
+  storageProblemOf,
+  type StorageSettings,
+} from "./streams.ts";
 import { ownedRunSubject, RESULTS_BUCKET, RUNS_STREAM, runSubject } from "./subjects.ts";
 
-/** How long results are kept, and calls that no worker has taken, in milliseconds. */
-export const KEPT_MS = 86_400_000;
 /** One caller may have so many bytes of calls waiting: one part of what may wait. */
 const OWNER_PART = 8;
 /** The smallest size that is counted, in bytes. Others are this one times a power of two. */
 const SIZE_UNIT = 1_024;
-/** How long the server remembers the keys of calls, in milliseconds. The store remembers them longer. */
-const REMEMBERED_MS = 120_000;
 
 /** A call in the stream. */
 export interface RunMessage extends CallMessage {
@@ -173,8 +166,7 @@ export class Runs {
     const store = await natsCallStore(connection, { bucket: RESULTS_BUCKET, ...storage });
     try {
       const manager = await jetstreamManager(connection);
-      const config = await openStream(manager, storage);
-      checkStream(config);
+      const config = await openRunStream(manager, storage);
       const maxBytes = config.max_bytes > 0 ? config.max_bytes : storage.maxBytes;
       return new Runs(settings, manager, store, maxBytes);
     } catch (cause) {
@@ -285,36 +277,4 @@ export function isRunMessage(value: unknown): value is RunMessage {
 /** What the signature of a record is for. */
 function placeOf(key: string): string {
   return `${RESULTS_BUCKET}.${key}`;
-}
-
-/** One that an operator has made, with more replicas or another size, is used as it is. */
-async function openStream(
-  manager: JetStreamManager,
-  { maxBytes, replicas }: StorageSettings,
-): Promise<StreamConfig> {
-  try {
-    return (await manager.streams.info(RUNS_STREAM)).config;
-  } catch (error) {
-    const isMissing = error instanceof JetStreamApiError &&
-      error.code === JetStreamApiCodes.StreamNotFound;
-    if (!isMissing) throw error;
-  }
-  const { config } = await manager.streams.add({
-    name: RUNS_STREAM,
-    subjects: [runSubject(">")],
-    retention: RetentionPolicy.Workqueue,
-    discard: DiscardPolicy.New,
-    max_bytes: maxBytes,
-    num_replicas: replicas,
-    max_age: nanos(KEPT_MS),
-    duplicate_window: nanos(REMEMBERED_MS),
-  });
-  return config;
-}
-
-function checkStream({ subjects, retention, discard }: StreamConfig): void {
-  const wanted = `subjects "${runSubject(">")}", retention "workqueue" and discard "new"`;
-  const isRight = subjects?.length === 1 && subjects[0] === runSubject(">") &&
-    retention === RetentionPolicy.Workqueue && discard === DiscardPolicy.New;
-  if (!isRight) throw new Error(`it is there with other settings; it needs ${wanted}`);
 }

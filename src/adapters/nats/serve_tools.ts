@@ -29,18 +29,11 @@ import { natsCallStore } from "./call_store.ts";
 import { DurableWorker } from "./durable_worker.ts";
 import { listenForWorkers, PRESENCE_EVERY_MS, type PresenceMessage } from "./fleet.ts";
 import { Seal } from "./message.ts";
-import {
-  checkServer,
-  checkSubscriptions,
-  noteRefusals,
-  STORAGE,
-  STORAGE_OPTIONS,
-  type StorageSettings,
-} from "./server.ts";
+import { checkServer, checkSubscriptions, followStatus, noteRefusals } from "./server.ts";
 import { Offers } from "./offers.ts";
 import { ServedCalls } from "./served_calls.ts";
 import { Service } from "./service.ts";
-import { followStatus } from "./status.ts";
+import { STORAGE, STORAGE_OPTIONS, type StorageSettings } from "./streams.ts";
 import { checkRegistryName, presenceSubject } from "./subjects.ts";
 import { isTelemetry } from "./telemetry.ts";
 

@@ -1,12 +1,12 @@
 /**
- * What a server must be able to do, checked once at the start, and errors of JetStream in words.
+ * The server: what it must be able to do, whether the connection to it is up, and its errors in words.
  *
  * @module
  */
 
 import { JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
-import { type NatsConnection, PermissionViolationError } from "@nats-io/nats-core";
-import { type Check, describeThrown, type HookLog, numberFrom } from "../../tool/mod.ts";
+import { type NatsConnection, PermissionViolationError, type Status } from "@nats-io/nats-core";
+import { describeThrown, type HookLog } from "../../tool/mod.ts";
 
 /** The oldest server that the tests run with. */
 const OLDEST = [2, 9] as const;
@@ -37,36 +37,6 @@ export function isRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof JetStreamApiError) return isFull(error) || error.status < 500;
   return REFUSALS.includes(error.name) || isRefused(error.cause);
-}
-
-/** How a stream or a bucket is made that is not there. */
-export interface StorageSettings {
-  /** How many servers of a cluster keep it. */
-  readonly replicas: number;
-  readonly maxBytes: number;
-}
-
-/** One server, and 1 GiB. */
-export const STORAGE: StorageSettings = { replicas: 1, maxBytes: 1_073_741_824 };
-
-/** Checks of the options that say so. */
-export const STORAGE_OPTIONS: {
-  readonly replicas: Check<number>;
-  readonly maxBytes: Check<number>;
-} = { replicas: numberFrom(1, 5), maxBytes: numberFrom(1_048_576) };
-
-/** What is wrong with a stream or a bucket that could not be opened. */
-export function storageProblemOf(
-  error: unknown,
-  connection: NatsConnection,
-  name: string,
-  { replicas, maxBytes }: StorageSettings,
-): string {
-  const problem = problemOf(error, connection);
-  if (!isFull(error)) return problem;
-  const size = `${maxBytes} bytes on ${replicas === 1 ? "one server" : `${replicas} servers`}`;
-  return `there is no room for "${name}", which reserves ${size}; give the server more storage, ` +
-    `or the option maxBytes a smaller number: ${problem}`;
 }
 
 /** What is wrong, in words that say what would be right. */
@@ -148,4 +118,41 @@ export async function checkSubscriptions(
     const why = `the user of the connection may not subscribe to "${cause.subject}"`;
     throw new Error(`Cannot ${action}: ${why}`, { cause });
   }
+}
+
+/** What follows a connection. */
+export interface StatusFollower {
+  /** The connection was lost, or closed. */
+  down(why: string): void;
+  /** It is there again, perhaps to another server. */
+  up(): void;
+  /** The server has refused a message, because the user may not publish there. */
+  forbidden?(subject: string): void;
+}
+
+/** Follows a connection until the function that it returns is called. */
+export function followStatus(connection: NatsConnection, follower: StatusFollower): () => void {
+  let isOver = false;
+  // The client's iterator can be stopped, which its type does not say.
+  const statuses = connection.status() as AsyncIterable<Status> & { readonly stop?: () => void };
+  void (async () => {
+    for await (const status of statuses) {
+      if (isOver) return;
+      const { type } = status;
+      if (type === "error") {
+        const { error } = status;
+        if (!(error instanceof PermissionViolationError) || error.operation !== "publish") continue;
+        follower.forbidden?.(error.subject);
+      } else if (type === "disconnect") {
+        follower.down("the connection to NATS is lost; try it again later");
+      } else if (type === "reconnect") follower.up();
+    }
+  })();
+  void connection.closed().then(() => {
+    if (!isOver) follower.down("the connection to NATS is closed");
+  });
+  return () => {
+    isOver = true;
+    statuses.stop?.();
+  };
 }
