@@ -149,6 +149,29 @@ describe("plue --nats", () => {
     assertMatch(row?.detail ?? "", /^the user may not offer tools: .*plue\.v1\.call/);
   });
 
+  withServer("creates streams and keys, and names the flag that is wrong", async () => {
+    const own = await TestServer.start();
+    try {
+      const made = await plue(["nats", "init", "--max-bytes", "1048576"], {
+        env: { PLUE_NATS: own.url },
+      });
+      assertEquals([made.code, made.stderr], [0, ""]);
+      assertMatch(made.stdout, /^NAME +STATE +REPLICAS +BYTES\nplue_tools +created +1 +1048576\n/);
+      const found = await doctor(own.url);
+      const task = rowsOf(found).find(({ part }) => part === "nats tasks");
+      assertEquals(task, { part: "nats tasks", state: "works", detail: "0 waiting, 0 running" });
+      const wrong = await plue(["nats", "init", "--replicas", "6", "--nats", own.url]);
+      assertEquals(wrong.code, 2);
+      assertMatch(wrong.stderr, /^Cannot create the streams: --replicas must be .* 1 .* 5/);
+      const nowhere = await plue(["nats", "init"]);
+      assertEquals(nowhere.stderr, "Cannot create the streams: give --nats, or set PLUE_NATS\n");
+      const keys = await plue(["nats", "keys", "--json"]);
+      assertMatch(keys.stdout, /^\{"seed":"SU\w{56}","publicKey":"U\w{55}"\}\n$/);
+    } finally {
+      await own.stop();
+    }
+  });
+
   const run = (words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
     plue([...words, "--no-watch", "--port", "0"], {
       env: { PLUE_NATS_SECRET: SECRET, ...env },

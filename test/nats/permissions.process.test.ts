@@ -1,4 +1,4 @@
-// The permissions that docs/scale.md lists are enough, and no more is needed.
+// The permissions that docs/scale.md lists are enough.
 
 import { describe } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
@@ -6,20 +6,22 @@ import { readFile } from "node:fs/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { natsCallStore, remoteTools, serveTools } from "@plue/tools/nats";
+import type { CreatedStream } from "../../src/adapters/nats/streams.ts";
+import { plue } from "../cli/support.ts";
 import { SECRET, TestServer, withServer } from "./server.ts";
 import { event } from "./world.ts";
 
 /** The lines of the guide that give the permissions of a user, as the server's configuration has them. */
 async function permissions(): Promise<string> {
   const text = await readFile(new URL("../../docs/scale.md", import.meta.url), "utf8");
-  const [, block] = /```text\n(WORKER = [^`]+)```/.exec(text) ?? [];
+  const [, block] = /```text\n(ADMIN = [^`]+)```/.exec(text) ?? [];
   assert(block !== undefined);
   return block;
 }
 
 const users = `authorization {
   users: [
-    { user: admin, password: admin }
+    { user: admin, password: admin, permissions: $ADMIN }
     { user: worker, password: worker, permissions: $WORKER }
     { user: caller, password: caller, permissions: $CALLER }
   ]
@@ -41,9 +43,26 @@ describe("Users of NATS with narrow permissions", () => {
       const errors: unknown[] = [];
       const options = { secret: SECRET, onError: (error: unknown) => void errors.push(error) };
       const registry = new ToolRegistry({ tools: [work, ping, { ...ping, name: "stop" }] });
-      // An administrator starts a worker once, which makes what is missing.
-      const first = await serveTools(registry, await connect("admin"), options);
-      await first.close();
+      await assertRejects(
+        async () => await serveTools(registry, await connect("worker"), options),
+        Error,
+        'is missing, and the user of the connection may not create it; run "plue nats init"',
+      );
+      const init = async (...flags: readonly string[]) => {
+        const url = server.url.replace("//", "//admin:admin@");
+        const ran = await plue(["nats", "init", "--json", "--nats", url, ...flags]);
+        assertEquals([ran.code, ran.stderr], [0, ""]);
+        return (JSON.parse(ran.stdout) as readonly CreatedStream[])
+          .map(({ name, state, replicas, maxBytes }) => [name, state, replicas, maxBytes]);
+      };
+      const names = ["plue_tools", "plue_calls", "plue_results", "PLUE_CALLS"];
+      for (
+        const [flags, state, bytes] of [
+          [["--max-bytes", "4194304"], "created", 4_194_304],
+          [[], "unchanged", 4_194_304],
+          [["--max-bytes", "8388608", "--replicas", "1"], "changed", 8_388_608],
+        ] as const
+      ) assertEquals(await init(...flags), names.map((name) => [name, state, 1, bytes]));
 
       const [worker, caller] = [await connect("worker"), await connect("caller")];
       await using _served = await serveTools(registry, worker, options);

@@ -94,7 +94,6 @@ export class Directory {
   /** The revision that was read last. */
   #readTo = 0;
   #isStopped = false;
-  /** How far this clock is ahead of the server's, in milliseconds. */
   #skewMs = 0;
 
   private constructor(
@@ -128,6 +127,11 @@ export class Directory {
       const problem = storageProblemOf(cause, connection, DIRECTORY, storage);
       throw new Error(`Cannot ${action}: ${problem}`, { cause });
     }
+  }
+
+  /** How far this machine's clock is ahead of the server's, in milliseconds. */
+  get skewMs(): number {
+    return this.#skewMs;
   }
 
   /** With a wrong clock all calls would be refused, and the fault would be hard to find. */

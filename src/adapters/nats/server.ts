@@ -4,7 +4,7 @@
  * @module
  */
 
-import { JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
+import { JetStreamApiCodes, JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
 import { type NatsConnection, PermissionViolationError, type Status } from "@nats-io/nats-core";
 import { describeThrown, type HookLog } from "../../tool/mod.ts";
 
@@ -30,6 +30,11 @@ export function isConflict(error: unknown): boolean {
 /** Whether the server has no room for a write. */
 export function isFull(error: unknown): boolean {
   return error instanceof JetStreamApiError && NO_RESOURCES.includes(error.code);
+}
+
+/** True if a stream or a bucket is missing. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
 }
 
 /** Whether a request, or its cause, was refused, and would be again. */

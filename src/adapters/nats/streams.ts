@@ -7,17 +7,15 @@
 
 import {
   DiscardPolicy,
-  JetStreamApiCodes,
-  JetStreamApiError,
   type JetStreamManager,
   jetstreamManager,
   RetentionPolicy,
   type StreamConfig,
 } from "@nats-io/jetstream";
 import { type KV, Kvm } from "@nats-io/kv";
-import { nanos, type NatsConnection, PermissionViolationError } from "@nats-io/nats-core";
-import { type Check, numberFrom } from "../../tool/mod.ts";
-import { isFull, problemOf } from "./server.ts";
+import { nanos, type NatsConnection } from "@nats-io/nats-core";
+import { type Check, describeThrown, numberFrom } from "../../tool/mod.ts";
+import { isFull, isMissing, problemOf } from "./server.ts";
 import { CALLS_BUCKET, DIRECTORY, RESULTS_BUCKET, RUNS_STREAM, runSubject } from "./subjects.ts";
 
 /** Settings of a stream or bucket that a process creates. */
@@ -90,9 +88,7 @@ async function configOf(
   try {
     return (await streams.info(name)).config;
   } catch (error) {
-    const isMissing = error instanceof JetStreamApiError &&
-      error.code === JetStreamApiCodes.StreamNotFound;
-    if (isMissing) return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }
@@ -152,9 +148,9 @@ export function storageProblemOf(
   { replicas, maxBytes }: StorageSettings,
 ): string {
   const problem = problemOf(error, connection);
-  if (error instanceof PermissionViolationError && error.subject.includes(".STREAM.CREATE.")) {
+  if (/permissions violation.*\.STREAM\.CREATE\./i.test(problem)) {
     return `"${name}" is missing, and the user of the connection may not create it; run ` +
-      `"plue nats init" as a user who may (${error.message})`;
+      `"plue nats init" as a user who may (${describeThrown(error)})`;
   }
   if (!isFull(error)) return problem;
   const size = `${maxBytes} bytes on ${replicas === 1 ? "one server" : `${replicas} servers`}`;
