@@ -6,6 +6,9 @@
  * |---|---|
  * | `PLUE_NATS` | the servers, as `--nats`: `nats://host:4222`, several with commas between them |
  * | `PLUE_NATS_SECRET` | what callers and workers share; several with spaces, of which the first signs |
+ * | `PLUE_NATS_SEED` | the seed of this process's key, which signs as a worker or as a caller |
+ * | `PLUE_NATS_CALLERS` | the public keys of all callers, with spaces between them |
+ * | `PLUE_NATS_WORKERS` | the public keys of all workers |
  * | `PLUE_NATS_CREDS` | a file with the user's credentials, or with its seed |
  * | `PLUE_NATS_REPLICAS` | how many servers keep streams and buckets that are not there yet: 1 to 5 |
  * | `PLUE_NATS_MAX_BYTES` | how many bytes each of these may have |
@@ -25,6 +28,7 @@ import {
   nkeyAuthenticator,
   nkeys,
 } from "@nats-io/transport-node";
+import type { NatsKeys } from "../adapters/nats/mod.ts";
 import { describeThrown, systemClock } from "../tool/mod.ts";
 import { type CommandIo, usageError } from "./terminal.ts";
 
@@ -34,6 +38,8 @@ export interface NatsSettings {
   readonly shown: string;
   /** The secrets of callers and workers; `undefined` if none is set. */
   readonly secret: readonly string[] | undefined;
+  /** The keys of callers and workers; `undefined` if none are set. */
+  readonly keys: NatsKeys | undefined;
   /** How streams and buckets are made that are not there yet. */
   readonly storage: { readonly replicas?: number; readonly maxBytes?: number };
   readonly connection: ConnectionOptions;
@@ -90,6 +96,7 @@ export async function readNats(
   return {
     shown: urls.map(({ protocol, host }) => `${protocol}//${host}`).join(","),
     secret: secretsIn(action, env),
+    keys: keysIn(action, env),
     storage: {
       ...numberIn(action, env, "PLUE_NATS_REPLICAS", "replicas", 1, 5),
       ...numberIn(action, env, "PLUE_NATS_MAX_BYTES", "maxBytes", 1_048_576),
@@ -189,6 +196,28 @@ function secretsIn(action: string, env: CommandIo["env"]): readonly string[] | u
   throw usageError(
     `Cannot ${action}: PLUE_NATS_SECRET must be 16 to 1024 visible ASCII characters, with spaces ` +
       "between several secrets",
+  );
+}
+
+/** Reads the keys: all three variables are set, or none. */
+function keysIn(action: string, env: CommandIo["env"]): NatsKeys | undefined {
+  const read = (variable: string, form: RegExp, what: string): readonly string[] => {
+    const words = env[variable]?.split(/\s+/).filter(Boolean) ?? [];
+    if (words.every((word) => form.test(word))) return words;
+    // The message must not show it.
+    throw usageError(`Cannot ${action}: ${variable} must be ${what}; "plue nats keys" prints both`);
+  };
+  const [seed, ...seeds] = read("PLUE_NATS_SEED", /^SU[A-Z2-7]{56}$/, "the seed of a key (SU…)");
+  const [callers, workers] = ["PLUE_NATS_CALLERS", "PLUE_NATS_WORKERS"].map((variable) =>
+    read(variable, /^U[A-Z2-7]{55}$/, "public keys (U…) with spaces between them")
+  ) as [readonly string[], readonly string[]];
+  if (seed === undefined && callers.length + workers.length === 0) return undefined;
+  if (seed !== undefined && seeds.length === 0 && callers.length > 0 && workers.length > 0) {
+    return { seed, callers, workers };
+  }
+  throw usageError(
+    `Cannot ${action}: set all of PLUE_NATS_SEED (one seed), PLUE_NATS_CALLERS and ` +
+      "PLUE_NATS_WORKERS, or none",
   );
 }
 

@@ -10,7 +10,7 @@ import { type NatsConnection, nkeys } from "@nats-io/transport-node";
 import { Directory, listIn, type ToolList } from "../adapters/nats/directory.ts";
 import { MAX_SKEW_MS } from "../adapters/nats/frames.ts";
 import { PRESENCE_EVERY_MS, type PresenceMessage } from "../adapters/nats/fleet.ts";
-import { Seal } from "../adapters/nats/message.ts";
+import { Seal } from "../adapters/nats/seal.ts";
 import { checkServer, isMissing, problemOf } from "../adapters/nats/server.ts";
 import { createStreams, STORAGE_OPTIONS } from "../adapters/nats/streams.ts";
 import { DIRECTORY, idOfPath, presenceSubject, RUNS_STREAM } from "../adapters/nats/subjects.ts";
@@ -233,7 +233,7 @@ async function diagnoseTasks(
 async function diagnoseWorkers(
   connection: NatsConnection,
   manager: JetStreamManager,
-  { secret }: NatsSettings,
+  { secret, keys }: NatsSettings,
 ): Promise<readonly Diagnosis[]> {
   const [clock, part] = ["nats clock", "nats workers"];
   try {
@@ -248,7 +248,8 @@ async function diagnoseWorkers(
   if (secret === undefined) {
     return [missing(part, "not checked: PLUE_NATS_SECRET is not set")];
   }
-  const seal = new Seal(ACTION, secret);
+  // The doctor signs nothing, so that its key may be that of a caller or of a worker.
+  const seal = new Seal(ACTION, secret, "caller", keys && { ...keys, seed: undefined });
   const problems: string[] = [];
   const log = (error: unknown): void => void problems.push(describeThrown(error, 200));
   let directory: Directory;
@@ -287,7 +288,7 @@ async function diagnoseWorkers(
     rows.push(broken(
       part,
       `${counted(problems.length, "problem")}, such as: ${problem}; have all processes the same ` +
-        "PLUE_NATS_SECRET?",
+        "PLUE_NATS_SECRET, PLUE_NATS_CALLERS and PLUE_NATS_WORKERS?",
     ));
   }
   return [
@@ -319,7 +320,7 @@ async function listen(
     const stopWaiting = systemClock.setTimeout(end, 2 * PRESENCE_EVERY_MS + 1_000);
     const subscription = connection.subscribe(presenceSubject("*", "*"), {
       callback: (error, { data, subject }) => {
-        const message = error === null ? seal.unwrap(data, subject) : undefined;
+        const message = error === null ? seal.unwrap(data, subject, "worker") : undefined;
         if (!isObject(message)) return;
         const { worker, time, isLeaving } = message as unknown as PresenceMessage;
         if (isLeaving !== true) heard.set(worker, time - systemClock.timestamp());

@@ -5,7 +5,7 @@ import { Kvm } from "@nats-io/kv";
 import { type ToolDefinition, ToolRegistry } from "@plue/tools";
 import { remoteTools, serveTools } from "@plue/tools/nats";
 import { Directory } from "../../src/adapters/nats/directory.ts";
-import { Seal } from "../../src/adapters/nats/message.ts";
+import { Seal } from "../../src/adapters/nats/seal.ts";
 import { Offers } from "../../src/adapters/nats/offers.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";

@@ -13,7 +13,7 @@ import { type ToolDefinition, ToolResult } from "@plue/tools";
 import { attemptOf, natsCallStore } from "@plue/tools/nats";
 import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
 import { ownerDigest } from "../../src/execute/durable/mod.ts";
-import { Seal } from "../../src/adapters/nats/message.ts";
+import { Seal } from "../../src/adapters/nats/seal.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";
 

@@ -16,7 +16,8 @@ import {
   type ServeToolsOptions,
 } from "@plue/tools/nats";
 import { z } from "zod";
-import { Seal, Sender } from "../../src/adapters/nats/message.ts";
+import { Sender } from "../../src/adapters/nats/message.ts";
+import { Seal } from "../../src/adapters/nats/seal.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";
 import { followChanges } from "../support/changes.ts";

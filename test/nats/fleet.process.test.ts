@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals } from "@std/assert";
 import { systemClock } from "../../src/core.ts";
 import { Fleet, type PresenceMessage } from "../../src/adapters/nats/fleet.ts";
-import { Seal } from "../../src/adapters/nats/message.ts";
+import { Seal } from "../../src/adapters/nats/seal.ts";
 import { presenceSubject } from "../../src/adapters/nats/subjects.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
 

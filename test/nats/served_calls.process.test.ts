@@ -3,7 +3,8 @@ import { assertEquals, assertLess, assertStringIncludes } from "@std/assert";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { type Tool, type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import type { Control, Frame } from "../../src/adapters/nats/frames.ts";
-import { type OpenedPart, Receiver, Seal, Sender } from "../../src/adapters/nats/message.ts";
+import { type OpenedPart, openPart, Receiver, Sender } from "../../src/adapters/nats/message.ts";
+import { Seal } from "../../src/adapters/nats/seal.ts";
 import { ServedCalls } from "../../src/adapters/nats/served_calls.ts";
 import { callSubject, controlSubject } from "../../src/adapters/nats/subjects.ts";
 import { FakeClock } from "../unit/execute/support.ts";
@@ -55,7 +56,7 @@ describe("ServedCalls", () => {
       const receiver = new Receiver();
       connection.subscribe(inbox, {
         callback(_, message) {
-          const frame = receiver.take(seal.open(message) as OpenedPart) as Frame | undefined;
+          const frame = receiver.take(openPart(seal, message) as OpenedPart) as Frame | undefined;
           if (frame === undefined) return;
           frames.push(frame);
           first.come(frame);

@@ -8,7 +8,7 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import type { HookLog } from "../../tool/mod.ts";
 import { DurableCalls, type KeptSettings } from "./durable_calls.ts";
 import type { Fleet } from "./fleet.ts";
-import type { Seal } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import { RemoteCalls } from "./remote_calls.ts";
 import { followStatus } from "./server.ts";
 

@@ -30,8 +30,8 @@ import {
   type RegistryClock,
   systemClock,
 } from "../../tool/mod.ts";
-import { MAC_BYTES, Seal } from "./message.ts";
 import { OwnerShares } from "./owner_shares.ts";
+import { Seal } from "./seal.ts";
 import { checkServer, followStatus, isConflict, isFull, problemOf } from "./server.ts";
 import { openBucket, STORAGE, STORAGE_OPTIONS, storageProblemOf } from "./streams.ts";
 import { CALLS_BUCKET } from "./subjects.ts";
@@ -383,7 +383,7 @@ class NatsCallStore implements CallStore {
 
   /** The position of the value in a message. */
   get #valueAt(): number {
-    return HEAD_BYTES + (this.#seal === undefined ? 0 : MAC_BYTES);
+    return HEAD_BYTES + (this.#seal?.bytes ?? 0);
   }
 
   #lengthOf({ value }: KvEntry): number {

@@ -9,7 +9,7 @@ import type { PushConsumer } from "@nats-io/jetstream";
 import type { KV, KvWatchEntry } from "@nats-io/kv";
 import type { NatsConnection, QueuedIterator } from "@nats-io/nats-core";
 import { type HookLog, isListOf, isObject, isWord, NO_LOG, systemClock } from "../../tool/mod.ts";
-import type { Seal } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import { MAX_SKEW_MS } from "./frames.ts";
 import { isConflict } from "./server.ts";
 import { openBucket, STORAGE, storageProblemOf, type StorageSettings } from "./streams.ts";
@@ -273,11 +273,11 @@ export class Directory {
 
   #take(key: string, data: Uint8Array, revision: number): void {
     const { seal, log } = this.#settings;
-    if (!this.#isRead(key) && seal.accepts(data, key, "")) {
+    if (!this.#isRead(key) && seal.accepts(data, key, "", "worker")) {
       return void this.entries.set(key, { value: undefined, revision });
     }
     // A deleted entry has no value.
-    const value = data.byteLength === 0 ? undefined : seal.unwrap(data, key);
+    const value = data.byteLength === 0 ? undefined : seal.unwrap(data, key, "worker");
     if (isObject(value)) return void this.entries.set(key, { value, revision });
     this.entries.delete(key);
     if (data.byteLength > 0) {

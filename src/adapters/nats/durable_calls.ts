@@ -17,7 +17,7 @@ import {
   type ToolRun,
 } from "../../tool/mod.ts";
 import { CallContext } from "../../execute/mod.ts";
-import type { Seal } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import { MEASURED_AFTER_MS } from "./owner_shares.ts";
 import { type CallRequest, resultOf } from "./remote_calls.ts";
 import {

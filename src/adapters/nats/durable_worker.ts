@@ -26,7 +26,7 @@ import {
   type ToolRun,
 } from "../../tool/mod.ts";
 import { MAX_SKEW_MS } from "./frames.ts";
-import type { Seal } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import {
   isDurable,
   isRunMessage,
@@ -39,7 +39,7 @@ import {
 import { isRefused } from "./server.ts";
 import { KEPT_MS, type StorageSettings } from "./streams.ts";
 import { ownedRunSubject, RUNS_STREAM } from "./subjects.ts";
-import { traceOf } from "./telemetry.ts";
+import { traceOf } from "./options.ts";
 
 /** What durable calls are run with. */
 export interface DurableWorkerSettings {

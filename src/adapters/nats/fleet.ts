@@ -8,7 +8,7 @@ import type { NatsConnection, Subscription } from "@nats-io/nats-core";
 import { type Clock, type HookLog, isObject, systemClock } from "../../tool/mod.ts";
 import type { ToolList } from "./directory.ts";
 import { MAX_SKEW_MS } from "./frames.ts";
-import type { Seal } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import { presenceSubject } from "./subjects.ts";
 
 /** How often a worker says that it is there. */
@@ -181,7 +181,7 @@ export function listenForWorkers(
         late.delete(id);
         return;
       }
-      const said = seal.unwrap(data, subject);
+      const said = seal.unwrap(data, subject, "worker");
       if (!isObject(said) || said["worker"] !== id) return;
       const { time } = said;
       if (typeof time !== "number" || time <= (last.get(id) ?? -Infinity)) return;

@@ -17,7 +17,7 @@ import {
   type Tool,
 } from "../../tool/mod.ts";
 import { Directory, listIn, MAX_LISTED } from "./directory.ts";
-import type { Seal } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import { STORAGE, type StorageSettings } from "./streams.ts";
 import { digestOfRecord, pathOf, recordOf, toolKey, workerKey } from "./subjects.ts";
 

@@ -28,7 +28,8 @@ import {
   TICKS_TO_ACCEPT,
   TICKS_TO_LOSE,
 } from "./frames.ts";
-import { GAP, logForged, Receiver, type Seal, SEEN, Sender } from "./message.ts";
+import { GAP, logForged, openPart, Receiver, SEEN, Sender } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import { callSubject, controlSubject } from "./subjects.ts";
 
 /** What a call says. The time and its name are added. */
@@ -270,7 +271,7 @@ export class RemoteCalls {
       return;
     }
     if (call === undefined) return this.#decline(message);
-    const part = this.#seal.open(message);
+    const part = openPart(this.#seal, message);
     if (part === undefined) {
       return logForged(this.#log, "An answer of a worker has a wrong signature", ++this.#forged);
     }
@@ -286,7 +287,7 @@ export class RemoteCalls {
   /** Tells a worker that a call which it has accepted late is not to be begun. */
   #decline(message: Msg): void {
     const { reply } = message;
-    const part = reply === undefined ? undefined : this.#seal.open(message);
+    const part = reply === undefined ? undefined : openPart(this.#seal, message);
     if (reply === undefined || part?.sequence !== 0 || this.#down !== undefined) return;
     try {
       new Sender(this.#connection, this.#seal, reply).send(GIVEN_UP);

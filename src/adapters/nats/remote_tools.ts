@@ -9,15 +9,12 @@ import type { Registry } from "../../registry/mod.ts";
 import { hardenTool } from "../../schema/mod.ts";
 import {
   type Answers,
-  callHook,
-  checkFunction,
   checkText,
   type HookLog,
   isObject,
   isSuspended,
   makeTool,
   must,
-  NO_LOG,
   numberFrom,
   type Question,
   readFields,
@@ -33,29 +30,18 @@ import { CallLine, type CallLines } from "./call_line.ts";
 import type { KeptSettings } from "./durable_calls.ts";
 import { Directory, listIn } from "./directory.ts";
 import { Fleet, PRESENCE_EVERY_MS } from "./fleet.ts";
-import { Seal } from "./message.ts";
+import { currentTrace, NATS_OPTIONS, type NatsOptions, readNatsOptions } from "./options.ts";
 import type { CallRequest, TakeOutput } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
 import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
-import { STORAGE, STORAGE_OPTIONS, type StorageSettings } from "./streams.ts";
-import { checkRegistryName, idOfPath, toolKey } from "./subjects.ts";
-import { isTelemetry, placeNow } from "./telemetry.ts";
+import type { Seal } from "./seal.ts";
+import type { StorageSettings } from "./streams.ts";
+import { idOfPath, toolKey } from "./subjects.ts";
 
 /** Options for {@linkcode remoteTools}. */
-export interface RemoteToolsOptions {
+export interface RemoteToolsOptions extends NatsOptions {
   /** Receives the tools, and follows their changes. */
   readonly registry: Registry;
-  /**
-   * What callers and workers share, at least 16 characters. Of a list, the first one signs and all
-   * are accepted, so that it can be replaced.
-   */
-  readonly secret: string | readonly string[];
-  /**
-   * The name of the registry that the workers serve.
-   *
-   * @default {"default"}
-   */
-  readonly name?: string;
   /**
    * Where answers go, for a user who may not subscribe to other subjects.
    *
@@ -69,25 +55,6 @@ export interface RemoteToolsOptions {
    * @default {an eighth of what the stream "PLUE_CALLS" may have}
    */
   readonly maxOwnerBytes?: number;
-  /**
-   * How many servers of a cluster keep the streams and buckets that are not there yet.
-   *
-   * @default {1}
-   */
-  readonly replicas?: number;
-  /**
-   * How many bytes each of these may have, which the server reserves.
-   *
-   * @default {1_073_741_824}
-   */
-  readonly maxBytes?: number;
-  /**
-   * Makes the workers' spans parts of the trace that is active in a call: what `openTelemetry` makes.
-   * The call's own span, and its duration, are those of the dispatcher with `telemetry`.
-   */
-  readonly telemetry?: CallTelemetry;
-  /** Receives errors that reach no caller. */
-  onError?(error: unknown): void;
 }
 
 /** The tools of all workers, in a registry. */
@@ -107,13 +74,9 @@ const OPTIONS = {
     "a registry",
     (value): value is Registry => isObject(value) && "tools" in value,
   ),
-  secret: (_action: string, value: unknown): string | readonly string[] => value as string,
-  name: checkRegistryName,
   inboxPrefix: checkText,
   maxOwnerBytes: numberFrom(1_024),
-  ...STORAGE_OPTIONS,
-  telemetry: must("what openTelemetry makes", isTelemetry),
-  onError: checkFunction,
+  ...NATS_OPTIONS,
 };
 
 /** Tells the place of calls in traces. What it does wrong goes to the log. */
@@ -139,13 +102,12 @@ export interface RemoteSettings {
  * @throws {TypeError} If one is wrong.
  */
 export function readRemoteOptions(options: RemoteToolsOptions, given: object): RemoteSettings {
-  const { registry, secret, name = "default", inboxPrefix = "_INBOX", telemetry, ...more } =
-    readFields(ACTION, given, OPTIONS);
-  const { maxOwnerBytes, replicas = STORAGE.replicas, maxBytes = STORAGE.maxBytes } = more;
+  const { registry, inboxPrefix = "_INBOX", maxOwnerBytes, telemetry, ...read } = readFields(
+    ...[ACTION, given, OPTIONS] as const,
+  );
   if (registry === undefined) refuse(ACTION, "it needs a registry");
-  const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
-  const seal = new Seal(ACTION, secret as string);
-  const kept = { maxOwnerBytes, storage: { replicas, maxBytes } };
+  const { seal, name, storage, log } = readNatsOptions(ACTION, "caller", read, options);
+  const kept = { maxOwnerBytes, storage };
   return { registry, seal, name, inboxPrefix, kept, observer: { telemetry, log } };
 }
 
@@ -396,7 +358,7 @@ export class Sync {
       const step = context.step(`plue.remote.${round}`, async () => {
         const isRepeatable = idempotent === true;
         const { telemetry, log } = this.#observer;
-        const call = { ...request, trace: placeNow(telemetry, log) };
+        const call = { ...request, trace: currentTrace(telemetry, log) };
         let line: CallLine;
         try {
           line = await this.#lines.open();

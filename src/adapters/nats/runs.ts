@@ -22,7 +22,7 @@ import {
 } from "../../tool/mod.ts";
 import { natsCallStore } from "./call_store.ts";
 import { type CallMessage, MAX_SKEW_MS } from "./frames.ts";
-import type { Seal } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import { OwnerShares } from "./owner_shares.ts";
 import {
   KEPT_MS,
@@ -221,8 +221,11 @@ export class Runs {
     const stored = await this.#store.get(key);
     if (stored === undefined) return undefined;
     const { value, revision } = stored;
-    const record = this.#seal.unwrap(value, placeOf(key));
+    const record = this.#seal.unwrap(value, placeOf(key), "worker");
     if (isRecord(record)) return { record, revision };
+    // A caller may end a call, and not say how else it has ended.
+    const ended = this.#seal.unwrap(value, placeOf(key), "caller");
+    if (isRecord(ended) && isAborted(ended)) return { record: ended, revision };
     this.#log(new Error("The record of a durable call is damaged, or has a wrong signature"));
     return { record: { state: "done", result: DAMAGED }, revision };
   }
@@ -266,6 +269,10 @@ function isRecord(value: unknown): value is RunRecord {
     default:
       return state === "waiting" && typeof refusals === "number" && typeof lostLeases === "number";
   }
+}
+
+function isAborted(record: RunRecord): boolean {
+  return record.state === "done" && !record.result.ok && record.result.error.code === "aborted";
 }
 
 /** Whether what a message of the stream has is a call. */

@@ -10,13 +10,10 @@ import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import {
-  callHook,
-  checkFunction,
   type HookLog,
   isObject,
   MAX_TIMEOUT_MS,
   must,
-  NO_LOG,
   numberFrom,
   readFields,
   refuse,
@@ -24,32 +21,20 @@ import {
   type Tool,
   type ToolFailure,
 } from "../../tool/mod.ts";
-import type { CallTelemetry } from "../../execute/mod.ts";
 import { natsCallStore } from "./call_store.ts";
 import { DurableWorker } from "./durable_worker.ts";
 import { listenForWorkers, PRESENCE_EVERY_MS, type PresenceMessage } from "./fleet.ts";
-import { Seal } from "./message.ts";
+import { NATS_OPTIONS, type NatsOptions, readNatsOptions } from "./options.ts";
+import type { Seal } from "./seal.ts";
 import { checkServer, checkSubscriptions, followStatus, noteRefusals } from "./server.ts";
 import { Offers } from "./offers.ts";
 import { ServedCalls } from "./served_calls.ts";
 import { Service } from "./service.ts";
-import { STORAGE, STORAGE_OPTIONS, type StorageSettings } from "./streams.ts";
-import { checkRegistryName, presenceSubject } from "./subjects.ts";
-import { isTelemetry } from "./telemetry.ts";
+import type { StorageSettings } from "./streams.ts";
+import { presenceSubject } from "./subjects.ts";
 
 /** Options for {@linkcode serveTools}. */
-export interface ServeToolsOptions {
-  /**
-   * What callers and workers share, at least 16 characters. Of a list, the first one signs and all
-   * are accepted, so that it can be replaced.
-   */
-  readonly secret: string | readonly string[];
-  /**
-   * The name under which the tools are offered. Processes that offer the same tools have the same.
-   *
-   * @default {"default"}
-   */
-  readonly name?: string;
+export interface ServeToolsOptions extends NatsOptions {
   /** Which tools are offered. Absent: all. */
   readonly selection?: Selection;
   /**
@@ -87,25 +72,6 @@ export interface ServeToolsOptions {
    * `concurrency` says.
    */
   readonly toolConcurrency?: Readonly<Record<string, number>>;
-  /**
-   * How many servers of a cluster keep the streams and buckets that are not there yet.
-   *
-   * @default {1}
-   */
-  readonly replicas?: number;
-  /**
-   * How many bytes each of these may have, which the server reserves.
-   *
-   * @default {1_073_741_824}
-   */
-  readonly maxBytes?: number;
-  /**
-   * Traces and measures the calls, as parts of their callers' traces: what `openTelemetry` makes. It
-   * is the `telemetry` of `dispatcher`, and either may be given.
-   */
-  readonly telemetry?: CallTelemetry;
-  /** Receives errors that reach no caller. */
-  onError?(error: unknown): void;
 }
 
 /** A process that offers its tools. */
@@ -141,8 +107,6 @@ function isTaskCount(value: unknown): boolean {
 }
 
 const OPTIONS = {
-  secret: (_action: string, value: unknown): string | readonly string[] => value as string,
-  name: checkRegistryName,
   selection: must("an object", (value): value is Selection => isObject(value)),
   dispatcher: must("an object", (value): value is ToolDispatcherOptions => isObject(value)),
   countedBy: must(
@@ -157,9 +121,7 @@ const OPTIONS = {
     (value): value is Readonly<Record<string, number>> =>
       isObject(value) && Object.values(value).every(isTaskCount),
   ),
-  ...STORAGE_OPTIONS,
-  telemetry: must("what openTelemetry makes", isTelemetry),
-  onError: checkFunction,
+  ...NATS_OPTIONS,
 };
 
 /**
@@ -194,19 +156,16 @@ export async function serveTools(
   if (read.dispatcher?.approve !== undefined) {
     refuse(ACTION, "calls are approved by their callers, so dispatcher.approve cannot be given");
   }
-  const { secret, name = "default", drainTimeoutMs = 30_000, leaseMs = 30_000 } = read;
+  const { seal, name, storage, log } = readNatsOptions(ACTION, "worker", read, options);
+  const { drainTimeoutMs = 30_000, leaseMs = 30_000 } = read;
   const { maxConcurrent = TASKS } = read.dispatcher?.limits ?? {};
   // What the limits refuse would only wait for longer.
   const { concurrency = Math.min(TASKS, maxConcurrent), toolConcurrency = {} } = read;
-  const { replicas = STORAGE.replicas, maxBytes = STORAGE.maxBytes } = read;
-  const storage = { replicas, maxBytes };
-  const seal = new Seal(ACTION, secret as string);
-  const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
   await checkServer(ACTION, connection);
   await registry.ready();
   const dispatcherOptions: ToolDispatcherOptions = {
     tickets: storedTickets(
-      await natsCallStore(connection, { secret: secret as string, ...storage }),
+      await natsCallStore(connection, { secret: options.secret, ...storage }),
     ),
     timeoutMs: LONGEST_CALL_MS,
     maxArgumentBytes: MAX_BYTES,

@@ -26,9 +26,10 @@ import {
   TICKS_TO_BEAT,
   TICKS_TO_LOSE,
 } from "./frames.ts";
-import { GAP, logForged, Outbox, Receiver, type Seal, Sender } from "./message.ts";
+import { GAP, logForged, openPart, Outbox, Receiver, Sender } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import { callSubject, controlSubject } from "./subjects.ts";
-import { traceOf } from "./telemetry.ts";
+import { traceOf } from "./options.ts";
 
 /** What a worker runs calls with. */
 export interface ServedCallsSettings {
@@ -175,7 +176,7 @@ export class ServedCalls {
   #take(message: Msg): void {
     const { connection, seal, log } = this.#settings;
     const { subject, reply } = message;
-    const part = seal.open(message);
+    const part = openPart(seal, message);
     if (part === undefined || reply === undefined) {
       return logForged(log, "A call has a wrong signature, and was not run", ++this.#forged);
     }
@@ -319,7 +320,7 @@ export class ServedCalls {
     if (message.data.byteLength === 0 && message.headers?.code === 503) {
       return this.#abort(served, "The caller is gone");
     }
-    const part = this.#settings.seal.open(message);
+    const part = openPart(this.#settings.seal, message);
     if (part === undefined) {
       const { log } = this.#settings;
       return logForged(log, "A message to a call has a wrong signature", ++this.#forged);

@@ -7,6 +7,7 @@
 
 import {
   natsCallStore,
+  type NatsOptions,
   natsRateLimitStore,
   remoteTools,
   serveTools,
@@ -90,15 +91,15 @@ async function open<T extends Begun>(
   log: Log,
   begin: (
     connection: Awaited<ReturnType<typeof connectNats>>,
-    options:
-      & { readonly secret: readonly string[]; readonly onError: Log }
-      & NatsSettings["storage"],
+    options: NatsOptions,
   ) => Promise<T>,
 ): Promise<T & NatsService> {
   const secret = wantedSecret(ACTION, settings);
   const connection = await connectNats(ACTION, settings);
   try {
-    const begun = await begin(connection, { secret, onError: log, ...settings.storage });
+    const { keys, storage } = settings;
+    const options = { secret, onError: log, ...storage, ...(keys !== undefined && { keys }) };
+    const begun = await begin(connection, options);
     void logStatus(connection, settings.shown, log);
     return {
       ...begun,
