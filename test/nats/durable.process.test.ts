@@ -190,14 +190,19 @@ describe("Durable calls over NATS", () => {
     assertEquals(log, []);
   });
 
-  withServer("has results above what a message of the server can have", async () => {
+  withServer("has results that a message of the server can have, and names the limit", async () => {
     const own = await TestServer.start({ lines: "max_payload: 131072" });
     try {
       await using world = new World(own);
-      await world.serve([{ ...task, execute: () => "x".repeat(300_000) }]);
+      let size = 129_000;
+      await world.serve([{ ...task, execute: () => "x".repeat(size) }]);
       const { dispatcher } = await world.call();
       const result = await dispatcher.dispatch({ name: "build" });
-      assertEquals(result.ok && (result.content as string).length, 300_000);
+      assertEquals(result.ok && (result.content as string).length, size);
+      size = 131_000;
+      const large = await dispatcher.dispatch({ name: "build" });
+      assertEquals(!large.ok && [large.error.code, large.error.ran], ["output_too_large", "yes"]);
+      assertStringIncludes(large.ok ? "" : large.error.message, "max_payload of the server allows");
     } finally {
       await own.stop();
     }

@@ -156,6 +156,12 @@ export class Directory {
     }
   }
 
+  /** Writes an entry without waiting for the server. */
+  send(key: string, value: Record<string, unknown>): void {
+    const { connection, seal } = this.#settings;
+    connection.publish(`$KV.${DIRECTORY}.${key}`, seal.wrap(value, key));
+  }
+
   /** Removes an entry, unless it is not the one that was seen. */
   async remove(key: string, revision?: number): Promise<void> {
     try {

@@ -17,7 +17,7 @@ import {
   type Tool,
 } from "../../tool/mod.ts";
 import { Directory, listIn, MAX_LISTED } from "./directory.ts";
-import type { Seal } from "./seal.ts";
+import { encodeJson, type Seal } from "./seal.ts";
 import { STORAGE, type StorageSettings } from "./streams.ts";
 import { digestOfRecord, pathOf, recordOf, toolKey, workerKey } from "./subjects.ts";
 
@@ -37,17 +37,12 @@ export interface OffersSettings {
   readonly clock?: Pick<Clock, "now">;
 }
 
-/** A tool that is offered. */
-interface Offer {
-  readonly path: string;
-  readonly tool: Tool;
-  readonly record: Record<string, unknown>;
-}
-
 /** A worker that was not heard for so long is taken out of the directory, in milliseconds. */
 const DEAD_AFTER_MS = 60_000;
-/** How many writes are under way: a thousand at once would be slow for everybody. */
+/** The number of writes that wait for the server at once. */
 const AT_ONCE = 16;
+/** The server confirms one of so many definitions. */
+const PUTS_TO_CONFIRM = 64;
 /** How many tools are named that cannot be offered. */
 const MAX_NAMED = 16;
 
@@ -57,7 +52,7 @@ export class Offers {
   readonly #clock: Pick<Clock, "now">;
   #toolset: Toolset | undefined;
   /** By path. */
-  #offers: ReadonlyMap<string, Offer> = new Map();
+  #offers: ReadonlyMap<string, Tool> = new Map();
   /** Those whose definitions no message of the server can have. */
   #tooLarge: ReadonlySet<Tool> = new Set();
   /** The paths in each part of the list. A path stays in its part, so that few are written again. */
@@ -78,12 +73,12 @@ export class Offers {
 
   /** Those that are offered, by the paths of their definitions. */
   get tools(): ReadonlyMap<string, Tool> {
-    return new Map([...this.#offers].map(([path, { tool }]) => [path, tool] as const));
+    return this.#offers;
   }
 
   /** The tool of a definition. */
   at(path: string): Tool | undefined {
-    const tool = this.#offers.get(path)?.tool;
+    const tool = this.#offers.get(path);
     // A filter or a policy of the selection may deny it now.
     return tool && this.#toolset?.resolve(tool.id);
   }
@@ -93,14 +88,14 @@ export class Offers {
     const { registry, selection } = this.#settings;
     const before = this.#offers;
     // Definitions that are the same stay the same objects.
-    const known = new Map([...before.values()].map((offer) => [offer.tool, offer]));
-    const offers = new Map<string, Offer>();
+    const known = new Map([...before].map(([path, tool]) => [tool, path]));
+    const offers = new Map<string, Tool>();
     const tooLarge = new Set<Tool>();
     this.#toolset = registry.select(selection);
     for (const tool of this.#toolset.tools) {
-      const offer = known.get(tool) ?? this.#offerOf(tool);
-      if (offer === undefined) tooLarge.add(tool);
-      else offers.set(offer.path, offer);
+      const path = known.get(tool) ?? this.#pathOf(tool);
+      if (path === undefined) tooLarge.add(tool);
+      else offers.set(path, tool);
     }
     this.#offers = offers;
     this.#tooLarge = tooLarge;
@@ -192,15 +187,14 @@ export class Offers {
     await Promise.race([removed, this.#settings.connection.closed()]);
   }
 
-  #offerOf(tool: Tool): Offer | undefined {
+  /** Returns the path of a tool's definition; `undefined` if no message has room for it. */
+  #pathOf(tool: Tool): string | undefined {
     const { connection, seal, name, log } = this.#settings;
     if (this.#tooLarge.has(tool)) return undefined;
     const record = recordOf(tool);
-    const { length } = seal.wrap(record, "");
+    const length = seal.bytes + encodeJson(record).length;
     const { max_payload: most = length } = connection.info ?? {};
-    if (length <= most) {
-      return { path: pathOf(name, tool.id, digestOfRecord(record)), tool, record };
-    }
+    if (length <= most) return pathOf(name, tool.id, digestOfRecord(record));
     log(
       new RangeError(
         `Cannot serve "${tool.id}": its definition has ${length} bytes, and the server takes ` +
@@ -244,14 +238,19 @@ export class Offers {
   async #write(): Promise<void> {
     const { entries } = this.#directory ?? {};
     if (entries === undefined || this.#isClosed) return;
-    const put = ([key, value]: readonly [string, Record<string, unknown>]) =>
-      this.#directory?.put(key, value);
-    await inTurn(
-      [...this.#lists()].filter(([key, value]) => !isSame(entries.get(key)?.value, value)),
-      put,
+    const lists = [...this.#lists()].filter(([key, value]) =>
+      !isSame(entries.get(key)?.value, value)
     );
-    const missing = [...this.#offers.values()].filter(({ path }) => !entries.has(toolKey(path)));
-    await inTurn(missing.map(({ path, record }) => [toolKey(path), record] as const), put);
+    await inTurn(lists, ([key, value]) => this.#directory?.put(key, value));
+    const missing = [...this.#offers].filter(([path]) => !entries.has(toolKey(path)));
+    for (const [at, [path, tool]] of missing.entries()) {
+      const [key, record] = [toolKey(path), recordOf(tool)];
+      // The server stores the messages of a connection in turn, so one answer confirms many. The watch
+      // of the directory shows those that it has dropped; they are written again.
+      const isConfirmed = (at + 1) % PUTS_TO_CONFIRM === 0 || at + 1 === missing.length;
+      if (isConfirmed) await this.#directory?.put(key, record);
+      else this.#directory?.send(key, record);
+    }
   }
 
   #ownKeys(): readonly string[] {

@@ -36,7 +36,7 @@ import { isDurable } from "./runs.ts";
 import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
 import type { Seal } from "./seal.ts";
 import type { StorageSettings } from "./streams.ts";
-import { idOfPath, toolKey } from "./subjects.ts";
+import { idOfPath, recordOf, toolKey } from "./subjects.ts";
 
 /** Options for {@linkcode remoteTools}. */
 export interface RemoteToolsOptions extends NatsOptions {
@@ -115,7 +115,8 @@ export function readRemoteOptions(options: RemoteToolsOptions, given: object): R
 interface Version {
   readonly path: string;
   readonly revision: number;
-  readonly record: Record<string, unknown>;
+  /** `undefined` while the tool in the registry has the definition: it would be stored twice. */
+  record: Record<string, unknown> | undefined;
 }
 
 /**
@@ -249,9 +250,12 @@ export class Sync {
       const id = idOfPath(path);
       const versions = (this.#versions.get(id) ?? []).filter((known) => known.path !== path);
       if (entry?.value === undefined) this.#refused.delete(path);
-      else versions.push({ path, revision: entry.revision, record: entry.value });
-      // The entry would keep the definition twice.
-      if (entry !== undefined) entry.value = undefined;
+      else {
+        const { revision, value } = entry;
+        const isChosen = this.#tools.get(id)?.path === path;
+        versions.push({ path, revision, record: isChosen ? undefined : value });
+        entry.value = undefined;
+      }
       this.#versions.set(id, versions);
       ids.add(id);
     }
@@ -291,10 +295,12 @@ export class Sync {
     }, PRESENCE_EVERY_MS);
   }
 
-  #put(id: string, { path, record }: Version): void {
-    if (this.#refused.has(path)) return;
+  #put(id: string, version: Version): void {
+    const { path, record } = version;
+    if (record === undefined || this.#refused.has(path)) return;
     this.#isPutting = true;
     const { executable, ...fields } = record;
+    const isRepeatable = record["idempotent"] === true;
     const definition: ToolDefinition = {
       // The registry checks each field.
       ...(fields as unknown as ToolDefinition),
@@ -302,17 +308,21 @@ export class Sync {
         // A durable call waits for a worker.
         isAvailable: record["execution"] === "task" || (() => this.#fleet.serves(path)),
         execute: (params: unknown, context: ToolContext) =>
-          this.#execute(id, path, record, params, context),
+          this.#execute(id, path, isRepeatable, params, context),
       }),
     };
     const registry = this.#registry;
-    const known = this.#tools.get(id)?.tool;
+    const before = this.#tools.get(id);
+    const known = before?.tool;
     try {
       const remote = hardenTool(makeTool(definition));
       const tool = known !== undefined && registry.getTool(id) === known
         ? registry.updateTool(remote)
         : registry.registerTool(remote);
       this.#tools.set(id, { path, tool });
+      version.record = undefined;
+      const other = this.#versions.get(id)?.find((one) => one.path === before?.path);
+      if (other !== undefined && known !== undefined) other.record = recordOf(known);
     } catch (error) {
       this.#refused.add(path);
       this.#observer.log(error);
@@ -340,7 +350,7 @@ export class Sync {
   async *#execute(
     id: string,
     path: string,
-    { idempotent }: Record<string, unknown>,
+    isRepeatable: boolean,
     params: unknown,
     context: ToolContext,
   ): AsyncGenerator<unknown, unknown, void> {
@@ -356,7 +366,6 @@ export class Sync {
       let end: ToolResult | undefined;
       // A step, so that a call that is continued goes on with the worker's ticket.
       const step = context.step(`plue.remote.${round}`, async () => {
-        const isRepeatable = idempotent === true;
         const { telemetry, log } = this.#observer;
         const call = { ...request, trace: currentTrace(telemetry, log) };
         let line: CallLine;

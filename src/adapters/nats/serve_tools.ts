@@ -162,7 +162,11 @@ export async function serveTools(
   // What the limits refuse would only wait for longer.
   const { concurrency = Math.min(TASKS, maxConcurrent), toolConcurrency = {} } = read;
   await checkServer(ACTION, connection);
-  await registry.ready();
+  // Schemas are compiled at the first call of their tool: for 40,000 tools that takes seconds.
+  const initialized = registry.tools.filter(({ init }) => init !== undefined);
+  await Promise.all(
+    initialized.map(async (tool) => registry.release(await registry.acquire(tool))),
+  );
   const dispatcherOptions: ToolDispatcherOptions = {
     tickets: storedTickets(
       await natsCallStore(connection, { secret: options.secret, ...storage }),
