@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from "bun:test";
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { type ToolDefinition, ToolRegistry } from "@plue/tools";
@@ -62,6 +62,43 @@ describe("The directory of tools in NATS", () => {
     assertEquals(selections, 0);
     while (remote.tools.length < 201) await connection.flush();
     assertEquals(selections, 1);
+  });
+
+  withServer("compiles no schema, and runs the inits, before its tools are offered", async () => {
+    await using world = open();
+    const registry = new ToolRegistry({ tools: [ping, { ...ping, name: "open", init: () => 1 }] });
+    const acquire = registry.acquire.bind(registry);
+    const acquired: string[] = [];
+    registry.acquire = (tool) => {
+      acquired.push(tool.id);
+      return acquire(tool);
+    };
+    const options = { secret: SECRET, name: world.name };
+    await using _served = await serveTools(registry, await server.connect(), options);
+    assertEquals(acquired, ["open"]);
+    const failing = new ToolRegistry({
+      tools: [{ ...ping, init: () => Promise.reject(new Error("no disk")) }],
+    });
+    await assertRejects(
+      async () => await serveTools(failing, await server.connect(), options),
+      Error,
+      'Tool "ping" is not ready: its init failed',
+    );
+  });
+
+  withServer("lists an older definition again when no worker serves the newer one", async () => {
+    await using world = open();
+    const tags = ["old"];
+    await world.serve([{ ...ping, tags, idempotent: true, execute: () => "old" }]);
+    const { registry, dispatcher } = await world.call();
+    const changes = followChanges(registry);
+    const newer = await world.serve([{ ...ping, execute: () => "new" }]);
+    assertEquals((await changes.next()).tool.tags, []);
+    await newer.close();
+    const { tool } = await changes.next();
+    assertEquals([tool.tags, tool.idempotent], [tags, true]);
+    const result = await dispatcher.dispatch({ name: "ping" });
+    assertEquals(result.ok && result.content, "old");
   });
 
   withServer("has a worker with more tools than one message can list", async () => {

@@ -3,6 +3,7 @@ import {
   assert,
   assertEquals,
   assertGreater,
+  assertMatch,
   assertRejects,
   assertStringIncludes,
 } from "@std/assert";
@@ -452,6 +453,8 @@ describe("Durable calls over NATS", () => {
     assertEquals(result.error.code, "unavailable");
     assertStringIncludes(result.error.message, "may have run");
     assertEquals(result.error.ran, "unknown");
+    // The operator reads it too: the caller may be gone.
+    assertMatch(world.errors.map(String).join("\n"), /it may have run \(task "run\.\S+"\)/);
   });
 
   withServer("runs a task later that its tool refuses, with a delay that grows", async () => {

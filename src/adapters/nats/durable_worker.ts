@@ -356,6 +356,9 @@ export class DurableWorker {
         ran: "unknown",
       });
       await runs.write(key, { state: "done", result }, found?.revision ?? 0);
+      // Its caller may be gone, and the operator can call it again.
+      this.#settings.log(new Error(`${result.error.message} (task "${key}")`));
+      this.#settings.failed(tool, result);
       return this.#finish(message, call);
     }
     const lease = (): RunRecord => {

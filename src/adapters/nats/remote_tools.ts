@@ -248,15 +248,18 @@ export class Sync {
       }
       const path = `${this.#name}.${key.slice(prefix.length)}`;
       const id = idOfPath(path);
-      const versions = (this.#versions.get(id) ?? []).filter((known) => known.path !== path);
-      if (entry?.value === undefined) this.#refused.delete(path);
-      else {
+      const others = this.#versions.get(id)?.filter((known) => known.path !== path) ?? [];
+      if (entry?.value === undefined) {
+        this.#refused.delete(path);
+        this.#versions.set(id, others);
+      } else {
         const { revision, value } = entry;
         const isChosen = this.#tools.get(id)?.path === path;
-        versions.push({ path, revision, record: isChosen ? undefined : value });
+        const version = { path, revision, record: isChosen ? undefined : value };
+        // An array of this size: one that grows has room for many.
+        this.#versions.set(id, [...others, version]);
         entry.value = undefined;
       }
-      this.#versions.set(id, versions);
       ids.add(id);
     }
     this.#choose(ids);

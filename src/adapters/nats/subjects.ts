@@ -104,8 +104,10 @@ export function recordOf(tool: Tool): Record<string, unknown> {
     meta: tool.meta,
     executable: tool.execute !== undefined,
   };
-  // JSON leaves out what is undefined.
-  return JSON.parse(JSON.stringify(record));
+  // JSON omits undefined fields; an empty list is the default of its field.
+  const fields = Object.entries(record)
+    .filter(([, value]) => !Array.isArray(value) || value.length > 0);
+  return JSON.parse(JSON.stringify(Object.fromEntries(fields)));
 }
 
 /** Eight bytes of the digest of what a caller is told of a tool. */
