@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe } from "bun:test";
+import { describe } from "bun:test";
 import {
   assertEquals,
   assertLess,
@@ -10,7 +10,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { type CallStore, MAX_STORED_BYTES } from "@plue/tools/calls";
 import { natsCallStore } from "@plue/tools/nats";
-import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { SECRET, TestServer, useServer, withServer } from "./server.ts";
 import { event } from "./world.ts";
 
 const small = new Uint8Array(10);
@@ -18,11 +18,7 @@ const small = new Uint8Array(10);
 const large = new Uint8Array(1_000_000);
 
 describe("natsCallStore()", () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    if (missing === undefined) server = await TestServer.start();
-  });
-  afterAll(async () => await server?.stop());
+  const server = useServer();
 
   /** How many messages a bucket has. */
   async function countOf(bucket: string): Promise<number> {
@@ -67,20 +63,16 @@ describe("natsCallStore()", () => {
   });
 
   withServer("refuses a value for which a message of its server has no room", async () => {
-    const own = await TestServer.start({ lines: "max_payload: 65536" });
-    try {
-      const store = await natsCallStore(await own.connect(), { secret: SECRET });
-      const most = new Uint8Array(64_512).fill(7);
-      const revision = await store.create("a.most", most) ?? 0;
-      assertEquals((await store.get("a.most"))?.value, most);
-      const larger = new Uint8Array(64_513);
-      const why = "it has 64513 bytes, and max_payload of the server allows 64512";
-      await assertRejects(() => store.create("a.larger", larger), RangeError, why);
-      await assertRejects(() => store.update("a.most", larger, revision), RangeError, why);
-      assertEquals((await store.get("a.most"))?.revision, revision);
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start({ lines: "max_payload: 65536" });
+    const store = await natsCallStore(await own.connect(), { secret: SECRET });
+    const most = new Uint8Array(64_512).fill(7);
+    const revision = await store.create("a.most", most) ?? 0;
+    assertEquals((await store.get("a.most"))?.value, most);
+    const larger = new Uint8Array(64_513);
+    const why = "it has 64513 bytes, and max_payload of the server allows 64512";
+    await assertRejects(() => store.create("a.larger", larger), RangeError, why);
+    await assertRejects(() => store.update("a.most", larger, revision), RangeError, why);
+    assertEquals((await store.get("a.most"))?.revision, revision);
   });
 
   withServer("keeps no more for an owner than its share, over all processes", async () => {
@@ -138,29 +130,25 @@ describe("natsCallStore()", () => {
   });
 
   withServer("answers at once while its server is away", async () => {
-    const own = await TestServer.start();
-    try {
-      const connection = await own.connect();
-      const store = await natsCallStore(connection);
-      // After the store's own, so that the store knows of it too.
-      const lost = event();
-      void (async () => {
-        for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
-      })();
-      await own.kill();
-      await lost.came;
-      // The client itself would wait for five seconds.
-      const soon = new Promise<never>((_, reject) =>
-        setImmediate(() => reject(new Error("it waits")))
-      );
-      await assertRejects(
-        () => Promise.race([store.get("a.b"), soon]),
-        Error,
-        "Cannot use the store of calls: the connection to NATS is lost; try it again later",
-      );
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start();
+    const connection = await own.connect();
+    const store = await natsCallStore(connection);
+    // After the store's own, so that the store knows of it too.
+    const lost = event();
+    void (async () => {
+      for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
+    })();
+    await own.kill();
+    await lost.came;
+    // The client itself would wait for five seconds.
+    const soon = new Promise<never>((_, reject) =>
+      setImmediate(() => reject(new Error("it waits")))
+    );
+    await assertRejects(
+      () => Promise.race([store.get("a.b"), soon]),
+      Error,
+      "Cannot use the store of calls: the connection to NATS is lost; try it again later",
+    );
   });
 
   withServer("deletes what has expired without reading each value", async () => {

@@ -127,43 +127,35 @@ describe("plue --nats", () => {
   );
 
   withServer("serves and calls with keys, each process in its own role", async () => {
-    const own = await TestServer.start();
-    try {
-      const create = async () => JSON.parse((await plue(["nats", "keys", "--json"])).stdout);
-      const [caller, worker] = [await create(), await create()];
-      const lists = { PLUE_NATS_CALLERS: caller.publicKey, PLUE_NATS_WORKERS: worker.publicKey };
-      const file = await files.write("keyed.mjs", tools(1));
-      const start = ({ seed }: { readonly seed: string }, ...sources: readonly string[]) =>
-        serve(own, { ...lists, PLUE_NATS_SEED: seed }, "--no-watch", ...sources);
-      await using _worker = await start(worker, file);
-      await using edge = await start(caller);
-      assertEquals((await call(edge.url, "version"))["content"], 1);
-      const env = { ...lists, PLUE_NATS_SECRET: SECRET, PLUE_NATS_SEED: caller.seed };
-      const found = await plue(["doctor", "--json", "--nats", own.url], { env });
-      assertEquals([found.code, rowsOf(found).at(-1)?.part], [0, "nats workers"]);
-      const wrong = await plue(["serve", file, "--no-watch", "--port", "0", "--nats", own.url], {
-        env,
-      });
-      assertEquals(wrong.code, 2);
-      assertStringIncludes(wrong.stderr, "keys.workers must have the public key of keys.seed");
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start();
+    const create = async () => JSON.parse((await plue(["nats", "keys", "--json"])).stdout);
+    const [caller, worker] = [await create(), await create()];
+    const lists = { PLUE_NATS_CALLERS: caller.publicKey, PLUE_NATS_WORKERS: worker.publicKey };
+    const file = await files.write("keyed.mjs", tools(1));
+    const start = ({ seed }: { readonly seed: string }, ...sources: readonly string[]) =>
+      serve(own, { ...lists, PLUE_NATS_SEED: seed }, "--no-watch", ...sources);
+    await using _worker = await start(worker, file);
+    await using edge = await start(caller);
+    assertEquals((await call(edge.url, "version"))["content"], 1);
+    const env = { ...lists, PLUE_NATS_SECRET: SECRET, PLUE_NATS_SEED: caller.seed };
+    const found = await plue(["doctor", "--json", "--nats", own.url], { env });
+    assertEquals([found.code, rowsOf(found).at(-1)?.part], [0, "nats workers"]);
+    const wrong = await plue(["serve", file, "--no-watch", "--port", "0", "--nats", own.url], {
+      env,
+    });
+    assertEquals(wrong.code, 2);
+    assertStringIncludes(wrong.stderr, "keys.workers must have the public key of keys.seed");
   });
 
   withServer("names the tools whose definitions are too large for the server", async () => {
-    const own = await TestServer.start({ lines: "max_payload: 65536" });
-    try {
-      const tool = { name: "ping", description: "Answers.", execute() {} };
-      const big = { ...tool, name: "big", description: "x".repeat(70_000) };
-      const registry = new ToolRegistry({ tools: [tool, big] });
-      await using _served = await serveTools(registry, await own.connect(), { secret: SECRET });
-      const ran = await doctor(own.url);
-      assertEquals([ran.code, statesOf(ran).at(-1)], [1, "nats workers broken"]);
-      assertMatch(rowsOf(ran).at(-1)?.detail ?? "", /1 tool \(ping\); max_payload is .* \(big\)$/);
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start({ lines: "max_payload: 65536" });
+    const tool = { name: "ping", description: "Answers.", execute() {} };
+    const big = { ...tool, name: "big", description: "x".repeat(70_000) };
+    const registry = new ToolRegistry({ tools: [tool, big] });
+    await using _served = await serveTools(registry, await own.connect(), { secret: SECRET });
+    const ran = await doctor(own.url);
+    assertEquals([ran.code, statesOf(ran).at(-1)], [1, "nats workers broken"]);
+    assertMatch(rowsOf(ran).at(-1)?.detail ?? "", /1 tool \(ping\); max_payload is .* \(big\)$/);
   });
 
   withServer("says what a user may not do", async () => {
@@ -179,26 +171,22 @@ describe("plue --nats", () => {
   });
 
   withServer("creates streams and keys, and names the flag that is wrong", async () => {
-    const own = await TestServer.start();
-    try {
-      const made = await plue(["nats", "init", "--max-bytes", "1048576"], {
-        env: { PLUE_NATS: own.url },
-      });
-      assertEquals([made.code, made.stderr], [0, ""]);
-      assertMatch(made.stdout, /^NAME +STATE +REPLICAS +BYTES\nplue_tools +created +1 +1048576\n/);
-      const found = await doctor(own.url);
-      const task = rowsOf(found).find(({ part }) => part === "nats tasks");
-      assertEquals(task, { part: "nats tasks", state: "works", detail: "0 waiting, 0 running" });
-      const wrong = await plue(["nats", "init", "--replicas", "6", "--nats", own.url]);
-      assertEquals(wrong.code, 2);
-      assertMatch(wrong.stderr, /^Cannot create the streams: --replicas must be .* 1 .* 5/);
-      const nowhere = await plue(["nats", "init"]);
-      assertEquals(nowhere.stderr, "Cannot create the streams: give --nats, or set PLUE_NATS\n");
-      const keys = await plue(["nats", "keys", "--json"]);
-      assertMatch(keys.stdout, /^\{"seed":"SU\w{56}","publicKey":"U\w{55}"\}\n$/);
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start();
+    const made = await plue(["nats", "init", "--max-bytes", "1048576"], {
+      env: { PLUE_NATS: own.url },
+    });
+    assertEquals([made.code, made.stderr], [0, ""]);
+    assertMatch(made.stdout, /^NAME +STATE +REPLICAS +BYTES\nplue_tools +created +1 +1048576\n/);
+    const found = await doctor(own.url);
+    const task = rowsOf(found).find(({ part }) => part === "nats tasks");
+    assertEquals(task, { part: "nats tasks", state: "works", detail: "0 waiting, 0 running" });
+    const wrong = await plue(["nats", "init", "--replicas", "6", "--nats", own.url]);
+    assertEquals(wrong.code, 2);
+    assertMatch(wrong.stderr, /^Cannot create the streams: --replicas must be .* 1 .* 5/);
+    const nowhere = await plue(["nats", "init"]);
+    assertEquals(nowhere.stderr, "Cannot create the streams: give --nats, or set PLUE_NATS\n");
+    const keys = await plue(["nats", "keys", "--json"]);
+    assertMatch(keys.stdout, /^\{"seed":"SU\w{56}","publicKey":"U\w{55}"\}\n$/);
   });
 
   const run = (words: readonly string[], env: Readonly<Record<string, string>> = {}) =>

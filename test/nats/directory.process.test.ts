@@ -102,55 +102,47 @@ describe("The directory of tools in NATS", () => {
   });
 
   withServer("has a worker with more tools than one message can list", async () => {
-    const own = await TestServer.start({ lines: "max_payload: 65536" });
-    try {
-      await using world = new World(own);
-      const tools = Array.from({ length: 1_000 }, (_, index) => ({
-        ...{ ...ping, namespace: "n".repeat(64), name: `${"t".repeat(60)}_${index}` },
-        execute: () => index,
-      }));
-      const worker = await world.serve(tools);
-      const { dispatcher, registry } = await world.call();
-      assertEquals(registry.count, tools.length);
-      const { namespace, name } = tools[999] ?? ping;
-      const result = await dispatcher.dispatch({ name: `${namespace}:${name}` });
-      assertEquals(result.ok && result.content, 999);
-      // One more and one less are written with the part of the list that they are in.
-      const spy = await own.connect();
-      let lists = 0;
-      spy.subscribe(`$KV.plue_tools.*.worker.>`, { callback: () => void lists++ });
-      await spy.flush();
-      const changes = followChanges(registry);
-      worker.registry.registerTool(ping);
-      assertEquals((await changes.next()).tool.id, "ping");
-      assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
-      assertEquals(lists, 1);
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start({ lines: "max_payload: 65536" });
+    await using world = new World(own);
+    const tools = Array.from({ length: 1_000 }, (_, index) => ({
+      ...{ ...ping, namespace: "n".repeat(64), name: `${"t".repeat(60)}_${index}` },
+      execute: () => index,
+    }));
+    const worker = await world.serve(tools);
+    const { dispatcher, registry } = await world.call();
+    assertEquals(registry.count, tools.length);
+    const { namespace, name } = tools[999] ?? ping;
+    const result = await dispatcher.dispatch({ name: `${namespace}:${name}` });
+    assertEquals(result.ok && result.content, 999);
+    // One more and one less are written with the part of the list that they are in.
+    const spy = await own.connect();
+    let lists = 0;
+    spy.subscribe(`$KV.plue_tools.*.worker.>`, { callback: () => void lists++ });
+    await spy.flush();
+    const changes = followChanges(registry);
+    worker.registry.registerTool(ping);
+    assertEquals((await changes.next()).tool.id, "ping");
+    assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+    assertEquals(lists, 1);
   });
 
   withServer("serves all tools but the one whose definition is too large", async () => {
-    const own = await TestServer.start({ lines: "max_payload: 65536" });
-    try {
-      await using world = new World(own);
-      const worker = await world.serve([ping, {
-        ...ping,
-        name: "big",
-        description: "x".repeat(70_000),
-      }]);
-      const { registry } = await world.call();
-      assertEquals(registry.ids, ["ping"]);
-      worker.registry.registerTool({ ...ping, name: "pang" });
-      const { tool } = await followChanges(registry).next();
-      assertEquals(tool.id, "pang");
-      const [error, ...others] = world.errors;
-      assertEquals(others, []);
-      assertStringIncludes(String(error), 'Cannot serve "big": its definition has 70');
-      assertStringIncludes(String(error), "the server takes 65536");
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start({ lines: "max_payload: 65536" });
+    await using world = new World(own);
+    const worker = await world.serve([ping, {
+      ...ping,
+      name: "big",
+      description: "x".repeat(70_000),
+    }]);
+    const { registry } = await world.call();
+    assertEquals(registry.ids, ["ping"]);
+    worker.registry.registerTool({ ...ping, name: "pang" });
+    const { tool } = await followChanges(registry).next();
+    assertEquals(tool.id, "pang");
+    const [error, ...others] = world.errors;
+    assertEquals(others, []);
+    assertStringIncludes(String(error), 'Cannot serve "big": its definition has 70');
+    assertStringIncludes(String(error), "the server takes 65536");
   });
 
   withServer("says which tools are not available at their workers, and when they are", async () => {
@@ -269,26 +261,22 @@ describe("The directory of tools in NATS", () => {
   });
 
   withServer("closes without a server, and waits for no answer of it", async () => {
-    const own = await TestServer.start();
-    try {
-      const connection = await own.connect();
-      const log: unknown[] = [];
-      const served = await serveTools(new ToolRegistry({ tools: [ping] }), connection, {
-        ...{ secret: SECRET, drainTimeoutMs: 0 },
-        onError: (error) => void log.push(error),
-      });
-      // After the worker's own, so that the worker knows of it too.
-      const lost = event();
-      void (async () => {
-        for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
-      })();
-      await own.kill();
-      await lost.came;
-      await served.close();
-      // What went to callers was not sent.
-      assertEquals(log.map(String).filter((error) => !error.includes("disconnected")), []);
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start();
+    const connection = await own.connect();
+    const log: unknown[] = [];
+    const served = await serveTools(new ToolRegistry({ tools: [ping] }), connection, {
+      ...{ secret: SECRET, drainTimeoutMs: 0 },
+      onError: (error) => void log.push(error),
+    });
+    // After the worker's own, so that the worker knows of it too.
+    const lost = event();
+    void (async () => {
+      for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
+    })();
+    await own.kill();
+    await lost.came;
+    await served.close();
+    // What went to callers was not sent.
+    assertEquals(log.map(String).filter((error) => !error.includes("disconnected")), []);
   });
 });

@@ -1,13 +1,13 @@
 // With keys, a process that has the secret can act in its own role only.
 
-import { afterAll, beforeAll, describe, it } from "bun:test";
+import { describe, it } from "bun:test";
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { nkeys } from "@nats-io/nats-core";
 import { type ToolDefinition, ToolResult } from "@plue/tools";
 import { natsCallStore, type NatsKeys } from "@plue/tools/nats";
 import { Runs } from "../../src/adapters/nats/runs.ts";
 import { type Role, Seal } from "../../src/adapters/nats/seal.ts";
-import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { SECRET, useServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";
 
 function createKey(): { readonly seed: string; readonly key: string } {
@@ -29,11 +29,7 @@ const again: ToolDefinition = { ...ping, name: "again", idempotent: true };
 const task: ToolDefinition = { ...ping, name: "task", execution: "task" };
 
 describe("Keys of callers and workers", () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    if (missing === undefined) server = await TestServer.start();
-  });
-  afterAll(async () => await server?.stop());
+  const server = useServer();
 
   withServer("let callers call and workers serve, also while a key is replaced", async () => {
     await using world = new World(server);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe } from "bun:test";
+import { describe } from "bun:test";
 import { assertEquals, assertLess, assertStringIncludes } from "@std/assert";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { type Tool, type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
@@ -8,18 +8,14 @@ import { Seal } from "../../src/adapters/nats/seal.ts";
 import { ServedCalls } from "../../src/adapters/nats/served_calls.ts";
 import { callSubject, controlSubject } from "../../src/adapters/nats/subjects.ts";
 import { FakeClock } from "../unit/execute/support.ts";
-import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { SECRET, useServer, withServer } from "./server.ts";
 import { event } from "./world.ts";
 
 const seal = new Seal("test", SECRET);
 let names = 0;
 
 describe("ServedCalls", () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    if (missing === undefined) server = await TestServer.start();
-  });
-  afterAll(async () => await server?.stop());
+  const server = useServer();
 
   /** A worker with one tool, whose clock moves when it is told to, and what its callers hear. */
   async function open(definition: Partial<ToolDefinition> & Pick<ToolDefinition, "execute">) {
