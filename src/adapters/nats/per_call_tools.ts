@@ -13,10 +13,9 @@ import {
   type Tool,
   within,
 } from "../../tool/mod.ts";
-import { CallLine } from "./call_line.ts";
 import { Directory } from "./directory.ts";
 import { Fleet } from "./fleet.ts";
-import { readRemoteOptions, type RemoteToolsOptions, Sync } from "./remote_tools.ts";
+import { CallLine, readRemoteOptions, type RemoteToolsOptions, Sync } from "./remote_tools.ts";
 import { checkServer } from "./server.ts";
 
 /** Options for {@linkcode remoteToolsPerCall}. */

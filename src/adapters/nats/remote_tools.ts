@@ -26,14 +26,13 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import { CallContext, type CallTelemetry } from "../../execute/mod.ts";
-import { CallLine, type CallLines } from "./call_line.ts";
-import type { KeptSettings } from "./durable_calls.ts";
+import { DurableCalls, type KeptSettings } from "./durable_calls.ts";
 import { Directory, listIn } from "./directory.ts";
 import { Fleet, PRESENCE_EVERY_MS } from "./fleet.ts";
 import { currentTrace, NATS_OPTIONS, type NatsOptions, readNatsOptions } from "./options.ts";
-import type { CallRequest, TakeOutput } from "./remote_calls.ts";
+import { type CallRequest, RemoteCalls, type TakeOutput } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
-import { checkServer, checkSubscriptions, noteRefusals } from "./server.ts";
+import { checkServer, checkSubscriptions, followStatus, noteRefusals } from "./server.ts";
 import type { Seal } from "./seal.ts";
 import type { StorageSettings } from "./streams.ts";
 import { idOfPath, recordOf, toolKey } from "./subjects.ts";
@@ -196,6 +195,70 @@ export async function remoteTools(
     close: closed,
     [Symbol.asyncDispose]: closed,
   };
+}
+
+/** The settings of a {@linkcode CallLine}. */
+export interface CallLineSettings {
+  readonly connection: NatsConnection;
+  readonly seal: Seal;
+  readonly fleet: Fleet;
+  /** The prefix of the subjects of answers. */
+  readonly inboxPrefix: string;
+  /** The limits of durable calls. */
+  readonly kept: KeptSettings;
+  readonly log: HookLog;
+  /** Is called when the connection is up again. */
+  up?(): void;
+  /** Reads the directory again, where the known workers do not take a call. */
+  lookAgain?(): Promise<void>;
+}
+
+/** Sends the plain and the durable calls of one connection, while it is up. */
+export class CallLine {
+  readonly connection: NatsConnection;
+  readonly plain: RemoteCalls;
+  readonly durable: DurableCalls;
+  readonly #unfollow: () => void;
+
+  constructor(
+    { connection, seal, fleet, inboxPrefix, log, kept, up, lookAgain }: CallLineSettings,
+  ) {
+    const plain = new RemoteCalls(connection, seal, fleet, inboxPrefix, log, lookAgain);
+    const durable = new DurableCalls(connection, seal, inboxPrefix, log, kept);
+    this.connection = connection;
+    this.plain = plain;
+    this.durable = durable;
+    this.#unfollow = followStatus(connection, {
+      down(why) {
+        plain.disconnect(why);
+        durable.disconnect(why);
+      },
+      forbidden(subject) {
+        plain.forbid(subject);
+        log(new Error(`The user of the connection may not publish to "${subject}"`));
+      },
+      up() {
+        plain.reconnect();
+        durable.reconnect();
+        up?.();
+      },
+    });
+  }
+
+  /** Ends the calls, and not the connection. */
+  stop(): void {
+    this.#unfollow();
+    this.plain.stop();
+    this.durable.stop();
+  }
+}
+
+/** Provides the line of a call: one for all calls, or one for each. */
+interface CallLines {
+  /** @throws {Error} If there is no connection. */
+  open(): CallLine | Promise<CallLine>;
+  /** Is called when the call has ended. */
+  done(line: CallLine): void | Promise<void>;
 }
 
 /** Keeps a registry's tools as the directory has them. */
