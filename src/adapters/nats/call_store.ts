@@ -1,5 +1,5 @@
 /**
- * A call store in a bucket of NATS. All processes that use the server share it.
+ * A call store in a bucket of NATS, which all processes of the server share.
  *
  * @module
  */
@@ -39,37 +39,36 @@ import { CALLS_BUCKET } from "./subjects.ts";
 /** Options for {@linkcode natsCallStore}. */
 export interface NatsCallStoreOptions {
   /**
-   * The name of the bucket, which is made if it is not there.
+   * The name of the bucket, which is created if it is missing.
    *
    * @default {"plue_calls"}
    */
   readonly bucket?: string;
   /**
-   * How many bytes a new bucket may have. Further writes reject.
+   * The maximum size of a new bucket, in bytes. Further writes reject.
    *
    * @default {1_073_741_824}
    */
   readonly maxBytes?: number;
   /**
-   * How many bytes the entries of one owner may have, who is the second word of their keys; each
-   * counts 128 for itself. A process may let an owner go over that by a hundredth.
+   * The quota of each principal in bytes; the second word of a key names the principal. An entry counts
+   * 128 bytes besides its key and value. A process may exceed a quota by a hundredth.
    *
-   * @default {an eighth of what the bucket may have}
+   * @default {an eighth of the size of the bucket}
    */
   readonly maxOwnerBytes?: number;
   /**
-   * How many servers of a cluster keep a new bucket.
+   * The number of servers in a cluster that store a new bucket.
    *
    * @default {1}
    */
   readonly replicas?: number;
   /**
-   * What the processes share that use the bucket, at least 16 characters. Values are signed with it,
-   * so that who may write to the bucket and has no secret can forge none. Of a list, the first one
-   * signs and all are accepted.
+   * The secret of all processes that use the bucket, at least 16 characters. Values are signed with it,
+   * so that a process without it cannot forge them. The first of a list signs, and all are accepted.
    */
   readonly secret?: string | readonly string[];
-  /** Tells the time. */
+  /** @default {systemClock} */
   readonly clock?: Pick<RegistryClock, "timestamp">;
 }
 
@@ -113,8 +112,8 @@ const OPTIONS = {
 };
 
 /**
- * Opens a {@linkcode CallStore} in a bucket of JetStream: tickets, tasks, idempotency keys and rate
- * limits are then those of all processes that use the server. It survives what the server survives.
+ * Opens a {@linkcode CallStore} in a bucket of JetStream, so that all processes of the server share
+ * tickets, tasks, idempotency keys and rate limits.
  *
  * @example Usage
  * ```ts ignore
@@ -126,8 +125,8 @@ const OPTIONS = {
  * const tasks = callTasks({ store: await natsCallStore(connection) });
  * ```
  *
- * @throws {TypeError | RangeError} If an option is wrong.
- * @throws {Error} If the server cannot keep it.
+ * @throws {TypeError | RangeError} If an option is invalid.
+ * @throws {Error} If the bucket cannot be opened or created.
  */
 export async function natsCallStore(
   connection: NatsConnection,
@@ -162,7 +161,7 @@ class NatsCallStore implements CallStore {
   readonly #shares: OwnerShares;
   readonly #maxOwnerBytes: number;
   readonly #seal: Seal | undefined;
-  /** Why nothing can be read or written now. */
+  /** The reason why the store cannot be used; `undefined` while the connection is up. */
   #down: string | undefined;
   #writes = 0;
   #sweeping: Promise<void> | undefined;
@@ -288,7 +287,7 @@ class NatsCallStore implements CallStore {
       const found = Object.keys(state.subjects ?? {}).map((subject) => this.#keyOf(subject));
       return prefix === "" ? found.filter((key) => !key.startsWith("=")) : [prefix, ...found];
     });
-    // A bucket has no order, so all keys are read at once, and values as they are taken.
+    // A bucket has no order, so all keys are read first, and each value when it is requested.
     for (const key of keys.filter((key) => key > after).sort()) {
       const entry = await this.get(key);
       if (entry !== undefined) yield entry;
@@ -341,7 +340,7 @@ class NatsCallStore implements CallStore {
     }
   }
 
-  /** How many bytes an owner keeps; `undefined` if all owners together have room for more. */
+  /** Returns the usage of a principal in bytes; `undefined` if the bucket is nearly empty. */
   async #weightOf(owner: string, more: number): Promise<number | undefined> {
     const { state: { bytes } } = await this.#manager.streams.info(`KV_${this.#bucket}`);
     if (bytes + more <= this.#maxOwnerBytes) return undefined;
@@ -357,7 +356,7 @@ class NatsCallStore implements CallStore {
     return sum;
   }
 
-  /** Makes a write. If there is no room for it, once more when what has expired is deleted. */
+  /** Writes. If the bucket is full, sweeps it and writes again. */
   async #inRoom<T>(write: () => Promise<T>): Promise<T> {
     try {
       return await write();
@@ -419,7 +418,7 @@ class NatsCallStore implements CallStore {
       await this.#kv.put(SWEPT, "", { previousSeq: revisionOf(last) });
       await this.#sweep();
     } catch {
-      // Another process has begun, or the server is away: it is done later.
+      // Another process has started, or the server is down: the next sweep comes later.
     }
   }
 
@@ -445,7 +444,7 @@ class NatsCallStore implements CallStore {
     await Promise.all(erased);
   }
 
-  /** The last message of each key, without its value. */
+  /** Yields the last message of each key, without its value. */
   async *#heads(keys = ">"): AsyncGenerator<JsMsg, void, void> {
     const consumer = await jetstream(this.#connection).consumers.get(`KV_${this.#bucket}`, {
       filter_subjects: `$KV.${this.#bucket}.${keys}`,
@@ -462,7 +461,7 @@ class NatsCallStore implements CallStore {
       for await (const message of messages) {
         disarm();
         yield message;
-        // Others may write meanwhile, so that there is no end.
+        // Other processes may go on writing, so the count ends the loop.
         if (message.info.pending === 0 || ++seen >= count) return;
         disarm = stopWhenQuiet();
       }
@@ -472,7 +471,7 @@ class NatsCallStore implements CallStore {
   }
 
   async #attempt<T>(work: () => Promise<T>): Promise<T> {
-    // The client would keep what is asked, and wait.
+    // The client would buffer the request and wait.
     if (this.#down !== undefined) throw new Error(`Cannot use the store of calls: ${this.#down}`);
     try {
       return await work();

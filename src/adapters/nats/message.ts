@@ -13,29 +13,29 @@ import { encodeJson, parseJson, type Seal } from "./seal.ts";
 
 /** The bytes between the signatures of a message and its part: a flag, and the sequence number. */
 const HEAD_BYTES = 5;
-/** Servers refuse messages above `max_payload`, which is 1 MiB unless they are told otherwise. */
+/** The maximum size of a part. Servers reject messages above `max_payload`, which is 1 MiB by default. */
 const MAX_PART_BYTES = 524_288;
-/** What a message may have besides its part. */
+/** The bytes of a message that its headers and signatures may take. */
 const ROOM_BYTES = 1_024;
-/** How large the parts of one message may be together. */
+/** The maximum size of all parts of a value. */
 const MAX_TOTAL_BYTES = 67_108_864;
-/** Larger values are sent one after another. Every message that the server takes has room for one. */
+/** Larger values are sent one after another. A smaller value fits into one message of every server. */
 const SMALL_BYTES = 61_440;
-/** How many bytes of large values are sent before the server has confirmed them. */
+/** The maximum number of unconfirmed bytes of large values. */
 const MAX_UNCONFIRMED_BYTES = 4_194_304;
-/** How many messages with wrong signatures are logged one by one. */
+/** The number of messages with wrong signatures that are logged one by one. */
 const FORGED_LOGGED = 16;
 const MAX_SEQUENCE = 2 ** 32 - 1;
 
-/** One message, once its signature was found to be right. */
+/** A message with a valid signature. */
 export interface OpenedPart {
-  /** The number of the message in its stream: 0, 1, 2. */
+  /** The position of the message in its stream: 0, 1, 2. */
   readonly sequence: number;
   readonly isLast: boolean;
   readonly bytes: Uint8Array;
 }
 
-/** Checks and reads a message. `undefined` if it is not signed, or not for this place. */
+/** Checks and reads a message. Returns `undefined` if its signature is not valid for its subjects. */
 export function openPart(seal: Seal, { data, subject, reply = "" }: Msg): OpenedPart | undefined {
   const start = seal.bytes + HEAD_BYTES;
   if (data.byteLength < start || !seal.accepts(data, subject, reply)) return undefined;
@@ -48,10 +48,10 @@ export function openPart(seal: Seal, { data, subject, reply = "" }: Msg): Opened
 }
 
 /**
- * Logs messages with wrong signatures: a few, and then one at each power of two, since others can send
- * as many as they want.
+ * Logs messages with wrong signatures: the first few, and then one at each power of two, so that an
+ * attacker cannot flood the log.
  *
- * @param count How many there were.
+ * @param count The number of such messages so far.
  */
 export function logForged(log: HookLog, what: string, count: number): void {
   const isFew = count <= FORGED_LOGGED;
@@ -59,7 +59,7 @@ export function logForged(log: HookLog, what: string, count: number): void {
   log(new Error(isFew ? what : `${what} (${count} of them so far)`));
 }
 
-/** Sends values to one subject, numbered. */
+/** Sends numbered values to one subject. */
 export class Sender {
   readonly #connection: NatsConnection;
   readonly #seal: Seal;
@@ -69,7 +69,7 @@ export class Sender {
   #sequence = 0;
   #isAmid = false;
 
-  /** @param reply Where answers go, and where the server says that nobody listens. */
+  /** @param reply The subject of answers, and of the server's message that there is no subscription. */
   constructor(connection: NatsConnection, seal: Seal, subject: string, reply = "") {
     this.#connection = connection;
     this.#seal = seal;
@@ -79,7 +79,7 @@ export class Sender {
     this.#maxPart = Math.min(MAX_PART_BYTES, most - ROOM_BYTES);
   }
 
-  /** Whether a part of a value was sent, and more of it is to come: no other value may go between. */
+  /** True between two parts of a value: no other value may be sent then. */
   get isAmid(): boolean {
     return this.#isAmid;
   }
@@ -87,8 +87,8 @@ export class Sender {
   /**
    * Sends a value.
    *
-   * @returns How many bytes it has.
-   * @throws If the connection is closed, or the user may not publish there.
+   * @returns Its size in bytes.
+   * @throws {Error} If the connection is closed, or the user may not publish to the subject.
    */
   send(value: unknown): number {
     const text = encodeJson(value);
@@ -96,7 +96,7 @@ export class Sender {
     return text.length;
   }
 
-  /** Sends the part of a value that begins at a byte. Gives the byte at which the next one begins. */
+  /** Sends the part of a value that starts at an offset. Returns the offset of the next part. */
   sendPart(text: Uint8Array, at: number): number {
     const part = text.subarray(at, at + this.#maxPart);
     const next = at + part.length;
@@ -118,12 +118,13 @@ export class Sender {
 }
 
 /**
- * Sends the values of many senders over one connection: small ones at once, and large ones one after
- * another as fast as the server takes them, so that small ones get between and little waits in the client.
+ * Sends the values of many senders over one connection: small ones immediately, and large ones one after
+ * another as fast as the server confirms them. So small values are not delayed by large ones, and the
+ * client buffers little.
  */
 export class Outbox {
   readonly #connection: NatsConnection;
-  /** Resolves when the large values before have been sent. */
+  /** Resolves when the previous large values have been sent. */
   #turn: Promise<unknown> = Promise.resolve();
   #unconfirmed = 0;
   #waiting = 0;
@@ -132,11 +133,11 @@ export class Outbox {
 
   constructor(connection: NatsConnection) {
     this.#connection = connection;
-    // A connection that is closed confirms nothing, and does not say so.
+    // A flush of a closed connection never settles.
     void connection.closed().then(() => this.#fail(new Error("The connection is closed")));
   }
 
-  /** How many bytes of large values wait until they are sent. */
+  /** The size of the large values that wait to be sent, in bytes. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -144,8 +145,8 @@ export class Outbox {
   /**
    * Sends a value.
    *
-   * @returns How many bytes it has, once they are sent.
-   * @throws If the connection is closed or lost, or the user may not publish there.
+   * @returns Its size in bytes, for a large value once it is sent.
+   * @throws {Error} If the connection is closed or lost, or the user may not publish to the subject.
    */
   send(sender: Sender, value: unknown): number | Promise<number> {
     const text = encodeJson(value);
@@ -174,23 +175,23 @@ export class Outbox {
   }
 }
 
-/** What {@linkcode Receiver.take} says of a part in whose place another was expected. */
+/** The result of {@linkcode Receiver.take} for a part if an earlier part is missing. */
 export const GAP: unique symbol = Symbol("plue.nats.gap");
-/** The result of {@linkcode Receiver.take} for a part that came before: a message sent again by others. */
+/** The result of {@linkcode Receiver.take} for a duplicate, such as a replayed message. */
 export const SEEN: unique symbol = Symbol("plue.nats.seen");
 
-/** Puts the values of one stream together again. */
+/** Reassembles the values of one stream. */
 export class Receiver {
   #parts: Uint8Array[] = [];
   #bytes = 0;
   #next = 0;
 
-  /** How many bytes the last value had, or have come of the one that is under way. */
+  /** The size of the last value, or of the received parts of an incomplete one, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** @returns A value; `undefined` while more of it is to come; {@linkcode GAP}, or {@linkcode SEEN}. */
+  /** @returns A value; `undefined` while it is incomplete; {@linkcode GAP}, or {@linkcode SEEN}. */
   take({ sequence, isLast, bytes }: OpenedPart): unknown {
     // Sequence numbers wrap, so the nearer direction decides.
     if (sequence !== this.#next) return (this.#next - sequence) >>> 0 < 2 ** 31 ? SEEN : GAP;

@@ -1,5 +1,5 @@
 /**
- * The tools of all workers, as tools of a registry.
+ * Callers: the tools of all workers, as tools of a registry.
  *
  * @module
  */
@@ -39,30 +39,30 @@ import { idOfPath, recordOf, toolKey } from "./subjects.ts";
 
 /** Options for {@linkcode remoteTools}. */
 export interface RemoteToolsOptions extends NatsOptions {
-  /** Receives the tools, and follows their changes. */
+  /** The registry that receives the tools and their changes. */
   readonly registry: Registry;
   /**
-   * Where answers go, for a user who may not subscribe to other subjects.
+   * The prefix of reply subjects, for a user who may not subscribe to others.
    *
    * @default {"_INBOX"}
    */
   readonly inboxPrefix?: string;
   /**
-   * How many bytes of tasks one caller (`principal`) may have waiting for workers; each counts at
-   * least 1,024. Further ones are `overloaded`.
+   * The maximum size of the waiting tasks of each `principal`, in bytes; a task counts at least 1,024.
+   * Further tasks fail with `overloaded`.
    *
-   * @default {an eighth of what the stream "PLUE_CALLS" may have}
+   * @default {an eighth of the size of the stream "PLUE_CALLS"}
    */
   readonly maxOwnerBytes?: number;
 }
 
 /** The tools of all workers, in a registry. */
 export interface RemoteTools extends AsyncDisposable {
-  /** Those that are in the registry now. */
+  /** The tools that are in the registry now. */
   readonly tools: readonly Tool[];
-  /** How many workers are there. */
+  /** The number of workers that send presence messages. */
   readonly workers: number;
-  /** Takes the tools out of the registry, and ends their calls. The connection stays open. */
+  /** Removes the tools from the registry, and ends their calls. The connection stays open. */
   close(): Promise<void>;
 }
 
@@ -78,13 +78,13 @@ const OPTIONS = {
   ...NATS_OPTIONS,
 };
 
-/** Tells the place of calls in traces. What it does wrong goes to the log. */
+/** Reads the current trace. Its errors are logged. */
 interface Observer {
   readonly telemetry: CallTelemetry | undefined;
   readonly log: HookLog;
 }
 
-/** What options say, read. */
+/** The settings that follow from the options. */
 export interface RemoteSettings {
   readonly registry: Registry;
   readonly seal: Seal;
@@ -97,8 +97,8 @@ export interface RemoteSettings {
 /**
  * Reads the options.
  *
- * @param given What they are checked as: a copy, without fields that others read.
- * @throws {TypeError} If one is wrong.
+ * @param given A copy to check, without the fields of other options.
+ * @throws {TypeError} If an option is invalid.
  */
 export function readRemoteOptions(options: RemoteToolsOptions, given: object): RemoteSettings {
   const { registry, inboxPrefix = "_INBOX", maxOwnerBytes, telemetry, ...read } = readFields(
@@ -119,12 +119,12 @@ interface Version {
 }
 
 /**
- * Brings the tools of all workers into a registry: {@linkcode serveTools} offers them. They are listed,
- * selected, exported and called like tools of this process. Who may call what, with which approval
- * and how often, is decided here; the worker checks the arguments again.
+ * Registers the tools that workers offer with {@linkcode serveTools}. They are listed, selected, exported
+ * and called like local tools. The caller decides who may call which tool, with which approval and how
+ * often; the worker validates the arguments again.
  *
- * A tool is available while a worker is there that serves this very definition. A call goes to one of
- * them; one that cannot be reached fails with `unavailable`, and may be tried again.
+ * A tool is available while a worker serves its current definition. A call goes to one of these workers.
+ * If none accepts it, the call fails with `unavailable`.
  *
  * @example Usage
  * ```ts ignore
@@ -138,8 +138,8 @@ interface Version {
  * const result = await new ToolDispatcher(registry).dispatch({ name: "add", arguments: { a: 1 } });
  * ```
  *
- * @throws {TypeError} If an option is wrong.
- * @throws {Error} If the server cannot do what is needed, or does not let this user.
+ * @throws {TypeError} If an option is invalid.
+ * @throws {Error} If the server lacks a feature, or the user of the connection a permission.
  */
 export async function remoteTools(
   connection: NatsConnection,
@@ -270,12 +270,12 @@ export class Sync {
   readonly #observer: Observer;
   /** The tools in the registry, with the paths of their definitions, by id. */
   readonly #tools: Map<string, { readonly path: string; readonly tool: Tool }> = new Map();
-  /** Definitions that the registry has refused. When it changes, they are tried again. */
+  /** The paths of definitions that the registry has rejected. They are retried when a tool is removed. */
   readonly #refused: Set<string> = new Set();
   #isPutting = false;
-  /** By id. */
+  /** The definitions of each tool, by its id. */
   readonly #versions: Map<string, Version[]> = new Map();
-  /** The ids of those that have several. */
+  /** The ids of the tools with several definitions. */
   readonly #mixed: Set<string> = new Set();
   #stopLooking: (() => void) | undefined;
 
@@ -297,7 +297,7 @@ export class Sync {
     return [...this.#tools.values()].map(({ tool }) => tool);
   }
 
-  /** Takes over the entries with these keys. */
+  /** Applies the entries with these keys. */
   update(keys: Iterable<string>, entries: Directory["entries"]): void {
     const prefix = toolKey(`${this.#name}.`);
     const ids = new Set<string>();
@@ -319,7 +319,7 @@ export class Sync {
         const { revision, value } = entry;
         const isChosen = this.#tools.get(id)?.path === path;
         const version = { path, revision, record: isChosen ? undefined : value };
-        // An array of this size: one that grows has room for many.
+        // A literal, since an array that grows reserves space for many elements.
         this.#versions.set(id, [...others, version]);
         entry.value = undefined;
       }
@@ -336,7 +336,7 @@ export class Sync {
     for (const id of [...this.#tools.keys()]) this.#remove(id);
   }
 
-  /** Takes of each of these tools the newest definition that a worker serves. */
+  /** Registers the newest definition of each of these tools that a worker serves. */
   #choose(ids: Iterable<string>): void {
     for (const id of ids) {
       const versions = this.#versions.get(id) ?? [];
@@ -353,7 +353,7 @@ export class Sync {
       const newest = others.reduce((one, other) => rank(other) > rank(one) ? other : one, first);
       if (this.#tools.get(id)?.path !== newest.path) this.#put(id, newest);
     }
-    // While old and new workers run side by side, those of the newest definition may go.
+    // While old and new workers run side by side, the new ones may end.
     if (this.#mixed.size === 0) return;
     this.#stopLooking ??= systemClock.setTimeout(() => {
       this.#stopLooking = undefined;
@@ -397,7 +397,7 @@ export class Sync {
     }
   }
 
-  /** Tries again what the registry has refused: the tool that was in the way may be gone. */
+  /** Registers rejected definitions again: the tool with the same id may have been removed. */
   retry(): void {
     if (this.#isPutting || this.#refused.size === 0) return;
     const refused = [...this.#refused].map(idOfPath);
@@ -405,14 +405,14 @@ export class Sync {
     this.#choose(refused);
   }
 
-  /** Removes a tool, unless another one has taken its id in the registry. */
+  /** Removes a tool, unless the registry has another tool with its id. */
   #remove(id: string): void {
     const tool = this.#tools.get(id)?.tool;
     this.#tools.delete(id);
     if (this.#registry.getTool(id) === tool) this.#registry.unregisterTool(id);
   }
 
-  /** Runs a call on a worker, and asks its caller what the worker asks. */
+  /** Runs a call on a worker, and forwards the worker's questions. */
   async *#execute(
     id: string,
     path: string,
@@ -430,7 +430,7 @@ export class Sync {
     for (let round = 0;; round++) {
       const output = new Outputs();
       let end: ToolResult | undefined;
-      // A step, so that a call that is continued goes on with the worker's ticket.
+      // A step, so that a continued call resumes with the worker's ticket.
       const step = context.step(`plue.remote.${round}`, async () => {
         const { telemetry, log } = this.#observer;
         const call = { ...request, trace: currentTrace(telemetry, log) };
@@ -474,10 +474,10 @@ export class Sync {
   }
 }
 
-/** What a step ends with that is not to be recorded, because nothing follows it. */
+/** Ends a step without recording it, because the call has ended. */
 const ENDED = new Error("The call has ended");
 
-/** Asks the caller what a worker asks. */
+/** Forwards the questions of a worker. */
 async function answersOf(
   questions: readonly Question[],
   context: ToolContext,
@@ -500,7 +500,7 @@ async function answersOf(
   }
 }
 
-/** What a remote generator has yielded, until it is taken. The worker's credit is its bound. */
+/** Buffers the outputs of a remote generator. The worker's credit limits their size. */
 class Outputs {
   readonly #waiting: (readonly [value: unknown, taken: () => void])[] = [];
   #isClosed = false;
