@@ -1,6 +1,6 @@
 /**
- * The directory: a bucket with the definitions of the tools, and with what each worker serves. Its
- * entries are signed, because models read the definitions.
+ * The directory: a bucket with the definitions of all tools, and the list of each worker. Its entries are
+ * signed, because models read the definitions.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { isConflict } from "./server.ts";
 import { openBucket, STORAGE, storageProblemOf, type StorageSettings } from "./streams.ts";
 import { DIRECTORY, toolKey, workerKey } from "./subjects.ts";
 
-/** How long to wait before a failed watch begins again. */
+/** The delay before a failed watch is restarted, in milliseconds. */
 const AGAIN_MS = 1_000;
 /** The server may announce one entry too many: the wait for the next one, in milliseconds. */
 const QUIET_MS = 1_000;
@@ -24,7 +24,7 @@ const QUIET_MS = 1_000;
 export interface DirectoryEntry {
   /** `undefined` for a definition that its reader does not need, or has taken over. */
   value: Record<string, unknown> | undefined;
-  /** Later entries have higher ones. */
+  /** Rises with each write of the bucket. */
   readonly revision: number;
 }
 
@@ -35,21 +35,21 @@ function consumerOf(watch: Watch): PushConsumer {
   return (watch as unknown as { readonly _data: PushConsumer })._data;
 }
 
-/** How many tools an entry with a part of a worker's list has: every server takes so many paths. */
+/** The maximum number of paths in a part of a worker's list: they fit into a message of every server. */
 export const MAX_LISTED = 128;
 
 /** A part of the list of the tools that a worker serves, by their paths. */
 export interface ToolList {
   readonly worker: string;
-  /** Those that are available. */
+  /** The paths of available tools. */
   readonly up: readonly string[];
-  /** Those that are not available now. */
+  /** The paths of unavailable tools. */
   readonly down: readonly string[];
-  /** The ids of some that are not served, because no server message can have their definitions. */
+  /** The ids of some tools that are omitted, because their definitions are larger than a message. */
   readonly tooLarge: readonly string[];
 }
 
-/** Reads an entry as a part of a worker's list; `undefined` if it is none. */
+/** Reads an entry as a part of a worker's list; returns `undefined` for other entries. */
 export function listIn(
   registry: string,
   key: string,
@@ -65,7 +65,7 @@ export function listIn(
   return { worker, up: words("up"), down: words("down"), tooLarge: words("tooLarge") };
 }
 
-/** What a directory is opened with. */
+/** Settings of {@linkcode Directory}. */
 export interface DirectorySettings {
   readonly action: string;
   readonly connection: NatsConnection;
@@ -79,9 +79,9 @@ export interface DirectorySettings {
   readonly hasDefinitions?: boolean;
 }
 
-/** The entries of one registry, followed. */
+/** The current entries of a registry. */
 export class Directory {
-  /** By key. */
+  /** The entries by their keys. */
   readonly entries: Map<string, DirectoryEntry> = new Map();
   readonly #settings: DirectorySettings;
   readonly #kv: KV;
@@ -89,9 +89,9 @@ export class Directory {
   readonly #changed: Set<string> = new Set();
   #stopNotifying: (() => void) | undefined;
   #watch: Watch | undefined;
-  /** Counts the times that the entries were read from the beginning. */
+  /** The number of restarts. */
   #round = 0;
-  /** The revision that was read last. */
+  /** The last revision that was read. */
   #readTo = 0;
   #isStopped = false;
   #skewMs = 0;
@@ -107,10 +107,10 @@ export class Directory {
   }
 
   /**
-   * Opens the directory, and reads the entries that are there.
+   * Opens the directory, and reads its entries.
    *
-   * @param onChange Is called after later changes, not after each, with the keys that may have changed.
-   * @throws {Error} If it cannot be read.
+   * @param onChange Is called once for the later changes of a turn, with the keys that may have changed.
+   * @throws {Error} If the directory cannot be read, or the clock of this machine is wrong.
    */
   static async open(
     settings: DirectorySettings,
@@ -134,7 +134,7 @@ export class Directory {
     return this.#skewMs;
   }
 
-  /** With a wrong clock all calls would be refused, and the fault would be hard to find. */
+  /** With a wrong clock, all calls would fail, and the cause would be hard to find. */
   #checkClock(): void {
     const skew = this.#skewMs;
     if (Math.abs(skew) <= MAX_SKEW_MS) return;
@@ -147,10 +147,10 @@ export class Directory {
     );
   }
 
-  /** Writes an entry, also over one that is there. */
+  /** Writes or replaces an entry. */
   async put(key: string, value: Record<string, unknown>): Promise<void> {
     const revision = await this.#kv.put(key, this.#settings.seal.wrap(value, key));
-    // What was read meanwhile is newer.
+    // An entry that was read since is newer.
     if (revision > this.#readTo) {
       this.entries.set(key, { value: this.#isRead(key) ? value : undefined, revision });
     }
@@ -162,7 +162,7 @@ export class Directory {
     connection.publish(`$KV.${DIRECTORY}.${key}`, seal.wrap(value, key));
   }
 
-  /** Removes an entry, unless it is not the one that was seen. */
+  /** Removes an entry if it has this revision. */
   async remove(key: string, revision?: number): Promise<void> {
     try {
       await this.#kv.delete(key, revision === undefined ? {} : { previousSeq: revision });
@@ -241,7 +241,7 @@ export class Directory {
       for await (const { key, value, revision, delta } of watch) {
         if (round !== this.#round) break;
         const isStale = stale.delete(key);
-        // What this process has written since is newer.
+        // An entry that this process has written since is newer.
         if (isStale || revision >= (this.entries.get(key)?.revision ?? 0)) {
           this.#changed.add(key);
           this.#take(key, value, revision);

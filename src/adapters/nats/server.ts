@@ -1,5 +1,5 @@
 /**
- * The server: what it must be able to do, whether the connection to it is up, and its errors in words.
+ * The server: its required features, the state of the connection, and its errors as messages.
  *
  * @module
  */
@@ -11,23 +11,23 @@ import { describeThrown, type HookLog } from "../../tool/mod.ts";
 /** The oldest server that the tests run with. */
 const OLDEST = [2, 9] as const;
 
-/** The smallest limit of a message that leaves room for what is sent whole. */
+/** The smallest `max_payload`: messages that are sent whole need it. */
 const LEAST_PAYLOAD = 65_536;
 
-/** Codes of the server's API, which its texts do not keep to. */
+/** Codes of the server's API; its messages change between versions. */
 const WRONG_LAST_SEQUENCE: readonly number[] = [10071, 10164];
 const NO_JETSTREAM: readonly number[] = [10039, 10076];
 const NO_RESOURCES: readonly number[] = [10002, 10023, 10028, 10047, 10077];
 
-/** What the client or the server says of a request that it does not take. */
+/** Names of errors of requests that would fail again. */
 const REFUSALS: readonly string[] = ["InvalidArgumentError", "PermissionViolationError"];
 
-/** Whether a write failed because another one came first. */
+/** True if a write failed because another write came first. */
 export function isConflict(error: unknown): boolean {
   return error instanceof JetStreamApiError && WRONG_LAST_SEQUENCE.includes(error.code);
 }
 
-/** Whether the server has no room for a write. */
+/** True if the server has no space for a write. */
 export function isFull(error: unknown): boolean {
   return error instanceof JetStreamApiError && NO_RESOURCES.includes(error.code);
 }
@@ -37,14 +37,14 @@ export function isMissing(error: unknown): boolean {
   return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
 }
 
-/** Whether a request, or its cause, was refused, and would be again. */
+/** True if the server or the client rejected a request, so that it would fail again. */
 export function isRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof JetStreamApiError) return isFull(error) || error.status < 500;
   return REFUSALS.includes(error.name) || isRefused(error.cause);
 }
 
-/** What is wrong, in words that say what would be right. */
+/** Describes an error, and what to do. */
 export function problemOf(error: unknown, connection: NatsConnection): string {
   if (connection.isClosed()) return "the connection to NATS is closed";
   const said = describeThrown(error);
@@ -65,9 +65,9 @@ export function problemOf(error: unknown, connection: NatsConnection): string {
 }
 
 /**
- * Makes sure that a server can do what is needed.
+ * Checks that a server has all required features.
  *
- * @throws {Error} If it cannot, with the one thing that is wrong.
+ * @throws {Error} If one is missing, with its name.
  */
 export async function checkServer(action: string, connection: NatsConnection): Promise<void> {
   const fail = (problem: string, cause?: unknown): never => {
@@ -94,7 +94,7 @@ export async function checkServer(action: string, connection: NatsConnection): P
   }
 }
 
-/** Keeps the subscriptions that the server refuses while a side starts. */
+/** Collects the subscriptions that the server rejects during the start. */
 export function noteRefusals(
   log: HookLog,
 ): { readonly refused: unknown[]; readonly note: HookLog } {
@@ -107,10 +107,10 @@ export function noteRefusals(
 }
 
 /**
- * Waits until the server has taken the subscriptions that were made.
+ * Waits until the server has processed all subscriptions.
  *
- * @param refused What {@linkcode noteRefusals} has kept.
- * @throws {Error} If it has refused one.
+ * @param refused The errors of {@linkcode noteRefusals}.
+ * @throws {Error} If the server has rejected one.
  */
 export async function checkSubscriptions(
   action: string,
@@ -125,20 +125,20 @@ export async function checkSubscriptions(
   }
 }
 
-/** What follows a connection. */
+/** Receives the changes of a connection's state. */
 export interface StatusFollower {
-  /** The connection was lost, or closed. */
+  /** Is called when the connection was lost or closed. */
   down(why: string): void;
-  /** It is there again, perhaps to another server. */
+  /** Is called after a reconnection, possibly to another server. */
   up(): void;
-  /** The server has refused a message, because the user may not publish there. */
+  /** Is called when the user may not publish to a subject. */
   forbidden?(subject: string): void;
 }
 
-/** Follows a connection until the function that it returns is called. */
+/** Follows the state of a connection. Returns a function that stops it. */
 export function followStatus(connection: NatsConnection, follower: StatusFollower): () => void {
   let isOver = false;
-  // The client's iterator can be stopped, which its type does not say.
+  // The client's iterator has a method `stop`, which its type lacks.
   const statuses = connection.status() as AsyncIterable<Status> & { readonly stop?: () => void };
   void (async () => {
     for await (const status of statuses) {

@@ -1,6 +1,6 @@
 /**
- * A worker as a service of NATS, for `nats micro` and others that ask which services are there and
- * what they have done: `$SRV.PING`, `$SRV.INFO` and `$SRV.STATS` (ADR-32 of NATS).
+ * A worker as a service of NATS, for `nats micro` and other clients of `$SRV.PING`, `$SRV.INFO` and
+ * `$SRV.STATS` (ADR-32 of NATS).
  *
  * @module
  */
@@ -15,27 +15,27 @@ import type { DispatcherMetrics } from "../../execute/mod.ts";
 import { type HookLog, systemClock } from "../../tool/mod.ts";
 import { callSubject } from "./subjects.ts";
 
-/** What is told of a worker. */
+/** Settings of {@linkcode Service}. */
 export interface ServiceSettings {
   readonly connection: NatsConnection;
   readonly worker: string;
   /** The name of the registry that it serves. */
   readonly registry: string;
-  /** What its calls came to. */
+  /** Returns the metrics of its calls. */
   readonly metrics: () => DispatcherMetrics;
   readonly log: HookLog;
 }
 
-/** The version of what callers and workers say to each other. */
+/** The version of the protocol between callers and workers. */
 const VERSION = "1.0.0";
-/** How many tools are told of one by one: those with the most calls. */
+/** The maximum number of tools in the statistics: the tools with the most calls. */
 const MAX_TOOLS = 100;
-/** An answer costs 1, and 1 more for so many tools. */
+/** An answer costs 1, and 1 more for this number of tools. */
 const TOOLS_TO_COST = 64;
-/** What answers may cost until the budget is renewed: anyone of the account may ask. */
+/** The maximum cost of all answers per renewal: every user of the account can send requests. */
 const BUDGET = 1_000;
 
-/** Answers who asks for services. */
+/** Responds to requests for services. */
 export class Service {
   readonly #settings: ServiceSettings;
   readonly #name: string;
@@ -43,7 +43,7 @@ export class Service {
   readonly #subscriptions: readonly Subscription[];
   #budget = BUDGET;
   #isRefused = false;
-  /** The last call that failed: its code and its tool. The message may quote arguments. */
+  /** The code and the tool of the last failed call. Its message could quote arguments. */
   lastError = "";
 
   constructor(settings: ServiceSettings) {
@@ -57,7 +57,7 @@ export class Service {
       );
   }
 
-  /** Lets as many questions be answered again. */
+  /** Renews the budget of answers. */
   renew(): void {
     this.#budget = BUDGET;
   }
@@ -66,7 +66,7 @@ export class Service {
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
   }
 
-  /** Says once that the user may not hear them. Calls are served all the same. */
+  /** Logs once that the user may not subscribe. Calls are served anyway. */
   #refused(error: Error): void {
     if (this.#isRefused) return;
     this.#isRefused = true;
@@ -82,7 +82,7 @@ export class Service {
 
   #hear(message: Msg): void {
     const [, verb = "", name, id] = message.subject.split(".");
-    // A worker may write to the directory and to the server's API: nobody may have it answer there.
+    // A worker may publish to the directory and to the server's API: it responds to inboxes only.
     if (this.#budget <= 0 || message.reply?.startsWith("_INBOX") !== true) return;
     const told = this.#tell(verb, name !== undefined && id !== undefined);
     if (told === undefined) return;
@@ -94,7 +94,7 @@ export class Service {
     }
   }
 
-  /** @param isMeant Whether this one worker is asked: each tool is then told of. */
+  /** @param isMeant True if the request is for this worker only: the answer then lists its tools. */
   #tell(verb: string, isMeant: boolean): Record<string, unknown> | undefined {
     const { worker, registry } = this.#settings;
     const common = (type: string) => ({
