@@ -6,7 +6,7 @@ import { describe } from "bun:test";
 import { assertEquals } from "@std/assert";
 import { startProgram } from "../../examples/testing.ts";
 import { folder } from "../cli/support.ts";
-import { TestServer, useServer, withServer } from "./server.ts";
+import { type TestServer, useServer, withServer } from "./server.ts";
 
 const files = folder();
 const PLUE = [..."Deno" in globalThis ? ["run", "--allow-all"] : [], "src/cli/main.ts"];

@@ -4,7 +4,7 @@ import { describe } from "bun:test";
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { type PerCallToolsOptions, remoteToolsPerCall, serveTools } from "@plue/tools/nats";
-import { SECRET, TestServer, useServer, withServer } from "./server.ts";
+import { SECRET, type TestServer, useServer, withServer } from "./server.ts";
 
 type Connection = Awaited<ReturnType<TestServer["connect"]>>;
 

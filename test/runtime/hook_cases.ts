@@ -856,6 +856,7 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "RegistryClock.setTimeout()",
   ]),
   ...because("needs a NATS server; test/nats hands in hooks that fail", [
+    "NatsOptions.onError",
     "RemoteToolsOptions.onError",
     "CallTelemetry.place",
     "ServeToolsOptions.onError",
