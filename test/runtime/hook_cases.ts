@@ -857,9 +857,7 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
   ]),
   ...because("needs a NATS server; test/nats hands in hooks that fail", [
     "NatsOptions.onError",
-    "RemoteToolsOptions.onError",
     "CallTelemetry.place",
-    "ServeToolsOptions.onError",
   ]),
   ...because("is one of ImportOptions", [
     "ImportMcpServerOptions.exclude",
