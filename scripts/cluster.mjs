@@ -1,13 +1,15 @@
-// `npm run cluster`: the example of examples/cluster; `-- faults` and `-- speed` measure it.
+// `npm run cluster`: the example of examples/cluster; `-- faults`, `-- memory` and `-- speed` measure it.
 
 import { attach } from "./lib/process.mjs";
 import { setup } from "./setup.mjs";
 
-const PROGRAMS = { faults: "bench/nats/faults.ts", speed: "bench/nats/speed.ts" };
+const PROGRAMS = Object.fromEntries(
+  ["faults", "memory", "speed"].map((name) => [name, `bench/nats/${name}.ts`]),
+);
 const [name, ...rest] = process.argv.slice(2);
 if (name !== undefined && PROGRAMS[name] === undefined) {
   console.error(
-    'Cannot run the cluster: "faults" and "speed" are all there is besides the example',
+    'Cannot run the cluster: "faults", "memory" and "speed" are the programs besides the example',
   );
   process.exit(2);
 }

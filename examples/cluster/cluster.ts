@@ -7,7 +7,7 @@
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -65,8 +65,6 @@ export interface ClusterWorker {
 /** A server and workers. */
 export class Cluster implements AsyncDisposable {
   readonly url: string;
-  /** How often each call has run, by its id. */
-  readonly runs: Map<string, number> = new Map();
   readonly #config: string;
   readonly #folder: string;
   readonly #processes: Set<ChildProcess> = new Set();
@@ -82,6 +80,21 @@ export class Cluster implements AsyncDisposable {
       this.#config,
       `listen: 127.0.0.1:${port}\njetstream { store_dir: ${store} }\n`,
     );
+  }
+
+  /** Counts the runs of each call, by its id: the workers note them in a file. */
+  get runs(): ReadonlyMap<string, number> {
+    const runs = new Map<string, number>();
+    for (
+      const callId of existsSync(this.#ledger) ? readFileSync(this.#ledger, "utf8").split("\n") : []
+    ) {
+      if (callId !== "") runs.set(callId, (runs.get(callId) ?? 0) + 1);
+    }
+    return runs;
+  }
+
+  get #ledger(): string {
+    return join(this.#folder, "ledger");
   }
 
   static async start(): Promise<Cluster> {
@@ -103,16 +116,18 @@ export class Cluster implements AsyncDisposable {
   /**
    * Starts a program that connects to the server, and waits until it prints "ready".
    *
-   * @param version Of the definitions of its tools.
-   * @param program Its path. Absent: the worker of the example.
+   * @param version The version of the definitions of its tools.
+   * @param program The path of the program. Absent: the worker of the example.
+   * @param url Where it connects to. Absent: the server.
    */
   async startWorker(
     runtime: string,
     version = 1,
     program: string = join(import.meta.dirname, "worker.ts"),
+    url: string = this.url,
   ): Promise<ClusterWorker> {
     const before = RUNTIMES[runtime] ?? [];
-    const args = [...before, program, this.url, String(version)];
+    const args = [...before, program, url, String(version)];
     const child = await this.#start(runtime, args, "ready");
     return {
       name: `worker ${++this.#workers} (${runtime}, version ${version})`,
@@ -133,7 +148,7 @@ export class Cluster implements AsyncDisposable {
   async #start(command: string, args: readonly string[], ready: string): Promise<ChildProcess> {
     const child = spawn(command, args, {
       cwd: ROOT,
-      env: { ...process.env, NODE_OPTIONS: "" },
+      env: { ...process.env, NODE_OPTIONS: "", PLUE_LEDGER: this.#ledger },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#processes.add(child);
@@ -146,7 +161,6 @@ export class Cluster implements AsyncDisposable {
         rest = lines.pop() ?? "";
         for (const line of lines) {
           if (line.includes(ready)) resolve();
-          else if (line.startsWith("ran ")) this.#count(line.slice(4));
           else if (said.length < 4_000) said += `${line}\n`;
         }
       };
@@ -157,10 +171,6 @@ export class Cluster implements AsyncDisposable {
     });
     return child;
   }
-
-  #count(callId: string): void {
-    this.runs.set(callId, (this.runs.get(callId) ?? 0) + 1);
-  }
 }
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
@@ -170,7 +180,8 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   await ended;
 }
 
-async function freePort(): Promise<number> {
+/** Returns a port of this machine that is free. */
+export async function freePort(): Promise<number> {
   const server = createServer();
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

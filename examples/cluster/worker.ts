@@ -1,14 +1,16 @@
 /**
- * A worker of the cluster: it offers four tools, and stops when it is told to.
+ * A worker of the cluster: it offers tools, and drains its calls at SIGTERM.
  *
  *     worker.ts nats://127.0.0.1:4222 [version]
  *
- * It prints a line for each run of a tool, so that runs can be counted.
+ * Each run of a tool adds a line to the file in PLUE_LEDGER before it works, so that runs are counted
+ * even if the process is killed.
  */
 
+import { appendFileSync } from "node:fs";
 import process from "node:process";
 import { connect } from "@nats-io/transport-node";
-import { defineTool, type ToolContext, ToolRegistry } from "@plue/tools";
+import { defineTool, type ToolContext, ToolRegistry, ToolResult } from "@plue/tools";
 import { attemptOf, serveTools } from "@plue/tools/nats";
 import { LEASE_MS, SECRET } from "./cluster.ts";
 
@@ -21,27 +23,45 @@ const parameters = {
   required: ["number"],
 } as const;
 
-/** Works for 5 ms. */
-async function work({ number }: { readonly number: number }, context: ToolContext) {
-  console.log(`ran ${context.callId}`);
+interface Arguments {
+  readonly number: number;
+}
+
+/** Notes the run, and works for 5 ms. */
+async function work({ number }: Arguments, context: ToolContext) {
+  const { PLUE_LEDGER: ledger } = process.env;
+  if (ledger !== undefined) appendFileSync(ledger, `${context.callId}\n`);
   await new Promise((resolve) => setTimeout(resolve, 5));
   return { square: number * number, by: runtime, attempt: attemptOf(context) ?? 0 };
+}
+
+/** Yields five numbers. */
+async function* stream(params: Arguments, context: ToolContext) {
+  for (let at = 0; at < 5; at++) yield params.number + at;
+  return await work(params, context);
 }
 
 const described = { description: `Squares a number, version ${version}.`, parameters };
 const registry = new ToolRegistry({
   tools: [
-    // What is done twice would be wrong.
+    // May run once only.
     defineTool({ name: "once", ...described, execute: work }),
-    // May be done again.
+    defineTool({ name: "stream", ...described, execute: stream }),
+    // May run again.
     defineTool({ name: "again", idempotent: true, ...described, execute: work }),
-    // May be done again, and has to be done.
+    // May run again, and has to run.
     defineTool({ name: "task", idempotent: true, execution: "task", ...described, execute: work }),
+    // May run once only, and is sometimes overloaded.
+    defineTool({
+      ...{ name: "busy", execution: "task", ...described },
+      execute: (params, context) =>
+        Math.random() < 0.3 ? ToolResult.error("overloaded", "Too busy") : work(params, context),
+    }),
     defineTool({
       ...{ name: "add", idempotent: true, ...described },
       execute: ({ number }) => number + 1,
     }),
-    // The same, but begun only when the caller has said so.
+    // The same, but each call waits for its caller's confirmation.
     defineTool({ name: "count", ...described, execute: ({ number }) => number + 1 }),
   ],
 });

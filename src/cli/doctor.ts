@@ -14,9 +14,8 @@ import { callThroughLibplue } from "../adapters/native/call_library.ts";
 import { findLibplue } from "../adapters/native/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../adapters/typebox/mod.ts";
 import { describeThrown, type ToolDefinition } from "../tool/mod.ts";
-import type { Diagnosis } from "./diagnosis.ts";
 import { readNats } from "./nats.ts";
-import { EXIT, type Terminal } from "./terminal.ts";
+import { type Diagnosis, EXIT, type Terminal } from "./terminal.ts";
 import { VERSION } from "./version.ts";
 
 const run = promisify(execFile);
@@ -54,11 +53,11 @@ export interface DoctorFlags {
  */
 export async function doctor(flags: DoctorFlags, terminal: Terminal): Promise<number> {
   const { signal, env } = terminal.io;
-  const nats = await readNats("look at NATS", env, flags.nats);
+  const nats = await readNats("diagnose NATS", env, flags.nats);
   const found: readonly Diagnosis[] = [
     { part: "plue", state: "works", detail: `${VERSION} on ${runtimeName()}` },
     ...flags.nats === undefined ? await lookHere(signal) : [],
-    ...nats === undefined ? [] : await (await import("./nats_doctor.ts")).lookAtNats(nats, signal),
+    ...nats === undefined ? [] : await (await import("./nats_admin.ts")).diagnoseNats(nats, signal),
   ];
   if (terminal.isJson) terminal.printJson(found);
   else {

@@ -1,14 +1,17 @@
 /**
- * The connection to NATS of `plue serve` and `plue doctor`. Secrets are variables: other users see
- * command lines.
+ * The connection to NATS of `plue serve`, `plue doctor` and `plue nats`. Secrets are variables, because
+ * other users can read command lines.
  *
  * | variable | meaning |
  * |---|---|
- * | `PLUE_NATS` | the servers, as `--nats`: `nats://host:4222`, several with commas between them |
- * | `PLUE_NATS_SECRET` | what callers and workers share; several with spaces, of which the first signs |
+ * | `PLUE_NATS` | the servers, as `--nats`: `nats://host:4222`, several are separated by commas |
+ * | `PLUE_NATS_SECRET` | the secret of all callers and workers; of several, separated by spaces, the first signs |
+ * | `PLUE_NATS_SEED` | the seed of this process's key, which signs as a worker or as a caller |
+ * | `PLUE_NATS_CALLERS` | the public keys of all callers, separated by spaces |
+ * | `PLUE_NATS_WORKERS` | the public keys of all workers |
  * | `PLUE_NATS_CREDS` | a file with the user's credentials, or with its seed |
- * | `PLUE_NATS_REPLICAS` | how many servers keep streams and buckets that are not there yet: 1 to 5 |
- * | `PLUE_NATS_MAX_BYTES` | how many bytes each of these may have |
+ * | `PLUE_NATS_REPLICAS` | the number of servers that store each missing stream or bucket: 1 to 5 |
+ * | `PLUE_NATS_MAX_BYTES` | the maximum size of each of these, in bytes |
  *
  * @module
  */
@@ -25,30 +28,33 @@ import {
   nkeyAuthenticator,
   nkeys,
 } from "@nats-io/transport-node";
+import type { NatsKeys } from "../adapters/nats/mod.ts";
 import { describeThrown, systemClock } from "../tool/mod.ts";
 import { type CommandIo, usageError } from "./terminal.ts";
 
-/** How to reach NATS. */
+/** Settings of the connection to NATS. */
 export interface NatsSettings {
-  /** The servers, without what may be a credential. */
+  /** The servers, without credentials. */
   readonly shown: string;
-  /** The secrets of callers and workers; `undefined` if none is set. */
+  /** The secrets of callers and workers, if they are set. */
   readonly secret: readonly string[] | undefined;
-  /** How streams and buckets are made that are not there yet. */
+  /** The keys of callers and workers, if they are set. */
+  readonly keys: NatsKeys | undefined;
+  /** The settings of missing streams and buckets. */
   readonly storage: { readonly replicas?: number; readonly maxBytes?: number };
   readonly connection: ConnectionOptions;
 }
 
-/** How long the first connection may take, in milliseconds. */
+/** The timeout of the first connection, in milliseconds. */
 const CONNECT_MS = 10_000;
-/** How often the server must answer, in milliseconds. After two failures, another connection is made. */
+/** The interval of pings, in milliseconds. After two failures, the client connects again. */
 const PING_MS = 10_000;
 const WANTED = "must be nats://host:4222, or tls://host:4222, with commas between several";
 
 /**
- * Reads where NATS is; `undefined` if that is not said.
+ * Reads the settings; returns `undefined` if no server is set.
  *
- * @param flag What `--nats` says, which comes first.
+ * @param flag The value of `--nats`, which takes precedence.
  * @throws {CommandError} If a value cannot be used. The message shows no credentials.
  */
 export async function readNats(
@@ -90,6 +96,7 @@ export async function readNats(
   return {
     shown: urls.map(({ protocol, host }) => `${protocol}//${host}`).join(","),
     secret: secretsIn(action, env),
+    keys: keysIn(action, env),
     storage: {
       ...numberIn(action, env, "PLUE_NATS_REPLICAS", "replicas", 1, 5),
       ...numberIn(action, env, "PLUE_NATS_MAX_BYTES", "maxBytes", 1_048_576),
@@ -101,7 +108,7 @@ export async function readNats(
       maxReconnectAttempts: -1,
       pingInterval: PING_MS,
       ...(urls.some(({ protocol }) => protocol === "tls:") && { tls: {} }),
-      // A user without a password is a token, as in the other clients of NATS.
+      // A user without a password is a token, as in other clients of NATS.
       ...(user && (user.pass === "" ? { token: user.name } : { user: user.name, pass: user.pass })),
       ...(file !== undefined && { authenticator: await credentialsIn(action, file) }),
     },
@@ -111,7 +118,7 @@ export async function readNats(
 /**
  * Connects.
  *
- * @throws {CommandError} If that cannot be done, with the one thing that is wrong.
+ * @throws {CommandError} If the connection fails, with the cause.
  */
 export async function connectNats(
   action: string,
@@ -128,8 +135,8 @@ export async function connectNats(
 let ignoresResets = !("Deno" in globalThis);
 
 /**
- * Deno reports that a socket was reset which the client has given up, and no longer listens to. That
- * would end the process, after the error that counts.
+ * Ignores resets of sockets that the client has abandoned. Deno reports them as uncaught errors, which
+ * would end the process after the relevant error.
  */
 function ignoreResets(): void {
   if (ignoresResets) return;
@@ -139,7 +146,7 @@ function ignoreResets(): void {
   });
 }
 
-/** The secrets, for what cannot be done without one. */
+/** Returns the secrets. @throws {CommandError} If none is set. */
 export function wantedSecret(action: string, { secret }: NatsSettings): readonly string[] {
   if (secret !== undefined) return secret;
   throw usageError(
@@ -192,6 +199,28 @@ function secretsIn(action: string, env: CommandIo["env"]): readonly string[] | u
   );
 }
 
+/** Reads the keys: all three variables are set, or none. */
+function keysIn(action: string, env: CommandIo["env"]): NatsKeys | undefined {
+  const read = (variable: string, form: RegExp, what: string): readonly string[] => {
+    const words = env[variable]?.split(/\s+/).filter(Boolean) ?? [];
+    if (words.every((word) => form.test(word))) return words;
+    // The message must not show it.
+    throw usageError(`Cannot ${action}: ${variable} must be ${what}; "plue nats keys" prints both`);
+  };
+  const [seed, ...seeds] = read("PLUE_NATS_SEED", /^SU[A-Z2-7]{56}$/, "the seed of a key (SU…)");
+  const [callers, workers] = ["PLUE_NATS_CALLERS", "PLUE_NATS_WORKERS"].map((variable) =>
+    read(variable, /^U[A-Z2-7]{55}$/, "public keys (U…) with spaces between them")
+  ) as [readonly string[], readonly string[]];
+  if (seed === undefined && callers.length + workers.length === 0) return undefined;
+  if (seed !== undefined && seeds.length === 0 && callers.length > 0 && workers.length > 0) {
+    return { seed, callers, workers };
+  }
+  throw usageError(
+    `Cannot ${action}: set all of PLUE_NATS_SEED (one seed), PLUE_NATS_CALLERS and ` +
+      "PLUE_NATS_WORKERS, or none",
+  );
+}
+
 function numberIn<Name extends string>(
   action: string,
   env: CommandIo["env"],
@@ -208,7 +237,7 @@ function numberIn<Name extends string>(
   throw usageError(`Cannot ${action}: ${variable} must be a whole number, ${range}`);
 }
 
-/** The JWT of a user, and its seed, as a file of credentials has them. */
+/** The JWT of a user and its seed in a file of credentials. */
 const CREDENTIALS =
   /-----BEGIN NATS USER JWT-----\s+(\S+)\s[^]*-----BEGIN USER NKEY SEED-----\s+(\S+)\s/;
 

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { cleanText, describeThrown } from "../tool/mod.ts";
 import type { CallFlags } from "./call.ts";
 import type { CheckFlags } from "./check.ts";
@@ -14,6 +14,7 @@ import { exitCodesHelp } from "./exit_codes.ts";
 import type { ExportFlags, ImportFlags } from "./export.ts";
 import type { ServeFlags } from "./serve/serve.ts";
 import type { NativeFlags } from "./native.ts";
+import type { NatsFlags } from "./nats_admin.ts";
 import { repeated, withSelection, withSources } from "./selection.ts";
 import type { ShowFlags } from "./show.ts";
 import { CommandError, type CommandIo, EXIT, Terminal } from "./terminal.ts";
@@ -225,6 +226,27 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     .action(async (flags: DoctorFlags & Flags) => {
       const { doctor } = await import("./doctor.ts");
       end(await doctor(flags, terminalOf(flags)));
+    });
+
+  add(
+    "nats",
+    "Create the streams and buckets that tools over NATS need, or a new key of a worker or caller",
+    "plue nats init --nats nats://admin:password@127.0.0.1:4222 --replicas 3",
+    "plue nats keys",
+  ).addArgument(new Argument("<action>", "what to do").choices(["init", "keys"]))
+    .option("--nats <url>", "the servers (PLUE_NATS)")
+    .addOption(
+      new Option("--replicas <count>", "how many servers of a cluster store each, 1 to 5")
+        .argParser(wholeNumber),
+    )
+    .addOption(
+      new Option("--max-bytes <bytes>", "how many bytes the server reserves for each")
+        .argParser(wholeNumber),
+    )
+    .action(async (action: string, flags: NatsFlags & Flags) => {
+      const { createKeys, initNats } = await import("./nats_admin.ts");
+      if (action === "keys") createKeys(terminalOf(flags));
+      else end(await initNats(flags, terminalOf(flags)));
     });
 
   // What the doctor asks the other runtimes for.

@@ -44,6 +44,14 @@ export function usageError(message: string, options?: ErrorOptions): CommandErro
   return new CommandError(message, EXIT.usage, options);
 }
 
+/** The state of one part, as `plue doctor` prints it. */
+export interface Diagnosis {
+  readonly part: string;
+  /** `missing` is not a fault: not everyone needs everything. */
+  readonly state: "works" | "missing" | "broken";
+  readonly detail: string;
+}
+
 type Style = "bold" | "dim" | "red" | "yellow" | "green" | "cyan" | "magenta";
 
 /** The colours of risks. */

@@ -242,7 +242,11 @@ export function describeCallStore(
       const revision = await written(store.create("large", large));
       assertEquals((await store.get("large"))?.value.byteLength, MAX_STORED_BYTES);
       const larger = new Uint8Array(MAX_STORED_BYTES + 1);
-      await assertRejects(() => store.create("larger", larger), RangeError, "1048577 bytes");
+      await assertRejects(
+        () => store.create("larger", larger),
+        RangeError,
+        `${larger.byteLength} bytes`,
+      );
       await assertRejects(() => store.update("large", larger, revision), RangeError);
       assertEquals((await store.get("large"))?.value[0], 7);
     });

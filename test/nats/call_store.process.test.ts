@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe } from "bun:test";
+import { describe } from "bun:test";
 import {
   assertEquals,
   assertLess,
@@ -8,21 +8,17 @@ import {
 } from "@std/assert";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
-import type { CallStore } from "@plue/tools/calls";
+import { type CallStore, MAX_STORED_BYTES } from "@plue/tools/calls";
 import { natsCallStore } from "@plue/tools/nats";
-import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { SECRET, TestServer, useServer, withServer } from "./server.ts";
 import { event } from "./world.ts";
 
 const small = new Uint8Array(10);
-/** Is kept in parts. */
+/** Fits into one message. */
 const large = new Uint8Array(1_000_000);
 
 describe("natsCallStore()", () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    if (missing === undefined) server = await TestServer.start();
-  });
-  afterAll(async () => await server?.stop());
+  const server = useServer();
 
   /** The number of messages in a bucket. */
   async function countOf(bucket: string): Promise<number> {
@@ -47,7 +43,7 @@ describe("natsCallStore()", () => {
     };
     const expiresAt = Date.now() + 60_000;
     await own.create("a.one", bytes("right"), { expiresAt });
-    const large = "x".repeat(1_048_576);
+    const large = "x".repeat(MAX_STORED_BYTES);
     await own.create("a.large", bytes(large));
     assertEquals([await text("a.one"), (await text("a.large")) === large], ["right", true]);
     await other.create("a.other", bytes("forged"));
@@ -66,18 +62,17 @@ describe("natsCallStore()", () => {
     assertStringIncludes(error.message, "a value is signed; give natsCallStore the secret");
   });
 
-  withServer("keeps nothing of a large value that was not taken", async () => {
-    const store = await natsCallStore(await server.connect(), { bucket: "parts" });
-    const revision = await store.create("a.b", large) ?? 0;
-    const before = await countOf("parts");
-    assertEquals(await store.create("a.b", large), undefined);
-    assertEquals(await store.update("a.b", large, revision + 1), undefined);
-    const updates = await Promise.all([1, 2, 3, 4].map(() => store.update("a.b", large, revision)));
-    assertEquals(updates.filter((update) => update !== undefined).length, 1);
-    const creations = await Promise.all([1, 2, 3, 4].map(() => store.create("a.c", large)));
-    assertEquals(creations.filter((creation) => creation !== undefined).length, 1);
-    assertEquals(await countOf("parts"), 2 * before);
-    assertEquals((await store.get("a.b"))?.value.byteLength, large.byteLength);
+  withServer("refuses a value for which a message of its server has no room", async () => {
+    await using own = await TestServer.start({ lines: "max_payload: 65536" });
+    const store = await natsCallStore(await own.connect(), { secret: SECRET });
+    const most = new Uint8Array(64_512).fill(7);
+    const revision = await store.create("a.most", most) ?? 0;
+    assertEquals((await store.get("a.most"))?.value, most);
+    const larger = new Uint8Array(64_513);
+    const why = "it has 64513 bytes, and max_payload of the server allows 64512";
+    await assertRejects(() => store.create("a.larger", larger), RangeError, why);
+    await assertRejects(() => store.update("a.most", larger, revision), RangeError, why);
+    assertEquals((await store.get("a.most"))?.revision, revision);
   });
 
   withServer("keeps no more for an owner than its share, over all processes", async () => {
@@ -120,19 +115,6 @@ describe("natsCallStore()", () => {
     assertNotEquals(await write("9"), undefined);
   });
 
-  withServer("counts all parts of a large value for its owner", async () => {
-    const options = { bucket: "shared_parts", maxOwnerBytes: 2_500_000 };
-    const store = await natsCallStore(await server.connect(), options);
-    const revision = await store.create("a.ann.1", large) ?? 0;
-    await store.create("a.ann.2", large);
-    await assertRejects(() => store.create("a.ann.3", large), RangeError, "share is full");
-    assertNotEquals(await store.update("a.ann.1", large, revision), undefined);
-    assertNotEquals(await store.create("a.bob.1", large), undefined);
-    // No part of a rejected value is left.
-    const count = await countOf("shared_parts");
-    assertEquals(count, 9);
-  });
-
   withServer("makes room when a write finds none, from what has expired", async () => {
     const clock = { now: Date.now(), timestamp: () => clock.now };
     const options = { bucket: "full", maxBytes: 5_000_000, maxOwnerBytes: 5_000_000, clock };
@@ -148,29 +130,25 @@ describe("natsCallStore()", () => {
   });
 
   withServer("answers at once while its server is away", async () => {
-    const own = await TestServer.start();
-    try {
-      const connection = await own.connect();
-      const store = await natsCallStore(connection);
-      // After the store's own subscription, so that the store has it too.
-      const lost = event();
-      void (async () => {
-        for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
-      })();
-      await own.kill();
-      await lost.came;
-      // The client itself would wait for five seconds.
-      const soon = new Promise<never>((_, reject) =>
-        setImmediate(() => reject(new Error("it waits")))
-      );
-      await assertRejects(
-        () => Promise.race([store.get("a.b"), soon]),
-        Error,
-        "Cannot use the store of calls: the connection to NATS is lost; try it again later",
-      );
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start();
+    const connection = await own.connect();
+    const store = await natsCallStore(connection);
+    // After the store's own, so that the store knows of it too.
+    const lost = event();
+    void (async () => {
+      for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
+    })();
+    await own.kill();
+    await lost.came;
+    // The client itself would wait for five seconds.
+    const soon = new Promise<never>((_, reject) =>
+      setImmediate(() => reject(new Error("it waits")))
+    );
+    await assertRejects(
+      () => Promise.race([store.get("a.b"), soon]),
+      Error,
+      "Cannot use the store of calls: the connection to NATS is lost; try it again later",
+    );
   });
 
   withServer("deletes what has expired without reading each value", async () => {

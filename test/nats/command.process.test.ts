@@ -24,11 +24,15 @@ const tools = (version: number): string =>
   export const wipe = { name: "wipe", description: "Deletes all.", risk: "high", execute() {} };`;
 
 /** Starts `plue serve`, and waits until it serves. */
-async function serve(server: TestServer, ...args: readonly string[]) {
+async function serve(
+  server: TestServer,
+  env: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+) {
   const program = startProgram(process.execPath, [
     ...[...PLUE, "serve", "--port", "0", "--nats", server.url],
     ...args,
-  ], { PLUE_NATS_SECRET: SECRET });
+  ], { PLUE_NATS_SECRET: SECRET, ...env });
   const [, url = ""] = await program.printed(/ on (http:\S+)\n[^]*mcpServers/);
   return { program, url, [Symbol.asyncDispose]: () => program[Symbol.asyncDispose]() };
 }
@@ -89,12 +93,12 @@ describe("plue --nats", () => {
         ...["nats clock missing", "nats workers missing"],
       ]);
       const file = await files.write("tools.mjs", tools(1));
-      await using worker = await serve(server, file);
+      await using worker = await serve(server, {}, file);
       assertStringIncludes(
         worker.program.output.stdout,
         `1 tool can also be called over ${server.url}.`,
       );
-      await using edge = await serve(server, "--no-watch", "--max-risk", "high");
+      await using edge = await serve(server, {}, "--no-watch", "--max-risk", "high");
       assertStringIncludes(
         edge.program.output.stdout,
         `The tools are those of 1 worker on ${server.url}.`,
@@ -108,7 +112,7 @@ describe("plue --nats", () => {
       assertMatch(rowsOf(now).at(-1)?.detail ?? "", /^"\w+": 1 tool \(version\); its clock is \d/);
       const other = await doctor(server.url, "another-secret-of-16");
       assertEquals([other.code, statesOf(other).at(-1)], [1, "nats workers broken"]);
-      assertStringIncludes(other.stdout, "have all processes the same PLUE_NATS_SECRET?");
+      assertStringIncludes(other.stdout, "have all processes the same PLUE_NATS_SECRET, ");
       await files.write("tools.mjs", tools(2));
       for (let answer: unknown = 1; answer !== 2;) {
         const { ok, content } = await call(edge.url, "version");
@@ -122,19 +126,36 @@ describe("plue --nats", () => {
     },
   );
 
+  withServer("serves and calls with keys, each process in its own role", async () => {
+    await using own = await TestServer.start();
+    const create = async () => JSON.parse((await plue(["nats", "keys", "--json"])).stdout);
+    const [caller, worker] = [await create(), await create()];
+    const lists = { PLUE_NATS_CALLERS: caller.publicKey, PLUE_NATS_WORKERS: worker.publicKey };
+    const file = await files.write("keyed.mjs", tools(1));
+    const start = ({ seed }: { readonly seed: string }, ...sources: readonly string[]) =>
+      serve(own, { ...lists, PLUE_NATS_SEED: seed }, "--no-watch", ...sources);
+    await using _worker = await start(worker, file);
+    await using edge = await start(caller);
+    assertEquals((await call(edge.url, "version"))["content"], 1);
+    const env = { ...lists, PLUE_NATS_SECRET: SECRET, PLUE_NATS_SEED: caller.seed };
+    const found = await plue(["doctor", "--json", "--nats", own.url], { env });
+    assertEquals([found.code, rowsOf(found).at(-1)?.part], [0, "nats workers"]);
+    const wrong = await plue(["serve", file, "--no-watch", "--port", "0", "--nats", own.url], {
+      env,
+    });
+    assertEquals(wrong.code, 2);
+    assertStringIncludes(wrong.stderr, "keys.workers must have the public key of keys.seed");
+  });
+
   withServer("names the tools whose definitions are too large for the server", async () => {
-    const own = await TestServer.start({ lines: "max_payload: 65536" });
-    try {
-      const tool = { name: "ping", description: "Answers.", execute() {} };
-      const big = { ...tool, name: "big", description: "x".repeat(70_000) };
-      const registry = new ToolRegistry({ tools: [tool, big] });
-      await using _served = await serveTools(registry, await own.connect(), { secret: SECRET });
-      const ran = await doctor(own.url);
-      assertEquals([ran.code, statesOf(ran).at(-1)], [1, "nats workers broken"]);
-      assertMatch(rowsOf(ran).at(-1)?.detail ?? "", /1 tool \(ping\); max_payload is .* \(big\)$/);
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start({ lines: "max_payload: 65536" });
+    const tool = { name: "ping", description: "Answers.", execute() {} };
+    const big = { ...tool, name: "big", description: "x".repeat(70_000) };
+    const registry = new ToolRegistry({ tools: [tool, big] });
+    await using _served = await serveTools(registry, await own.connect(), { secret: SECRET });
+    const ran = await doctor(own.url);
+    assertEquals([ran.code, statesOf(ran).at(-1)], [1, "nats workers broken"]);
+    assertMatch(rowsOf(ran).at(-1)?.detail ?? "", /1 tool \(ping\); max_payload is .* \(big\)$/);
   });
 
   withServer("says what a user may not do", async () => {
@@ -147,6 +168,25 @@ describe("plue --nats", () => {
     const reader = await doctor(`nats://reader:p@127.0.0.1:${guarded.port}`);
     assertEquals(statesOf(reader).slice(3, 5), ["nats caller missing", "nats worker missing"]);
     assertMatch(row?.detail ?? "", /^the user may not offer tools: .*plue\.v1\.call/);
+  });
+
+  withServer("creates streams and keys, and names the flag that is wrong", async () => {
+    await using own = await TestServer.start();
+    const made = await plue(["nats", "init", "--max-bytes", "1048576"], {
+      env: { PLUE_NATS: own.url },
+    });
+    assertEquals([made.code, made.stderr], [0, ""]);
+    assertMatch(made.stdout, /^NAME +STATE +REPLICAS +BYTES\nplue_tools +created +1 +1048576\n/);
+    const found = await doctor(own.url);
+    const task = rowsOf(found).find(({ part }) => part === "nats tasks");
+    assertEquals(task, { part: "nats tasks", state: "works", detail: "0 waiting, 0 running" });
+    const wrong = await plue(["nats", "init", "--replicas", "6", "--nats", own.url]);
+    assertEquals(wrong.code, 2);
+    assertMatch(wrong.stderr, /^Cannot create the streams: --replicas must be .* 1 .* 5/);
+    const nowhere = await plue(["nats", "init"]);
+    assertEquals(nowhere.stderr, "Cannot create the streams: give --nats, or set PLUE_NATS\n");
+    const keys = await plue(["nats", "keys", "--json"]);
+    assertMatch(keys.stdout, /^\{"seed":"SU\w{56}","publicKey":"U\w{55}"\}\n$/);
   });
 
   const run = (words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
@@ -168,6 +208,9 @@ describe("plue --nats", () => {
       ],
       [{ PLUE_NATS: "nats://one", PLUE_NATS_SECRET: "sesame" }, "PLUE_NATS_SECRET must be 16"],
       [{ PLUE_NATS: server.url, PLUE_NATS_SECRET: "" }, "set PLUE_NATS_SECRET to a secret"],
+      [{ PLUE_NATS: server.url, PLUE_NATS_SEED: "sesame" }, "PLUE_NATS_SEED must be the seed"],
+      [{ PLUE_NATS: server.url, PLUE_NATS_CALLERS: "sesame" }, "PLUE_NATS_CALLERS must be public"],
+      [{ PLUE_NATS: server.url, PLUE_NATS_WORKERS: `U${"A".repeat(55)}` }, "or none"],
     ];
     for (const [env, wanted] of rows) {
       const { code, stdout, stderr } = await run(["serve"], env);

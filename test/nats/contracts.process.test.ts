@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe } from "bun:test";
+import { describe } from "bun:test";
 import { ToolRegistry } from "@plue/tools";
 import { natsCallStore, remoteTools, serveTools } from "@plue/tools/nats";
 import { describeCallStore } from "../contract/call_store_contract.ts";
 import { describeDispatch } from "../contract/dispatch_contract.ts";
-import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { missing, SECRET, useServer, withServer } from "./server.ts";
 
 describe("NATS", () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    if (missing === undefined) server = await TestServer.start();
-  });
-  afterAll(async () => await server?.stop());
+  const server = useServer();
 
   let buckets = 0;
   const bucketOf = new WeakMap<object, string>();

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe } from "bun:test";
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { type ToolDefinition, ToolRegistry } from "@plue/tools";
 import { remoteTools, serveTools } from "@plue/tools/nats";
 import { Directory } from "../../src/adapters/nats/directory.ts";
-import { Seal } from "../../src/adapters/nats/message.ts";
+import { Seal } from "../../src/adapters/nats/seal.ts";
 import { Offers } from "../../src/adapters/nats/offers.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";
@@ -64,56 +64,85 @@ describe("The directory of tools in NATS", () => {
     assertEquals(selections, 1);
   });
 
+  withServer("compiles no schema, and runs the inits, before its tools are offered", async () => {
+    await using world = open();
+    const registry = new ToolRegistry({ tools: [ping, { ...ping, name: "open", init: () => 1 }] });
+    const acquire = registry.acquire.bind(registry);
+    const acquired: string[] = [];
+    registry.acquire = (tool) => {
+      acquired.push(tool.id);
+      return acquire(tool);
+    };
+    const options = { secret: SECRET, name: world.name };
+    await using _served = await serveTools(registry, await server.connect(), options);
+    assertEquals(acquired, ["open"]);
+    const failing = new ToolRegistry({
+      tools: [{ ...ping, init: () => Promise.reject(new Error("no disk")) }],
+    });
+    await assertRejects(
+      async () => await serveTools(failing, await server.connect(), options),
+      Error,
+      'Tool "ping" is not ready: its init failed',
+    );
+  });
+
+  withServer("lists an older definition again when no worker serves the newer one", async () => {
+    await using world = open();
+    const tags = ["old"];
+    await world.serve([{ ...ping, tags, idempotent: true, execute: () => "old" }]);
+    const { registry, dispatcher } = await world.call();
+    const changes = followChanges(registry);
+    const newer = await world.serve([{ ...ping, execute: () => "new" }]);
+    assertEquals((await changes.next()).tool.tags, []);
+    await newer.close();
+    const { tool } = await changes.next();
+    assertEquals([tool.tags, tool.idempotent], [tags, true]);
+    const result = await dispatcher.dispatch({ name: "ping" });
+    assertEquals(result.ok && result.content, "old");
+  });
+
   withServer("has a worker with more tools than one message can list", async () => {
-    const own = await TestServer.start({ lines: "max_payload: 65536" });
-    try {
-      await using world = new World(own);
-      const tools = Array.from({ length: 1_000 }, (_, index) => ({
-        ...{ ...ping, namespace: "n".repeat(64), name: `${"t".repeat(60)}_${index}` },
-        execute: () => index,
-      }));
-      const worker = await world.serve(tools);
-      const { dispatcher, registry } = await world.call();
-      assertEquals(registry.count, tools.length);
-      const { namespace, name } = tools[999] ?? ping;
-      const result = await dispatcher.dispatch({ name: `${namespace}:${name}` });
-      assertEquals(result.ok && result.content, 999);
-      // One more and one less are written with the part of the list that they are in.
-      const spy = await own.connect();
-      let lists = 0;
-      spy.subscribe(`$KV.plue_tools.*.worker.>`, { callback: () => void lists++ });
-      await spy.flush();
-      const changes = followChanges(registry);
-      worker.registry.registerTool(ping);
-      assertEquals((await changes.next()).tool.id, "ping");
-      assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
-      assertEquals(lists, 1);
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start({ lines: "max_payload: 65536" });
+    await using world = new World(own);
+    const tools = Array.from({ length: 1_000 }, (_, index) => ({
+      ...{ ...ping, namespace: "n".repeat(64), name: `${"t".repeat(60)}_${index}` },
+      execute: () => index,
+    }));
+    const worker = await world.serve(tools);
+    const { dispatcher, registry } = await world.call();
+    assertEquals(registry.count, tools.length);
+    const { namespace, name } = tools[999] ?? ping;
+    const result = await dispatcher.dispatch({ name: `${namespace}:${name}` });
+    assertEquals(result.ok && result.content, 999);
+    // One more and one less are written with the part of the list that they are in.
+    const spy = await own.connect();
+    let lists = 0;
+    spy.subscribe(`$KV.plue_tools.*.worker.>`, { callback: () => void lists++ });
+    await spy.flush();
+    const changes = followChanges(registry);
+    worker.registry.registerTool(ping);
+    assertEquals((await changes.next()).tool.id, "ping");
+    assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+    assertEquals(lists, 1);
   });
 
   withServer("serves all tools but the one whose definition is too large", async () => {
-    const own = await TestServer.start({ lines: "max_payload: 65536" });
-    try {
-      await using world = new World(own);
-      const worker = await world.serve([ping, {
-        ...ping,
-        name: "big",
-        description: "x".repeat(70_000),
-      }]);
-      const { registry } = await world.call();
-      assertEquals(registry.ids, ["ping"]);
-      worker.registry.registerTool({ ...ping, name: "pang" });
-      const { tool } = await followChanges(registry).next();
-      assertEquals(tool.id, "pang");
-      const [error, ...others] = world.errors;
-      assertEquals(others, []);
-      assertStringIncludes(String(error), 'Cannot serve "big": its definition has 70');
-      assertStringIncludes(String(error), "the server takes 65536");
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start({ lines: "max_payload: 65536" });
+    await using world = new World(own);
+    const worker = await world.serve([ping, {
+      ...ping,
+      name: "big",
+      description: "x".repeat(70_000),
+    }]);
+    const { registry } = await world.call();
+    assertEquals(registry.ids, ["ping"]);
+    worker.registry.registerTool({ ...ping, name: "pang" });
+    const { tool } = await followChanges(registry).next();
+    assertEquals(tool.id, "pang");
+    const [error, ...others] = world.errors;
+    assertEquals(others, []);
+    assertStringIncludes(String(error), 'Cannot serve "big": its definition has 70');
+    assertStringIncludes(String(error), "the server takes 65536");
   });
 
   withServer("says which tools are not available at their workers, and when they are", async () => {
@@ -232,26 +261,22 @@ describe("The directory of tools in NATS", () => {
   });
 
   withServer("closes without a server, and waits for no answer of it", async () => {
-    const own = await TestServer.start();
-    try {
-      const connection = await own.connect();
-      const log: unknown[] = [];
-      const served = await serveTools(new ToolRegistry({ tools: [ping] }), connection, {
-        ...{ secret: SECRET, drainTimeoutMs: 0 },
-        onError: (error) => void log.push(error),
-      });
-      // After the worker's own, so that the worker has it too.
-      const lost = event();
-      void (async () => {
-        for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
-      })();
-      await own.kill();
-      await lost.came;
-      await served.close();
-      // Nothing was sent to callers.
-      assertEquals(log.map(String).filter((error) => !error.includes("disconnected")), []);
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start();
+    const connection = await own.connect();
+    const log: unknown[] = [];
+    const served = await serveTools(new ToolRegistry({ tools: [ping] }), connection, {
+      ...{ secret: SECRET, drainTimeoutMs: 0 },
+      onError: (error) => void log.push(error),
+    });
+    // After the worker's own, so that the worker knows of it too.
+    const lost = event();
+    void (async () => {
+      for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
+    })();
+    await own.kill();
+    await lost.came;
+    await served.close();
+    // What went to callers was not sent.
+    assertEquals(log.map(String).filter((error) => !error.includes("disconnected")), []);
   });
 });

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe } from "bun:test";
+import { describe } from "bun:test";
 import {
   assert,
   assertEquals,
   assertGreater,
+  assertMatch,
   assertRejects,
   assertStringIncludes,
 } from "@std/assert";
@@ -13,8 +14,8 @@ import { type ToolDefinition, ToolResult } from "@plue/tools";
 import { attemptOf, natsCallStore } from "@plue/tools/nats";
 import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
 import { ownerDigest } from "../../src/execute/durable/mod.ts";
-import { Seal } from "../../src/adapters/nats/message.ts";
-import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { Seal } from "../../src/adapters/nats/seal.ts";
+import { SECRET, TestServer, useServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";
 
 const task: ToolDefinition = {
@@ -33,11 +34,7 @@ const ownerPrefix = async (principal: string): Promise<string> =>
 const leaseMs = 1_000;
 
 describe("Durable calls over NATS", () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    if (missing === undefined) server = await TestServer.start();
-  });
-  afterAll(async () => await server?.stop());
+  const server = useServer();
   const open = (): World => new World(server);
 
   withServer("gives the same call the same result, and runs it once", async () => {
@@ -131,33 +128,29 @@ describe("Durable calls over NATS", () => {
   });
 
   withServer("says that nothing has run of a call that the server refuses", async () => {
-    const own = await TestServer.start();
-    try {
-      const connection = await own.connect();
-      const log: unknown[] = [];
-      const calls = new DurableCalls(connection, new Seal("test", SECRET), "_INBOX", (error) => {
-        log.push(error);
-      });
-      const { signal } = new AbortController();
-      const context = { signal, throwIfAborted() {} } as never;
-      const run = () => calls.run("test./.build.digest", "build", {}, context);
-      const waits = run();
-      const manager = await jetstreamManager(connection);
-      while (calls.waiting === 0) await connection.flush();
-      while ((await manager.streams.info("PLUE_CALLS")).state.messages === 0);
-      await manager.streams.update("PLUE_CALLS", { max_msg_size: 10 });
-      const result = await run();
-      assert(!result.ok);
-      assertEquals(result.error.code, "unavailable");
-      assertStringIncludes(result.error.message, "nothing has run");
-      assertEquals(result.error.ran, "no");
-      // The other one still waits.
-      assertEquals(calls.waiting, 1);
-      calls.stop();
-      assertEquals([(await waits).ok, calls.waiting], [false, 0]);
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start();
+    const connection = await own.connect();
+    const log: unknown[] = [];
+    const calls = new DurableCalls(connection, new Seal("test", SECRET), "_INBOX", (error) => {
+      log.push(error);
+    });
+    const { signal } = new AbortController();
+    const context = { signal, throwIfAborted() {} } as never;
+    const run = () => calls.run("test./.build.digest", "build", {}, context);
+    const waits = run();
+    const manager = await jetstreamManager(connection);
+    while (calls.waiting === 0) await connection.flush();
+    while ((await manager.streams.info("PLUE_CALLS")).state.messages === 0);
+    await manager.streams.update("PLUE_CALLS", { max_msg_size: 10 });
+    const result = await run();
+    assert(!result.ok);
+    assertEquals(result.error.code, "unavailable");
+    assertStringIncludes(result.error.message, "nothing has run");
+    assertEquals(result.error.ran, "no");
+    // The other one still waits.
+    assertEquals(calls.waiting, 1);
+    calls.stop();
+    assertEquals([(await waits).ok, calls.waiting], [false, 0]);
   });
 
   withServer("reads the store less often the longer a call waits", async () => {
@@ -190,163 +183,148 @@ describe("Durable calls over NATS", () => {
     assertEquals(log, []);
   });
 
-  withServer("has results above what a message of the server can have", async () => {
-    const own = await TestServer.start({ lines: "max_payload: 131072" });
-    try {
-      await using world = new World(own);
-      await world.serve([{ ...task, execute: () => "x".repeat(300_000) }]);
-      const { dispatcher } = await world.call();
-      const result = await dispatcher.dispatch({ name: "build" });
-      assertEquals(result.ok && (result.content as string).length, 300_000);
-    } finally {
-      await own.stop();
-    }
+  withServer("has results that a message of the server can have, and names the limit", async () => {
+    await using own = await TestServer.start({ lines: "max_payload: 131072" });
+    await using world = new World(own);
+    let size = 129_000;
+    await world.serve([{ ...task, execute: () => "x".repeat(size) }]);
+    const { dispatcher } = await world.call();
+    const result = await dispatcher.dispatch({ name: "build" });
+    assertEquals(result.ok && (result.content as string).length, size);
+    size = 131_000;
+    const large = await dispatcher.dispatch({ name: "build" });
+    assertEquals(!large.ok && [large.error.code, large.error.ran], ["output_too_large", "yes"]);
+    assertStringIncludes(large.ok ? "" : large.error.message, "max_payload of the server allows");
   });
 
   withServer(
     "says that the server has no room for a result, or the caller's share has none",
     async () => {
-      const own = await TestServer.start();
-      try {
-        await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
-        const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
-        for (let owner = 0; owner < 7; owner++) {
-          await store.create(`a.${owner}`, new Uint8Array(95_000));
-        }
-        await using world = new World(own);
-        let size = 98_000;
-        await world.serve([{ ...task, execute: () => "x".repeat(size) }]);
-        const { dispatcher } = await world.call();
-        const run = (principal: string) => dispatcher.dispatch({ name: "build" }, { principal });
-        assertEquals((await run("ann")).ok, true);
-        const full = await run("bob");
-        assert(!full.ok);
-        assertEquals(full.error.code, "unavailable");
-        assertStringIncludes(full.error.message, "cannot keep its result; it has run");
-        size = 120_000;
-        const large = await run("cid");
-        assert(!large.ok);
-        assertEquals(large.error.code, "output_too_large");
-        assertStringIncludes(large.error.message, "its owner's share is full); it has run");
-        size = 10;
-        assertEquals((await run("bob")).ok, true);
-      } finally {
-        await own.stop();
+      await using own = await TestServer.start();
+      await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
+      const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
+      for (let owner = 0; owner < 7; owner++) {
+        await store.create(`a.${owner}`, new Uint8Array(95_000));
       }
+      await using world = new World(own);
+      let size = 98_000;
+      await world.serve([{ ...task, execute: () => "x".repeat(size) }]);
+      const { dispatcher } = await world.call();
+      const run = (principal: string) => dispatcher.dispatch({ name: "build" }, { principal });
+      assertEquals((await run("ann")).ok, true);
+      const full = await run("bob");
+      assert(!full.ok);
+      assertEquals(full.error.code, "unavailable");
+      assertStringIncludes(full.error.message, "cannot keep its result; it has run");
+      size = 120_000;
+      const large = await run("cid");
+      assert(!large.ok);
+      assertEquals(large.error.code, "output_too_large");
+      assertStringIncludes(large.error.message, "its owner's share is full); it has run");
+      size = 10;
+      assertEquals((await run("bob")).ok, true);
     },
   );
 
   withServer("says that a caller's share is full, also when it is asked again", async () => {
-    const own = await TestServer.start();
-    try {
-      await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
-      await using world = new World(own);
-      let runs = 0;
-      await world.serve([{ ...task, idempotent: true, execute: () => `${++runs}`.repeat(60_000) }]);
-      const { dispatcher } = await world.call();
-      const run = (callId: string) =>
-        dispatcher.dispatch({ name: "build", callId }, { principal: "ann", messageId: callId });
-      assertEquals((await run("a")).ok, true);
-      for (
-        const expected of [
-          ["output_too_large", false, "it has run", 2],
-          // The failure is stored.
-          ["output_too_large", false, "it has run", 2],
-        ]
-      ) {
-        const result = await run("b");
-        assert(!result.ok);
-        const { code, retryable, message } = result.error;
-        assertEquals([code, retryable, message.slice(-10), runs], expected);
-      }
-      // Nothing is left for as much as a claim.
-      const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
-      const owner = await ownerDigest("ann");
-      for (let size = 30_000; size > 10; size = Math.floor(size / 2)) {
-        await store.create(`a.${owner}.${size}`, new Uint8Array(size)).catch(() => {});
-      }
-      for (let time = 0; time < 2; time++) {
-        const result = await run("c");
-        assert(!result.ok);
-        assertEquals([result.error.code, runs], ["overloaded", 2]);
-        assertStringIncludes(result.error.message, "nothing has run");
-        assertEquals(result.error.ran, "no");
-      }
-    } finally {
-      await own.stop();
+    await using own = await TestServer.start();
+    await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
+    await using world = new World(own);
+    let runs = 0;
+    await world.serve([{ ...task, idempotent: true, execute: () => `${++runs}`.repeat(60_000) }]);
+    const { dispatcher } = await world.call();
+    const run = (callId: string) =>
+      dispatcher.dispatch({ name: "build", callId }, { principal: "ann", messageId: callId });
+    assertEquals((await run("a")).ok, true);
+    for (
+      const expected of [
+        ["output_too_large", false, "it has run", 2],
+        // The failure is kept.
+        ["output_too_large", false, "it has run", 2],
+      ]
+    ) {
+      const result = await run("b");
+      assert(!result.ok);
+      const { code, retryable, message } = result.error;
+      assertEquals([code, retryable, message.slice(-10), runs], expected);
+    }
+    // Nothing is left for as much as a claim.
+    const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
+    const owner = await ownerDigest("ann");
+    for (let size = 30_000; size > 10; size = Math.floor(size / 2)) {
+      await store.create(`a.${owner}.${size}`, new Uint8Array(size)).catch(() => {});
+    }
+    for (let time = 0; time < 2; time++) {
+      const result = await run("c");
+      assert(!result.ok);
+      assertEquals([result.error.code, runs], ["overloaded", 2]);
+      assertStringIncludes(result.error.message, "nothing has run");
+      assertEquals(result.error.ran, "no");
     }
   });
 
   withServer("takes no more of a caller than may wait, until others have ended", async () => {
-    const own = await TestServer.start();
-    try {
-      await using world = new World(own);
-      const [began, goOn] = [event(), event()];
-      await world.serve([{
-        ...task,
-        async execute() {
-          began.come();
-          await goOn.came;
-          return "built";
-        },
-      }], { concurrency: 1 });
-      const [one, other] = [
-        await world.call({ maxOwnerBytes: 3_072 }),
-        await world.call({ maxOwnerBytes: 3_072 }),
-      ];
-      // So long that each call has nearly 1 KiB.
-      const run = ({ dispatcher }: typeof one, name: string) =>
-        dispatcher.dispatch({ name: "build" }, { principal: name.padEnd(400, "-") });
-      const waiting = [run(one, "ann")];
-      await began.came;
-      const spy = await own.connect();
-      const manager = await jetstreamManager(spy);
-      const wait = async (count: number): Promise<void> => {
-        while ((await manager.streams.info("PLUE_CALLS")).state.messages < count);
-      };
-      waiting.push(run(one, "ann"), run(one, "ann"));
-      await wait(3);
-      for (const caller of [one, other]) {
-        const full = await run(caller, "ann");
-        assert(!full.ok);
-        const { code, ran, retryAfterMs, message } = full.error;
-        assertEquals([code, ran, retryAfterMs], ["overloaded", "no", 10_000]);
-        assertStringIncludes(message, "as many calls of its caller wait as may; nothing has run");
-      }
-      waiting.push(run(one, "bob"));
-      await wait(4);
-      goOn.come();
-      const results = await Promise.all(waiting);
-      assertEquals(results.map((result) => result.ok && result.content), Array(4).fill("built"));
-      // Completed tasks do not count.
-      const next = await run(one, "ann");
-      assertEquals(next.ok && next.content, "built");
-    } finally {
-      await own.stop();
+    await using own = await TestServer.start();
+    await using world = new World(own);
+    const [began, goOn] = [event(), event()];
+    await world.serve([{
+      ...task,
+      async execute() {
+        began.come();
+        await goOn.came;
+        return "built";
+      },
+    }], { concurrency: 1 });
+    const [one, other] = [
+      await world.call({ maxOwnerBytes: 3_072 }),
+      await world.call({ maxOwnerBytes: 3_072 }),
+    ];
+    // So long that each call has nearly 1 KiB.
+    const run = ({ dispatcher }: typeof one, name: string) =>
+      dispatcher.dispatch({ name: "build" }, { principal: name.padEnd(400, "-") });
+    const waiting = [run(one, "ann")];
+    await began.came;
+    const spy = await own.connect();
+    const manager = await jetstreamManager(spy);
+    const wait = async (count: number): Promise<void> => {
+      while ((await manager.streams.info("PLUE_CALLS")).state.messages < count);
+    };
+    waiting.push(run(one, "ann"), run(one, "ann"));
+    await wait(3);
+    for (const caller of [one, other]) {
+      const full = await run(caller, "ann");
+      assert(!full.ok);
+      const { code, ran, retryAfterMs, message } = full.error;
+      assertEquals([code, ran, retryAfterMs], ["overloaded", "no", 10_000]);
+      assertStringIncludes(message, "as many calls of its caller wait as may; nothing has run");
     }
+    waiting.push(run(one, "bob"));
+    await wait(4);
+    goOn.come();
+    const results = await Promise.all(waiting);
+    assertEquals(results.map((result) => result.ok && result.content), Array(4).fill("built"));
+    // What has ended does not count.
+    const next = await run(one, "ann");
+    assertEquals(next.ok && next.content, "built");
   });
 
   withServer("uses the stream of an operator, and says what is wrong with another", async () => {
-    const own = await TestServer.start();
-    try {
-      await using world = new World(own);
-      const manager = await jetstreamManager(await own.connect());
-      const subjects = ["plue.v1.run.>"];
-      await manager.streams.add({ name: "PLUE_CALLS", subjects });
-      const error = await assertRejects(() => world.serve([task]), Error);
-      assertStringIncludes(error.message, 'it needs subjects "plue.v1.run.>"');
-      assertStringIncludes(error.message, 'retention "workqueue"');
-      await manager.streams.delete("PLUE_CALLS");
-      await manager.streams.add({
-        ...{ name: "PLUE_CALLS", subjects, max_bytes: 1_000_000 },
-        ...{ retention: RetentionPolicy.Workqueue, discard: DiscardPolicy.New },
-      });
-      await world.serve([task]);
-      const { dispatcher } = await world.call();
-      assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start();
+    await using world = new World(own);
+    const manager = await jetstreamManager(await own.connect());
+    const subjects = ["plue.v1.run.>"];
+    await manager.streams.add({ name: "PLUE_CALLS", subjects });
+    const error = await assertRejects(() => world.serve([task]), Error);
+    assertStringIncludes(error.message, 'it needs subjects "plue.v1.run.>"');
+    assertStringIncludes(error.message, 'retention "workqueue"');
+    await manager.streams.delete("PLUE_CALLS");
+    await manager.streams.add({
+      ...{ name: "PLUE_CALLS", subjects, max_bytes: 1_000_000 },
+      ...{ retention: RetentionPolicy.Workqueue, discard: DiscardPolicy.New },
+    });
+    await world.serve([task]);
+    const { dispatcher } = await world.call();
+    assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
   });
 
   const claimed = { state: "claimed", worker: "x", until: 8.64e15, lostLeases: 0 };
@@ -447,6 +425,8 @@ describe("Durable calls over NATS", () => {
     assertEquals(result.error.code, "unavailable");
     assertStringIncludes(result.error.message, "may have run");
     assertEquals(result.error.ran, "unknown");
+    // The operator reads it too: the caller may be gone.
+    assertMatch(world.errors.map(String).join("\n"), /it may have run \(task "run\.\S+"\)/);
   });
 
   withServer("runs a task later that its tool refuses, with a delay that grows", async () => {
@@ -711,30 +691,26 @@ describe("Durable calls over NATS", () => {
   });
 
   withServer("goes on when the server was away", async () => {
-    const own = await TestServer.start();
-    try {
-      await using world = new World(own);
-      const [began, goOn] = [event(), event()];
-      await world.serve([{
-        ...task,
-        async execute() {
-          began.come();
-          await goOn.came;
-          return "built";
-        },
-      }]);
-      const { dispatcher, connection } = await world.call();
-      const running = dispatcher.dispatch({ name: "build" });
-      await began.came;
-      await own.kill();
-      goOn.come();
-      await own.start();
-      const result = await running;
-      assertEquals(result.ok && result.content, "built");
-      await connection.flush();
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start();
+    await using world = new World(own);
+    const [began, goOn] = [event(), event()];
+    await world.serve([{
+      ...task,
+      async execute() {
+        began.come();
+        await goOn.came;
+        return "built";
+      },
+    }]);
+    const { dispatcher, connection } = await world.call();
+    const running = dispatcher.dispatch({ name: "build" });
+    await began.came;
+    await own.kill();
+    goOn.come();
+    await own.start();
+    const result = await running;
+    assertEquals(result.ok && result.content, "built");
+    await connection.flush();
   });
 
   withServer("runs nothing that was changed, or is sent again", async () => {

@@ -2,11 +2,11 @@
 
 import { readFile } from "node:fs/promises";
 import process from "node:process";
-import { afterAll, beforeAll, describe } from "bun:test";
+import { describe } from "bun:test";
 import { assertEquals } from "@std/assert";
 import { startProgram } from "../support/program.ts";
 import { folder } from "../cli/support.ts";
-import { missing, TestServer, withServer } from "./server.ts";
+import { type TestServer, useServer, withServer } from "./server.ts";
 
 const files = folder();
 const PLUE = [..."Deno" in globalThis ? ["run", "--allow-all"] : [], "src/cli/main.ts"];
@@ -44,11 +44,7 @@ async function serve(server: TestServer, env: Readonly<Record<string, string>>, 
 }
 
 describe("Two edges of plue serve --nats", () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    if (missing === undefined) server = await TestServer.start();
-  });
-  afterAll(async () => await server?.stop());
+  const server = useServer();
 
   withServer("answer for one another", async () => {
     const ran = await files.write("ran", "");

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe } from "bun:test";
+import { describe } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { jetstreamManager } from "@nats-io/jetstream";
 import {
@@ -16,19 +16,16 @@ import {
   type ServeToolsOptions,
 } from "@plue/tools/nats";
 import { z } from "zod";
-import { Seal, Sender } from "../../src/adapters/nats/message.ts";
-import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { Sender } from "../../src/adapters/nats/message.ts";
+import { Seal } from "../../src/adapters/nats/seal.ts";
+import { SECRET, TestServer, useServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";
 import { followChanges } from "../support/changes.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
 describe("Workers and callers over NATS", () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    if (missing === undefined) server = await TestServer.start();
-  });
-  afterAll(async () => await server?.stop());
+  const server = useServer();
 
   const open = (): World => new World(server);
 
@@ -76,25 +73,21 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("says how much room a bucket needs, and takes less", async () => {
-    const own = await TestServer.start({ jetstream: "max_file_store: 64MB" });
-    try {
-      await using world = new World(own);
-      const task: ToolDefinition = { ...ping, execution: "task" };
-      const error = await assertRejects(() => world.serve([task]), Error);
-      assertStringIncludes(
-        error.message,
-        'there is no room for "plue_calls", which reserves 1073741824 bytes on one server; ' +
-          "give the server more storage, or the option maxBytes a smaller number",
-      );
-      await world.serve([task], { maxBytes: 4_194_304 });
-      const { dispatcher } = await world.call({ maxBytes: 4_194_304 });
-      const result = await dispatcher.dispatch({ name: "ping" });
-      assertEquals(result.ok ? result.content : result.error, "pong");
-      const { streams } = await jetstreamManager(await own.connect());
-      for await (const { config } of streams.list()) assertEquals(config.max_bytes, 4_194_304);
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start({ jetstream: "max_file_store: 64MB" });
+    await using world = new World(own);
+    const task: ToolDefinition = { ...ping, execution: "task" };
+    const error = await assertRejects(() => world.serve([task]), Error);
+    assertStringIncludes(
+      error.message,
+      'there is no room for "plue_calls", which reserves 1073741824 bytes on one server; ' +
+        "give the server more storage, or the option maxBytes a smaller number",
+    );
+    await world.serve([task], { maxBytes: 4_194_304 });
+    const { dispatcher } = await world.call({ maxBytes: 4_194_304 });
+    const result = await dispatcher.dispatch({ name: "ping" });
+    assertEquals(result.ok ? result.content : result.error, "pong");
+    const { streams } = await jetstreamManager(await own.connect());
+    for await (const { config } of streams.list()) assertEquals(config.max_bytes, 4_194_304);
   });
 
   withServer("goes on with another worker when one is gone, and no call is lost", async () => {
@@ -235,50 +228,46 @@ describe("Workers and callers over NATS", () => {
   });
 
   withServer("fails calls when the server is lost, and goes on when it is back", async () => {
-    const own = await TestServer.start();
-    try {
-      const began = event();
-      const registry = new ToolRegistry({
-        tools: [ping, {
-          ...ping,
-          name: "hang",
-          execute() {
-            began.come();
-            return new Promise(() => {});
-          },
-        }],
-      });
-      const served = await serveTools(registry, await own.connect(), { secret: SECRET });
-      const near = new ToolRegistry();
-      const connection = await own.connect();
-      const remote = await remoteTools(connection, { registry: near, secret: SECRET });
-      const dispatcher = new ToolDispatcher(near);
-      const running = dispatcher.dispatch({ name: "hang" });
-      await began.came;
-      await own.kill();
-      const lost = await running;
-      assert(!lost.ok);
-      // The tool may have run, and is not idempotent.
-      const { code, retryable, ran } = lost.error;
-      assertEquals([code, retryable, ran], ["unavailable", false, "unknown"]);
-      // Nothing is sent now, nor kept to be sent.
-      const meanwhile = await dispatcher.dispatch({ name: "ping" });
-      assertEquals(!meanwhile.ok && meanwhile.error.code, "unavailable");
-      const back = event();
-      void (async () => {
-        for await (const { type } of connection.status()) if (type === "reconnect") back.come();
-      })();
-      await own.start();
-      await back.came;
-      for (let isBack = false; !isBack;) {
-        await connection.flush();
-        isBack = (await dispatcher.dispatch({ name: "ping" })).ok;
-      }
-      await remote.close();
-      await served.close();
-    } finally {
-      await own.stop();
+    await using own = await TestServer.start();
+    const began = event();
+    const registry = new ToolRegistry({
+      tools: [ping, {
+        ...ping,
+        name: "hang",
+        execute() {
+          began.come();
+          return new Promise(() => {});
+        },
+      }],
+    });
+    const served = await serveTools(registry, await own.connect(), { secret: SECRET });
+    const near = new ToolRegistry();
+    const connection = await own.connect();
+    const remote = await remoteTools(connection, { registry: near, secret: SECRET });
+    const dispatcher = new ToolDispatcher(near);
+    const running = dispatcher.dispatch({ name: "hang" });
+    await began.came;
+    await own.kill();
+    const lost = await running;
+    assert(!lost.ok);
+    // The tool may have run, and is not idempotent.
+    const { code, retryable, ran } = lost.error;
+    assertEquals([code, retryable, ran], ["unavailable", false, "unknown"]);
+    // Nothing is sent now, nor kept to be sent.
+    const meanwhile = await dispatcher.dispatch({ name: "ping" });
+    assertEquals(!meanwhile.ok && meanwhile.error.code, "unavailable");
+    const back = event();
+    void (async () => {
+      for await (const { type } of connection.status()) if (type === "reconnect") back.come();
+    })();
+    await own.start();
+    await back.came;
+    for (let isBack = false; !isBack;) {
+      await connection.flush();
+      isBack = (await dispatcher.dispatch({ name: "ping" })).ok;
     }
+    await remote.close();
+    await served.close();
   });
 
   withServer("runs nothing that is unsigned, signed by others, or sent again", async () => {

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe } from "bun:test";
+import { describe } from "bun:test";
 import { assertEquals } from "@std/assert";
 import { systemClock } from "../../src/core.ts";
 import { Fleet, type PresenceMessage } from "../../src/adapters/nats/fleet.ts";
-import { Seal } from "../../src/adapters/nats/message.ts";
+import { Seal } from "../../src/adapters/nats/seal.ts";
 import { presenceSubject } from "../../src/adapters/nats/subjects.ts";
-import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { SECRET, useServer, withServer } from "./server.ts";
 
 describe("Fleet", () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    if (missing === undefined) server = await TestServer.start();
-  });
-  afterAll(async () => await server?.stop());
+  const server = useServer();
 
   withServer("has the workers of its registry that were heard in the last 6 s", async () => {
     const [near, far] = [await server.connect(), await server.connect()];

@@ -1,21 +1,17 @@
 // Tools of workers, with a connection for each call.
 
-import { afterAll, beforeAll, describe } from "bun:test";
+import { describe } from "bun:test";
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { type PerCallToolsOptions, remoteToolsPerCall, serveTools } from "@plue/tools/nats";
-import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { SECRET, type TestServer, useServer, withServer } from "./server.ts";
 
 type Connection = Awaited<ReturnType<TestServer["connect"]>>;
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
 describe("remoteToolsPerCall()", () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    if (missing === undefined) server = await TestServer.start();
-  });
-  afterAll(async () => await server?.stop());
+  const server = useServer();
 
   withServer("closes the connection of each call, and of each look", async () => {
     const far = new ToolRegistry({ tools: [ping] });

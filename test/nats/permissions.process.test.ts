@@ -1,4 +1,4 @@
-// The permissions that docs/scale.md lists are enough, and no more is needed.
+// The permissions that docs/scale.md lists are enough.
 
 import { describe } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
@@ -6,20 +6,22 @@ import { readFile } from "node:fs/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { natsCallStore, remoteTools, serveTools } from "@plue/tools/nats";
+import type { CreatedStream } from "../../src/adapters/nats/streams.ts";
+import { plue } from "../cli/support.ts";
 import { SECRET, TestServer, withServer } from "./server.ts";
 import { event } from "./world.ts";
 
 /** The lines of the guide that give the permissions of a user, as the server's configuration has them. */
 async function permissions(): Promise<string> {
   const text = await readFile(new URL("../../docs/scale.md", import.meta.url), "utf8");
-  const [, block] = /```text\n(WORKER = [^`]+)```/.exec(text) ?? [];
+  const [, block] = /```text\n(ADMIN = [^`]+)```/.exec(text) ?? [];
   assert(block !== undefined);
   return block;
 }
 
 const users = `authorization {
   users: [
-    { user: admin, password: admin }
+    { user: admin, password: admin, permissions: $ADMIN }
     { user: worker, password: worker, permissions: $WORKER }
     { user: caller, password: caller, permissions: $CALLER }
   ]
@@ -27,73 +29,86 @@ const users = `authorization {
 
 describe("Users of NATS with narrow permissions", () => {
   withServer("call and serve tools once an administrator has made the streams", async () => {
-    const server = await TestServer.start({ lines: `${await permissions()}\n${users}` });
-    try {
-      const connect = (user: string) => server.connect({ user, pass: user });
-      const work: ToolDefinition = {
-        ...{ name: "work", description: "Works.", execution: "task" },
-        execute: () => "worked",
-      };
-      const ping: ToolDefinition = {
-        ...{ name: "ping", description: "Answers.", idempotent: true },
-        execute: () => "pong",
-      };
-      const errors: unknown[] = [];
-      const options = { secret: SECRET, onError: (error: unknown) => void errors.push(error) };
-      const registry = new ToolRegistry({ tools: [work, ping, { ...ping, name: "stop" }] });
-      // An administrator starts a worker once, which makes what is missing.
-      const first = await serveTools(registry, await connect("admin"), options);
-      await first.close();
+    await using server = await TestServer.start({ lines: `${await permissions()}\n${users}` });
+    const connect = (user: string) => server.connect({ user, pass: user });
+    const work: ToolDefinition = {
+      ...{ name: "work", description: "Works.", execution: "task" },
+      execute: () => "worked",
+    };
+    const ping: ToolDefinition = {
+      ...{ name: "ping", description: "Answers.", idempotent: true },
+      execute: () => "pong",
+    };
+    const errors: unknown[] = [];
+    const options = { secret: SECRET, onError: (error: unknown) => void errors.push(error) };
+    const registry = new ToolRegistry({ tools: [work, ping, { ...ping, name: "stop" }] });
+    await assertRejects(
+      async () => await serveTools(registry, await connect("worker"), options),
+      Error,
+      'is missing, and the user of the connection may not create it; run "plue nats init"',
+    );
+    const init = async (...flags: readonly string[]) => {
+      const url = server.url.replace("//", "//admin:admin@");
+      const ran = await plue(["nats", "init", "--json", "--nats", url, ...flags]);
+      assertEquals([ran.code, ran.stderr], [0, ""]);
+      return (JSON.parse(ran.stdout) as readonly CreatedStream[])
+        .map(({ name, state, replicas, maxBytes }) => [name, state, replicas, maxBytes]);
+    };
+    const names = ["plue_tools", "plue_calls", "plue_results", "PLUE_CALLS"];
+    for (
+      const [flags, state, bytes] of [
+        [["--max-bytes", "4194304"], "created", 4_194_304],
+        [[], "unchanged", 4_194_304],
+        [["--max-bytes", "8388608", "--replicas", "1"], "changed", 8_388_608],
+      ] as const
+    ) assertEquals(await init(...flags), names.map((name) => [name, state, 1, bytes]));
 
-      const [worker, caller] = [await connect("worker"), await connect("caller")];
-      await using _served = await serveTools(registry, worker, options);
-      const mine = new ToolRegistry();
-      await using _remote = await remoteTools(caller, { registry: mine, ...options });
-      const dispatcher = new ToolDispatcher(mine);
-      for (const [name, content] of [["ping", "pong"], ["work", "worked"]] as const) {
-        const result = await dispatcher.dispatch({ name });
-        assertEquals(result.ok ? result.content : result.error, content);
-      }
-      const began = event();
-      registry.updateTool({
-        ...work,
-        execute: (_, { signal }) => {
-          began.come();
-          return new Promise((_resolve, reject) =>
-            signal.addEventListener("abort", () => reject(signal.reason))
-          );
-        },
-      });
-      const abort = new AbortController();
-      const running = dispatcher.dispatch({ name: "work" }, { signal: abort.signal });
-      await began.came;
-      abort.abort();
-      const aborted = await running;
-      assertEquals(!aborted.ok && aborted.error.code, "aborted");
-      const store = await natsCallStore(worker, { secret: SECRET });
-      const revision = await store.create("ticket.ann.1", new Uint8Array(600_000)) ?? 0;
-      assertEquals(await store.delete("ticket.ann.1", revision), true);
-      assertEquals(errors, []);
-
-      // Subjects that neither may use.
-      for (const connection of [worker, caller]) {
-        const { streams } = await jetstreamManager(connection);
-        const forged = {
-          name: "X",
-          subjects: ["x"],
-          republish: { src: ">", dest: "$KV.plue_calls.>" },
-        };
-        await assertRejects(() => streams.add(forged));
-        await assertRejects(() => streams.delete("PLUE_CALLS"));
-        await assertRejects(() => streams.purge("KV_plue_tools"));
-      }
-      const { streams } = await jetstreamManager(caller);
-      await assertRejects(() => streams.getMessage("PLUE_CALLS", { seq: 1 }));
-      const other = await natsCallStore(caller, { secret: SECRET });
-      await assertRejects(() => other.get("ticket.ann.1"));
-      await assertRejects(() => other.create("ticket.ann.2", new Uint8Array(1)));
-    } finally {
-      await server.stop();
+    const [worker, caller] = [await connect("worker"), await connect("caller")];
+    await using _served = await serveTools(registry, worker, options);
+    const mine = new ToolRegistry();
+    await using _remote = await remoteTools(caller, { registry: mine, ...options });
+    const dispatcher = new ToolDispatcher(mine);
+    for (const [name, content] of [["ping", "pong"], ["work", "worked"]] as const) {
+      const result = await dispatcher.dispatch({ name });
+      assertEquals(result.ok ? result.content : result.error, content);
     }
+    const began = event();
+    registry.updateTool({
+      ...work,
+      execute: (_, { signal }) => {
+        began.come();
+        return new Promise((_resolve, reject) =>
+          signal.addEventListener("abort", () => reject(signal.reason))
+        );
+      },
+    });
+    const abort = new AbortController();
+    const running = dispatcher.dispatch({ name: "work" }, { signal: abort.signal });
+    await began.came;
+    abort.abort();
+    const aborted = await running;
+    assertEquals(!aborted.ok && aborted.error.code, "aborted");
+    const store = await natsCallStore(worker, { secret: SECRET });
+    const revision = await store.create("ticket.ann.1", new Uint8Array(600_000)) ?? 0;
+    assertEquals(await store.delete("ticket.ann.1", revision), true);
+    assertEquals(errors, []);
+
+    // What neither may.
+    for (const connection of [worker, caller]) {
+      const { streams } = await jetstreamManager(connection);
+      const forged = {
+        name: "X",
+        subjects: ["x"],
+        republish: { src: ">", dest: "$KV.plue_calls.>" },
+      };
+      await assertRejects(() => streams.add(forged));
+      await assertRejects(() => streams.delete("PLUE_CALLS"));
+      await assertRejects(() => streams.purge("KV_plue_tools"));
+    }
+    const { streams } = await jetstreamManager(caller);
+    await assertRejects(() => streams.getMessage("PLUE_CALLS", { seq: 1 }));
+    const other = await natsCallStore(caller, { secret: SECRET });
+    await assertRejects(() => other.get("ticket.ann.1"));
+    await assertRejects(() => other.create("ticket.ann.2", new Uint8Array(1)));
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe } from "bun:test";
+import { describe } from "bun:test";
 import {
   assert,
   assertEquals,
@@ -11,17 +11,13 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { type CallTelemetry, type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import type { TraceParent } from "@plue/tools/core";
 import { remoteTools, serveTools } from "@plue/tools/nats";
-import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { SECRET, TestServer, useServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
 describe("Plain calls over NATS", () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    if (missing === undefined) server = await TestServer.start();
-  });
-  afterAll(async () => await server?.stop());
+  const server = useServer();
 
   const open = (): World => new World(server);
 
@@ -90,42 +86,38 @@ describe("Plain calls over NATS", () => {
         mute: 'publish: ["$JS.>", "$KV.>", "_INBOX.>"], subscribe: ">"',
         all: 'publish: ">", subscribe: ">"',
       };
-      const own = await TestServer.start({
+      await using own = await TestServer.start({
         lines: "authorization { users = [" +
           Object.entries(permissions).map(([user, allowed]) =>
             `{ user: ${user}, password: x, permissions: { ${allowed} } }`
           ).join(", ") + "] }",
       });
-      try {
-        const connect = (user: string) => own.connect({ user, pass: "x" });
-        const registry = new ToolRegistry({ tools: [ping] });
-        const deaf = await connect("deaf");
-        for (
-          const start of [
-            () => serveTools(registry, deaf, { secret: SECRET }),
-            () => remoteTools(deaf, { registry: new ToolRegistry(), secret: SECRET }),
-          ]
-        ) {
-          const { message } = await assertRejects(start, Error);
-          assertStringIncludes(
-            message,
-            'the user of the connection may not subscribe to "plue.v1.',
-          );
-        }
-        const served = await serveTools(registry, await connect("all"), { secret: SECRET });
-        const near = new ToolRegistry();
-        const remote = await remoteTools(await connect("mute"), { registry: near, secret: SECRET });
-        const result = await new ToolDispatcher(near).dispatch({ name: "ping" });
-        assert(!result.ok);
-        assertStringIncludes(result.error.message, 'may not publish to "plue.v1.call.');
-        assertStringIncludes(result.error.message, "nothing has run");
-        assertEquals(result.error.ran, "no");
-        assertEquals(result.error.retryable, false);
-        await remote.close();
-        await served.close();
-      } finally {
-        await own.stop();
+      const connect = (user: string) => own.connect({ user, pass: "x" });
+      const registry = new ToolRegistry({ tools: [ping] });
+      const deaf = await connect("deaf");
+      for (
+        const start of [
+          () => serveTools(registry, deaf, { secret: SECRET }),
+          () => remoteTools(deaf, { registry: new ToolRegistry(), secret: SECRET }),
+        ]
+      ) {
+        const { message } = await assertRejects(start, Error);
+        assertStringIncludes(
+          message,
+          'the user of the connection may not subscribe to "plue.v1.',
+        );
       }
+      const served = await serveTools(registry, await connect("all"), { secret: SECRET });
+      const near = new ToolRegistry();
+      const remote = await remoteTools(await connect("mute"), { registry: near, secret: SECRET });
+      const result = await new ToolDispatcher(near).dispatch({ name: "ping" });
+      assert(!result.ok);
+      assertStringIncludes(result.error.message, 'may not publish to "plue.v1.call.');
+      assertStringIncludes(result.error.message, "nothing has run");
+      assertEquals(result.error.ran, "no");
+      assertEquals(result.error.retryable, false);
+      await remote.close();
+      await served.close();
     },
   );
 
@@ -364,16 +356,12 @@ describe("Plain calls over NATS", () => {
   });
 
   withServer("refuses a server whose messages are too small", async () => {
-    const own = await TestServer.start({ lines: "max_payload: 1024" });
-    try {
-      await assertRejects(
-        async () => await serveTools(new ToolRegistry(), await own.connect(), { secret: SECRET }),
-        Error,
-        "max_payload of the server is 1024 bytes, and 65536 or more are needed",
-      );
-    } finally {
-      await own.stop();
-    }
+    await using own = await TestServer.start({ lines: "max_payload: 1024" });
+    await assertRejects(
+      async () => await serveTools(new ToolRegistry(), await own.connect(), { secret: SECRET }),
+      Error,
+      "max_payload of the server is 1024 bytes, and 65536 or more are needed",
+    );
   });
 
   withServer("aborts with a long reason", async () => {

@@ -1,24 +1,21 @@
-import { afterAll, beforeAll, describe } from "bun:test";
+import { describe } from "bun:test";
 import { assertEquals, assertLess, assertStringIncludes } from "@std/assert";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { type Tool, type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import type { Control, Frame } from "../../src/adapters/nats/frames.ts";
-import { type OpenedPart, Receiver, Seal, Sender } from "../../src/adapters/nats/message.ts";
+import { type OpenedPart, openPart, Receiver, Sender } from "../../src/adapters/nats/message.ts";
+import { Seal } from "../../src/adapters/nats/seal.ts";
 import { ServedCalls } from "../../src/adapters/nats/served_calls.ts";
 import { callSubject, controlSubject } from "../../src/adapters/nats/subjects.ts";
 import { FakeClock } from "../unit/execute/support.ts";
-import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { SECRET, useServer, withServer } from "./server.ts";
 import { event } from "./world.ts";
 
 const seal = new Seal("test", SECRET);
 let names = 0;
 
 describe("ServedCalls", () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    if (missing === undefined) server = await TestServer.start();
-  });
-  afterAll(async () => await server?.stop());
+  const server = useServer();
 
   /** A worker with one tool and a manual clock, and the messages to its callers. */
   async function open(definition: Partial<ToolDefinition> & Pick<ToolDefinition, "execute">) {
@@ -55,7 +52,7 @@ describe("ServedCalls", () => {
       const receiver = new Receiver();
       connection.subscribe(inbox, {
         callback(_, message) {
-          const frame = receiver.take(seal.open(message) as OpenedPart) as Frame | undefined;
+          const frame = receiver.take(openPart(seal, message) as OpenedPart) as Frame | undefined;
           if (frame === undefined) return;
           frames.push(frame);
           first.come(frame);

@@ -10,6 +10,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { afterAll, beforeAll } from "bun:test";
 import { connect } from "@nats-io/transport-node";
 import { maybe } from "../support/skip.ts";
 
@@ -37,7 +38,7 @@ export interface ServerOptions {
 }
 
 /** A running server. */
-export class TestServer {
+export class TestServer implements AsyncDisposable {
   readonly port: number;
   readonly url: string;
   readonly #folder: string = mkdtempSync(join(tmpdir(), "plue-nats-"));
@@ -97,11 +98,30 @@ export class TestServer {
     return connection;
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
   async stop(): Promise<void> {
     await Promise.all(this.#connections.map((connection) => connection.close()));
     await this.kill();
     rmSync(this.#folder, { recursive: true, force: true });
   }
+}
+
+/** Starts a server before the tests of a `describe`, and stops it after them. */
+export function useServer(options?: ServerOptions): TestServer {
+  let server: TestServer | undefined;
+  beforeAll(async () => {
+    if (missing === undefined) server = await TestServer.start(options);
+  });
+  afterAll(async () => await server?.stop());
+  return new Proxy({} as TestServer, {
+    get: (_, name) => {
+      const value: unknown = Reflect.get(server ?? {}, name);
+      return typeof value === "function" ? value.bind(server) : value;
+    },
+  });
 }
 
 async function freePort(): Promise<number> {

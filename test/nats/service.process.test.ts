@@ -1,11 +1,11 @@
 // What `nats micro` and Prometheus are told of a worker.
 
-import { afterAll, beforeAll, describe } from "bun:test";
+import { describe } from "bun:test";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { createToolHandler } from "@plue/tools/hono";
 import { remoteTools, serveTools } from "@plue/tools/nats";
-import { missing, SECRET, TestServer, withServer } from "./server.ts";
+import { SECRET, TestServer, useServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";
 
 type Connection = Awaited<ReturnType<TestServer["connect"]>>;
@@ -21,11 +21,7 @@ const statsOf = (answer: Answer): Answer => (answer["endpoints"] as readonly Ans
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
 describe("A worker as a service of NATS", () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    if (missing === undefined) server = await TestServer.start();
-  });
-  afterAll(async () => await server?.stop());
+  const server = useServer();
 
   withServer("answers who asks for all, for its name and for itself", async () => {
     await using world = new World(server);
@@ -162,26 +158,22 @@ describe("A worker as a service of NATS", () => {
   });
 
   withServer("serves a user who may not hear such questions, and says so once", async () => {
-    const own = await TestServer.start({
+    await using own = await TestServer.start({
       lines: "authorization { users = [{ user: u, password: x, permissions: { " +
         'publish: ">", subscribe: ["plue.>", "_INBOX.>"] } }] }',
     });
-    try {
-      const connect = () => own.connect({ user: "u", pass: "x" });
-      const errors: unknown[] = [];
-      const served = await serveTools(new ToolRegistry({ tools: [ping] }), await connect(), {
-        secret: SECRET,
-        onError: (error) => errors.push(error),
-      });
-      const near = new ToolRegistry();
-      const remote = await remoteTools(await connect(), { registry: near, secret: SECRET });
-      assertEquals((await new ToolDispatcher(near).dispatch({ name: "ping" })).ok, true);
-      assertEquals(errors.length, 1);
-      assertStringIncludes(String(errors[0]), 'may not subscribe to "$SRV.>"; calls are served');
-      await remote.close();
-      await served.close();
-    } finally {
-      await own.stop();
-    }
+    const connect = () => own.connect({ user: "u", pass: "x" });
+    const errors: unknown[] = [];
+    const served = await serveTools(new ToolRegistry({ tools: [ping] }), await connect(), {
+      secret: SECRET,
+      onError: (error) => errors.push(error),
+    });
+    const near = new ToolRegistry();
+    const remote = await remoteTools(await connect(), { registry: near, secret: SECRET });
+    assertEquals((await new ToolDispatcher(near).dispatch({ name: "ping" })).ok, true);
+    assertEquals(errors.length, 1);
+    assertStringIncludes(String(errors[0]), 'may not subscribe to "$SRV.>"; calls are served');
+    await remote.close();
+    await served.close();
   });
 });

@@ -856,9 +856,8 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "RegistryClock.setTimeout()",
   ]),
   ...because("needs a NATS server; test/nats hands in hooks that fail", [
-    "RemoteToolsOptions.onError",
+    "NatsOptions.onError",
     "CallTelemetry.place",
-    "ServeToolsOptions.onError",
   ]),
   ...because("is one of ImportOptions", [
     "ImportMcpServerOptions.exclude",

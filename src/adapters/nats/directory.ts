@@ -1,54 +1,55 @@
 /**
- * The directory: a bucket with the definitions of the tools, and with what each worker serves. Its
- * entries are signed, because models read the definitions.
+ * The directory: a bucket with the definitions of all tools, and the list of each worker. Its entries are
+ * signed, because models read the definitions.
  *
  * @module
  */
 
-import {
-  type ConsumerMessages,
-  DeliverPolicy,
-  jetstream,
-  type JsMsg,
-  type PushConsumer,
-} from "@nats-io/jetstream";
-import { type KV, Kvm } from "@nats-io/kv";
-import type { NatsConnection } from "@nats-io/nats-core";
+import type { PushConsumer } from "@nats-io/jetstream";
+import type { KV, KvWatchEntry } from "@nats-io/kv";
+import type { NatsConnection, QueuedIterator } from "@nats-io/nats-core";
 import { type HookLog, isListOf, isObject, isWord, NO_LOG, systemClock } from "../../tool/mod.ts";
-import type { Seal } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import { MAX_SKEW_MS } from "./frames.ts";
-import { isConflict, STORAGE, storageProblemOf, type StorageSettings } from "./server.ts";
-import { DIRECTORY, workerKey } from "./subjects.ts";
+import { isConflict } from "./server.ts";
+import { openBucket, STORAGE, storageProblemOf, type StorageSettings } from "./streams.ts";
+import { DIRECTORY, toolKey, workerKey } from "./subjects.ts";
 
-const SUBJECT = `$KV.${DIRECTORY}.`;
-/** How long to wait before a failed watch begins again. */
+/** The delay before a failed watch is restarted, in milliseconds. */
 const AGAIN_MS = 1_000;
-
-/** The server may count an entry too many, which then never comes: when to stop waiting, in milliseconds. */
+/** The server may announce one entry too many: the wait for the next one, in milliseconds. */
 const QUIET_MS = 1_000;
 
 /** An entry of the directory. */
 export interface DirectoryEntry {
-  readonly value: Record<string, unknown>;
-  /** Later entries have higher ones. */
+  /** `undefined` for a definition that its reader does not need, or has taken over. */
+  value: Record<string, unknown> | undefined;
+  /** Rises with each write of the bucket. */
   readonly revision: number;
 }
 
-/** How many tools an entry with a part of a worker's list has: every server takes so many paths. */
+type Watch = QueuedIterator<KvWatchEntry>;
+
+/** Returns the consumer of a watch, which the type of a watch does not have. */
+function consumerOf(watch: Watch): PushConsumer {
+  return (watch as unknown as { readonly _data: PushConsumer })._data;
+}
+
+/** The maximum number of paths in a part of a worker's list: they fit into a message of every server. */
 export const MAX_LISTED = 128;
 
 /** A part of the list of the tools that a worker serves, by their paths. */
 export interface ToolList {
   readonly worker: string;
-  /** Those that are available. */
+  /** The paths of available tools. */
   readonly up: readonly string[];
-  /** Those that are not available now. */
+  /** The paths of unavailable tools. */
   readonly down: readonly string[];
-  /** The ids of some that are not served, because no server message can have their definitions. */
+  /** The ids of some tools that are omitted, because their definitions are larger than a message. */
   readonly tooLarge: readonly string[];
 }
 
-/** Reads an entry as a part of a worker's list; `undefined` if it is none. */
+/** Reads an entry as a part of a worker's list; returns `undefined` for other entries. */
 export function listIn(
   registry: string,
   key: string,
@@ -64,7 +65,7 @@ export function listIn(
   return { worker, up: words("up"), down: words("down"), tooLarge: words("tooLarge") };
 }
 
-/** What a directory is opened with. */
+/** Settings of {@linkcode Directory}. */
 export interface DirectorySettings {
   readonly action: string;
   readonly connection: NatsConnection;
@@ -72,25 +73,27 @@ export interface DirectorySettings {
   /** The name of the registry whose entries are followed. */
   readonly registry: string;
   readonly log: HookLog;
-  /** How the bucket is made if it is not there. @default {STORAGE} */
+  /** The settings of the bucket if it is missing. @default {STORAGE} */
   readonly storage?: StorageSettings;
+  /** False where only the signatures of definitions are checked. @default {true} */
+  readonly hasDefinitions?: boolean;
 }
 
-/** The entries of one registry, followed. */
+/** The current entries of a registry. */
 export class Directory {
-  /** By key. */
+  /** The entries by their keys. */
   readonly entries: Map<string, DirectoryEntry> = new Map();
   readonly #settings: DirectorySettings;
   readonly #kv: KV;
   readonly #onChange: (keys: ReadonlySet<string>) => void;
-  #consumer: PushConsumer | undefined;
-  #messages: ConsumerMessages | undefined;
-  /** Counts the times that the entries were read from the beginning. */
+  readonly #changed: Set<string> = new Set();
+  #stopNotifying: (() => void) | undefined;
+  #watch: Watch | undefined;
+  /** The number of restarts. */
   #round = 0;
-  /** The revision that was read last. */
+  /** The last revision that was read. */
   #readTo = 0;
   #isStopped = false;
-  /** How far this clock is ahead of the server's, in milliseconds. */
   #skewMs = 0;
 
   private constructor(
@@ -104,10 +107,10 @@ export class Directory {
   }
 
   /**
-   * Opens the directory, and reads the entries that are there.
+   * Opens the directory, and reads its entries.
    *
-   * @param onChange Is called after later changes, not after each, with the keys that may have changed.
-   * @throws {Error} If it cannot be read.
+   * @param onChange Is called once for the later changes of a turn, with the keys that may have changed.
+   * @throws {Error} If the directory cannot be read, or the clock of this machine is wrong.
    */
   static async open(
     settings: DirectorySettings,
@@ -115,9 +118,7 @@ export class Directory {
   ): Promise<Directory> {
     const { action, connection, storage = STORAGE } = settings;
     try {
-      const kv = await new Kvm(connection).create(DIRECTORY, {
-        ...{ history: 1, max_bytes: storage.maxBytes, replicas: storage.replicas },
-      });
+      const kv = await openBucket(connection, DIRECTORY, storage);
       const directory = new Directory(settings, kv, onChange);
       await directory.#follow(directory.#round);
       directory.#checkClock();
@@ -128,7 +129,12 @@ export class Directory {
     }
   }
 
-  /** With a wrong clock all calls would be refused, and the fault would be hard to find. */
+  /** How far this machine's clock is ahead of the server's, in milliseconds. */
+  get skewMs(): number {
+    return this.#skewMs;
+  }
+
+  /** With a wrong clock, all calls would fail, and the cause would be hard to find. */
   #checkClock(): void {
     const skew = this.#skewMs;
     if (Math.abs(skew) <= MAX_SKEW_MS) return;
@@ -141,14 +147,22 @@ export class Directory {
     );
   }
 
-  /** Writes an entry, also over one that is there. */
+  /** Writes or replaces an entry. */
   async put(key: string, value: Record<string, unknown>): Promise<void> {
     const revision = await this.#kv.put(key, this.#settings.seal.wrap(value, key));
-    // What was read meanwhile is newer.
-    if (revision > this.#readTo) this.entries.set(key, { value, revision });
+    // An entry that was read since is newer.
+    if (revision > this.#readTo) {
+      this.entries.set(key, { value: this.#isRead(key) ? value : undefined, revision });
+    }
   }
 
-  /** Removes an entry, unless it is not the one that was seen. */
+  /** Writes an entry without waiting for the server. */
+  send(key: string, value: Record<string, unknown>): void {
+    const { connection, seal } = this.#settings;
+    connection.publish(`$KV.${DIRECTORY}.${key}`, seal.wrap(value, key));
+  }
+
+  /** Removes an entry if it has this revision. */
   async remove(key: string, revision?: number): Promise<void> {
     try {
       await this.#kv.delete(key, revision === undefined ? {} : { previousSeq: revision });
@@ -157,13 +171,10 @@ export class Directory {
     }
   }
 
-  /** Reads everything again: after the connection was lost, another server may be there. */
+  /** Reads all entries again: after a lost connection, another server may have others. */
   restart(): void {
-    this.#messages?.stop();
-    this.#messages = undefined;
-    // The server would keep it for five minutes, and match each entry against it.
-    this.#consumer?.delete().catch(NO_LOG);
-    this.#consumer = undefined;
+    this.#endWatch(this.#watch);
+    this.#watch = undefined;
     const round = ++this.#round;
     if (!this.#isStopped) this.#follow(round).catch((error) => this.#restartLater(round, error));
   }
@@ -173,6 +184,13 @@ export class Directory {
     this.restart();
   }
 
+  #endWatch(watch: Watch | undefined): void {
+    if (watch === undefined) return;
+    watch.stop();
+    // The server would keep the consumer for five minutes, and match each entry against it.
+    consumerOf(watch).delete().catch(NO_LOG);
+  }
+
   #restartLater(round: number, error: unknown): void {
     const { connection, log } = this.#settings;
     if (round !== this.#round || this.#isStopped || connection.isClosed()) return;
@@ -180,100 +198,96 @@ export class Directory {
     systemClock.setTimeout(() => round === this.#round && this.restart(), AGAIN_MS);
   }
 
-  /** Reads what is there, and follows what comes. Resolves when the first is done. */
+  /** Reads the entries, and then follows their changes. Resolves when the entries are read. */
   async #follow(round: number): Promise<void> {
-    const { connection, registry } = this.#settings;
     const before = systemClock.timestamp();
-    const consumer = await jetstream(connection).consumers.getPushConsumer(`KV_${DIRECTORY}`, {
-      filter_subjects: `${SUBJECT}${registry}.>`,
-      deliver_policy: DeliverPolicy.LastPerSubject,
-    });
+    const watch = await this.#kv.watch({ key: `${this.#settings.registry}.>` });
+    if (round !== this.#round) return this.#endWatch(watch);
+    this.#watch = watch;
+    const consumer = consumerOf(watch);
     const { num_pending: count, created } = await consumer.info(true);
-    if (round !== this.#round) return void consumer.delete().catch(NO_LOG);
-    this.#consumer = consumer;
-    // The server has made the consumer between the two times.
-    const madeAt = Date.parse(created);
-    this.#skewMs = Math.max(0, before - madeAt) + Math.min(0, systemClock.timestamp() - madeAt);
+    // The server has created the consumer between the two times.
+    const createdAt = Date.parse(created);
+    this.#skewMs = Math.max(0, before - createdAt) +
+      Math.min(0, systemClock.timestamp() - createdAt);
     this.#readTo = 0;
     const stale = new Set(this.entries.keys());
-    const changed = new Set<string>();
-    let isTelling = false;
-    const tell = (): void => {
-      if (isTelling) return;
-      isTelling = true;
-      // One deploy writes many entries.
-      systemClock.setTimeout(() => {
-        isTelling = false;
-        const keys = new Set(changed);
-        changed.clear();
-        if (round === this.#round) this.#onChange(keys);
-      }, 0);
-    };
     let isReading = true;
     let disarm = (): void => {};
-    const read = (): void => {
+    let onRead = (): void => {};
+    const read = new Promise<void>((resolve) => onRead = resolve);
+    const endReading = (): void => {
       isReading = false;
       disarm();
       for (const key of stale) {
         this.entries.delete(key);
-        changed.add(key);
+        this.#changed.add(key);
       }
-      // The entries of the beginning are no changes.
-      if (round === 0) changed.clear();
-      else tell();
+      // The first entries are not changes.
+      if (round === 0) this.#changed.clear();
+      else this.#notify();
+      onRead();
     };
-    await new Promise<void>((resolve, reject) => {
-      const end = (): void => {
-        if (isReading) read();
-        resolve();
-      };
-      const endWhenQuiet = (): void => {
-        disarm();
-        // Without a server there is more to come when it is back.
-        disarm = systemClock.setTimeout(() => consumer.info().then(end, endWhenQuiet), QUIET_MS);
-      };
+    const endWhenQuiet = (): void => {
+      disarm();
+      // While the server is away, more entries may follow.
+      disarm = systemClock.setTimeout(
+        () => consumer.info().then(endReading, endWhenQuiet),
+        QUIET_MS,
+      );
+    };
+    const follow = async (): Promise<void> => {
       let seen = 0;
-      const callback = ({ subject, data, seq, info }: JsMsg): void => {
-        if (round !== this.#round) return;
-        const key = subject.slice(SUBJECT.length);
+      for await (const { key, value, revision, delta } of watch) {
+        if (round !== this.#round) break;
         const isStale = stale.delete(key);
-        // What this process has written since is newer.
-        if (isStale || seq >= (this.entries.get(key)?.revision ?? 0)) {
-          changed.add(key);
-          this.#take(key, data, seq);
+        // An entry that this process has written since is newer.
+        if (isStale || revision >= (this.entries.get(key)?.revision ?? 0)) {
+          this.#changed.add(key);
+          this.#take(key, value, revision);
         }
-        this.#readTo = seq;
-        if (!isReading) tell();
-        else if (info.pending === 0 || ++seen >= count) end();
+        this.#readTo = revision;
+        if (!isReading) this.#notify();
+        else if (delta === 0 || ++seen >= count) endReading();
         else endWhenQuiet();
-      };
-      consumer.consume({ callback }).then((messages) => {
-        if (round !== this.#round) {
-          messages.stop();
-          return resolve();
-        }
-        this.#messages = messages;
-        void messages.closed().then((error) => {
-          const why = error ?? new Error("The watch of the directory has ended");
-          disarm();
-          if (isReading) reject(why);
-          else this.#restartLater(round, why);
-        });
-        if (count === 0) end();
-        else if (isReading) endWhenQuiet();
-      }, reject);
+      }
+      disarm();
+      if (round === this.#round) throw new Error("The watch of the directory has ended");
+    };
+    if (count === 0) endReading();
+    const followed = follow();
+    followed.catch((error) => {
+      if (!isReading) this.#restartLater(round, error);
     });
+    await Promise.race([read, followed]);
+  }
+
+  /** Notifies the reader once for the changes of a turn: one deploy writes many entries. */
+  #notify(): void {
+    this.#stopNotifying ??= systemClock.setTimeout(() => {
+      this.#stopNotifying = undefined;
+      const keys = new Set(this.#changed);
+      this.#changed.clear();
+      if (!this.#isStopped) this.#onChange(keys);
+    }, 0);
+  }
+
+  #isRead(key: string): boolean {
+    const { registry, hasDefinitions = true } = this.#settings;
+    return hasDefinitions || !key.startsWith(toolKey(`${registry}.`));
   }
 
   #take(key: string, data: Uint8Array, revision: number): void {
+    const { seal, log } = this.#settings;
+    if (!this.#isRead(key) && seal.accepts(data, key, "", "worker")) {
+      return void this.entries.set(key, { value: undefined, revision });
+    }
     // A deleted entry has no value.
-    const value = data.byteLength === 0 ? undefined : this.#settings.seal.unwrap(data, key);
-    if (isObject(value)) this.entries.set(key, { value, revision });
-    else {
-      this.entries.delete(key);
-      if (data.byteLength > 0) {
-        this.#settings.log(new Error(`An entry of the directory has a wrong signature: "${key}"`));
-      }
+    const value = data.byteLength === 0 ? undefined : seal.unwrap(data, key, "worker");
+    if (isObject(value)) return void this.entries.set(key, { value, revision });
+    this.entries.delete(key);
+    if (data.byteLength > 0) {
+      log(new Error(`An entry of the directory has a wrong signature: "${key}"`));
     }
   }
 }

@@ -17,7 +17,7 @@ import {
   type ToolRun,
 } from "../../tool/mod.ts";
 import { CallContext } from "../../execute/mod.ts";
-import type { Seal } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import { MEASURED_AFTER_MS } from "./owner_shares.ts";
 import { type CallRequest, resultOf } from "./remote_calls.ts";
 import {
@@ -31,28 +31,28 @@ import {
 } from "./runs.ts";
 import { isRefused, problemOf } from "./server.ts";
 
-/** When the store is read first, in case the news of the end was lost; then after twice that, and so on. */
+/** The delay of the first read of the store, in case the worker's message was lost. It doubles each time. */
 const FIRST_LOOK_MS = 2_000;
 const LAST_LOOK_MS = 30_000;
-/** When a request is repeated that the server did not answer, in milliseconds. */
+/** The delay before an unanswered request is repeated, in milliseconds. */
 const AGAIN_MS = 1_000;
-/** What a message may have besides the call. */
+/** The bytes of a message that its headers may take. */
 const ROOM_BYTES = 1_024;
-/** How many calls of one process wait at most, and of one caller. */
+/** The maximum number of waiting calls of this process, and of each principal. */
 const MAX_CALLS = 16_384;
 const MAX_CALLS_OF_ONE = MAX_CALLS / 8;
 
-/** How much may wait, and where. */
+/** The quota of waiting calls, and the settings of their storage. */
 export type KeptSettings = Pick<RunsSettings, "maxOwnerBytes" | "storage">;
 
 interface WaitingCall {
   readonly context: ToolContext;
   /** Settles when the call has ended. Rejects if it is aborted. */
   readonly result: Promise<ToolResult>;
-  /** Looks for the result. */
+  /** Reads the result. */
   look(): void;
   end(result: ToolResult): void;
-  /** Ends the wait, and not the call. */
+  /** Ends the wait. The call continues. */
   stop(): void;
 }
 
@@ -65,13 +65,13 @@ export class DurableCalls {
   readonly #kept: KeptSettings;
   readonly #subscription: Subscription;
   readonly #waiting: Map<string, WaitingCall> = new Map();
-  /** How many calls of each caller wait. */
+  /** The number of waiting calls of each principal. */
   readonly #callers: Map<string | undefined, number> = new Map();
   #runs: Promise<Runs> | undefined;
   #down: string | undefined;
   #isStopped = false;
 
-  /** @param kept How much may wait, and where. */
+  /** @param kept The quota of waiting calls, and the settings of their storage. */
   constructor(
     connection: NatsConnection,
     seal: Seal,
@@ -93,14 +93,14 @@ export class DurableCalls {
     });
   }
 
-  /** How many calls wait for their results. */
+  /** The number of calls that wait for their results. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
   /**
-   * Runs a call that survives its worker, its server and its caller: the same call of the same message
-   * gets the same result. Rejects if it is aborted, with the reason.
+   * Runs a call that survives its worker, its server and its caller. The same call of the same message
+   * has the same result. Rejects with the reason if the call is aborted.
    */
   async run(
     path: string,
@@ -137,7 +137,7 @@ export class DurableCalls {
     try {
       runs = await this.#retry(context, async () => {
         const opened = await this.#open();
-        // The message names a call, which may have ended before.
+        // A call with a message id may have ended before.
         const { record } = messageId === undefined ? {} : await opened.read(key) ?? {};
         if (record?.state === "done") before = endedBefore(record);
         return opened;
@@ -153,14 +153,14 @@ export class DurableCalls {
     const call = this.#wait(runs, key, inbox, id, context);
     let isCounted = false;
     const send = async (): Promise<void> => {
-      // The server takes a call once that is sent twice, and again for another definition.
+      // The server drops a duplicate, but not a call with another definition.
       let sent = await runs.send(sealed, `${key}.${digest}`);
-      // What was sent before may have been taken off without a result: two that wait run once.
+      // The first message may have been acknowledged without a result. Two waiting messages run once.
       if (sent?.duplicate && !await runs.isHeld(key)) sent = await runs.send(sealed, nuid.next());
       if (sent === undefined) call.end(tooManyWait(id));
       else isCounted = true;
     };
-    // The server takes it once, so that it can be sent again while no leader answers.
+    // The server drops duplicates, so the call can be sent again while the cluster has no leader.
     const sent = this.#retry(context, send).catch((error) => {
       this.#log(error);
       call.end(this.#unsent(id, error));
@@ -173,7 +173,7 @@ export class DurableCalls {
     }
   }
 
-  /** Opens the stream and the store, again if it has failed before. */
+  /** Opens the stream and the store, again after a failure. */
   async #open(): Promise<Runs> {
     this.#runs ??= Runs.open({
       ...{ connection: this.#connection, seal: this.#seal, log: this.#log },
@@ -188,8 +188,8 @@ export class DurableCalls {
   }
 
   /**
-   * Repeats what the server does not answer, as while its cluster elects a leader, until the call has
-   * no time left. What the server refuses is not repeated.
+   * Repeats a request without an answer, as while a cluster elects a leader, until the deadline of the
+   * call. A request that the server rejects is not repeated.
    */
   async #retry<T>(context: ToolContext, work: () => Promise<T>): Promise<T> {
     for (let tries = 0;; tries++) {
@@ -237,7 +237,7 @@ export class DurableCalls {
       if (!this.#waiting.has(name)) return;
       const laterMs = Math.min(2 * nextMs, LAST_LOOK_MS);
       disarm = systemClock.setTimeout(() => look(laterMs), nextMs);
-      // Without a connection there is nothing to read: the call goes on all the same.
+      // Without a connection nothing can be read. The call continues.
       if (this.#down !== undefined) return;
       runs.read(key).then((found) => {
         if (found?.record.state === "done") end(resultOf(found.record));
@@ -278,9 +278,9 @@ export class DurableCalls {
     else this.#callers.set(principal, count);
   }
 
-  /** The failure of a call that could not be published. */
+  /** Returns the failure of a call that could not be published. */
   #unsent(id: string, error: unknown): ToolFailure {
-    // The server has answered that it has not taken it, or that it takes none.
+    // The server has responded that it has not stored the call.
     const name = error instanceof Error ? error.name : "";
     if (error instanceof JetStreamApiError || name === "JetStreamNotEnabled") {
       const why = problemOf(error, this.#connection);
@@ -289,7 +289,7 @@ export class DurableCalls {
     return unavailable(id, "it could not be sent; it may have been, and then runs once", "unknown");
   }
 
-  /** Writes that the call was aborted, as its result: no worker begins it then, or keeps another. */
+  /** Writes the abort as the result, so that no worker starts the call or writes another result. */
   async #cancel(runs: Runs, key: string): Promise<void> {
     const result = ToolResult.error("aborted", "The call was aborted");
     for (let found = await runs.read(key);; found = await runs.read(key)) {
@@ -331,7 +331,7 @@ function tooManyWait(id: string): ToolFailure {
   });
 }
 
-/** The result of a call that is sent again. Sending it once more would change nothing. */
+/** Returns the result of a repeated call. Another repetition would return the same. */
 function endedBefore(record: { readonly result: ToolResult }): ToolResult {
   const { result } = record;
   return resultOf(

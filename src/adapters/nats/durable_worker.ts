@@ -1,6 +1,6 @@
 /**
- * The worker's side of durable calls: takes them from the stream, claims them, runs them, and writes
- * their results. A call is taken off the stream only when its result is in the store.
+ * The worker's side of durable calls: fetches them from the stream, claims and runs them, and writes
+ * their results. A call is acknowledged once its result is in the store.
  *
  * @module
  */
@@ -26,57 +26,58 @@ import {
   type ToolRun,
 } from "../../tool/mod.ts";
 import { MAX_SKEW_MS } from "./frames.ts";
-import type { Seal } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import {
   isDurable,
   isRunMessage,
-  KEPT_MS,
   RUN_CONTROL,
   type RunMessage,
   type RunNews,
   type RunRecord,
   Runs,
 } from "./runs.ts";
-import { isRefused, type StorageSettings } from "./server.ts";
+import { isRefused } from "./server.ts";
+import { KEPT_MS, type StorageSettings } from "./streams.ts";
 import { ownedRunSubject, RUNS_STREAM } from "./subjects.ts";
-import { traceOf } from "./telemetry.ts";
+import { traceOf } from "./options.ts";
 
-/** What durable calls are run with. */
+/** Settings of {@linkcode DurableWorker}. */
 export interface DurableWorkerSettings {
   readonly connection: NatsConnection;
   readonly seal: Seal;
   readonly worker: string;
   readonly dispatcher: ToolDispatcher;
-  /** How long a worker holds a call without renewing that, in milliseconds. */
+  /** The duration of a lease without renewal, in milliseconds. */
   readonly leaseMs: number;
-  /** How many calls run at once. */
+  /** The maximum number of concurrent calls. */
   readonly concurrency: number;
-  /** How many calls of a tool run at once, by its id. */
+  /** The maximum number of concurrent calls of a tool, by its id. */
   readonly toolConcurrency: Readonly<Record<string, number>>;
-  /** Is told of each call that fails. */
+  /** Is called for each call that fails. */
   readonly failed: (tool: Tool, failure: ToolFailure) => void;
   readonly log: HookLog;
   readonly storage?: StorageSettings;
 }
 
-/** How many workers may lose the lease of a call. */
+/** The number of leases after whose expiry a call is given up. */
 const MAX_LOST_LEASES = 5;
-/** How long a call waits that cannot be run now, and a consumer that has failed, in milliseconds. */
+/** The delay of a call that cannot run now, and of a failed consumer, in milliseconds. */
 const AGAIN_MS = 1_000;
 /** The maximum delay of a call that workers reject, unless its tool names a longer one, in milliseconds. */
 const LONGEST_DELAY_MS = 8_000;
-/** How long a worker with a wrong clock takes no calls, in milliseconds. */
+/** The pause of a worker whose clock is wrong, in milliseconds. */
 const CLOCK_PAUSE_MS = 5_000;
-/** How many calls of a tool may run, or wait for a delay, on all workers together. */
+/** The maximum number of unacknowledged calls of a tool, on all workers together. */
 const MAX_UNACKNOWLEDGED = 65_536;
-/** How long a consumer asks for calls, in milliseconds. Half of it without a word is a silence. */
+/** The duration of a fetch, in milliseconds. Half of it without a heartbeat is a failure. */
 const PULL_MS = 10_000;
-/** The service by which a tool is told its attempt. */
+/** The service with the number of the attempt. */
 const ATTEMPT = "plue:attempt";
 
 /**
- * Which attempt at a durable call this is: a number that is higher for each later one, also in another
- * process. A tool that hands it on with what it writes can have an older attempt refused.
+ * Returns the number of the current attempt at a durable call, which is higher for each later attempt,
+ * including those of other processes. Pass it on with each write, as a fencing token: the receiver can
+ * then reject the writes of an older attempt.
  *
  * @returns The number; `undefined` for a call that is not durable.
  *
@@ -90,13 +91,13 @@ export function attemptOf({ services }: Pick<ToolContext, "services">): number |
   return typeof attempt === "number" ? attempt : undefined;
 }
 
-/** A tool whose calls are taken. */
+/** A tool whose calls are fetched. */
 interface Consuming {
   tool: Tool;
   messages: ConsumerMessages | undefined;
 }
 
-/** A call that runs here. */
+/** A call in flight. */
 interface RunningCall {
   /** The id of its tool. */
   readonly tool: string;
@@ -107,15 +108,15 @@ interface RunningCall {
 export class DurableWorker {
   readonly #settings: DurableWorkerSettings;
   #runs: Promise<Runs> | undefined;
-  /** By what the paths of their definitions begin with. */
+  /** The tools, by the path of their definition without its digest. */
   readonly #consuming: Map<string, Consuming> = new Map();
-  /** By key. */
+  /** The calls in flight, by key. */
   readonly #running: Map<string, RunningCall> = new Map();
-  /** Consumers that wait until a call has ended. */
+  /** Wakes the consumers that wait for a free slot. */
   #waiting: (() => void)[] = [];
-  /** Counts the connections. */
+  /** The number of reconnections. */
   #round = 0;
-  /** Until when no calls are taken, because the clock is wrong. */
+  /** The end of a pause because of a wrong clock. */
   #pausedUntil = 0;
   readonly #controls: Subscription;
   #isStopping = false;
@@ -139,14 +140,14 @@ export class DurableWorker {
     return this.#running.size;
   }
 
-  /** @throws {Error} If the server cannot keep durable calls. */
+  /** @throws {Error} If a tool is durable, and the stream or its bucket cannot be opened. */
   async check(tools: Iterable<Tool>): Promise<void> {
     if ([...tools].some(isDurable)) await this.#open();
   }
 
-  /** Takes calls of these tools, by the paths of their definitions, and of no others. */
+  /** Fetches calls of these tools, by the paths of their definitions, and of no others. */
   follow(tools: ReadonlyMap<string, Tool>): void {
-    // A call that waits outlives its definition: the next one takes it, and checks it again.
+    // A waiting call outlives its definition: a newer one checks its arguments again.
     const wanted = new Map(
       [...tools].filter(([, tool]) => isDurable(tool) && tool.execute !== undefined)
         .map(([path, tool]) => [path.slice(0, path.lastIndexOf(".")), tool]),
@@ -167,16 +168,16 @@ export class DurableWorker {
     }
   }
 
-  /** The connection is there again: consumers of before may be silent. */
+  /** Restarts the consumers after a reconnection: the old ones may receive nothing. */
   reconnect(): void {
     this.#round++;
     for (const { messages } of this.#consuming.values()) messages?.stop();
   }
 
   /**
-   * Takes no more calls, and waits for those that run.
+   * Stops fetching, and waits for the calls in flight.
    *
-   * @param graceMs How long to wait. Then they are aborted; others run those that may be repeated.
+   * @param graceMs After this time, they are aborted. Other workers run idempotent ones again.
    */
   async drain(graceMs: number): Promise<void> {
     this.follow(new Map());
@@ -199,7 +200,7 @@ export class DurableWorker {
     return this.#runs ??= Runs.open({ connection, seal, log, storage });
   }
 
-  /** Takes calls of one tool until it is not offered any more. */
+  /** Fetches calls of a tool until the tool is no longer offered. */
   async #consume(name: string, consuming: Consuming): Promise<void> {
     const { connection, log } = this.#settings;
     const isWanted = (): boolean =>
@@ -219,7 +220,7 @@ export class DurableWorker {
 
   async #openConsumer(tool: string): Promise<Consumer> {
     const { manager } = await this.#open();
-    // The name of a consumer can have no dots.
+    // The name of a consumer must not contain dots.
     const filter = ownedRunSubject(`${tool}.*`, "*", "*");
     const name = createHash("sha256").update(filter).digest("base64url");
     await manager.consumers.add(RUNS_STREAM, {
@@ -233,7 +234,7 @@ export class DurableWorker {
     return await jetstream(this.#settings.connection).consumers.get(RUNS_STREAM, name);
   }
 
-  /** Takes as many calls of a tool as may begin now: what waits here, no other worker gets. */
+  /** Fetches as many calls as there are free slots: a call that waits here is lost to other workers. */
   async #fetch(name: string, consuming: Consuming, consumer: Consumer): Promise<void> {
     const pauseMs = this.#pausedUntil - systemClock.now();
     if (pauseMs > 0) return await delay(Math.min(pauseMs, AGAIN_MS));
@@ -244,14 +245,14 @@ export class DurableWorker {
     consuming.messages = messages;
     for await (const message of messages) {
       const { tool } = consuming;
-      // Calls of other tools may have begun meanwhile.
+      // Calls of other tools may have started since.
       if (this.#consuming.get(name) === consuming && this.#free(tool) > 0) {
         void this.#take(message, tool);
       } else message.nak();
     }
   }
 
-  /** How many calls of a tool may begin now. */
+  /** Returns the number of calls of a tool that may start now. */
   #free({ id }: Tool): number {
     const { concurrency, toolConcurrency } = this.#settings;
     const most = Object.hasOwn(toolConcurrency, id) ? toolConcurrency[id] : undefined;
@@ -261,7 +262,7 @@ export class DurableWorker {
     return Math.min(free, most - own);
   }
 
-  /** Lets consumers go on that wait until a call has ended. */
+  /** Wakes the consumers that wait for a free slot. */
   #wake(): void {
     for (const wake of this.#waiting.splice(0)) wake();
   }
@@ -275,7 +276,7 @@ export class DurableWorker {
     }
     const { key } = call;
     if (this.#isMistimed(message, call, tool)) return;
-    // It was delivered here a second time: the first one answers.
+    // A second delivery to this worker: the first one acknowledges it.
     if (this.#running.has(key)) return;
     const abort = new AbortController();
     this.#running.set(key, { tool: tool.id, abort });
@@ -284,7 +285,7 @@ export class DurableWorker {
     } catch (error) {
       log(error);
       if (isNoRoom(error)) {
-        // Its result cannot be kept: its caller hears of it now, or not at all.
+        // The result cannot be stored, so the caller can only be notified now.
         const result = unkept(tool.id, "it may have run", "unknown");
         this.#tell(call, { type: "ended", result });
         callHook(() => message.term(), log);
@@ -296,7 +297,7 @@ export class DurableWorker {
     }
   }
 
-  /** Ends a call whose caller's clock is wrong, and passes it on if this worker's clock is. */
+  /** Ends a call whose caller's clock is ahead; returns it to the stream if this worker's is behind. */
   #isMistimed(message: JsMsg, call: RunMessage, tool: Tool): boolean {
     const { log } = this.#settings;
     const now = systemClock.timestamp();
@@ -345,7 +346,7 @@ export class DurableWorker {
     const until = record?.state === "claimed" ? record.until : 0;
     const left = until - systemClock.timestamp();
     if (left > 0) return message.nak(Math.min(left, leaseMs));
-    // A lease ran out: its worker has died. Whether it has done its work is not known.
+    // An expired lease: its worker has died, and may have run the tool.
     const isLost = record?.state === "claimed";
     const lostLeases = (record?.lostLeases ?? 0) + (isLost ? 1 : 0);
     if (isLost && (lostLeases >= MAX_LOST_LEASES || !tool.idempotent)) {
@@ -356,6 +357,9 @@ export class DurableWorker {
         ran: "unknown",
       });
       await runs.write(key, { state: "done", result }, found?.revision ?? 0);
+      // The caller may have ended, so the operator is notified too.
+      this.#settings.log(new Error(`${result.error.message} (task "${key}")`));
+      this.#settings.failed(tool, result);
       return this.#finish(message, call);
     }
     const lease = (): RunRecord => {
@@ -378,7 +382,7 @@ export class DurableWorker {
     if (revision === undefined) return message.nak(AGAIN_MS);
     const attempt = revision;
 
-    // Renewals and the result take turns, since each needs the revision of the one before.
+    // Writes are serialized, since each needs the revision of the previous one.
     let turn: Promise<unknown> = Promise.resolve();
     const write = (next: () => RunRecord): Promise<boolean> => {
       const written = turn.then(async () => {
@@ -408,9 +412,9 @@ export class DurableWorker {
     if (!result.ok) this.#settings.failed(tool, result);
     const { code, retryAfterMs = 0 } = result.ok ? {} : result.error;
     const isCutOff = this.#isStopping && code === "aborted" && tool.idempotent;
-    // A ticket is good once.
+    // A ticket can be used once.
     if (call.ticket === undefined && (code === "overloaded" || isCutOff)) {
-      // Another worker, or this one later: no lease has run out.
+      // A worker takes it later. No lease has expired.
       const before = record?.state === "waiting" ? record.refusals : 0;
       const refusals = isCutOff ? before : before + 1;
       await write(() => ({ state: "waiting", lostLeases, refusals }));
@@ -419,11 +423,11 @@ export class DurableWorker {
     await this.#commit(message, tool, result, async (done) => {
       await write(() => ({ state: "done", result: done }));
     });
-    // Also if another run has written its own: what counts is that there is one.
+    // Even if another run has written the result: there is one.
     await this.#finish(message, call);
   }
 
-  /** Writes the result. While the server is away, again; what it refuses becomes a failure. */
+  /** Writes the result, again while the server is down. A result that it rejects becomes a failure. */
   async #commit(
     message: JsMsg,
     { id }: Tool,
@@ -457,11 +461,11 @@ export class DurableWorker {
     }
   }
 
-  /** Takes a call off the stream, and tells its caller. */
+  /** Acknowledges a call, and notifies its caller. */
   async #finish(message: JsMsg, call: RunMessage): Promise<void> {
     this.#tell(call, { type: "done" });
     const { record } = await (await this.#runs)?.read(call.key) ?? {};
-    // A run that has lost its claim leaves the message to the one that has it.
+    // A run without the claim leaves the message to the run that has the claim.
     if (record?.state === "done") message.ack();
   }
 
@@ -495,24 +499,24 @@ function delay(ms: number): Promise<void> {
   return new Promise((resolve) => void systemClock.setTimeout(resolve, ms));
 }
 
-/** How long a call waits that was refused so many times, in milliseconds. */
+/** Returns the delay of a call after so many rejections, in milliseconds. */
 function delayOf(refusals: number, retryAfterMs: number): number {
   const backoffMs = AGAIN_MS * 2 ** Math.min(refusals - 1, 16);
   return Math.min(Math.max(retryAfterMs, Math.min(backoffMs, LONGEST_DELAY_MS)), KEPT_MS);
 }
 
-/** Whether the server did not answer a request for calls, which happens when it was away. */
+/** True if a fetch received no heartbeats, as while the server is down. */
 function isSilence(error: unknown): boolean {
   return error instanceof Error && error.message === "heartbeats missed";
 }
 
-/** Whether the store refuses to write, because there is no room for it. */
+/** True if the store has no space for a write. */
 function isNoRoom(error: unknown): boolean {
   return isRefused(error) || error instanceof RangeError;
 }
 
 function unkept(id: string, whether: string, ran: ToolRun): ToolFailure {
   const why = "the server cannot keep its result";
-  // It has ended, or may have, so that to call it again would run it twice.
+  // The call has or may have run, so that a repetition could run it twice.
   return ToolResult.error("unavailable", `Cannot call "${id}": ${why}; ${whether}`, { ran });
 }

@@ -1,5 +1,5 @@
 /**
- * The workers that a caller knows: which of them are there, and which gets the next call.
+ * The workers of a registry: their presence, and the choice of the worker of a call.
  *
  * @module
  */
@@ -8,32 +8,32 @@ import type { NatsConnection, Subscription } from "@nats-io/nats-core";
 import { type Clock, type HookLog, isObject, systemClock } from "../../tool/mod.ts";
 import type { ToolList } from "./directory.ts";
 import { MAX_SKEW_MS } from "./frames.ts";
-import type { Seal } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import { presenceSubject } from "./subjects.ts";
 
-/** How often a worker says that it is there. */
+/** The interval of presence messages, in milliseconds. */
 export const PRESENCE_EVERY_MS = 2_000;
-/** A worker that was not heard for so long is not there. */
+/** A worker without a presence message for this time is absent. */
 const AWAY_AFTER_MS = 6_000;
 
-/** What a worker says every {@linkcode PRESENCE_EVERY_MS}. */
+/** The message that a worker sends every {@linkcode PRESENCE_EVERY_MS}. */
 export interface PresenceMessage {
   readonly worker: string;
-  /** Its clock, in milliseconds since 1970. */
+  /** The time by its clock, in milliseconds since 1970. */
   readonly time: number;
-  /** It takes no more calls. */
+  /** True if it accepts no more calls. */
   readonly isLeaving?: true;
 }
 
 interface Worker {
   readonly id: string;
-  /** When it was heard last, by the caller's own clock. */
+  /** The time of its last presence message, by the caller's clock. */
   heardAt: number;
-  /** How many calls of this process it runs. */
+  /** The number of calls of this process that it runs. */
   calls: number;
-  /** How many parts of its list are known. */
+  /** The number of its list's parts that were read. */
   lists: number;
-  /** Its tools that are not available now. */
+  /** The paths of its unavailable tools. */
   readonly down: Set<string>;
 }
 
@@ -42,12 +42,12 @@ export class Fleet {
   readonly #workers: Map<string, Worker> = new Map();
   /** The parts of the workers' lists, by their keys. */
   readonly #lists: Map<string, ToolList> = new Map();
-  /** By the path of a tool. */
+  /** The workers that serve a tool, by the tool's path. */
   readonly #serving: Map<string, Worker[]> = new Map();
   readonly #subscription: Subscription | undefined;
   readonly #clock: Clock;
 
-  /** @param connection Over which workers say that they are there. Absent: they are there while listed. */
+  /** @param connection Receives presence messages. Without it, workers are present while they are listed. */
   constructor(
     connection: NatsConnection | undefined,
     seal: Seal,
@@ -66,7 +66,7 @@ export class Fleet {
     );
   }
 
-  /** Takes over a part of a worker's list, in the place of the one with that key; or that it is gone. */
+  /** Replaces or removes the part of a worker's list with this key. */
   update(key: string, list: ToolList | undefined): void {
     const before = this.#lists.get(key);
     const known = before && this.#workers.get(before.worker);
@@ -82,7 +82,7 @@ export class Fleet {
     if (list === undefined) return void this.#lists.delete(key);
     this.#lists.set(key, list);
     const { worker: id } = list;
-    // One that is new was heard now: it has written its list.
+    // A new worker is present: it has just written its list.
     const worker = this.#workers.get(id) ??
       {
         id,
@@ -101,19 +101,19 @@ export class Fleet {
     }
   }
 
-  /** Whether a worker is there that serves a tool. */
+  /** True if a present worker serves a tool. */
   serves(path: string): boolean {
     const now = this.#clock.now();
     return this.#serving.get(path)?.some((worker) => isThere(worker, path, now)) ?? false;
   }
 
-  /** How many workers are there. */
+  /** The number of present workers. */
   get size(): number {
     const now = this.#clock.now();
     return [...this.#workers.values()].filter((worker) => isThere(worker, "", now)).length;
   }
 
-  /** The worker with fewer calls of two that are picked at random; `undefined` if none is there. */
+  /** Picks two present workers at random, and returns the one with fewer calls; `undefined` if none is present. */
   choose(path: string, tried: ReadonlySet<string>): string | undefined {
     const now = this.#clock.now();
     const there = (this.#serving.get(path) ?? [])
@@ -123,13 +123,13 @@ export class Fleet {
     return one !== undefined && other !== undefined && other.calls < one.calls ? other.id : one?.id;
   }
 
-  /** A call was given to a worker, or has ended there. */
+  /** Counts a call that was sent to a worker, or has ended there. */
   count(id: string, calls: 1 | -1): void {
     const worker = this.#workers.get(id);
     if (worker !== undefined) worker.calls += calls;
   }
 
-  /** A worker did not answer: it gets no calls until it is heard again. */
+  /** Marks a worker that did not respond: it gets no calls until its next presence message. */
   lose(id: string): void {
     const worker = this.#workers.get(id);
     if (worker !== undefined) worker.heardAt = -Infinity;
@@ -139,12 +139,12 @@ export class Fleet {
     this.#subscription?.unsubscribe();
   }
 
-  /** Whether a worker did not answer. */
+  /** True if a worker did not respond. */
   get hasLost(): boolean {
     return [...this.#workers.values()].some(({ heardAt }) => heardAt === -Infinity);
   }
 
-  /** Gives calls again to the workers that did not answer, where they are not heard. */
+  /** Marks all workers as present, where no presence messages are received. */
   find(): void {
     for (const worker of this.#workers.values()) worker.heardAt = Infinity;
   }
@@ -156,8 +156,8 @@ export class Fleet {
 }
 
 /**
- * Hears which workers of a registry are there. A message counts if it is signed, newer than the last one of its
- * worker, and not old: otherwise others could send it again.
+ * Receives the presence messages of a registry's workers. A message is valid if it is signed, recent, and
+ * newer than the last message of its worker, so that nobody can replay it.
  */
 export function listenForWorkers(
   connection: NatsConnection,
@@ -169,7 +169,7 @@ export function listenForWorkers(
 ): Subscription {
   /** The time of the last message, by worker. */
   const last = new Map<string, number>();
-  /** The workers whose messages came late, until one comes in time. */
+  /** The workers whose last message was late. */
   const late = new Set<string>();
   return connection.subscribe(presenceSubject(registry, "*"), {
     callback: (error, message) => {
@@ -181,7 +181,7 @@ export function listenForWorkers(
         late.delete(id);
         return;
       }
-      const said = seal.unwrap(data, subject);
+      const said = seal.unwrap(data, subject, "worker");
       if (!isObject(said) || said["worker"] !== id) return;
       const { time } = said;
       if (typeof time !== "number" || time <= (last.get(id) ?? -Infinity)) return;

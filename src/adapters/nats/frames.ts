@@ -1,6 +1,5 @@
 /**
- * The messages between callers and workers. Both sides read these types; `docs/scale.md` explains
- * the order.
+ * The protocol between callers and workers. `docs/scale.md` explains the order of the messages.
  *
  * @module
  */
@@ -8,36 +7,33 @@
 import type { Answers, ToolResult } from "../../tool/mod.ts";
 import type { ToolProgress } from "../../execute/mod.ts";
 
-/**
- * The interval at which both sides check their calls. Silence is counted in ticks, not by the
- * clock.
- */
+/** The interval in which both sides check their calls. Silence is counted in these ticks. */
 export const TICK_MS = 500;
 /**
- * A worker says within so many ticks that it has a call which may not run twice. If not, the call
- * goes to another one.
+ * A worker accepts a call that may not run twice within this number of ticks. Otherwise the caller sends
+ * the call to another worker.
  */
 export const TICKS_TO_ACCEPT = 4;
-/** It sends something at least every so many ticks while the call runs. */
+/** A worker sends a message at least every so many ticks while the call runs. */
 export const TICKS_TO_BEAT = 4;
-/** A call whose worker was silent for so many ticks is lost: three beats. */
+/** A call is lost after this number of ticks without a message: three heartbeats. */
 export const TICKS_TO_LOSE = 13;
-/** The maximum size of unacknowledged events, in bytes. */
+/** The bytes of events that a worker may send before the caller grants more. */
 export const FIRST_CREDIT = 1_048_576;
-/** The caller gives more when it has taken so many bytes. */
+/** The caller grants more credit after it has consumed this number of bytes. */
 export const CREDIT_STEP: number = FIRST_CREDIT / 2;
-/** An event counts as at least so many bytes, so that at most 64 wait at the caller. */
+/** The minimum size that an event counts, so that at most 64 events wait at the caller. */
 const MIN_EVENT_BYTES = FIRST_CREDIT / 64;
-/** How old a call may be when a worker begins it, by both clocks. */
+/** The maximum age of a call when a worker starts it, by both clocks. */
 export const MAX_AGE_MS = 10_000;
-/** The maximum difference of clocks, in milliseconds. */
+/** The maximum difference of two clocks, in milliseconds. */
 export const MAX_SKEW_MS = 5_000;
 
-/** A call, from its caller to the worker that it was given to. */
+/** A call, from its caller to a worker. */
 export interface CallMessage {
-  /** Names this sending of the call: each is taken once. */
+  /** The id of this attempt. A worker accepts each attempt once. */
   readonly id: string;
-  /** The caller's clock, in milliseconds since 1970. */
+  /** The time by the caller's clock, in milliseconds since 1970. */
   readonly time: number;
   readonly callId?: string | undefined;
   readonly principal?: string | undefined;
@@ -45,39 +41,39 @@ export interface CallMessage {
   readonly messageId?: string | undefined;
   /** The host's context, for a tool that declares one. */
   readonly context?: unknown;
-  /** The trace that the call belongs to, as W3C's `traceparent` has it. */
+  /** The trace of the call, in the form of W3C's `traceparent`. */
   readonly trace?: string | undefined;
   readonly arguments?: unknown;
-  /** A resumed call: the worker's ticket and the answers. */
+  /** The ticket of a suspended call, and the answers to its questions. */
   readonly ticket?: string | undefined;
   readonly answers?: Answers | undefined;
-  /** The questions cannot be answered: the tool goes on without, if it can. */
+  /** True if the questions cannot be answered. */
   readonly mute?: true | undefined;
-  /** The timeout of the call, in milliseconds. */
+  /** The remaining time of the call, in milliseconds. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** From the worker to the caller. */
+/** A message from the worker to the caller. */
 export type Frame =
-  /** The worker has a call that may not run twice, and begins it when the caller says so. */
+  /** The worker has a call that may not run twice, and waits for the caller's confirmation. */
   | { readonly type: "accepted" }
   /** The worker still runs it. */
   | { readonly type: "beat" }
-  /** The worker does not run it, and has not begun. Another one may. */
+  /** The worker has rejected the call, and has not started it. Another worker may run it. */
   | { readonly type: "refused"; readonly why: string; readonly result?: ToolResult }
   | { readonly type: "metadata" | "output"; readonly value: unknown }
   | { readonly type: "progress"; readonly progress: ToolProgress }
   /** The call has ended. */
   | { readonly type: "result"; readonly result: ToolResult };
 
-/** From the caller of a call to its worker. */
+/** A message from the caller to the worker of a call. */
 export type Control =
-  /** Begin: no other worker has the call. */
+  /** Confirms the call: no other worker has it. */
   | { readonly go: true }
   | { readonly abort: string }
   | { readonly credit: number };
 
-/** How much credit an event takes. */
+/** Returns the credit that an event uses. */
 export function creditOf(bytes: number): number {
   return Math.max(bytes, MIN_EVENT_BYTES);
 }

@@ -1,5 +1,5 @@
 /**
- * The tools that a worker offers, and what the directory has of them: each definition, and lists of
+ * The tools that a worker offers, and their entries in the directory: each definition, and the lists of
  * the definitions that the worker serves.
  *
  * @module
@@ -17,11 +17,11 @@ import {
   type Tool,
 } from "../../tool/mod.ts";
 import { Directory, listIn, MAX_LISTED } from "./directory.ts";
-import type { Seal } from "./message.ts";
-import { STORAGE, type StorageSettings } from "./server.ts";
+import { encodeJson, type Seal } from "./seal.ts";
+import { STORAGE, type StorageSettings } from "./streams.ts";
 import { digestOfRecord, pathOf, recordOf, toolKey, workerKey } from "./subjects.ts";
 
-/** What tools are offered with. */
+/** Settings of {@linkcode Offers}. */
 export interface OffersSettings {
   readonly action: string;
   readonly registry: Registry;
@@ -33,22 +33,17 @@ export interface OffersSettings {
   readonly worker: string;
   readonly log: HookLog;
   readonly storage?: StorageSettings;
-  /** Tells the time. @default {systemClock} */
+  /** @default {systemClock} */
   readonly clock?: Pick<Clock, "now">;
 }
 
-/** A tool that is offered. */
-interface Offer {
-  readonly path: string;
-  readonly tool: Tool;
-  readonly record: Record<string, unknown>;
-}
-
-/** A worker that was not heard for so long is taken out of the directory, in milliseconds. */
+/** A worker without presence messages for this time is removed from the directory, in milliseconds. */
 const DEAD_AFTER_MS = 60_000;
-/** How many writes are under way: a thousand at once would be slow for everybody. */
+/** The number of writes that wait for the server at once. */
 const AT_ONCE = 16;
-/** How many tools are named that cannot be offered. */
+/** The server confirms one of this number of definitions. */
+const PUTS_TO_CONFIRM = 64;
+/** The maximum number of omitted tools that the directory names. */
 const MAX_NAMED = 16;
 
 /** The tools that a worker offers. */
@@ -56,17 +51,17 @@ export class Offers {
   readonly #settings: OffersSettings;
   readonly #clock: Pick<Clock, "now">;
   #toolset: Toolset | undefined;
-  /** By path. */
-  #offers: ReadonlyMap<string, Offer> = new Map();
-  /** Those whose definitions no message of the server can have. */
+  /** The offered tools, by the paths of their definitions. */
+  #offers: ReadonlyMap<string, Tool> = new Map();
+  /** The tools whose definitions are larger than a message. */
   #tooLarge: ReadonlySet<Tool> = new Set();
-  /** The paths in each part of the list. A path stays in its part, so that few are written again. */
+  /** The paths in each part of the list. A path stays in its part, so that few parts are rewritten. */
   #parts: readonly (readonly string[])[] = [[]];
   #directory: Directory | undefined;
-  /** When each worker was heard last. */
+  /** The time of the last presence message of each worker. */
   readonly #heard: Map<string, number> = new Map();
   #writing: Promise<void> = Promise.resolve();
-  /** Whether something is to be written that is not begun. */
+  /** True while a write is scheduled. */
   #isDue = false;
   #isClosed = false;
 
@@ -76,31 +71,31 @@ export class Offers {
     this.refresh();
   }
 
-  /** Those that are offered, by the paths of their definitions. */
+  /** The offered tools, by the paths of their definitions. */
   get tools(): ReadonlyMap<string, Tool> {
-    return new Map([...this.#offers].map(([path, { tool }]) => [path, tool] as const));
+    return this.#offers;
   }
 
-  /** The tool of a definition. */
+  /** Returns the tool of a definition. */
   at(path: string): Tool | undefined {
-    const tool = this.#offers.get(path)?.tool;
-    // A filter or a policy of the selection may deny it now.
+    const tool = this.#offers.get(path);
+    // A filter or a policy of the selection may hide it now.
     return tool && this.#toolset?.resolve(tool.id);
   }
 
-  /** Takes over the tools of the registry. Answers whether others are offered than before. */
+  /** Reads the tools of the registry. Returns true if the offered tools have changed. */
   refresh(): boolean {
     const { registry, selection } = this.#settings;
     const before = this.#offers;
-    // Definitions that are the same stay the same objects.
-    const known = new Map([...before.values()].map((offer) => [offer.tool, offer]));
-    const offers = new Map<string, Offer>();
+    // Paths of unchanged tools are not computed again.
+    const known = new Map([...before].map(([path, tool]) => [tool, path]));
+    const offers = new Map<string, Tool>();
     const tooLarge = new Set<Tool>();
     this.#toolset = registry.select(selection);
     for (const tool of this.#toolset.tools) {
-      const offer = known.get(tool) ?? this.#offerOf(tool);
-      if (offer === undefined) tooLarge.add(tool);
-      else offers.set(offer.path, offer);
+      const path = known.get(tool) ?? this.#pathOf(tool);
+      if (path === undefined) tooLarge.add(tool);
+      else offers.set(path, tool);
     }
     this.#offers = offers;
     this.#tooLarge = tooLarge;
@@ -114,12 +109,12 @@ export class Offers {
   async open(): Promise<void> {
     const { action, connection, seal, name, log, storage = STORAGE } = this.#settings;
     const settings = { action, connection, seal, registry: name, log, storage };
-    this.#directory = await Directory.open(settings, () => {});
+    this.#directory = await Directory.open({ ...settings, hasDefinitions: false }, () => {});
     await this.#write();
   }
 
   /**
-   * Writes into the directory what it does not have: new tools, whether they are available, and what
+   * Writes the missing entries of the directory: new tools, changes of availability, and entries that
    * another process has removed.
    */
   announce(): void {
@@ -136,17 +131,17 @@ export class Offers {
     this.#directory?.restart();
   }
 
-  /** Whether a worker has entries in the directory. */
+  /** True if a worker has entries in the directory. */
   knows(worker: string): boolean {
     return this.#heard.has(worker);
   }
 
-  /** A worker has said that it is there. */
+  /** Notes a presence message of a worker. */
   hear(worker: string): void {
     this.#heard.set(worker, this.#clock.now());
   }
 
-  /** Takes workers out of the directory that have died, and definitions that no worker serves. */
+  /** Removes dead workers from the directory, and definitions that no worker serves. */
   async removeDead(): Promise<void> {
     const { name, worker: own } = this.#settings;
     const { entries = new Map<never, never>() } = this.#directory ?? {};
@@ -158,7 +153,7 @@ export class Offers {
       const list = listIn(name, key, value);
       if (list === undefined) continue;
       const { worker, up, down } = list;
-      // One that was never heard is given the same time from now on.
+      // The time of a worker without a message so far starts now.
       if (!this.#heard.has(worker)) this.hear(worker);
       if (worker === own || now - (this.#heard.get(worker) ?? now) < DEAD_AFTER_MS) {
         there.add(worker);
@@ -177,9 +172,9 @@ export class Offers {
   }
 
   /**
-   * Takes this worker out of the directory.
+   * Removes this worker from the directory.
    *
-   * @param isUp Whether the server can be reached.
+   * @param isUp True if the connection is up.
    */
   async close(isUp: boolean): Promise<void> {
     this.#isClosed = true;
@@ -188,19 +183,18 @@ export class Offers {
     const removed = this.#writing.then(() =>
       inTurn(this.#ownKeys(), (key) => this.#directory?.remove(key))
     );
-    // A connection that is closed meanwhile confirms nothing.
+    // If the connection closes, no confirmation comes.
     await Promise.race([removed, this.#settings.connection.closed()]);
   }
 
-  #offerOf(tool: Tool): Offer | undefined {
+  /** Returns the path of a tool's definition; `undefined` if the definition is larger than a message. */
+  #pathOf(tool: Tool): string | undefined {
     const { connection, seal, name, log } = this.#settings;
     if (this.#tooLarge.has(tool)) return undefined;
     const record = recordOf(tool);
-    const { length } = seal.wrap(record, "");
+    const length = seal.bytes + encodeJson(record).length;
     const { max_payload: most = length } = connection.info ?? {};
-    if (length <= most) {
-      return { path: pathOf(name, tool.id, digestOfRecord(record)), tool, record };
-    }
+    if (length <= most) return pathOf(name, tool.id, digestOfRecord(record));
     log(
       new RangeError(
         `Cannot serve "${tool.id}": its definition has ${length} bytes, and the server takes ` +
@@ -210,7 +204,7 @@ export class Offers {
     return undefined;
   }
 
-  /** Puts new paths into the parts of the list that have room, and leaves out those that are gone. */
+  /** Adds new paths to parts of the list with free slots, and removes old paths. */
   #divide(added: readonly string[]): void {
     const parts = this.#parts.map((part) => part.filter((path) => this.#offers.has(path)));
     let at = 0;
@@ -221,7 +215,7 @@ export class Offers {
     this.#parts = parts;
   }
 
-  /** The list as the directory is to have it. */
+  /** Yields the list in the form of directory entries. */
   *#lists(): Generator<readonly [key: string, value: Record<string, readonly string[]>]> {
     const { registry, name, worker } = this.#settings;
     const isUp = (path: string): boolean => {
@@ -240,18 +234,23 @@ export class Offers {
     }
   }
 
-  /** Writes the list first: a definition that no worker lists would be removed by others. */
+  /** Writes the list first: other workers remove definitions that are not listed. */
   async #write(): Promise<void> {
     const { entries } = this.#directory ?? {};
     if (entries === undefined || this.#isClosed) return;
-    const put = ([key, value]: readonly [string, Record<string, unknown>]) =>
-      this.#directory?.put(key, value);
-    await inTurn(
-      [...this.#lists()].filter(([key, value]) => !isSame(entries.get(key)?.value, value)),
-      put,
+    const lists = [...this.#lists()].filter(([key, value]) =>
+      !isSame(entries.get(key)?.value, value)
     );
-    const missing = [...this.#offers.values()].filter(({ path }) => !entries.has(toolKey(path)));
-    await inTurn(missing.map(({ path, record }) => [toolKey(path), record] as const), put);
+    await inTurn(lists, ([key, value]) => this.#directory?.put(key, value));
+    const missing = [...this.#offers].filter(([path]) => !entries.has(toolKey(path)));
+    for (const [at, [path, tool]] of missing.entries()) {
+      const [key, record] = [toolKey(path), recordOf(tool)];
+      // The server stores the messages of a connection in order, so one confirmation covers many. If one
+      // was dropped, the watch of the directory does not show it, and it is written again.
+      const isConfirmed = (at + 1) % PUTS_TO_CONFIRM === 0 || at + 1 === missing.length;
+      if (isConfirmed) await this.#directory?.put(key, record);
+      else this.#directory?.send(key, record);
+    }
   }
 
   #ownKeys(): readonly string[] {
@@ -260,7 +259,7 @@ export class Offers {
   }
 }
 
-/** Does something with each, with a few at a time. */
+/** Runs an operation for each element, with a few in flight. */
 async function inTurn<T>(
   all: readonly T[],
   work: (one: T) => Promise<void> | undefined,
@@ -272,7 +271,7 @@ async function inTurn<T>(
   await Promise.all(Array.from({ length: AT_ONCE }, take));
 }
 
-/** Whether a part of the list says the same. */
+/** True if a part of the list is unchanged. */
 function isSame(
   one: Readonly<Record<string, unknown>> | undefined,
   other: Readonly<Record<string, readonly string[]>>,

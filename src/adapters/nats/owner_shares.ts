@@ -1,6 +1,7 @@
 /**
- * How much each owner may keep in a bucket. The server counts no owners, so what one keeps is measured
- * now and then, and each process lets it write a part of what is free before it is measured again.
+ * Quotas per principal in a bucket or stream. The server does not count by principal. So a process
+ * measures the usage of a principal now and then, and grants it a part of the free space until the next
+ * measurement.
  *
  * @module
  */
@@ -8,41 +9,41 @@
 import type { RegistryClock } from "../../tool/mod.ts";
 import { BoundedMap } from "../http/mod.ts";
 
-/** What shares are kept with. */
+/** Settings of {@linkcode OwnerShares}. */
 export interface OwnerSharesSettings {
-  /** How many bytes one owner may keep. */
+  /** The quota of a principal, in bytes. */
   readonly maxBytes: number;
   readonly clock: Pick<RegistryClock, "timestamp">;
-  /** How many bytes are written before the first measurement. Absent: a small part of the share. */
+  /** The bytes that may be written before the first measurement. By default, a small part of the quota. */
   readonly firstBytes?: number;
-  /** How many bytes an owner keeps; `undefined` if so many others have room, whatever it keeps. */
+  /** Returns the usage of a principal in bytes; `undefined` if the bucket is nearly empty. */
   measure(owner: string, bytes: number): Promise<number | undefined>;
 }
 
-/** What a process knows of an owner. */
+/** The state of a principal in this process. */
 interface Share {
-  /** How much may be written before it is measured again. */
+  /** The bytes that may be written before the next measurement. */
   left: number;
-  /** How much is free, as far as this process knows. */
+  /** The free bytes, by the last measurement and the writes since. */
   free: number;
-  /** How much is being written, which a measurement may not have seen. */
+  /** The bytes of writes in flight, which a measurement may not include. */
   pending: number;
-  /** When it was measured. */
+  /** The time of the last measurement. */
   at: number;
-  /** What is being measured now. */
+  /** The measurement in flight. */
   measuring: Promise<number | undefined> | undefined;
 }
 
-/** Of what is free, and of the share, a process lets an owner write so much: one part of these. */
+/** A process grants at most this part of the free bytes, and of the quota. */
 const PART_OF_FREE = 8;
 const MOST = 128;
 const LEAST = 1_024;
-/** An owner whose share is full is measured again after that time, in milliseconds. */
+/** The minimum time between two measurements of a full quota, in milliseconds. */
 export const MEASURED_AFTER_MS = 10_000;
-/** How many owners a process knows. */
+/** The maximum number of principals with a state. */
 const MAX_OWNERS = 10_000;
 
-/** The shares of the owners of a bucket. */
+/** The quotas of all principals in a bucket or stream. */
 export class OwnerShares {
   readonly #settings: OwnerSharesSettings;
   readonly #shares: BoundedMap<string, Share> = new BoundedMap({ maxEntries: MAX_OWNERS });
@@ -52,11 +53,11 @@ export class OwnerShares {
   }
 
   /**
-   * Writes for an owner.
+   * Writes for a principal.
    *
-   * @param bytes How much more the owner keeps then.
-   * @param write What writes.
-   * @param full Answers instead of that where the owner's share has no room.
+   * @param bytes The increase of its usage.
+   * @param write Writes.
+   * @param full Is called instead of `write` if the quota would be exceeded.
    */
   async write<Answer>(
     owner: string,
@@ -84,7 +85,7 @@ export class OwnerShares {
         measured.measuring ??= this.#settings.measure(owner, bytes + share.pending)
           .finally(() => measured.measuring = undefined);
         const kept = await share.measuring ?? 0;
-        // Other writes may have begun meanwhile.
+        // Other writes may have started during the measurement.
         share.free = maxBytes - kept - share.pending;
         share.left = Math.max(least, Math.min(share.free / PART_OF_FREE, maxBytes / MOST));
         share.at = clock.timestamp();
@@ -103,7 +104,8 @@ export class OwnerShares {
       share.pending -= bytes;
     }
   }
-  /** Counts what an owner has deleted. */
+
+  /** Subtracts the bytes that a principal has deleted. */
   give(owner: string, bytes: number): void {
     const share = this.#shares.get(owner);
     if (share !== undefined) share.free += bytes;

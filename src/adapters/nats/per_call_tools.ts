@@ -1,5 +1,5 @@
 /**
- * The tools of all workers, where a connection lives no longer than a request.
+ * Callers on runtimes where a connection ends with its request.
  *
  * @module
  */
@@ -13,44 +13,43 @@ import {
   type Tool,
   within,
 } from "../../tool/mod.ts";
-import { CallLine } from "./call_line.ts";
 import { Directory } from "./directory.ts";
 import { Fleet } from "./fleet.ts";
-import { readRemoteOptions, type RemoteToolsOptions, Sync } from "./remote_tools.ts";
+import { CallLine, readRemoteOptions, type RemoteToolsOptions, Sync } from "./remote_tools.ts";
 import { checkServer } from "./server.ts";
 
 /** Options for {@linkcode remoteToolsPerCall}. */
 export interface PerCallToolsOptions extends RemoteToolsOptions {
   /**
-   * How old what is known of the tools may be, in milliseconds, when `refresh` reads them again. When
-   * a worker did not answer, it is a second.
+   * The age of the tools after which `refresh` reads them again, in milliseconds. After a worker did not
+   * respond, it is one second.
    *
    * @default {10_000}
    */
   readonly maxAgeMs?: number;
 }
 
-/** The tools of all workers, in a registry that is kept between requests. */
+/** The tools of all workers, in a registry that outlives requests. */
 export interface PerCallTools {
-  /** Those that are in the registry now. */
+  /** The tools that are in the registry now. */
   readonly tools: readonly Tool[];
   /**
-   * Reads the tools, unless that was done lately. Rejects if they were never read; later, what is
-   * known stays, and the error goes to `onError`.
+   * Reads the tools if they are older than `maxAgeMs`. Rejects if the first read fails; after a later
+   * failure the tools stay as they are, and `onError` is called.
    */
   refresh(): Promise<void>;
 }
 
 const ACTION = "use remote tools";
-/** How old what is known may be when a worker did not answer. */
+/** The maximum age of the tools after a worker did not respond, in milliseconds. */
 const LOST_MS = 1_000;
-/** How long the end of a connection waits for what was said last. */
+/** The maximum time to flush the last messages of a connection, in milliseconds. */
 const FLUSH_MS = 1_000;
 
 /**
- * Brings the tools of all workers into a registry, like {@linkcode remoteTools}, for runtimes that end
- * a connection with the request that has made it, such as Cloudflare Workers. Registry, handler and
- * tools are kept; each call, and each `refresh`, has a connection of its own.
+ * Registers the tools of all workers, like {@linkcode remoteTools}, on runtimes that end a connection with
+ * its request, such as Cloudflare Workers. Registry, handler and tools outlive requests; each call and
+ * each `refresh` opens a connection of its own.
  *
  * @example Usage
  * ```ts ignore
@@ -74,8 +73,8 @@ const FLUSH_MS = 1_000;
  * };
  * ```
  *
- * @param connect Makes a connection, which is closed here.
- * @throws {TypeError | RangeError} If an option is wrong.
+ * @param connect Opens a connection, which this function closes.
+ * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function remoteToolsPerCall(
   connect: () => Promise<NatsConnection>,
@@ -126,7 +125,7 @@ export function remoteToolsPerCall(
     },
     async refresh() {
       const now = systemClock.now();
-      // Requests that come meanwhile use what is known: they cannot wait for another one's connection.
+      // Concurrent requests use the old tools: they cannot wait for the connection of another request.
       const mostMs = fleet.hasLost ? Math.min(maxAgeMs, LOST_MS) : maxAgeMs;
       if (known !== undefined && now - triedAt < mostMs) return;
       triedAt = now;
@@ -141,9 +140,9 @@ export function remoteToolsPerCall(
   };
 }
 
-/** Closes a connection, once what was said last is sent. */
+/** Closes a connection after its last messages were sent. */
 async function end(connection: NatsConnection): Promise<void> {
-  // A WebSocket with unsent bytes closes 100 ms later. One that is lost is never flushed.
+  // A WebSocket with unsent bytes closes 100 ms later. A lost one is never flushed.
   if (!connection.isClosed()) {
     await within(systemClock, FLUSH_MS, connection.flush().catch(NO_LOG));
   }

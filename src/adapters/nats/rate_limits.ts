@@ -1,6 +1,6 @@
 /**
- * Rate limits that all processes count together, in a call store. A process takes a number of permits
- * at once, so that most requests ask no server.
+ * Rate limits that all processes share, in a call store. A process leases several permits in one step, so
+ * that most requests need no server.
  *
  * @module
  */
@@ -14,33 +14,33 @@ import {
   type RateLimitWindow,
 } from "../http/mod.ts";
 
-/** What a window has of a key, in the store. */
+/** The count of a key in a window, as it is stored. */
 interface KeptWindow {
-  /** How many permits are given out, whether they are used or not. */
+  /** The number of leased permits, used or not. */
   readonly count: number;
-  /** Milliseconds since 1970. */
+  /** The end of the window, in milliseconds since 1970. */
   readonly endsAt: number;
 }
 
-/** The permits of this process. */
+/** The permits that this process has leased. */
 interface Lease extends KeptWindow {
-  /** How many of its permits this process has not used. */
+  /** The number of unused permits. */
   left: number;
 }
 
-/** How many permits a process takes at once, at most. */
+/** The maximum number of permits of a lease. */
 const MAX_LEASE = 50;
-/** A process takes at most this part of what is left, so that others find some. */
+/** A lease is at most this part of the free permits, so that other processes get some. */
 const PART = 8;
-/** How often a count is tried while others count. */
+/** The maximum number of attempts while other processes write. */
 const MAX_TRIES = 32;
-/** How many keys a process has permits of. Those of a key that is pushed out are lost. */
+/** The maximum number of keys with leases. The permits of an evicted key are lost. */
 const MAX_KEYS = 10_000;
 
 /**
- * Counts in fixed windows over all processes that share a store, for the option `rateLimit.store`. No
- * more is let in than the limit. A process that ends takes with it the permits that it has not used,
- * at most 50 or an eighth of what was left.
+ * Counts requests in fixed windows over all processes that share a store, for the option
+ * `rateLimit.store`. The limit is never exceeded. The unused permits of a process that ends are lost: at
+ * most 50, or an eighth of the free ones.
  *
  * @example Usage
  * ```ts
@@ -54,18 +54,18 @@ const MAX_KEYS = 10_000;
  * createToolHandler(new ToolRegistry(), { rateLimit: { limit: 1_000, windowMs: 60_000, store } });
  * ```
  *
- * @param store The store that the processes share: that of `natsCallStore`.
- * @param clock Tells the time.
+ * @param store The shared store, from `natsCallStore`.
+ * @param clock The source of the time.
  */
 export function natsRateLimitStore(
   store: CallStore,
   clock: Pick<RegistryClock, "timestamp"> = systemClock,
 ): RateLimitStore {
   const leases = new BoundedMap<string, Lease>({ maxEntries: MAX_KEYS });
-  /** The counts that are under way, by key: they take turns. */
+  /** The last operation of each key: operations of a key are serialized. */
   const turns = new Map<string, Promise<unknown>>();
 
-  /** Takes permits out of the store. */
+  /** Leases permits from the store. */
   async function lease(
     key: string,
     amount: number,
@@ -100,11 +100,11 @@ export function natsRateLimitStore(
     let own = leases.get(key);
     if (own !== undefined && own.endsAt <= now) own = undefined;
     const rest = own?.left ?? 0;
-    // Counts only rise in a window: what the store could not give, it cannot give now.
+    // Counts only rise in a window, so a lease that failed would fail again.
     const isFull = own !== undefined && amount - rest > window.limit - own.count;
     if (own === undefined || (rest < amount && amount > 0 && !isFull)) {
       const more = await lease(key, amount - rest, window);
-      // Nothing is taken if not all of it can be.
+      // Permits are taken only if there are enough.
       own = { ...more, left: rest + more.left };
       leases.set(key, own);
     }

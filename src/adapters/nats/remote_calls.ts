@@ -1,5 +1,5 @@
 /**
- * The caller's side of plain calls: sends them to workers, and reads what comes back.
+ * The caller's side of plain calls: sends them to workers, and receives their events and results.
  *
  * @module
  */
@@ -28,58 +28,59 @@ import {
   TICKS_TO_ACCEPT,
   TICKS_TO_LOSE,
 } from "./frames.ts";
-import { GAP, logForged, Receiver, type Seal, SEEN, Sender } from "./message.ts";
+import { GAP, logForged, openPart, Receiver, SEEN, Sender } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import { callSubject, controlSubject } from "./subjects.ts";
 
-/** What a call says. The time and its name are added. */
+/** A call without its id and time. */
 export type CallRequest = Omit<CallMessage, "id" | "time">;
 
-/** Takes what a generator yields. Calls `taken` when there is room for more. */
+/** Receives an output of a generator. Calls `taken` when the output was consumed. */
 export type TakeOutput = (value: unknown, taken: () => void) => void;
 
-/** How one sending of a call ended without a result. */
+/** The end of one attempt to send a call, without a result. */
 interface Miss {
-  /** It may have run: the worker is silent, or a part of its answer is missing. */
+  /** True if the call may have run: the worker is silent, or a part of its answer is missing. */
   readonly mayHaveRun: boolean;
-  /** Something that it yielded was passed on: repeated, it would come twice. */
+  /** True if an output or metadata was passed on: a repetition would duplicate it. */
   readonly hasYielded?: boolean;
-  /** What the worker said. */
+  /** The worker's reason. */
   readonly why?: string;
-  /** The result if no other worker takes the call. */
+  /** The result if no other worker accepts the call. */
   readonly result?: ToolResult;
 }
 
-/** A call that a worker has. */
+/** A call that was sent to a worker. */
 interface RunningCall {
   /** The id of the tool. */
   readonly tool: string;
   readonly worker: string;
-  /** Where the call was sent. */
+  /** The subject of the call. */
   readonly subject: string;
   readonly context: ToolContext;
   readonly output: TakeOutput;
   readonly receiver: Receiver;
   readonly control: Sender;
-  /** How many ticks nothing was heard. */
+  /** The ticks since the last message of the worker. */
   silence: number;
-  /** It may run twice, so the worker begins without being told to. */
+  /** True if the tool may run twice, so that the worker starts without a confirmation. */
   readonly isRepeatable: boolean;
-  /** The worker has answered. */
+  /** True if the worker has responded. */
   isAccepted: boolean;
-  /** Something that it yielded was passed on. */
+  /** True if an output or metadata was passed on. */
   hasYielded: boolean;
-  /** How many bytes of events were taken that credit was not given for. */
+  /** The bytes of consumed events without new credit. */
   taken: number;
   end(end: ToolResult | Miss): void;
 }
 
-/** How much of the reason of an abort is sent. */
+/** The maximum length of the reason of an abort. */
 const MAX_REASON = 500;
 const GIVEN_UP: Control = { abort: "the caller has given up" };
-/** How many calls of one process wait at most. */
+/** The maximum number of calls in flight. */
 const MAX_CALLS = 65_536;
 
-/** Sends calls, and hears of them. */
+/** Sends calls, and receives their events and results. */
 export class RemoteCalls {
   readonly #connection: NatsConnection;
   readonly #seal: Seal;
@@ -90,13 +91,13 @@ export class RemoteCalls {
   readonly #inbox: string;
   readonly #subscription: Subscription;
   readonly #running: Map<string, RunningCall> = new Map();
-  /** How many answers had wrong signatures. */
+  /** The number of answers with wrong signatures. */
   #forged = 0;
   #stopTicking: (() => void) | undefined;
-  /** Why no call can be sent now. */
+  /** The reason why no call can be sent; `undefined` while the connection is up. */
   #down: string | undefined;
 
-  /** @param lookAgain Looks once for other workers where those that are known do not take a call. */
+  /** @param lookAgain Reads the workers again if the known ones do not accept a call. */
   constructor(
     connection: NatsConnection,
     seal: Seal,
@@ -122,8 +123,8 @@ export class RemoteCalls {
   }
 
   /**
-   * Runs a call on a worker that serves the tool. Never rejects, unless the call is aborted: then with
-   * the reason, once the tool has stopped.
+   * Runs a call on a worker that serves the tool. Rejects only if the call is aborted: with the reason,
+   * once the tool has stopped.
    */
   async run(
     path: string,
@@ -172,18 +173,18 @@ export class RemoteCalls {
         const why = `${this.#down ?? "its worker does not answer"}; it may have run`;
         return unavailable(id, why, "unknown");
       }
-      // That one has no place says more than that others are gone.
+      // The result of a busy worker is more useful than the absence of others.
       if (end.result !== undefined || last?.result === undefined) last = end;
     }
   }
 
-  /** The connection was lost: what was on its way is not known. */
+  /** Ends all calls after the connection was lost: they may have run. */
   disconnect(why: string): void {
     this.#down = why;
     for (const call of [...this.#running.values()]) this.#miss(call);
   }
 
-  /** The server has refused a message of this user. */
+  /** Ends the calls to a subject to which the user may not publish. */
   forbid(subject: string): void {
     for (const call of [...this.#running.values()]) {
       if (call.subject !== subject) continue;
@@ -239,7 +240,7 @@ export class RemoteCalls {
           const isMiss = "mayHaveRun" in end;
           if (isMiss && end.mayHaveRun) this.#say(call, GIVEN_UP);
           if (!signal.aborted) resolve(end);
-          // The dispatcher waits for a tool that has not stopped, and says that it has not.
+          // If the tool has not stopped, the dispatcher waits, and reports it.
           else if (isMiss || end.ok || end.error.acknowledged !== false) {
             reject(signal.reason);
           }
@@ -263,19 +264,19 @@ export class RemoteCalls {
   #hear(message: Msg): void {
     const id = message.subject.slice(this.#inbox.length);
     const call = this.#running.get(id);
-    // The server says that the worker does not listen. Others can say so too, which does no harm: the
-    // worker runs only what may run twice before this side has answered its signed `accepted`.
+    // The server reports that the worker has no subscription. Others could fake it without harm: before
+    // the caller has confirmed `accepted`, only a tool that may run twice has started.
     if (message.data.byteLength === 0 && message.headers?.code === 503) {
       if (call?.isAccepted === false) this.#miss(call);
       return;
     }
     if (call === undefined) return this.#decline(message);
-    const part = this.#seal.open(message);
+    const part = openPart(this.#seal, message);
     if (part === undefined) {
       return logForged(this.#log, "An answer of a worker has a wrong signature", ++this.#forged);
     }
     const frame = call.receiver.take(part);
-    // Anyone who may publish to inboxes can send it again: it is no sign of life.
+    // A replayed message, which anyone who may publish to inboxes can send, is not a heartbeat.
     if (frame === SEEN) return;
     call.silence = 0;
     if (frame === GAP) return this.#miss(call);
@@ -283,10 +284,10 @@ export class RemoteCalls {
     if (frame !== undefined) this.#take(call, frame as Frame);
   }
 
-  /** Tells a worker that a call which it has accepted late is not to be begun. */
+  /** Aborts a call that a worker has accepted too late. */
   #decline(message: Msg): void {
     const { reply } = message;
-    const part = reply === undefined ? undefined : this.#seal.open(message);
+    const part = reply === undefined ? undefined : openPart(this.#seal, message);
     if (reply === undefined || part?.sequence !== 0 || this.#down !== undefined) return;
     try {
       new Sender(this.#connection, this.#seal, reply).send(GIVEN_UP);
@@ -295,7 +296,7 @@ export class RemoteCalls {
     }
   }
 
-  /** Nothing is heard of a call's worker. */
+  /** Ends the attempt at a silent worker. */
   #miss(call: RunningCall): void {
     const { isRepeatable, isAccepted, hasYielded, worker } = call;
     this.#fleet.lose(worker);
@@ -331,7 +332,7 @@ export class RemoteCalls {
     }
   }
 
-  /** Gives credit for what was taken. */
+  /** Grants credit for consumed events. */
   #taken(call: RunningCall, credit: number): void {
     call.taken += credit;
     if (call.taken < CREDIT_STEP) return;
@@ -340,7 +341,7 @@ export class RemoteCalls {
   }
 
   #say(call: RunningCall, control: Control): void {
-    // A client keeps what it cannot send, and this is of no use later.
+    // A client buffers what it cannot send, and this message would be useless later.
     if (this.#down !== undefined) return;
     try {
       call.control.send(control);
@@ -349,7 +350,7 @@ export class RemoteCalls {
     }
   }
 
-  /** Counts the silence of all calls, while there are some. */
+  /** Counts the ticks of silence of all calls in flight. */
   #tick(): void {
     this.#stopTicking ??= this.#clock.setTimeout(() => {
       this.#stopTicking = undefined;
@@ -366,7 +367,7 @@ function unavailable(id: string, why: string, ran: ToolRun): ToolFailure {
   return ToolResult.error("unavailable", `Cannot call "${id}": ${why}`, { ran });
 }
 
-/** A worker's result, as one that a tool may return. */
+/** Returns a worker's result in the form that a tool returns. */
 export function resultOf({ result }: { readonly result: ToolResult }): ToolResult {
   if (result.ok) {
     const { truncated } = result;

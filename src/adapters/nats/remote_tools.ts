@@ -1,5 +1,5 @@
 /**
- * The tools of all workers, as tools of a registry.
+ * Callers: the tools of all workers, as tools of a registry.
  *
  * @module
  */
@@ -9,15 +9,12 @@ import type { Registry } from "../../registry/mod.ts";
 import { hardenTool } from "../../schema/mod.ts";
 import {
   type Answers,
-  callHook,
-  checkFunction,
   checkText,
   type HookLog,
   isObject,
   isSuspended,
   makeTool,
   must,
-  NO_LOG,
   numberFrom,
   type Question,
   readFields,
@@ -29,80 +26,43 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import { CallContext, type CallTelemetry } from "../../execute/mod.ts";
-import { CallLine, type CallLines } from "./call_line.ts";
-import type { KeptSettings } from "./durable_calls.ts";
+import { DurableCalls, type KeptSettings } from "./durable_calls.ts";
 import { Directory, listIn } from "./directory.ts";
 import { Fleet, PRESENCE_EVERY_MS } from "./fleet.ts";
-import { Seal } from "./message.ts";
-import type { CallRequest, TakeOutput } from "./remote_calls.ts";
+import { currentTrace, NATS_OPTIONS, type NatsOptions, readNatsOptions } from "./options.ts";
+import { type CallRequest, RemoteCalls, type TakeOutput } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
-import {
-  checkServer,
-  checkSubscriptions,
-  noteRefusals,
-  STORAGE,
-  STORAGE_OPTIONS,
-  type StorageSettings,
-} from "./server.ts";
-import { checkRegistryName, idOfPath, toolKey } from "./subjects.ts";
-import { isTelemetry, placeNow } from "./telemetry.ts";
+import { checkServer, checkSubscriptions, followStatus, noteRefusals } from "./server.ts";
+import type { Seal } from "./seal.ts";
+import type { StorageSettings } from "./streams.ts";
+import { idOfPath, recordOf, toolKey } from "./subjects.ts";
 
 /** Options for {@linkcode remoteTools}. */
-export interface RemoteToolsOptions {
-  /** Receives the tools, and follows their changes. */
+export interface RemoteToolsOptions extends NatsOptions {
+  /** The registry that receives the tools and their changes. */
   readonly registry: Registry;
   /**
-   * What callers and workers share, at least 16 characters. Of a list, the first one signs and all
-   * are accepted, so that it can be replaced.
-   */
-  readonly secret: string | readonly string[];
-  /**
-   * The name of the registry that the workers serve.
-   *
-   * @default {"default"}
-   */
-  readonly name?: string;
-  /**
-   * Where answers go, for a user who may not subscribe to other subjects.
+   * The prefix of reply subjects, for a user who may not subscribe to others.
    *
    * @default {"_INBOX"}
    */
   readonly inboxPrefix?: string;
   /**
-   * How many bytes of tasks one caller (`principal`) may have waiting for workers; each counts at
-   * least 1,024. Further ones are `overloaded`.
+   * The maximum size of the waiting tasks of each `principal`, in bytes; a task counts at least 1,024.
+   * Further tasks fail with `overloaded`.
    *
-   * @default {an eighth of what the stream "PLUE_CALLS" may have}
+   * @default {an eighth of the size of the stream "PLUE_CALLS"}
    */
   readonly maxOwnerBytes?: number;
-  /**
-   * How many servers of a cluster keep the streams and buckets that are not there yet.
-   *
-   * @default {1}
-   */
-  readonly replicas?: number;
-  /**
-   * How many bytes each of these may have, which the server reserves.
-   *
-   * @default {1_073_741_824}
-   */
-  readonly maxBytes?: number;
-  /**
-   * Makes the workers' spans parts of the trace that is active in a call: what `openTelemetry` makes.
-   * The call's own span, and its duration, are those of the dispatcher with `telemetry`.
-   */
-  readonly telemetry?: CallTelemetry;
-  /** Receives errors that reach no caller. */
-  onError?(error: unknown): void;
 }
 
 /** The tools of all workers, in a registry. */
 export interface RemoteTools extends AsyncDisposable {
-  /** Those that are in the registry now. */
+  /** The tools that are in the registry now. */
   readonly tools: readonly Tool[];
-  /** How many workers are there. */
+  /** The number of workers that send presence messages. */
   readonly workers: number;
-  /** Takes the tools out of the registry, and ends their calls. The connection stays open. */
+  /** Removes the tools from the registry, and ends their calls. The connection stays open. */
   close(): Promise<void>;
 }
 
@@ -113,22 +73,18 @@ const OPTIONS = {
     "a registry",
     (value): value is Registry => isObject(value) && "tools" in value,
   ),
-  secret: (_action: string, value: unknown): string | readonly string[] => value as string,
-  name: checkRegistryName,
   inboxPrefix: checkText,
   maxOwnerBytes: numberFrom(1_024),
-  ...STORAGE_OPTIONS,
-  telemetry: must("what openTelemetry makes", isTelemetry),
-  onError: checkFunction,
+  ...NATS_OPTIONS,
 };
 
-/** Tells the place of calls in traces. What it does wrong goes to the log. */
+/** Reads the current trace. Its errors are logged. */
 interface Observer {
   readonly telemetry: CallTelemetry | undefined;
   readonly log: HookLog;
 }
 
-/** What options say, read. */
+/** The settings that follow from the options. */
 export interface RemoteSettings {
   readonly registry: Registry;
   readonly seal: Seal;
@@ -141,17 +97,16 @@ export interface RemoteSettings {
 /**
  * Reads the options.
  *
- * @param given What they are checked as: a copy, without fields that others read.
- * @throws {TypeError} If one is wrong.
+ * @param given A copy to check, without the fields of other options.
+ * @throws {TypeError} If an option is invalid.
  */
 export function readRemoteOptions(options: RemoteToolsOptions, given: object): RemoteSettings {
-  const { registry, secret, name = "default", inboxPrefix = "_INBOX", telemetry, ...more } =
-    readFields(ACTION, given, OPTIONS);
-  const { maxOwnerBytes, replicas = STORAGE.replicas, maxBytes = STORAGE.maxBytes } = more;
+  const { registry, inboxPrefix = "_INBOX", maxOwnerBytes, telemetry, ...read } = readFields(
+    ...[ACTION, given, OPTIONS] as const,
+  );
   if (registry === undefined) refuse(ACTION, "it needs a registry");
-  const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
-  const seal = new Seal(ACTION, secret as string);
-  const kept = { maxOwnerBytes, storage: { replicas, maxBytes } };
+  const { seal, name, storage, log } = readNatsOptions(ACTION, "caller", read, options);
+  const kept = { maxOwnerBytes, storage };
   return { registry, seal, name, inboxPrefix, kept, observer: { telemetry, log } };
 }
 
@@ -159,16 +114,17 @@ export function readRemoteOptions(options: RemoteToolsOptions, given: object): R
 interface Version {
   readonly path: string;
   readonly revision: number;
-  readonly record: Record<string, unknown>;
+  /** `undefined` while the tool in the registry has the definition: it would be stored twice. */
+  record: Record<string, unknown> | undefined;
 }
 
 /**
- * Brings the tools of all workers into a registry: {@linkcode serveTools} offers them. They are listed,
- * selected, exported and called like tools of this process. Who may call what, with which approval
- * and how often, is decided here; the worker checks the arguments again.
+ * Registers the tools that workers offer with {@linkcode serveTools}. They are listed, selected, exported
+ * and called like local tools. The caller decides who may call which tool, with which approval and how
+ * often; the worker validates the arguments again.
  *
- * A tool is available while a worker is there that serves this very definition. A call goes to one of
- * them; one that cannot be reached fails with `unavailable`, and may be tried again.
+ * A tool is available while a worker serves its current definition. A call goes to one of these workers.
+ * If none accepts it, the call fails with `unavailable`.
  *
  * @example Usage
  * ```ts ignore
@@ -182,8 +138,8 @@ interface Version {
  * const result = await new ToolDispatcher(registry).dispatch({ name: "add", arguments: { a: 1 } });
  * ```
  *
- * @throws {TypeError} If an option is wrong.
- * @throws {Error} If the server cannot do what is needed, or does not let this user.
+ * @throws {TypeError} If an option is invalid.
+ * @throws {Error} If the server lacks a feature, or the user of the connection a permission.
  */
 export async function remoteTools(
   connection: NatsConnection,
@@ -241,6 +197,70 @@ export async function remoteTools(
   };
 }
 
+/** The settings of a {@linkcode CallLine}. */
+export interface CallLineSettings {
+  readonly connection: NatsConnection;
+  readonly seal: Seal;
+  readonly fleet: Fleet;
+  /** The prefix of the subjects of answers. */
+  readonly inboxPrefix: string;
+  /** The limits of durable calls. */
+  readonly kept: KeptSettings;
+  readonly log: HookLog;
+  /** Is called when the connection is up again. */
+  up?(): void;
+  /** Reads the directory again, where the known workers do not take a call. */
+  lookAgain?(): Promise<void>;
+}
+
+/** Sends the plain and the durable calls of one connection, while it is up. */
+export class CallLine {
+  readonly connection: NatsConnection;
+  readonly plain: RemoteCalls;
+  readonly durable: DurableCalls;
+  readonly #unfollow: () => void;
+
+  constructor(
+    { connection, seal, fleet, inboxPrefix, log, kept, up, lookAgain }: CallLineSettings,
+  ) {
+    const plain = new RemoteCalls(connection, seal, fleet, inboxPrefix, log, lookAgain);
+    const durable = new DurableCalls(connection, seal, inboxPrefix, log, kept);
+    this.connection = connection;
+    this.plain = plain;
+    this.durable = durable;
+    this.#unfollow = followStatus(connection, {
+      down(why) {
+        plain.disconnect(why);
+        durable.disconnect(why);
+      },
+      forbidden(subject) {
+        plain.forbid(subject);
+        log(new Error(`The user of the connection may not publish to "${subject}"`));
+      },
+      up() {
+        plain.reconnect();
+        durable.reconnect();
+        up?.();
+      },
+    });
+  }
+
+  /** Ends the calls, and not the connection. */
+  stop(): void {
+    this.#unfollow();
+    this.plain.stop();
+    this.durable.stop();
+  }
+}
+
+/** Provides the line of a call: one for all calls, or one for each. */
+interface CallLines {
+  /** @throws {Error} If there is no connection. */
+  open(): CallLine | Promise<CallLine>;
+  /** Is called when the call has ended. */
+  done(line: CallLine): void | Promise<void>;
+}
+
 /** Keeps a registry's tools as the directory has them. */
 export class Sync {
   readonly #name: string;
@@ -250,12 +270,12 @@ export class Sync {
   readonly #observer: Observer;
   /** The tools in the registry, with the paths of their definitions, by id. */
   readonly #tools: Map<string, { readonly path: string; readonly tool: Tool }> = new Map();
-  /** Definitions that the registry has refused. When it changes, they are tried again. */
+  /** The paths of definitions that the registry has rejected. They are retried when a tool is removed. */
   readonly #refused: Set<string> = new Set();
   #isPutting = false;
-  /** By id. */
+  /** The definitions of each tool, by its id. */
   readonly #versions: Map<string, Version[]> = new Map();
-  /** The ids of those that have several. */
+  /** The ids of the tools with several definitions. */
   readonly #mixed: Set<string> = new Set();
   #stopLooking: (() => void) | undefined;
 
@@ -277,7 +297,7 @@ export class Sync {
     return [...this.#tools.values()].map(({ tool }) => tool);
   }
 
-  /** Takes over the entries with these keys. */
+  /** Applies the entries with these keys. */
   update(keys: Iterable<string>, entries: Directory["entries"]): void {
     const prefix = toolKey(`${this.#name}.`);
     const ids = new Set<string>();
@@ -291,10 +311,18 @@ export class Sync {
       }
       const path = `${this.#name}.${key.slice(prefix.length)}`;
       const id = idOfPath(path);
-      const versions = (this.#versions.get(id) ?? []).filter((known) => known.path !== path);
-      if (entry === undefined) this.#refused.delete(path);
-      else versions.push({ path, revision: entry.revision, record: entry.value });
-      this.#versions.set(id, versions);
+      const others = this.#versions.get(id)?.filter((known) => known.path !== path) ?? [];
+      if (entry?.value === undefined) {
+        this.#refused.delete(path);
+        this.#versions.set(id, others);
+      } else {
+        const { revision, value } = entry;
+        const isChosen = this.#tools.get(id)?.path === path;
+        const version = { path, revision, record: isChosen ? undefined : value };
+        // A literal, since an array that grows reserves space for many elements.
+        this.#versions.set(id, [...others, version]);
+        entry.value = undefined;
+      }
       ids.add(id);
     }
     this.#choose(ids);
@@ -308,7 +336,7 @@ export class Sync {
     for (const id of [...this.#tools.keys()]) this.#remove(id);
   }
 
-  /** Takes of each of these tools the newest definition that a worker serves. */
+  /** Registers the newest definition of each of these tools that a worker serves. */
   #choose(ids: Iterable<string>): void {
     for (const id of ids) {
       const versions = this.#versions.get(id) ?? [];
@@ -325,7 +353,7 @@ export class Sync {
       const newest = others.reduce((one, other) => rank(other) > rank(one) ? other : one, first);
       if (this.#tools.get(id)?.path !== newest.path) this.#put(id, newest);
     }
-    // While old and new workers run side by side, those of the newest definition may go.
+    // While old and new workers run side by side, the new ones may end.
     if (this.#mixed.size === 0) return;
     this.#stopLooking ??= systemClock.setTimeout(() => {
       this.#stopLooking = undefined;
@@ -333,10 +361,12 @@ export class Sync {
     }, PRESENCE_EVERY_MS);
   }
 
-  #put(id: string, { path, record }: Version): void {
-    if (this.#refused.has(path)) return;
+  #put(id: string, version: Version): void {
+    const { path, record } = version;
+    if (record === undefined || this.#refused.has(path)) return;
     this.#isPutting = true;
     const { executable, ...fields } = record;
+    const isRepeatable = record["idempotent"] === true;
     const definition: ToolDefinition = {
       // The registry checks each field.
       ...(fields as unknown as ToolDefinition),
@@ -344,17 +374,21 @@ export class Sync {
         // A durable call waits for a worker.
         isAvailable: record["execution"] === "task" || (() => this.#fleet.serves(path)),
         execute: (params: unknown, context: ToolContext) =>
-          this.#execute(id, path, record, params, context),
+          this.#execute(id, path, isRepeatable, params, context),
       }),
     };
     const registry = this.#registry;
-    const known = this.#tools.get(id)?.tool;
+    const before = this.#tools.get(id);
+    const known = before?.tool;
     try {
       const remote = hardenTool(makeTool(definition));
       const tool = known !== undefined && registry.getTool(id) === known
         ? registry.updateTool(remote)
         : registry.registerTool(remote);
       this.#tools.set(id, { path, tool });
+      version.record = undefined;
+      const other = this.#versions.get(id)?.find((one) => one.path === before?.path);
+      if (other !== undefined && known !== undefined) other.record = recordOf(known);
     } catch (error) {
       this.#refused.add(path);
       this.#observer.log(error);
@@ -363,7 +397,7 @@ export class Sync {
     }
   }
 
-  /** Tries again what the registry has refused: the tool that was in the way may be gone. */
+  /** Registers rejected definitions again: the tool with the same id may have been removed. */
   retry(): void {
     if (this.#isPutting || this.#refused.size === 0) return;
     const refused = [...this.#refused].map(idOfPath);
@@ -371,18 +405,18 @@ export class Sync {
     this.#choose(refused);
   }
 
-  /** Removes a tool, unless another one has taken its id in the registry. */
+  /** Removes a tool, unless the registry has another tool with its id. */
   #remove(id: string): void {
     const tool = this.#tools.get(id)?.tool;
     this.#tools.delete(id);
     if (this.#registry.getTool(id) === tool) this.#registry.unregisterTool(id);
   }
 
-  /** Runs a call on a worker, and asks its caller what the worker asks. */
+  /** Runs a call on a worker, and forwards the worker's questions. */
   async *#execute(
     id: string,
     path: string,
-    { idempotent }: Record<string, unknown>,
+    isRepeatable: boolean,
     params: unknown,
     context: ToolContext,
   ): AsyncGenerator<unknown, unknown, void> {
@@ -396,11 +430,10 @@ export class Sync {
     for (let round = 0;; round++) {
       const output = new Outputs();
       let end: ToolResult | undefined;
-      // A step, so that a call that is continued goes on with the worker's ticket.
+      // A step, so that a continued call resumes with the worker's ticket.
       const step = context.step(`plue.remote.${round}`, async () => {
-        const isRepeatable = idempotent === true;
         const { telemetry, log } = this.#observer;
-        const call = { ...request, trace: placeNow(telemetry, log) };
+        const call = { ...request, trace: currentTrace(telemetry, log) };
         let line: CallLine;
         try {
           line = await this.#lines.open();
@@ -441,10 +474,10 @@ export class Sync {
   }
 }
 
-/** What a step ends with that is not to be recorded, because nothing follows it. */
+/** Ends a step without recording it, because the call has ended. */
 const ENDED = new Error("The call has ended");
 
-/** Asks the caller what a worker asks. */
+/** Forwards the questions of a worker. */
 async function answersOf(
   questions: readonly Question[],
   context: ToolContext,
@@ -467,7 +500,7 @@ async function answersOf(
   }
 }
 
-/** What a remote generator has yielded, until it is taken. The worker's credit is its bound. */
+/** Buffers the outputs of a remote generator. The worker's credit limits their size. */
 class Outputs {
   readonly #waiting: (readonly [value: unknown, taken: () => void])[] = [];
   #isClosed = false;

@@ -1,22 +1,13 @@
 /**
- * Durable calls, as both sides know them: a stream keeps a call until it has run, and a store keeps
- * who runs it, and then its result. A claim is a compare-and-set: the run whose revision is in the
- * store is the one that counts, and a result is written once.
+ * Durable calls, for both sides. A stream stores a call until it has run. A bucket stores the claim of
+ * the worker that runs it, and then its result. A claim is a compare-and-set on the revision of the
+ * record, so that only the newest run can write a result.
  *
  * @module
  */
 
-import {
-  DiscardPolicy,
-  jetstream,
-  JetStreamApiCodes,
-  JetStreamApiError,
-  type JetStreamManager,
-  jetstreamManager,
-  RetentionPolicy,
-  type StreamConfig,
-} from "@nats-io/jetstream";
-import { nanos, type NatsConnection, nuid } from "@nats-io/nats-core";
+import { jetstream, type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
+import { type NatsConnection, nuid } from "@nats-io/nats-core";
 import { createHash } from "node:crypto";
 import type { ToolProgress } from "../../execute/mod.ts";
 import { type CallStore, ownerDigest } from "../../execute/durable/mod.ts";
@@ -31,67 +22,70 @@ import {
 } from "../../tool/mod.ts";
 import { natsCallStore } from "./call_store.ts";
 import { type CallMessage, MAX_SKEW_MS } from "./frames.ts";
-import type { Seal } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import { OwnerShares } from "./owner_shares.ts";
-import { STORAGE, storageProblemOf, type StorageSettings } from "./server.ts";
+import {
+  KEPT_MS,
+  openRunStream,
+  STORAGE,
+  storageProblemOf,
+  type StorageSettings,
+} from "./streams.ts";
 import { ownedRunSubject, RESULTS_BUCKET, RUNS_STREAM, runSubject } from "./subjects.ts";
 
-/** How long results are kept, and calls that no worker has taken, in milliseconds. */
-export const KEPT_MS = 86_400_000;
-/** One caller may have so many bytes of calls waiting: one part of what may wait. */
+/** The quota of a principal: this part of the stream. */
 const OWNER_PART = 8;
-/** The smallest size that is counted, in bytes. Others are this one times a power of two. */
+/** The smallest counted size in bytes. The others are this size times a power of two. */
 const SIZE_UNIT = 1_024;
-/** How long the server remembers the keys of calls, in milliseconds. The store remembers them longer. */
-const REMEMBERED_MS = 120_000;
 
 /** A call in the stream. */
 export interface RunMessage extends CallMessage {
-  /** Where its record is in the store. */
+  /** The key of its record in the store. */
   readonly key: string;
-  /** Where its caller hears of it. */
+  /** The subject of messages to its caller. */
   readonly inbox: string;
 }
 
-/** What is known of a call. */
+/** The state of a call. */
 export type RunRecord =
   | {
     readonly state: "claimed";
     readonly worker: string;
-    /** Until when, in milliseconds since 1970. */
+    /** The end of the lease, in milliseconds since 1970. */
     readonly until: number;
-    /** How many workers had it before, whose leases ran out. */
+    /** The number of earlier leases that expired. */
     readonly lostLeases: number;
   }
-  /** No worker has it: those that had it have refused it. */
+  /** Every worker that took the call has rejected it. */
   | {
     readonly state: "waiting";
     readonly lostLeases: number;
-    /** How many times it was refused. */
+    /** The number of rejections. */
     readonly refusals: number;
   }
   | { readonly state: "done"; readonly result: ToolResult };
 
-/** What a worker tells the caller of a durable call, as it comes. The result is in the store. */
+/** A message to the caller of a durable call. The result is in the store. */
 export type RunNews =
   | { readonly type: "metadata"; readonly value: unknown }
   | { readonly type: "progress"; readonly progress: ToolProgress }
   | { readonly type: "done" }
-  /** The call has ended, and its result could not be kept. */
+  /** The call has ended, and the store could not save its result. */
   | { readonly type: "ended"; readonly result: ToolResult };
 
-/** Where workers hear that a durable call is not wanted any more. */
+/** The prefix of the subjects on which workers receive aborts of durable calls. */
 export const RUN_CONTROL: string = runSubject("").replace(".run.", ".stop.");
 
-/** Whether calls of a tool are durable: those that its author has made tasks. */
+/** True if calls of a tool are durable: its `execution` is "task". */
 export function isDurable({ execution }: Pick<Tool, "execution">): boolean {
   return execution === "task";
 }
 
 /**
- * The same for the same call of the same caller, also when the definition of the tool has changed: it
- * has one result. Call ids alone are not enough: where a provider gives none, they are counted anew
- * for each message. A call without the id of its message is therefore another one each time.
+ * Returns the key of a call. It is the same for the same call of the same caller, even if the definition
+ * of the tool has changed, so that the call has one result. Call ids alone are not unique: some
+ * providers send none, and they are then counted per message. A call without a message id therefore
+ * gets a new key each time.
  *
  * @param tool The name of the registry and the id of the tool.
  */
@@ -106,18 +100,18 @@ export async function runKey(tool: string, request: Partial<CallMessage>): Promi
   return `run.${await ownerDigest(principal)}.${digest}`;
 }
 
-/** What durable calls are kept with. */
+/** Settings of {@linkcode Runs}. */
 export interface RunsSettings {
   readonly connection: NatsConnection;
   readonly seal: Seal;
   readonly log: HookLog;
-  /** How many bytes of calls one owner may have waiting. Absent: an eighth of the stream. */
+  /** The maximum size of the waiting calls of a principal, in bytes. By default, an eighth of the stream. */
   readonly maxOwnerBytes?: number | undefined;
-  /** How the stream and the bucket are made if they are not there. @default {STORAGE} */
+  /** The settings of the stream and the bucket if they are missing. @default {STORAGE} */
   readonly storage?: StorageSettings | undefined;
 }
 
-/** A call as it is published. */
+/** A signed call, ready to be published. */
 export interface OwnedRun {
   readonly subject: string;
   readonly body: Uint8Array;
@@ -126,7 +120,7 @@ export interface OwnedRun {
   readonly size: number;
 }
 
-/** Signs a call for the subject of its owner. */
+/** Signs a call for the subject of its principal. */
 export async function sealRun(path: string, message: RunMessage, seal: Seal): Promise<OwnedRun> {
   const owner = await ownerDigest(message.principal);
   const { byteLength } = seal.wrap(message, "");
@@ -139,7 +133,7 @@ function bytesOf(size: number): number {
   return SIZE_UNIT * 2 ** size;
 }
 
-/** The stream and the store, which are made if they are not there. */
+/** The stream of durable calls, and the store of their records. */
 export class Runs {
   readonly manager: JetStreamManager;
   readonly #store: CallStore;
@@ -167,14 +161,13 @@ export class Runs {
     });
   }
 
-  /** @throws {Error} If the server cannot keep them. */
+  /** @throws {Error} If the stream or the bucket cannot be opened or created. */
   static async open(settings: RunsSettings): Promise<Runs> {
     const { connection, storage = STORAGE } = settings;
     const store = await natsCallStore(connection, { bucket: RESULTS_BUCKET, ...storage });
     try {
       const manager = await jetstreamManager(connection);
-      const config = await openStream(manager, storage);
-      checkStream(config);
+      const config = await openRunStream(manager, storage);
       const maxBytes = config.max_bytes > 0 ? config.max_bytes : storage.maxBytes;
       return new Runs(settings, manager, store, maxBytes);
     } catch (cause) {
@@ -184,11 +177,11 @@ export class Runs {
   }
 
   /**
-   * Publishes a call, unless its owner has as much waiting as it may. A call whose caller has ended is
-   * counted until a worker has taken it off the stream.
+   * Publishes a call, unless the quota of its principal is used up. A call whose caller has ended counts
+   * until a worker has acknowledged it.
    *
-   * @param msgID The server takes one call with each.
-   * @returns Whether the server had it; `undefined` if it was not sent.
+   * @param msgID The server stores one call with each id.
+   * @returns True in `duplicate` if the server had the call; `undefined` if the quota is used up.
    */
   async send(
     { subject, body, owner, size }: OwnedRun,
@@ -203,12 +196,12 @@ export class Runs {
     );
   }
 
-  /** Frees the room of a call that has ended. */
+  /** Subtracts a call that has ended from the quota. */
   free({ owner, size }: OwnedRun): void {
     this.#shares.give(owner, bytesOf(size));
   }
 
-  /** How many bytes of an owner wait; `undefined` if all owners together have room for more. */
+  /** Returns the size of the waiting calls of a principal; `undefined` if the stream is nearly empty. */
   async #waitingOf(owner: string, more: number): Promise<number | undefined> {
     const { streams } = this.manager;
     const { state: { bytes } } = await streams.info(RUNS_STREAM);
@@ -222,20 +215,23 @@ export class Runs {
     return sum;
   }
 
-  /** A record that is not signed, or none, counts as a failure: whether the call has run is not known. */
+  /** Reads a record. A record with a wrong signature counts as a failure: the call may have run. */
   async read(
     key: string,
   ): Promise<{ readonly record: RunRecord; readonly revision: number } | undefined> {
     const stored = await this.#store.get(key);
     if (stored === undefined) return undefined;
     const { value, revision } = stored;
-    const record = this.#seal.unwrap(value, placeOf(key));
+    const record = this.#seal.unwrap(value, placeOf(key), "worker");
     if (isRecord(record)) return { record, revision };
+    // A caller may abort its call, but not write another result.
+    const ended = this.#seal.unwrap(value, placeOf(key), "caller");
+    if (isRecord(ended) && isAborted(ended)) return { record: ended, revision };
     this.#log(new Error("The record of a durable call is damaged, or has a wrong signature"));
     return { record: { state: "done", result: DAMAGED }, revision };
   }
 
-  /** Whether a call has ended, or a worker holds it. */
+  /** True if a call has ended, or a worker has a lease on it. */
   async isHeld(key: string): Promise<boolean> {
     const { record } = await this.read(key) ?? {};
     return record?.state === "done" ||
@@ -243,13 +239,13 @@ export class Runs {
   }
 
   /**
-   * Writes a record in the place of the one with that revision; 0 for none.
+   * Writes a record if the stored one has this revision, or none is stored and the revision is 0.
    *
-   * @returns The new revision; `undefined` if another one is there.
+   * @returns The new revision; `undefined` if the stored record has another one.
    */
   write(key: string, record: RunRecord, revision: number): Promise<number | undefined> {
     const value = this.#seal.wrap(record, placeOf(key));
-    // Longer than its call may be sent again, whatever clock its caller has.
+    // The record must outlive every copy of its call, even if the caller's clock is ahead.
     const options = { expiresAt: systemClock.timestamp() + KEPT_MS + 2 * MAX_SKEW_MS };
     return revision === 0
       ? this.#store.create(key, value, options)
@@ -276,45 +272,17 @@ function isRecord(value: unknown): value is RunRecord {
   }
 }
 
-/** Whether what a message of the stream has is a call. */
+function isAborted(record: RunRecord): boolean {
+  return record.state === "done" && !record.result.ok && record.result.error.code === "aborted";
+}
+
+/** True if the value is a durable call. */
 export function isRunMessage(value: unknown): value is RunMessage {
   return isObject(value) && isWord(value["key"]) && isWord(value["inbox"]) &&
     typeof value["time"] === "number";
 }
 
-/** What the signature of a record is for. */
+/** Returns the place that the signature of a record covers. */
 function placeOf(key: string): string {
   return `${RESULTS_BUCKET}.${key}`;
-}
-
-/** One that an operator has made, with more replicas or another size, is used as it is. */
-async function openStream(
-  manager: JetStreamManager,
-  { maxBytes, replicas }: StorageSettings,
-): Promise<StreamConfig> {
-  try {
-    return (await manager.streams.info(RUNS_STREAM)).config;
-  } catch (error) {
-    const isMissing = error instanceof JetStreamApiError &&
-      error.code === JetStreamApiCodes.StreamNotFound;
-    if (!isMissing) throw error;
-  }
-  const { config } = await manager.streams.add({
-    name: RUNS_STREAM,
-    subjects: [runSubject(">")],
-    retention: RetentionPolicy.Workqueue,
-    discard: DiscardPolicy.New,
-    max_bytes: maxBytes,
-    num_replicas: replicas,
-    max_age: nanos(KEPT_MS),
-    duplicate_window: nanos(REMEMBERED_MS),
-  });
-  return config;
-}
-
-function checkStream({ subjects, retention, discard }: StreamConfig): void {
-  const wanted = `subjects "${runSubject(">")}", retention "workqueue" and discard "new"`;
-  const isRight = subjects?.length === 1 && subjects[0] === runSubject(">") &&
-    retention === RetentionPolicy.Workqueue && discard === DiscardPolicy.New;
-  if (!isRight) throw new Error(`it is there with other settings; it needs ${wanted}`);
 }

@@ -1,5 +1,5 @@
 /**
- * A process that offers its tools to others.
+ * Workers: processes that offer their tools to others.
  *
  * @module
  */
@@ -10,13 +10,10 @@ import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import {
-  callHook,
-  checkFunction,
   type HookLog,
   isObject,
   MAX_TIMEOUT_MS,
   must,
-  NO_LOG,
   numberFrom,
   readFields,
   refuse,
@@ -24,123 +21,85 @@ import {
   type Tool,
   type ToolFailure,
 } from "../../tool/mod.ts";
-import type { CallTelemetry } from "../../execute/mod.ts";
 import { natsCallStore } from "./call_store.ts";
 import { DurableWorker } from "./durable_worker.ts";
 import { listenForWorkers, PRESENCE_EVERY_MS, type PresenceMessage } from "./fleet.ts";
-import { Seal } from "./message.ts";
-import {
-  checkServer,
-  checkSubscriptions,
-  noteRefusals,
-  STORAGE,
-  STORAGE_OPTIONS,
-  type StorageSettings,
-} from "./server.ts";
+import { NATS_OPTIONS, type NatsOptions, readNatsOptions } from "./options.ts";
+import type { Seal } from "./seal.ts";
+import { checkServer, checkSubscriptions, followStatus, noteRefusals } from "./server.ts";
 import { Offers } from "./offers.ts";
 import { ServedCalls } from "./served_calls.ts";
 import { Service } from "./service.ts";
-import { followStatus } from "./status.ts";
-import { checkRegistryName, presenceSubject } from "./subjects.ts";
-import { isTelemetry } from "./telemetry.ts";
+import type { StorageSettings } from "./streams.ts";
+import { presenceSubject } from "./subjects.ts";
 
 /** Options for {@linkcode serveTools}. */
-export interface ServeToolsOptions {
-  /**
-   * What callers and workers share, at least 16 characters. Of a list, the first one signs and all
-   * are accepted, so that it can be replaced.
-   */
-  readonly secret: string | readonly string[];
-  /**
-   * The name under which the tools are offered. Processes that offer the same tools have the same.
-   *
-   * @default {"default"}
-   */
-  readonly name?: string;
-  /** Which tools are offered. Absent: all. */
+export interface ServeToolsOptions extends NatsOptions {
+  /** The selection of the tools that are offered. By default, all tools. */
   readonly selection?: Selection;
   /**
-   * How calls are run: transactions, hooks, limits. By default 256 calls run at once. What callers
-   * decide is not asked again: approvals are theirs.
+   * The options of the dispatcher: transactions, hooks, limits. By default, 256 calls run concurrently.
+   * Callers approve calls, so there is no `approve`.
    */
   readonly dispatcher?: Omit<ToolDispatcherOptions, "approve">;
   /**
-   * The dispatcher of the calls that the process takes in other ways, such as over HTTP. It counts
-   * these calls among its own, so that `GET /metrics` has them.
+   * The dispatcher of calls that arrive in other ways, such as over HTTP. Its metrics then include the
+   * calls over NATS, and `GET /metrics` returns them.
    */
   readonly countedBy?: ToolDispatcher;
   /**
-   * How long `close` waits for running calls, in milliseconds. Then they are aborted.
+   * The time that `close` waits for calls in flight, in milliseconds. Then they are aborted.
    *
    * @default {30_000}
    */
   readonly drainTimeoutMs?: number;
   /**
-   * How long a durable call is held by a worker that does not renew that, in milliseconds. When a
-   * worker has died, another one takes its calls after that. All workers must have the same.
+   * The duration of the lease of a durable call, in milliseconds. A worker renews it; another worker
+   * takes the call if the lease expires. Give all workers the same value.
    *
    * @default {30_000}
    */
   readonly leaseMs?: number;
   /**
-   * How many tasks this worker runs at once. It takes no more of them than that, so that others wait
-   * for a worker that has a place. For plain calls, `dispatcher: { limits }` says it.
+   * The maximum number of tasks that this worker runs concurrently. It fetches no more than these, so
+   * that the others wait for a free worker. Plain calls are limited by `dispatcher: { limits }`.
    *
    * @default {64, or the `maxConcurrent` of these limits if that is less}
    */
   readonly concurrency?: number;
   /**
-   * How many tasks of a tool this worker runs at once, by the id of the tool. Absent: as many as
-   * `concurrency` says.
+   * The maximum number of tasks of a tool that this worker runs concurrently, by the id of the tool. By
+   * default, `concurrency`.
    */
   readonly toolConcurrency?: Readonly<Record<string, number>>;
-  /**
-   * How many servers of a cluster keep the streams and buckets that are not there yet.
-   *
-   * @default {1}
-   */
-  readonly replicas?: number;
-  /**
-   * How many bytes each of these may have, which the server reserves.
-   *
-   * @default {1_073_741_824}
-   */
-  readonly maxBytes?: number;
-  /**
-   * Traces and measures the calls, as parts of their callers' traces: what `openTelemetry` makes. It
-   * is the `telemetry` of `dispatcher`, and either may be given.
-   */
-  readonly telemetry?: CallTelemetry;
-  /** Receives errors that reach no caller. */
-  onError?(error: unknown): void;
 }
 
 /** A process that offers its tools. */
 export interface ServedTools extends AsyncDisposable {
-  /** Names this worker, until its process ends. */
+  /** The id of this worker. */
   readonly worker: string;
-  /** How many calls run here. */
+  /** The number of calls in flight. */
   readonly running: number;
   /**
-   * Takes no more calls, waits for those that run, and tells callers to go elsewhere. The connection
+   * Accepts no more calls, and waits for the calls in flight. Callers use other workers. The connection
    * and the registry stay open.
    */
   close(): Promise<void>;
 }
 
 const ACTION = "serve tools";
-/** How many calls one worker runs at once unless it is told otherwise. */
+/** The default of the maximum number of concurrent calls. */
 const MAX_CONCURRENT = 256;
-/** How many tasks one worker runs at once by default. */
+/** The default of the maximum number of concurrent tasks. */
 const TASKS = 64;
 const MAX_TASKS = 4_096;
-/** What the callers' limits are checked against by the callers. */
+/** Callers apply their own limits of arguments and outputs, which are smaller. */
 const MAX_BYTES = 67_108_864;
-/** An hour: the caller's own limit is shorter, and aborts the call. */
+/** An hour: the caller's own timeout is shorter, and aborts the call. */
 const LONGEST_CALL_MS = 3_600_000;
-/** How often a worker looks for others that have died, in its own beats. */
+/** The interval between two checks for dead workers, in presence messages. */
 const BEATS_TO_REMOVE = 10;
-/** A worker that does not receive so many of its own beats has a connection that is stuck. */
+/** A connection is stuck if a worker does not receive this many of its own presence messages. */
 const BEATS_TO_RECONNECT = 3;
 
 function isTaskCount(value: unknown): boolean {
@@ -148,8 +107,6 @@ function isTaskCount(value: unknown): boolean {
 }
 
 const OPTIONS = {
-  secret: (_action: string, value: unknown): string | readonly string[] => value as string,
-  name: checkRegistryName,
   selection: must("an object", (value): value is Selection => isObject(value)),
   dispatcher: must("an object", (value): value is ToolDispatcherOptions => isObject(value)),
   countedBy: must(
@@ -164,17 +121,15 @@ const OPTIONS = {
     (value): value is Readonly<Record<string, number>> =>
       isObject(value) && Object.values(value).every(isTaskCount),
   ),
-  ...STORAGE_OPTIONS,
-  telemetry: must("what openTelemetry makes", isTelemetry),
-  onError: checkFunction,
+  ...NATS_OPTIONS,
 };
 
 /**
- * Offers the tools of a registry to other processes, which see them with {@linkcode remoteTools}.
- * Start several of them, and calls are spread; end one with `close`, and no call is lost.
+ * Offers the tools of a registry to other processes, which list them with {@linkcode remoteTools}. Calls
+ * are distributed over all workers. No call is lost when a worker is closed.
  *
- * A call is run if one who knows the secret has signed it, for this worker and for the definition
- * that the worker has. Its arguments are checked again. Changes of the registry are followed.
+ * A worker runs a call if its signature is valid for this worker and for the definition that the worker
+ * offers. It validates the arguments again. Changes of the registry are followed.
  *
  * @example Usage
  * ```ts ignore
@@ -188,8 +143,8 @@ const OPTIONS = {
  * process.once("SIGTERM", () => served.close().then(() => connection.close()));
  * ```
  *
- * @throws {TypeError} If an option is wrong.
- * @throws {Error} If the server cannot do what is needed, or does not let this user.
+ * @throws {TypeError} If an option is invalid.
+ * @throws {Error} If the server lacks a feature, or the user of the connection a permission.
  */
 export async function serveTools(
   registry: Registry,
@@ -201,25 +156,26 @@ export async function serveTools(
   if (read.dispatcher?.approve !== undefined) {
     refuse(ACTION, "calls are approved by their callers, so dispatcher.approve cannot be given");
   }
-  const { secret, name = "default", drainTimeoutMs = 30_000, leaseMs = 30_000 } = read;
+  const { seal, name, storage, log } = readNatsOptions(ACTION, "worker", read, options);
+  const { drainTimeoutMs = 30_000, leaseMs = 30_000 } = read;
   const { maxConcurrent = TASKS } = read.dispatcher?.limits ?? {};
-  // What the limits refuse would only wait for longer.
+  // A task that the limits reject would only wait for longer.
   const { concurrency = Math.min(TASKS, maxConcurrent), toolConcurrency = {} } = read;
-  const { replicas = STORAGE.replicas, maxBytes = STORAGE.maxBytes } = read;
-  const storage = { replicas, maxBytes };
-  const seal = new Seal(ACTION, secret as string);
-  const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
   await checkServer(ACTION, connection);
-  await registry.ready();
+  // Schemas are compiled at the first call of their tool: for 40,000 tools that takes seconds.
+  const initialized = registry.tools.filter(({ init }) => init !== undefined);
+  await Promise.all(
+    initialized.map(async (tool) => registry.release(await registry.acquire(tool))),
+  );
   const dispatcherOptions: ToolDispatcherOptions = {
     tickets: storedTickets(
-      await natsCallStore(connection, { secret: secret as string, ...storage }),
+      await natsCallStore(connection, { secret: options.secret, ...storage }),
     ),
     timeoutMs: LONGEST_CALL_MS,
     maxArgumentBytes: MAX_BYTES,
     maxOutputBytes: MAX_BYTES,
     ...(read.telemetry && { telemetry: read.telemetry }),
-    // What else goes wrong in a call, its caller reads.
+    // All other errors of a call are in its result.
     onError: ({ phase, error }) => phase === "telemetry" && log(error),
     ...read.dispatcher,
     limits: { maxConcurrent: MAX_CONCURRENT, ...read.dispatcher?.limits },
@@ -259,13 +215,13 @@ class Worker implements ServedTools {
   #durable: DurableWorker | undefined;
   #service: Service | undefined;
   readonly #end: (() => void)[] = [];
-  /** Whether the connection is up. */
+  /** True while the connection is up. */
   #isUp = true;
   #stopBeating: () => void = () => {};
-  /** Set while a change of the registry is to be followed. */
+  /** Cancels the pending update after a change of the registry. */
   #stopFollowing: (() => void) | undefined;
   #beats = 0;
-  /** Its beats since it received one of them; `undefined` before the first. */
+  /** The presence messages sent since the last one was received; `undefined` before the first. */
   #unheard: number | undefined;
   #closing: Promise<void> | undefined;
 
@@ -351,7 +307,7 @@ class Worker implements ServedTools {
     this.#stopBeating();
     this.#service?.stop();
     this.#say(true);
-    // Without a connection, results reach nobody.
+    // Without a connection, no result can be sent.
     const graceMs = connection.isClosed() ? 0 : drainTimeoutMs;
     await Promise.all([
       this.#calls?.drain(graceMs),
@@ -360,7 +316,7 @@ class Worker implements ServedTools {
     ]);
   }
 
-  /** Follows the registry once for all changes of a turn: the cost is that of all tools. */
+  /** Updates the offers once for all changes of a turn: an update visits all tools. */
   #followLater(): void {
     this.#stopFollowing ??= systemClock.setTimeout(() => {
       this.#stopFollowing = undefined;
@@ -391,7 +347,7 @@ class Worker implements ServedTools {
     }, PRESENCE_EVERY_MS);
   }
 
-  /** A server or a network may fail without an end of the connection, and pings take minutes. */
+  /** A server or a network may fail without closing the connection, and pings take minutes. */
   #reconnectIfStuck(): void {
     if (!this.#isUp || this.#unheard === undefined) return;
     if (this.#unheard++ < BEATS_TO_RECONNECT) return;

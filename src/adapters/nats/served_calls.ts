@@ -1,5 +1,5 @@
 /**
- * The worker's side of plain calls: takes them, runs them, and tells their callers.
+ * The worker's side of plain calls: receives and runs them, and sends their events and results.
  *
  * @module
  */
@@ -26,62 +26,63 @@ import {
   TICKS_TO_BEAT,
   TICKS_TO_LOSE,
 } from "./frames.ts";
-import { GAP, logForged, Outbox, Receiver, type Seal, Sender } from "./message.ts";
+import { GAP, logForged, openPart, Outbox, Receiver, Sender } from "./message.ts";
+import type { Seal } from "./seal.ts";
 import { callSubject, controlSubject } from "./subjects.ts";
-import { traceOf } from "./telemetry.ts";
+import { traceOf } from "./options.ts";
 
-/** What a worker runs calls with. */
+/** Settings of {@linkcode ServedCalls}. */
 export interface ServedCallsSettings {
   readonly connection: NatsConnection;
   readonly seal: Seal;
-  /** Names the worker. Of a process that was started anew it is another one. */
+  /** The id of the worker, which is new for each process. */
   readonly worker: string;
   readonly dispatcher: ToolDispatcher;
-  /** The tool that is served at a path. */
+  /** Returns the tool that is served at a path. */
   readonly toolAt: (path: string) => Tool | undefined;
-  /** Is told of each call that fails. */
+  /** Is called for each call that fails. */
   readonly failed: (tool: Tool, failure: ToolFailure) => void;
   readonly log: HookLog;
-  /** Tells the time. @default {systemClock} */
+  /** @default {systemClock} */
   readonly clock?: Clock;
 }
 
-/** How many bytes are kept of calls that have come in part, and of what waits to be sent. */
+/** The maximum size of incomplete calls, and of results that wait to be sent, in bytes. */
 const MAX_KEPT_BYTES = 134_217_728;
-/** After a stop of the process so long, messages may be old. */
+/** A tick that is this late shows that the process was stopped: messages may be old. */
 const STALL_MS = 3 * TICK_MS;
-/** How long calls wait after a stop, for aborts that came meanwhile. */
+/** The delay of calls after a stop, so that pending aborts are read first. */
 const SETTLE_MS = 50;
-/** How many ticks the ids of calls are remembered: longer than a call may be old, by any clock. */
+/** Ids of calls are stored for this many ticks: longer than the maximum age of a call by any clock. */
 const TICKS_TO_FORGET = 2 * MAX_AGE_MS / TICK_MS + 2;
 
-/** A call that runs here, or waits for its caller to let it begin. */
+/** A call in flight, or one that waits for its caller's confirmation. */
 interface ServedCall {
   readonly tool: Tool;
   readonly sender: Sender;
   readonly abort: AbortController;
-  /** Puts the caller's words together. Each is taken once. */
+  /** Reassembles the caller's messages, and drops duplicates. */
   readonly controls: Receiver;
-  /** Begins the call; `undefined` once that has happened. */
+  /** Starts the call; `undefined` once it has started. */
   begin: (() => void) | undefined;
-  /** How many bytes of events may be sent. */
+  /** The number of bytes of events that may be sent. */
   credit: number;
-  /** Called when there is credit again. */
+  /** Is called when the caller has granted more credit. */
   onCredit: () => void;
-  /** How many ticks nothing was sent. */
+  /** The ticks since the last message was sent. */
   silence: number;
-  /** Something large that it gave waits to be sent. */
+  /** True while a large result or output waits to be sent. */
   isSending: boolean;
 }
 
-/** A call whose parts are still coming. */
+/** An incomplete call. */
 interface PartialCall {
   readonly receiver: Receiver;
-  /** How many ticks no part came. */
+  /** The ticks since the last part was received. */
   silence: number;
 }
 
-/** Takes the calls of one worker. */
+/** Receives and runs the plain calls of a worker. */
 export class ServedCalls {
   readonly #settings: ServedCallsSettings;
   readonly #clock: Clock;
@@ -91,20 +92,20 @@ export class ServedCalls {
   readonly #controlPrefix: string;
   readonly #outbox: Outbox;
   readonly #running: Map<string, ServedCall> = new Map();
-  /** By where they are answered. */
+  /** The incomplete calls, by reply subject. */
   readonly #partial: Map<string, PartialCall> = new Map();
   #partialBytes = 0;
-  /** The ids that came lately, and those before: none is taken twice. */
+  /** The ids of recent calls, and of those before: duplicates are dropped. */
   #seen: Set<string> = new Set();
   #seenBefore: Set<string> = new Set();
   #ticks = 0;
   #lastTick: number;
-  /** Until when calls wait, because the process was stopped. */
+  /** The time until which calls are delayed, because the process was stopped. */
   #settledAt = 0;
   #stopTicking: () => void = () => {};
   #isDraining = false;
   #onIdle: () => void = () => {};
-  /** Messages that were refused because their signature was wrong. */
+  /** The number of messages with wrong signatures. */
   #forged = 0;
 
   constructor(settings: ServedCallsSettings) {
@@ -131,21 +132,21 @@ export class ServedCalls {
     this.#tick();
   }
 
-  /** How many calls run here. */
+  /** The number of calls in flight. */
   get running(): number {
     return this.#running.size;
   }
 
   /**
-   * Takes no more calls, and waits for those that run.
+   * Accepts no more calls, and waits for the calls in flight.
    *
-   * @param graceMs How long to wait. Then they are aborted.
+   * @param graceMs After this time, they are aborted.
    */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
     const { connection, log } = this.#settings;
-    // Calls that are on their way are refused, so that another worker gets them at once.
-    // A connection that closes meanwhile confirms nothing.
+    // Calls that arrive now are rejected, so that another worker gets them immediately.
+    // If the connection closes, no confirmation comes.
     const closed = connection.closed();
     if (!connection.isClosed()) await Promise.race([this.#calls.drain().catch(log), closed]);
     if (this.#running.size > 0) {
@@ -156,7 +157,7 @@ export class ServedCalls {
     }
     this.#stopTicking();
     this.#controls.unsubscribe();
-    // Without a server nothing is confirmed, and no error has to be told: the connection tells it.
+    // Without a server no confirmation comes; the connection reports the error.
     if (!connection.isClosed()) await Promise.race([connection.flush().catch(NO_LOG), closed]);
   }
 
@@ -165,7 +166,7 @@ export class ServedCalls {
     for (const served of [...this.#running.values()]) this.#abort(served, why);
   }
 
-  /** Aborts a call. One that has not begun ends without its tool. */
+  /** Aborts a call. If it has not started, its tool does not run. */
   #abort(served: ServedCall, why: string): void {
     served.abort.abort(new DOMException(why, "AbortError"));
     served.begin?.();
@@ -175,7 +176,7 @@ export class ServedCalls {
   #take(message: Msg): void {
     const { connection, seal, log } = this.#settings;
     const { subject, reply } = message;
-    const part = seal.open(message);
+    const part = openPart(seal, message);
     if (part === undefined || reply === undefined) {
       return logForged(log, "A call has a wrong signature, and was not run", ++this.#forged);
     }
@@ -192,7 +193,7 @@ export class ServedCalls {
     this.#partialBytes += receiver.bytes;
   }
 
-  /** Takes a call that has come in part out of the list. */
+  /** Removes and returns an incomplete call. */
   #forget(reply: string): PartialCall | undefined {
     const partial = this.#partial.get(reply);
     if (partial === undefined) return undefined;
@@ -234,7 +235,7 @@ export class ServedCalls {
       controls: new Receiver(),
       begin: () => {
         served.begin = undefined;
-        // If the process was stopped, the caller may have given up, and its abort comes next.
+        // After a stop of the process, the caller's abort may be the next message.
         const now = this.#clock.now();
         const isSettled = now >= this.#settledAt && now - this.#lastTick <= STALL_MS;
         if (isSettled) run();
@@ -246,13 +247,13 @@ export class ServedCalls {
       isSending: false,
     };
     this.#running.set(id, served);
-    // A tool that may not run twice begins when the caller has read `accepted` and answers. Until then
-    // the caller may give the call to another worker, because it knows that nothing has run.
+    // A tool that may not run twice starts when the caller has confirmed `accepted`. Until then nothing
+    // has run, so the caller may send the call to another worker.
     if (tool.idempotent === true) served.begin?.();
     else void this.#say(served, { type: "accepted" });
   }
 
-  /** Whether something large that a tool gave waits to be sent. */
+  /** True while a large result or output of a tool waits to be sent. */
   #isSending(tool: Tool): boolean {
     return [...this.#running.values()].some((served) => served.isSending && served.tool === tool);
   }
@@ -289,7 +290,7 @@ export class ServedCalls {
     }
     const { result } = last as Extract<ToolEvent, { readonly type: "result" }>;
     if (!result.ok) this.#settings.failed(tool, result);
-    // There was no place for it, and others may have one. A ticket is good once.
+    // Another worker may have a free slot. A ticket can be used once.
     const isLeft = !result.ok && result.error.code === "overloaded" && call.ticket === undefined;
     try {
       await this.#say(
@@ -303,7 +304,7 @@ export class ServedCalls {
     }
   }
 
-  /** Sends a frame. Gives its size in bytes, of a large one when it is sent. */
+  /** Sends a frame. Returns its size in bytes, for a large frame once it is sent. */
   #say(served: ServedCall, frame: Frame): number | Promise<number> {
     served.silence = 0;
     const sent = this.#outbox.send(served.sender, frame);
@@ -311,7 +312,7 @@ export class ServedCalls {
     return sent;
   }
 
-  /** Takes what the caller says of a call, or what the server says: that the caller is gone. */
+  /** Handles a message of the caller, or the server's message that the caller has no subscription. */
   #control(message: Msg): void {
     const id = message.subject.slice(this.#controlPrefix.length);
     const served = this.#running.get(id);
@@ -319,7 +320,7 @@ export class ServedCalls {
     if (message.data.byteLength === 0 && message.headers?.code === 503) {
       return this.#abort(served, "The caller is gone");
     }
-    const part = this.#settings.seal.open(message);
+    const part = openPart(this.#settings.seal, message);
     if (part === undefined) {
       const { log } = this.#settings;
       return logForged(log, "A message to a call has a wrong signature", ++this.#forged);
@@ -333,7 +334,7 @@ export class ServedCalls {
     served.onCredit();
   }
 
-  /** Says of calls that are silent that they still run, and forgets old ids. */
+  /** Sends heartbeats of silent calls, and drops old ids. */
   #tick(): void {
     this.#lastTick = this.#clock.now();
     this.#stopTicking = this.#clock.setTimeout(() => {
@@ -347,9 +348,9 @@ export class ServedCalls {
           if (served.silence >= TICKS_TO_LOSE) this.#abort(served, "The caller is gone");
           continue;
         }
-        // After a stop, callers have heard nothing for longer than the ticks say.
+        // After a stop, callers have received nothing for longer than the ticks count.
         if (served.silence < TICKS_TO_BEAT && !wasStopped) continue;
-        // Its parts say it too.
+        // The parts of its message are heartbeats too.
         if (served.sender.isAmid) continue;
         try {
           served.silence = 0;

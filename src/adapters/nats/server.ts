@@ -1,75 +1,50 @@
 /**
- * What a server must be able to do, checked once at the start, and errors of JetStream in words.
+ * The server: its required features, the state of the connection, and its errors as messages.
  *
  * @module
  */
 
-import { JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
-import { type NatsConnection, PermissionViolationError } from "@nats-io/nats-core";
-import { type Check, describeThrown, type HookLog, numberFrom } from "../../tool/mod.ts";
+import { JetStreamApiCodes, JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
+import { type NatsConnection, PermissionViolationError, type Status } from "@nats-io/nats-core";
+import { describeThrown, type HookLog } from "../../tool/mod.ts";
 
 /** The oldest server that the tests run with. */
 const OLDEST = [2, 9] as const;
 
-/** The smallest limit of a message that leaves room for what is sent whole. */
+/** The smallest `max_payload`: messages that are sent whole need it. */
 const LEAST_PAYLOAD = 65_536;
 
-/** Codes of the server's API, which its texts do not keep to. */
+/** Codes of the server's API; its messages change between versions. */
 const WRONG_LAST_SEQUENCE: readonly number[] = [10071, 10164];
 const NO_JETSTREAM: readonly number[] = [10039, 10076];
 const NO_RESOURCES: readonly number[] = [10002, 10023, 10028, 10047, 10077];
 
-/** What the client or the server says of a request that it does not take. */
+/** Names of errors of requests that would fail again. */
 const REFUSALS: readonly string[] = ["InvalidArgumentError", "PermissionViolationError"];
 
-/** Whether a write failed because another one came first. */
+/** True if a write failed because another write came first. */
 export function isConflict(error: unknown): boolean {
   return error instanceof JetStreamApiError && WRONG_LAST_SEQUENCE.includes(error.code);
 }
 
-/** Whether the server has no room for a write. */
+/** True if the server has no space for a write. */
 export function isFull(error: unknown): boolean {
   return error instanceof JetStreamApiError && NO_RESOURCES.includes(error.code);
 }
 
-/** Whether a request, or its cause, was refused, and would be again. */
+/** True if a stream or a bucket is missing. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
+}
+
+/** True if the server or the client rejected a request, so that it would fail again. */
 export function isRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof JetStreamApiError) return isFull(error) || error.status < 500;
   return REFUSALS.includes(error.name) || isRefused(error.cause);
 }
 
-/** How a stream or a bucket is made that is not there. */
-export interface StorageSettings {
-  /** How many servers of a cluster keep it. */
-  readonly replicas: number;
-  readonly maxBytes: number;
-}
-
-/** One server, and 1 GiB. */
-export const STORAGE: StorageSettings = { replicas: 1, maxBytes: 1_073_741_824 };
-
-/** Checks of the options that say so. */
-export const STORAGE_OPTIONS: {
-  readonly replicas: Check<number>;
-  readonly maxBytes: Check<number>;
-} = { replicas: numberFrom(1, 5), maxBytes: numberFrom(1_048_576) };
-
-/** What is wrong with a stream or a bucket that could not be opened. */
-export function storageProblemOf(
-  error: unknown,
-  connection: NatsConnection,
-  name: string,
-  { replicas, maxBytes }: StorageSettings,
-): string {
-  const problem = problemOf(error, connection);
-  if (!isFull(error)) return problem;
-  const size = `${maxBytes} bytes on ${replicas === 1 ? "one server" : `${replicas} servers`}`;
-  return `there is no room for "${name}", which reserves ${size}; give the server more storage, ` +
-    `or the option maxBytes a smaller number: ${problem}`;
-}
-
-/** What is wrong, in words that say what would be right. */
+/** Describes an error, and what to do. */
 export function problemOf(error: unknown, connection: NatsConnection): string {
   if (connection.isClosed()) return "the connection to NATS is closed";
   const said = describeThrown(error);
@@ -90,9 +65,9 @@ export function problemOf(error: unknown, connection: NatsConnection): string {
 }
 
 /**
- * Makes sure that a server can do what is needed.
+ * Checks that a server has all required features.
  *
- * @throws {Error} If it cannot, with the one thing that is wrong.
+ * @throws {Error} If one is missing, with its name.
  */
 export async function checkServer(action: string, connection: NatsConnection): Promise<void> {
   const fail = (problem: string, cause?: unknown): never => {
@@ -119,7 +94,7 @@ export async function checkServer(action: string, connection: NatsConnection): P
   }
 }
 
-/** Keeps the subscriptions that the server refuses while a side starts. */
+/** Collects the subscriptions that the server rejects during the start. */
 export function noteRefusals(
   log: HookLog,
 ): { readonly refused: unknown[]; readonly note: HookLog } {
@@ -132,10 +107,10 @@ export function noteRefusals(
 }
 
 /**
- * Waits until the server has taken the subscriptions that were made.
+ * Waits until the server has processed all subscriptions.
  *
- * @param refused What {@linkcode noteRefusals} has kept.
- * @throws {Error} If it has refused one.
+ * @param refused The errors of {@linkcode noteRefusals}.
+ * @throws {Error} If the server has rejected one.
  */
 export async function checkSubscriptions(
   action: string,
@@ -148,4 +123,41 @@ export async function checkSubscriptions(
     const why = `the user of the connection may not subscribe to "${cause.subject}"`;
     throw new Error(`Cannot ${action}: ${why}`, { cause });
   }
+}
+
+/** Receives the changes of a connection's state. */
+export interface StatusFollower {
+  /** Is called when the connection was lost or closed. */
+  down(why: string): void;
+  /** Is called after a reconnection, possibly to another server. */
+  up(): void;
+  /** Is called when the user may not publish to a subject. */
+  forbidden?(subject: string): void;
+}
+
+/** Follows the state of a connection. Returns a function that stops it. */
+export function followStatus(connection: NatsConnection, follower: StatusFollower): () => void {
+  let isOver = false;
+  // The client's iterator has a method `stop`, which its type lacks.
+  const statuses = connection.status() as AsyncIterable<Status> & { readonly stop?: () => void };
+  void (async () => {
+    for await (const status of statuses) {
+      if (isOver) return;
+      const { type } = status;
+      if (type === "error") {
+        const { error } = status;
+        if (!(error instanceof PermissionViolationError) || error.operation !== "publish") continue;
+        follower.forbidden?.(error.subject);
+      } else if (type === "disconnect") {
+        follower.down("the connection to NATS is lost; try it again later");
+      } else if (type === "reconnect") follower.up();
+    }
+  })();
+  void connection.closed().then(() => {
+    if (!isOver) follower.down("the connection to NATS is closed");
+  });
+  return () => {
+    isOver = true;
+    statuses.stop?.();
+  };
 }

@@ -1,6 +1,6 @@
 /**
- * A worker as a service of NATS, for `nats micro` and other tools that list services and their
- * statistics: `$SRV.PING`, `$SRV.INFO` and `$SRV.STATS` (ADR-32 of NATS).
+ * A worker as a service of NATS, for `nats micro` and other clients of `$SRV.PING`, `$SRV.INFO` and
+ * `$SRV.STATS` (ADR-32 of NATS).
  *
  * @module
  */
@@ -15,29 +15,27 @@ import type { DispatcherMetrics } from "../../execute/mod.ts";
 import { type HookLog, systemClock } from "../../tool/mod.ts";
 import { callSubject } from "./subjects.ts";
 
-/** The information about a worker. */
+/** Settings of {@linkcode Service}. */
 export interface ServiceSettings {
   readonly connection: NatsConnection;
   readonly worker: string;
   /** The name of the registry that it serves. */
   readonly registry: string;
-  /** The metrics of its calls. */
+  /** Returns the metrics of its calls. */
   readonly metrics: () => DispatcherMetrics;
   readonly log: HookLog;
 }
 
 /** The version of the protocol between callers and workers. */
 const VERSION = "1.0.0";
-/** The maximum number of listed tools, those with the most calls. */
+/** The maximum number of tools in the statistics: the tools with the most calls. */
 const MAX_TOOLS = 100;
-/** The number of tools that add 1 to the cost of a response, which is 1 at least. */
+/** An answer costs 1, and 1 more for this number of tools. */
 const TOOLS_TO_COST = 64;
-/**
- * The budget for responses until its renewal, because every user of the account may send requests.
- */
+/** The maximum cost of all answers per renewal: every user of the account can send requests. */
 const BUDGET = 1_000;
 
-/** Responds to service requests. */
+/** Responds to requests for services. */
 export class Service {
   readonly #settings: ServiceSettings;
   readonly #name: string;
@@ -45,9 +43,7 @@ export class Service {
   readonly #subscriptions: readonly Subscription[];
   #budget = BUDGET;
   #isRefused = false;
-  /**
-   * The last failed call: its code and its tool, without the message, which may quote arguments.
-   */
+  /** The code and the tool of the last failed call. Its message could quote arguments. */
   lastError = "";
 
   constructor(settings: ServiceSettings) {
@@ -61,7 +57,7 @@ export class Service {
       );
   }
 
-  /** Renews the budget. */
+  /** Renews the budget of answers. */
   renew(): void {
     this.#budget = BUDGET;
   }
@@ -70,7 +66,7 @@ export class Service {
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
   }
 
-  /** Logs once that the user may not subscribe. Calls are served nevertheless. */
+  /** Logs once that the user may not subscribe. Calls are served anyway. */
   #refused(error: Error): void {
     if (this.#isRefused) return;
     this.#isRefused = true;
@@ -86,8 +82,7 @@ export class Service {
 
   #hear(message: Msg): void {
     const [, verb = "", name, id] = message.subject.split(".");
-    // A worker may write to the directory and to the server's API, so it must not respond to
-    // subjects there.
+    // A worker may publish to the directory and to the server's API: it responds to inboxes only.
     if (this.#budget <= 0 || message.reply?.startsWith("_INBOX") !== true) return;
     const told = this.#tell(verb, name !== undefined && id !== undefined);
     if (told === undefined) return;
@@ -99,9 +94,7 @@ export class Service {
     }
   }
 
-  /**
-   * @param isMeant True if the request is for this worker only: the response then lists each tool.
-   */
+  /** @param isMeant True if the request is for this worker only: the answer then lists its tools. */
   #tell(verb: string, isMeant: boolean): Record<string, unknown> | undefined {
     const { worker, registry } = this.#settings;
     const common = (type: string) => ({

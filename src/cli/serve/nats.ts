@@ -1,12 +1,13 @@
 /**
- * `plue serve --nats`: a worker where tools are named, and else an edge, which has the tools of the
- * workers, and shares what is kept of calls with the other edges.
+ * `plue serve --nats`: with a source, a worker; without one, an edge, which serves the tools of the
+ * workers and shares its stored state with other edges.
  *
  * @module
  */
 
 import {
   natsCallStore,
+  type NatsOptions,
   natsRateLimitStore,
   remoteTools,
   serveTools,
@@ -20,15 +21,15 @@ import type { LoadedTools } from "../sources/mod.ts";
 import { CommandError, counted, usageError } from "../terminal.ts";
 import type { SharedState } from "./state.ts";
 
-/** What a server has to do with NATS. */
+/** A worker or an edge. */
 export interface NatsService extends AsyncDisposable {
   /** A line for the banner. */
   readonly about: string;
 }
 
-/** What an edge has. */
+/** An edge. */
 export interface NatsEdge extends NatsService {
-  /** What all edges keep of calls. */
+  /** The stored state that all edges share. */
   readonly state: SharedState;
 }
 
@@ -36,7 +37,7 @@ type Log = (error: unknown) => void;
 
 const ACTION = "serve";
 
-/** Brings the tools of all workers into a registry. */
+/** Registers the tools of all workers. */
 export async function openEdge(
   registry: Registry,
   settings: NatsSettings,
@@ -54,10 +55,10 @@ export async function openEdge(
 }
 
 /**
- * Offers tools to the edges. They decide who may call and what is approved, so a role and scopes
- * narrow only where the owner of the worker names them.
+ * Offers tools to the edges. Edges decide who may call and what is approved, so a role and scopes narrow
+ * the tools only if the operator of the worker sets them.
  *
- * @param countedBy Has the calls in its metrics too, which are served over HTTP.
+ * @param countedBy The dispatcher of calls over HTTP, whose metrics include these calls.
  */
 export async function openWorker(
   { registry, dispatch }: LoadedTools,
@@ -90,22 +91,22 @@ async function open<T extends Begun>(
   log: Log,
   begin: (
     connection: Awaited<ReturnType<typeof connectNats>>,
-    options:
-      & { readonly secret: readonly string[]; readonly onError: Log }
-      & NatsSettings["storage"],
+    options: NatsOptions,
   ) => Promise<T>,
 ): Promise<T & NatsService> {
   const secret = wantedSecret(ACTION, settings);
   const connection = await connectNats(ACTION, settings);
   try {
-    const begun = await begin(connection, { secret, onError: log, ...settings.storage });
+    const { keys, storage } = settings;
+    const options = { secret, onError: log, ...storage, ...(keys !== undefined && { keys }) };
+    const begun = await begin(connection, options);
     void logStatus(connection, settings.shown, log);
     return {
       ...begun,
       about: `${begun.about} ${settings.shown}`,
       async [Symbol.asyncDispose]() {
         await begun.end();
-        // What was said last, such as aborts of calls, still goes out.
+        // The last messages, such as aborts of calls, are still sent.
         await connection.drain().catch(() => {});
       },
     };
@@ -117,7 +118,7 @@ async function open<T extends Begun>(
   }
 }
 
-/** Tells the log that the connection was lost, and that it is there again. */
+/** Logs losses of the connection and reconnections. */
 async function logStatus(
   connection: Awaited<ReturnType<typeof connectNats>>,
   shown: string,

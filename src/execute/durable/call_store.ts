@@ -70,8 +70,8 @@ export interface CallStore {
 
 /** How long a key may be, in characters. */
 export const MAX_STORE_KEY = 256;
-/** How large a value may be, in bytes. */
-export const MAX_STORED_BYTES = 1_048_576;
+/** The maximum size of a value in bytes: with its headers, it fits into a message of NATS (1 MiB). */
+export const MAX_STORED_BYTES = 1_047_552;
 
 const KEY = /^[\w-]+(?:\.[\w-]+)*$/;
 

@@ -1,0 +1,228 @@
+/**
+ * Signatures of everything that callers and workers send or store. An HMAC with the secret that all of
+ * them share proves that a message comes from one of them. With keys, an Ed25519 signature also proves
+ * that it comes from a caller, or from a worker.
+ *
+ * A message begins with 32 bytes of HMAC-SHA-256 and, with keys, 64 bytes of signature. Both cover the
+ * subject and the reply subject, so that nobody can send the message again to another place.
+ *
+ * @module
+ */
+
+import {
+  createHash,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  createSecretKey,
+  type Hash,
+  type Hmac,
+  type KeyObject,
+  sign,
+  timingSafeEqual,
+  verify,
+} from "node:crypto";
+import { Buffer } from "node:buffer";
+import { nkeys } from "@nats-io/nats-core";
+import { describe, describeThrown, isListOf, isObject, isWord, refuse } from "../../tool/mod.ts";
+
+/** The two sides of a call. */
+export type Role = "caller" | "worker";
+
+/** Ed25519 keys of callers and workers, in the form of NATS (nkeys). `plue nats keys` prints a new one. */
+export interface NatsKeys {
+  /** The seed of this process, which stays secret: `SU…`. */
+  readonly seed: string;
+  /** The public keys of all callers: `U…`. */
+  readonly callers: readonly string[];
+  /** The public keys of all workers: `U…`. */
+  readonly workers: readonly string[];
+}
+
+const MAC_BYTES = 32;
+const SIGNATURE_BYTES = 64;
+const MIN_SECRET = 16;
+/** The most public keys of a role: each may have to be tried. */
+const MAX_KEYS = 64;
+/** What DER puts in front of the 32 bytes of an Ed25519 key. */
+const PRIVATE_DER = "302e020100300506032b657004220420";
+const PUBLIC_DER = "302a300506032b6570032100";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** Signs messages as one role, and checks those of others. */
+export class Seal {
+  /** How many bytes of a message its signatures take. */
+  readonly bytes: number;
+  readonly #secrets: readonly KeyObject[];
+  readonly #role: Role;
+  readonly #keys: Readonly<Record<Role, readonly KeyObject[]>> | undefined;
+  readonly #seed: KeyObject | undefined;
+
+  /**
+   * @param secret The first of a list signs, and all are accepted.
+   * @param keys Without a seed, messages can only be checked.
+   * @throws {TypeError} If a secret or a key is not valid.
+   */
+  constructor(
+    action: string,
+    secret: string | readonly string[],
+    role: Role = "caller",
+    keys?: Omit<NatsKeys, "seed"> & { readonly seed?: string | undefined },
+  ) {
+    this.#secrets = readSecrets(action, secret);
+    this.#role = role;
+    this.bytes = MAC_BYTES + (keys === undefined ? 0 : SIGNATURE_BYTES);
+    if (keys === undefined) return;
+    if (!isObject(keys)) refuse(action, "keys must be an object with seed, callers and workers");
+    const { seed, callers, workers } = keys;
+    this.#keys = {
+      caller: readPublicKeys(action, "callers", callers),
+      worker: readPublicKeys(action, "workers", workers),
+    };
+    if (seed === undefined) return;
+    let own: string;
+    try {
+      own = nkeys.fromSeed(encoder.encode(seed)).getPublicKey();
+    } catch {
+      refuse(action, 'keys.seed must be the seed of a key: "SU" and 56 letters or digits');
+    }
+    const list = `${role}s` as const;
+    if (!keys[list].includes(own)) {
+      refuse(action, `keys.${list} must have the public key of keys.seed, which is "${own}"`);
+    }
+    this.#seed = createPrivateKey({
+      ...{ key: derOf(PRIVATE_DER, decodeBase32(seed).subarray(2, 34)) },
+      ...{ format: "der", type: "pkcs8" },
+    });
+  }
+
+  /** Signs a message for a place. The first {@linkcode bytes} of `message` are written. */
+  sign(message: Uint8Array, subject: string, reply: string): void {
+    if (this.#seed !== undefined) {
+      const digest = this.#digestOf(message, subject, reply);
+      message.set(sign(null, digest, this.#seed), MAC_BYTES);
+    }
+    message.set(macOf(this.#secrets[0] as KeyObject, message, subject, reply));
+  }
+
+  /**
+   * Checks that a message was signed for this place.
+   *
+   * @param from The role of the sender. Absent: the other one.
+   */
+  accepts(
+    message: Uint8Array,
+    subject: string,
+    reply: string,
+    from: Role = this.#role === "caller" ? "worker" : "caller",
+  ): boolean {
+    if (message.byteLength < this.bytes) return false;
+    const mac = message.subarray(0, MAC_BYTES);
+    const isOfGroup = this.#secrets.some((secret) =>
+      timingSafeEqual(mac, macOf(secret, message, subject, reply))
+    );
+    if (!isOfGroup || this.#keys === undefined) return isOfGroup;
+    const digest = this.#digestOf(message, subject, reply);
+    const signature = message.subarray(MAC_BYTES, this.bytes);
+    return this.#keys[from].some((key) => verify(null, digest, key, signature));
+  }
+
+  /** Signs a value that is stored under a key. */
+  wrap(value: unknown, key: string): Uint8Array {
+    const text = encodeJson(value);
+    const message = new Uint8Array(this.bytes + text.length);
+    message.set(text, this.bytes);
+    this.sign(message, key, "");
+    return message;
+  }
+
+  /** Returns the value that was stored under a key; `undefined` if it is not signed, or not JSON. */
+  unwrap(message: Uint8Array, key: string, from?: Role): unknown {
+    if (!this.accepts(message, key, "", from)) return undefined;
+    try {
+      return parseJson(message.subarray(this.bytes));
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Returns what a role's signature signs: Ed25519 itself would need a copy of a large message. */
+  #digestOf(message: Uint8Array, subject: string, reply: string): Uint8Array {
+    return digest(createHash("sha256"), message.subarray(this.bytes), subject, reply);
+  }
+}
+
+function macOf(secret: KeyObject, message: Uint8Array, subject: string, reply: string): Uint8Array {
+  return digest(createHmac("sha256", secret), message.subarray(MAC_BYTES), subject, reply);
+}
+
+function digest(hash: Hash | Hmac, bytes: Uint8Array, subject: string, reply: string): Uint8Array {
+  // Neither subject can have a line feed.
+  return hash.update(`${subject}\n${reply}\n`).update(bytes).digest();
+}
+
+function readSecrets(action: string, secret: string | readonly string[]): readonly KeyObject[] {
+  const secrets: unknown = typeof secret === "string" ? [secret] : secret;
+  const isSecret = (one: unknown): one is string =>
+    typeof one === "string" && one.length >= MIN_SECRET && !/\s/.test(one);
+  if (!isListOf(secrets, isSecret) || secrets.length === 0) {
+    const is = typeof secret !== "string"
+      ? describe(secret)
+      // PLUE_NATS_SECRET has spaces between several secrets.
+      : secret.length < MIN_SECRET
+      ? "a shorter one"
+      : "one with spaces";
+    refuse(
+      action,
+      `secret must be a string of at least ${MIN_SECRET} characters without spaces, or a list of ` +
+        `them, not ${is}`,
+    );
+  }
+  return secrets.map((one) => createSecretKey(encoder.encode(one)));
+}
+
+function readPublicKeys(action: string, field: string, keys: unknown): readonly KeyObject[] {
+  if (!isListOf(keys, isWord) || keys.length === 0 || keys.length > MAX_KEYS) {
+    refuse(action, `keys.${field} must be a list of 1 to ${MAX_KEYS} public keys`);
+  }
+  return (keys as readonly string[]).map((key, at) => {
+    try {
+      nkeys.fromPublic(key);
+      const bytes = decodeBase32(key).subarray(1, 33);
+      return createPublicKey({ key: derOf(PUBLIC_DER, bytes), format: "der", type: "spki" });
+    } catch (cause) {
+      // The text is not shown: it may be a seed.
+      refuse(action, `keys.${field}[${at}] is not a public key (${describeThrown(cause, 100)})`);
+    }
+  });
+}
+
+function derOf(prefix: string, key: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from(prefix, "hex"), key]);
+}
+
+/** Decodes the text of a key, which nkeys has checked. */
+function decodeBase32(text: string): Uint8Array {
+  const bytes: number[] = [];
+  let [bits, value] = [0, 0];
+  for (const letter of text) {
+    value = (value << 5 | "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(letter)) & 0xfff;
+    bits += 5;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes.push(value >> bits & 0xff);
+  }
+  return Uint8Array.from(bytes);
+}
+
+/** Encodes a value as JSON in UTF-8. */
+export function encodeJson(value: unknown): Uint8Array {
+  return encoder.encode(JSON.stringify(value));
+}
+
+/** Parses what was signed, which is JSON in UTF-8. */
+export function parseJson(bytes: Uint8Array): unknown {
+  return JSON.parse(decoder.decode(bytes));
+}

@@ -1,0 +1,339 @@
+/**
+ * What an administrator does with NATS: `plue nats init`, `plue nats keys`, and the rows of `plue doctor`
+ * about the server, the permissions of its user, clocks, workers and tasks.
+ *
+ * @module
+ */
+
+import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
+import { type NatsConnection, nkeys } from "@nats-io/transport-node";
+import { Directory, listIn, type ToolList } from "../adapters/nats/directory.ts";
+import { MAX_SKEW_MS } from "../adapters/nats/frames.ts";
+import { PRESENCE_EVERY_MS, type PresenceMessage } from "../adapters/nats/fleet.ts";
+import { Seal } from "../adapters/nats/seal.ts";
+import { checkServer, isMissing, problemOf } from "../adapters/nats/server.ts";
+import { createStreams, STORAGE_OPTIONS } from "../adapters/nats/streams.ts";
+import { DIRECTORY, idOfPath, presenceSubject, RUNS_STREAM } from "../adapters/nats/subjects.ts";
+import { describeThrown, isObject, systemClock } from "../tool/mod.ts";
+import { connectNats, type NatsSettings, readNats } from "./nats.ts";
+import {
+  CommandError,
+  counted,
+  type Diagnosis,
+  EXIT,
+  type Terminal,
+  usageError,
+} from "./terminal.ts";
+
+const ACTION = "diagnose NATS";
+/** The registry name that `plue serve` uses. */
+const REGISTRY = "default";
+/** The maximum number of tools that a row names. */
+const MAX_NAMED = 10;
+
+/** The flags of `plue nats init`. */
+export interface NatsFlags {
+  readonly nats?: string;
+  readonly replicas?: number;
+  readonly maxBytes?: number;
+}
+
+/** Creates the streams and buckets that workers and callers need, and prints a table of them. */
+export async function initNats(
+  { nats, ...flags }: NatsFlags,
+  terminal: Terminal,
+): Promise<number> {
+  const action = "create the streams";
+  const settings = await readNats(action, terminal.io.env, nats);
+  if (settings === undefined) throw usageError(`Cannot ${action}: give --nats, or set PLUE_NATS`);
+  const connection = await connectNats(action, settings);
+  try {
+    await checkServer(action, connection);
+    const { replicas, maxBytes } = { ...settings.storage, ...flags };
+    const streams = await createStreams(connection, {
+      ...(replicas !== undefined && {
+        replicas: STORAGE_OPTIONS.replicas(action, replicas, "--replicas"),
+      }),
+      ...(maxBytes !== undefined && {
+        maxBytes: STORAGE_OPTIONS.maxBytes(action, maxBytes, "--max-bytes"),
+      }),
+    });
+    if (terminal.isJson) terminal.printJson(streams);
+    else {
+      terminal.print(terminal.table(
+        ["NAME", "STATE", "REPLICAS", "BYTES"],
+        streams.map(({ name, state, ...more }) => [
+          ...[name, state, String(more.replicas), String(more.maxBytes)],
+        ]),
+      ));
+    }
+    return EXIT.ok;
+  } catch (cause) {
+    throw usageError(describeThrown(cause, 2_000), { cause });
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Prints a new seed and its public key. */
+export function createKeys(terminal: Terminal): void {
+  const pair = nkeys.createUser();
+  const seed = new TextDecoder().decode(pair.getSeed());
+  const keys = { seed, publicKey: pair.getPublicKey() };
+  if (terminal.isJson) terminal.printJson(keys);
+  else terminal.print(`seed        ${keys.seed}\npublic key  ${keys.publicKey}`);
+}
+
+const works = (part: string, detail: string): Diagnosis => ({ part, state: "works", detail });
+const missing = (part: string, detail: string): Diagnosis => ({ part, state: "missing", detail });
+const broken = (part: string, detail: string): Diagnosis => ({ part, state: "broken", detail });
+
+/** Checks everything that a worker and a caller need. Runs no tool, and leaves nothing on the server. */
+export async function diagnoseNats(
+  settings: NatsSettings,
+  signal: AbortSignal,
+): Promise<readonly Diagnosis[]> {
+  let connection: NatsConnection;
+  try {
+    connection = await connectNats(ACTION, settings);
+  } catch (error) {
+    return [broken("nats server", reason(error))];
+  }
+  const close = (): void => void connection.close();
+  signal.addEventListener("abort", close, { once: true });
+  try {
+    return await diagnose(connection, settings);
+  } catch (error) {
+    signal.throwIfAborted();
+    return [broken("nats server", problemOf(error, connection))];
+  } finally {
+    signal.removeEventListener("abort", close);
+    await connection.close();
+  }
+}
+
+async function diagnose(
+  connection: NatsConnection,
+  settings: NatsSettings,
+): Promise<readonly Diagnosis[]> {
+  const ms = await connection.rtt();
+  const { version = "?" } = connection.info ?? {};
+  const server = works("nats server", `${version} at ${settings.shown}, answers in ${ms} ms`);
+  const rights = await diagnoseRights(connection);
+  try {
+    await checkServer(ACTION, connection);
+  } catch (error) {
+    const why = reason(error);
+    return /^the server (?:is|has headers)/.test(why)
+      ? [broken("nats server", why)]
+      : [server, broken("nats jetstream", why), ...rights];
+  }
+  const manager = await jetstreamManager(connection);
+  const { streams, storage, limits } = await manager.getAccountInfo();
+  const most = limits.max_storage > 0 ? ` of ${megabytes(limits.max_storage)}` : "";
+  return [
+    server,
+    works("nats jetstream", `${counted(streams, "stream")}, ${megabytes(storage)}${most}`),
+    ...rights,
+    ...await diagnoseWorkers(connection, manager, settings),
+    ...await diagnoseTasks(connection, manager),
+  ];
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+/** Checks what the user of the connection may do. The server reports what it refuses as errors. */
+async function diagnoseRights(connection: NatsConnection): Promise<readonly Diagnosis[]> {
+  const refused: string[] = [];
+  void (async () => {
+    for await (const status of connection.status()) {
+      if (status.type === "error") refused.push(describeThrown(status.error, 200));
+    }
+  })();
+  const rows: Diagnosis[] = [];
+  for (const [part, what, publish, subscribe] of RIGHTS) {
+    const subscriptions = subscribe.map((subject) =>
+      connection.subscribe(subject, {
+        callback: (error) => {
+          if (error !== null) refused.push(describeThrown(error, 200));
+        },
+      })
+    );
+    for (const subject of publish) connection.publish(subject);
+    // The server's refusals come before its answer to this, and their status one turn later.
+    await connection.flush();
+    await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, 0));
+    for (const subscription of subscriptions) subscription.unsubscribe();
+    const [problem] = refused.splice(0);
+    rows.push(
+      problem === undefined
+        ? works(part, `the user may ${what}`)
+        : missing(part, `the user may not ${what}: ${problem}`),
+    );
+  }
+  return rows;
+}
+
+/** The subjects that a user needs, in order to call and in order to serve. */
+const RIGHTS: readonly (readonly [
+  part: string,
+  what: string,
+  publish: readonly string[],
+  subscribe: readonly string[],
+])[] = [
+  [
+    ...["nats caller", "call tools"] as const,
+    ["plue.v1.call.doctor.a.b.c.d", "plue.v1.ctl.doctor.a"],
+    [presenceSubject("doctor", "*")],
+  ],
+  [
+    ...["nats worker", "offer tools"] as const,
+    [presenceSubject("doctor", "doctor")],
+    ["plue.v1.call.doctor.>", "plue.v1.ctl.doctor.*", "plue.v1.stop.>"],
+  ],
+];
+
+/** Describes the difference of two clocks. */
+function clockRow(part: string, skewMs: number, other: string, begin: string): Diagnosis {
+  const seconds = Math.abs(skewMs / 1_000).toFixed(1);
+  const detail = `${begin}${seconds} s ${skewMs > 0 ? "ahead of" : "behind"} ${other}`;
+  return Math.abs(skewMs) <= MAX_SKEW_MS
+    ? works(part, detail)
+    : broken(part, `${detail}; calls are refused above ${MAX_SKEW_MS / 1_000} s: set both`);
+}
+
+/** Counts the tasks in the stream. */
+async function diagnoseTasks(
+  connection: NatsConnection,
+  { streams, consumers }: JetStreamManager,
+): Promise<readonly Diagnosis[]> {
+  const part = "nats tasks";
+  try {
+    const { state: { messages } } = await streams.info(RUNS_STREAM);
+    let [waiting, running] = [0, 0];
+    for await (const { num_pending, num_ack_pending } of consumers.list(RUNS_STREAM)) {
+      waiting += num_pending;
+      running += num_ack_pending;
+    }
+    // After a crash, the server may keep a task that has ended.
+    const others = messages - waiting - running;
+    const rest = others > 0
+      ? `, ${others} of tools without a worker, or ended: the server drops them after a day`
+      : "";
+    return [works(part, `${waiting} waiting, ${running} running${rest}`)];
+  } catch (error) {
+    if (isMissing(error)) return [];
+    return [missing(part, `not counted: ${problemOf(error, connection)}`)];
+  }
+}
+
+/** Returns a row for the clocks, and one for each worker with its tools. */
+async function diagnoseWorkers(
+  connection: NatsConnection,
+  manager: JetStreamManager,
+  { secret, keys }: NatsSettings,
+): Promise<readonly Diagnosis[]> {
+  const [clock, part] = ["nats clock", "nats workers"];
+  try {
+    await manager.streams.info(`KV_${DIRECTORY}`);
+  } catch (error) {
+    if (!isMissing(error)) return [broken(part, problemOf(error, connection))];
+    return [
+      missing(clock, "not compared: no worker has been there"),
+      missing(part, "none has been there"),
+    ];
+  }
+  if (secret === undefined) {
+    return [missing(part, "not checked: PLUE_NATS_SECRET is not set")];
+  }
+  // The doctor signs nothing, so that its key may be that of a caller or of a worker.
+  const seal = new Seal(ACTION, secret, "caller", keys && { ...keys, seed: undefined });
+  const problems: string[] = [];
+  const log = (error: unknown): void => void problems.push(describeThrown(error, 200));
+  let directory: Directory;
+  try {
+    const settings = { action: ACTION, connection, seal, registry: REGISTRY, log };
+    directory = await Directory.open({ ...settings, hasDefinitions: false }, () => {});
+  } catch (error) {
+    const why = reason(error);
+    return [broken(/clock/.test(why) ? clock : part, why)];
+  }
+  const { entries, skewMs } = directory;
+  const workers = new Map<string, ToolList[]>();
+  for (const [key, { value }] of entries) {
+    const list = listIn(REGISTRY, key, value);
+    if (list !== undefined) workers.set(list.worker, [...workers.get(list.worker) ?? [], list]);
+  }
+  const heard = await listen(connection, seal, [...workers.keys()]);
+  directory.stop();
+  const rows = [...workers].map(([id, lists]): Diagnosis => {
+    const skewMs = heard.get(id);
+    const tools = lists.flatMap(({ up, down }) => [...up, ...down]).map(idOfPath).sort();
+    const has = `"${id}": ${counted(tools.length, "tool")}${named(tools)}`;
+    if (skewMs === undefined) {
+      return missing(part, `${has}; sends no presence: it has ended, or is cut off`);
+    }
+    const tooLarge = lists.flatMap((list) => list.tooLarge);
+    return tooLarge.length > 0
+      ? broken(
+        part,
+        `${has}; max_payload is too small for the definitions of others${named(tooLarge)}`,
+      )
+      : clockRow(part, skewMs, "this machine's", `${has}; its clock is `);
+  });
+  const [problem] = problems;
+  if (problem !== undefined) {
+    rows.push(broken(
+      part,
+      `${counted(problems.length, "problem")}, such as: ${problem}; have all processes the same ` +
+        "PLUE_NATS_SECRET, PLUE_NATS_CALLERS and PLUE_NATS_WORKERS?",
+    ));
+  }
+  return [
+    clockRow(clock, skewMs, "that of the server", "this machine's clock is "),
+    ...rows.length > 0 ? rows : [missing(part, "none is there")],
+  ];
+}
+
+/** Returns the first of some tools, in brackets. */
+function named(tools: readonly string[]): string {
+  if (tools.length === 0) return "";
+  return ` (${tools.slice(0, MAX_NAMED).join(", ")}${tools.length > MAX_NAMED ? ", …" : ""})`;
+}
+
+/** Waits for the presence of all workers, for two of their beats. Returns how far each clock is ahead. */
+async function listen(
+  connection: NatsConnection,
+  seal: Seal,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const heard = new Map<string, number>();
+  if (ids.length === 0) return heard;
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      stopWaiting();
+      subscription.unsubscribe();
+      resolve();
+    };
+    const stopWaiting = systemClock.setTimeout(end, 2 * PRESENCE_EVERY_MS + 1_000);
+    const subscription = connection.subscribe(presenceSubject("*", "*"), {
+      callback: (error, { data, subject }) => {
+        const message = error === null ? seal.unwrap(data, subject, "worker") : undefined;
+        if (!isObject(message)) return;
+        const { worker, time, isLeaving } = message as unknown as PresenceMessage;
+        if (isLeaving !== true) heard.set(worker, time - systemClock.timestamp());
+        if (ids.every((id) => heard.has(id))) end();
+      },
+    });
+    void connection.closed().then(() => resolve());
+  });
+  return heard;
+}
+
+/** Returns an error's reason, without the action that failed. */
+function reason(error: unknown): string {
+  const said = error instanceof CommandError ? error.message : describeThrown(error, 1_000);
+  return said.replace(/^Cannot [^:]*: /, "");
+}

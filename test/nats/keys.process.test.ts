@@ -1,0 +1,159 @@
+// With keys, a process that has the secret can act in its own role only.
+
+import { describe, it } from "bun:test";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { nkeys } from "@nats-io/nats-core";
+import { type ToolDefinition, ToolResult } from "@plue/tools";
+import { natsCallStore, type NatsKeys } from "@plue/tools/nats";
+import { Runs } from "../../src/adapters/nats/runs.ts";
+import { type Role, Seal } from "../../src/adapters/nats/seal.ts";
+import { SECRET, useServer, withServer } from "./server.ts";
+import { event, World } from "./world.ts";
+
+function createKey(): { readonly seed: string; readonly key: string } {
+  const pair = nkeys.createUser();
+  return { seed: new TextDecoder().decode(pair.getSeed()), key: pair.getPublicKey() };
+}
+
+const [caller, worker, other] = [createKey(), createKey(), createKey()];
+const keys = (
+  { seed }: { readonly seed: string },
+  callers = [caller],
+  workers = [worker],
+): { readonly keys: NatsKeys } => ({
+  keys: { seed, callers: callers.map(({ key }) => key), workers: workers.map(({ key }) => key) },
+});
+
+const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
+const again: ToolDefinition = { ...ping, name: "again", idempotent: true };
+const task: ToolDefinition = { ...ping, name: "task", execution: "task" };
+
+describe("Keys of callers and workers", () => {
+  const server = useServer();
+
+  withServer("let callers call and workers serve, also while a key is replaced", async () => {
+    await using world = new World(server);
+    const began = event();
+    const stop: ToolDefinition = {
+      ...{ ...task, name: "stop" },
+      execute: (_, { signal }) => {
+        began.come();
+        return new Promise((_resolve, reject) =>
+          signal.addEventListener("abort", () => reject(signal.reason))
+        );
+      },
+    };
+    const ask: ToolDefinition = {
+      ...{ ...ping, name: "ask" },
+      execute: async (_, context) => (await context.ask("sure", { message: "Really?" })).action,
+    };
+    const large: ToolDefinition = { ...ping, name: "large", execute: () => "x".repeat(900_000) };
+    await world.serve([ping, again, task, stop, ask, large], keys(worker));
+    const { dispatcher } = await world.call(keys(other, [caller, other]));
+    const { dispatcher: right } = await world.call(keys(caller));
+    for (const name of ["ping", "again", "task"]) {
+      const result = await right.dispatch({ name });
+      assertEquals(result.ok ? result.content : result.error, "pong");
+    }
+    const result = await right.dispatch({ name: "large" });
+    assertEquals(result.ok && String(result.content).length, 900_000);
+    const asked = await right.dispatch({ name: "ask" }, {
+      onQuestion: () => ({ action: "accept", content: "yes" }),
+    });
+    assertEquals(asked.ok ? asked.content : asked.error, "accept");
+    const abort = new AbortController();
+    const running = right.dispatch({ name: "stop" }, { signal: abort.signal });
+    await began.came;
+    abort.abort();
+    const aborted = await running;
+    assertEquals(!aborted.ok && aborted.error.code, "aborted");
+    assertEquals(world.errors, []);
+    // A worker that does not have the new key of the callers runs nothing for it.
+    const refused = await dispatcher.dispatch({ name: "ping" });
+    assertEquals(!refused.ok && [refused.error.code, refused.error.ran], ["unavailable", "no"]);
+  });
+
+  withServer("keep a worker from calling as a caller", async () => {
+    await using world = new World(server);
+    const ran: string[] = [];
+    const note = (tool: ToolDefinition): ToolDefinition => ({
+      ...tool,
+      execute: () => void ran.push(tool.name),
+    });
+    await world.serve([ping, again, task].map(note), keys(worker));
+    // It claims that its key is that of a caller, and has the right secret.
+    const errors: string[] = [];
+    const { dispatcher, connection } = await world.call({
+      ...keys(worker, [worker]),
+      onError: (error) => errors.push(String(error)),
+    });
+    const abort = new AbortController();
+    const calls = ["ping", "again", "task"].map((name) =>
+      dispatcher.dispatch({ name }, { signal: abort.signal, principal: "the-admin" })
+    );
+    const isLogged = (what: string): boolean =>
+      world.errors.some((error) => String(error).includes(what));
+    while (
+      !isLogged("A call has a wrong signature, and was not run") ||
+      !isLogged("A durable call is damaged or has a wrong signature, and was not run")
+    ) await connection.flush();
+    abort.abort();
+    for (const result of await Promise.all(calls)) assertEquals(result.ok, false);
+    assertEquals(ran, []);
+  });
+
+  withServer("keep a caller from serving tools and from writing results", async () => {
+    await using world = new World(server);
+    await world.serve([ping], keys(worker));
+    const forged: ToolDefinition = { ...ping, description: "Forged.", execute: () => "forged" };
+    await world.serve([forged, { ...forged, name: "more" }], {
+      ...keys(caller, [caller], [caller, worker]),
+      onError() {},
+    });
+    const { registry, dispatcher } = await world.call(keys(caller));
+    assertEquals(registry.ids, ["ping"]);
+    const result = await dispatcher.dispatch({ name: "ping" });
+    assertEquals(result.ok && result.content, "pong");
+    assertStringIncludes(String(world.errors[0]), "directory has a wrong signature");
+
+    const connection = await server.connect();
+    const store = await natsCallStore(connection, { bucket: "plue_results" });
+    const seal = (role: Role) =>
+      new Seal("test", SECRET, role, keys({ caller, worker }[role]).keys);
+    const write = async (key: string, role: Role, result: ToolResult): Promise<void> => {
+      const record = { state: "done", result };
+      await store.create(key, seal(role).wrap(record, `plue_results.${key}`));
+    };
+    const aborted = ToolResult.error("aborted", "The call was aborted");
+    await write("run.a.right", "worker", ToolResult.ok("right"));
+    await write("run.a.forged", "caller", ToolResult.ok("forged"));
+    await write("run.a.aborted", "caller", aborted);
+    for (const role of ["caller", "worker"] as const) {
+      const runs = await Runs.open({ connection, seal: seal(role), log() {} });
+      const read = async (key: string) => {
+        const { record } = await runs.read(key) ?? {};
+        return record?.state === "done" &&
+          (record.result.ok ? record.result.content : record.result.error.code);
+      };
+      assertEquals(await Promise.all(["run.a.right", "run.a.forged", "run.a.aborted"].map(read)), [
+        ...["right", "unavailable", "aborted"],
+      ]);
+    }
+  });
+
+  it("are checked when a worker or a caller starts", () => {
+    const rows: readonly (readonly [Partial<NatsKeys>, string])[] = [
+      [{ seed: "SU" }, 'keys.seed must be the seed of a key: "SU" and 56 letters or digits'],
+      [{ callers: [] }, "keys.callers must be a list of 1 to 64 public keys"],
+      [{ workers: [worker.key, "U123"] }, "keys.workers[1] is not a public key"],
+      [{ callers: [caller.seed] }, "keys.callers[0] is not a public key"],
+      [{ workers: [other.key] }, `keys.workers must have the public key of keys.seed`],
+    ];
+    for (const [wrong, wanted] of rows) {
+      const given = { ...keys(worker).keys, ...wrong };
+      const { message } = assertThrows(() => new Seal("test", SECRET, "worker", given), TypeError);
+      assertStringIncludes(message, `Cannot test: ${wanted}`);
+      assertEquals(message.includes(caller.seed), false);
+    }
+  });
+});
