@@ -65,6 +65,9 @@ export interface Plan {
   readonly ended: readonly Observe[];
   readonly failed: readonly Observe[];
   readonly toolEnded: readonly Observe[];
+  readonly yielded: readonly ((call: Call, value: unknown) => void | Promise<void>)[];
+  /** Reads arguments that are not JSON, if a layer does. */
+  readonly readText: Layer["readText"];
   readonly layerCount: number;
   /** What no layer of this tool meets. */
   readonly unmet: readonly Requirement[];
@@ -253,7 +256,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
 
   /** The first ring: is the tool available, what it requires of layers, its arguments, its start. */
   open(next: Ring): Outcome {
-    const { tool, interruptedBy, settings } = this;
+    const { tool, interruptedBy } = this;
     if (this.#isOver) return refuse("run the call again", "it is closed");
     if (interruptedBy !== undefined) return interruption(tool.id, interruptedBy, "beginning");
     // The availability may have changed since the tool was listed.
@@ -268,7 +271,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       const why = `no layer meets what it requires: ${requirement}`;
       if (isIn(this)) return this.fail(code, why, { retryable: false });
     }
-    const parsed = parseArguments(this, this.request.arguments, settings.readText);
+    const parsed = parseArguments(this, this.request.arguments, this.#plan.readText);
     if (parsed === undefined) return this.#acquire(next);
     return parsed instanceof Promise
       ? this.after("reading the arguments", parsed, () => this.#acquire(next))
@@ -350,7 +353,13 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     for (;;) {
       const step = await generator.next();
       if (step.done === true) return step.value;
-      await this.settings.sendOutput?.(this, step.value);
+      for (const send of this.#plan.yielded) {
+        try {
+          await send(this, step.value);
+        } catch (error) {
+          this.report("metadata", error);
+        }
+      }
       // Without real awaits in the generator no timer fires, so the clock is read here.
       if (this.#isOver || this.deadline.expired()) {
         await generator.return(undefined);

@@ -113,25 +113,18 @@ export function resolveSettings<More extends NumberOptions = Record<never, Numbe
   const { engine, onError, layers: given = [], clock = systemClock } = options;
   if (onError !== undefined) checkFunction(MAKE, onError, "onError");
   if (!Array.isArray(given)) refuse(MAKE, "layers must be a list");
-  const layers: readonly Layer[] = given.flat().map(checkLayer);
-  const first = <Name extends keyof Layer>(name: Name): Layer[Name] | undefined =>
-    layers.find((layer) => layer[name] !== undefined)?.[name];
   return Object.freeze({
     ...numbers,
-    layers,
+    layers: given.flat().map(checkLayer),
     engine,
     clock,
-    readText: first("readText"),
-    sendOutput: first("sendOutput"),
-    truncation: first("truncation"),
     onError: (report: DispatchErrorReport) =>
       callHook(() => onError?.call(options, report), NO_LOG),
   });
 }
 
 function checkLayer(layer: unknown): Layer {
-  const { name, stage, when, meets, for: around, observe, unresolved, context, truncation } =
-    Object(layer);
+  const { name, stage, when, meets, for: around, observe, unresolved, context } = Object(layer);
   const action = `use the layer ${describe(name)}`;
   if (!isWord(name) || !["call", "input", "run"].includes(stage)) {
     refuse(action, "it must have a name, and the stage call, input or run");
@@ -141,8 +134,8 @@ function checkLayer(layer: unknown): Layer {
   }
   const parts = defined({ for: around, observe, unresolved, ...context });
   // Fields of its own are allowed, so a misspelt one is only noticed where nothing else is left.
-  if (Object.keys(parts).length === 0 && truncation === undefined) {
-    refuse(action, "it has no effect without for, observe, unresolved, context or truncation");
+  if (Object.keys(parts).length === 0) {
+    refuse(action, "it has no effect without for, observe, unresolved or context");
   }
   const functions = isWord(when) ? parts : defined({ when, ...parts });
   for (const [field, part] of Object.entries(functions)) checkFunction(action, part, field);

@@ -43,7 +43,6 @@ export type {
   Outcome,
   Requirement,
   ToolState,
-  Truncation,
 } from "./layer.ts";
 export type { DispatcherOptions } from "./kernel_options.ts";
 export type {

@@ -56,6 +56,7 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
     observers.flatMap((observer) =>
       (observer[name] as Observe | undefined)?.bind?.(observer) ?? []
     );
+  const reader = layers.find(({ readText }) => readText);
   return {
     tool,
     host,
@@ -66,6 +67,8 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
     ended: part("ended"),
     failed: part("failed"),
     toolEnded: part("toolEnded"),
+    yielded: part("yielded") as Plan["yielded"],
+    readText: reader?.readText?.bind(reader),
     layerCount: applied.length,
     // The requirements are the keys of the table. Two of them follow from the tool alone.
     unmet: (Object.keys(REQUIREMENTS) as Requirement[]).filter((requirement) =>

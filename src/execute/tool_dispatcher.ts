@@ -172,11 +172,11 @@ function compose(options: ToolDispatcherOptions, counted?: MetricsLayer): Shared
     before,
     validators(rules),
     approval(options.approve, { timeoutMs, questions: asked }),
-    truncation(options.outputOverflow),
     limit,
     transactions(options.transactions),
     asked,
     ...own,
+    truncation(options.outputOverflow),
     // Innermost. Only layers of the host run a tool again.
     own.length > 0 ? asked.again : [],
   ];

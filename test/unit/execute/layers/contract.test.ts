@@ -47,7 +47,7 @@ describeLayer("emissions", () => ({
   },
 ]);
 
-describeLayer("truncation", () => ({ layers: [truncation("truncate")] }), [
+describeLayer("truncation", () => ({ layers: truncation("truncate") }), [
   {
     title: "cuts a text that is larger than the caller allows",
     context: { maxOutputBytes: 200 },
