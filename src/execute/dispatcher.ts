@@ -4,8 +4,8 @@
  * @module
  */
 
-import { isToolHost, Registry, type ToolHost } from "../registry/mod.ts";
-import { nearIds, type Selection, type Toolset, type ToolSource } from "../select/mod.ts";
+import { isToolHost, type ToolHost } from "../registry/mod.ts";
+import type { Selection, Toolset } from "../select/mod.ts";
 import {
   atOnce,
   callHook,
@@ -43,7 +43,6 @@ export class Kernel implements CallShared {
   readonly Context: typeof CallContext;
   /** How calls of each tool run, by host and id. */
   readonly plans: WeakMap<ToolHost, Map<string, Plan>> = new WeakMap();
-  readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
   #callIdPrefix: string | undefined;
   #calls = 0;
 
@@ -61,20 +60,18 @@ export class Kernel implements CallShared {
     return plan;
   }
 
-  /** What runs the tools of a toolset: the registry it came from, or one created for its list. */
-  hostOf({ source, bridge, name }: Toolset): ToolHost {
+  /** The registry that runs the tools of a toolset. */
+  hostOf({ source, name }: Toolset): ToolHost {
     if (isToolHost(source)) return source;
-    return once(this.#hosts, source, () => {
-      const engine = this.settings.engine ?? (bridge && this.hostOf(bridge.behind).engine);
-      if (engine === undefined) {
-        refuse(
-          `make a dispatcher for the toolset "${name}"`,
-          "its tools came from a list, so the option engine must say what compiles their schemas",
-        );
-      }
-      // All tools of the list, so that its toolsets share each tool's state.
-      return new Registry({ engine, tools: source.tools });
-    });
+    refuse(
+      `${MAKE} for the toolset "${name}"`,
+      "its tools came from a list: register them instead",
+    );
+  }
+
+  /** The ids that a call may have meant which names no tool of its toolset. */
+  suggest(_name: string, _toolset: Toolset): readonly string[] {
+    return [];
   }
 
   /** Ends a call that never was a call of a tool: its layers see that as `unresolved`. */
@@ -141,12 +138,10 @@ export class Dispatcher {
   #toolset: Toolset;
 
   /**
-   * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
-   * registry is followed as it changes. Tools of a list have no services and no configuration, and
-   * their `dispose` never runs: tools that need those belong in a registry.
+   * @param source The tools that may be called: a toolset of a registry, or a registry for all of its
+   * tools. A registry is followed as it changes.
    * @param options The layers, limits and clock.
-   * @throws {TypeError | RangeError} If an option is wrong, or a toolset that was made from a list
-   * comes without the option `engine`.
+   * @throws {TypeError | RangeError} If an option is wrong, or the toolset was made from a list.
    */
   constructor(source: Toolset | SelectableToolHost, options: DispatcherOptions = {}) {
     // A view of another dispatcher receives its kernel instead of options.
@@ -219,7 +214,7 @@ export class Dispatcher {
       const { name, ticket }: ToolCall & ResumedCall = Object(call);
       if (ticket !== undefined) return this.continueCall(call as ResumedCall, options, started);
       const tool = toolset.resolve(name);
-      if (tool === undefined) return kernel.refuse(request, options, noTool(request, toolset));
+      if (tool === undefined) return this.#refuse(request, options, toolset);
       const host = this.#host;
       const known = kernel.plans.get(host)?.get(tool.id);
       const plan = known?.tool === tool ? known : kernel.compose(tool, host);
@@ -227,7 +222,7 @@ export class Dispatcher {
     } catch (error) {
       // Only a toolset, a registry, a layer or a getter of the host can throw here.
       kernel.report(nameIn(request), "", "internal", error);
-      return kernel.refuse(request, options, noTool(request));
+      return this.#refuse(request, options);
     }
     started?.(created);
     return created.run();
@@ -247,25 +242,25 @@ export class Dispatcher {
    * A dispatcher for another caller, who sees other tools. It shares this one's options and layers, and
    * costs next to nothing.
    *
-   * @throws {TypeError} If the toolset was made from a list, and there is no engine.
+   * @throws {TypeError} If the toolset was made from a list.
    */
   withToolset(toolset: Toolset): Dispatcher {
     return new Dispatcher(toolset, this.#kernel as DispatcherOptions);
   }
-}
 
-/** The failure of a call that names no tool of the caller's, whose toolset may be unreadable. */
-function noTool(request: ToolCall, toolset?: Toolset): ToolFailure {
-  const name = readName(request);
-  if (name === undefined) {
-    return ToolResult.error(
-      "unknown_tool",
-      "Cannot call a tool: the call names none; decodeCalls() reads what a provider sent",
-    );
+  /** Ends a call that names no tool of the caller's, whose toolset may be unreadable. */
+  #refuse(request: ToolCall, options: DispatchContext, toolset?: Toolset): ToolFailure {
+    const name = readName(request);
+    const failed = name === undefined
+      ? ToolResult.error(
+        "unknown_tool",
+        "Cannot call a tool: the call names none; decodeCalls() reads what a provider sent",
+      )
+      : toolset === undefined
+      ? unreadable(request, "toolset")
+      : unknownTool(name, this.#kernel.suggest(name, toolset));
+    return this.#kernel.refuse(request, options, failed);
   }
-  return toolset === undefined
-    ? unreadable(request, "toolset")
-    : unknownTool(name, nearIds(name, toolset.available().map(({ id }) => id)));
 }
 
 /** The name in a call; `undefined` if it has none, or cannot be read. */

@@ -4,7 +4,6 @@
  * @module
  */
 
-import type { SchemaEngine } from "../schema/mod.ts";
 import {
   callHook,
   checkFunction,
@@ -28,8 +27,6 @@ import { MIN_OUTPUT_BYTES } from "./output.ts";
 export interface DispatcherOptions {
   /** The layers of every call. Within a stage the first layer is the outermost. */
   readonly layers?: readonly (Layer | readonly Layer[])[];
-  /** Compiles schemas, for a toolset that was made from a list. A registry brings its own. */
-  readonly engine?: SchemaEngine;
   /**
    * How long a call may take, in milliseconds, waiting for a slot included and waiting for the
    * approver not. A tool or a caller may lower it or, up to `maxTimeoutMs`, a tool may raise it.
@@ -88,7 +85,7 @@ const NUMBERS = {
   maxOutputBytes: [1_048_576, MIN_OUTPUT_BYTES],
 } as const satisfies NumberOptions;
 
-const OTHERS = ["layers", "engine", "onError", "clock"];
+const OTHERS = ["layers", "onError", "clock"];
 
 export const MAKE = "make a dispatcher";
 
@@ -110,13 +107,12 @@ export function resolveSettings<More extends NumberOptions = Record<never, Numbe
 ): KernelSettings & { readonly [Name in keyof More]: number } {
   const ranges = { ...NUMBERS, ...more as More };
   const numbers = readNumbers("", options, ranges, [...OTHERS, ...others]);
-  const { engine, onError, layers: given = [], clock = systemClock } = options;
+  const { onError, layers: given = [], clock = systemClock } = options;
   if (onError !== undefined) checkFunction(MAKE, onError, "onError");
   if (!Array.isArray(given)) refuse(MAKE, "layers must be a list");
   return Object.freeze({
     ...numbers,
     layers: given.flat().map(checkLayer),
-    engine,
     clock,
     onError: (report: DispatchErrorReport) =>
       callHook(() => onError?.call(options, report), NO_LOG),

@@ -7,7 +7,6 @@
  */
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
-import type { SchemaEngine } from "../schema/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import type {
   Clock,
@@ -77,7 +76,6 @@ export interface DispatchErrorReport {
 export interface KernelSettings extends CallSettings {
   readonly onError: (report: DispatchErrorReport) => void;
   readonly layers: readonly Layer[];
-  readonly engine: SchemaEngine | undefined;
 }
 
 /** Whether the tool of a call was started, and whether it has ended. */

@@ -4,7 +4,9 @@
  * @module
  */
 
-import type { Toolset } from "../select/mod.ts";
+import { isToolHost, Registry, type ToolHost } from "../registry/mod.ts";
+import type { SchemaEngine } from "../schema/mod.ts";
+import { nearIds, type Toolset, type ToolSource } from "../select/mod.ts";
 import {
   type Answers,
   type Check,
@@ -13,6 +15,7 @@ import {
   isListOf,
   isObject,
   must,
+  once,
   type OutputOverflow,
   refuse,
   systemClock,
@@ -65,6 +68,8 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
    * the tool, in its transaction.
    */
   readonly layers?: readonly (Layer | readonly Layer[])[];
+  /** Compiles schemas, for a toolset that was made from a list. A registry brings its own. */
+  readonly engine?: SchemaEngine;
   /** For tools that require a transaction. Without it, they fail with `transaction_failed`. */
   readonly transactions?: TransactionManager;
   /** Run before and after every call. */
@@ -121,6 +126,33 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
   readonly maxBufferedEvents?: number;
 }
 
+/** A kernel that also runs the tools of lists, and suggests ids that may have been meant. */
+class ListKernel extends Kernel {
+  readonly #engine: SchemaEngine | undefined;
+  readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
+
+  constructor(settings: KernelSettings, engine: SchemaEngine | undefined) {
+    super(settings);
+    this.#engine = engine;
+  }
+
+  override hostOf({ source, bridge, name }: Toolset): ToolHost {
+    if (isToolHost(source)) return source;
+    return once(this.#hosts, source, () => {
+      const engine = this.#engine ?? (bridge && this.hostOf(bridge.behind).engine) ?? refuse(
+        `${MAKE} for the toolset "${name}"`,
+        "its tools came from a list, so the option engine must say what compiles their schemas",
+      );
+      // All tools of the list, so that its toolsets share each tool's state.
+      return new Registry({ engine, tools: source.tools });
+    });
+  }
+
+  override suggest(name: string, toolset: Toolset): readonly string[] {
+    return nearIds(name, toolset.available().map(({ id }) => id));
+  }
+}
+
 /** What a dispatcher and its views share. */
 interface Shared extends Kernel {
   readonly metrics: MetricsLayer;
@@ -138,7 +170,7 @@ const NUMBERS = {
 
 const OTHERS: readonly string[] = [
   ..."transactions hooks repair telemetry validators approve approvalTimeoutMs tickets".split(" "),
-  ..."outputOverflow limits idempotency".split(" "),
+  ..."outputOverflow limits idempotency engine".split(" "),
 ];
 
 const checkValidators: Check<readonly CallValidator[]> = must(
@@ -181,7 +213,7 @@ function compose(options: ToolDispatcherOptions, counted?: MetricsLayer): Shared
     own.length > 0 ? asked.again : [],
   ];
   const settings = resolveSettings({ ...options, layers }, NUMBERS, OTHERS);
-  return Object.assign(new Kernel(settings), {
+  return Object.assign(new ListKernel(settings, options.engine), {
     settings,
     metrics: counter,
     limit,

@@ -64,7 +64,7 @@ const MAX_STORED_ERRORS = 100;
  *
  * assert.equal(registry.count, 1);
  * assert.deepEqual(registry.ids, ["echo"]);
- * assert.equal(registry.tryRegisterTool({ name: "echo", description: "Another." }), false);
+ * assert.equal(registry.hasTool("add"), false);
  * ```
  */
 export class Registry implements ToolHost {
@@ -150,12 +150,6 @@ export class Registry implements ToolHost {
     for (const entry of entries) this.#set(entry);
     this.emit("added", tools);
     return tools;
-  }
-
-  /** Registers a tool, or answers `false` if its id is taken. Throws if the tool is wrong. */
-  tryRegisterTool(candidate: Tool | ToolDefinition): boolean {
-    const tool = makeTool(candidate);
-    return !this.hasTool(tool.id) && this.registerTools([tool]).length > 0;
   }
 
   /**
@@ -333,28 +327,6 @@ export class Registry implements ToolHost {
       }
     }
     throwAll(errors, "Cannot compile the schemas of the registry");
-  }
-
-  /**
-   * Compiles what has not been compiled, and runs every `init` that has not run, all at once.
-   *
-   * @throws {AggregateError} If some failed, or there is configuration for a tool that is not
-   * registered: one error each, in order of registration.
-   */
-  async ready(): Promise<void> {
-    const starting = [...this.#entries.values()].map(async ({ tool }) =>
-      this.release(await this.acquire(tool))
-    );
-    const errors: unknown[] = [];
-    for (const outcome of await Promise.allSettled(starting)) {
-      if (outcome.status === "rejected") errors.push(outcome.reason);
-    }
-    for (const id of this.#config.keys()) {
-      if (!this.hasTool(id)) {
-        errors.push(new TypeError(`Cannot configure tool "${id}": it is not registered`));
-      }
-    }
-    throwAll(errors, "Cannot make the registry ready");
   }
 
   /**

@@ -26,7 +26,6 @@ import {
   type ToolSource,
 } from "./source.ts";
 import { READER_FIELDS, type SelectionStepName } from "./criteria.ts";
-import { nearIds } from "./near_ids.ts";
 import {
   attemptOr,
   AVAILABILITY_STEP,
@@ -305,7 +304,7 @@ export class Toolset implements Iterable<Tool> {
    */
   explain(id: string): ToolExplanation {
     const tool = this.#all.find((one) => one.id === id);
-    if (tool === undefined) return explainUnknown(id, this.ids, this.source.getTool(id));
+    if (tool === undefined) return explainUnknown(id, this.source.getTool(id));
     return explainTool(tool, this.#steps, this.#whyUnavailable(tool), this.#kept.includes(tool));
   }
 
@@ -442,15 +441,10 @@ function explainTool(
   };
 }
 
-/** Explains an id that no tool had; `ids` are those that the caller sees. */
-function explainUnknown(
-  id: string,
-  ids: readonly string[],
-  added: Tool | undefined,
-): ToolExplanation {
+/** Explains an id that no tool had. */
+function explainUnknown(id: string, added: Tool | undefined): ToolExplanation {
   const start = id.slice(0, 257);
   const shown = JSON.stringify(start);
-  const near = nearIds(id, ids).map((other) => `"${other}"`).join(", ");
   return {
     id: start,
     selected: false,
@@ -458,6 +452,6 @@ function explainUnknown(
     steps: [],
     reason: added
       ? `Tool ${shown} was added after this toolset was made`
-      : `There is no tool ${shown}${near && `. Near it: ${near}`}`,
+      : `There is no tool ${shown}`,
   };
 }

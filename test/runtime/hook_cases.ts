@@ -7,7 +7,6 @@
 
 import { SignJWT } from "jose";
 import {
-  buildToolset,
   type CallObserver,
   type CallTelemetry,
   type CallTickets,
@@ -29,6 +28,7 @@ import {
 } from "../../src/core.ts";
 import { ToolDispatcher } from "../../src/execute/mod.ts";
 import {
+  buildToolset,
   type ToolDefinition,
   ToolRegistry,
   type ToolRegistryOptions,

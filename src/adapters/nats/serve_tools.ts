@@ -7,7 +7,7 @@
 import { type NatsConnection, nuid } from "@nats-io/nats-core";
 import { storedTickets } from "../../execute/durable/mod.ts";
 import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts";
-import type { Registry } from "../../registry/mod.ts";
+import { type Registry, ToolRegistry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import {
   callHook,
@@ -210,7 +210,8 @@ export async function serveTools(
   const seal = new Seal(ACTION, secret as string);
   const log: HookLog = (error) => callHook(() => options.onError?.(error), NO_LOG);
   await checkServer(ACTION, connection);
-  await registry.ready();
+  // The tools of a kernel alone become ready at their first calls.
+  if (registry instanceof ToolRegistry) await registry.ready();
   const dispatcherOptions: ToolDispatcherOptions = {
     tickets: storedTickets(
       await natsCallStore(connection, { secret: secret as string, ...storage }),

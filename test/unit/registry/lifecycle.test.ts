@@ -360,7 +360,7 @@ describe("ToolRegistry.ready()", () => {
     assertEquals(log, ["a", "b", "c"]);
   });
 
-  it("reports all that failed, in order of registration", async () => {
+  it("reports all that failed, in order of id", async () => {
     const slow = gate();
     const registry = fakeRegistry({
       tools: [
@@ -375,13 +375,13 @@ describe("ToolRegistry.ready()", () => {
     slow.fail(new Error("No"));
     const thrown = await assertRejects(() => ready, AggregateError);
     assertEquals(thrown.errors.map((error: Error) => error.message), [
-      'Tool "slow" is not ready: its init failed',
       'Tool "bad" is not ready: its init failed',
+      'Tool "slow" is not ready: its init failed',
       'Cannot configure tool "absent": it is not registered',
     ]);
     assertEquals(
       thrown.message,
-      'Cannot make the registry ready: Tool "slow" is not ready: its init failed, and 2 more',
+      'Cannot make the registry ready: Tool "bad" is not ready: its init failed, and 2 more',
     );
   });
 
