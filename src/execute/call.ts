@@ -271,11 +271,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       const why = `no layer meets what it requires: ${requirement}`;
       if (isIn(this)) return this.fail(code, why, { retryable: false });
     }
-    const parsed = parseArguments(this, this.request.arguments, this.#plan.readText);
-    if (parsed === undefined) return this.#acquire(next);
-    return parsed instanceof Promise
-      ? this.after("reading the arguments", parsed, () => this.#acquire(next))
-      : parsed;
+    return parseArguments(this, this.request.arguments, this.#plan.readText) ?? this.#acquire(next);
   }
 
   /** Makes the tool ready, which runs its `init` before the first call. */

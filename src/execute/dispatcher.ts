@@ -28,9 +28,6 @@ import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 const NO_CONTEXT: DispatchContext = Object.freeze({});
 const EVERYTHING: Selection = Object.freeze({});
 
-/** More plans than a registry has tools: those of tools that were removed are dropped then. */
-const MAX_PLANS = 20_000;
-
 /** How the failure of a suspended call begins that does not continue. */
 export const CONTINUE = "Cannot continue the call: ";
 
@@ -41,8 +38,8 @@ export type CallStarted = (call: Call) => void;
 export class Kernel implements CallShared {
   readonly settings: KernelSettings;
   readonly Context: typeof CallContext;
-  /** How calls of each tool run, by host and id. */
-  readonly plans: WeakMap<ToolHost, Map<string, Plan>> = new WeakMap();
+  /** How calls of each tool run, by host. */
+  readonly plans: WeakMap<ToolHost, WeakMap<Tool, Plan>> = new WeakMap();
   #callIdPrefix: string | undefined;
   #calls = 0;
 
@@ -53,11 +50,8 @@ export class Kernel implements CallShared {
 
   /** Composes how calls of a tool run. */
   compose(tool: Tool, host: ToolHost): Plan {
-    const plans = once(this.plans, host, () => new Map<string, Plan>());
-    const plan = compose(tool, host, this);
-    if (plans.size >= MAX_PLANS) plans.clear();
-    plans.set(tool.id, plan);
-    return plan;
+    const plans = once(this.plans, host, () => new WeakMap<Tool, Plan>());
+    return once(plans, tool, () => compose(tool, host, this));
   }
 
   /** The registry that runs the tools of a toolset. */
@@ -216,8 +210,7 @@ export class Dispatcher {
       const tool = toolset.resolve(name);
       if (tool === undefined) return this.#refuse(request, options, toolset);
       const host = this.#host;
-      const known = kernel.plans.get(host)?.get(tool.id);
-      const plan = known?.tool === tool ? known : kernel.compose(tool, host);
+      const plan = kernel.plans.get(host)?.get(tool) ?? kernel.compose(tool, host);
       created = new KernelCall(kernel, toolset, plan, request, options);
     } catch (error) {
       // Only a toolset, a registry, a layer or a getter of the host can throw here.
