@@ -7,6 +7,7 @@
 import {
   callHook,
   checkFunction,
+  checkWord,
   type Clock,
   defined,
   describe,
@@ -15,6 +16,7 @@ import {
   MAX_TIMEOUT_MS,
   NO_LOG,
   numberFrom,
+  oneOf,
   refuse,
   refuseOthers,
   systemClock,
@@ -119,15 +121,15 @@ export function resolveSettings<More extends NumberOptions = Record<never, Numbe
   });
 }
 
+const checkStage = oneOf(["call", "input", "run"]);
+const checkMeets = oneOf([undefined, ...Object.keys(REQUIREMENTS)]);
+
 function checkLayer(layer: unknown): Layer {
   const { name, stage, when, meets, for: around, observe, unresolved, context } = Object(layer);
   const action = `use the layer ${describe(name)}`;
-  if (!isWord(name) || !["call", "input", "run"].includes(stage)) {
-    refuse(action, "it must have a name, and the stage call, input or run");
-  }
-  if (meets !== undefined && !Object.hasOwn(REQUIREMENTS, meets)) {
-    refuse(action, `its meets must be one of ${Object.keys(REQUIREMENTS).join(", ")}`);
-  }
+  checkWord(action, name, "its name");
+  checkStage(action, stage, "its stage");
+  checkMeets(action, meets, "its meets");
   const parts = defined({ for: around, observe, unresolved, ...context });
   // Fields of its own are allowed, so a misspelt one is only noticed where nothing else is left.
   if (Object.keys(parts).length === 0) {

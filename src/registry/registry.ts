@@ -276,9 +276,6 @@ export class Registry implements ToolHost {
   release(runtime: ToolRuntime): void {
     // Runtimes come from acquire, which gives nothing else.
     const entry = runtime as RegisteredTool;
-    if (entry.calls === 0) {
-      throw new RangeError(`Cannot release tool "${entry.tool.id}": no call of it is under way`);
-    }
     if (--entry.calls === 0) entry.onIdle?.();
   }
 

@@ -15,7 +15,7 @@ import {
   isFunction,
   isWord,
   must,
-  refuseOthers,
+  readFields,
   RISK_LEVELS,
   type RiskLevel,
   riskRank,
@@ -231,12 +231,11 @@ export const CRITERIA: { readonly [Name in CriterionName]: Criterion } = {
 
 export const CRITERION_NAMES = Object.keys(CRITERIA) as readonly CriterionName[];
 
-/** The fields of a context: the check of each, and the value that removes nothing. */
-export const CONTEXT_FIELDS: { readonly [field: string]: Pick<Criterion, "check" | "open"> } =
-  Object.fromEntries([
-    ...Object.values(CRITERIA).flatMap((row) => row.context ? [[row.context, row] as const] : []),
-    ...READER_FIELDS.map((field) => [field, { check: checkReader, open: undefined }] as const),
-  ]);
+/** The check of each field of a context. */
+export const CONTEXT_CHECKS: { readonly [field: string]: Check } = Object.fromEntries([
+  ...Object.values(CRITERIA).flatMap(({ context, check }) => context ? [[context, check]] : []),
+  ...READER_FIELDS.map((field) => [field, checkReader]),
+]);
 
 /** True if a value removes nothing. */
 export function isOpen(value: unknown, open: unknown): boolean {
@@ -265,13 +264,8 @@ export function readContext(input: unknown): Partial<CompleteAvailabilityFields>
   const { build, toJSON } = Object(input) as { build?(): unknown; toJSON?(): unknown };
   if (isFunction(build)) return readContext(build.call(input));
   const given = checkPlain(action, isFunction(toJSON) ? toJSON.call(input) : input, "it");
-  refuseOthers(action, given, Object.keys(CONTEXT_FIELDS));
-  const read: Record<string, unknown> = {};
-  for (const [field, { check }] of Object.entries(CONTEXT_FIELDS)) {
-    const value = given[field] ?? undefined;
-    if (value !== undefined) read[field] = check(action, value, `"/${field}"`);
-  }
-  return read;
+  const fields = Object.entries(given).map(([field, value]) => [field, value ?? undefined]);
+  return readFields(action, Object.fromEntries(fields), CONTEXT_CHECKS);
 }
 
 function row<Value>(

@@ -19,7 +19,7 @@ import type { ToolAvailabilityInput } from "./availability_context.ts";
 import { checkFunctions, checkPlain } from "./checks.ts";
 import {
   type CompleteAvailabilityFields,
-  CONTEXT_FIELDS,
+  CONTEXT_CHECKS,
   CRITERIA,
   CRITERION_NAMES,
   isContextFlag,
@@ -70,7 +70,7 @@ export function selectionDataFields(): readonly string[] {
 
 /** Says which unknown fields of a selection are those of a context. */
 export const selectionHint: FieldHint = (field) =>
-  Object.hasOwn(CONTEXT_FIELDS, field) ? 'it belongs in "context"' : undefined;
+  Object.hasOwn(CONTEXT_CHECKS, field) ? 'it belongs in "context"' : undefined;
 
 /**
  * Checks a selection and copies it, so that it cannot change afterwards.

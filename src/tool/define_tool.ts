@@ -134,10 +134,9 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
       `its id must be what its namespace and its name make, not ${describe(fields.id)}`,
     );
   }
-  // A tool of another copy of plue has both, and shows one.
-  const shown = Object.getOwnPropertyDescriptor(definition, "allowedRoles")?.enumerable;
-  if (fields.roles && allowedRoles && shown !== false) {
-    refuse(action, "its roles and its allowedRoles mean the same: give one of them");
+  // A tool of another copy of plue has both.
+  if (fields.roles && allowedRoles && `${fields.roles}` !== `${allowedRoles}`) {
+    refuse(action, "its roles and its allowedRoles differ: give one of them");
   }
   if (fields.aliases?.includes(id)) refuse(action, "its id is one of its aliases");
   if (!("execute" in definition)) refuseOtherMethods(action, definition);
@@ -213,9 +212,8 @@ function refuseOtherMethods(action: string, definition: object): void {
   }
   const meant = methods.find((name) => EXECUTE_NAME.test(name)) ?? methods[0];
   if (meant === undefined) return;
-  const advice = "rename that, or set execute to undefined if the tool cannot be run here";
-  const problem = `it has no "/execute", and its class has the method ${describe(meant)}`;
-  refuse(action, `${problem}: ${advice}`);
+  const advice = "rename it to execute, or set execute to undefined";
+  refuse(action, `its class has the method ${describe(meant)} and no execute: ${advice}`);
 }
 
 /** The name and the namespace; a name such as `chain:status` is both. */
@@ -414,16 +412,16 @@ const BLANK = {
 };
 
 /** What the specifications and other libraries call `execute`: `executeAsync`, `run`, `handler`. */
-const EXECUTE_NAME =
-  /^(exec|run|call|invoke|handle|perform|func|fn)(ute|utor|r|tion|back)?_?(async|fn|tool)?$/i;
+const EXECUTE_NAME = /^(exec|run|call|invoke|handle|func|fn)/i;
 /** What they call the schemas: `inputSchema`, `output_schema`. */
 const SCHEMA_NAME = /^(?:(in)|out)put_?schema$/i;
 
 const HINT: FieldHint = (field) => {
+  // `riskLevel`, `initFn`.
+  const near = Object.keys(FIELDS).find((known) => field.startsWith(known));
   const schema = SCHEMA_NAME.exec(field);
-  const meant = EXECUTE_NAME.test(field) ? "execute" : schema
+  const meant = schema
     ? schema[1] ? "parameters" : "returns"
-    // `riskLevel`, `initFn`.
-    : Object.keys(FIELDS).find((known) => field.startsWith(known));
-  return meant && `did you mean "${meant}"?`;
+    : near ?? (EXECUTE_NAME.test(field) && "execute");
+  return meant ? `did you mean "${meant}"?` : undefined;
 };

@@ -205,20 +205,6 @@ describe("isToolHost()", () => {
   });
 });
 
-describe("ToolRegistry.release()", () => {
-  it("refuses to end a call twice", async () => {
-    const tool = fakeTool("a");
-    const registry = fakeRegistry({ tools: [tool] });
-    const runtime = await registry.acquire(tool);
-    registry.release(runtime);
-    assertThrows(
-      () => registry.release(runtime),
-      RangeError,
-      'Cannot release tool "a": no call of it is under way',
-    );
-  });
-});
-
 describe("dispose of a tool", () => {
   /** A tool that says what happens to it. */
   function watched(id: string, log: string[]) {
