@@ -19,7 +19,7 @@ import {
 } from "../tool/mod.ts";
 import { readIssues, validationFailure } from "./failures.ts";
 import { describeRefusal, readJson, utf8Length } from "./json_value.ts";
-import type { Call, DispatchPhase, Outcome } from "./layer.ts";
+import type { Call, DispatchPhase, Layer, Outcome } from "./layer.ts";
 
 /** A call whose arguments are validated. */
 export interface CheckedCall extends Call {
@@ -52,13 +52,13 @@ const LARGE_NUMBER = /e\+?\d{3}|\d{200}/i;
  * Parses `given`, a JSON string or a value that is JSON, into the arguments of the call. Nothing stands
  * for `{}`.
  *
- * @param readText Returns what stands for text that is not JSON. Without it, such text fails the call.
+ * @param reader Reads text that is not JSON. Without it, such text fails the call.
  * @returns The failure, if they cannot be parsed.
  */
 export function parseArguments(
   call: Call,
   given: unknown,
-  readText?: (text: string) => unknown,
+  reader?: Layer,
 ): ToolFailure | undefined {
   const limit = call.settings.maxArgumentBytes;
   let value = given ?? {};
@@ -71,8 +71,8 @@ export function parseArguments(
       value = JSON.parse(given) ?? {};
     } catch {
       if (given.trim() !== "") {
-        if (readText === undefined) return unparsed(call);
-        call.setArguments(readText(given), bytes);
+        if (reader === undefined) return unparsed(call);
+        call.setArguments(reader.readText?.(given), bytes);
         return undefined;
       }
       value = {};

@@ -36,6 +36,7 @@ import { Deadline } from "./deadline.ts";
 import { CallFailure, failure, type FailureDetails, interruption } from "./failures.ts";
 import type {
   Call,
+  CallObserver,
   DispatchPhase,
   KernelSettings,
   Layer,
@@ -50,7 +51,7 @@ import type { DispatchContext, ToolCall } from "./request.ts";
 export type Ring = RingOf<KernelCall>;
 
 /** A function of an observer. Each takes the first of these, or all. */
-export type Observe = (call: Call, result?: never, now?: never) => void;
+export type Observe = (call: Call, result?: never, now?: never) => void | Promise<void>;
 
 /** How calls of one tool run. Composed once per tool. */
 export interface Plan {
@@ -61,13 +62,10 @@ export interface Plan {
   readonly direct: Ring | undefined;
   /** The layers that concern only some calls. */
   readonly conditional: readonly Layer[];
-  readonly began: readonly Observe[];
-  readonly ended: readonly Observe[];
-  readonly failed: readonly Observe[];
-  readonly toolEnded: readonly Observe[];
-  readonly yielded: readonly ((call: Call, value: unknown) => void | Promise<void>)[];
-  /** Reads arguments that are not JSON, if a layer does. */
-  readonly readText: Layer["readText"];
+  /** The functions of the observers. */
+  readonly observers: { readonly [Name in keyof CallObserver]-?: Observe[] };
+  /** The layer that reads arguments that are not JSON, if there is one. */
+  readonly reader: Layer | undefined;
   readonly layerCount: number;
   /** What no layer of this tool meets. */
   readonly unmet: readonly Requirement[];
@@ -83,17 +81,26 @@ export interface CallShared {
   report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void;
 }
 
-/** How calls with each requirement fail where no layer meets it, and which calls have it. */
+/**
+ * How calls with each requirement fail where no layer meets it, and which calls of a tool have it:
+ * without a call, whether any may.
+ */
 export const REQUIREMENTS: {
-  readonly [Name in Requirement]: readonly [code: FailureCode, isIn: (call: Call) => boolean];
+  readonly [Name in Requirement]: readonly [
+    code: FailureCode,
+    isRequired: (tool: Tool, call?: Call) => boolean,
+  ];
 } = {
   approval: [
     "approval_required",
-    ({ tool, toolset }) => tool.requiresApproval || toolset.requiresApproval(tool),
+    (tool, call) => tool.requiresApproval || call?.toolset.requiresApproval(tool) !== false,
   ],
-  transaction: ["transaction_failed", ({ tool }) => tool.requiresTransaction],
-  context: ["unavailable", ({ tool }) => tool.context !== undefined],
-  idempotency: ["invalid_arguments", ({ options }) => options.idempotencyKey !== undefined],
+  transaction: ["transaction_failed", (tool) => tool.requiresTransaction],
+  context: ["unavailable", (tool) => tool.context !== undefined],
+  idempotency: [
+    "invalid_arguments",
+    (_tool, call) => call === undefined || call.options.idempotencyKey !== undefined,
+  ],
 };
 
 type Cleanup = () => void | Promise<void>;
@@ -170,9 +177,9 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
 
   /** Runs the call. Never throws and never rejects. */
   run(): Outcome {
-    const { began, conditional, layered } = this.#plan;
+    const { conditional, layered, observers } = this.#plan;
     let { direct } = this.#plan;
-    this.#observe(began);
+    this.#observe(observers.began);
     for (const layer of conditional) if (this.concerns(layer)) direct = undefined;
     if (direct === undefined) return this.#runLayered(layered);
     this.#isDirect = true;
@@ -219,7 +226,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     const { when, meets } = layer;
     try {
       // Whatever its condition says: a requirement is never passed over.
-      if (meets !== undefined && REQUIREMENTS[meets][1](this)) return true;
+      if (meets !== undefined && REQUIREMENTS[meets][1](this.tool, this)) return true;
       if (when === undefined) return meets === undefined;
       if (typeof when === "string") return this.options[when] !== undefined;
       const answer: unknown = when.call(layer, this);
@@ -267,11 +274,11 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       return this.fail("not_executable", "it is a definition only and cannot be run here");
     }
     for (const requirement of this.#plan.unmet) {
-      const [code, isIn] = REQUIREMENTS[requirement];
+      const [code, isRequired] = REQUIREMENTS[requirement];
       const why = `no layer meets what it requires: ${requirement}`;
-      if (isIn(this)) return this.fail(code, why, { retryable: false });
+      if (isRequired(tool, this)) return this.fail(code, why, { retryable: false });
     }
-    return parseArguments(this, this.request.arguments, this.#plan.readText) ?? this.#acquire(next);
+    return parseArguments(this, this.request.arguments, this.#plan.reader) ?? this.#acquire(next);
   }
 
   /** Makes the tool ready, which runs its `init` before the first call. */
@@ -349,9 +356,9 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     for (;;) {
       const step = await generator.next();
       if (step.done === true) return step.value;
-      for (const send of this.#plan.yielded) {
+      for (const send of this.#plan.observers.yielded) {
         try {
-          await send(this, step.value);
+          await send(this, step.value as never);
         } catch (error) {
           this.report("metadata", error);
         }
@@ -426,7 +433,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     if (!last.ok) this.#settle(last);
     const runtime: ToolRuntime | undefined = this.runtime;
     if (runtime !== undefined) this.#release(runtime);
-    const { ended, failed } = this.#plan;
+    const { ended, failed } = this.#plan.observers;
     this.#observe(ended, last, now);
     if (!last.ok) this.#observe(failed, last);
     return last;
@@ -561,7 +568,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       .then(() => void (this.toolState = "ended"));
     if (graceMs > 0 && await within(clock, graceMs, ended) !== TIME_OVER) return true;
     // By then the observers have seen the end of the call.
-    void ended.then(() => this.#observe(this.#plan.toolEnded));
+    void ended.then(() => this.#observe(this.#plan.observers.toolEnded));
     return false;
   }
 
@@ -630,14 +637,12 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     if (this.#deadline !== undefined) return this.#deadline;
     let { timeoutMs: ms } = this.#plan;
     let caller: AbortSignal | undefined;
+    const { signal, timeoutMs = ms } = this.options;
+    if (timeoutMs < ms) ms = timeoutMs;
     try {
-      const { signal, timeoutMs = ms } = this.options;
-      if (timeoutMs < ms) ms = timeoutMs;
       // A function is only called for its signal here. A value that is not a signal ends no call.
       const given = atOnce(typeof signal === "function" ? signal() : signal);
-      if (given !== undefined) {
-        checkFunction("listen to the caller's signal", given?.addEventListener, "addEventListener");
-      }
+      if (given !== undefined) checkFunction("use the signal", given?.addEventListener, "it");
       caller = given;
     } catch (error) {
       this.report("internal", error);

@@ -16,7 +16,6 @@ import {
   isWord,
   must,
   readFields,
-  RISK_LEVELS,
   type RiskLevel,
   riskRank,
   type Tool,
@@ -149,15 +148,14 @@ export const checkReader: Check<string> = must(
 export const CRITERIA: { readonly [Name in CriterionName]: Criterion } = {
   allowIds: row("allow-list", checkIds, (_ids, wanted) => ({
     keeps: ({ id }) => wanted.has(id),
-    reason: () => "it is not on the list of tools that are allowed",
+    reason: () => "it is not on the list of allowed tools",
   }), "enabledToolIds"),
   denyIds: row(
     "deny-list",
     checkIds,
     (_ids, unwanted) => ({
-      keeps: ({ id, aliases }) =>
-        !unwanted.has(id) && !aliases.some((alias) => unwanted.has(alias)),
-      reason: () => "it is on the list of tools that are denied",
+      keeps: ({ id, aliases }) => ![id, ...aliases].some((name) => unwanted.has(name)),
+      reason: () => "it is on the list of denied tools",
     }),
     "disabledToolIds",
     NONE,
@@ -166,9 +164,9 @@ export const CRITERIA: { readonly [Name in CriterionName]: Criterion } = {
     "risk",
     checkRisk,
     (level: RiskLevel) => {
-      const within: readonly string[] = RISK_LEVELS.slice(0, riskRank(level) + 1);
+      const most = riskRank(level);
       return {
-        keeps: ({ risk }) => within.includes(risk),
+        keeps: ({ risk }) => riskRank(risk) <= most,
         reason: ({ risk }) => `risk ${risk} is above the limit ${level}`,
       };
     },
@@ -187,22 +185,16 @@ export const CRITERIA: { readonly [Name in CriterionName]: Criterion } = {
     NONE,
   ),
   tagsAny: row("tags", checkWords, (names: readonly string[], wanted) => ({
-    keeps({ tags }) {
-      for (let index = 0; index < tags.length; index++) if (wanted.has(tags[index])) return true;
-      return false;
-    },
-    reason: () => `it carries none of the tags ${quoted(names)}`,
+    keeps: ({ tags }) => tags.some((tag) => wanted.has(tag)),
+    reason: () => `it has none of the tags ${quoted(names)}`,
   })),
   tagsAll: row(
     "tags",
     checkWords,
     (names: readonly string[]) => ({
-      keeps({ tags }) {
-        for (const name of names) if (!tags.includes(name)) return false;
-        return true;
-      },
+      keeps: ({ tags }) => names.every((name) => tags.includes(name)),
       reason: ({ tags }) =>
-        `it lacks the tags ${quoted(names.filter((tag) => !tags.includes(tag)))}`,
+        `it lacks the tags ${quoted(names.filter((name) => !tags.includes(name)))}`,
     }),
     "requiredTags",
     NONE,
@@ -217,14 +209,9 @@ export const CRITERIA: { readonly [Name in CriterionName]: Criterion } = {
       `${role === null ? "no role" : `role "${role}"`} is not among ${quoted(roles)}`,
   })),
   scopes: row("scopes", checkWords, (_names, held) => ({
-    keeps({ scopes }) {
-      for (let index = 0; index < scopes.length; index++) {
-        if (!held.has(scopes[index])) return false;
-      }
-      return true;
-    },
+    keeps: ({ scopes }) => scopes.every((scope) => held.has(scope)),
     reason: ({ scopes }) =>
-      `the caller does not hold ${quoted(scopes.filter((scope) => !held.has(scope)))}`,
+      `the caller lacks the scopes ${quoted(scopes.filter((scope) => !held.has(scope)))}`,
   })),
   namespace: row("namespace", checkNamespaces, among("namespace")),
 };

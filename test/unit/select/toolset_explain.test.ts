@@ -31,19 +31,19 @@ describe("Toolset.explain()", () => {
   const rows: [Selection, string][] = [
     [
       { allowIds: ["x"] },
-      "allow-list | allow-list: it is not on the list of tools that are allowed",
+      "allow-list | allow-list: it is not on the list of allowed tools",
     ],
     [
       { context: { enabledToolIds: [] } },
-      "allow-list | allow-list: it is not on the list of tools that are allowed",
+      "allow-list | allow-list: it is not on the list of allowed tools",
     ],
     [
       { denyIds: ["task:start"] },
-      "deny-list | deny-list: it is on the list of tools that are denied",
+      "deny-list | deny-list: it is on the list of denied tools",
     ],
     [
       { context: { disabledToolIds: ["task:start"] } },
-      "deny-list | deny-list: it is on the list of tools that are denied",
+      "deny-list | deny-list: it is on the list of denied tools",
     ],
     [{ maxRisk: "low" }, "risk | risk: risk high is above the limit low"],
     [
@@ -52,8 +52,8 @@ describe("Toolset.explain()", () => {
     ],
     [{ categories: ["a", "b"] }, 'categories | categories: category "git" is not among "a", "b"'],
     [{ excludeCategories: ["git"] }, 'categories | categories: category "git" is excluded'],
-    [{ tagsAny: ["x", "y"] }, 'tags | tags: it carries none of the tags "x", "y"'],
-    [{ tagsAny: [] }, "tags | tags: it carries none of the tags (none)"],
+    [{ tagsAny: ["x", "y"] }, 'tags | tags: it has none of the tags "x", "y"'],
+    [{ tagsAny: [] }, "tags | tags: it has none of the tags (none)"],
     [{ tagsAll: ["chain", "x"] }, 'tags | tags: it lacks the tags "x"'],
     [
       { context: { hasGitRepository: false } },
@@ -65,7 +65,7 @@ describe("Toolset.explain()", () => {
     ],
     [{ role: "impl" }, 'role | role: role "impl" is not among "control", "owner"'],
     [{ role: null }, 'role | role: no role is not among "control", "owner"'],
-    [{ scopes: ["read"] }, 'scopes | scopes: the caller does not hold "write"'],
+    [{ scopes: ["read"] }, 'scopes | scopes: the caller lacks the scopes "write"'],
     [{ namespace: "chain" }, 'namespace | namespace: namespace "task" is not among "chain"'],
     [{ filters: [maxRisk("safe")] }, "filter | filter: risk high is above the limit safe"],
     [
