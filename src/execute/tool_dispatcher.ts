@@ -6,7 +6,7 @@
 
 import { isToolHost, Registry, type ToolHost } from "../registry/mod.ts";
 import type { SchemaEngine } from "../schema/mod.ts";
-import { nearIds, type Toolset, type ToolSource } from "../select/mod.ts";
+import type { Toolset, ToolSource } from "../select/mod.ts";
 import {
   type Answers,
   type Check,
@@ -15,6 +15,7 @@ import {
   isListOf,
   isObject,
   must,
+  nearIds,
   once,
   type OutputOverflow,
   refuse,

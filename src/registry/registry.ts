@@ -8,6 +8,7 @@
 import {
   checkSelection,
   claimNames,
+  type Explainer,
   freezeInOrder,
   type Selection,
   Toolset,
@@ -21,7 +22,6 @@ import {
   refuse,
   type Tool,
   type ToolDefinition,
-  untilAborted,
 } from "../tool/mod.ts";
 import { ChangeFeed, makeChange, type ToolChange, type ToolChangeListener } from "./changes.ts";
 import {
@@ -285,7 +285,7 @@ export class Registry implements ToolHost {
       throw new ToolLifecycleError(
         entry === undefined
           ? `Tool "${tool.id}" is not registered`
-          : `Tool "${tool.id}" was replaced by another version: list the tools again`,
+          : `Tool "${tool.id}" was replaced: list the tools again`,
       );
     }
     return entry.prepare()?.then(() => entry, (error) => {
@@ -354,6 +354,11 @@ export class Registry implements ToolHost {
    */
   protected follow(_id: string, _tool: Tool | undefined): void {}
 
+  /** Has the words of explanations, for the toolsets of the registry. */
+  protected get explainer(): Explainer | undefined {
+    return undefined;
+  }
+
   /** Notifies the subscribers. */
   protected emit(type: ToolChange["type"], tools: Iterable<Tool>, previous?: Tool): void {
     if (this.#feed.isSilent) return;
@@ -371,7 +376,7 @@ export class Registry implements ToolHost {
   }
 
   #select(selection: Selection): Toolset {
-    return new Toolset(this, this.#list(), selection, "tools");
+    return new Toolset(this, this.#list(), selection, "tools", undefined, this.explainer);
   }
 
   /** Refuses tools whose ids or aliases are those of other tools. */
@@ -445,9 +450,11 @@ export class Registry implements ToolHost {
 
   /** Disposes of the last tools, one after another, when nothing is under way. */
   async #end(entries: readonly RegisteredTool[], signal: AbortSignal | undefined): Promise<void> {
-    const idle = entries.map((entry) => entry.idle());
-    // Nothing that is waited for rejects: what is ignored is the abort.
-    await untilAborted(Promise.all([...idle, ...this.#retiring]), signal).catch(() => {});
+    await new Promise((resolve) => {
+      signal?.addEventListener("abort", resolve, { once: true });
+      if (signal?.aborted) resolve(undefined);
+      void Promise.all([...entries.map((entry) => entry.idle()), ...this.#retiring]).then(resolve);
+    });
     const errors = this.#errors.splice(0);
     for (const entry of entries) await entry.dispose().catch((error) => errors.push(error));
     throwAll(errors, "Cannot dispose of the registry cleanly");

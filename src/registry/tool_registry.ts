@@ -6,6 +6,8 @@
  */
 
 import {
+  type Explainer,
+  explainTool,
   FunctionDefinition,
   functionDefinitions,
   rejectUndefined,
@@ -217,6 +219,10 @@ export class ToolRegistry extends Registry {
     // Not one tool after the other.
     this.#index?.clear();
     return super.dispose(options);
+  }
+
+  protected override get explainer(): Explainer {
+    return explainTool;
   }
 
   protected override follow(id: string, tool: Tool | undefined): void {

@@ -234,7 +234,7 @@ function itsField(field: string): string {
 }
 
 // https://semver.org, without its unbounded groups.
-const SEMVER = /^\d{1,9}\.\d{1,9}\.\d{1,9}(-[0-9A-Za-z.-]{1,64})?(\+[0-9A-Za-z.-]{1,64})?$/;
+const SEMVER = /^\d{1,9}(\.\d{1,9}){2}(-[\w.-]{1,64})?(\+[\w.-]{1,64})?$/;
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 const METHODS = ["init", "dispose", "validate", "execute"] as const;
 

@@ -84,6 +84,7 @@ export {
   describeThrown,
   fnv1a,
   isWithinEdits,
+  nearIds,
 } from "./text.ts";
 export { numberOf, once } from "./memo.ts";
 export {

@@ -165,7 +165,7 @@ describe("ToolRegistry.acquire()", () => {
     assertThrows(
       () => registry.acquire(old),
       ToolLifecycleError,
-      'Tool "a" was replaced by another version: list the tools again',
+      'Tool "a" was replaced: list the tools again',
     );
     const runtime = registry.acquire(next);
     assert(!(runtime instanceof Promise));

@@ -1,5 +1,7 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
+import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
+import { Registry } from "../../../src/registry/mod.ts";
 import {
   buildToolset,
   byMaximumRisk,
@@ -184,7 +186,7 @@ describe("Toolset.explain()", () => {
     assertEquals(
       moody.reason,
       '"moody" is in the toolset, but not available now: ' +
-        "its isAvailable function does not say yes at the moment",
+        "its isAvailable function does not return true at the moment",
     );
     answer = true;
     assertEquals(toolset.explain("moody").available, true);
@@ -210,6 +212,15 @@ describe("Toolset.explain()", () => {
     assertEquals(toolset.explain("task:start").available, false);
     assertEquals(toolset.isAvailable(tool), false);
     assertEquals(toolset.explain("new").reason, 'Tool "new" was added after this toolset was made');
+  });
+
+  it("needs the words of a ToolRegistry", () => {
+    const kernel = new Registry({ engine: typeboxEngine(), tools: [tool] });
+    assertThrows(
+      () => kernel.select().explain("task:start"),
+      TypeError,
+      "Cannot explain a tool: only a ToolRegistry can",
+    );
   });
 
   it("says that an id is unknown", () => {
