@@ -33,7 +33,13 @@ import {
 import { type CheckedCall, parseArguments, type Ring as RingOf } from "./arguments.ts";
 import type { CallContext } from "./context.ts";
 import { Deadline } from "./deadline.ts";
-import { CallFailure, failure, type FailureDetails, interruption } from "./failures.ts";
+import {
+  CallFailure,
+  failure,
+  type FailureDetails,
+  interruption,
+  notAvailable,
+} from "./failures.ts";
 import type {
   Call,
   CallObserver,
@@ -268,7 +274,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     if (interruptedBy !== undefined) return interruption(tool.id, interruptedBy, "beginning");
     // The availability may have changed since the tool was listed.
     if (tool.isAvailable !== true && !this.toolset.isAvailable(tool)) {
-      return this.fail("unavailable", "the tool is not available now");
+      return notAvailable(tool.id);
     }
     if (tool.execute === undefined) {
       return this.fail("not_executable", "it is a definition only and cannot be run here");

@@ -63,9 +63,9 @@ export class Kernel implements CallShared {
     );
   }
 
-  /** The ids that a call may have meant which names no tool of its toolset. */
-  suggest(_name: string, _toolset: Toolset): readonly string[] {
-    return [];
+  /** The failure of a call that names no tool of its toolset. */
+  unknown(name: string, _toolset: Toolset): ToolFailure {
+    return unknownTool(name);
   }
 
   /** Ends a call that never was a call of a tool: its layers see that as `unresolved`. */
@@ -247,11 +247,11 @@ export class Dispatcher {
     const failed = name === undefined
       ? ToolResult.error(
         "unknown_tool",
-        "Cannot call a tool: the call names none; decodeCalls() reads what a provider sent",
+        "Cannot call a tool: a call is { name, arguments }; decodeCalls() reads what providers send",
       )
       : toolset === undefined
       ? unreadable(request, "toolset")
-      : unknownTool(name, this.#kernel.suggest(name, toolset));
+      : this.#kernel.unknown(name, toolset);
     return this.#kernel.refuse(request, options, failed);
   }
 }

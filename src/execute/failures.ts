@@ -74,10 +74,13 @@ export function validationFailure(
   return failure(code, id, `${what}: ${messages}`, { issues: first });
 }
 
+/** A failure for a tool that is not available. */
+export function notAvailable(id: string): ToolFailure {
+  return failure("unavailable", id, "the tool is not available now");
+}
+
 /** A failure for a name that is not among the caller's tools, whether it exists or not. */
-export function unknownTool(name: string, near: readonly string[]): ToolFailure {
-  const ids = near.map((id) => `"${id}"`).join(" or ");
-  const hint = ids && `. Did you mean ${ids}?`;
+export function unknownTool(name: string, hint = ""): ToolFailure {
   return failure("unknown_tool", clip(name), `there is no such tool${hint}`, { ran: "no" });
 }
 

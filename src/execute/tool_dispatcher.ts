@@ -6,7 +6,7 @@
 
 import { isToolHost, Registry, type ToolHost } from "../registry/mod.ts";
 import type { SchemaEngine } from "../schema/mod.ts";
-import type { Toolset, ToolSource } from "../select/mod.ts";
+import { explainTool, type Toolset, type ToolSource } from "../select/mod.ts";
 import {
   type Answers,
   type Check,
@@ -20,6 +20,7 @@ import {
   type OutputOverflow,
   refuse,
   systemClock,
+  type ToolFailure,
   ToolResult,
 } from "../tool/mod.ts";
 import { chosenCallId } from "./call.ts";
@@ -32,7 +33,7 @@ import {
   type SelectableToolHost,
   unreadable,
 } from "./dispatcher.ts";
-import { failure } from "./failures.ts";
+import { failure, notAvailable, unknownTool } from "./failures.ts";
 import {
   type DispatcherOptions,
   MAKE,
@@ -127,7 +128,7 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
   readonly maxBufferedEvents?: number;
 }
 
-/** A kernel that also runs the tools of lists, and suggests ids that may have been meant. */
+/** A kernel that also runs the tools of lists, and says more of tools that are not in the toolset. */
 class ListKernel extends Kernel {
   readonly #engine: SchemaEngine | undefined;
   readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
@@ -149,8 +150,15 @@ class ListKernel extends Kernel {
     });
   }
 
-  override suggest(name: string, toolset: Toolset): readonly string[] {
-    return nearIds(name, toolset.available().map(({ id }) => id));
+  override unknown(name: string, toolset: Toolset): ToolFailure {
+    // A tool that is never available is in no toolset, and its calls fail as of one that is not now.
+    if (toolset.source.getTool(name)?.isAvailable === false) {
+      const failed = toolset.explain(name, explainTool).steps.filter(({ passed }) => !passed);
+      if (failed.every(({ step }) => step === "availability")) return notAvailable(name);
+    }
+    const near = nearIds(name, toolset.available().map(({ id }) => id));
+    const ids = near.map((id) => `"${id}"`).join(" or ");
+    return unknownTool(name, ids && `. Did you mean ${ids}?`);
   }
 }
 

@@ -33,7 +33,7 @@ interface Row {
 
 const NO: readonly Row[] = [
   { code: "unknown_tool", ran: "no", name: "other" },
-  { code: "unknown_tool", ran: "no", tool: { isAvailable: false } },
+  { code: "unavailable", ran: "no", tool: { isAvailable: false } },
   { code: "unavailable", ran: "no", tool: { init: fail } },
   { code: "unavailable", ran: "no", tool: { context: { type: "string" } } },
   { code: "invalid_arguments", ran: "no", args: "{" },
