@@ -123,8 +123,17 @@ export function streamCall(
     },
   };
 
+  const leave = (): void => {
+    if (result !== undefined) return;
+    call?.deadline.abort(new DOMException("The consumer left the stream", "AbortError"));
+  };
+
   async function begin(): Promise<void> {
-    result = await run(streamed, (started) => call = started);
+    result = await run(streamed, (started) => {
+      call = started;
+      // The consumer may leave while the call's ticket is looked up.
+      if (hasLeft) leave();
+    });
     wake();
   }
 
@@ -158,9 +167,7 @@ export function streamCall(
     /** Leaves the stream: the call is aborted. Resolves when it has ended, cleanups and all. */
     async return() {
       hasLeft = true;
-      if (result === undefined) {
-        call?.deadline.abort(new DOMException("The consumer left the stream", "AbortError"));
-      }
+      leave();
       wake();
       await ended;
       return await events.return(undefined);
