@@ -109,6 +109,13 @@ export const REQUIREMENTS: {
   ],
 };
 
+/** Whether the tool of a failed call ran: the end of one that still runs is not known. */
+const RAN: { readonly [State in ToolState]: ToolRun } = {
+  "not started": "no",
+  running: "unknown",
+  ended: "yes",
+};
+
 type Cleanup = () => void | Promise<void>;
 type Generator = AsyncGenerator<unknown, unknown, void>;
 
@@ -391,7 +398,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 
   #settle(failed: ToolFailure): void {
-    settle(failed, this.toolState === "not started" ? "no" : "yes", this.tool);
+    settle(failed, RAN[this.toolState], this.tool);
   }
 
   /** Closes the call before its outermost layers see the result: no interruption, and the cleanups. */

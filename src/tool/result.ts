@@ -179,9 +179,9 @@ export interface ToolCallError {
   /** After a timeout or an abort: whether the tool stopped within the grace period. */
   readonly acknowledged?: boolean;
   /**
-   * Whether the tool ran: not at all, at least in part, or nobody knows, because the answer of another
-   * process was lost. Every failure of a dispatcher has it. `unknown` is `retryable` only for an
-   * idempotent tool.
+   * Whether the tool ran: not at all, or at least in part. `unknown` where it still runs although its
+   * call has ended, or where the answer of another process was lost: that is `retryable` only for an
+   * idempotent tool, and stored for its idempotency key. Every failure of a dispatcher has it.
    */
   readonly ran?: ToolRun;
 }
