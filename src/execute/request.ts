@@ -5,8 +5,7 @@
  */
 
 import type { Answer, Answers, OutputOverflow, Question, Services } from "../tool/mod.ts";
-import type { CallInfo } from "./ports.ts";
-import type { CallTrace } from "./telemetry.ts";
+import type { CallInfo, CallTrace } from "./ports.ts";
 
 /** One call, as a model makes it, or as `decodeCalls` returns it. Other fields are ignored. */
 export interface ToolCall {

@@ -56,12 +56,16 @@ import { truncation } from "./layers/truncation.ts";
 import { transactions } from "./layers/transactions.ts";
 import { type CallValidator, validators } from "./layers/validators.ts";
 import { type DispatcherMetrics, metrics, type MetricsLayer } from "./metrics.ts";
-import type { Approver, RepairHook, ToolHooks, TransactionManager } from "./ports.ts";
+import type {
+  Approver,
+  CallTelemetry,
+  RepairHook,
+  ToolHooks,
+  TransactionManager,
+} from "./ports.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
-import { resume } from "./resumption.ts";
+import { type CallTickets, resume } from "./suspension.ts";
 import { streamCall, type ToolEvent } from "./stream.ts";
-import type { CallTickets } from "./suspension.ts";
-import type { CallTelemetry } from "./telemetry.ts";
 
 /** Options for {@linkcode ToolDispatcher}. */
 export interface ToolDispatcherOptions extends DispatcherOptions {

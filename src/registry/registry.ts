@@ -93,6 +93,8 @@ export class Registry implements ToolHost {
   #ending: Promise<void> | undefined;
   /** Passes an error that reaches no caller to `onError`. */
   protected readonly report: Report;
+  /** Has the words of explanations, for the toolsets of the registry. */
+  protected readonly explainer: Explainer | undefined;
 
   /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
   constructor(options: RegistryOptions) {
@@ -353,11 +355,6 @@ export class Registry implements ToolHost {
    * the registry and must never lag behind it.
    */
   protected follow(_id: string, _tool: Tool | undefined): void {}
-
-  /** Has the words of explanations, for the toolsets of the registry. */
-  protected get explainer(): Explainer | undefined {
-    return undefined;
-  }
 
   /** Notifies the subscribers. */
   protected emit(type: ToolChange["type"], tools: Iterable<Tool>, previous?: Tool): void {

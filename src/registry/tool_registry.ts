@@ -52,6 +52,7 @@ export interface ToolRegistryOptions extends RegistryOptions {
 
 /** A {@linkcode Registry} with the operations of the specification that its kernel does without. */
 export class ToolRegistry extends Registry {
+  protected override readonly explainer: Explainer = explainTool;
   readonly #index: IndexFollower | undefined;
   /**
    * The last answers of the tools' `isAvailable` functions, by id, and whose answers have changed
@@ -219,10 +220,6 @@ export class ToolRegistry extends Registry {
     // Not one tool after the other.
     this.#index?.clear();
     return super.dispose(options);
-  }
-
-  protected override get explainer(): Explainer {
-    return explainTool;
   }
 
   protected override follow(id: string, tool: Tool | undefined): void {

@@ -6,12 +6,13 @@
  */
 
 import type { RiskLevel } from "../tool/mod.ts";
-import { checkPlain, type NameList } from "./checks.ts";
 import {
+  checkPlain,
   type CompleteAvailabilityFields,
   CONTEXT_CHECKS,
   CRITERIA,
   isOpen,
+  type NameList,
   readContext,
 } from "./criteria.ts";
 

@@ -9,8 +9,7 @@
  */
 
 import { atOnce, type RiskLevel, type Tool } from "../tool/mod.ts";
-import { checkFunctions } from "./checks.ts";
-import { CRITERIA, type CriterionName, REASONS, ruleOf } from "./criteria.ts";
+import { checkFunctions, CRITERIA, type CriterionName, REASONS, ruleOf } from "./criteria.ts";
 
 /** Keeps a tool by returning `true`. */
 export interface ToolFilter {

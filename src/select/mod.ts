@@ -75,7 +75,7 @@ export {
   selectionHint,
   selectionKey,
 } from "./selection.ts";
-export type { NameList } from "./checks.ts";
+export type { NameList } from "./criteria.ts";
 export { isLegalName, legalName, mapNames, type NameRule, OPENAI_NAME_RULE } from "./wire_names.ts";
 export { ToolsetBuilder } from "./toolset_builder.ts";
 export {

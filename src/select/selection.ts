@@ -8,8 +8,9 @@
 
 import { atOnce, attempt, type Check, type FieldHint, readFields, type Tool } from "../tool/mod.ts";
 import type { ToolAvailabilityInput } from "./availability_context.ts";
-import { checkFunctions, checkPlain } from "./checks.ts";
 import {
+  checkFunctions,
+  checkPlain,
   type CompleteAvailabilityFields,
   CONTEXT_CHECKS,
   CRITERIA,

@@ -23,9 +23,9 @@ import {
   refuse,
 } from "./check.ts";
 import { atOnce } from "./hook.ts";
+import { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./id.ts";
 import { copyJson, type JsonSchema, type JsonSchemaObject } from "./json.ts";
 import { checkOverflow } from "./result.ts";
-import { checkCategory, checkRisk, deriveAnnotations, type ToolAnnotations } from "./traits.ts";
 import { isStandardSchema, type StandardSchema } from "./standard_schema.ts";
 import { describe } from "./text.ts";
 import type {
@@ -40,7 +40,7 @@ import type {
   ToolReader,
   ViewedTool,
 } from "./tool.ts";
-import { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./id.ts";
+import { checkCategory, checkRisk, deriveAnnotations, type ToolAnnotations } from "./traits.ts";
 
 const EMPTY: readonly never[] = Object.freeze([]);
 /** The parameters of a tool that takes none. */
@@ -175,7 +175,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
  * Freezes a tool, and remembers that plue made it. Its `allowedRoles` are no field of its own: a
  * definition that is spread from it has its roles once.
  */
-export function adopt(tool: MadeTool): Tool {
+function adopt(tool: MadeTool): Tool {
   made.add(Object.defineProperty(tool, "allowedRoles", { value: tool.roles }));
   return Object.freeze(tool as Tool);
 }
@@ -185,7 +185,7 @@ export function adopt(tool: MadeTool): Tool {
  *
  * @throws {TypeError} If it throws, or gives no description.
  */
-export function describedBy(
+function describedBy(
   action: string,
   describe: (reader: ToolReader) => unknown,
   reader: ToolReader,
@@ -425,3 +425,37 @@ const HINT: FieldHint = (field) => {
     : near ?? (EXECUTE_NAME.test(field) && "execute");
   return meant ? `did you mean "${meant}"?` : undefined;
 };
+
+const originals = new WeakMap<Tool, Tool>();
+
+/** The tool that a copy for a reader was made of; any other tool itself. */
+export function originalOf(tool: Tool): Tool {
+  return originals.get(tool) ?? tool;
+}
+
+/**
+ * A tool as a reader sees it: a copy of it, if that reader has another description.
+ *
+ * @param log Receives what the tool's function threw. The description for a reader of whom nothing is
+ * known stands in.
+ */
+export function describedFor(
+  tool: Tool,
+  { model, provider, locale }: ToolReader,
+  log: (tool: Tool, error: unknown) => void,
+): Tool {
+  const original = originalOf(tool);
+  const { describe } = original;
+  if (describe === undefined) return tool;
+  try {
+    const reader = { model, provider, locale };
+    const description = describedBy(`describe tool "${tool.id}"`, describe, reader);
+    if (description === original.description) return original;
+    const copy = adopt({ ...original, description });
+    originals.set(copy, original);
+    return copy;
+  } catch (error) {
+    log(original, error);
+    return original;
+  }
+}

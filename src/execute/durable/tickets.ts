@@ -26,7 +26,7 @@ import type {
   ReturnedTicket,
   WaitingCall,
 } from "../suspension.ts";
-import { MAX_MEMORY_BYTES, readAnswer } from "../question.ts";
+import { MAX_MEMORY_BYTES, readAnswer } from "../question_session.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
 import { base64url, contextDigest, definitionDigest, ownerDigest } from "./digest.ts";
 

@@ -25,9 +25,8 @@ import {
   MAX_REPAIRS,
   readNotes,
   UnparsedText,
-} from "../repair_answer.ts";
-import { resumptionOf } from "../resumption.ts";
-import type { RepairedArguments } from "../suspension.ts";
+} from "../host_function.ts";
+import { type RepairedArguments, resumptionOf } from "../suspension.ts";
 
 /** The layer of repairs. */
 export interface RepairLayer extends Layer {
