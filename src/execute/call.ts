@@ -124,13 +124,13 @@ const MAX_CALL_ID = 256;
 /** Unwinds the layers of a call that was ended from outside. */
 class Interrupted extends Error {}
 
-/** A wait that the end of the call cuts short. The one that began last is cut first. */
+/** A wait that the end of the call interrupts. The one that began last is interrupted first. */
 interface Wait {
   isActive: boolean;
   /** It stays in the list until those that began after it have ended. */
   hasEnded: boolean;
   readonly outer: Wait | undefined;
-  /** Cuts it short, and then calls `next`. */
+  /** Interrupts the wait, and then calls `next`. */
   readonly interrupt: (next: () => void) => void;
 }
 
@@ -327,7 +327,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     const { tool } = call;
     const cause = call.interruptedBy ?? (call.#isEnded ? "aborted" : undefined);
     if (cause !== undefined) {
-      return call.#end(call.#interruption ??= interruption(tool.id, cause, "about to run"));
+      return call.#pass(call.#interruption ??= interruption(tool.id, cause, "about to run"));
     }
     if (call.toolState === "running") refuse("run the tool again", "it still runs");
     call.toolState = "running";
@@ -340,7 +340,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         else if (isThenable(output)) output = Promise.resolve(output);
       }
     } catch (error) {
-      return call.#end(call.#threw(error));
+      return call.#pass(call.#threw(error));
     }
     if (output instanceof Promise) return call.#waitForTool(output);
     return call.#endWith(output);
@@ -358,8 +358,8 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     }
     return result instanceof Promise
       ? this.wait("checking the result", result)
-        .then((checked) => this.#end(checked), (error) => this.#end(this.thrown(error)))
-      : this.#end(result);
+        .then((checked) => this.#pass(checked), (error) => this.#pass(this.thrown(error)))
+      : this.#pass(result);
   }
 
   /** Streams what a generator yields as fast as it is consumed, and returns its result. */
@@ -390,15 +390,15 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 
   /** The end of a call without layers, whose innermost ring has its result. */
-  #end(result: ToolResult): Outcome {
+  #pass(result: ToolResult): Outcome {
     if (this.#isDirect) return this.#finish(result);
     // For layers that decide by it whether to run the tool again.
-    if (!result.ok) this.#settle(result);
+    if (!result.ok) this.#complete(result);
     return result;
   }
 
-  #settle(failed: ToolFailure): void {
-    settle(failed, RAN[this.toolState], this.tool);
+  #complete(failed: ToolFailure): void {
+    completeFailure(failed, RAN[this.toolState], this.tool);
   }
 
   /** Closes the call before its outermost layers see the result: no interruption, and the cleanups. */
@@ -443,7 +443,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     }
     last.durationMs = now - this.#startedAt;
     brandResult(last);
-    if (!last.ok) this.#settle(last);
+    if (!last.ok) this.#complete(last);
     const runtime: ToolRuntime | undefined = this.runtime;
     if (runtime !== undefined) this.#release(runtime);
     const { ended, failed } = this.#plan.observers;
@@ -529,7 +529,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       }
       const settle = (answer: () => void): void => {
         if (wait.isActive) resume?.();
-        if (this.#leave(wait)) answer();
+        if (this.#endWait(wait)) answer();
       };
       const working = Promise.resolve(typeof work === "function" ? work() : work);
       (this.#isOver ? this.#inTime(doing, working, limitMs) : working).then(
@@ -556,17 +556,17 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         this.#isOver = true;
         void this.#stop(output).then((acknowledged) => {
           this.#interruption ??= this.#interrupted("running", acknowledged);
-          resolve(this.#end(this.#interruption));
+          resolve(this.#pass(this.#interruption));
           next();
         });
       });
       output.then((value) => {
         this.toolState = "ended";
-        if (this.#leave(wait)) resolve(this.#endWith(value));
+        if (this.#endWait(wait)) resolve(this.#endWith(value));
       }, (error) => {
         // Before the check for an interruption: what a tool throws late is reported.
         const failed = this.#threw(error);
-        if (this.#leave(wait)) resolve(this.#end(failed));
+        if (this.#endWait(wait)) resolve(this.#pass(failed));
       });
     });
   }
@@ -587,7 +587,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
 
   #begin(interrupt: Wait["interrupt"]): Wait {
     const wait = this.#wait = { isActive: true, hasEnded: false, outer: this.#wait, interrupt };
-    if (this.#isEnded || this.#deadline?.cause !== undefined) this.#cut();
+    if (this.#isEnded || this.#deadline?.cause !== undefined) this.#interruptWait();
     else watchLater(this, wait);
     return wait;
   }
@@ -600,26 +600,26 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     this.deadline.watch();
   }
 
-  /** Ends a wait; false if it was cut short before, unless it now ends for that. */
-  #leave(wait: Wait, isCut = false): boolean {
+  /** Ends a wait; false if it was interrupted before, unless it ends because of that. */
+  #endWait(wait: Wait, isInterrupted = false): boolean {
     // An abort that nothing has listened for yet.
     if (wait.isActive && this.interruptedBy === "aborted") this.deadline.checkCaller();
-    if (!wait.isActive && !isCut) return false;
+    if (!wait.isActive && !isInterrupted) return false;
     wait.isActive = false;
     wait.hasEnded = true;
     while (this.#wait?.hasEnded) this.#wait = this.#wait.outer;
     return true;
   }
 
-  /** Cuts the innermost wait of a call that was ended from outside, or the next one. */
-  #cut(): void {
+  /** Interrupts the innermost wait of a call that was ended from outside. */
+  #interruptWait(): void {
     const wait = this.#wait;
     if (!wait?.isActive) return;
     wait.isActive = false;
     wait.interrupt(() => {
       // Next is the wait around it, and then the layers close.
-      this.#leave(wait, true);
-      this.#cut();
+      this.#endWait(wait, true);
+      this.#interruptWait();
     });
   }
 
@@ -661,7 +661,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       this.report("internal", error);
     }
     const { clock } = this.settings;
-    this.#deadline = new Deadline(clock, caller, this.#startedAt + ms, () => this.#cut());
+    this.#deadline = new Deadline(clock, caller, this.#startedAt + ms, () => this.#interruptWait());
     // A tool that reads its signal after its call listens to nothing.
     if (this.#isOver) this.#deadline.close();
     return this.#deadline;
@@ -724,7 +724,7 @@ function ownResult(result: ToolResult): Settable<ToolResult> {
 }
 
 /** Completes a failure: whether the tool ran, and whether the call may be repeated. */
-export function settle({ error, replayed }: ToolFailure, ran: ToolRun, tool?: Tool): void {
+export function completeFailure({ error, replayed }: ToolFailure, ran: ToolRun, tool?: Tool): void {
   if (error.code === "input_required") return;
   const settable = error as Settable<ToolFailure["error"]>;
   // A tool, a layer or a hook that called another process has the better answer. Only the failures of

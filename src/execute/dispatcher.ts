@@ -17,7 +17,7 @@ import {
   type ToolFailure,
   ToolResult,
 } from "../tool/mod.ts";
-import { type CallShared, chosenCallId, KernelCall, type Plan, settle } from "./call.ts";
+import { type CallShared, chosenCallId, completeFailure, KernelCall, type Plan } from "./call.ts";
 import { type CallContext, contextWith } from "./context.ts";
 import { failure, unknownTool } from "./failures.ts";
 import { type DispatcherOptions, MAKE, resolveSettings } from "./kernel_options.ts";
@@ -69,8 +69,8 @@ export class Kernel implements CallShared {
   }
 
   /** Ends a call that never was a call of a tool: its layers see that as `unresolved`. */
-  refuse(request: ToolCall, options: DispatchContext, failed: ToolFailure): ToolFailure {
-    settle(failed, "no");
+  endUnresolved(request: ToolCall, options: DispatchContext, failed: ToolFailure): ToolFailure {
+    completeFailure(failed, "no");
     const report = (phase: DispatchPhase, error: unknown): void =>
       this.report(nameIn(request), chosenCallId(request) ?? this.nextCallId(), phase, error);
     for (const layer of this.settings.layers) {
@@ -208,14 +208,14 @@ export class Dispatcher {
       const { name, ticket }: ToolCall & ResumedCall = Object(call);
       if (ticket !== undefined) return this.continueCall(call as ResumedCall, options, started);
       const tool = toolset.resolve(name);
-      if (tool === undefined) return this.#refuse(request, options, toolset);
+      if (tool === undefined) return this.#endUnresolved(request, options, toolset);
       const host = this.#host;
       const plan = kernel.plans.get(host)?.get(tool) ?? kernel.compose(tool, host);
       created = new KernelCall(kernel, toolset, plan, request, options);
     } catch (error) {
       // Only a toolset, a registry, a layer or a getter of the host can throw here.
       kernel.report(nameIn(request), "", "internal", error);
-      return this.#refuse(request, options);
+      return this.#endUnresolved(request, options);
     }
     started?.(created);
     return created.run();
@@ -228,7 +228,7 @@ export class Dispatcher {
     _started?: CallStarted,
   ): Outcome {
     const failed = ToolResult.error("ticket_refused", `${CONTINUE}the option tickets is not set`);
-    return this.#kernel.refuse(call as unknown as ToolCall, context, failed);
+    return this.#kernel.endUnresolved(call as unknown as ToolCall, context, failed);
   }
 
   /**
@@ -242,7 +242,7 @@ export class Dispatcher {
   }
 
   /** Ends a call that names no tool of the caller's, whose toolset may be unreadable. */
-  #refuse(request: ToolCall, options: DispatchContext, toolset?: Toolset): ToolFailure {
+  #endUnresolved(request: ToolCall, options: DispatchContext, toolset?: Toolset): ToolFailure {
     const name = readName(request);
     const failed = name === undefined
       ? ToolResult.error(
@@ -252,7 +252,7 @@ export class Dispatcher {
       : toolset === undefined
       ? unreadable(request, "toolset")
       : this.#kernel.unknown(name, toolset);
-    return this.#kernel.refuse(request, options, failed);
+    return this.#kernel.endUnresolved(request, options, failed);
   }
 }
 

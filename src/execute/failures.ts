@@ -87,7 +87,7 @@ export function unknownTool(name: string, hint = ""): ToolFailure {
 /**
  * A failure of a call that was ended from outside.
  *
- * @param doing What it was doing: "waiting for its turn".
+ * @param doing What it was doing: "waiting for a slot".
  * @param acknowledged Whether its tool stopped; `undefined` if the tool did not run.
  */
 export function interruption(

@@ -422,7 +422,11 @@ export class ToolDispatcher extends Dispatcher {
       const request = call as ToolCall;
       if (index >= maxCallsPerBatch) {
         const why = `more than ${maxCallsPerBatch} calls at once; send the rest later`;
-        return this.#shared.refuse(request, shared, failure("overloaded", nameIn(request), why));
+        return this.#shared.endUnresolved(
+          request,
+          shared,
+          failure("overloaded", nameIn(request), why),
+        );
       }
       try {
         return this.run(call, withKeyOf(shared, index));
@@ -503,17 +507,17 @@ export class ToolDispatcher extends Dispatcher {
   ): Promise<ToolResult> {
     const call = request as unknown as ToolCall;
     try {
-      const going = await resume(tickets, this.settings, () => this.toolset, request, options);
-      return "ok" in going
-        ? this.#shared.refuse(call, options, going)
-        : await this.run(...going, (call) => {
+      const resumed = await resume(tickets, this.settings, () => this.toolset, request, options);
+      return "ok" in resumed
+        ? this.#shared.endUnresolved(call, options, resumed)
+        : await this.run(...resumed, (call) => {
           this.#shared.questions.of(call);
           started?.(call);
         });
     } catch (error) {
       this.#shared.report(nameIn(call), "", "ask", error);
       const why = `${CONTINUE}its ticket cannot be looked up now; nothing has run`;
-      return this.#shared.refuse(call, options, ToolResult.error("unavailable", why));
+      return this.#shared.endUnresolved(call, options, ToolResult.error("unavailable", why));
     }
   }
 }

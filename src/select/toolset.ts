@@ -121,7 +121,7 @@ export class Toolset implements Iterable<Tool> {
   /** The members as they are registered: `tools`, unless the reader has other descriptions. */
   readonly #kept: readonly Tool[];
   /** The members with an availability function. */
-  readonly #moody: readonly Tool[];
+  readonly #uncertain: readonly Tool[];
   /** All steps, those of wider toolsets first. */
   readonly #steps: readonly SelectionStep[];
   /** The steps whose results may change: filters and policies. */
@@ -171,7 +171,7 @@ export class Toolset implements Iterable<Tool> {
     this.#kept = freezeInOrder(kept.length === candidates.length ? candidates : kept);
     this.#reader = readerOf(checked, wider ? wider.#reader : undefined);
     this.tools = this.#reader ? readBy(this.#kept, this.#reader, source) : this.#kept;
-    this.#moody = this.#kept.filter(isMoody);
+    this.#uncertain = this.#kept.filter(hasAvailabilityFunction);
     this.#listing = this.tools;
   }
 
@@ -187,7 +187,7 @@ export class Toolset implements Iterable<Tool> {
 
   /** True if `available()` may change without a change of the source. */
   get mayChange(): boolean {
-    return this.#functions.length > 0 || this.#moody.length > 0;
+    return this.#functions.length > 0 || this.#uncertain.length > 0;
   }
 
   /**
@@ -244,10 +244,10 @@ export class Toolset implements Iterable<Tool> {
    */
   available(): readonly Tool[] {
     const steps = this.#changedSteps();
-    const uncertain = steps.length === 0 ? this.#moody : this.#kept;
-    const absent = uncertain.filter((tool) =>
+    const members = steps.length === 0 ? this.#uncertain : this.#kept;
+    const absent = members.filter((tool) =>
       !passes(tool, steps) ||
-      isMoody(tool) && !this.#isAvailableInSource(tool)
+      hasAvailabilityFunction(tool) && !this.#isAvailableInSource(tool)
     );
     if (!areSame(absent, this.#absent)) {
       this.#absent = absent;
@@ -316,7 +316,7 @@ export class Toolset implements Iterable<Tool> {
   }
 }
 
-function isMoody({ isAvailable }: Tool): boolean {
+function hasAvailabilityFunction({ isAvailable }: Tool): boolean {
   return isFunction(isAvailable);
 }
 
