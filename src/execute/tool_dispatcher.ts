@@ -147,7 +147,7 @@ class ListKernel extends Kernel {
     return once(this.#hosts, source, () => {
       const engine = this.#engine ?? (bridge && this.hostOf(bridge.behind).engine) ?? refuse(
         `${MAKE} for the toolset "${name}"`,
-        "its tools came from a list, so the option engine must say what compiles their schemas",
+        "its tools came from a list: set the option engine",
       );
       // All tools of the list, so that its toolsets share each tool's state.
       return new Registry({ engine, tools: source.tools });
@@ -181,10 +181,9 @@ const NUMBERS = {
   maxBufferedEvents: [64, 1],
 } as const satisfies NumberOptions;
 
-const OTHERS: readonly string[] = [
-  ..."transactions hooks repair telemetry validators approve approvalTimeoutMs tickets".split(" "),
-  ..."outputOverflow limits idempotency engine".split(" "),
-];
+const OTHERS: readonly string[] =
+  ("transactions hooks repair telemetry validators approve approvalTimeoutMs tickets " +
+    "outputOverflow limits idempotency engine").split(" ");
 
 const checkValidators: Check<readonly CallValidator[]> = must(
   "a list of functions",

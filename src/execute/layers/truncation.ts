@@ -57,7 +57,7 @@ export function truncation(outputOverflow: OutputOverflow = "fail"): readonly La
     stage: "run",
     for: (tool) => (tool.outputOverflow ?? otherwise) === "truncate" ? cut : undefined,
   }, {
-    name: "truncation-by-call",
+    name: "truncation",
     stage: "run",
     when: "outputOverflow",
     for: () => cut,

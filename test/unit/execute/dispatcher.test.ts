@@ -68,7 +68,7 @@ describe("new ToolDispatcher()", () => {
     assertThrows(
       () => new CoreDispatcher(buildToolset([echo])),
       TypeError,
-      "its tools came from a list, so the option engine",
+      "its tools came from a list: set the option engine",
     );
   });
 
