@@ -67,7 +67,6 @@ const FEATURES: readonly Feature[] = [
   { name: "limits and queue", files: ["src/execute/limits.ts"], leaves: SMALL },
   { name: "ToolsetBuilder", files: ["src/select/toolset_builder.ts"], leaves: SHAKEN },
   { name: "Standard Schema", files: ["src/schema/standard.ts"], leaves: SMALL },
-  { name: "near ids", files: ["src/select/near_ids.ts"], leaves: SMALL },
   {
     name: "TypeBox: all of it",
     files: ["node_modules/typebox/"],

@@ -75,7 +75,6 @@ export type {
   SchemaValidator,
 } from "./schema/mod.ts";
 export {
-  buildToolset,
   type CompleteAvailabilityFields,
   type ExplainedStep,
   type NameList,

@@ -13,7 +13,6 @@ import {
   ReferenceIndex,
   resolveAnywhere,
 } from "../schema/mod.ts";
-import { nearIds } from "../select/near_ids.ts";
 import {
   clip,
   describe,
@@ -21,6 +20,7 @@ import {
   isObject,
   type JsonSchema,
   type JsonSchemaObject,
+  nearIds,
   setOwn,
   type Tool,
 } from "../tool/mod.ts";

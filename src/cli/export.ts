@@ -15,8 +15,7 @@ import {
   type TargetName,
 } from "../formats/mod.ts";
 import type { Toolset } from "../select/mod.ts";
-import { nearIds } from "../select/near_ids.ts";
-import { cleanText, clip, describeThrown, describeTool, type Tool } from "../tool/mod.ts";
+import { cleanText, clip, describeThrown, describeTool, nearIds, type Tool } from "../tool/mod.ts";
 import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
 import { counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 

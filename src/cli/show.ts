@@ -7,8 +7,7 @@
 import { searchToolsetAsync } from "../registry/search/mod.ts";
 import type { ToolHit } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
-import { nearIds } from "../select/near_ids.ts";
-import { cleanText, describeTool, type Tool } from "../tool/mod.ts";
+import { cleanText, describeTool, nearIds, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
 import { EXIT_CODES } from "./exit_codes.ts";
 import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";

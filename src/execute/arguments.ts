@@ -13,14 +13,13 @@ import {
   describeThrown,
   type Issue,
   MAX_DEPTH,
-  systemClock,
   type Tool,
   type ToolContext,
   type ToolFailure,
 } from "../tool/mod.ts";
 import { readIssues, validationFailure } from "./failures.ts";
 import { describeRefusal, readJson, utf8Length } from "./json_value.ts";
-import type { Call, DispatchPhase, Outcome } from "./layer.ts";
+import type { Call, DispatchPhase, Layer, Outcome } from "./layer.ts";
 
 /** A call whose arguments are validated. */
 export interface CheckedCall extends Call {
@@ -49,21 +48,18 @@ export type Ring<C extends Call = CheckedCall> = (call: C) => Outcome;
 const THREE_DIGITS = /\d{3}/;
 const LARGE_NUMBER = /e\+?\d{3}|\d{200}/i;
 
-/** From so many bytes on, other calls run between parsing arguments and validating them. */
-const LARGE = 65_536;
-
 /**
  * Parses `given`, a JSON string or a value that is JSON, into the arguments of the call. Nothing stands
  * for `{}`.
  *
- * @param readText Returns what stands for text that is not JSON. Without it, such text fails the call.
- * @returns The failure, if they cannot be parsed; a promise for large ones.
+ * @param reader Reads text that is not JSON. Without it, such text fails the call.
+ * @returns The failure, if they cannot be parsed.
  */
 export function parseArguments(
   call: Call,
   given: unknown,
-  readText?: (text: string) => unknown,
-): ToolFailure | undefined | Promise<undefined> {
+  reader?: Layer,
+): ToolFailure | undefined {
   const limit = call.settings.maxArgumentBytes;
   let value = given ?? {};
   let bytes: number | undefined;
@@ -75,8 +71,8 @@ export function parseArguments(
       value = JSON.parse(given) ?? {};
     } catch {
       if (given.trim() !== "") {
-        if (readText === undefined) return unparsed(call);
-        call.setArguments(readText(given), bytes);
+        if (reader === undefined) return unparsed(call);
+        call.setArguments(reader.readText?.(given), bytes);
         return undefined;
       }
       value = {};
@@ -92,10 +88,8 @@ export function parseArguments(
   const verdict = readJson(value, bytes === undefined ? limit : Infinity, bytes === undefined);
   if (verdict.kind === "large") return tooLarge(call);
   if (verdict.kind === "refused") return unparsed(call, `: ${describeRefusal(verdict)}`);
-  bytes ??= verdict.bytes;
-  call.setArguments(verdict.value, bytes);
-  if (bytes < LARGE) return undefined;
-  return new Promise((resolve) => systemClock.setTimeout(() => resolve(undefined), 0));
+  call.setArguments(verdict.value, bytes ?? verdict.bytes);
+  return undefined;
 }
 
 /** The failure of arguments that are not JSON. */

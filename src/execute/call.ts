@@ -33,9 +33,16 @@ import {
 import { type CheckedCall, parseArguments, type Ring as RingOf } from "./arguments.ts";
 import type { CallContext } from "./context.ts";
 import { Deadline } from "./deadline.ts";
-import { CallFailure, failure, type FailureDetails, interruption } from "./failures.ts";
+import {
+  CallFailure,
+  failure,
+  type FailureDetails,
+  interruption,
+  notAvailable,
+} from "./failures.ts";
 import type {
   Call,
+  CallObserver,
   DispatchPhase,
   KernelSettings,
   Layer,
@@ -50,7 +57,7 @@ import type { DispatchContext, ToolCall } from "./request.ts";
 export type Ring = RingOf<KernelCall>;
 
 /** A function of an observer. Each takes the first of these, or all. */
-export type Observe = (call: Call, result?: never, now?: never) => void;
+export type Observe = (call: Call, result?: never, now?: never) => void | Promise<void>;
 
 /** How calls of one tool run. Composed once per tool. */
 export interface Plan {
@@ -61,10 +68,10 @@ export interface Plan {
   readonly direct: Ring | undefined;
   /** The layers that concern only some calls. */
   readonly conditional: readonly Layer[];
-  readonly began: readonly Observe[];
-  readonly ended: readonly Observe[];
-  readonly failed: readonly Observe[];
-  readonly toolEnded: readonly Observe[];
+  /** The functions of the observers. */
+  readonly observers: { readonly [Name in keyof CallObserver]-?: Observe[] };
+  /** The layer that reads arguments that are not JSON, if there is one. */
+  readonly reader: Layer | undefined;
   readonly layerCount: number;
   /** What no layer of this tool meets. */
   readonly unmet: readonly Requirement[];
@@ -80,17 +87,33 @@ export interface CallShared {
   report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void;
 }
 
-/** How calls with each requirement fail where no layer meets it, and which calls have it. */
+/**
+ * How calls with each requirement fail where no layer meets it, and which calls of a tool have it:
+ * without a call, whether any may.
+ */
 export const REQUIREMENTS: {
-  readonly [Name in Requirement]: readonly [code: FailureCode, isIn: (call: Call) => boolean];
+  readonly [Name in Requirement]: readonly [
+    code: FailureCode,
+    isRequired: (tool: Tool, call?: Call) => boolean,
+  ];
 } = {
   approval: [
     "approval_required",
-    ({ tool, toolset }) => tool.requiresApproval || toolset.requiresApproval(tool),
+    (tool, call) => tool.requiresApproval || call?.toolset.requiresApproval(tool) !== false,
   ],
-  transaction: ["transaction_failed", ({ tool }) => tool.requiresTransaction],
-  context: ["unavailable", ({ tool }) => tool.context !== undefined],
-  idempotency: ["invalid_arguments", ({ options }) => options.idempotencyKey !== undefined],
+  transaction: ["transaction_failed", (tool) => tool.requiresTransaction],
+  context: ["unavailable", (tool) => tool.context !== undefined],
+  idempotency: [
+    "invalid_arguments",
+    (_tool, call) => call === undefined || call.options.idempotencyKey !== undefined,
+  ],
+};
+
+/** Whether the tool of a failed call ran: the end of one that still runs is not known. */
+const RAN: { readonly [State in ToolState]: ToolRun } = {
+  "not started": "no",
+  running: "unknown",
+  ended: "yes",
 };
 
 type Cleanup = () => void | Promise<void>;
@@ -101,13 +124,13 @@ const MAX_CALL_ID = 256;
 /** Unwinds the layers of a call that was ended from outside. */
 class Interrupted extends Error {}
 
-/** A wait that the end of the call cuts short. The one that began last is cut first. */
+/** A wait that the end of the call interrupts. The one that began last is interrupted first. */
 interface Wait {
   isActive: boolean;
   /** It stays in the list until those that began after it have ended. */
   hasEnded: boolean;
   readonly outer: Wait | undefined;
-  /** Cuts it short, and then calls `next`. */
+  /** Interrupts the wait, and then calls `next`. */
   readonly interrupt: (next: () => void) => void;
 }
 
@@ -167,9 +190,9 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
 
   /** Runs the call. Never throws and never rejects. */
   run(): Outcome {
-    const { began, conditional, layered } = this.#plan;
+    const { conditional, layered, observers } = this.#plan;
     let { direct } = this.#plan;
-    this.#observe(began);
+    this.#observe(observers.began);
     for (const layer of conditional) if (this.concerns(layer)) direct = undefined;
     if (direct === undefined) return this.#runLayered(layered);
     this.#isDirect = true;
@@ -216,7 +239,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     const { when, meets } = layer;
     try {
       // Whatever its condition says: a requirement is never passed over.
-      if (meets !== undefined && REQUIREMENTS[meets][1](this)) return true;
+      if (meets !== undefined && REQUIREMENTS[meets][1](this.tool, this)) return true;
       if (when === undefined) return meets === undefined;
       if (typeof when === "string") return this.options[when] !== undefined;
       const answer: unknown = when.call(layer, this);
@@ -253,26 +276,22 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
 
   /** The first ring: is the tool available, what it requires of layers, its arguments, its start. */
   open(next: Ring): Outcome {
-    const { tool, interruptedBy, settings } = this;
+    const { tool, interruptedBy } = this;
     if (this.#isOver) return refuse("run the call again", "it is closed");
     if (interruptedBy !== undefined) return interruption(tool.id, interruptedBy, "beginning");
     // The availability may have changed since the tool was listed.
     if (tool.isAvailable !== true && !this.toolset.isAvailable(tool)) {
-      return this.fail("unavailable", "the tool is not available now");
+      return notAvailable(tool.id);
     }
     if (tool.execute === undefined) {
       return this.fail("not_executable", "it is a definition only and cannot be run here");
     }
     for (const requirement of this.#plan.unmet) {
-      const [code, isIn] = REQUIREMENTS[requirement];
+      const [code, isRequired] = REQUIREMENTS[requirement];
       const why = `no layer meets what it requires: ${requirement}`;
-      if (isIn(this)) return this.fail(code, why, { retryable: false });
+      if (isRequired(tool, this)) return this.fail(code, why, { retryable: false });
     }
-    const parsed = parseArguments(this, this.request.arguments, settings.readText);
-    if (parsed === undefined) return this.#acquire(next);
-    return parsed instanceof Promise
-      ? this.after("reading the arguments", parsed, () => this.#acquire(next))
-      : parsed;
+    return parseArguments(this, this.request.arguments, this.#plan.reader) ?? this.#acquire(next);
   }
 
   /** Makes the tool ready, which runs its `init` before the first call. */
@@ -308,7 +327,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     const { tool } = call;
     const cause = call.interruptedBy ?? (call.#isEnded ? "aborted" : undefined);
     if (cause !== undefined) {
-      return call.#end(call.#interruption ??= interruption(tool.id, cause, "about to run"));
+      return call.#pass(call.#interruption ??= interruption(tool.id, cause, "about to run"));
     }
     if (call.toolState === "running") refuse("run the tool again", "it still runs");
     call.toolState = "running";
@@ -321,7 +340,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         else if (isThenable(output)) output = Promise.resolve(output);
       }
     } catch (error) {
-      return call.#end(call.#threw(error));
+      return call.#pass(call.#threw(error));
     }
     if (output instanceof Promise) return call.#waitForTool(output);
     return call.#endWith(output);
@@ -339,8 +358,8 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     }
     return result instanceof Promise
       ? this.wait("checking the result", result)
-        .then((checked) => this.#end(checked), (error) => this.#end(this.thrown(error)))
-      : this.#end(result);
+        .then((checked) => this.#pass(checked), (error) => this.#pass(this.thrown(error)))
+      : this.#pass(result);
   }
 
   /** Streams what a generator yields as fast as it is consumed, and returns its result. */
@@ -350,7 +369,13 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     for (;;) {
       const step = await generator.next();
       if (step.done === true) return step.value;
-      await this.settings.sendOutput?.(this, step.value);
+      for (const send of this.#plan.observers.yielded) {
+        try {
+          await send(this, step.value as never);
+        } catch (error) {
+          this.report("metadata", error);
+        }
+      }
       // Without real awaits in the generator no timer fires, so the clock is read here.
       if (this.#isOver || this.deadline.expired()) {
         await generator.return(undefined);
@@ -365,15 +390,15 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 
   /** The end of a call without layers, whose innermost ring has its result. */
-  #end(result: ToolResult): Outcome {
+  #pass(result: ToolResult): Outcome {
     if (this.#isDirect) return this.#finish(result);
     // For layers that decide by it whether to run the tool again.
-    if (!result.ok) this.#settle(result);
+    if (!result.ok) this.#complete(result);
     return result;
   }
 
-  #settle(failed: ToolFailure): void {
-    settle(failed, this.toolState === "not started" ? "no" : "yes", this.tool);
+  #complete(failed: ToolFailure): void {
+    completeFailure(failed, RAN[this.toolState], this.tool);
   }
 
   /** Closes the call before its outermost layers see the result: no interruption, and the cleanups. */
@@ -418,10 +443,10 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     }
     last.durationMs = now - this.#startedAt;
     brandResult(last);
-    if (!last.ok) this.#settle(last);
+    if (!last.ok) this.#complete(last);
     const runtime: ToolRuntime | undefined = this.runtime;
     if (runtime !== undefined) this.#release(runtime);
-    const { ended, failed } = this.#plan;
+    const { ended, failed } = this.#plan.observers;
     this.#observe(ended, last, now);
     if (!last.ok) this.#observe(failed, last);
     return last;
@@ -504,7 +529,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       }
       const settle = (answer: () => void): void => {
         if (wait.isActive) resume?.();
-        if (this.#leave(wait)) answer();
+        if (this.#endWait(wait)) answer();
       };
       const working = Promise.resolve(typeof work === "function" ? work() : work);
       (this.#isOver ? this.#inTime(doing, working, limitMs) : working).then(
@@ -531,17 +556,17 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         this.#isOver = true;
         void this.#stop(output).then((acknowledged) => {
           this.#interruption ??= this.#interrupted("running", acknowledged);
-          resolve(this.#end(this.#interruption));
+          resolve(this.#pass(this.#interruption));
           next();
         });
       });
       output.then((value) => {
         this.toolState = "ended";
-        if (this.#leave(wait)) resolve(this.#endWith(value));
+        if (this.#endWait(wait)) resolve(this.#endWith(value));
       }, (error) => {
         // Before the check for an interruption: what a tool throws late is reported.
         const failed = this.#threw(error);
-        if (this.#leave(wait)) resolve(this.#end(failed));
+        if (this.#endWait(wait)) resolve(this.#pass(failed));
       });
     });
   }
@@ -556,13 +581,13 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       .then(() => void (this.toolState = "ended"));
     if (graceMs > 0 && await within(clock, graceMs, ended) !== TIME_OVER) return true;
     // By then the observers have seen the end of the call.
-    void ended.then(() => this.#observe(this.#plan.toolEnded));
+    void ended.then(() => this.#observe(this.#plan.observers.toolEnded));
     return false;
   }
 
   #begin(interrupt: Wait["interrupt"]): Wait {
     const wait = this.#wait = { isActive: true, hasEnded: false, outer: this.#wait, interrupt };
-    if (this.#isEnded || this.#deadline?.cause !== undefined) this.#cut();
+    if (this.#isEnded || this.#deadline?.cause !== undefined) this.#interruptWait();
     else watchLater(this, wait);
     return wait;
   }
@@ -575,26 +600,26 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     this.deadline.watch();
   }
 
-  /** Ends a wait; false if it was cut short before, unless it now ends for that. */
-  #leave(wait: Wait, isCut = false): boolean {
+  /** Ends a wait; false if it was interrupted before, unless it ends because of that. */
+  #endWait(wait: Wait, isInterrupted = false): boolean {
     // An abort that nothing has listened for yet.
     if (wait.isActive && this.interruptedBy === "aborted") this.deadline.checkCaller();
-    if (!wait.isActive && !isCut) return false;
+    if (!wait.isActive && !isInterrupted) return false;
     wait.isActive = false;
     wait.hasEnded = true;
     while (this.#wait?.hasEnded) this.#wait = this.#wait.outer;
     return true;
   }
 
-  /** Cuts the innermost wait of a call that was ended from outside, or the next one. */
-  #cut(): void {
+  /** Interrupts the innermost wait of a call that was ended from outside. */
+  #interruptWait(): void {
     const wait = this.#wait;
     if (!wait?.isActive) return;
     wait.isActive = false;
     wait.interrupt(() => {
       // Next is the wait around it, and then the layers close.
-      this.#leave(wait, true);
-      this.#cut();
+      this.#endWait(wait, true);
+      this.#interruptWait();
     });
   }
 
@@ -625,20 +650,18 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     if (this.#deadline !== undefined) return this.#deadline;
     let { timeoutMs: ms } = this.#plan;
     let caller: AbortSignal | undefined;
+    const { signal, timeoutMs = ms } = this.options;
+    if (timeoutMs < ms) ms = timeoutMs;
     try {
-      const { signal, timeoutMs = ms } = this.options;
-      if (timeoutMs < ms) ms = timeoutMs;
       // A function is only called for its signal here. A value that is not a signal ends no call.
       const given = atOnce(typeof signal === "function" ? signal() : signal);
-      if (given !== undefined) {
-        checkFunction("listen to the caller's signal", given?.addEventListener, "addEventListener");
-      }
+      if (given !== undefined) checkFunction("use the signal", given?.addEventListener, "it");
       caller = given;
     } catch (error) {
       this.report("internal", error);
     }
     const { clock } = this.settings;
-    this.#deadline = new Deadline(clock, caller, this.#startedAt + ms, () => this.#cut());
+    this.#deadline = new Deadline(clock, caller, this.#startedAt + ms, () => this.#interruptWait());
     // A tool that reads its signal after its call listens to nothing.
     if (this.#isOver) this.#deadline.close();
     return this.#deadline;
@@ -701,7 +724,7 @@ function ownResult(result: ToolResult): Settable<ToolResult> {
 }
 
 /** Completes a failure: whether the tool ran, and whether the call may be repeated. */
-export function settle({ error, replayed }: ToolFailure, ran: ToolRun, tool?: Tool): void {
+export function completeFailure({ error, replayed }: ToolFailure, ran: ToolRun, tool?: Tool): void {
   if (error.code === "input_required") return;
   const settable = error as Settable<ToolFailure["error"]>;
   // A tool, a layer or a hook that called another process has the better answer. Only the failures of

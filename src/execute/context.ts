@@ -18,7 +18,7 @@ import {
 import { frozenCopy } from "./json_value.ts";
 import type { Call, Layer } from "./layer.ts";
 import type { CallInfo } from "./ports.ts";
-import { isResumed } from "./resumption.ts";
+import { isResumed } from "./suspension.ts";
 
 /**
  * The context of one call. Members are created when they are first read; and since every member is a

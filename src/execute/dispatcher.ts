@@ -4,8 +4,8 @@
  * @module
  */
 
-import { isToolHost, Registry, type ToolHost } from "../registry/mod.ts";
-import { nearIds, type Selection, type Toolset, type ToolSource } from "../select/mod.ts";
+import { isToolHost, type ToolHost } from "../registry/mod.ts";
+import type { Selection, Toolset } from "../select/mod.ts";
 import {
   atOnce,
   callHook,
@@ -17,7 +17,7 @@ import {
   type ToolFailure,
   ToolResult,
 } from "../tool/mod.ts";
-import { type CallShared, chosenCallId, KernelCall, type Plan, settle } from "./call.ts";
+import { type CallShared, chosenCallId, completeFailure, KernelCall, type Plan } from "./call.ts";
 import { type CallContext, contextWith } from "./context.ts";
 import { failure, unknownTool } from "./failures.ts";
 import { type DispatcherOptions, MAKE, resolveSettings } from "./kernel_options.ts";
@@ -27,9 +27,6 @@ import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 
 const NO_CONTEXT: DispatchContext = Object.freeze({});
 const EVERYTHING: Selection = Object.freeze({});
-
-/** More plans than a registry has tools: those of tools that were removed are dropped then. */
-const MAX_PLANS = 20_000;
 
 /** How the failure of a suspended call begins that does not continue. */
 export const CONTINUE = "Cannot continue the call: ";
@@ -41,9 +38,8 @@ export type CallStarted = (call: Call) => void;
 export class Kernel implements CallShared {
   readonly settings: KernelSettings;
   readonly Context: typeof CallContext;
-  /** How calls of each tool run, by host and id. */
-  readonly plans: WeakMap<ToolHost, Map<string, Plan>> = new WeakMap();
-  readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
+  /** How calls of each tool run, by host. */
+  readonly plans: WeakMap<ToolHost, WeakMap<Tool, Plan>> = new WeakMap();
   #callIdPrefix: string | undefined;
   #calls = 0;
 
@@ -54,32 +50,27 @@ export class Kernel implements CallShared {
 
   /** Composes how calls of a tool run. */
   compose(tool: Tool, host: ToolHost): Plan {
-    const plans = once(this.plans, host, () => new Map<string, Plan>());
-    const plan = compose(tool, host, this);
-    if (plans.size >= MAX_PLANS) plans.clear();
-    plans.set(tool.id, plan);
-    return plan;
+    const plans = once(this.plans, host, () => new WeakMap<Tool, Plan>());
+    return once(plans, tool, () => compose(tool, host, this));
   }
 
-  /** What runs the tools of a toolset: the registry it came from, or one created for its list. */
-  hostOf({ source, bridge, name }: Toolset): ToolHost {
+  /** The registry that runs the tools of a toolset. */
+  hostOf({ source, name }: Toolset): ToolHost {
     if (isToolHost(source)) return source;
-    return once(this.#hosts, source, () => {
-      const engine = this.settings.engine ?? (bridge && this.hostOf(bridge.behind).engine);
-      if (engine === undefined) {
-        refuse(
-          `make a dispatcher for the toolset "${name}"`,
-          "its tools came from a list, so the option engine must say what compiles their schemas",
-        );
-      }
-      // All tools of the list, so that its toolsets share each tool's state.
-      return new Registry({ engine, tools: source.tools });
-    });
+    refuse(
+      `${MAKE} for the toolset "${name}"`,
+      "its tools came from a list: register them instead",
+    );
+  }
+
+  /** The failure of a call that names no tool of its toolset. */
+  unknown(name: string, _toolset: Toolset): ToolFailure {
+    return unknownTool(name);
   }
 
   /** Ends a call that never was a call of a tool: its layers see that as `unresolved`. */
-  refuse(request: ToolCall, options: DispatchContext, failed: ToolFailure): ToolFailure {
-    settle(failed, "no");
+  endUnresolved(request: ToolCall, options: DispatchContext, failed: ToolFailure): ToolFailure {
+    completeFailure(failed, "no");
     const report = (phase: DispatchPhase, error: unknown): void =>
       this.report(nameIn(request), chosenCallId(request) ?? this.nextCallId(), phase, error);
     for (const layer of this.settings.layers) {
@@ -141,12 +132,10 @@ export class Dispatcher {
   #toolset: Toolset;
 
   /**
-   * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
-   * registry is followed as it changes. Tools of a list have no services and no configuration, and
-   * their `dispose` never runs: tools that need those belong in a registry.
+   * @param source The tools that may be called: a toolset of a registry, or a registry for all of its
+   * tools. A registry is followed as it changes.
    * @param options The layers, limits and clock.
-   * @throws {TypeError | RangeError} If an option is wrong, or a toolset that was made from a list
-   * comes without the option `engine`.
+   * @throws {TypeError | RangeError} If an option is wrong, or the toolset was made from a list.
    */
   constructor(source: Toolset | SelectableToolHost, options: DispatcherOptions = {}) {
     // A view of another dispatcher receives its kernel instead of options.
@@ -219,15 +208,14 @@ export class Dispatcher {
       const { name, ticket }: ToolCall & ResumedCall = Object(call);
       if (ticket !== undefined) return this.continueCall(call as ResumedCall, options, started);
       const tool = toolset.resolve(name);
-      if (tool === undefined) return kernel.refuse(request, options, noTool(request, toolset));
+      if (tool === undefined) return this.#endUnresolved(request, options, toolset);
       const host = this.#host;
-      const known = kernel.plans.get(host)?.get(tool.id);
-      const plan = known?.tool === tool ? known : kernel.compose(tool, host);
+      const plan = kernel.plans.get(host)?.get(tool) ?? kernel.compose(tool, host);
       created = new KernelCall(kernel, toolset, plan, request, options);
     } catch (error) {
       // Only a toolset, a registry, a layer or a getter of the host can throw here.
       kernel.report(nameIn(request), "", "internal", error);
-      return kernel.refuse(request, options, noTool(request));
+      return this.#endUnresolved(request, options);
     }
     started?.(created);
     return created.run();
@@ -240,32 +228,32 @@ export class Dispatcher {
     _started?: CallStarted,
   ): Outcome {
     const failed = ToolResult.error("ticket_refused", `${CONTINUE}the option tickets is not set`);
-    return this.#kernel.refuse(call as unknown as ToolCall, context, failed);
+    return this.#kernel.endUnresolved(call as unknown as ToolCall, context, failed);
   }
 
   /**
    * A dispatcher for another caller, who sees other tools. It shares this one's options and layers, and
    * costs next to nothing.
    *
-   * @throws {TypeError} If the toolset was made from a list, and there is no engine.
+   * @throws {TypeError} If the toolset was made from a list.
    */
   withToolset(toolset: Toolset): Dispatcher {
     return new Dispatcher(toolset, this.#kernel as DispatcherOptions);
   }
-}
 
-/** The failure of a call that names no tool of the caller's, whose toolset may be unreadable. */
-function noTool(request: ToolCall, toolset?: Toolset): ToolFailure {
-  const name = readName(request);
-  if (name === undefined) {
-    return ToolResult.error(
-      "unknown_tool",
-      "Cannot call a tool: the call names none; decodeCalls() reads what a provider sent",
-    );
+  /** Ends a call that names no tool of the caller's, whose toolset may be unreadable. */
+  #endUnresolved(request: ToolCall, options: DispatchContext, toolset?: Toolset): ToolFailure {
+    const name = readName(request);
+    const failed = name === undefined
+      ? ToolResult.error(
+        "unknown_tool",
+        "Cannot call a tool: a call is { name, arguments }; decodeCalls() reads what providers send",
+      )
+      : toolset === undefined
+      ? unreadable(request, "toolset")
+      : this.#kernel.unknown(name, toolset);
+    return this.#kernel.endUnresolved(request, options, failed);
   }
-  return toolset === undefined
-    ? unreadable(request, "toolset")
-    : unknownTool(name, nearIds(name, toolset.available().map(({ id }) => id)));
 }
 
 /** The name in a call; `undefined` if it has none, or cannot be read. */

@@ -74,17 +74,20 @@ export function validationFailure(
   return failure(code, id, `${what}: ${messages}`, { issues: first });
 }
 
+/** A failure for a tool that is not available. */
+export function notAvailable(id: string): ToolFailure {
+  return failure("unavailable", id, "the tool is not available now");
+}
+
 /** A failure for a name that is not among the caller's tools, whether it exists or not. */
-export function unknownTool(name: string, near: readonly string[]): ToolFailure {
-  const ids = near.map((id) => `"${id}"`).join(" or ");
-  const hint = ids && `. Did you mean ${ids}?`;
+export function unknownTool(name: string, hint = ""): ToolFailure {
   return failure("unknown_tool", clip(name), `there is no such tool${hint}`, { ran: "no" });
 }
 
 /**
  * A failure of a call that was ended from outside.
  *
- * @param doing What it was doing: "waiting for its turn".
+ * @param doing What it was doing: "waiting for a slot".
  * @param acknowledged Whether its tool stopped; `undefined` if the tool did not run.
  */
 export function interruption(

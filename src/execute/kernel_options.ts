@@ -4,10 +4,10 @@
  * @module
  */
 
-import type { SchemaEngine } from "../schema/mod.ts";
 import {
   callHook,
   checkFunction,
+  checkWord,
   type Clock,
   defined,
   describe,
@@ -16,6 +16,7 @@ import {
   MAX_TIMEOUT_MS,
   NO_LOG,
   numberFrom,
+  oneOf,
   refuse,
   refuseOthers,
   systemClock,
@@ -28,8 +29,6 @@ import { MIN_OUTPUT_BYTES } from "./output.ts";
 export interface DispatcherOptions {
   /** The layers of every call. Within a stage the first layer is the outermost. */
   readonly layers?: readonly (Layer | readonly Layer[])[];
-  /** Compiles schemas, for a toolset that was made from a list. A registry brings its own. */
-  readonly engine?: SchemaEngine;
   /**
    * How long a call may take, in milliseconds, waiting for a slot included and waiting for the
    * approver not. A tool or a caller may lower it or, up to `maxTimeoutMs`, a tool may raise it.
@@ -88,7 +87,7 @@ const NUMBERS = {
   maxOutputBytes: [1_048_576, MIN_OUTPUT_BYTES],
 } as const satisfies NumberOptions;
 
-const OTHERS = ["layers", "engine", "onError", "clock"];
+const OTHERS = ["layers", "onError", "clock"];
 
 export const MAKE = "make a dispatcher";
 
@@ -110,39 +109,31 @@ export function resolveSettings<More extends NumberOptions = Record<never, Numbe
 ): KernelSettings & { readonly [Name in keyof More]: number } {
   const ranges = { ...NUMBERS, ...more as More };
   const numbers = readNumbers("", options, ranges, [...OTHERS, ...others]);
-  const { engine, onError, layers: given = [], clock = systemClock } = options;
+  const { onError, layers: given = [], clock = systemClock } = options;
   if (onError !== undefined) checkFunction(MAKE, onError, "onError");
   if (!Array.isArray(given)) refuse(MAKE, "layers must be a list");
-  const layers: readonly Layer[] = given.flat().map(checkLayer);
-  const first = <Name extends keyof Layer>(name: Name): Layer[Name] | undefined =>
-    layers.find((layer) => layer[name] !== undefined)?.[name];
   return Object.freeze({
     ...numbers,
-    layers,
-    engine,
+    layers: given.flat().map(checkLayer),
     clock,
-    readText: first("readText"),
-    sendOutput: first("sendOutput"),
-    truncation: first("truncation"),
     onError: (report: DispatchErrorReport) =>
       callHook(() => onError?.call(options, report), NO_LOG),
   });
 }
 
+const checkStage = oneOf(["call", "input", "run"]);
+const checkMeets = oneOf([undefined, ...Object.keys(REQUIREMENTS)]);
+
 function checkLayer(layer: unknown): Layer {
-  const { name, stage, when, meets, for: around, observe, unresolved, context, truncation } =
-    Object(layer);
+  const { name, stage, when, meets, for: around, observe, unresolved, context } = Object(layer);
   const action = `use the layer ${describe(name)}`;
-  if (!isWord(name) || !["call", "input", "run"].includes(stage)) {
-    refuse(action, "it must have a name, and the stage call, input or run");
-  }
-  if (meets !== undefined && !Object.hasOwn(REQUIREMENTS, meets)) {
-    refuse(action, `its meets must be one of ${Object.keys(REQUIREMENTS).join(", ")}`);
-  }
+  checkWord(action, name, "its name");
+  checkStage(action, stage, "its stage");
+  checkMeets(action, meets, "its meets");
   const parts = defined({ for: around, observe, unresolved, ...context });
   // Fields of its own are allowed, so a misspelt one is only noticed where nothing else is left.
-  if (Object.keys(parts).length === 0 && truncation === undefined) {
-    refuse(action, "it has no effect without for, observe, unresolved, context or truncation");
+  if (Object.keys(parts).length === 0) {
+    refuse(action, "it has no effect without for, observe, unresolved or context");
   }
   const functions = isWord(when) ? parts : defined({ when, ...parts });
   for (const [field, part] of Object.entries(functions)) checkFunction(action, part, field);

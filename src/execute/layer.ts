@@ -7,7 +7,6 @@
  */
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
-import type { SchemaEngine } from "../schema/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import type {
   Clock,
@@ -61,23 +60,7 @@ export interface CallSettings {
   readonly closeTimeoutMs: number;
   readonly maxArgumentBytes: number;
   readonly maxOutputBytes: number;
-  /** Cuts results that are too large. */
-  readonly truncation: Truncation | undefined;
   readonly clock: Clock;
-}
-
-/** Cuts results that are larger than `maxOutputBytes`. */
-export interface Truncation {
-  /**
-   * The beginning of a content that is too large; `undefined` where the call fails with
-   * `output_too_large`.
-   *
-   * @param limit How many bytes of JSON the beginning may have.
-   * @param blocks The content is blocks.
-   */
-  cut(call: Call, content: unknown, limit: number, blocks: true | undefined): string | undefined;
-  /** True if a content was cut before. What is left need not match the tool's schema. */
-  isCut(content: unknown): boolean;
 }
 
 /** Something that was thrown during a call, for the host's log. */
@@ -93,9 +76,6 @@ export interface DispatchErrorReport {
 export interface KernelSettings extends CallSettings {
   readonly onError: (report: DispatchErrorReport) => void;
   readonly layers: readonly Layer[];
-  readonly engine: SchemaEngine | undefined;
-  readonly readText: Layer["readText"];
-  readonly sendOutput: Layer["sendOutput"];
 }
 
 /** Whether the tool of a call was started, and whether it has ended. */
@@ -179,10 +159,6 @@ export interface Layer {
    * replaced them. Without such a layer that text fails the call before the `input` stage.
    */
   readText?(text: string): unknown;
-  /** Sends what a generator yields to the host. The generator continues when the promise settles. */
-  sendOutput?(call: Call, value: unknown): Promise<void>;
-  /** Cuts results that are too large. The first layer with this member does. */
-  readonly truncation?: Truncation;
   /** The requirement that the layer meets for all calls that have it. */
   readonly meets?: Requirement;
 }
@@ -201,6 +177,8 @@ export interface CallObserver {
   failed?(call: Call, failure: ToolFailure): void;
   /** The tool of a call that ended before it, which ignored its signal, has ended. */
   toolEnded?(call: Call): void;
+  /** The tool, a generator, has yielded a value. It continues when the promise has settled. */
+  yielded?(call: Call, value: unknown): void | Promise<void>;
 }
 
 /** One call, as layers see it. */

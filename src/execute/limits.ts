@@ -1,7 +1,7 @@
 /**
- * A limiter of concurrent calls. Calls over the limits wait in a queue that is bounded. Principals
- * take turns in it, so that the calls of one neither hold up nor push out those of another; the
- * calls of one principal run first come, first served.
+ * Limits the number of calls that run at once. Further calls wait in a bounded queue. The queue serves
+ * the principals in rotation, so that the calls of one neither delay nor evict those of another; the
+ * calls of one principal are served in the order of their arrival.
  *
  * @module
  */
@@ -11,30 +11,30 @@ import { once } from "../tool/mod.ts";
 interface Waiter {
   readonly key: string;
   readonly principal: string | undefined;
-  readonly answer: (isIn: boolean) => void;
-  isIn: boolean;
+  readonly resolve: (hasSlot: boolean) => void;
+  hasSlot: boolean;
 }
 
-/** A turn that is waited for. */
-export interface Turn {
-  /** Resolves with `true` when the call may run; it then holds a place. `false`: it lost its turn. */
-  readonly entered: Promise<boolean>;
-  /** Gives up waiting, or gives the place back if it has been given. Once. */
+/** A request for a slot that waits in the queue. */
+export interface SlotRequest {
+  /** Resolves with `true` when the call has a slot, and with `false` if it was evicted. */
+  readonly granted: Promise<boolean>;
+  /** Leaves the queue, or releases the slot if it has one. Once. */
   cancel(): void;
 }
 
 /** Limits how many calls run, in all and per key. */
-export class Gate {
+export class ConcurrencyLimiter {
   readonly #maxTotal: number;
   readonly #maxPerKey: number;
   readonly #maxQueued: number;
   readonly #running: Map<string, number> = new Map();
   #total = 0;
   /**
-   * By principal, in order of arrival; the principal whose turn is next comes first. None of the
-   * calls has room now: each call that leaves lets one in.
+   * The waiting calls by principal, in order of arrival; the principal that is served next comes first.
+   * No waiting call has a free slot: each call that ends passes its slot on.
    */
-  readonly #lines: Map<string | undefined, Set<Waiter>> = new Map();
+  readonly #queues: Map<string | undefined, Set<Waiter>> = new Map();
   #queued = 0;
 
   constructor(maxTotal: number, maxPerKey: number, maxQueued: number) {
@@ -49,67 +49,66 @@ export class Gate {
   }
 
   /**
-   * Asks for a place.
+   * Acquires a slot.
    *
-   * @returns `true` if it is given at once, a turn to wait for, or `false` if the queue is full.
+   * @returns `true` if one is free, a request to wait for, or `false` if the queue is full.
    */
-  enter(key: string, principal?: string): boolean | Turn {
-    // A newcomer overtakes no one: if a call of this key is waiting, there is no room for this one.
-    if (this.#hasRoom(key)) {
+  acquire(key: string, principal?: string): boolean | SlotRequest {
+    // A call overtakes no other: while a call of this key waits, there is no free slot for it.
+    if (this.#hasFreeSlot(key)) {
       this.#count(key, 1);
       return true;
     }
-    if (this.#queued >= this.#maxQueued && !this.#makeRoom(principal)) return false;
-    let answer = (_isIn: boolean): void => {};
-    const entered = new Promise<boolean>((resolve) => answer = resolve);
-    const waiter: Waiter = { key, principal, answer, isIn: false };
-    once(this.#lines, principal, () => new Set<Waiter>()).add(waiter);
+    if (this.#queued >= this.#maxQueued && !this.#evictFor(principal)) return false;
+    let grant = (_hasSlot: boolean): void => {};
+    const granted = new Promise<boolean>((resolve) => grant = resolve);
+    const waiter: Waiter = { key, principal, resolve: grant, hasSlot: false };
+    once(this.#queues, principal, () => new Set<Waiter>()).add(waiter);
     this.#queued++;
-    return { entered, cancel: () => waiter.isIn ? this.leave(key) : this.#remove(waiter) };
+    return { granted, cancel: () => waiter.hasSlot ? this.release(key) : this.#remove(waiter) };
   }
 
-  /** Gives a place back. */
-  leave(key: string): void {
+  /** Releases a slot, which the next waiting call that may run receives. */
+  release(key: string): void {
     this.#count(key, -1);
-    for (const [principal, line] of this.#lines) {
-      for (const waiter of line) {
-        if (!this.#hasRoom(waiter.key)) continue;
+    for (const [principal, queue] of this.#queues) {
+      for (const waiter of queue) {
+        if (!this.#hasFreeSlot(waiter.key)) continue;
         this.#remove(waiter);
-        // The others have their turn before it.
-        if (this.#lines.delete(principal)) this.#lines.set(principal, line);
+        // The other principals are served before it.
+        if (this.#queues.delete(principal)) this.#queues.set(principal, queue);
         this.#count(waiter.key, 1);
-        waiter.isIn = true;
-        // One place became free, so at most one call can take it.
-        return waiter.answer(true);
+        waiter.hasSlot = true;
+        return waiter.resolve(true);
       }
     }
   }
 
   /**
-   * Makes room in the full queue for a call of a principal that has less than its share of it: the
-   * newest call of one that has more loses its turn.
+   * Evicts the newest call of a principal above its quota of the full queue, for a call of a principal
+   * below it.
    */
-  #makeRoom(principal: string | undefined): boolean {
-    const own = this.#lines.get(principal);
-    const principals = this.#lines.size + (own === undefined ? 1 : 0);
+  #evictFor(principal: string | undefined): boolean {
+    const own = this.#queues.get(principal);
+    const principals = this.#queues.size + (own === undefined ? 1 : 0);
     if (((own?.size ?? 0) + 1) * principals > this.#maxQueued) return false;
-    for (const line of this.#lines.values()) {
-      if (line.size * principals <= this.#maxQueued) continue;
-      const newest = [...line].at(-1) as Waiter;
+    for (const queue of this.#queues.values()) {
+      if (queue.size * principals <= this.#maxQueued) continue;
+      const newest = [...queue].at(-1) as Waiter;
       this.#remove(newest);
-      newest.answer(false);
+      newest.resolve(false);
       return true;
     }
     return false;
   }
 
   #remove(waiter: Waiter): void {
-    const line = this.#lines.get(waiter.principal);
-    if (line?.delete(waiter)) this.#queued--;
-    if (line?.size === 0) this.#lines.delete(waiter.principal);
+    const queue = this.#queues.get(waiter.principal);
+    if (queue?.delete(waiter)) this.#queued--;
+    if (queue?.size === 0) this.#queues.delete(waiter.principal);
   }
 
-  #hasRoom(key: string): boolean {
+  #hasFreeSlot(key: string): boolean {
     return this.#total < this.#maxTotal && (this.#running.get(key) ?? 0) < this.#maxPerKey;
   }
 

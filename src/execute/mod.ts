@@ -43,7 +43,6 @@ export type {
   Outcome,
   Requirement,
   ToolState,
-  Truncation,
 } from "./layer.ts";
 export type { DispatcherOptions } from "./kernel_options.ts";
 export type {
@@ -53,7 +52,7 @@ export type {
   ObservedCall,
   TraceHeaders,
   TraceParent,
-} from "./telemetry.ts";
+} from "./ports.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type { ConcurrencyLimits } from "./layers/concurrency_limit.ts";
 export type { IdempotencyOptions } from "./idempotency.ts";

@@ -40,6 +40,13 @@ export function maxOutputBytes({ options, settings }: Call): number {
   return lower !== undefined && lower < limit ? Math.max(lower, MIN_OUTPUT_BYTES) : limit;
 }
 
+/** How a text ends that was cut, here or at a worker. What is left need not match a schema. */
+const CUT = /… \[truncated: \d+ of (?:more than )?\d+ bytes\]$/;
+
+/** Contents that are too large, by call: for the layer that cuts them. */
+export const oversized: WeakMap<Call, readonly [content: unknown, blocks: true | undefined]> =
+  new WeakMap();
+
 /** The result of a call with this content. */
 export function toResult(
   call: Call,
@@ -48,8 +55,7 @@ export function toResult(
   truncated?: true,
 ): Outcome {
   const { returnsStandard: schema } = call.tool;
-  // What is left of a text that was cut need not fit the tool's schema.
-  const isCut = truncated === true && call.settings.truncation?.isCut(content) === true;
+  const isCut = truncated === true && typeof content === "string" && CUT.test(content);
   if (schema === undefined || isCut) return check(call, content, blocks, isCut);
   const checked = validateStandard(schema, valueOf(content, blocks));
   const accept = ({ issues, value }: Awaited<typeof checked>): ToolResult => {
@@ -83,23 +89,17 @@ function check(
     const why = `the tool's result is not JSON: ${describeRefusal(verdict)}`;
     return call.fail("invalid_result", why);
   }
-  const { truncation } = call.settings;
-  const text = verdict.kind === "json" ? undefined : truncation?.cut(call, given, limit, blocks);
-  if (verdict.kind === "large" && text === undefined) {
+  if (verdict.kind === "large") {
+    oversized.set(call, [given, blocks]);
     const size = `at least ${verdict.bytes} bytes, and ${limit} are allowed`;
     return call.fail("output_too_large", `its result has ${size}; ask for less of it`);
   }
-  const content = verdict.kind === "json" ? verdict.value : given;
-  // Of large blocks only the beginning has been read.
-  if (!isValidated && call.tool.returns !== undefined && !(text !== undefined && blocks)) {
-    const issues = issuesOf(
-      call.runtime.returns as SchemaValidator,
-      valueOf(content, blocks),
-      verdict.kind === "json" ? verdict.bytes : undefined,
-    );
+  const { value: content, bytes } = verdict;
+  if (!isValidated && call.tool.returns !== undefined) {
+    const { returns } = call.runtime;
+    const issues = issuesOf(returns as SchemaValidator, valueOf(content, blocks), bytes);
     if (issues !== undefined) return misfit(call, issues);
   }
-  if (text !== undefined) return success(text, undefined, true);
   return blocks || isCut ? success(content, blocks, isCut) : { ok: true, content, durationMs: 0 };
 }
 
@@ -110,7 +110,7 @@ export function hasBlocks(
   return isObject(content) && Array.isArray(content["content"]);
 }
 
-function misfit(call: Call, issues: readonly Issue[]): ToolResult {
+export function misfit(call: Call, issues: readonly Issue[]): ToolResult {
   const what = "the tool's result does not fit its own schema";
   return validationFailure("invalid_result", call.tool.id, what, issues);
 }

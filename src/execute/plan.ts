@@ -8,17 +8,10 @@
  */
 
 import type { ToolHost } from "../registry/mod.ts";
-import { atOnce, callHook, isObject, type Tool, type ToolResult } from "../tool/mod.ts";
+import { atOnce, callHook, isFunction, isObject, type Tool, type ToolResult } from "../tool/mod.ts";
 import { validate } from "./arguments.ts";
-import {
-  type CallShared,
-  KernelCall,
-  type Observe,
-  type Plan,
-  REQUIREMENTS,
-  type Ring,
-} from "./call.ts";
-import type { CallObserver, Layer, LayerFunction, Next, Outcome, Requirement } from "./layer.ts";
+import { type CallShared, KernelCall, type Plan, REQUIREMENTS, type Ring } from "./call.ts";
+import type { Layer, LayerFunction, Next, Outcome, Requirement } from "./layer.ts";
 
 /** Composes the layers around calls of a tool. */
 export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
@@ -43,38 +36,42 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
   const isPlain = applied.every(({ when, meets, stage }) =>
     (when ?? meets) !== undefined && (typeof when !== "function" || stage === "call")
   );
-  const observers = layers.flatMap((layer) => {
-    let observer: unknown;
-    // An observer that cannot be made must not fail the calls.
-    callHook(
-      () => observer = layer.observe?.(tool),
-      (error) => kernel.report(tool.id, "", "internal", error),
-    );
-    return isObject(observer) ? observer as CallObserver : [];
-  });
-  const part = (name: keyof CallObserver): readonly Observe[] =>
-    observers.flatMap((observer) =>
-      (observer[name] as Observe | undefined)?.bind?.(observer) ?? []
-    );
   return {
     tool,
     host,
     layered,
     direct: isPlain ? validate(tool, host, runTool) : undefined,
     conditional: isPlain ? applied : [],
-    began: part("began"),
-    ended: part("ended"),
-    failed: part("failed"),
-    toolEnded: part("toolEnded"),
+    observers: observersOf(tool, kernel),
+    reader: layers.find(({ readText }) => readText),
     layerCount: applied.length,
-    // The requirements are the keys of the table. Two of them follow from the tool alone.
-    unmet: (Object.keys(REQUIREMENTS) as Requirement[]).filter((requirement) =>
-      !applied.some(({ meets }) => meets === requirement) &&
-      (requirement !== "transaction" || tool.requiresTransaction) &&
-      (requirement !== "context" || tool.context !== undefined)
+    // The requirements are the keys of the table.
+    unmet: (Object.keys(REQUIREMENTS) as Requirement[]).filter((name) =>
+      !applied.some(({ meets }) => meets === name) && REQUIREMENTS[name][1](tool)
     ),
     timeoutMs: Math.min(tool.timeoutMs ?? timeoutMs, maxTimeoutMs),
   };
+}
+
+/** The functions of all observers of a tool's calls, by name. */
+function observersOf(tool: Tool, kernel: CallShared): Plan["observers"] {
+  const observers: Plan["observers"] = {
+    began: [],
+    ended: [],
+    failed: [],
+    toolEnded: [],
+    yielded: [],
+  };
+  for (const layer of kernel.settings.layers) {
+    // An observer that cannot be made must not fail the calls.
+    callHook(() => {
+      const observer = Object(atOnce(layer.observe?.(tool)));
+      for (const [name, list] of Object.entries(observers)) {
+        if (isFunction(observer[name])) list.push(observer[name].bind(observer) as never);
+      }
+    }, (error) => kernel.report(tool.id, "", "internal", error));
+  }
+  return observers;
 }
 
 /** Runs one layer. Whatever it throws or returns, the call has a result. */

@@ -5,8 +5,7 @@
  */
 
 import type { Answer, Answers, OutputOverflow, Question, Services } from "../tool/mod.ts";
-import type { CallInfo } from "./ports.ts";
-import type { CallTrace } from "./telemetry.ts";
+import type { CallInfo, CallTrace } from "./ports.ts";
 
 /** One call of a model, or a result of `decodeCalls`. Other fields are ignored. */
 export interface ToolCall {

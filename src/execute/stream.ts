@@ -64,14 +64,14 @@ export type RunCall = (
 /**
  * The events of one call, to be consumed once.
  *
- * @param most How many events wait for their consumer. Large outputs count as several.
+ * @param maxEvents How many events wait for their consumer. Large outputs count as several.
  * @param context What the host adds to the call. Its own callbacks are called as well.
  * @param nextCallId Creates an id for a call without a tool.
  */
 export function streamCall(
   run: RunCall,
   context: DispatchContext,
-  most: number,
+  maxEvents: number,
   nextCallId: () => string,
 ): AsyncIterableIterator<ToolEvent> {
   const queue: (readonly [event: QueuedEvent, size: number])[] = [];
@@ -100,7 +100,7 @@ export function streamCall(
     metadata(value) {
       // The notice of a failure is not an event: the stream has the result for that.
       if (call?.isOver === false) {
-        if (sum < most) add({ type: "metadata", value }, 1);
+        if (sum < maxEvents) add({ type: "metadata", value }, 1);
         else dropped++;
       }
       callHook(() => context.metadata?.(value), report);
@@ -119,12 +119,21 @@ export function streamCall(
         report(error);
       }
       add({ type: "output", value }, Math.ceil(bytes / BYTES_OF_EVENT));
-      while (sum >= most && result === undefined && !hasLeft) await change();
+      while (sum >= maxEvents && result === undefined && !hasLeft) await change();
     },
   };
 
+  const leave = (): void => {
+    if (result !== undefined) return;
+    call?.deadline.abort(new DOMException("The consumer left the stream", "AbortError"));
+  };
+
   async function begin(): Promise<void> {
-    result = await run(streamed, (started) => call = started);
+    result = await run(streamed, (started) => {
+      call = started;
+      // The consumer may leave while the call's ticket is looked up.
+      if (hasLeft) leave();
+    });
     wake();
   }
 
@@ -158,9 +167,7 @@ export function streamCall(
     /** Leaves the stream: the call is aborted. Resolves when it has ended, cleanups and all. */
     async return() {
       hasLeft = true;
-      if (result === undefined) {
-        call?.deadline.abort(new DOMException("The consumer left the stream", "AbortError"));
-      }
+      leave();
       wake();
       await ended;
       return await events.return(undefined);

@@ -4,7 +4,9 @@
  * @module
  */
 
-import type { Toolset } from "../select/mod.ts";
+import { isToolHost, Registry, type ToolHost } from "../registry/mod.ts";
+import type { SchemaEngine } from "../schema/mod.ts";
+import { explainTool, type Toolset, type ToolSource } from "../select/mod.ts";
 import {
   type Answers,
   type Check,
@@ -13,9 +15,12 @@ import {
   isListOf,
   isObject,
   must,
+  nearIds,
+  once,
   type OutputOverflow,
   refuse,
   systemClock,
+  type ToolFailure,
   ToolResult,
 } from "../tool/mod.ts";
 import { chosenCallId } from "./call.ts";
@@ -28,7 +33,7 @@ import {
   type SelectableToolHost,
   unreadable,
 } from "./dispatcher.ts";
-import { failure } from "./failures.ts";
+import { failure, notAvailable, unknownTool } from "./failures.ts";
 import {
   type DispatcherOptions,
   MAKE,
@@ -51,12 +56,16 @@ import { truncation } from "./layers/truncation.ts";
 import { transactions } from "./layers/transactions.ts";
 import { type CallValidator, validators } from "./layers/validators.ts";
 import { type DispatcherMetrics, metrics, type MetricsLayer } from "./metrics.ts";
-import type { Approver, RepairHook, ToolHooks, TransactionManager } from "./ports.ts";
+import type {
+  Approver,
+  CallTelemetry,
+  RepairHook,
+  ToolHooks,
+  TransactionManager,
+} from "./ports.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
-import { resume } from "./resumption.ts";
+import { type CallTickets, resume } from "./suspension.ts";
 import { streamCall, type ToolEvent } from "./stream.ts";
-import type { CallTickets } from "./suspension.ts";
-import type { CallTelemetry } from "./telemetry.ts";
 
 /** Options for {@linkcode ToolDispatcher}. */
 export interface ToolDispatcherOptions extends DispatcherOptions {
@@ -65,6 +74,8 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
    * the tool, in its transaction.
    */
   readonly layers?: readonly (Layer | readonly Layer[])[];
+  /** Compiles schemas, for a toolset that was made from a list. A registry brings its own. */
+  readonly engine?: SchemaEngine;
   /** For tools that require a transaction. Without it, they fail with `transaction_failed`. */
   readonly transactions?: TransactionManager;
   /** Run before and after every call. */
@@ -121,6 +132,40 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
   readonly maxBufferedEvents?: number;
 }
 
+/** A kernel that also runs the tools of lists, and says more of tools that are not in the toolset. */
+class ListKernel extends Kernel {
+  readonly #engine: SchemaEngine | undefined;
+  readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
+
+  constructor(settings: KernelSettings, engine: SchemaEngine | undefined) {
+    super(settings);
+    this.#engine = engine;
+  }
+
+  override hostOf({ source, bridge, name }: Toolset): ToolHost {
+    if (isToolHost(source)) return source;
+    return once(this.#hosts, source, () => {
+      const engine = this.#engine ?? (bridge && this.hostOf(bridge.behind).engine) ?? refuse(
+        `${MAKE} for the toolset "${name}"`,
+        "its tools came from a list: set the option engine",
+      );
+      // All tools of the list, so that its toolsets share each tool's state.
+      return new Registry({ engine, tools: source.tools });
+    });
+  }
+
+  override unknown(name: string, toolset: Toolset): ToolFailure {
+    // A tool that is never available is in no toolset, and its calls fail as of one that is not now.
+    if (toolset.source.getTool(name)?.isAvailable === false) {
+      const failed = toolset.explain(name, explainTool).steps.filter(({ passed }) => !passed);
+      if (failed.every(({ step }) => step === "availability")) return notAvailable(name);
+    }
+    const near = nearIds(name, toolset.available().map(({ id }) => id));
+    const ids = near.map((id) => `"${id}"`).join(" or ");
+    return unknownTool(name, ids && `. Did you mean ${ids}?`);
+  }
+}
+
 /** What a dispatcher and its views share. */
 interface Shared extends Kernel {
   readonly metrics: MetricsLayer;
@@ -136,10 +181,9 @@ const NUMBERS = {
   maxBufferedEvents: [64, 1],
 } as const satisfies NumberOptions;
 
-const OTHERS: readonly string[] = [
-  ..."transactions hooks repair telemetry validators approve approvalTimeoutMs tickets".split(" "),
-  ..."outputOverflow limits idempotency".split(" "),
-];
+const OTHERS: readonly string[] =
+  ("transactions hooks repair telemetry validators approve approvalTimeoutMs tickets " +
+    "outputOverflow limits idempotency engine").split(" ");
 
 const checkValidators: Check<readonly CallValidator[]> = must(
   "a list of functions",
@@ -172,16 +216,16 @@ function compose(options: ToolDispatcherOptions, counted?: MetricsLayer): Shared
     before,
     validators(rules),
     approval(options.approve, { timeoutMs, questions: asked }),
-    truncation(options.outputOverflow),
     limit,
     transactions(options.transactions),
     asked,
     ...own,
+    truncation(options.outputOverflow),
     // Innermost. Only layers of the host run a tool again.
     own.length > 0 ? asked.again : [],
   ];
   const settings = resolveSettings({ ...options, layers }, NUMBERS, OTHERS);
-  return Object.assign(new Kernel(settings), {
+  return Object.assign(new ListKernel(settings, options.engine), {
     settings,
     metrics: counter,
     limit,
@@ -377,7 +421,11 @@ export class ToolDispatcher extends Dispatcher {
       const request = call as ToolCall;
       if (index >= maxCallsPerBatch) {
         const why = `more than ${maxCallsPerBatch} calls at once; send the rest later`;
-        return this.#shared.refuse(request, shared, failure("overloaded", nameIn(request), why));
+        return this.#shared.endUnresolved(
+          request,
+          shared,
+          failure("overloaded", nameIn(request), why),
+        );
       }
       try {
         return this.run(call, withKeyOf(shared, index));
@@ -458,17 +506,17 @@ export class ToolDispatcher extends Dispatcher {
   ): Promise<ToolResult> {
     const call = request as unknown as ToolCall;
     try {
-      const going = await resume(tickets, this.settings, () => this.toolset, request, options);
-      return "ok" in going
-        ? this.#shared.refuse(call, options, going)
-        : await this.run(...going, (call) => {
+      const resumed = await resume(tickets, this.settings, () => this.toolset, request, options);
+      return "ok" in resumed
+        ? this.#shared.endUnresolved(call, options, resumed)
+        : await this.run(...resumed, (call) => {
           this.#shared.questions.of(call);
           started?.(call);
         });
     } catch (error) {
       this.#shared.report(nameIn(call), "", "ask", error);
       const why = `${CONTINUE}its ticket cannot be looked up now; nothing has run`;
-      return this.#shared.refuse(call, options, ToolResult.error("unavailable", why));
+      return this.#shared.endUnresolved(call, options, ToolResult.error("unavailable", why));
     }
   }
 }

@@ -10,7 +10,7 @@ import { hintsOf } from "../formats/mod.ts";
 import { searchToolsetAsync } from "../registry/mod.ts";
 import {
   buildToolset,
-  nearIds,
+  type Explainer,
   type Selection,
   type ToolExplanation,
   Toolset,
@@ -25,6 +25,7 @@ import {
   isObject,
   makeTool,
   must,
+  nearIds,
   once,
   readFields,
   refuse,
@@ -209,8 +210,8 @@ class ToolBridge extends Toolset implements ToolsetBridge {
     return new ToolBridge(this.behind.narrow(selection, name), this.#options);
   }
 
-  override explain(id: string): ToolExplanation {
-    return this.#own.has(id) ? this.#own.explain(id) : this.behind.explain(id);
+  override explain(id: string, explainer?: Explainer): ToolExplanation {
+    return (this.#own.has(id) ? this.#own : this.behind).explain(id, explainer);
   }
 
   lead<Call extends { readonly name: string; readonly arguments?: unknown }>(

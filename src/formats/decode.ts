@@ -4,7 +4,7 @@
  * @module
  */
 
-import { nearIds } from "../select/mod.ts";
+import { nearIds } from "../tool/mod.ts";
 import { type ArgumentRewrite, decodeArguments } from "./argument_rewrite.ts";
 import { isWhole, parsed, type WireCall } from "./call_format.ts";
 import { type ExportNames, quoted } from "./export_names.ts";

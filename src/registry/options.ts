@@ -145,7 +145,7 @@ export function readOptions(options: RegistryOptions): CompleteOptions & Registr
   const { engine, limits, lifecycleTimeoutMs, onError } = read;
   refuseOthers("limit the schemas of a registry", limits, LIMITS);
   if (!isSchemaEngine(engine)) {
-    refuse(action, "it needs a schema engine as its engine option: withSchemaCheck makes one");
+    refuse(action, "its engine must be a schema engine: withSchemaCheck makes one");
   }
   checkTimeout(action, lifecycleTimeoutMs, "lifecycleTimeoutMs");
   const report: Report = (phase, toolId, error) =>

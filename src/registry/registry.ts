@@ -8,6 +8,7 @@
 import {
   checkSelection,
   claimNames,
+  type Explainer,
   freezeInOrder,
   type Selection,
   Toolset,
@@ -21,7 +22,6 @@ import {
   refuse,
   type Tool,
   type ToolDefinition,
-  untilAborted,
 } from "../tool/mod.ts";
 import { ChangeFeed, makeChange, type ToolChange, type ToolChangeListener } from "./changes.ts";
 import {
@@ -64,7 +64,7 @@ const MAX_STORED_ERRORS = 100;
  *
  * assert.equal(registry.count, 1);
  * assert.deepEqual(registry.ids, ["echo"]);
- * assert.equal(registry.tryRegisterTool({ name: "echo", description: "Another." }), false);
+ * assert.equal(registry.hasTool("add"), false);
  * ```
  */
 export class Registry implements ToolHost {
@@ -93,6 +93,8 @@ export class Registry implements ToolHost {
   #ending: Promise<void> | undefined;
   /** Passes an error that reaches no caller to `onError`. */
   protected readonly report: Report;
+  /** Has the words of explanations, for the toolsets of the registry. */
+  protected readonly explainer: Explainer | undefined;
 
   /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
   constructor(options: RegistryOptions) {
@@ -150,12 +152,6 @@ export class Registry implements ToolHost {
     for (const entry of entries) this.#set(entry);
     this.emit("added", tools);
     return tools;
-  }
-
-  /** Registers a tool, or answers `false` if its id is taken. Throws if the tool is wrong. */
-  tryRegisterTool(candidate: Tool | ToolDefinition): boolean {
-    const tool = makeTool(candidate);
-    return !this.hasTool(tool.id) && this.registerTools([tool]).length > 0;
   }
 
   /**
@@ -282,9 +278,6 @@ export class Registry implements ToolHost {
   release(runtime: ToolRuntime): void {
     // Runtimes come from acquire, which gives nothing else.
     const entry = runtime as RegisteredTool;
-    if (entry.calls === 0) {
-      throw new RangeError(`Cannot release tool "${entry.tool.id}": no call of it is under way`);
-    }
     if (--entry.calls === 0) entry.onIdle?.();
   }
 
@@ -294,7 +287,7 @@ export class Registry implements ToolHost {
       throw new ToolLifecycleError(
         entry === undefined
           ? `Tool "${tool.id}" is not registered`
-          : `Tool "${tool.id}" was replaced by another version: list the tools again`,
+          : `Tool "${tool.id}" was replaced: list the tools again`,
       );
     }
     return entry.prepare()?.then(() => entry, (error) => {
@@ -333,28 +326,6 @@ export class Registry implements ToolHost {
       }
     }
     throwAll(errors, "Cannot compile the schemas of the registry");
-  }
-
-  /**
-   * Compiles what has not been compiled, and runs every `init` that has not run, all at once.
-   *
-   * @throws {AggregateError} If some failed, or there is configuration for a tool that is not
-   * registered: one error each, in order of registration.
-   */
-  async ready(): Promise<void> {
-    const starting = [...this.#entries.values()].map(async ({ tool }) =>
-      this.release(await this.acquire(tool))
-    );
-    const errors: unknown[] = [];
-    for (const outcome of await Promise.allSettled(starting)) {
-      if (outcome.status === "rejected") errors.push(outcome.reason);
-    }
-    for (const id of this.#config.keys()) {
-      if (!this.hasTool(id)) {
-        errors.push(new TypeError(`Cannot configure tool "${id}": it is not registered`));
-      }
-    }
-    throwAll(errors, "Cannot make the registry ready");
   }
 
   /**
@@ -402,7 +373,7 @@ export class Registry implements ToolHost {
   }
 
   #select(selection: Selection): Toolset {
-    return new Toolset(this, this.#list(), selection, "tools");
+    return new Toolset(this, this.#list(), selection, "tools", undefined, this.explainer);
   }
 
   /** Refuses tools whose ids or aliases are those of other tools. */
@@ -476,9 +447,11 @@ export class Registry implements ToolHost {
 
   /** Disposes of the last tools, one after another, when nothing is under way. */
   async #end(entries: readonly RegisteredTool[], signal: AbortSignal | undefined): Promise<void> {
-    const idle = entries.map((entry) => entry.idle());
-    // Nothing that is waited for rejects: what is ignored is the abort.
-    await untilAborted(Promise.all([...idle, ...this.#retiring]), signal).catch(() => {});
+    await new Promise((resolve) => {
+      signal?.addEventListener("abort", resolve, { once: true });
+      if (signal?.aborted) resolve(undefined);
+      void Promise.all([...entries.map((entry) => entry.idle()), ...this.#retiring]).then(resolve);
+    });
     const errors = this.#errors.splice(0);
     for (const entry of entries) await entry.dispose().catch((error) => errors.push(error));
     throwAll(errors, "Cannot dispose of the registry cleanly");

@@ -6,6 +6,8 @@
  */
 
 import {
+  type Explainer,
+  explainTool,
   FunctionDefinition,
   functionDefinitions,
   rejectUndefined,
@@ -17,12 +19,15 @@ import {
 import {
   checkFunction,
   isFunction,
+  makeTool,
   refuse,
   refuseOthers,
   type RiskLevel,
   type Tool,
   type ToolCategory,
+  type ToolDefinition,
 } from "../tool/mod.ts";
+import { throwAll } from "./lifecycle.ts";
 import { type DisposeOptions, OPTIONS, type RegistryOptions } from "./options.ts";
 import { Registry } from "./registry.ts";
 import {
@@ -47,6 +52,7 @@ export interface ToolRegistryOptions extends RegistryOptions {
 
 /** A {@linkcode Registry} with the operations of the specification that its kernel does without. */
 export class ToolRegistry extends Registry {
+  protected override readonly explainer: Explainer = explainTool;
   readonly #index: IndexFollower | undefined;
   /**
    * The last answers of the tools' `isAvailable` functions, by id, and whose answers have changed
@@ -56,6 +62,8 @@ export class ToolRegistry extends Registry {
   readonly #turned: Set<string> = new Set();
   /** By the context itself, which is immutable: 3 ns, against 130 ns by its key. */
   readonly #byContext: WeakMap<ToolAvailabilityContext, Toolset> = new WeakMap();
+  /** The ids of the tools that were given a configuration. */
+  readonly #configured: readonly string[];
   #isRefreshing = false;
 
   /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
@@ -63,12 +71,38 @@ export class ToolRegistry extends Registry {
     const { index, tools = [], ...rest } = options;
     refuseOthers("make a registry", options, [...OPTIONS, "index"]);
     super(rest);
+    this.#configured = Object.keys(options.config ?? {});
     if (index !== undefined) {
       checkFunction("make a registry", index, "index");
       this.#index = new IndexFollower(index, (id, error) => this.report("index", id, error));
       provideIndex(this, () => this.#searchIndex());
     }
     this.registerTools(tools);
+  }
+
+  /** Registers a tool, or returns `false` if its id is taken. Throws if the tool is wrong. */
+  tryRegisterTool(candidate: Tool | ToolDefinition): boolean {
+    const tool = makeTool(candidate);
+    return !this.hasTool(tool.id) && this.registerTools([tool]).length > 0;
+  }
+
+  /**
+   * Compiles what has not been compiled, and runs every `init` that has not run, all at once.
+   *
+   * @throws {AggregateError} If some failed, or the option `config` has a configuration for a tool
+   * that is not registered: one error each, in order of id.
+   */
+  async ready(): Promise<void> {
+    const starting = this.tools.map(async (tool) => this.release(await this.acquire(tool)));
+    const errors: unknown[] = [];
+    for (const outcome of await Promise.allSettled(starting)) {
+      if (outcome.status === "rejected") errors.push(outcome.reason);
+    }
+    for (const id of this.#configured) {
+      if (this.hasTool(id)) continue;
+      errors.push(new TypeError(`Cannot configure tool "${id}": it is not registered`));
+    }
+    throwAll(errors, "Cannot make the registry ready");
   }
 
   /** The available tools, in a context if one is given. The same array until something changes. */

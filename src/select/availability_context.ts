@@ -6,11 +6,13 @@
  */
 
 import type { RiskLevel } from "../tool/mod.ts";
-import { checkPlain, type NameList } from "./checks.ts";
 import {
+  checkPlain,
   type CompleteAvailabilityFields,
-  CONTEXT_FIELDS,
+  CONTEXT_CHECKS,
+  CRITERIA,
   isOpen,
+  type NameList,
   readContext,
 } from "./criteria.ts";
 
@@ -33,7 +35,10 @@ export type ToolAvailabilityInput =
 
 /** The value of each field that removes nothing. */
 const DEFAULTS = Object.fromEntries(
-  Object.entries(CONTEXT_FIELDS).map(([field, { open }]) => [field, open]),
+  Object.keys(CONTEXT_CHECKS).map((field) => [
+    field,
+    Object.values(CRITERIA).find(({ context }) => context === field)?.open,
+  ]),
 );
 
 /** The fields, which are assigned from the table. */

@@ -9,26 +9,78 @@
 
 import {
   type Check,
+  checkCategory,
   checkFlag,
+  checkFunction,
   checkRisk,
+  checkWord,
   describe,
   isFunction,
+  isObject,
+  isPlain,
+  isToolId,
+  isToolName,
   isWord,
   must,
-  refuseOthers,
-  RISK_LEVELS,
+  readFields,
+  refuse,
   type RiskLevel,
   riskRank,
   type Tool,
+  TOOL_NAME_RULE,
 } from "../tool/mod.ts";
-import {
-  checkCategories,
-  checkIds,
-  checkNamespaces,
-  checkPlain,
-  checkWords,
-  type NameList,
-} from "./checks.ts";
+
+// Checks. Each returns a frozen copy of the value.
+
+/** Names in any order. They are kept sorted, each once. */
+export type NameList = readonly string[] | ReadonlySet<string>;
+
+/** The maximum length of a list: freezing a longer one takes Bun long. */
+const MAX_ITEMS = 10_000;
+
+/** The check of a list, whose items pass `check`. Messages give the position of an item. */
+export function listOf<Item>(check: Check<Item>): Check<readonly Item[]> {
+  return (action, value, place) => {
+    if (!Array.isArray(value)) {
+      return refuse(action, `${place} must be a list, not ${describe(value)}`);
+    }
+    if (value.length > MAX_ITEMS) {
+      refuse(action, `${place} must have at most ${MAX_ITEMS} items, not ${value.length}`);
+    }
+    const start = place.slice(0, -1);
+    // Array.from visits holes too, which are wrong too.
+    return Object.freeze(
+      Array.from(value, (item: unknown, at) => check(action, item, `${start}/${at}"`)),
+    );
+  };
+}
+
+/** The check of a list or a set of names: sorted, each once. */
+function namesOf(check: Check<string>): Check<readonly string[]> {
+  const checkList = listOf(check);
+  return (action, value, place) => {
+    const names = checkList(action, value instanceof Set ? [...value] : value, place);
+    return Object.freeze([...new Set(names)].sort());
+  };
+}
+
+export const checkFunctions: Check<readonly unknown[]> = listOf(checkFunction);
+export const checkWords: Check<readonly string[]> = namesOf(checkWord);
+export const checkCategories: Check<readonly string[]> = namesOf(checkCategory);
+export const checkIds: Check<readonly string[]> = namesOf(
+  must(`a tool's id, "name" or "namespace:name", each ${TOOL_NAME_RULE}`, isToolId),
+);
+const checkNamespaceList = namesOf(must(`a namespace, ${TOOL_NAME_RULE}`, isToolName));
+/** Checks namespaces; a string is one of them. */
+export const checkNamespaces: Check<readonly string[]> = (action, value, place) =>
+  checkNamespaceList(action, typeof value === "string" ? [value] : value, place);
+
+export const checkPlain: Check<Record<string, unknown>> = must(
+  "a plain object",
+  (value): value is Record<string, unknown> => isObject(value) && isPlain(value),
+);
+
+// The table
 
 /** The criteria of a selection that are data. An empty list is a list: `allowIds: []` keeps nothing. */
 export interface SelectionCriteria {
@@ -110,13 +162,8 @@ export type SelectionStepName =
   | "filter"
   | "policy";
 
-/** Which tools a value keeps. */
-export interface Rule {
-  /** True if the tool stays. Never throws. */
-  readonly keeps: (tool: Tool) => boolean;
-  /** Why the tool did not stay. Called only after `keeps` returned `false`. */
-  readonly reason: (tool: Tool) => string;
-}
+/** Returns true if a tool stays. Never throws. */
+export type Rule = (tool: Tool) => boolean;
 
 /** One row. */
 export interface Criterion {
@@ -147,96 +194,101 @@ export const checkReader: Check<string> = must(
 
 /** The table. Its order is the order in which tools are checked. */
 export const CRITERIA: { readonly [Name in CriterionName]: Criterion } = {
-  allowIds: row("allow-list", checkIds, (_ids, wanted) => ({
-    keeps: ({ id }) => wanted.has(id),
-    reason: () => "it is not on the list of tools that are allowed",
-  }), "enabledToolIds"),
+  allowIds: row("allow-list", checkIds, (_ids, allowed) => ({ id }) => allowed.has(id), {
+    context: "enabledToolIds",
+  }),
   denyIds: row(
     "deny-list",
     checkIds,
-    (_ids, unwanted) => ({
-      keeps: ({ id, aliases }) =>
-        !unwanted.has(id) && !aliases.some((alias) => unwanted.has(alias)),
-      reason: () => "it is on the list of tools that are denied",
-    }),
-    "disabledToolIds",
-    NONE,
+    (_ids, denied) => ({ id, aliases }) => !denied.has(id) && !hasAny(aliases, denied),
+    { context: "disabledToolIds", open: NONE },
   ),
-  maxRisk: row(
-    "risk",
-    checkRisk,
-    (level: RiskLevel) => {
-      const within: readonly string[] = RISK_LEVELS.slice(0, riskRank(level) + 1);
-      return {
-        keeps: ({ risk }) => within.includes(risk),
-        reason: ({ risk }) => `risk ${risk} is above the limit ${level}`,
-      };
-    },
-    "maxRiskLevel",
-    "critical",
+  maxRisk: row("risk", checkRisk, (level: RiskLevel) => {
+    const most = riskRank(level);
+    return ({ risk }) => riskRank(risk) <= most;
+  }, { context: "maxRiskLevel", open: "critical" }),
+  categories: row(
+    "categories",
+    checkCategories,
+    (_names, wanted) => ({ category }) => wanted.has(category),
+    { context: "includedCategories" },
   ),
-  categories: row("categories", checkCategories, among("category"), "includedCategories"),
   excludeCategories: row(
     "categories",
     checkCategories,
-    (_names, unwanted) => ({
-      keeps: ({ category }) => !unwanted.has(category),
-      reason: ({ category }) => `category "${category}" is excluded`,
-    }),
-    "excludedCategories",
-    NONE,
+    (_names, unwanted) => ({ category }) => !unwanted.has(category),
+    { context: "excludedCategories", open: NONE },
   ),
-  tagsAny: row("tags", checkWords, (names: readonly string[], wanted) => ({
-    keeps({ tags }) {
-      for (let index = 0; index < tags.length; index++) if (wanted.has(tags[index])) return true;
-      return false;
-    },
-    reason: () => `it carries none of the tags ${quoted(names)}`,
-  })),
+  tagsAny: row(
+    "tags",
+    checkWords,
+    (_names, wanted) => ({ tags }) => hasAny(tags, wanted),
+  ),
   tagsAll: row(
     "tags",
     checkWords,
-    (names: readonly string[]) => ({
-      keeps({ tags }) {
-        for (const name of names) if (!tags.includes(name)) return false;
-        return true;
-      },
-      reason: ({ tags }) =>
-        `it lacks the tags ${quoted(names.filter((tag) => !tags.includes(tag)))}`,
-    }),
-    "requiredTags",
-    NONE,
+    (names: readonly string[]) => ({ tags }) => {
+      for (const name of names) if (!tags.includes(name)) return false;
+      return true;
+    },
+    { context: "requiredTags", open: NONE },
   ),
   hasWorkspace: flag("hasWorkspace", "workspace"),
   hasTerminal: flag("hasTerminal", "terminal"),
   hasEditor: flag("hasEditor", "editor"),
-  hasGitRepository: flag("hasGitRepository", "git", " repository"),
-  role: row("role", checkRole, (role: string | null) => ({
-    keeps: ({ roles }) => roles === undefined || role !== null && roles.includes(role),
-    reason: ({ roles = NONE }) =>
-      `${role === null ? "no role" : `role "${role}"`} is not among ${quoted(roles)}`,
-  })),
-  scopes: row("scopes", checkWords, (_names, held) => ({
-    keeps({ scopes }) {
+  hasGitRepository: flag("hasGitRepository", "git"),
+  role: row(
+    "role",
+    checkRole,
+    (role: string | null) => ({ roles }) =>
+      roles === undefined || role !== null && roles.includes(role),
+  ),
+  scopes: row(
+    "scopes",
+    checkWords,
+    (_names, held) => ({ scopes }) => {
       for (let index = 0; index < scopes.length; index++) {
         if (!held.has(scopes[index])) return false;
       }
       return true;
     },
-    reason: ({ scopes }) =>
-      `the caller does not hold ${quoted(scopes.filter((scope) => !held.has(scope)))}`,
-  })),
-  namespace: row("namespace", checkNamespaces, among("namespace")),
+  ),
+  namespace: row(
+    "namespace",
+    checkNamespaces,
+    (_names, wanted) => ({ namespace }) => wanted.has(namespace),
+  ),
+};
+
+/** Why each criterion removes a tool, for explanations. */
+export const REASONS: {
+  readonly [Name in CriterionName]: (value: never, tool: Tool) => string;
+} = {
+  allowIds: () => "it is not on the list of allowed tools",
+  denyIds: () => "it is on the list of denied tools",
+  maxRisk: (level: RiskLevel, { risk }) => `risk ${risk} is above the limit ${level}`,
+  categories: (names: readonly string[], { category }) => notAmong("category", category, names),
+  excludeCategories: (_names, { category }) => `category "${category}" is excluded`,
+  tagsAny: (names: readonly string[]) => `it has none of the tags ${quoted(names)}`,
+  tagsAll: (names: readonly string[], { tags }) =>
+    `it lacks the tags ${quoted(names.filter((name) => !tags.includes(name)))}`,
+  hasWorkspace: () => missing("workspace"),
+  hasTerminal: () => missing("terminal"),
+  hasEditor: () => missing("editor"),
+  hasGitRepository: () => missing("git", " repository"),
+  role: (role: string | null, { roles = NONE }) => notAmong("role", role ?? undefined, roles),
+  scopes: (held: readonly string[], { scopes }) =>
+    `the caller lacks the scopes ${quoted(scopes.filter((scope) => !held.includes(scope)))}`,
+  namespace: (names: readonly string[], { namespace }) => notAmong("namespace", namespace, names),
 };
 
 export const CRITERION_NAMES = Object.keys(CRITERIA) as readonly CriterionName[];
 
-/** The fields of a context: the check of each, and the value that removes nothing. */
-export const CONTEXT_FIELDS: { readonly [field: string]: Pick<Criterion, "check" | "open"> } =
-  Object.fromEntries([
-    ...Object.values(CRITERIA).flatMap((row) => row.context ? [[row.context, row] as const] : []),
-    ...READER_FIELDS.map((field) => [field, { check: checkReader, open: undefined }] as const),
-  ]);
+/** The check of each field of a context. */
+export const CONTEXT_CHECKS: { readonly [field: string]: Check } = Object.fromEntries([
+  ...Object.values(CRITERIA).flatMap(({ context, check }) => context ? [[context, check]] : []),
+  ...READER_FIELDS.map((field) => [field, checkReader]),
+]);
 
 /** True if a value removes nothing. */
 export function isOpen(value: unknown, open: unknown): boolean {
@@ -265,47 +317,41 @@ export function readContext(input: unknown): Partial<CompleteAvailabilityFields>
   const { build, toJSON } = Object(input) as { build?(): unknown; toJSON?(): unknown };
   if (isFunction(build)) return readContext(build.call(input));
   const given = checkPlain(action, isFunction(toJSON) ? toJSON.call(input) : input, "it");
-  refuseOthers(action, given, Object.keys(CONTEXT_FIELDS));
-  const read: Record<string, unknown> = {};
-  for (const [field, { check }] of Object.entries(CONTEXT_FIELDS)) {
-    const value = given[field] ?? undefined;
-    if (value !== undefined) read[field] = check(action, value, `"/${field}"`);
-  }
-  return read;
+  const fields = Object.entries(given).map(([field, value]) => [field, value ?? undefined]);
+  return readFields(action, Object.fromEntries(fields), CONTEXT_CHECKS);
 }
 
 function row<Value>(
   step: SelectionStepName,
   check: Check<Value>,
   rule: (value: Value, wanted: ReadonlySet<unknown>) => Rule,
-  context?: keyof CompleteAvailabilityFields,
-  open?: unknown,
+  { context, open }: Partial<Pick<Criterion, "context" | "open">> = {},
 ): Criterion {
   return { step, check, rule, context, open };
 }
 
 /** The row of a flag: `false` removes the tools of a category. */
-function flag(name: ContextFlag, needed: string, more = ""): Criterion {
-  return row(
-    "context",
-    checkFlag,
-    () => ({
-      keeps: ({ category }) => category !== needed,
-      reason: () => `there is no ${needed}${more}, which category "${needed}" needs`,
-    }),
-    name,
-    true,
-  );
+function flag(context: ContextFlag, needed: string): Criterion {
+  return row("context", checkFlag, () => ({ category }) => category !== needed, {
+    context,
+    open: true,
+  });
 }
 
-function among(field: "category" | "namespace") {
-  return (names: readonly string[], wanted: ReadonlySet<unknown>): Rule => ({
-    keeps: (tool) => wanted.has(tool[field]),
-    reason: ({ [field]: value }) =>
-      `${value === undefined ? `no ${field}` : `${field} "${value}"`} is not among ${
-        quoted(names)
-      }`,
-  });
+/** True if an item is in the set. By index: for-of over a frozen list takes Bun twice as long. */
+function hasAny(list: readonly string[], set: ReadonlySet<unknown>): boolean {
+  for (let index = 0; index < list.length; index++) if (set.has(list[index])) return true;
+  return false;
+}
+
+function missing(category: string, more = ""): string {
+  return `there is no ${category}${more}, which category "${category}" needs`;
+}
+
+function notAmong(field: string, value: string | undefined, names: readonly string[]): string {
+  return `${value === undefined ? `no ${field}` : `${field} "${value}"`} is not among ${
+    quoted(names)
+  }`;
 }
 
 /** A list for a message: at most ten items. */

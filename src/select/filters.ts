@@ -9,8 +9,7 @@
  */
 
 import { atOnce, type RiskLevel, type Tool } from "../tool/mod.ts";
-import { checkFunctions } from "./checks.ts";
-import { CRITERIA, type CriterionName, type Rule, ruleOf } from "./criteria.ts";
+import { checkFunctions, CRITERIA, type CriterionName, REASONS, ruleOf } from "./criteria.ts";
 
 /** Keeps a tool by returning `true`. */
 export interface ToolFilter {
@@ -31,9 +30,6 @@ const fixed = new WeakMap<object, ((tool: Tool) => string) | undefined>();
 
 /** The list of arguments, in messages. */
 const ARGUMENTS = '"arguments"';
-
-/** The rule of a value that removes nothing. */
-const EVERYTHING: Rule = { keeps: () => true, reason: () => "" };
 
 /** True if the results of a filter, or of a policy's `allow`, never change. */
 export function isFixed(decide: object): boolean {
@@ -153,7 +149,8 @@ function filterOf(
 ): ToolFilter {
   const place = Array.isArray(given) ? ARGUMENTS : "argument 1";
   CRITERIA[criterion].check(`filter by ${name}`, given, place);
-  const { keeps, reason } = ruleOf(criterion, given) ?? EVERYTHING;
+  const keeps = ruleOf(criterion, given) ?? (() => true);
+  const reason = (tool: Tool): string => REASONS[criterion](given as never, tool);
   return named(withItems(name, [given ?? []].flat()), keeps, [], reason);
 }
 

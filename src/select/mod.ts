@@ -19,13 +19,14 @@ export {
   type ToolAvailabilityFields,
   type ToolAvailabilityInput,
 } from "./availability_context.ts";
+export { buildToolset, Toolset, type ToolsetBridge } from "./toolset.ts";
 export {
-  buildToolset,
+  type ExaminedTool,
   type ExplainedStep,
+  type Explainer,
+  explainTool,
   type ToolExplanation,
-  Toolset,
-  type ToolsetBridge,
-} from "./toolset.ts";
+} from "./explain.ts";
 export {
   allOf,
   allowIds,
@@ -54,7 +55,6 @@ export {
   type FunctionDefinitionJson,
   functionDefinitions,
 } from "./function_definition.ts";
-export { nearIds } from "./near_ids.ts";
 export {
   allowAll,
   askAboveRisk,
@@ -75,7 +75,7 @@ export {
   selectionHint,
   selectionKey,
 } from "./selection.ts";
-export type { NameList } from "./checks.ts";
+export type { NameList } from "./criteria.ts";
 export { isLegalName, legalName, mapNames, type NameRule, OPENAI_NAME_RULE } from "./wire_names.ts";
 export { ToolsetBuilder } from "./toolset_builder.ts";
 export {

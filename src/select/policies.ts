@@ -13,7 +13,7 @@ import {
   type RiskLevel,
   type Tool,
 } from "../tool/mod.ts";
-import { listOf } from "./checks.ts";
+import { listOf } from "./criteria.ts";
 import {
   allOf,
   anyOf,

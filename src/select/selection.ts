@@ -6,22 +6,16 @@
  * @module
  */
 
-import {
-  atOnce,
-  attempt,
-  type Check,
-  describeThrown,
-  type FieldHint,
-  readFields,
-  type Tool,
-} from "../tool/mod.ts";
+import { atOnce, attempt, type Check, type FieldHint, readFields, type Tool } from "../tool/mod.ts";
 import type { ToolAvailabilityInput } from "./availability_context.ts";
-import { checkFunctions, checkPlain } from "./checks.ts";
 import {
+  checkFunctions,
+  checkPlain,
   type CompleteAvailabilityFields,
-  CONTEXT_FIELDS,
+  CONTEXT_CHECKS,
   CRITERIA,
   CRITERION_NAMES,
+  type CriterionName,
   isContextFlag,
   readContext,
   type Rule,
@@ -29,7 +23,7 @@ import {
   type SelectionCriteria,
   type SelectionStepName,
 } from "./criteria.ts";
-import { isFixed, reasonOf, shownName, type ToolFilter } from "./filters.ts";
+import { isFixed, shownName, type ToolFilter } from "./filters.ts";
 import { checkPolicies, POLICY_ADVICE, type ToolPolicy } from "./policies.ts";
 
 /** Which tools a caller sees. */
@@ -70,7 +64,7 @@ export function selectionDataFields(): readonly string[] {
 
 /** Says which unknown fields of a selection are those of a context. */
 export const selectionHint: FieldHint = (field) =>
-  Object.hasOwn(CONTEXT_FIELDS, field) ? 'it belongs in "context"' : undefined;
+  Object.hasOwn(CONTEXT_CHECKS, field) ? 'it belongs in "context"' : undefined;
 
 /**
  * Checks a selection and copies it, so that it cannot change afterwards.
@@ -109,10 +103,14 @@ export function selectionKey(selection: Selection): string | undefined {
 }
 
 /** One check that each tool must pass. */
-export interface SelectionStep extends Rule {
+export interface SelectionStep {
   readonly step: SelectionStepName;
   /** The name of the filter, policy or flag, where there may be several. */
   readonly name?: string;
+  readonly keeps: Rule;
+  /** The criterion and its value, or the function that decides. */
+  readonly criterion?: readonly [name: CriterionName, value: unknown];
+  readonly decider?: ToolFilter | ToolPolicy;
   /** True if a call of the tool needs approval. Never throws. */
   readonly requiresApproval?: (tool: Tool) => boolean;
   /**
@@ -126,8 +124,6 @@ export interface SelectionStep extends Rule {
 export const AVAILABILITY_STEP: SelectionStep = {
   step: "availability",
   keeps: (tool: Tool): boolean => tool.isAvailable !== false,
-  reason: (tool: Tool): string =>
-    tool.unavailableReason ?? "the tool says that it is not available",
 };
 
 /** The steps of a selection after {@linkcode AVAILABILITY_STEP}: only those that can remove a tool. */
@@ -139,11 +135,16 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
     for (const value of [field && context?.[field], selection[name as keyof SelectionCriteria]]) {
       const rule = ruleOf(name, value);
       if (rule === undefined) continue;
-      const followed = step === "deny-list" ? withOriginals(rule) : rule;
-      steps.push({ step, ...(isContextFlag(name) && { name }), ...followed });
+      const keeps = step === "deny-list" ? withOriginals(rule) : rule;
+      steps.push({ step, ...(isContextFlag(name) && { name }), keeps, criterion: [name, value] });
     }
   }
   return [...steps, ...[...filters, ...policies].map(functionStep)];
+}
+
+/** The result of a filter or a policy for a tool. */
+export function decide(decider: ToolFilter | ToolPolicy, tool: Tool): boolean {
+  return "allow" in decider ? atOnce(decider.allow(tool), POLICY_ADVICE) : atOnce(decider(tool));
 }
 
 /**
@@ -151,37 +152,17 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
  * `true`.
  */
 function functionStep(decider: ToolFilter | ToolPolicy): SelectionStep {
-  const name = shownName(decider.name);
   const policy = "allow" in decider ? decider : undefined;
-  const filter = decider as ToolFilter;
-  const step = policy ? "policy" : "filter";
-  const decide = (tool: Tool): boolean =>
-    policy ? atOnce(policy.allow(tool), POLICY_ADVICE) : atOnce(filter(tool));
   // Only `false` and nothing mean that there is no need.
   const requiresApproval = (tool: Tool): boolean =>
     (attemptOr(true, () => atOnce(policy?.requiresApproval?.(tool))) ?? false) !== false;
-  const rule = withOriginals({
-    keeps: (tool) => attemptOr(false, () => decide(tool) === true),
-    reason(tool) {
-      try {
-        // Called again for its error: if it throws, that is the reason.
-        decide(tool);
-        if (policy === undefined) {
-          return reasonOf(filter)?.(tool) ?? `filter ${name} does not keep it`;
-        }
-        const why = atOnce(policy.reason?.(tool));
-        return `policy ${name} denies it${typeof why === "string" ? `: ${why.slice(0, 500)}` : ""}`;
-      } catch (thrown) {
-        return `${step} ${name} threw: ${describeThrown(thrown, 200)}`;
-      }
-    },
-  });
   return {
-    step,
-    name,
-    ...rule,
+    step: policy ? "policy" : "filter",
+    name: shownName(decider.name),
+    keeps: withOriginals((tool) => attemptOr(false, () => decide(decider, tool) === true)),
+    decider,
     ...(policy?.requiresApproval !== undefined && { requiresApproval }),
-    ...(!isFixed(policy?.allow ?? filter) && { revision: () => revisionOf(decider) }),
+    ...(!isFixed(policy?.allow ?? decider) && { revision: () => revisionOf(decider) }),
   };
 }
 
@@ -197,16 +178,12 @@ function revisionOf(decider: { readonly revision?: unknown }): unknown {
  * Makes a rule that may decide by id also apply to the tool that a view shows: another name must not
  * free a tool.
  */
-function withOriginals({ keeps, reason }: Rule): Rule {
-  const removed = (tool: Tool): Tool | undefined => {
+function withOriginals(keeps: Rule): Rule {
+  return (tool) => {
     for (let shown: Tool | undefined = tool; shown; shown = shown.view?.tool) {
-      if (!keeps(shown)) return shown;
+      if (!keeps(shown)) return false;
     }
-    return undefined;
-  };
-  return {
-    keeps: (tool) => removed(tool) === undefined,
-    reason: (tool) => reason(removed(tool) ?? tool),
+    return true;
   };
 }
 

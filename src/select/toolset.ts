@@ -25,8 +25,8 @@ import {
   type ToolCollection,
   type ToolSource,
 } from "./source.ts";
-import { READER_FIELDS, type SelectionStepName } from "./criteria.ts";
-import { nearIds } from "./near_ids.ts";
+import { READER_FIELDS } from "./criteria.ts";
+import { type Explainer, explainTool, type ToolExplanation } from "./explain.ts";
 import {
   attemptOr,
   AVAILABILITY_STEP,
@@ -36,35 +36,6 @@ import {
   type SelectionStep,
   selectionSteps,
 } from "./selection.ts";
-
-/** One step that a tool was checked by, and the outcome. */
-export interface ExplainedStep {
-  readonly step: SelectionStepName;
-  /** The name of the filter, policy or flag, where there may be several. */
-  readonly name?: string;
-  readonly passed: boolean;
-  /** Why the tool did not pass. */
-  readonly reason?: string;
-}
-
-/**
- * Why a caller sees a tool, or does not. JSON.
- *
- * It names hidden tools, so show it to the owner of the tools, not to a caller.
- */
-export interface ToolExplanation {
-  readonly id: string;
-  /** The tool is in the toolset, and its filters and policies allow it now. */
-  readonly selected: boolean;
-  /** The tool is selected, and says that it is available now. */
-  readonly available: boolean;
-  /** Every step, in order, also those after the first that the tool did not pass. */
-  readonly steps: readonly ExplainedStep[];
-  /** The first step that the tool did not pass. */
-  readonly removedBy?: SelectionStepName;
-  /** The answer in a sentence. */
-  readonly reason: string;
-}
 
 /** How a toolset stands for another one. `createToolBridge` makes such toolsets. */
 export interface ToolsetBridge {
@@ -119,7 +90,7 @@ export function buildToolset(
 ): Toolset {
   if (source instanceof Toolset) return source.narrow(selection, name);
   const from = isToolSource(source) ? source : listSource(listIn(source));
-  return new Toolset(from, inOrder(from.tools), selection, name);
+  return new Toolset(from, inOrder(from.tools), selection, name, undefined, explainTool);
 }
 
 /**
@@ -142,6 +113,7 @@ export class Toolset implements Iterable<Tool> {
   readonly revision: number;
   /** The bridge, if this toolset is one: calls go to the tools behind it. */
   readonly bridge: ToolsetBridge | undefined = undefined;
+  readonly #explainer: Explainer | undefined;
   /** All tools that the source had. */
   readonly #all: readonly Tool[];
   /** The reader of the descriptions; `undefined` if nothing is known. */
@@ -149,7 +121,7 @@ export class Toolset implements Iterable<Tool> {
   /** The members as they are registered: `tools`, unless the reader has other descriptions. */
   readonly #kept: readonly Tool[];
   /** The members with an availability function. */
-  readonly #moody: readonly Tool[];
+  readonly #uncertain: readonly Tool[];
   /** All steps, those of wider toolsets first. */
   readonly #steps: readonly SelectionStep[];
   /** The steps whose results may change: filters and policies. */
@@ -177,11 +149,13 @@ export class Toolset implements Iterable<Tool> {
     selection: Selection,
     name: string,
     wider?: Toolset,
+    explainer: Explainer | undefined = wider && wider.#explainer,
   ) {
     checkWord(ACTION, name, "its name");
     const checked = checkSelection(selection);
     this.name = name;
     this.source = source;
+    this.#explainer = explainer;
     // Before the steps are applied: a change in between must not go unnoticed.
     this.revision = wider?.revision ?? source.revision;
     this.#all = wider ? wider.#all : candidates;
@@ -197,7 +171,7 @@ export class Toolset implements Iterable<Tool> {
     this.#kept = freezeInOrder(kept.length === candidates.length ? candidates : kept);
     this.#reader = readerOf(checked, wider ? wider.#reader : undefined);
     this.tools = this.#reader ? readBy(this.#kept, this.#reader, source) : this.#kept;
-    this.#moody = this.#kept.filter(isMoody);
+    this.#uncertain = this.#kept.filter(hasAvailabilityFunction);
     this.#listing = this.tools;
   }
 
@@ -213,7 +187,7 @@ export class Toolset implements Iterable<Tool> {
 
   /** True if `available()` may change without a change of the source. */
   get mayChange(): boolean {
-    return this.#functions.length > 0 || this.#moody.length > 0;
+    return this.#functions.length > 0 || this.#uncertain.length > 0;
   }
 
   /**
@@ -259,7 +233,8 @@ export class Toolset implements Iterable<Tool> {
    */
   isAvailable(tool: Tool): boolean {
     const original = originalOf(tool);
-    return this.resolve(tool.id) === original && this.#whyUnavailable(original) === undefined;
+    return this.resolve(tool.id) === original && !this.#isReplaced(original) &&
+      (original.isAvailable === true || this.#isAvailableInSource(original));
   }
 
   /**
@@ -269,10 +244,10 @@ export class Toolset implements Iterable<Tool> {
    */
   available(): readonly Tool[] {
     const steps = this.#changedSteps();
-    const uncertain = steps.length === 0 ? this.#moody : this.#kept;
-    const absent = uncertain.filter((tool) =>
+    const members = steps.length === 0 ? this.#uncertain : this.#kept;
+    const absent = members.filter((tool) =>
       !passes(tool, steps) ||
-      isMoody(tool) && !this.#isAvailableInSource(tool)
+      hasAvailabilityFunction(tool) && !this.#isAvailableInSource(tool)
     );
     if (!areSame(absent, this.#absent)) {
       this.#absent = absent;
@@ -302,11 +277,21 @@ export class Toolset implements Iterable<Tool> {
    * Filters and policies are called again.
    *
    * The explanation names hidden tools: show it to the owner of the tools, not to a caller.
+   *
+   * @throws {TypeError} If the toolset comes from a `Registry` of the core, which explains nothing.
    */
-  explain(id: string): ToolExplanation {
+  explain(id: string, explainer: Explainer | undefined = this.#explainer): ToolExplanation {
     const tool = this.#all.find((one) => one.id === id);
-    if (tool === undefined) return explainUnknown(id, this.ids, this.source.getTool(id));
-    return explainTool(tool, this.#steps, this.#whyUnavailable(tool), this.#kept.includes(tool));
+    if (explainer === undefined) refuse("explain a tool", "only a ToolRegistry can");
+    return explainer({
+      id,
+      tool,
+      exists: this.source.getTool(id) !== undefined,
+      steps: this.#steps,
+      isMember: this.#kept.includes(tool as Tool),
+      isReplaced: tool !== undefined && this.#isReplaced(tool),
+      isAvailable: tool?.isAvailable === true || this.#isAvailableInSource(tool as Tool),
+    });
   }
 
   [Symbol.iterator](): IterableIterator<Tool> {
@@ -325,16 +310,13 @@ export class Toolset implements Iterable<Tool> {
     return attemptOr(false, () => atOnce(this.source.isAvailable(tool)) === true);
   }
 
-  #whyUnavailable(tool: Tool): string | undefined {
-    if (this.source.revision !== this.revision && this.source.getTool(tool.id) !== tool) {
-      return "it was replaced or removed after this toolset was made";
-    }
-    if (tool.isAvailable === true || this.#isAvailableInSource(tool)) return undefined;
-    return "its isAvailable function does not say yes at the moment";
+  /** True if the source has another tool of its id now, or none. */
+  #isReplaced(tool: Tool): boolean {
+    return this.source.revision !== this.revision && this.source.getTool(tool.id) !== tool;
   }
 }
 
-function isMoody({ isAvailable }: Tool): boolean {
+function hasAvailabilityFunction({ isAvailable }: Tool): boolean {
   return isFunction(isAvailable);
 }
 
@@ -398,66 +380,4 @@ function listIn(source: ToolCollection | Iterable<Tool>): Iterable<Tool> {
     refuse(ACTION, "a source with isAvailable must have getTool and a list of tools, too");
   }
   return tools ?? [];
-}
-
-/**
- * Applies every step to a tool.
- *
- * @param unavailable Why the tool cannot be used at the moment.
- * @param isMember True if the tool passed every step when the toolset was made.
- */
-function explainTool(
-  tool: Tool,
-  steps: readonly SelectionStep[],
-  unavailable: string | undefined,
-  isMember: boolean,
-): ToolExplanation {
-  let selected = isMember;
-  const explained = steps.map(({ step, name, keeps, reason }): ExplainedStep => {
-    const isKept = keeps(tool);
-    selected &&= isKept;
-    const why = !isKept ? reason(tool) : step === "availability" ? unavailable : undefined;
-    return {
-      step,
-      ...(name && { name }),
-      passed: why === undefined,
-      ...(why !== undefined && { reason: why }),
-    };
-  });
-  const removed = explained.find(({ passed }) => !passed);
-  const why = removed === undefined
-    ? selected
-      ? "is in the toolset and available"
-      : "was removed when this toolset was made; select again"
-    : `is ${
-      selected ? "in the toolset, but not available now" : `removed by ${removed.step}`
-    }: ${removed.reason}`;
-  return {
-    id: tool.id,
-    selected,
-    available: selected && removed === undefined,
-    steps: explained,
-    ...(removed && { removedBy: removed.step }),
-    reason: `"${tool.id}" ${why}`,
-  };
-}
-
-/** Explains an id that no tool had; `ids` are those that the caller sees. */
-function explainUnknown(
-  id: string,
-  ids: readonly string[],
-  added: Tool | undefined,
-): ToolExplanation {
-  const start = id.slice(0, 257);
-  const shown = JSON.stringify(start);
-  const near = nearIds(id, ids).map((other) => `"${other}"`).join(", ");
-  return {
-    id: start,
-    selected: false,
-    available: false,
-    steps: [],
-    reason: added
-      ? `Tool ${shown} was added after this toolset was made`
-      : `There is no tool ${shown}${near && `. Near it: ${near}`}`,
-  };
 }

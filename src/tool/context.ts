@@ -17,8 +17,33 @@ export interface Transaction {
   readonly id: string;
 }
 
-/** What a tool is given beside its arguments, for one call. */
-export interface ToolContext<Config = unknown, State = unknown, HostContext = unknown> {
+/**
+ * What a tool is given beside its arguments, for one call.
+ *
+ * @example Services with a type
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool, type ToolContext, ToolDispatcher, ToolRegistry } from "@plue/tools";
+ *
+ * type Clock = { readonly clock: { readonly now: () => string } };
+ * const now = defineTool({
+ *   name: "now",
+ *   description: "Tells the time.",
+ *   execute: (_, { services }: ToolContext<unknown, undefined, unknown, Clock>) =>
+ *     services.clock.now(),
+ * });
+ * const services: Clock = { clock: { now: () => "12:00" } };
+ * const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [now], services }));
+ * const result = await dispatcher.dispatch({ name: "now" });
+ * assert.equal(result.ok && result.content, "12:00");
+ * ```
+ */
+export interface ToolContext<
+  Config = unknown,
+  State = unknown,
+  HostContext = unknown,
+  Available = Services,
+> {
   /** The conversation that the call belongs to, if the caller said. */
   readonly sessionId: string | undefined;
   /** The model's message that asked for the call, if the caller said. */
@@ -30,7 +55,7 @@ export interface ToolContext<Config = unknown, State = unknown, HostContext = un
   /** Aborts when the caller gives up or the time is over. Hand it to everything that waits. */
   readonly signal: AbortSignal;
   /** The dependencies that the registry was made with, and over them those of this call. */
-  readonly services: Services;
+  readonly services: Available;
   /** What the host gave this call, checked against the tool's `context` schema. */
   readonly context: HostContext;
   /** This tool's configuration, checked against its `config` schema. */

@@ -23,9 +23,9 @@ import {
   refuse,
 } from "./check.ts";
 import { atOnce } from "./hook.ts";
+import { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./id.ts";
 import { copyJson, type JsonSchema, type JsonSchemaObject } from "./json.ts";
 import { checkOverflow } from "./result.ts";
-import { checkCategory, checkRisk, deriveAnnotations, type ToolAnnotations } from "./traits.ts";
 import { isStandardSchema, type StandardSchema } from "./standard_schema.ts";
 import { describe } from "./text.ts";
 import type {
@@ -40,7 +40,7 @@ import type {
   ToolReader,
   ViewedTool,
 } from "./tool.ts";
-import { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./id.ts";
+import { checkCategory, checkRisk, deriveAnnotations, type ToolAnnotations } from "./traits.ts";
 
 const EMPTY: readonly never[] = Object.freeze([]);
 /** The parameters of a tool that takes none. */
@@ -134,10 +134,9 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
       `its id must be what its namespace and its name make, not ${describe(fields.id)}`,
     );
   }
-  // A tool of another copy of plue has both, and shows one.
-  const shown = Object.getOwnPropertyDescriptor(definition, "allowedRoles")?.enumerable;
-  if (fields.roles && allowedRoles && shown !== false) {
-    refuse(action, "its roles and its allowedRoles mean the same: give one of them");
+  // A tool of another copy of plue has both.
+  if (fields.roles && allowedRoles && `${fields.roles}` !== `${allowedRoles}`) {
+    refuse(action, "its roles and its allowedRoles differ: give one of them");
   }
   if (fields.aliases?.includes(id)) refuse(action, "its id is one of its aliases");
   if (!("execute" in definition)) refuseOtherMethods(action, definition);
@@ -176,7 +175,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
  * Freezes a tool, and remembers that plue made it. Its `allowedRoles` are no field of its own: a
  * definition that is spread from it has its roles once.
  */
-export function adopt(tool: MadeTool): Tool {
+function adopt(tool: MadeTool): Tool {
   made.add(Object.defineProperty(tool, "allowedRoles", { value: tool.roles }));
   return Object.freeze(tool as Tool);
 }
@@ -186,7 +185,7 @@ export function adopt(tool: MadeTool): Tool {
  *
  * @throws {TypeError} If it throws, or gives no description.
  */
-export function describedBy(
+function describedBy(
   action: string,
   describe: (reader: ToolReader) => unknown,
   reader: ToolReader,
@@ -213,9 +212,8 @@ function refuseOtherMethods(action: string, definition: object): void {
   }
   const meant = methods.find((name) => EXECUTE_NAME.test(name)) ?? methods[0];
   if (meant === undefined) return;
-  const advice = "rename that, or set execute to undefined if the tool cannot be run here";
-  const problem = `it has no "/execute", and its class has the method ${describe(meant)}`;
-  refuse(action, `${problem}: ${advice}`);
+  const advice = "rename it to execute, or set execute to undefined";
+  refuse(action, `its class has the method ${describe(meant)} and no execute: ${advice}`);
 }
 
 /** The name and the namespace; a name such as `chain:status` is both. */
@@ -236,7 +234,7 @@ function itsField(field: string): string {
 }
 
 // https://semver.org, without its unbounded groups.
-const SEMVER = /^\d{1,9}\.\d{1,9}\.\d{1,9}(-[0-9A-Za-z.-]{1,64})?(\+[0-9A-Za-z.-]{1,64})?$/;
+const SEMVER = /^\d{1,9}(\.\d{1,9}){2}(-[\w.-]{1,64})?(\+[\w.-]{1,64})?$/;
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 const METHODS = ["init", "dispose", "validate", "execute"] as const;
 
@@ -414,16 +412,50 @@ const BLANK = {
 };
 
 /** What the specifications and other libraries call `execute`: `executeAsync`, `run`, `handler`. */
-const EXECUTE_NAME =
-  /^(exec|run|call|invoke|handle|perform|func|fn)(ute|utor|r|tion|back)?_?(async|fn|tool)?$/i;
+const EXECUTE_NAME = /^(exec|run|call|invoke|handle|func|fn)/i;
 /** What they call the schemas: `inputSchema`, `output_schema`. */
 const SCHEMA_NAME = /^(?:(in)|out)put_?schema$/i;
 
 const HINT: FieldHint = (field) => {
+  // `riskLevel`, `initFn`.
+  const near = Object.keys(FIELDS).find((known) => field.startsWith(known));
   const schema = SCHEMA_NAME.exec(field);
-  const meant = EXECUTE_NAME.test(field) ? "execute" : schema
+  const meant = schema
     ? schema[1] ? "parameters" : "returns"
-    // `riskLevel`, `initFn`.
-    : Object.keys(FIELDS).find((known) => field.startsWith(known));
-  return meant && `did you mean "${meant}"?`;
+    : near ?? (EXECUTE_NAME.test(field) && "execute");
+  return meant ? `did you mean "${meant}"?` : undefined;
 };
+
+const originals = new WeakMap<Tool, Tool>();
+
+/** The tool that a copy for a reader was made of; any other tool itself. */
+export function originalOf(tool: Tool): Tool {
+  return originals.get(tool) ?? tool;
+}
+
+/**
+ * A tool as a reader sees it: a copy of it, if that reader has another description.
+ *
+ * @param log Receives what the tool's function threw. The description for a reader of whom nothing is
+ * known stands in.
+ */
+export function describedFor(
+  tool: Tool,
+  { model, provider, locale }: ToolReader,
+  log: (tool: Tool, error: unknown) => void,
+): Tool {
+  const original = originalOf(tool);
+  const { describe } = original;
+  if (describe === undefined) return tool;
+  try {
+    const reader = { model, provider, locale };
+    const description = describedBy(`describe tool "${tool.id}"`, describe, reader);
+    if (description === original.description) return original;
+    const copy = adopt({ ...original, description });
+    originals.set(copy, original);
+    return copy;
+  } catch (error) {
+    log(original, error);
+    return original;
+  }
+}

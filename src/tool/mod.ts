@@ -39,14 +39,22 @@ export {
   within,
 } from "./clock.ts";
 export { atOnce, callHook, type HookLog, inPromise, isThenable, NO_LOG } from "./hook.ts";
-export { describedFor, originalOf } from "./described.ts";
-export { defineTool, isTool, makeTool, NO_PARAMETERS } from "./define_tool.ts";
+export {
+  defineTool,
+  describedFor,
+  isTool,
+  makeTool,
+  NO_PARAMETERS,
+  originalOf,
+} from "./define_tool.ts";
 export {
   type Answer,
   type Answers,
   type ArgumentRepair,
   brandResult,
   checkOverflow,
+  type ContentBlock,
+  type ContentOptions,
   FAILURE_CODES,
   type FailureCode,
   type FailureOptions,
@@ -56,26 +64,22 @@ export {
   isSuspended,
   isToolResult,
   isToolRun,
+  type MediaBlock,
   type OutputOverflow,
   type Question,
   type QuestionFields,
   type QuestionKind,
+  type ResourceBlock,
+  type ResourceLinkBlock,
   type SuspendedCall,
+  type TextBlock,
   type ToolCallError,
+  type ToolContent,
   type ToolFailure,
   ToolResult,
   type ToolRun,
   type ToolSuccess,
 } from "./result.ts";
-export type {
-  ContentBlock,
-  ContentOptions,
-  MediaBlock,
-  ResourceBlock,
-  ResourceLinkBlock,
-  TextBlock,
-  ToolContent,
-} from "./content.ts";
 export {
   argumentsText,
   cleanText,
@@ -84,6 +88,7 @@ export {
   describeThrown,
   fnv1a,
   isWithinEdits,
+  nearIds,
 } from "./text.ts";
 export { numberOf, once } from "./memo.ts";
 export {

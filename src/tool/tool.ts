@@ -7,8 +7,7 @@
 
 import type { JsonSchema, JsonSchemaObject } from "./json.ts";
 import { atOnce, type HookLog } from "./hook.ts";
-import type { ToolContent } from "./content.ts";
-import type { Issue, OutputOverflow, ToolResult } from "./result.ts";
+import type { Issue, OutputOverflow, ToolContent, ToolResult } from "./result.ts";
 import type { RiskLevel, ToolAnnotations, ToolCategory } from "./traits.ts";
 import type { StandardSchema } from "./standard_schema.ts";
 import type { ToolAvailabilityQuery, ToolContext, ToolInitContext } from "./context.ts";

@@ -22,7 +22,7 @@ const SECTIONS = [
   ["dispatch", "### `dispatcher.dispatch(call)`", 14, 55],
   ["execute", "### `POST /tools/:id/execute`", 24, 104],
   ["mcp", "### MCP `tools/call`", 36, 137],
-  ["export", '### `exportTools(toolset, "openai.strict")`', 32, 178],
+  ["export", '### `exportTools(toolset, "openai.strict")`', 31, 178],
   ["register", "### `registry.registerTool(definition)`", 20, 87],
 ] as const;
 

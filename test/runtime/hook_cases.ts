@@ -7,7 +7,6 @@
 
 import { SignJWT } from "jose";
 import {
-  buildToolset,
   type CallObserver,
   type CallTelemetry,
   type CallTickets,
@@ -29,6 +28,7 @@ import {
 } from "../../src/core.ts";
 import { ToolDispatcher } from "../../src/execute/mod.ts";
 import {
+  buildToolset,
   type ToolDefinition,
   ToolRegistry,
   type ToolRegistryOptions,
@@ -330,6 +330,19 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     execute: (_params, { signal }) =>
       new Promise((resolve) => signal.addEventListener("abort", () => setTimeout(resolve, 5))),
   }),
+  "CallObserver.yielded": {
+    right: { throws: "done", rejects: "done", hangs: "timeout", "answers nonsense": "done" },
+    run: (yielded) =>
+      call({
+        tool: {
+          async *execute() {
+            yield 1;
+            return "done";
+          },
+        },
+        dispatcher: { layers: [layer({ observe: () => ({ yielded }) })] },
+      }),
+  },
   "ToolHooks.before": {
     right: decides("denied"),
     run: (before) => call({ dispatcher: { hooks: { before } } }),
@@ -832,11 +845,8 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
   ...because("is made by viewOf", ["ViewedTool.lead", "ViewedTool.tell"]),
   ...because("is a function of a layer of plue", [
     "Layer.readText",
-    "Layer.sendOutput",
     "QuestionsLayer.of",
     "RepairLayer.of",
-    "Truncation.cut",
-    "Truncation.isCut",
   ]),
   "FitBudgetOptions.count": "runs in fitBudget, and throws to the owner who calls that",
   "ServeFormatsOptions.fitBudget": "is fitBudget of plue, handed in so that others do not load it",

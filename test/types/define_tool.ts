@@ -7,7 +7,7 @@ import * as v from "valibot";
 import { z } from "zod";
 import * as mini from "zod/mini";
 import { defineTool, type InferParams, type InferResult } from "../../src/adapters/typebox/mod.ts";
-import type { JsonSchema, JsonSchemaObject } from "../../src/tool/mod.ts";
+import type { JsonSchema, JsonSchemaObject, ToolContext } from "../../src/tool/mod.ts";
 
 /** Compiles if both types are the same. */
 function isExactly<Expected>() {
@@ -98,6 +98,22 @@ defineTool({
     },
   },
   execute: ({ root }) => void root,
+});
+
+// --- Services ---------------------------------------------------------------------------------
+
+type Clock = { readonly clock: { readonly now: () => string } };
+defineTool({
+  ...base,
+  parameters: { type: "object", properties: { zone: { type: "string" } }, required: ["zone"] },
+  returns: { type: "string" },
+  execute({ zone }, { services }: ToolContext<unknown, undefined, unknown, Clock>) {
+    isExactly<string>()(zone);
+    isExactly<string>()(services.clock.now());
+    // @ts-expect-error there is no such service
+    void services.calendar;
+    return services.clock.now();
+  },
 });
 
 // --- Schemas that are not literals ------------------------------------------------------------

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { ToolExplanation, Toolset } from "../../select/mod.ts";
+import { explainTool, type ToolExplanation, type Toolset } from "../../select/mod.ts";
 import type { Tool } from "../../tool/mod.ts";
 import type { HttpPart } from "./part.ts";
 import { readFilters } from "./query.ts";
@@ -15,25 +15,25 @@ import { json, noSuchTool, problemResponse } from "./responses.ts";
 export function serveExplanations(): HttpPart {
   return () => ({
     routes: [
-      { method: "GET", path: "/tools/:id/explain", answer: explainTool },
+      { method: "GET", path: "/tools/:id/explain", answer: explainOne },
       { method: "GET", path: "/explain", answer: explainTools },
     ],
   });
 }
 
 /** Explains whether the caller sees a tool. */
-function explainTool(request: ToolRequest): Response {
+function explainOne(request: ToolRequest): Response {
   const { param: id } = request;
   const toolset = explainedToolset(request);
   // An explanation says that a hidden tool exists: only some callers may learn that.
   if (request.caller.explain !== true && !request.toolset.has(id)) {
     return problemResponse(noSuchTool(id));
   }
-  return json(toolset.explain(id));
+  return json(toolset.explain(id, explainTool));
 }
 
 /**
- * Explains each tool without the steps that `explainTool` shows: for a table of tools. Callers that
+ * Explains each tool without the steps that `explainOne` shows: for a table of tools. Callers that
  * may not learn of hidden tools get explanations of their own tools only.
  */
 function explainTools(request: ToolRequest): Response {
@@ -47,7 +47,7 @@ function explainTools(request: ToolRequest): Response {
   return json({
     roles: words(({ roles }) => roles),
     scopes: words(({ scopes }) => scopes),
-    tools: tools.map(({ id, risk }) => ({ ...briefly(explained.explain(id)), risk })),
+    tools: tools.map(({ id, risk }) => ({ ...briefly(explained.explain(id, explainTool)), risk })),
   });
 }
 

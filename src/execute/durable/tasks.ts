@@ -507,7 +507,7 @@ export class CallTasks {
 
   /** Why a call is not started as a task, if it is not. */
   #refuse(tool: Tool | undefined, call: ToolCall, owner: string): ToolFailure | undefined {
-    if (tool === undefined) return unknownTool(clip(String(call.name)), []);
+    if (tool === undefined) return unknownTool(clip(String(call.name)));
     if (tool.execution === "sync") {
       return failure("not_executable", tool.id, "it does not run as a task", NOT_RUN);
     }

@@ -26,7 +26,7 @@ import type {
   ReturnedTicket,
   WaitingCall,
 } from "../suspension.ts";
-import { MAX_MEMORY_BYTES, readAnswer } from "../question.ts";
+import { MAX_MEMORY_BYTES, readAnswer } from "../question_session.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
 import { base64url, contextDigest, definitionDigest, ownerDigest } from "./digest.ts";
 
@@ -166,7 +166,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       if (content.version !== 1) return refused(UNOPENED.damaged);
       if (content.expiresAt <= now) return refused("its ticket has expired; make the call anew");
       const tool = findTool(content.tool);
-      if (tool === undefined) return unknownTool(content.tool, []);
+      if (tool === undefined) return unknownTool(content.tool);
       if (await definitionDigest(tool) !== content.definition) {
         return refused("its tool has changed since it asked; make the call anew");
       }

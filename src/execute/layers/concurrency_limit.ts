@@ -6,7 +6,7 @@
 
 import { type NumberOptions, readNumbers } from "../kernel_options.ts";
 import type { Layer } from "../layer.ts";
-import { Gate } from "../limits.ts";
+import { ConcurrencyLimiter } from "../limits.ts";
 
 /** Limits of running and queued calls. */
 export interface ConcurrencyLimits {
@@ -74,27 +74,27 @@ export interface ConcurrencyLimitLayer extends Layer {
  */
 export function concurrencyLimit(limits: ConcurrencyLimits = {}): ConcurrencyLimitLayer {
   const { maxConcurrent, maxConcurrentPerTool, maxQueued } = readNumbers("limits.", limits, LIMITS);
-  const gate = new Gate(maxConcurrent, maxConcurrentPerTool, maxQueued);
+  const limiter = new ConcurrencyLimiter(maxConcurrent, maxConcurrentPerTool, maxQueued);
   const isLimited = Math.min(maxConcurrent, maxConcurrentPerTool) < Infinity;
   return {
     name: "concurrency-limit",
     stage: "run",
     get queued() {
-      return gate.queued;
+      return limiter.queued;
     },
     for: ({ id }) =>
       !isLimited ? undefined : async (call, next) => {
-        const turn = gate.enter(id, call.options.principal);
-        const release = typeof turn === "object" ? turn.cancel : () => gate.leave(id);
+        const slot = limiter.acquire(id, call.options.principal);
+        const release = typeof slot === "object" ? slot.cancel : () => limiter.release(id);
         try {
-          const isIn = typeof turn === "object"
-            ? await call.wait("waiting for its turn", turn.entered)
-            : turn;
-          return isIn
+          const hasSlot = typeof slot === "object"
+            ? await call.wait("waiting for a slot", slot.granted)
+            : slot;
+          return hasSlot
             ? await next(call)
             : call.fail("overloaded", "too many calls are running and waiting; try again later");
         } finally {
-          if (turn !== false) release();
+          if (slot !== false) release();
         }
       },
   };

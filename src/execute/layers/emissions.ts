@@ -60,17 +60,14 @@ export function emissions(): Layer {
           });
         }),
     },
-    async sendOutput(call, value) {
-      const { options } = call;
-      if (options.output === undefined || call.isOver) return;
-      const copy = tryCopy(call, () => copyOf(call, value));
-      if (copy === undefined) return;
-      try {
-        await options.output(copy.value, copy.bytes);
-      } catch (error) {
-        call.report("metadata", error);
-      }
-    },
+    observe: () => ({
+      async yielded(call, value) {
+        const { options } = call;
+        if (options.output === undefined || call.isOver) return;
+        const copy = tryCopy(call, () => copyOf(call, value));
+        if (copy !== undefined) await options.output(copy.value, copy.bytes);
+      },
+    }),
   };
 }
 

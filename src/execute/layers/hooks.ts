@@ -7,8 +7,15 @@
 import { TIME_OVER, type ToolResult, within } from "../../tool/mod.ts";
 import { CallView } from "../context.ts";
 import { readResult } from "../failures.ts";
-import { checkContent, checkHook, failHook, findProblem } from "../hook_answer.ts";
-import { callHost, FAILED, settled } from "../host_function.ts";
+import {
+  callHost,
+  checkContent,
+  checkHook,
+  FAILED,
+  failHook,
+  findProblem,
+  settled,
+} from "../host_function.ts";
 import { readJson } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";

@@ -139,8 +139,8 @@ async function claimFor(
       return await next(call);
     }
     // A copy for each: a long list in it is not frozen. If the first call's caller gave up, this call
-    // claims the key.
-    if (claimed.ok || claimed.error.code !== "aborted") {
+    // claims the key, unless the tool may still run.
+    if (claimed.ok || claimed.error.code !== "aborted" || !claimed.error.retryable) {
       return { ...frozenCopy(claimed) ?? claimed, replayed: true };
     }
   }

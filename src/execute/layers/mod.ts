@@ -4,8 +4,8 @@
  *
  * Their order is yours; the order of `ToolDispatcher`, from the outside in, is a good one:
  * `emissions`, `telemetry`, `metrics`, `failureNotice`, `idempotency`, `hooks().after` ·
- * `hostContext`, `repair`, `hooks().before` · `validators`, `approval`, `truncation`,
- * `concurrencyLimit`, `transactions`, `questions`, layers of your own, `questions().again`.
+ * `hostContext`, `repair`, `hooks().before` · `validators`, `approval`, `concurrencyLimit`,
+ * `transactions`, `questions`, layers of your own, `truncation`, `questions().again`.
  *
  * @module
  */

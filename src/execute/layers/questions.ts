@@ -9,8 +9,7 @@ import { checkPort, MAX_TIMEOUT_MS, numberFrom, type QuestionFields } from "../.
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer } from "../layer.ts";
 import { QuestionSession } from "../question_session.ts";
-import { resumptionOf } from "../resumption.ts";
-import type { CallTickets } from "../suspension.ts";
+import { type CallTickets, resumptionOf } from "../suspension.ts";
 import type { RepairLayer } from "./repair.ts";
 
 /** The layer of questions, and the questions of a call for other layers. */

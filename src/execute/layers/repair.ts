@@ -25,9 +25,8 @@ import {
   MAX_REPAIRS,
   readNotes,
   UnparsedText,
-} from "../repair_answer.ts";
-import { resumptionOf } from "../resumption.ts";
-import type { RepairedArguments } from "../suspension.ts";
+} from "../host_function.ts";
+import { type RepairedArguments, resumptionOf } from "../suspension.ts";
 
 /** The layer of repairs. */
 export interface RepairLayer extends Layer {
@@ -94,7 +93,7 @@ async function repeat(
   next: () => Outcome,
 ): Promise<ToolResult> {
   repaired.set(call, before);
-  return await parseArguments(call, before.arguments) ?? await next();
+  return parseArguments(call, before.arguments) ?? await next();
 }
 
 async function repairWith(
@@ -135,9 +134,9 @@ async function tryRepair(
     if (call.isOver || answer === undefined || answer === null) return undefined;
     if (
       isObject(answer) && isWritten(answer.arguments) &&
-      await parseArguments(call, answer.arguments) === undefined &&
+      parseArguments(call, answer.arguments) === undefined &&
       (!wasText || !decode ||
-        await parseArguments(call, atOnce(decode(call.arguments))) === undefined)
+        parseArguments(call, atOnce(decode(call.arguments))) === undefined)
     ) return readNotes(answer.repairs);
     const why = "what it answered has no arguments that are JSON, or too large ones";
     refuse("repair the arguments", `${why}; {} is written out`);

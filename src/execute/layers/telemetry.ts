@@ -6,7 +6,7 @@
 
 import { atOnce, callHook } from "../../tool/mod.ts";
 import type { Call, Layer, Next, Outcome } from "../layer.ts";
-import type { CallSpan, CallTelemetry } from "../telemetry.ts";
+import type { CallSpan, CallTelemetry } from "../ports.ts";
 
 /**
  * A layer that runs each call inside a span. What the port throws is reported to `onError`, and the call

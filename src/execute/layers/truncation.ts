@@ -4,16 +4,25 @@
  * @module
  */
 
-import { checkOverflow, clip, isObject, type OutputOverflow } from "../../tool/mod.ts";
+import { issuesOf } from "../../schema/mod.ts";
+import {
+  checkOverflow,
+  clip,
+  isObject,
+  type OutputOverflow,
+  type ToolResult,
+} from "../../tool/mod.ts";
+import { success } from "../failures.ts";
 import { jsonBytes } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
-import type { Layer } from "../layer.ts";
-import { hasBlocks } from "../output.ts";
+import type { Call, Layer, LayerFunction } from "../layer.ts";
+import { hasBlocks, maxOutputBytes, misfit, oversized } from "../output.ts";
 
 /**
- * A layer that cuts a text which is larger than `maxOutputBytes`, where that is chosen: by the caller's
- * `outputOverflow`, else by the tool's, else by this option. Of blocks, the texts are left. Without this
- * layer, and for other values, the call fails with `output_too_large`. The result says `truncated`.
+ * The layers that cut a text which is larger than `maxOutputBytes`, where that is chosen: by the
+ * caller's `outputOverflow`, else by the tool's, else by this option. Of blocks, the texts are left.
+ * Without these layers, and for other values, the call fails with `output_too_large`. The result says
+ * `truncated`. Stage `run`, next to the tool: layers around them see the result that was cut.
  *
  * @example Usage
  * ```ts
@@ -25,7 +34,7 @@ import { hasBlocks } from "../output.ts";
  * const registry = new ToolRegistry({
  *   tools: [{ name: "log", description: "Returns a log.", execute: () => "line\n".repeat(1_000) }],
  * });
- * const layers = [truncation("truncate")];
+ * const layers = truncation("truncate");
  * const dispatcher = new Dispatcher(registry, { layers, maxOutputBytes: 200 });
  *
  * const result = await dispatcher.dispatch({ name: "log" });
@@ -35,27 +44,40 @@ import { hasBlocks } from "../output.ts";
  * @param outputOverflow The handling of a larger text, by default `"fail"`.
  * @throws {TypeError} If it is neither `"fail"` nor `"truncate"`.
  */
-export function truncation(outputOverflow: OutputOverflow = "fail"): Layer {
+export function truncation(outputOverflow: OutputOverflow = "fail"): readonly Layer[] {
   const otherwise = checkOverflow(MAKE, outputOverflow, "outputOverflow");
-  return {
+  const cut: LayerFunction = (call, next) => {
+    const result = next(call);
+    return result instanceof Promise
+      ? result.then((last) => cutResult(call, last))
+      : cutResult(call, result);
+  };
+  return [{
     name: "truncation",
     stage: "run",
-    truncation: {
-      cut({ tool, options }, content, limit, blocks) {
-        const overflow = options.outputOverflow ?? tool.outputOverflow ?? otherwise;
-        if (overflow !== "truncate") return undefined;
-        if (blocks && hasBlocks(content)) {
-          return truncate(textOf(content), limit, `more than ${limit}`);
-        }
-        return typeof content === "string" ? truncate(content, limit) : undefined;
-      },
-      isCut: (content) => typeof content === "string" && CUT.test(content),
-    },
-  };
+    for: (tool) => (tool.outputOverflow ?? otherwise) === "truncate" ? cut : undefined,
+  }, {
+    name: "truncation",
+    stage: "run",
+    when: "outputOverflow",
+    for: () => cut,
+  }];
 }
 
-/** How a text ends that {@linkcode truncate} has cut, here or at a worker. */
-const CUT = /… \[truncated: \d+ of (?:more than )?\d+ bytes\]$/;
+/** The result, or the beginning of the text that was too large for it. */
+function cutResult(call: Call, result: ToolResult): ToolResult {
+  const [content, blocks] = oversized.get(call) ?? [];
+  const isChosen = (call.options.outputOverflow ?? "truncate") === "truncate";
+  if (!isChosen || result.ok || result.error.code !== "output_too_large") return result;
+  const limit = maxOutputBytes(call);
+  if (blocks && hasBlocks(content)) {
+    return success(truncate(textOf(content), limit, `more than ${limit}`), undefined, true);
+  }
+  if (typeof content !== "string") return result;
+  const { returns } = call.runtime;
+  const issues = returns && issuesOf(returns, content);
+  return issues ? misfit(call, issues) : success(truncate(content, limit), undefined, true);
+}
 
 /** The texts of blocks: bytes that were cut are of no use, and models get no metadata. */
 function textOf({ content }: { readonly content: readonly unknown[] }): string {

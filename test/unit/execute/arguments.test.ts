@@ -45,16 +45,6 @@ describe("the arguments of a call", () => {
     assertEquals(outcome(await call("any", { ids: [1, 2] })), { ids: [1, 2] });
   });
 
-  it("are checked in another turn of the event loop than they are read in, if large", async () => {
-    for (const [length, expected] of [[70_000, ["timer", "tool"]], [7, ["tool"]]] as const) {
-      const order: string[] = [];
-      const { call } = fixture([{ ...ANY, execute: () => void order.push("tool") }]);
-      setTimeout(() => order.push("timer"), 0);
-      await call("any", JSON.stringify({ text: "x".repeat(length) }) + " ".repeat(600));
-      assertEquals(order, [...expected]);
-    }
-  });
-
   it("hold no number above the largest one, as a text no more than as a value", async () => {
     const { call } = fixture([ANY]);
     const digits = "9".repeat(309);

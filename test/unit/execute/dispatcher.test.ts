@@ -68,7 +68,7 @@ describe("new ToolDispatcher()", () => {
     assertThrows(
       () => new CoreDispatcher(buildToolset([echo])),
       TypeError,
-      "its tools came from a list, so the option engine",
+      "its tools came from a list: set the option engine",
     );
   });
 
@@ -100,6 +100,19 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(messageOf(absent), 'Cannot call "absent": there is no such tool');
   });
 
+  it("fails calls of a tool that is never available as those of one that is not now", async () => {
+    const { registry } = fixture([
+      { name: "never", isAvailable: false },
+      { name: "now", isAvailable: () => false },
+      { name: "hidden", isAvailable: false, risk: "high" },
+    ]);
+    const dispatcher = new ToolDispatcher(registry.select({ maxRisk: "low" }));
+    const codes = ["never", "now", "hidden"].map(async (name) =>
+      outcome(await dispatcher.dispatch({ name }))
+    );
+    assertEquals(await Promise.all(codes), ["unavailable", "unavailable", "unknown_tool"]);
+  });
+
   it("suggests near names, of the caller's own tools that are available only", async () => {
     const { registry } = fixture([
       { name: "file-read" },
@@ -126,11 +139,12 @@ describe("ToolDispatcher.dispatch()", () => {
       assert(messageOf(result).length < 200);
     }
     assertEquals(outcome(await dispatcher.dispatch(hostile as never)), "unknown_tool");
-    const nameless = await dispatcher.dispatch({ arguments: {} } as never);
-    assertEquals(
-      messageOf(nameless),
-      "Cannot call a tool: the call names none; decodeCalls() reads what a provider sent",
-    );
+    for (const nameless of [{ arguments: {} }, "echo"]) {
+      assertEquals(
+        messageOf(await dispatcher.dispatch(nameless as never, {})),
+        "Cannot call a tool: a call is { name, arguments }; decodeCalls() reads what providers send",
+      );
+    }
     assertEquals(outcome(await dispatcher.dispatch({ name: "echo" }, hostile as never)), "threw");
     const trap = {
       name: "echo",

@@ -339,7 +339,7 @@ describe("limits on calls at once", () => {
     controller.abort();
     assertEquals(
       messageOf(await aborted),
-      'Cannot call "job": the call was aborted while it was waiting for its turn',
+      'Cannot call "job": the call was aborted while it was waiting for a slot',
     );
     const late = call("job", { n: 3 }, { timeoutMs: 50 });
     await until(() => clock.timers.size === 2);

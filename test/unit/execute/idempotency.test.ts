@@ -173,17 +173,25 @@ describe("an idempotency key", () => {
     assertEquals(runs(), 1);
   });
 
-  it("lets a waiting call run the tool when the first one was aborted", async () => {
-    const { tool, runs } = counter((run) => run === 1 ? new Promise(() => {}) : run);
-    const { call } = fixture([tool], { graceMs: 0 });
-    const controller = new AbortController();
-    const first = call("count", {}, { ...KEY, signal: controller.signal });
-    const others = [call("count", {}, KEY), call("count", {}, KEY)];
-    controller.abort();
-    assertEquals(outcome(await first), "aborted");
-    assertEquals((await Promise.all(others)).map(outcome), [2, 2]);
-    assertEquals(runs(), 2);
-  });
+  for (
+    const [title, idempotent, outcomes] of [
+      ["lets a waiting call run an idempotent tool", true, [2, 2, 2]],
+      ["does not run a tool again that may still run", false, ["aborted", "aborted", "aborted"]],
+    ] as const
+  ) {
+    it(`${title} when the first call was aborted`, async () => {
+      const { tool, runs } = counter((run) => run === 1 ? new Promise(() => {}) : run);
+      const { call } = fixture([{ ...tool, idempotent }], { graceMs: 0 });
+      const controller = new AbortController();
+      const first = call("count", {}, { ...KEY, signal: controller.signal });
+      const others = [call("count", {}, KEY), call("count", {}, KEY)];
+      controller.abort();
+      assertEquals(outcome(await first), "aborted");
+      others.push(Promise.all(others).then(() => call("count", {}, KEY)));
+      assertEquals((await Promise.all(others)).map(outcome), [...outcomes]);
+      assertEquals(runs(), idempotent ? 2 : 1);
+    });
+  }
 
   it("is one of a bounded number, of which the oldest is evicted", async () => {
     const { tool, runs } = counter();

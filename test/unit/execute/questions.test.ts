@@ -44,7 +44,41 @@ async function suspended(result: Promise<ToolResult>): Promise<SuspendedCall> {
 }
 const keysOf = ({ questions }: SuspendedCall): readonly string[] => questions.map(({ key }) => key);
 
-/** A caller with prepared answers, and the questions that it received. */
+describe("ToolDispatcher.stream() of a call that continues", () => {
+  it("does not run the tool if its consumer leaves while the ticket is looked up", async () => {
+    const lookup = deferred();
+    const tickets = storedTickets(memoryCallStore({ clock: { timestamp: () => 0 } }));
+    let runs = 0;
+    const { dispatcher } = fixture([{
+      name: "launch",
+      requiresApproval: true,
+      execute: () => ++runs,
+    }], {
+      approve: "ask",
+      tickets: {
+        suspend: (call) => tickets.suspend(call),
+        async resume(returned) {
+          await lookup.promise;
+          return await tickets.resume(returned);
+        },
+      },
+    });
+    const { ticket, questions: [question] } = await suspended(
+      dispatcher.dispatch({ name: "launch" }),
+    );
+    const answers: Answers = { [question?.key ?? ""]: accept() };
+    const stream = dispatcher.stream({ ticket, answers });
+    void stream.next();
+    const left = stream.return?.();
+    lookup.resolve();
+    await left;
+    assertEquals(runs, 0);
+    // The ticket is still good: its call did not come to its tool.
+    assertEquals(outcome(await dispatcher.resume(ticket, answers)), 1);
+  });
+});
+
+/** A caller who gives these answers, one after the other, and what it was asked. */
 function answering(
   ...answers: readonly (Answer | undefined)[]
 ): { readonly asked: Question[]; readonly context: DispatchContext } {

@@ -33,7 +33,7 @@ interface Row {
 
 const NO: readonly Row[] = [
   { code: "unknown_tool", ran: "no", name: "other" },
-  { code: "unknown_tool", ran: "no", tool: { isAvailable: false } },
+  { code: "unavailable", ran: "no", tool: { isAvailable: false } },
   { code: "unavailable", ran: "no", tool: { init: fail } },
   { code: "unavailable", ran: "no", tool: { context: { type: "string" } } },
   { code: "invalid_arguments", ran: "no", args: "{" },
@@ -106,22 +106,35 @@ describe("the failure of a call", () => {
     assertEquals([result.error.code, result.error.ran], ["overloaded", "no"]);
   });
 
-  it('is "yes" after a timeout of the tool, whether or not it stopped', async () => {
-    const started = deferred();
-    const { call, clock } = fixture([{
-      name: "t",
-      execute: () => {
-        started.resolve();
-        return never();
-      },
-    }], { timeoutMs: 100, graceMs: 0 });
-    const pending = call("t");
-    await started.promise;
-    await clock.pass(100);
-    const result = await pending;
-    assert(!result.ok);
-    assertEquals([result.error.code, result.error.ran], ["timeout", "yes"]);
-  });
+  for (
+    const [title, stops, idempotent, ran, retryable] of [
+      ["ran if it stopped", true, false, "yes", true],
+      ["may still run if it did not stop", false, false, "unknown", false],
+      ["may still run, and may be called again if it is idempotent", false, true, "unknown", true],
+    ] as const
+  ) {
+    it(`says after a timeout that the tool ${title}`, async () => {
+      const started = deferred();
+      const { call, clock } = fixture([{
+        name: "t",
+        idempotent,
+        execute: (_params, { signal }) => {
+          started.resolve();
+          if (!stops) return never();
+          return new Promise((_, reject) =>
+            signal.addEventListener("abort", () => reject(signal.reason))
+          );
+        },
+      }], { timeoutMs: 100, graceMs: stops ? 100 : 0 });
+      const pending = call("t");
+      await started.promise;
+      await clock.pass(100);
+      const result = await pending;
+      assert(!result.ok);
+      const { error } = result;
+      assertEquals([error.code, error.ran, error.retryable], ["timeout", ran, retryable]);
+    });
+  }
 
   it('is "no" after a timeout before the tool', async () => {
     const { call, clock } = fixture([{ name: "t", execute: () => 1 }], {

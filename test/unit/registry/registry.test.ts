@@ -464,7 +464,7 @@ describe("new ToolRegistry()", () => {
       assertThrows(
         () => fakeRegistry({ engine: engine as never }),
         TypeError,
-        "Cannot make a registry: it needs a schema engine as its engine option",
+        "Cannot make a registry: its engine must be a schema engine",
       );
     });
   }

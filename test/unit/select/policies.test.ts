@@ -27,10 +27,10 @@ describe("policies", () => {
       [allowAll, true, true, undefined],
       [denyAll, false, false, "every tool is denied"],
       [byNamespace("chain"), true, false, 'no namespace is not among "chain"'],
-      [byTag("read", "list"), true, false, 'it carries none of the tags "read", "list"'],
+      [byTag("read", "list"), true, false, 'it has none of the tags "read", "list"'],
       [byCategory("git"), true, false, 'category "filesystem" is not among "git"'],
-      [byScopes("fs"), true, false, 'the caller does not hold "fs:write"'],
-      [byScopes(), true, false, 'the caller does not hold "fs", "fs:write"'],
+      [byScopes("fs"), true, false, 'the caller lacks the scopes "fs:write"'],
+      [byScopes(), true, false, 'the caller lacks the scopes "fs", "fs:write"'],
       [byMaximumRisk("low"), true, false, "risk high is above the limit low"],
     ];
   for (const [policy, allowsStatus, allowsWrite, reason] of rows) {

@@ -1,5 +1,7 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
+import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
+import { Registry } from "../../../src/registry/mod.ts";
 import {
   buildToolset,
   byMaximumRisk,
@@ -31,19 +33,19 @@ describe("Toolset.explain()", () => {
   const rows: [Selection, string][] = [
     [
       { allowIds: ["x"] },
-      "allow-list | allow-list: it is not on the list of tools that are allowed",
+      "allow-list | allow-list: it is not on the list of allowed tools",
     ],
     [
       { context: { enabledToolIds: [] } },
-      "allow-list | allow-list: it is not on the list of tools that are allowed",
+      "allow-list | allow-list: it is not on the list of allowed tools",
     ],
     [
       { denyIds: ["task:start"] },
-      "deny-list | deny-list: it is on the list of tools that are denied",
+      "deny-list | deny-list: it is on the list of denied tools",
     ],
     [
       { context: { disabledToolIds: ["task:start"] } },
-      "deny-list | deny-list: it is on the list of tools that are denied",
+      "deny-list | deny-list: it is on the list of denied tools",
     ],
     [{ maxRisk: "low" }, "risk | risk: risk high is above the limit low"],
     [
@@ -52,8 +54,8 @@ describe("Toolset.explain()", () => {
     ],
     [{ categories: ["a", "b"] }, 'categories | categories: category "git" is not among "a", "b"'],
     [{ excludeCategories: ["git"] }, 'categories | categories: category "git" is excluded'],
-    [{ tagsAny: ["x", "y"] }, 'tags | tags: it carries none of the tags "x", "y"'],
-    [{ tagsAny: [] }, "tags | tags: it carries none of the tags (none)"],
+    [{ tagsAny: ["x", "y"] }, 'tags | tags: it has none of the tags "x", "y"'],
+    [{ tagsAny: [] }, "tags | tags: it has none of the tags (none)"],
     [{ tagsAll: ["chain", "x"] }, 'tags | tags: it lacks the tags "x"'],
     [
       { context: { hasGitRepository: false } },
@@ -65,7 +67,7 @@ describe("Toolset.explain()", () => {
     ],
     [{ role: "impl" }, 'role | role: role "impl" is not among "control", "owner"'],
     [{ role: null }, 'role | role: no role is not among "control", "owner"'],
-    [{ scopes: ["read"] }, 'scopes | scopes: the caller does not hold "write"'],
+    [{ scopes: ["read"] }, 'scopes | scopes: the caller lacks the scopes "write"'],
     [{ namespace: "chain" }, 'namespace | namespace: namespace "task" is not among "chain"'],
     [{ filters: [maxRisk("safe")] }, "filter | filter: risk high is above the limit safe"],
     [
@@ -184,7 +186,7 @@ describe("Toolset.explain()", () => {
     assertEquals(
       moody.reason,
       '"moody" is in the toolset, but not available now: ' +
-        "its isAvailable function does not say yes at the moment",
+        "its isAvailable function does not return true at the moment",
     );
     answer = true;
     assertEquals(toolset.explain("moody").available, true);
@@ -212,15 +214,23 @@ describe("Toolset.explain()", () => {
     assertEquals(toolset.explain("new").reason, 'Tool "new" was added after this toolset was made');
   });
 
-  it("reports an unknown id, with similar ids of visible tools only", () => {
-    const tools = [fakeTool("file-read", { risk: "low" }), fakeTool("file-reap", { risk: "high" })];
-    const toolset = buildToolset(tools, { maxRisk: "low" });
+  it("needs the words of a ToolRegistry", () => {
+    const kernel = new Registry({ engine: typeboxEngine(), tools: [tool] });
+    assertThrows(
+      () => kernel.select().explain("task:start"),
+      TypeError,
+      "Cannot explain a tool: only a ToolRegistry can",
+    );
+  });
+
+  it("says that an id is unknown", () => {
+    const toolset = buildToolset([fakeTool("file-read")]);
     assertEquals(toolset.explain("file-rea"), {
       id: "file-rea",
       selected: false,
       available: false,
       steps: [],
-      reason: 'There is no tool "file-rea". Near it: "file-read"',
+      reason: 'There is no tool "file-rea"',
     });
     assertEquals(toolset.explain("constructor").reason, 'There is no tool "constructor"');
   });

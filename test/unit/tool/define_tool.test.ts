@@ -240,8 +240,8 @@ describe("defineTool()", () => {
         const { message } = assertThrows(() => register(new Greeter()), TypeError);
         assertEquals(
           message,
-          `Cannot define tool "greet": it has no "/execute", and its class has the method "${method}": ` +
-            "rename that, or set execute to undefined if the tool cannot be run here",
+          `Cannot define tool "greet": its class has the method "${method}" and no execute: ` +
+            "rename it to execute, or set execute to undefined",
         );
       }
     });
@@ -569,8 +569,8 @@ describe("defineTool(), on definitions that are wrong", () => {
     [{ execute: "echo" }, "its execute must be a function"],
     [{ allowedRoles: "control" }, `its allowedRoles ${words}`],
     [
-      { roles: ["control"], allowedRoles: ["control"] },
-      "its roles and its allowedRoles mean the same: give one of them",
+      { roles: ["control"], allowedRoles: ["impl"] },
+      "its roles and its allowedRoles differ: give one of them",
     ],
     [{ colour: "red" }, '"/colour" is not one of its fields, name,'],
     [

@@ -47,7 +47,7 @@ describeLayer("emissions", () => ({
   },
 ]);
 
-describeLayer("truncation", () => ({ layers: [truncation("truncate")] }), [
+describeLayer("truncation", () => ({ layers: truncation("truncate") }), [
   {
     title: "cuts a text that is larger than the caller allows",
     context: { maxOutputBytes: 200 },
@@ -176,7 +176,8 @@ describeLayer("host context", () => ({
 
 // Idempotency
 
-const WITH_KEY = { context: { idempotencyKey: "k" } } as const;
+/** Idempotent, since the key of another tool that may still run is not free for the next call. */
+const WITH_KEY = { context: { idempotencyKey: "k" }, tool: { idempotent: true } } as const;
 
 describeLayer("idempotency", (clock) => ({ layers: idempotency({}, clock), ...WITH_KEY }), [{
   title: "fails a call whose key is not valid",

@@ -5,8 +5,8 @@
  */
 
 import { describe, it } from "bun:test";
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
-import { ToolRegistry, ToolResult } from "../../../../mod.ts";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { buildToolset, ToolRegistry, ToolResult } from "../../../../mod.ts";
 import { Dispatcher, type DispatchErrorReport, type Layer } from "../../../../src/execute/mod.ts";
 import { deferred, FakeClock, fakeTool, messageOf, outcome, until } from "../support.ts";
 
@@ -17,6 +17,22 @@ function dispatcherWith(layers: readonly Layer[], execute: () => unknown = () =>
   const onError = (report: DispatchErrorReport): void => void reports.push(report);
   return { reports, clock, dispatcher: new Dispatcher(registry, { layers, clock, onError }) };
 }
+
+describe("a dispatcher with layers only", () => {
+  it("refuses a toolset that was made from a list", () => {
+    const toolset = buildToolset([fakeTool({ name: "t" })], {}, "mine");
+    assertThrows(
+      () => new Dispatcher(toolset),
+      TypeError,
+      'for the toolset "mine": its tools came from a list: register them instead',
+    );
+  });
+
+  it("suggests no other id for an unknown tool", async () => {
+    const result = await dispatcherWith([]).dispatcher.dispatch({ name: "tt" });
+    assertEquals(messageOf(result), 'Cannot call "tt": there is no such tool');
+  });
+});
 
 describe("a call", () => {
   it("may have the result of another dispatcher", async () => {

@@ -3,12 +3,13 @@ import { assertEquals } from "@std/assert";
 import { Dispatcher, type Layer, Registry, type StandardSchema } from "../../../../src/core.ts";
 import { typeboxEngine } from "../../../../src/adapters/typebox/mod.ts";
 import { ToolResult } from "../../../../src/tool/mod.ts";
-import { deferred, type FakeTool, fakeTool, outcome } from "../support.ts";
+import { deferred, FakeClock, type FakeTool, fakeTool, outcome } from "../support.ts";
 
 function dispatcherOf(
   tool: Partial<FakeTool>,
   layers: readonly Layer[],
   errors: unknown[] = [],
+  clock: FakeClock = new FakeClock(),
 ): Dispatcher {
   const registry = new Registry({
     engine: typeboxEngine(),
@@ -19,8 +20,26 @@ function dispatcherOf(
     timeoutMs: 100,
     graceMs: 0,
     closeTimeoutMs: 20,
+    clock,
     onError: ({ error }) => void errors.push(error),
   });
+}
+
+/** The outcome of a call of the tool that waits for nothing but the time. */
+async function outcomeInTime(
+  tool: Partial<FakeTool>,
+  layers: readonly Layer[],
+  errors?: unknown[],
+): Promise<unknown> {
+  const clock = new FakeClock();
+  const pending = dispatcherOf(tool, layers, errors, clock).dispatch({ name: "pay" });
+  let hasEnded = false;
+  void pending.then(() => hasEnded = true);
+  while (!hasEnded) {
+    await Promise.race([pending, clock.armed()]);
+    clock.advance(100);
+  }
+  return outcome(await pending);
 }
 
 /** A Standard Schema whose check ends with `result`. */
@@ -69,8 +88,8 @@ const denies: ReturnType<NonNullable<Layer["for"]>> = (call) => call.fail("denie
 
 describe("a call", () => {
   it("ends at its timeout while a library checks the result", async () => {
-    const dispatcher = dispatcherOf({ returns: standard(new Promise(() => {})) }, []);
-    assertEquals(outcome(await dispatcher.dispatch({ name: "pay" })), "timeout");
+    const returns = standard(new Promise(() => {}));
+    assertEquals(await outcomeInTime({ returns }, []), "timeout");
   });
 
   it("is not run again by a layer of the stage call", async () => {
@@ -96,8 +115,7 @@ describe("a call", () => {
         return await call.wait("waiting for a log", new Promise<never>(() => {}));
       },
     };
-    const dispatcher = dispatcherOf({}, [waits]);
-    assertEquals(outcome(await dispatcher.dispatch({ name: "pay" })), "threw");
+    assertEquals(await outcomeInTime({}, [waits]), "threw");
   });
 
   it("is passed on by an inner layer when the tool has ended", async () => {
@@ -152,8 +170,7 @@ describe("a call", () => {
           return next(call);
         },
       };
-      const dispatcher = dispatcherOf({}, [layer], errors);
-      assertEquals(outcome(await dispatcher.dispatch({ name: "pay" })), "threw");
+      assertEquals(await outcomeInTime({}, [layer], errors), "threw");
       assertEquals(errors.length, 1);
     });
   }

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { nearIds } from "../../../src/select/mod.ts";
+import { nearIds } from "../../../src/tool/mod.ts";
 
 const ids = ["chain:status", "echo", "file-list", "file-read", "file-write", "task:list", "rm"];
 

@@ -1,0 +1,142 @@
+/**
+ * Explanations: why a caller sees a tool, or does not. They are handed to toolsets, so that the core
+ * does without their words.
+ *
+ * @module
+ */
+
+import { atOnce, describeThrown, type Tool } from "../tool/mod.ts";
+import { type CriterionName, REASONS, type SelectionStepName } from "./criteria.ts";
+import { reasonOf, shownName, type ToolFilter } from "./filters.ts";
+import type { ToolPolicy } from "./policies.ts";
+import { decide, type SelectionStep } from "./selection.ts";
+
+/** One step that a tool was checked by, and the outcome. */
+export interface ExplainedStep {
+  readonly step: SelectionStepName;
+  /** The name of the filter, policy or flag, where there may be several. */
+  readonly name?: string;
+  readonly passed: boolean;
+  /** Why the tool did not pass. */
+  readonly reason?: string;
+}
+
+/**
+ * Why a caller sees a tool, or does not. JSON.
+ *
+ * It names hidden tools, so show it to the owner of the tools, not to a caller.
+ */
+export interface ToolExplanation {
+  readonly id: string;
+  /** The tool is in the toolset, and its filters and policies allow it now. */
+  readonly selected: boolean;
+  /** The tool is selected, and says that it is available now. */
+  readonly available: boolean;
+  /** Every step, in order, also those after the first that the tool did not pass. */
+  readonly steps: readonly ExplainedStep[];
+  /** The first step that the tool did not pass. */
+  readonly removedBy?: SelectionStepName;
+  /** The answer in a sentence. */
+  readonly reason: string;
+}
+
+/** A tool of a toolset, as it is explained. */
+export interface ExaminedTool {
+  readonly id: string;
+  /** The tool; `undefined` if no tool of the source had the id when the toolset was made. */
+  readonly tool: Tool | undefined;
+  /** The source has a tool of this id now. */
+  readonly exists: boolean;
+  readonly steps: readonly SelectionStep[];
+  /** The source has replaced or removed the tool since. */
+  readonly isReplaced: boolean;
+  /** The tool says that it is available now. */
+  readonly isAvailable: boolean;
+  /** The tool passed every step when the toolset was made. */
+  readonly isMember: boolean;
+}
+
+/** Explains a tool of a toolset. */
+export type Explainer = (examined: ExaminedTool) => ToolExplanation;
+
+/** The explanation in words, with the reason of each step. */
+export const explainTool: Explainer = ({ id, tool, exists, steps, ...now }) => {
+  if (tool === undefined) return explainUnknown(id, exists);
+  const { isMember, isReplaced, isAvailable } = now;
+  const unavailable = isReplaced
+    ? "it was replaced or removed after this toolset was made"
+    : !isAvailable && "its isAvailable function does not return true at the moment";
+  let selected = isMember;
+  const explained = steps.map((checked): ExplainedStep => {
+    const { step, name, keeps } = checked;
+    const isKept = keeps(tool);
+    selected &&= isKept;
+    const why = !isKept ? reasonFor(checked, tool) : step === "availability" && unavailable;
+    return { step, ...(name && { name }), passed: !why, ...(why && { reason: why }) };
+  });
+  const removed = explained.find(({ passed }) => !passed);
+  const why = removed === undefined
+    ? selected
+      ? "is in the toolset and available"
+      : "was removed when this toolset was made; select again"
+    : `is ${
+      selected ? "in the toolset, but not available now" : `removed by ${removed.step}`
+    }: ${removed.reason}`;
+  return {
+    id,
+    selected,
+    available: selected && removed === undefined,
+    steps: explained,
+    ...(removed && { removedBy: removed.step }),
+    reason: `"${id}" ${why}`,
+  };
+};
+
+function explainUnknown(id: string, exists: boolean): ToolExplanation {
+  const start = id.slice(0, 257);
+  const shown = JSON.stringify(start);
+  return {
+    id: start,
+    selected: false,
+    available: false,
+    steps: [],
+    reason: exists
+      ? `Tool ${shown} was added after this toolset was made`
+      : `There is no tool ${shown}`,
+  };
+}
+
+/** Why a step did not keep a tool. */
+function reasonFor({ keeps, criterion, decider }: SelectionStep, tool: Tool): string {
+  if (criterion !== undefined && criterion[0] !== "denyIds") {
+    return reasonOfCriterion(...criterion, tool);
+  }
+  let removed = tool;
+  // The step also checks the tool that a view shows.
+  for (let shown = tool.view?.tool; shown && !keeps(shown); shown = shown.view?.tool) {
+    removed = shown;
+  }
+  if (criterion !== undefined) return reasonOfCriterion(...criterion, removed);
+  if (decider !== undefined) return reasonOfDecider(decider, removed);
+  return tool.unavailableReason ?? "the tool says that it is not available";
+}
+
+function reasonOfCriterion(name: CriterionName, value: unknown, tool: Tool): string {
+  return REASONS[name](value as never, tool);
+}
+
+/** Calls a filter or a policy again for its error: if it throws, that is the reason. */
+function reasonOfDecider(decider: ToolFilter | ToolPolicy, tool: Tool): string {
+  const name = shownName(decider.name);
+  try {
+    decide(decider, tool);
+    if (!("allow" in decider)) {
+      return reasonOf(decider)?.(tool) ?? `filter ${name} does not keep it`;
+    }
+    const why = atOnce(decider.reason?.(tool));
+    return `policy ${name} denies it${typeof why === "string" ? `: ${why.slice(0, 500)}` : ""}`;
+  } catch (thrown) {
+    const kind = "allow" in decider ? "policy" : "filter";
+    return `${kind} ${name} threw: ${describeThrown(thrown, 200)}`;
+  }
+}
