@@ -69,7 +69,7 @@ export interface AccessEntry {
   readonly durationMs: number;
   readonly traceId: string;
   readonly principal: string | undefined;
-  /** The calls of the request, in order: one, or those of a turn or of a batch. */
+  /** The calls of the request, in order: one, or those of a turn. */
   readonly calls: readonly AccessCall[];
 }
 

@@ -26,8 +26,9 @@ export interface HttpOptions extends ServerOptions {
    */
   readonly taskAfterMs?: number;
   /**
-   * How many requests one caller may make. A turn counts 1 for each of its calls, a batch 1 for each
-   * of its requests. Absent: no limit.
+   * The limit on the requests of one caller. A turn counts 1 for each of its calls.
+   *
+   * @default {no limit}
    */
   readonly rateLimit?: RateLimitOptions;
   /** Traces, measures and logs requests. `GET /metrics` works without it. */

@@ -23,10 +23,10 @@ import {
 } from "../../formats/mod.ts";
 import { isSuspended, type Tool, ToolResult } from "../../tool/mod.ts";
 import { type ClientSignal, targetOf, type ToolRequest, withAllLayers } from "../http/mod.ts";
-import { CallQuestions, type ClientInput } from "./asking.ts";
+import { CallQuestions, type ClientInput } from "./questions.ts";
 import type { McpToolList } from "./lists.ts";
 import { MODERN_TARGET } from "./message.ts";
-import { createdTask, knowsTasks, outlastRequest, requireTasks } from "./tasks.ts";
+import { createdTask, outlastRequest, requireTasks, supportsTasks } from "./tasks.ts";
 
 /** The JSON-RPC request of a call, and the way back to its client. */
 export interface CallChannel extends Pick<ServerContext["mcpReq"], "id"> {
@@ -159,7 +159,7 @@ function taskAfter(
     requireTasks(declared);
     return 0;
   }
-  return knowsTasks(declared) ? taskAfterMs : undefined;
+  return supportsTasks(declared) ? taskAfterMs : undefined;
 }
 
 /** Writes the result of a task as that of its call. */

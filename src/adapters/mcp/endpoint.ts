@@ -6,7 +6,11 @@
  */
 
 import { ToolDispatcher } from "../../execute/mod.ts";
-import { type ClientCapabilities, createMcpHandler } from "@modelcontextprotocol/server";
+import {
+  type ClientCapabilities,
+  createMcpHandler,
+  isJSONRPCResponse,
+} from "@modelcontextprotocol/server";
 import { createToolBridge } from "../../finding/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
@@ -36,7 +40,7 @@ import { answerPlainCall, answerPlainList, plainRequestOf } from "./fast_path.ts
 import { type McpToolList, McpToolLists } from "./lists.ts";
 import {
   boundsRefusal,
-  cancelledIn,
+  cancelledBy,
   initializedBy,
   isForTask,
   isForTools,
@@ -44,12 +48,9 @@ import {
   isListen,
   type JsonRpcRefusal,
   type McpEra,
-  messageCount,
   methodParams,
   MODERN,
   paramsRefusal,
-  requestsIn,
-  responsesIn,
   targetOf,
   traceParentOf,
 } from "./message.ts";
@@ -270,7 +271,7 @@ class McpService {
     const { headers } = request.raw;
     const { value } = body;
     const version = headers.get("mcp-protocol-version");
-    const beyond = boundsRefusal(value, version, this.#methods.legacy);
+    const beyond = boundsRefusal(value);
     if (beyond !== undefined) return refusalResponse(beyond);
     const plain = plainRequestOf(value, headers);
     if (plain === undefined) return this.#answerAny(request, body, version);
@@ -290,17 +291,16 @@ class McpService {
     const refusal = paramsRefusal(value, methods) ??
       (version === MODERN && server.tasks !== undefined ? taskRefusal(value, headers) : undefined);
     if (refusal !== undefined) return refusalResponse(refusal);
-    const limited = await request.charge(requestsIn(value) - 1);
-    if (limited !== undefined) return limited;
     const session = sessionOf(headers);
     if (session !== undefined) {
-      // Clients count their requests from 0, so only the session tells whose call it is.
-      for (const callId of cancelledIn(value)) server.running.abort({ principal, session, callId });
-      const answered = responsesIn(value).filter((response) =>
-        this.#answers.settle({ principal, session }, response)
-      );
-      // The server that the SDK would make has no question for these answers.
-      if (answered.length === messageCount(value)) return new Response(null, { status: 202 });
+      // Clients count their requests from 0, so only the session identifies the call.
+      const cancelled = cancelledBy(value);
+      if (cancelled !== undefined) {
+        server.running.abort({ principal, session, callId: cancelled.requestId });
+      } else if (isJSONRPCResponse(value) && this.#answers.settle({ principal, session }, value)) {
+        // The SDK would make a server that has not asked this question.
+        return new Response(null, { status: 202 });
+      }
     }
     const client = new ClientSignal(request.raw);
     const work = this.#answerBySdk(request, body, session, client.signal);

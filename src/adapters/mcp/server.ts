@@ -17,10 +17,10 @@ import {
 } from "@modelcontextprotocol/server";
 import { isObject } from "../../tool/mod.ts";
 import { ClientSignal, type ToolRequest } from "../http/mod.ts";
-import type { ClientInput } from "./asking.ts";
+import type { ClientInput } from "./questions.ts";
 import { callTool, type ReaderPace } from "./calls.ts";
 import type { McpToolList } from "./lists.ts";
-import { requestOf } from "./message.ts";
+import { isRequest } from "./message.ts";
 import { type ClientAnswers, declaredIn, type SendOnStream, type SessionKey } from "./sessions.ts";
 
 /** What the servers of one endpoint have in common. */
@@ -71,7 +71,7 @@ export class ToolsetServer extends McpServer {
       return { ...page } as unknown as ListToolsResult;
     });
     this.server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
-      const sent = requestOf(body, mcpReq.id)?.params;
+      const sent = isRequest(body) ? body.params : undefined;
       const given = isObject(sent) && isObject(sent["arguments"]) ? sent["arguments"] : {};
       const { id, signal, log, notify } = mcpReq;
       return callTool(request, list(), { ...params, arguments: given }, {

@@ -18,6 +18,7 @@ import {
   type Server,
 } from "@modelcontextprotocol/server";
 import { BoundedMap, isWorkers } from "../http/mod.ts";
+import { supportsMode } from "./questions.ts";
 
 /** Whose session it is. */
 export interface SessionKey {
@@ -26,25 +27,15 @@ export interface SessionKey {
   readonly session: string | undefined;
 }
 
-/** What a letter at the end of a session's name says. */
-const LETTERS: readonly (readonly [letter: string, (client: ClientCapabilities) => boolean])[] = [
-  // A client that names no mode has forms, as before there were modes.
-  [
-    "f",
-    ({ elicitation: own }) =>
-      own !== undefined && (own.form !== undefined || own.url === undefined),
-  ],
-  ["u", ({ elicitation: own }) => own?.url !== undefined],
-  ["s", ({ sampling: own }) => own !== undefined],
-  ["t", ({ sampling: own }) => own?.tools !== undefined],
-  ["r", ({ roots: own }) => own !== undefined],
-];
+/** The letters at the end of a session's name, and the modes of elicitation that they declare. */
+const LETTERS = [["f", "form"], ["u", "url"]] as const;
 
-const NAME = /^[0-9a-f-]{36}(?:\.([fustr]{1,5}))?$/;
+const NAME = /^[0-9a-f-]{36}(?:\.([fu]{1,2}))?$/;
 
-/** Makes a name for a session, which says what its client can be asked. */
+/** Makes the name of a session, which contains the capabilities of its client. */
 export function nameSession(client: ClientCapabilities): string {
-  const letters = LETTERS.flatMap(([letter, has]) => has(client) ? [letter] : []).join("");
+  const letters = LETTERS.flatMap(([letter, mode]) => supportsMode(client, mode) ? [letter] : [])
+    .join("");
   return `${crypto.randomUUID()}${letters === "" ? "" : `.${letters}`}`;
 }
 
@@ -54,17 +45,11 @@ export function sessionOf(headers: Headers): string | undefined {
   return session !== null && NAME.test(session) ? session : undefined;
 }
 
-/** What the client of a session can be asked. A client that changes the name fools itself. */
+/** Returns the capabilities of a session's client. A client that changes the name harms itself only. */
 export function declaredIn(session: string | undefined): ClientCapabilities {
   const letters = session === undefined ? "" : NAME.exec(session)?.[1] ?? "";
-  const has = (letter: string): boolean => letters.includes(letter);
-  return {
-    ...(has("f") || has("u")
-      ? { elicitation: { ...(has("f") ? { form: {} } : {}), ...(has("u") ? { url: {} } : {}) } }
-      : {}),
-    ...(has("s") ? { sampling: has("t") ? { tools: {} } : {} } : {}),
-    ...(has("r") ? { roots: {} } : {}),
-  };
+  const modes = LETTERS.flatMap(([letter, mode]) => letters.includes(letter) ? [[mode, {}]] : []);
+  return modes.length === 0 ? {} : { elicitation: Object.fromEntries(modes) };
 }
 
 /** A client's answer to a question. */

@@ -20,38 +20,35 @@ import {
 import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
 import { type Answer, isObject, type Question, type ToolResult } from "../../tool/mod.ts";
 import { isWorkers, type ToolRequest, withAllLayers } from "../http/mod.ts";
-import { CallQuestions } from "./asking.ts";
 import { idOf, isForTask, isListen, isRequest, type JsonRpcRefusal } from "./message.ts";
 import {
   answerOf,
-  capabilitiesFor,
+  CallQuestions,
+  canReceive,
   declaredBy,
   hasOneField,
-  missingOf,
   requestOf,
   UnaskableError,
 } from "./questions.ts";
 
-/** What a client must have declared for tasks, and what a server with tasks announces. */
-export const TASKS_CAPABILITY: ClientCapabilities = {
-  extensions: { "io.modelcontextprotocol/tasks": {} },
-};
+const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
-/** Whether a client knows tasks. */
-export function knowsTasks(declared: ClientCapabilities): boolean {
-  return missingOf(TASKS_CAPABILITY, declared) === undefined;
+/** The capability that clients declare for tasks, and that a server with tasks announces. */
+export const TASKS_CAPABILITY: ClientCapabilities = { extensions: { [TASKS_EXTENSION]: {} } };
+
+/** Returns true if a client has declared the extension. */
+export function supportsTasks({ extensions }: ClientCapabilities): boolean {
+  return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }
 
 /**
- * Refuses a client that has not declared the extension.
+ * Rejects a client that has not declared the extension.
  *
  * @throws {MissingRequiredClientCapabilityError}
  */
 export function requireTasks(declared: ClientCapabilities): void {
-  const missing = missingOf(TASKS_CAPABILITY, declared);
-  if (missing !== undefined) {
-    throw new MissingRequiredClientCapabilityError({ requiredCapabilities: missing });
-  }
+  if (supportsTasks(declared)) return;
+  throw new MissingRequiredClientCapabilityError({ requiredCapabilities: TASKS_CAPABILITY });
 }
 
 /** The protocol's code for a header that is not what the body says. */
@@ -236,7 +233,7 @@ function detailsOf(
 function askable(question: Question, declared: ClientCapabilities): InputRequest | undefined {
   try {
     const request = requestOf(question);
-    return missingOf(capabilitiesFor(request), declared) === undefined ? request : undefined;
+    return canReceive(declared, request) ? request : undefined;
   } catch (error) {
     if (error instanceof UnaskableError) return undefined;
     throw error;

@@ -1,12 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { type Answer, defineTool, type Tool, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { runByClient, sealedTickets } from "@plue/tools/calls";
-import {
-  createMcpEndpoint,
-  type McpEndpoint,
-  type McpEndpointOptions,
-  mcpQuestion,
-} from "@plue/tools/mcp";
+import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
 import {
   assert,
@@ -64,7 +59,7 @@ function endpoint(
   });
 }
 
-const ALL = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+const ALL = { elicitation: { form: {}, url: {} } };
 
 /** Calls the tool of an endpoint as a client of 2026-07-28 does. */
 async function call(
@@ -261,63 +256,36 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(error?.data, { requiredCapabilities: { elicitation: { url: {} } } });
   });
 
-  it("ask the client's model and for its folders", async () => {
-    const mcp = endpoint([
-      asking(async (_, { ask }) => {
-        const answers = await Promise.all([
-          ask(
-            "model",
-            mcpQuestion({
-              method: "sampling/createMessage",
-              params: {
-                messages: [{ role: "user", content: { type: "text", text: "Hi" } }],
-                maxTokens: 5,
-              },
-            }),
-          ),
-          ask("folders", mcpQuestion({ method: "roots/list" })),
-        ]);
-        return answers.map(said).join(" ");
-      }),
-    ]);
-    const { result: asked } = await call(mcp);
-    assertEquals(
-      Object.values(asked?.inputRequests ?? {}).map(({ method }) => method),
-      ["sampling/createMessage", "roots/list"],
-    );
-    const completion = { role: "assistant", content: { type: "text", text: "Hello" }, model: "m" };
-    const roots = { roots: [{ uri: "file:///a" }] };
-    const { result } = await call(mcp, {
-      requestState: asked?.requestState,
-      inputResponses: { model: completion, folders: roots },
-    });
-    assertEquals(
-      result?.content?.[0]?.text,
-      `${JSON.stringify(completion)} ${JSON.stringify(roots)}`,
-    );
-    // A tool may do without an answer, so that only the end of the call says that it does not.
-    const capabilities = { roots: {} };
-    const { result: some } = await call(mcp, {}, { capabilities });
-    assertEquals(Object.keys(some?.inputRequests ?? {}), ["folders"]);
-    const { error } = await call(mcp, {
-      requestState: some?.requestState,
-      inputResponses: { folders: roots },
-    }, { capabilities });
-    assertEquals(error?.data, { requiredCapabilities: { sampling: {} } });
-  });
-
-  it("are ones that a tool may do without", async () => {
+  it("reach a tool that falls back to another question if the client cannot receive the first", async () => {
     const mcp = endpoint([
       asking(async (_, { ask }) =>
         said(
-          await ask("user", NAME).catch(() =>
-            ask("folders", mcpQuestion({ method: "roots/list" }))
-          ),
+          await ask("login", {
+            kind: "authorization",
+            message: "Log in",
+            url: "https://login.example/",
+          }).catch(() => ask("user", NAME)),
         )
       ),
     ]);
-    const { result } = await call(mcp, {}, { capabilities: { roots: {} } });
-    assertEquals(Object.keys(result?.inputRequests ?? {}), ["folders"]);
+    const { result } = await call(mcp, {}, { capabilities: { elicitation: { form: {} } } });
+    assertEquals(Object.keys(result?.inputRequests ?? {}), ["user"]);
+  });
+
+  it("name every capability that the client lacks", async () => {
+    const mcp = endpoint([
+      asking(async (_, { ask }) => {
+        const visit = {
+          kind: "authorization",
+          message: "Log in",
+          url: "https://a.example/",
+        } as const;
+        const answers = await Promise.all([ask("user", NAME), ask("login", visit)]);
+        return answers.map(said).join(" ");
+      }),
+    ]);
+    const { error } = await call(mcp, {}, { capabilities: {} });
+    assertEquals(error?.data, { requiredCapabilities: { elicitation: { form: {}, url: {} } } });
   });
 
   for (const progressToken of [undefined, 1]) {
@@ -375,9 +343,9 @@ describe("questions to clients of 2026-07-28", () => {
     });
     const { result } = await call(mcp);
     assertEquals(result?.isError, true);
-    assertStringIncludes(result?.content?.[0]?.text ?? "", "MCP asks forms of strings");
+    assertStringIncludes(result?.content?.[0]?.text ?? "", "MCP supports forms of strings");
     assertEquals(logged.length, 1);
-    assertStringIncludes(logged[0] ?? "", 'Cannot ask "deep": MCP asks forms of strings');
+    assertStringIncludes(logged[0] ?? "", 'Cannot ask "deep": MCP supports forms of strings');
   });
 
   it("are a failure for the model where there are no tickets", async () => {

@@ -469,36 +469,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(statuses, [200, 429]);
   });
 
-  it("counts each request of a batch, and runs none that do not fit", async () => {
-    let ran = 0;
-    const mcp = createMcpEndpoint(
-      new ToolRegistry({
-        tools: [defineTool({ name: "run", description: "Runs.", execute: () => ++ran })],
-      }),
-      { openExecution: true, rateLimit: { limit: 4, windowMs: 60_000 } },
-    );
-    const METHODS = ["tools/list", "ping"];
-    const batch = (calls: number) => [
-      { jsonrpc: "2.0", method: "notifications/initialized" },
-      ...Array.from({ length: calls + 2 }, (_, id) => ({
-        jsonrpc: "2.0",
-        id,
-        method: METHODS[id] ?? "tools/call",
-        params: id < 2 ? {} : { name: "run" },
-      })),
-    ];
-    const tooMany = await mcp.fetch(legacyRequest(batch(3)));
-    assertEquals([tooMany.status, ran], [429, 0]);
-    assert(tooMany.headers.has("retry-after"));
-    // The request itself was counted.
-    const fitting = await mcp.fetch(legacyRequest(batch(1)));
-    await fitting.text();
-    assertEquals([fitting.status, ran], [200, 1]);
-    assertEquals(fitting.headers.get("ratelimit")?.split(";")[1], "r=0");
-    assertEquals((await mcp.fetch(legacyRequest(batch(0)))).status, 429);
-  });
-
-  it("tells an access log of every call of a request, whatever comes of it", async () => {
+  it("writes each call to the access log with its outcome", async () => {
     const entries: AccessEntry[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
       authorize: () => ({ principal: "one" }),
@@ -510,14 +481,17 @@ describe("createMcpEndpoint()", () => {
       method: "tools/call",
       params: { name, arguments: args },
     });
-    const batch = await mcp.fetch(legacyRequest([
+    const sent = [
       call(1, "math.add", { a: 1, b: 2 }),
       call(2, "math.add", {}),
       call(3, "nope", {}),
-    ]));
-    assert(batch.headers.has("traceparent"));
-    assert(batch.headers.has("server-timing"));
-    await batch.text();
+    ];
+    for (const message of sent) {
+      const response = await mcp.fetch(legacyRequest(message));
+      assert(response.headers.has("traceparent"));
+      assert(response.headers.has("server-timing"));
+      await response.text();
+    }
     const params = { name: "math.add", arguments: { a: 1, b: 2 } };
     await (await mcp.fetch(modernRequest("tools/call", params))).text();
     await mcp.fetch(modernRequest("tools/call", params, { origin: "https://evil.example" }));
@@ -526,10 +500,12 @@ describe("createMcpEndpoint()", () => {
         route,
         principal,
         status,
-        ...calls.map(({ toolId, outcome }) => `${toolId} ${outcome}`).sort(),
+        ...calls.map(({ toolId, outcome }) => `${toolId} ${outcome}`),
       ]),
       [
-        ["/mcp", "one", 200, "math:add invalid_arguments", "math:add ok", "nope unknown_tool"],
+        ["/mcp", "one", 200, "math:add ok"],
+        ["/mcp", "one", 200, "math:add invalid_arguments"],
+        ["/mcp", "one", 200, "nope unknown_tool"],
         ["/mcp", "one", 200, "math:add ok"],
         ["/mcp", undefined, 403],
       ],
@@ -661,7 +637,7 @@ describe("createMcpEndpoint()", () => {
     );
   });
 
-  it("takes and refuses the same arguments in either era", async () => {
+  it("rejects an unknown argument with the name of the prototype", async () => {
     const body = JSON.stringify({
       jsonrpc: "2.0",
       id: 1,
@@ -679,11 +655,9 @@ describe("createMcpEndpoint()", () => {
       },
       execute: () => "ran",
     });
-    for (const sent of [body, `[${body}]`]) {
-      const { result } = await messageIn(await open(strict).fetch(legacyRequest(sent)));
-      assertEquals(result?.["isError"], true);
-      assertStringIncludes(JSON.stringify(result), "__proto__");
-    }
+    const { result } = await messageIn(await open(strict).fetch(legacyRequest(body)));
+    assertEquals(result?.["isError"], true);
+    assertStringIncludes(JSON.stringify(result), "__proto__");
   });
 
   it("refuses hosts, origins, sizes and texts that it does not take", async () => {
@@ -827,25 +801,6 @@ describe("a call that is cancelled", () => {
     await Promise.resolve();
     assertEquals(isAborted, false);
     await cancel("a", session, 7);
-    await aborted;
-    assertEquals((await answer).result?.["isError"], true);
-  });
-
-  it("is aborted by a message in a batch, as revision 2025-03-26 has them", async () => {
-    const { tool, begun, aborted } = waiting();
-    const mcp = open(tool);
-    const session = { "mcp-session-id": crypto.randomUUID() };
-    const call = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "wait" } };
-    const answer = mcp.fetch(legacyRequest(call, session)).then(messageIn);
-    await begun;
-    const cancel = (requestId: unknown) => ({
-      jsonrpc: "2.0",
-      method: "notifications/cancelled",
-      params: { requestId },
-    });
-    const response = await mcp.fetch(legacyRequest([cancel(8), cancel(7)], session));
-    await response.text();
-    assertEquals(response.status, 202);
     await aborted;
     assertEquals((await answer).result?.["isError"], true);
   });
