@@ -16,15 +16,8 @@ import {
 } from "../../tool/mod.ts";
 import { checkOptions } from "./checks.ts";
 import type { Authorize } from "./identity.ts";
-import {
-  limited,
-  type RateLimitStore,
-  type RateLimitWindow,
-  readWindow,
-  secondsOf,
-  takerOf,
-  WINDOW_CHECKS,
-} from "./rate_limit.ts";
+import { limited, readWindow, secondsOf, takerOf, WINDOW_CHECKS } from "./rate_limit.ts";
+import type { RateLimitStore, RateLimitWindow } from "./request_counts.ts";
 import { isResponse, problemResponse } from "./responses.ts";
 
 /** Options for {@linkcode limitFailedLogins}: `limit` failures in a window. */

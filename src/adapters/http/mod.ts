@@ -37,18 +37,22 @@ export { checkExplorer, type ExplorerPage, serveExplorer } from "./explorer_page
 export {
   createRateLimiter,
   limitRate,
-  MemoryRateLimitStore,
-  type MemoryRateLimitStoreOptions,
-  type RateLimitCount,
   type RateLimiter,
   type RateLimitOptions,
-  type RateLimitStore,
   type RateLimitVerdict,
-  type RateLimitWindow,
   takerOf,
   WINDOW_CHECKS,
 } from "./rate_limit.ts";
-export { storedRateLimits } from "./stored_rate_limits.ts";
+export {
+  MemoryRateLimitStore,
+  type MemoryRateLimitStoreOptions,
+  type RateLimitCount,
+  type RateLimitStore,
+  type RateLimitWindow,
+  storedRateLimits,
+  takePermits,
+  WindowCounts,
+} from "./request_counts.ts";
 export { type FailedLoginsOptions, limitFailedLogins } from "./failed_logins.ts";
 export { serveEvents, type ServeEventsOptions } from "./follow_tools.ts";
 export {

@@ -15,41 +15,15 @@ import {
   TIME_OVER,
   within,
 } from "../../tool/mod.ts";
-import { BoundedMap } from "./bounded_map.ts";
 import { checkCount, checkOptions, having } from "./checks.ts";
 import type { Caller } from "./identity.ts";
+import {
+  MemoryRateLimitStore,
+  type RateLimitCount,
+  type RateLimitStore,
+  type RateLimitWindow,
+} from "./request_counts.ts";
 import { type Problem, ProblemError } from "./responses.ts";
-
-/** How much of its window a key has used. */
-export interface RateLimitCount {
-  /** The amount taken in this window and the amount asked for, together. */
-  readonly count: number;
-  /** How long until the window ends, in milliseconds. */
-  readonly resetMs: number;
-}
-
-/** How much may be taken in a stretch of time. */
-export interface RateLimitWindow {
-  readonly limit: number;
-  /** How long a window is, in milliseconds. */
-  readonly windowMs: number;
-}
-
-/**
- * Counts requests by key.
- *
- * Contract: `take` opens a window of `windowMs` if the key has none, or its window has ended. It takes
- * the amount if no more than `limit` is then taken in the window; otherwise it takes nothing. An
- * amount of 0 only looks. It is atomic per key. If it rejects, takes too long or answers something
- * else than two numbers, the request is refused.
- */
-export interface RateLimitStore {
-  take(
-    key: string,
-    amount: number,
-    window: RateLimitWindow,
-  ): RateLimitCount | Promise<RateLimitCount>;
-}
 
 /** How many requests one caller may make. A request with several calls counts 1 for each call. */
 export interface RateLimitOptions extends RateLimitWindow {
@@ -221,53 +195,4 @@ export function limited(detail: string, seconds: string, retryable: boolean = tr
 /** Seconds for a header: a whole number, and never 0. */
 export function secondsOf(ms: number): string {
   return String(Math.max(1, Math.ceil(ms / 1000)) || 1);
-}
-
-/** Options for {@linkcode MemoryRateLimitStore}. */
-export interface MemoryRateLimitStoreOptions {
-  /**
-   * How many keys are kept. The window that was opened first is dropped for a new one.
-   *
-   * @default {10_000}
-   */
-  readonly maxKeys?: number;
-  /** Tells the time, in milliseconds. It must not go back. @default {performance.now} */
-  readonly now?: () => number;
-}
-
-interface Window {
-  count: number;
-  readonly endsAt: number;
-}
-
-/** Counts in fixed windows, in the memory of this process. The number of keys is bounded. */
-export class MemoryRateLimitStore implements RateLimitStore {
-  readonly #windows: BoundedMap<string, Window>;
-  readonly #now: () => number;
-
-  /**
-   * @throws {TypeError} If an option is unknown or wrong.
-   * @throws {RangeError} If `maxKeys` is out of range.
-   */
-  constructor(options: MemoryRateLimitStoreOptions = {}) {
-    checkOptions("count requests", options, { maxKeys: checkCount, now: checkFunction });
-    const { maxKeys = 10_000, now = systemClock.now } = options;
-    this.#windows = new BoundedMap({ maxEntries: maxKeys });
-    this.#now = now;
-  }
-
-  /** Takes an amount if the window has room for it. */
-  take(key: string, amount: number, { limit, windowMs }: RateLimitWindow): RateLimitCount {
-    const now = atOnce(this.#now());
-    // Without counting as a use, so that the window that was opened first is dropped first.
-    let window = this.#windows.peek(key);
-    if (window === undefined || window.endsAt <= now) {
-      if (amount === 0) return { count: 0, resetMs: windowMs };
-      window = { count: 0, endsAt: now + windowMs };
-      this.#windows.set(key, window);
-    }
-    const count = window.count + amount;
-    if (count <= limit) window.count = count;
-    return { count, resetMs: window.endsAt - now };
-  }
 }

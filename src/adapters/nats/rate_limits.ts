@@ -12,19 +12,16 @@ import {
   type RateLimitCount,
   type RateLimitStore,
   type RateLimitWindow,
+  takePermits,
 } from "../http/mod.ts";
 
-/** What a window has of a key, in the store. */
-interface KeptWindow {
-  /** How many permits are given out, whether they are used or not. */
-  readonly count: number;
-  /** Milliseconds since 1970. */
-  readonly endsAt: number;
-}
-
 /** The permits of this process. */
-interface Lease extends KeptWindow {
-  /** How many of its permits this process has not used. */
+interface Lease {
+  /** The number of permits that all processes have taken in this window. */
+  readonly count: number;
+  /** The end of the window, in milliseconds since 1970. */
+  readonly endsAt: number;
+  /** The number of permits that this process has not used. */
   left: number;
 }
 
@@ -32,8 +29,6 @@ interface Lease extends KeptWindow {
 const MAX_LEASE = 50;
 /** A process takes at most this part of what is left, so that others find some. */
 const PART = 8;
-/** How often a count is tried while others count. */
-const MAX_TRIES = 32;
 /** How many keys a process has permits of. Those of a key that is pushed out are lost. */
 const MAX_KEYS = 10_000;
 
@@ -65,30 +60,16 @@ export function natsRateLimitStore(
   /** The counts that are under way, by key: they take turns. */
   const turns = new Map<string, Promise<unknown>>();
 
-  /** Takes permits out of the store. */
-  async function lease(
-    key: string,
-    amount: number,
-    { limit, windowMs }: RateLimitWindow,
-  ): Promise<Lease> {
-    for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const now = clock.timestamp();
-      const stored = await store.get(key);
-      const window: KeptWindow = stored === undefined
-        ? { count: 0, endsAt: now + windowMs }
-        : JSON.parse(new TextDecoder().decode(stored.value));
-      const free = limit - window.count;
-      if (amount > free) return { ...window, left: 0 };
-      const taken = Math.max(amount, Math.min(MAX_LEASE, Math.floor(free / PART)));
-      const next = { ...window, count: window.count + taken };
-      const value = new TextEncoder().encode(JSON.stringify(next));
-      const life = { expiresAt: window.endsAt };
-      const revision = stored === undefined
-        ? await store.create(key, value, life)
-        : await store.update(key, value, stored.revision, life);
-      if (revision !== undefined) return { ...next, left: taken };
-    }
-    throw new Error("Cannot count a request: others count all the time");
+  /** Takes permits out of the store: more than are wanted now, if many are free. */
+  async function lease(key: string, amount: number, window: RateLimitWindow): Promise<Lease> {
+    const { taken, ...rest } = await takePermits(
+      store,
+      key,
+      window,
+      (free) => Math.max(amount, Math.min(MAX_LEASE, Math.floor(free / PART))),
+      clock,
+    );
+    return { ...rest, left: taken };
   }
 
   async function take(

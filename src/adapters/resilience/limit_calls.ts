@@ -4,9 +4,11 @@
  * @module
  */
 
-import { CallView, type Layer } from "../../execute/mod.ts";
+import { type CallInfo, CallView, type Layer } from "../../execute/mod.ts";
 import {
+  canonicalJson,
   type Check,
+  fnv1a,
   isListOf,
   isWord,
   MAX_TIMEOUT_MS,
@@ -16,8 +18,7 @@ import {
   refuse,
   wholeFrom,
 } from "../../tool/mod.ts";
-import { type RateLimitStore, takerOf, WINDOW_CHECKS } from "../http/mod.ts";
-import { CallCounts, countKey } from "./call_counts.ts";
+import { type RateLimitStore, takerOf, WINDOW_CHECKS, WindowCounts } from "../http/mod.ts";
 
 /** One limit. */
 export interface CallLimit {
@@ -53,8 +54,8 @@ export interface CallLimitOptions {
   readonly windowMs?: number | undefined;
   /**
    * Stores the counts: `storedRateLimits(store)` of `@plue/tools/hono` where several processes count
-   * together. By default, 10,000 counts in this process. Beyond them, a principal that has more than its
-   * share of those of a limit loses its oldest.
+   * together. By default, 10,000 counts in this process. Beyond them, the oldest count of a principal
+   * that exceeds its quota is evicted, first one that is below its limit.
    */
   readonly store?: RateLimitStore | undefined;
 }
@@ -122,7 +123,7 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
     windowMs: numberFrom(1, MAX_TIMEOUT_MS),
     store: WINDOW_CHECKS.store as Check<RateLimitStore>,
   });
-  const counts = new CallCounts();
+  const counts = new WindowCounts();
   const take = store && takerOf({ store });
   return {
     name: "call-limits",
@@ -137,7 +138,7 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
           const key = countKey(info, per, of);
           const window = { limit, windowMs };
           const { count } = take === undefined
-            ? counts.take(owner, key, window, call.settings.clock.now())
+            ? counts.take(owner, key, 1, window, call.settings.clock.now())
             : await call.wait("counting its caller's calls", take(owner + key, 1, window));
           if (count > limit) return call.fail("denied", problem);
         }
@@ -145,4 +146,24 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
       };
     },
   };
+}
+
+/**
+ * Returns the key of the calls of one principal that a limit counts together, by its fields `per` and
+ * `of`.
+ */
+function countKey(
+  { sessionId, messageId, tool, arguments: args }: CallInfo,
+  per: string,
+  of: string,
+): string {
+  const key: unknown[] = [];
+  if (per !== "principal") key.push(sessionId);
+  if (per === "message") key.push(messageId);
+  if (of !== "all") key.push(tool.id);
+  if (of === "same") {
+    const text = canonicalJson(args);
+    key.push(text.length, fnv1a(text), fnv1a(text, 0x9e3779b9, 0x85ebca6b));
+  }
+  return JSON.stringify(key);
 }
