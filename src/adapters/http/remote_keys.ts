@@ -14,8 +14,8 @@ import {
   TIME_OVER,
   within,
 } from "../../tool/mod.ts";
-import { boundedText } from "./body.ts";
 import { checkOptions } from "./checks.ts";
+import { boundedText } from "./fetching.ts";
 import { type Problem, ProblemError } from "./responses.ts";
 import { isWorkers } from "./runtime.ts";
 
@@ -145,7 +145,6 @@ export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySou
     }
     const text = await boundedText(response.body, MAX_BYTES);
     if (text === undefined) {
-      await response.body?.cancel();
       throw new Error(`Cannot read the keys: they have more than ${MAX_BYTES} bytes`);
     }
     return text;

@@ -21,7 +21,7 @@ import {
   type ToolContext,
   ToolResult,
 } from "../../tool/mod.ts";
-import { wasNotSent } from "../http/not_sent.ts";
+import { wasNotSent } from "../http/fetching.ts";
 import type { McpConnection } from "./connection.ts";
 
 /** One call of a server's tool. */

@@ -33,17 +33,20 @@ export class Pace {
   }
 }
 
-/** How many messages a second a server may send that no one asked for. */
+/** The maximum number of unsolicited messages per second. */
 const MAX_UNASKED = 1_000;
+/** The maximum number of bytes per second in streams. */
+const MAX_STREAM_BYTES = MAX_MESSAGE_BYTES;
 
 /**
- * Counts notifications and requests of a server, and responses beyond those to requests. Says when to
- * stop reading for a while.
+ * Counts the notifications and requests of a server, its responses without a request, and the bytes
+ * of its streams. Pauses reading until the end of the second in which there are too many.
  */
 export class UnaskedMessages {
-  /** How many requests may still be answered. */
+  /** The number of requests without a response. */
   #asked = 0;
   #count = 0;
+  #bytes = 0;
   #since = -Infinity;
   #pause: Promise<void> | undefined;
 
@@ -65,13 +68,28 @@ export class UnaskedMessages {
 
   /** Counts a message. */
   add(): void {
+    const now = this.#beginSecond();
+    if (++this.#count >= MAX_UNASKED) this.#pauseAt(now);
+  }
+
+  /** Counts a chunk of a stream. */
+  read(bytes: number): void {
+    const now = this.#beginSecond();
+    this.#bytes += bytes;
+    if (this.#bytes > MAX_STREAM_BYTES) this.#pauseAt(now);
+  }
+
+  #beginSecond(): number {
     const now = systemClock.now();
     if (now - this.#since >= 1_000) {
       this.#since = now;
-      this.#count = 0;
+      this.#count = this.#bytes = 0;
     }
-    if (++this.#count < MAX_UNASKED || this.#pause !== undefined) return;
-    this.#pause = new Promise((resolve) =>
+    return now;
+  }
+
+  #pauseAt(now: number): void {
+    this.#pause ??= new Promise((resolve) =>
       systemClock.setTimeout(() => {
         this.#pause = undefined;
         resolve();
@@ -80,9 +98,17 @@ export class UnaskedMessages {
   }
 }
 
-/** What is said of a message that is too large. */
 function tooLarge(maxBytes: number): string {
   return `it sent more than ${maxBytes} bytes in one message, which is the limit`;
+}
+
+/** The maximum size of the stream that answers one request, in messages of the maximum size. */
+const MAX_STREAM = 4;
+
+function tooLong(maxBytes: number): string {
+  return `it sent more than ${
+    MAX_STREAM * maxBytes
+  } bytes in answer to one request, which is the limit`;
 }
 
 /**
@@ -122,8 +148,8 @@ const LF = 10;
 const CR = 13;
 
 /**
- * Bounds each event of a stream. After one that is too large the stream ends; the request that it
- * answers is answered with an error, because the SDK would wait for more.
+ * Bounds each event of a stream, and the stream that answers a request. Beyond a bound the stream
+ * ends with an error as the response to the request, because the SDK would wait for more.
  */
 function boundedEvents(
   maxBytes: number,
@@ -131,6 +157,7 @@ function boundedEvents(
   id: string | number | undefined,
 ): TransformStream<Uint8Array, Uint8Array> {
   let bytes = 0;
+  let total = 0;
   let last = LF;
   /** Whether the event exceeds the limit within the chunk. An empty line ends an event. */
   const exceeds = (chunk: Uint8Array): boolean => {
@@ -144,14 +171,18 @@ function boundedEvents(
   };
   return new TransformStream({
     async transform(chunk, controller) {
-      if (exceeds(chunk)) {
-        if (id === undefined) throw new RangeError(tooLarge(maxBytes));
-        const error = { code: -32_000, message: tooLarge(maxBytes) };
+      total += chunk.byteLength;
+      const isTooLarge = exceeds(chunk);
+      if (isTooLarge || id !== undefined && total > MAX_STREAM * maxBytes) {
+        const message = isTooLarge ? tooLarge(maxBytes) : tooLong(maxBytes);
+        if (id === undefined) throw new RangeError(message);
+        const error = { code: -32_000, message };
         const answer = JSON.stringify({ jsonrpc: "2.0", id, error });
         controller.enqueue(new TextEncoder().encode(`\n\ndata: ${answer}\n\n`));
         return controller.terminate();
       }
       controller.enqueue(chunk);
+      unasked.read(chunk.byteLength);
       await unasked.pause;
     },
   });

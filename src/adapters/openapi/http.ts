@@ -15,7 +15,7 @@ import {
   ToolResult,
   type ToolRun,
 } from "../../tool/mod.ts";
-import { wasNotSent } from "../http/not_sent.ts";
+import { type ChunkReader, readText, wasNotSent } from "../http/fetching.ts";
 import { isJson, plainType } from "./media_types.ts";
 import {
   buildRequest,
@@ -40,10 +40,7 @@ export interface HttpResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
   readonly body: {
-    getReader(): {
-      read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
-      cancel(reason?: unknown): Promise<void>;
-    };
+    getReader(): ChunkReader & { cancel(reason?: unknown): Promise<void> };
   } | null;
 }
 
@@ -117,8 +114,10 @@ async function readResponse(
 ): Promise<ToolResult> {
   const { status } = response;
   if (!(status >= 200 && status <= 299)) return await readError(response, request);
-  const { text, isWhole } = await readText(response, maxBytes);
+  const reader = response.body?.getReader();
+  const { text, isWhole } = await readText(reader, maxBytes);
   if (!isWhole) {
+    await reader?.cancel();
     return ToolResult.error(
       "output_too_large",
       `The response to ${request} has more than ${maxBytes} bytes: ask for less`,
@@ -159,7 +158,9 @@ async function readError(response: HttpResponse, request: string): Promise<ToolR
       { ran: "unknown" },
     );
   }
-  const { text: said } = await readText(response, MAX_ERROR_BYTES);
+  const reader = response.body?.getReader();
+  const { text: said, isWhole } = await readText(reader, MAX_ERROR_BYTES);
+  if (!isWhole) await reader?.cancel();
   const type = mediaTypeOf(response);
   const isLegible = type === "" || isJson(type) || type.startsWith("text/");
   const text = isLegible ? clip(said.trim(), MAX_ERROR_TEXT) : "";
@@ -187,26 +188,5 @@ function codeFor(status: number): FailureCode {
       return "overloaded";
     default:
       return "threw";
-  }
-}
-
-/** The beginning of a body as text, up to so many bytes, and whether that is all of it. */
-async function readText(
-  { body }: HttpResponse,
-  maxBytes: number,
-): Promise<{ readonly text: string; readonly isWhole: boolean }> {
-  const decoder = new TextDecoder();
-  const reader = body?.getReader();
-  let text = "";
-  let left = maxBytes;
-  for (;;) {
-    const { value } = await reader?.read() ?? {};
-    if (value === undefined) return { text: text + decoder.decode(), isWhole: true };
-    text += decoder.decode(value.subarray(0, left), { stream: true });
-    left -= value.length;
-    if (left < 0) {
-      await reader?.cancel();
-      return { text, isWhole: false };
-    }
   }
 }

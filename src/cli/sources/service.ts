@@ -6,8 +6,7 @@
 
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { messagesOf } from "../../adapters/mcp/server_errors.ts";
-import { boundedText } from "../../adapters/http/body.ts";
-import { wasNotSent } from "../../adapters/http/not_sent.ts";
+import { boundedText, wasNotSent } from "../../adapters/http/fetching.ts";
 import { cleanTexts } from "../../formats/import_session.ts";
 import { hardenTool } from "../../schema/mod.ts";
 import type { ToolExplanation } from "../../select/mod.ts";
@@ -136,7 +135,6 @@ export async function fetchText(
       }
       const text = await boundedText(response.body, MAX_ANSWER);
       if (text !== undefined) return { response, text };
-      await response.body?.cancel();
       throw new RangeError(`it answers with more than ${MAX_ANSWER} bytes`);
     }
   } catch (cause) {
@@ -373,7 +371,6 @@ const MAX_PROBLEM = 1_048_576;
 /** The failure of a call that did not begin. */
 async function refusal(response: Response): Promise<ToolResult> {
   const text = await boundedText(response.body, MAX_PROBLEM).catch(() => undefined);
-  await response.body?.cancel().catch(() => {});
   const problem = parsedJson(text ?? "");
   const { code, detail, ran } = (problem ?? {}) as {
     readonly code?: unknown;

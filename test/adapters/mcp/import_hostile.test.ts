@@ -88,6 +88,30 @@ describe("an imported server that sends too much", () => {
     await server.close();
   });
 
+  it("cannot send notifications without end in answer to one request", async () => {
+    let sent = 0;
+    const note = { jsonrpc: "2.0", method: "notifications/message", params: { level: "info" } };
+    const chunk = new TextEncoder().encode(
+      `data: ${JSON.stringify({ ...note, data: "a".repeat(KB) })}\n\n`.repeat(4),
+    );
+    const { server, call } = await calling(
+      () => {
+        const body = new ReadableStream<Uint8Array>({
+          pull: (controller) => (sent += chunk.byteLength, controller.enqueue(chunk)),
+        });
+        return new Response(body, { headers: { "content-type": "text/event-stream" } });
+      },
+      { maxMessageBytes: 64 * KB },
+    );
+    const result = await call();
+    assertStringIncludes(
+      result.ok ? "" : result.error.message,
+      "it sent more than 262144 bytes in answer to one request, which is the limit",
+    );
+    assert(sent < 512 * KB, `${sent} bytes were read`);
+    await server.close();
+  });
+
   it("cannot be imported with a list that is too large, page by page", async () => {
     let pages = 0;
     await assertRejects(
@@ -353,6 +377,16 @@ describe("UnaskedMessages", () => {
     for (let count = 1; count < 1_000; count++) unasked.add();
     assertEquals(unasked.pause, undefined);
     unasked.add();
+    assert(unasked.pause !== undefined);
+    await unasked.pause;
+    assertEquals(unasked.pause, undefined);
+  });
+
+  it("pauses after 16 MiB of streams in a second", async () => {
+    const unasked = new UnaskedMessages();
+    unasked.read(16 * KB * KB);
+    assertEquals(unasked.pause, undefined);
+    unasked.read(1);
     assert(unasked.pause !== undefined);
     await unasked.pause;
     assertEquals(unasked.pause, undefined);
