@@ -7,7 +7,7 @@
  */
 
 import type { Registry } from "../../registry/mod.ts";
-import { originalOf, type Tool } from "../../tool/mod.ts";
+import { once, originalOf, type Tool } from "../../tool/mod.ts";
 
 /** How one tool of a listing changed. */
 export interface ListingChange {
@@ -16,12 +16,29 @@ export interface ListingChange {
 }
 
 /**
+ * The changes from one listing to another. Callers of one kind have the same listings, so a change of
+ * 5,000 tools is compared once, and not once per stream: 1,000 streams would take seconds.
+ */
+const compared = new WeakMap<
+  readonly Tool[],
+  WeakMap<readonly Tool[], readonly ListingChange[]>
+>();
+
+function listingChanges(before: readonly Tool[], after: readonly Tool[]): readonly ListingChange[] {
+  if (before === after) return [];
+  return once(
+    once(compared, after, () => new WeakMap()),
+    before,
+    () => compare(before, after),
+  );
+}
+
+/**
  * Compares two listings, both in code-unit order of id.
  *
  * @returns The changes, in order of id.
  */
-function listingChanges(before: readonly Tool[], after: readonly Tool[]): readonly ListingChange[] {
-  if (before === after) return [];
+function compare(before: readonly Tool[], after: readonly Tool[]): readonly ListingChange[] {
   const changes: ListingChange[] = [];
   let left = 0;
   let right = 0;
@@ -45,7 +62,7 @@ function listingChanges(before: readonly Tool[], after: readonly Tool[]): readon
   }
 }
 
-/** Whether two tools are one, described in the same words. */
+/** Returns true if two tools are one, with the same description. */
 function isSame(old: Tool | undefined, now: Tool): boolean {
   return old !== undefined && originalOf(old) === originalOf(now) &&
     old.description === now.description;

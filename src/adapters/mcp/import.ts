@@ -164,6 +164,9 @@ class McpImport implements ImportedMcpServer {
   readonly #connection: McpConnection;
   readonly #sync: RegistrySync;
   #imported: ImportResult | PinnedImport | undefined;
+  /** The list that was imported last, as JSON, and the registry's revision after it. */
+  #text: string | undefined;
+  #revision: number | undefined;
   #listed: ReadonlyMap<string, ListedTool> = new Map();
   /** The last of the reads and approvals: they take turns. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -209,8 +212,8 @@ class McpImport implements ImportedMcpServer {
     return this.#connection.connect(this.#options.signal);
   }
 
-  async refresh(): Promise<void> {
-    await this.#read(await this.#connection.client(AbortSignal.timeout(REFRESH_TIMEOUT_MS)));
+  refresh(): Promise<void> {
+    return this.#refresh(false);
   }
 
   approve(...tools: readonly (string | HeldTool)[]): Promise<void> {
@@ -235,6 +238,11 @@ class McpImport implements ImportedMcpServer {
     return this.close();
   }
 
+  async #refresh(isNotified: boolean): Promise<void> {
+    const client = await this.#connection.client(AbortSignal.timeout(REFRESH_TIMEOUT_MS));
+    await this.#read(client, isNotified);
+  }
+
   /** Subscribes before it reads the list, so that no change is missed. */
   async #begin(client: Client): Promise<void> {
     if (client.getServerCapabilities()?.tools?.listChanged === true) await this.#follow(client);
@@ -247,7 +255,7 @@ class McpImport implements ImportedMcpServer {
       this.#cancelRead ??= systemClock.setTimeout(() => {
         this.#cancelRead = undefined;
         // There may be another client by then.
-        this.refresh().catch((error) => this.#report(error));
+        this.#refresh(true).catch((error) => this.#report(error));
       }, this.#pace.next());
     });
     if (client.getProtocolEra() !== "modern") return;
@@ -262,8 +270,12 @@ class McpImport implements ImportedMcpServer {
     }
   }
 
-  /** Reads the list, after the reads and approvals that are under way. */
-  #read(client: Client): Promise<void> {
+  /**
+   * Reads the list, after the reads and approvals that are under way.
+   *
+   * @param isNotified True if the server reports a change: then an unchanged list is not imported.
+   */
+  #read(client: Client, isNotified: boolean = false): Promise<void> {
     return this.#inTurn(async () => {
       // The signal is for the first list only.
       const signal = this.#imported === undefined ? this.#options.signal : undefined;
@@ -275,6 +287,10 @@ class McpImport implements ImportedMcpServer {
         throw this.#connection.describe(error);
       });
       if (this.#isClosed) return;
+      // Importing 5,000 tools takes half a second, and a server may report changes as it likes.
+      const text = JSON.stringify(list.tools);
+      const isSame = text === this.#text && this.#sync.revision === this.#revision;
+      if (isNotified && isSame) return;
       const {
         registry: _registry,
         http: _http,
@@ -300,6 +316,7 @@ class McpImport implements ImportedMcpServer {
       });
       const checked = pins === undefined ? imported : await pins.check(imported, rest.namespace);
       if (this.#isClosed) return;
+      this.#text = text;
       this.#listed = new Map(list.tools.map((tool) => [tool.name, withoutOutput(tool)]));
       this.#take(checked);
     });
@@ -308,6 +325,7 @@ class McpImport implements ImportedMcpServer {
   #take(imported: ImportResult | PinnedImport): void {
     this.#sync.update([...imported.tools, ...heldIn(imported).map(({ tool }) => tool)]);
     this.#imported = imported;
+    this.#revision = this.#sync.revision;
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -356,6 +374,10 @@ class RegistrySync {
 
   get tools(): readonly Tool[] {
     return this.#tools ?? [];
+  }
+
+  get revision(): number | undefined {
+    return this.#registry?.revision;
   }
 
   /**

@@ -1,5 +1,6 @@
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { importMcpServer } from "@plue/tools/mcp";
+import type { ImportPins } from "@plue/tools/pins";
 import { Client, InMemoryTransport, type JSONRPCMessage } from "@modelcontextprotocol/client";
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
@@ -206,6 +207,41 @@ describe("an imported server that sends too much", () => {
     assertEquals(registry.revision, revision);
     await server.close();
     await client.close();
+  });
+
+  it("has a list imported again only if it differs when the server reports a change", async () => {
+    const [near, far] = InMemoryTransport.createLinkedPair();
+    let description = "Is the same.";
+    let lists = 0;
+    far.onmessage = (message) => {
+      const request = message as RawMessage;
+      const say = (what: object): void => void far.send(what as JSONRPCMessage);
+      const hello = greeting(request);
+      if (hello !== undefined) say(hello);
+      else if (request.method === "tools/list") {
+        say(resultOf(request.id, { tools: [tool("call", { description })] }));
+        if (++lists === 2) description = "Differs.";
+        if (lists < 3) say({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
+      }
+    };
+    await far.start();
+    const client = new Client({ name: "test", version: "1.0.0" });
+    await client.connect(near);
+    const imported: string[] = [];
+    const changed = Promise.withResolvers<void>();
+    const pins: ImportPins = {
+      check: (result) => {
+        imported.push(result.tools[0]?.description ?? "");
+        if (imported.at(-1) === "Differs.") changed.resolve();
+        return Promise.resolve({ ...result, held: [], approve: () => Promise.reject(new Error()) });
+      },
+    };
+    const server = await importMcpServer(client, { namespace: "far", pins });
+    await changed.promise;
+    assertEquals([lists, imported], [3, ["Is the same.", "Differs."]]);
+    await server.refresh();
+    assertEquals(imported.length, 3);
+    await server.close();
   });
 
   it("has its stream reopened at a pace when it ends it at once", async () => {
