@@ -10,20 +10,17 @@ import { checkOptions, checkTexts } from "./checks.ts";
 import type { HttpPart } from "./part.ts";
 import { json, type ProblemCode, problemResponse } from "./responses.ts";
 
-/** What a challenge says besides what was wrong. */
+/** Options of the responses that reject a caller. */
 export interface ChallengeOptions {
-  /** The name of what is protected, for people. */
-  readonly realm?: string;
   /**
-   * The URL that identifies what is protected. The challenge then names its metadata, which say where
-   * to get a token; `protectedResource` of the handler serves them.
+   * The URL of the protected resource. The responses then name its metadata, from which clients learn
+   * the authorization server; `protectedResource` of the handler serves it.
    */
   readonly resource?: string;
 }
 
 /** The checks of the options. {@linkcode createChallenger} checks their form. */
 export const CHALLENGE_CHECKS: { readonly [Option in keyof ChallengeOptions]-?: Check } = {
-  realm: checkText,
   resource: checkText,
 };
 
@@ -39,20 +36,13 @@ export interface Challenger {
   insufficient(scopes: readonly string[]): Response;
 }
 
-const QUOTABLE = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
-
 /**
- * Makes the responses that refuse a caller.
+ * Makes the responses that reject a caller.
  *
- * @throws {TypeError} If the realm cannot stand in a header, or the resource is no URL.
+ * @throws {TypeError} If the resource is not a URL.
  */
 export function createChallenger(options: ChallengeOptions): Challenger {
-  const { realm, resource } = options;
-  if (realm !== undefined && !QUOTABLE.test(realm)) {
-    throw new TypeError(
-      'Cannot make a challenge: the realm must be printable ASCII without quotes and "\\"',
-    );
-  }
+  const { resource } = options;
   const metadata = resource === undefined ? undefined : metadataUrl(resource);
   const refuse = (
     status: number,
@@ -60,7 +50,7 @@ export function createChallenger(options: ChallengeOptions): Challenger {
     detail: string,
     about: Readonly<Record<string, string>> = {},
   ): Response => {
-    const parameters = Object.entries({ realm, resource_metadata: metadata, ...about })
+    const parameters = Object.entries({ resource_metadata: metadata, ...about })
       .flatMap(([name, value]) => value === undefined ? [] : [`${name}="${value}"`]);
     const challenge = `Bearer ${parameters.join(", ")}`.trimEnd();
     return problemResponse({ status, code, detail, headers: { "www-authenticate": challenge } });

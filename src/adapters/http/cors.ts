@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type Check, checkFlag, isListOf, must, wholeFrom } from "../../tool/mod.ts";
+import { type Check, checkFlag, isListOf, must } from "../../tool/mod.ts";
 import { checkOptions } from "./checks.ts";
 import type { HttpPart } from "./part.ts";
 import { type Header, problemResponse } from "./responses.ts";
@@ -19,12 +19,6 @@ export interface CorsOptions {
   readonly credentials?: boolean;
   /** Request headers that pages may send, besides those that the handler reads. */
   readonly headers?: readonly string[];
-  /**
-   * How long a browser may keep the answer to a preflight request, in seconds.
-   *
-   * @default {600}
-   */
-  readonly maxAgeS?: number;
 }
 
 /** The headers and responses for pages of other origins. */
@@ -81,7 +75,6 @@ const CHECKS = {
         (name): name is string => typeof name === "string" && /^[\w-]{1,64}$/.test(name),
       ),
   ),
-  maxAgeS: wholeFrom(0),
 } satisfies { readonly [Option in keyof CorsOptions]-?: Check };
 
 /**
@@ -89,10 +82,9 @@ const CHECKS = {
  *
  * @param origins The origins whose pages may read; the guard refuses the others.
  * @throws {TypeError} If there are no origins, or an option is unknown or wrong.
- * @throws {RangeError} If a number is out of range.
  */
 export function createCors(options: CorsOptions, origins: readonly string[]): Cors {
-  const { credentials = false, headers = [], maxAgeS = 600 } = checkOptions(
+  const { credentials = false, headers = [] } = checkOptions(
     "serve other origins (cors)",
     options,
     CHECKS,
@@ -131,7 +123,7 @@ export function createCors(options: CorsOptions, origins: readonly string[]): Co
         "access-control-allow-headers": [requestHeaders, ...argumentHeaders(asked)].join(", "),
         // DELETE would end an MCP session. It is refused, and a page may read why.
         "access-control-allow-methods": "GET, POST, DELETE",
-        "access-control-max-age": String(maxAgeS),
+        "access-control-max-age": "600",
       });
       return new Response(null, { status: 204, headers });
     },

@@ -30,18 +30,6 @@ export type KeySource = (kid: string | undefined) => Promise<readonly NamedKey[]
 /** Options for {@linkcode remoteKeys}. */
 export interface RemoteKeysOptions {
   /**
-   * How long keys are kept, in milliseconds.
-   *
-   * @default {600_000}
-   */
-  readonly cacheMs?: number;
-  /**
-   * How long after a fetch a token with an unknown key does not cause another fetch, in milliseconds.
-   *
-   * @default {30_000}
-   */
-  readonly cooldownMs?: number;
-  /**
    * How long a fetch may take, in milliseconds.
    *
    * @default {5_000}
@@ -54,12 +42,15 @@ export interface RemoteKeysOptions {
 }
 
 const CHECKS = {
-  cacheMs: numberFrom(0),
-  cooldownMs: numberFrom(0),
   timeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
   fetch: checkFunction,
   now: checkFunction,
 } satisfies { readonly [Option in keyof RemoteKeysOptions]-?: Check };
+
+/** The time after which keys are fetched again, in milliseconds. */
+const CACHE_MS = 600_000;
+/** The time after a fetch in which an unknown key does not cause another one, in milliseconds. */
+const COOLDOWN_MS = 30_000;
 
 /** How long after a failed first fetch callers are refused without another fetch. */
 const RETRY_MS = 1_000;
@@ -91,8 +82,6 @@ const MAX_BYTES = 262_144;
 export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySource {
   checkOptions("fetch keys", options, CHECKS);
   const {
-    cacheMs = 600_000,
-    cooldownMs = 30_000,
     timeoutMs = 5_000,
     now = systemClock.now,
   } = options;
@@ -161,7 +150,7 @@ export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySou
       });
     }
     const isKnown = kid === undefined || keys.some((key) => key.kid === kid);
-    if (age < cacheMs && (isKnown || age < cooldownMs)) return keys;
+    if (age < CACHE_MS && (isKnown || age < COOLDOWN_MS)) return keys;
     const old = keys;
     // Requests that come meanwhile see a recent fetch, and use the old keys.
     return await load().catch(() => old);

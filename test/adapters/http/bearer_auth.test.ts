@@ -126,15 +126,14 @@ describe("bearerAuth()", () => {
     assertEquals((await ask("Bearer other", { verify }) as Response).status, 401);
   });
 
-  it("names the realm and the metadata of the resource", async () => {
+  it("names the metadata of the resource", async () => {
     const answer = await ask(undefined, {
       tokens: TOKENS,
-      realm: "tools",
       resource: "https://tools.example.com/mcp",
     }) as Response;
     assertEquals(
       answer.headers.get("www-authenticate"),
-      'Bearer realm="tools", resource_metadata="https://tools.example.com/.well-known/' +
+      'Bearer resource_metadata="https://tools.example.com/.well-known/' +
         'oauth-protected-resource/mcp"',
     );
   });

@@ -246,7 +246,6 @@ describe("jwtAuth()", () => {
       ["none", { algorithms: ["none"] }],
       ["a tolerance without end", { clockToleranceS: Infinity }],
       ["keys over http", { keys: undefined, jwksUrl: "http://issuer.example/jwks" }],
-      ["a realm with a quote", { realm: 'a"b' }],
       ["a resource that is no URL", { resource: "tools" }],
     ] as const
   ) {
@@ -323,19 +322,15 @@ describe("remoteKeys()", () => {
     });
   }
 
-  it("is not held up by a clock that is set back", async () => {
+  it("measures time with a clock that does not go back", async () => {
     const { now } = Date;
-    let back = 0;
-    Date.now = () => now() - back;
+    Date.now = () => {
+      throw new Error("The time of day was read");
+    };
     try {
-      let asked = 0;
-      const source = remoteKeys(URL, {
-        cacheMs: 0,
-        fetch: () => Promise.resolve(keys(`k${++asked}`)()),
-      });
+      const source = remoteKeys(URL, { fetch: () => Promise.resolve(keys("k1")()) });
       assertEquals(kidsOf(await source("k1")), ["k1"]);
-      back = 3_600_000;
-      assertEquals(kidsOf(await source("k1")), ["k2"]);
+      assertEquals(kidsOf(await source("k1")), ["k1"]);
     } finally {
       Date.now = now;
     }
