@@ -5,34 +5,33 @@
  * @module
  */
 
-import { withAllLayers } from "./request.ts";
 import type { CallTasks, TaskOwner, TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext } from "../../execute/mod.ts";
 import { type Answers, isObject, pointerStep, ToolResult } from "../../tool/mod.ts";
-import { readCallIds } from "./call_ids.ts";
 import { eventStream, frame } from "./event_stream.ts";
 import {
   answerResult,
   type CallMode,
   locationOf,
   type PreparedCall,
+  readCallIds,
+  streamCall,
   targetIn,
   wantsStream,
 } from "./execute_tool.ts";
-import type { HttpPart } from "./part.ts";
-import { refuseQuery } from "./refuse_query.ts";
-import type { ToolRequest } from "./request.ts";
+import { slotsFor, type StreamSlots, TOO_MANY_STREAMS } from "./follow_tools.ts";
+import type { HttpPart } from "./handler.ts";
+import { type ToolRequest, withAllLayers } from "./request.ts";
 import {
   json,
   type Problem,
   ProblemError,
   problemOfFailure,
   problemResponse,
+  refuseQuery,
   RequestError,
   withHeaders,
 } from "./responses.ts";
-import { streamCall } from "./stream_call.ts";
-import { slotsFor, type StreamSlots, TOO_MANY_STREAMS } from "./stream_slots.ts";
 
 /** Options for {@linkcode runTasks}. */
 export interface RunTasksOptions {

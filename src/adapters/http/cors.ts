@@ -6,7 +6,7 @@
 
 import { type Check, checkFlag, isListOf, must } from "../../tool/mod.ts";
 import { checkOptions } from "./checks.ts";
-import type { HttpPart } from "./part.ts";
+import type { HttpPart } from "./handler.ts";
 import { type Header, problemResponse } from "./responses.ts";
 
 /** Options for pages of the origins in `allowedOrigins`. */

@@ -21,7 +21,7 @@ import {
   CHALLENGE_CHECKS,
   type ChallengeOptions,
   createChallenger,
-} from "./challenge.ts";
+} from "./bearer_auth.ts";
 import { checkOptions, checkTexts } from "./checks.ts";
 import { type Authorize, type Caller, requireCaller } from "./identity.ts";
 import { ProblemError } from "./responses.ts";

@@ -1,15 +1,13 @@
 /**
- * `GET /metrics`: how many calls the caller's tools had, how they ended and how long they took.
+ * `GET /metrics`: the number, outcomes and durations of calls of the caller's tools. `GET /healthz`.
  *
  * @module
  */
 
-import { withAllLayers } from "./request.ts";
 import type { DispatcherMetrics, ToolMetrics } from "../../execute/mod.ts";
-import type { HttpPart } from "./part.ts";
-import { refuseQuery } from "./refuse_query.ts";
-import type { ToolRequest } from "./request.ts";
-import { chooseType, json, SAFE_HEADERS } from "./responses.ts";
+import type { HttpPart } from "./handler.ts";
+import { type ToolRequest, withAllLayers } from "./request.ts";
+import { chooseType, json, refuseQuery, SAFE_HEADERS } from "./responses.ts";
 
 const TYPES = [
   "application/json",
@@ -204,4 +202,16 @@ function durationSamples(
 
 function escaped(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}
+
+/** The part that answers health checks, whatever host they name: `GET /healthz`. */
+export function serveHealth(): HttpPart {
+  return () => ({
+    routes: [{
+      method: "GET",
+      path: "/healthz",
+      answerPublic: () => json({ status: "ok" }),
+      anyHost: true,
+    }],
+  });
 }

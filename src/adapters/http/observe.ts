@@ -16,7 +16,7 @@ import {
 } from "../../tool/mod.ts";
 import { checkOptions } from "./checks.ts";
 import { untilRead } from "./event_stream.ts";
-import type { HttpPart } from "./part.ts";
+import type { HttpPart } from "./handler.ts";
 import { type AccessCall, records, type RequestObserver, RequestRecord } from "./records.ts";
 import { withHeaders } from "./responses.ts";
 

@@ -10,7 +10,7 @@ import { checkObject, having } from "./checks.ts";
 import { allowCrossOrigin, type CorsOptions } from "./cors.ts";
 import { type ObserveOptions, observeRequests } from "./observe.ts";
 import { SERVER_CHECKS, type ServerOptions } from "./options.ts";
-import type { HttpPart } from "./part.ts";
+import type { HttpPart } from "./handler.ts";
 import { limitRate, type RateLimitOptions } from "./rate_limit.ts";
 
 /** The options of every protocol over HTTP: those of a server, and those that name parts. */

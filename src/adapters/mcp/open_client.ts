@@ -14,9 +14,8 @@ import type {
   Transport,
 } from "@modelcontextprotocol/client";
 import { untilAborted } from "../../tool/mod.ts";
-import type { ClientOpener } from "./connection.ts";
+import { type ClientOpener, nameOfCommand, nameOfUrl, type ProgramEnd } from "./connection.ts";
 import { boundAnswers, boundedFetch, Pace, UnaskedMessages } from "./server_bounds.ts";
-import { nameOfCommand, nameOfUrl, type ProgramEnd } from "./server_errors.ts";
 
 /** A server that is a program: it is started, and speaks over its standard input and output. */
 export interface McpCommand {

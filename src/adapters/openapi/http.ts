@@ -15,8 +15,8 @@ import {
   ToolResult,
   type ToolRun,
 } from "../../tool/mod.ts";
-import { type ChunkReader, readText, wasNotSent } from "../http/fetching.ts";
-import { isJson, plainType } from "./media_types.ts";
+import { readText, wasNotSent } from "../http/fetching.ts";
+import { isJson, plainType } from "./request_body.ts";
 import {
   buildRequest,
   type BuiltRequest,
@@ -40,7 +40,10 @@ export interface HttpResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
   readonly body: {
-    getReader(): ChunkReader & { cancel(reason?: unknown): Promise<void> };
+    getReader(): {
+      read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+      cancel(reason?: unknown): Promise<void>;
+    };
   } | null;
 }
 

@@ -21,6 +21,7 @@ import {
   wordsIn,
 } from "../../formats/importer_kit.ts";
 import type { ProviderHints } from "../../formats/mod.ts";
+import { checkWithoutEngine } from "../../schema/mod.ts";
 import {
   type Check,
   checkFlag,
@@ -38,8 +39,7 @@ import {
   type ToolResult,
   wholeFrom,
 } from "../../tool/mod.ts";
-import { checkWithoutEngine } from "../../schema/mod.ts";
-import { type ReadBody, readBody } from "./request_body.ts";
+import { type HttpOperation, pathProblem } from "./build_request.ts";
 import {
   ApiDocument,
   credentialKeys,
@@ -51,8 +51,7 @@ import {
 } from "./document.ts";
 import { callOperation, type CredentialSource, type HttpClient, type HttpFetch } from "./http.ts";
 import { inputOf, type ReadParameter, readParameters } from "./parameters.ts";
-import { type HttpOperation, pathProblem } from "./build_request.ts";
-import { readReturns } from "./returns.ts";
+import { type ReadBody, readBody, readReturns } from "./request_body.ts";
 import { type ReadContext, SchemaReader } from "./schemas.ts";
 import { baseAddress, findServer, type FoundServer, type ServerOptions } from "./servers.ts";
 

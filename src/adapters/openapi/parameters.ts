@@ -23,10 +23,9 @@ import {
   pointerStep,
   setOwn,
 } from "../../tool/mod.ts";
-import type { ReadBody } from "./request_body.ts";
-import type { Located } from "./document.ts";
-import { mediaTypes } from "./media_types.ts";
 import type { ParameterBinding } from "./build_request.ts";
+import type { Located } from "./document.ts";
+import { mediaTypes, type ReadBody } from "./request_body.ts";
 import type { ReadContext, ReadSchema } from "./schemas.ts";
 import { type ParameterPlace, styleOf, STYLES } from "./serialize.ts";
 

@@ -5,7 +5,7 @@
  */
 
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import { messagesOf } from "../../adapters/mcp/server_errors.ts";
+import { messagesOf } from "../../adapters/mcp/connection.ts";
 import { boundedText, wasNotSent } from "../../adapters/http/fetching.ts";
 import { cleanTexts } from "../../formats/import_session.ts";
 import { hardenTool } from "../../schema/mod.ts";

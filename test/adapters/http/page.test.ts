@@ -1,10 +1,9 @@
-import { describe, it } from "bun:test";
-import { assert, assertEquals, assertThrows } from "@std/assert";
-import { Hono } from "hono/tiny";
 import { defineTool, type Tool, ToolRegistry } from "@plue/tools";
-import { createPageCache, ListCache } from "../../../src/adapters/http/list_cache.ts";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { Hono } from "hono/tiny";
 import { queryPages } from "../../../src/adapters/http/listing.ts";
-import { pageResponse } from "../../../src/adapters/http/page.ts";
+import { createPageCache, ListCache, pageResponse } from "../../../src/adapters/http/page.ts";
 import { ToolServer } from "../../../src/adapters/http/request.ts";
 import { BASE } from "../hono/support.ts";
 
