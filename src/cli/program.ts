@@ -10,14 +10,19 @@ import { cleanText, describeThrown } from "../tool/mod.ts";
 import type { CallFlags } from "./call.ts";
 import type { CheckFlags } from "./check.ts";
 import type { DoctorFlags } from "./doctor.ts";
-import { exitCodesHelp } from "./exit_codes.ts";
 import type { ExportFlags, ImportFlags } from "./export.ts";
-import type { ServeFlags } from "./serve/serve.ts";
 import type { NativeFlags } from "./native.ts";
 import { repeated, withSelection, withSources } from "./selection.ts";
+import type { ServeFlags } from "./serve/serve.ts";
 import type { ShowFlags } from "./show.ts";
-import { CommandError, type CommandIo, EXIT, Terminal } from "./terminal.ts";
-import { VERSION } from "./version.ts";
+import {
+  CommandError,
+  type CommandIo,
+  EXIT,
+  exitCodesHelp,
+  Terminal,
+  VERSION,
+} from "./terminal.ts";
 
 /**
  * Runs the command.

@@ -4,17 +4,16 @@
  * @module
  */
 
-import { searchToolsetAsync } from "../registry/search/mod.ts";
 import type { ToolHit } from "../registry/mod.ts";
+import { searchToolsetAsync } from "../registry/search/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import { nearIds } from "../select/near_ids.ts";
 import { cleanText, describeTool, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
-import { EXIT_CODES } from "./exit_codes.ts";
 import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
 import type { LoadedTools } from "./sources/mod.ts";
 import { explainRemotely } from "./sources/service.ts";
-import { CommandError, counted, RISK_STYLES, type Terminal } from "./terminal.ts";
+import { CommandError, counted, EXIT_CODES, RISK_STYLES, type Terminal } from "./terminal.ts";
 
 /** The flags of these commands. */
 export type ShowFlags = SourceFlags & SelectionFlags & { readonly limit?: number };

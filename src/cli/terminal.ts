@@ -5,10 +5,10 @@
  * @module
  */
 
+import Table from "cli-table3";
 import type { Readable, Writable } from "node:stream";
 import { styleText } from "node:util";
-import Table from "cli-table3";
-import { cleanText } from "../tool/mod.ts";
+import { cleanText, type FailureCode } from "../tool/mod.ts";
 
 /** A stream that may be a terminal. */
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -161,3 +161,37 @@ function showsColours(stream: Output, { NO_COLOR, FORCE_COLOR, TERM }: CommandIo
 function oneLine(text: string): string {
   return cleanText(text, 10_000).replaceAll(/\s+/g, " ").trim();
 }
+
+/** Ctrl-C ends programs with 128 + SIGINT; `timeout` of coreutils answers 124. */
+export const EXIT_CODES = {
+  unknown_tool: 10,
+  unavailable: 11,
+  denied: 12,
+  not_executable: 13,
+  invalid_arguments: 14,
+  invalid_result: 15,
+  approval_required: 16,
+  transaction_failed: 17,
+  output_too_large: 18,
+  overloaded: 19,
+  threw: 20,
+  input_required: 21,
+  input_unavailable: 22,
+  ticket_refused: 23,
+  timeout: 124,
+  aborted: 130,
+} as const satisfies Record<FailureCode, number>;
+
+/** The table of exit codes, for `--help`. */
+export function exitCodesHelp(): string {
+  const rows: readonly (readonly [number, string])[] = [
+    [0, "success"],
+    [1, "a check found something, or plue failed"],
+    [2, "the command line, a setting or a source cannot be used"],
+    ...Object.entries(EXIT_CODES).map(([name, code]) => [code, name] as const),
+  ];
+  return rows.map(([code, name]) => `  ${String(code).padStart(3)}  ${name}`).join("\n");
+}
+
+/** As `package.json` has it. */
+export const VERSION = "0.1.0";

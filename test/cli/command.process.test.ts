@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { EXIT_CODES } from "../../src/cli/exit_codes.ts";
+import { EXIT_CODES } from "../../src/cli/terminal.ts";
 import { FAILURE_CODES } from "../../src/tool/mod.ts";
 import { folder, plue } from "./support.ts";
 

@@ -1,13 +1,12 @@
-import { join } from "node:path";
-import { Readable, Writable } from "node:stream";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
+import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
 import { memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
 import { importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../../src/adapters/typebox/mod.ts";
-import { EXIT_CODES } from "../../src/cli/exit_codes.ts";
 import { loadTools } from "../../src/cli/sources/mod.ts";
-import type { CommandIo } from "../../src/cli/terminal.ts";
+import { type CommandIo, EXIT_CODES } from "../../src/cli/terminal.ts";
 import { isSuspended } from "../../src/tool/mod.ts";
 import { serve, type Served } from "../runtime/serve.ts";
 import { folder, plue } from "./support.ts";
