@@ -1,6 +1,6 @@
 /**
- * Bearer tokens (RFC 6750): callers whose tokens the server lists, the responses that reject others,
- * and the metadata of the protected resource (RFC 9728), from which clients learn how to get a token.
+ * Bearer tokens (RFC 6750) of callers, the responses that reject invalid ones, and the metadata of
+ * the protected resource (RFC 9728), from which clients learn how to get a token.
  *
  * @module
  */
@@ -26,13 +26,13 @@ export const CHALLENGE_CHECKS: { readonly [Option in keyof ChallengeOptions]-?: 
   resource: checkText,
 };
 
-/** Makes the responses that refuse a caller. */
+/** Makes the responses that reject a caller. */
 export interface Challenger {
   /** The request has no token. */
   missing(): Response;
   /** The header is not a bearer token. */
   malformed(): Response;
-  /** The token is wrong. The response does not say why: that would help to guess one. */
+  /** The token is invalid. The response gives no reason: a reason would help to guess a token. */
   invalid(): Response;
   /** The token is good, but does not hold all the scopes that are wanted. */
   insufficient(scopes: readonly string[]): Response;
@@ -85,7 +85,7 @@ export function createChallenger(options: ChallengeOptions): Challenger {
 const MAX_HEADER = 16_384;
 const BEARER = /^bearer ([\x21-\x7e]+)$/i;
 
-/** The token of a request, or the response that refuses it. */
+/** Returns the token of a request, or the response that rejects it. */
 export function bearerToken(request: Request, challenger: Challenger): string | Response {
   const header = request.headers.get("authorization");
   // Another scheme counts as no token.
@@ -124,7 +124,7 @@ const RESOURCE_CHECKS = {
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 
 /**
- * Where the metadata of a resource is.
+ * Returns the URL of a resource's metadata.
  *
  * @throws {TypeError} If the resource is not a URL, or has a query or a fragment.
  */
@@ -133,7 +133,7 @@ export function metadataUrl(resource: string): string {
   return origin + metadataPaths(resource)[0];
 }
 
-/** The paths that serve the metadata: the resource's own, and that of its host. */
+/** Returns the paths of the metadata: the resource's own path, and the path for its host. */
 export function metadataPaths(resource: string): readonly [string, ...string[]] {
   const { pathname } = urlOf(resource);
   return pathname === "/" ? [WELL_KNOWN] : [WELL_KNOWN + pathname, WELL_KNOWN];
@@ -163,7 +163,7 @@ export function resourceMetadata(options: ProtectedResource): Record<string, unk
 }
 
 /**
- * The part that tells clients how to get a token (RFC 9728), at
+ * A part that serves the metadata for clients that need a token (RFC 9728), at
  * `/.well-known/oauth-protected-resource`. The handler must then be at the root of its host.
  *
  * @throws {TypeError} As {@linkcode resourceMetadata}.
@@ -190,7 +190,9 @@ function urlOf(text: string): URL {
   );
 }
 
-/** Tells who a token belongs to; `undefined` for an unknown token. A `Response` is sent as it is. */
+/**
+ * Returns the caller of a token; `undefined` for an unknown token. A `Response` is sent unchanged.
+ */
 export type TokenVerifier = (
   token: string,
   request: Request,
@@ -234,8 +236,8 @@ const TOKEN = /^[\x21-\x7e]{16,8192}$/;
  * assert.equal(await ask("correct-horse-batterz"), 401);
  * ```
  *
- * @throws {TypeError} If an option is unknown or wrong, there is neither `tokens` nor `verify`, or
- * both, a token is too weak, or what it stands for is no caller.
+ * @throws {TypeError} If an option is unknown or invalid, both or neither of `tokens` and `verify`
+ * are set, a token is too weak, or its caller is invalid.
  */
 export function bearerAuth(options: BearerAuthOptions): Authorize {
   checkOptions("check tokens", options, CHECKS);
@@ -261,8 +263,8 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
 }
 
 /**
- * Finds whose token it is. How long that takes does not say how much of a guess was right: digests
- * are compared, to the last byte, with those of all tokens.
+ * Finds the caller of a token. The duration does not depend on how much of a guess was right:
+ * digests are compared to the last byte, with the digest of every token.
  */
 function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
   if (!(tokens instanceof Map) || tokens.size === 0) {
@@ -292,12 +294,12 @@ function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
   };
 }
 
-/** How many names of tokens are kept. */
+/** The maximum number of cached names. */
 const MAX_NAMES = 1_024;
 
 /**
- * Names tokens by their digests: the same token has the same name in every process, and the token
- * cannot be told from it.
+ * Names tokens by their digests: a token has the same name in every process, and cannot be derived
+ * from its name.
  */
 function tokenNamer(): (token: string) => Promise<string> {
   const names = new BoundedMap<string, string>({ maxEntries: MAX_NAMES });

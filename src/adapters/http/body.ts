@@ -59,7 +59,7 @@ export class BodyReader implements BodyBounds {
   /**
    * Returns the body as JSON.
    *
-   * @param empty The value of an empty body; without it, an empty body is refused.
+   * @param empty The value of an empty body. By default, an empty body is rejected.
    * @param onSlow Is called if the body has not arrived within a second.
    * @throws {ProblemError} 413 if it has more than `maxBytes` bytes, 408 if it is late, 400 if it ends
    * early.
@@ -68,8 +68,8 @@ export class BodyReader implements BodyBounds {
   json(source: BodySource, empty?: unknown, onSlow?: OnSlow): Promise<unknown> {
     const { raw } = source;
     const length = declaredLength(raw.headers);
-    // Deno returns a body that arrived with its headers at once, but only from json(). Reading
-    // bodyUsed would make a stream of it.
+    // Deno returns a body that arrived with its headers synchronously, but only from json().
+    // Reading bodyUsed would make a stream of it.
     if (IS_DENO && source.text === undefined && length !== undefined && length > 0) {
       if (length <= this.maxBytes) return this.#inTime(raw.json(), (read) => read);
     }
@@ -170,7 +170,7 @@ function declaredLength(headers: Headers): number | undefined {
     : undefined;
 }
 
-/** @param wasUsed Absent: the error alone shows whether the body was read before. */
+/** By default, the error alone shows whether the body was read before. */
 function failureOf(cause: unknown, wasUsed: boolean | undefined): unknown {
   if (cause instanceof ProblemError) return cause;
   if (cause instanceof SyntaxError) return notJson();
@@ -188,7 +188,7 @@ function tooLate(timeoutMs: number): ProblemError {
   });
 }
 
-/** What is left of the body is not the beginning of another request. */
+/** The rest of the body must not be read as the beginning of another request. */
 const CLOSE = { connection: "close" };
 
 const ENDED_EARLY: Problem = {

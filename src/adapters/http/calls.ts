@@ -1,6 +1,6 @@
 /**
- * Calls that outlive their request: those that wait for answers, and tasks. `/calls`, and
- * `POST /tools/:id/execute` where a call becomes a task.
+ * Calls that outlive their request: calls that wait for answers, and tasks. `/calls`, and `POST
+ * /tools/:id/execute` where a call becomes a task.
  *
  * @module
  */
@@ -36,8 +36,9 @@ import {
 /** Options for {@linkcode runTasks}. */
 export interface RunTasksOptions {
   /**
-   * After so many milliseconds a call becomes a task, as far as its tool allows that. Absent: only
-   * where the client wants one (`Prefer: respond-async`), or the tool's `execution` is `task`.
+   * The time after which a call becomes a task, in milliseconds, if its tool allows that. By
+   * default, a call becomes a task only if the client sends `Prefer: respond-async`, or if the
+   * tool's `execution` is `task`.
    */
   readonly afterMs?: number | undefined;
 }
@@ -89,13 +90,13 @@ async function answerTask(
   ]);
 }
 
-/** True if the client wants a task (RFC 7240). */
+/** True if the client prefers a task (RFC 7240). */
 function prefersAsync(headers: Headers): boolean {
   const prefer = headers.get("prefer") ?? "";
   return prefer.length < 1_024 && /(^|,)\s*respond-async\s*(,|;|$)/i.test(prefer);
 }
 
-/** Resolves when a task has ended, or waits for answers that come with another request. */
+/** Resolves when a task has ended, or waits for the answers of another request. */
 async function endOf(tasks: CallTasks, { id }: TaskState, principal?: string): Promise<void> {
   try {
     for await (const { status } of tasks.follow(id, { principal })) {
@@ -110,7 +111,7 @@ async function endOf(tasks: CallTasks, { id }: TaskState, principal?: string): P
 export interface ServeCallsOptions {
   /** The tasks that are served: `callTasks(…)` of `@plue/tools/calls`. @default {none} */
   readonly tasks?: CallTasks | undefined;
-  /** Bounds how many clients may follow tasks at once. @default {1_024 slots} */
+  /** The slots for clients that follow tasks. */
   readonly slots?: StreamSlots;
 }
 
@@ -174,7 +175,7 @@ class CallRoutes {
     return json(answer, 202);
   }
 
-  /** A task as it is, or a stream of its states until it has ended. */
+  /** Returns a task, or a stream of its states until it has ended. */
   async show(request: ToolRequest): Promise<Response> {
     const { raw, param: id } = request;
     refuseQuery(raw.url);
@@ -219,8 +220,8 @@ class CallRoutes {
   }
 
   /**
-   * The caller's tasks, the newest first. None for callers without a name: they are one caller to the
-   * server, and only the holder of a task's id may see the task.
+   * Lists the caller's tasks, the newest first. Callers without a principal get an empty list: the
+   * server cannot tell them apart, and only the holder of a task's id may see the task.
    */
   async list(request: ToolRequest): Promise<Response> {
     const { raw, caller: { principal } } = request;
@@ -255,7 +256,7 @@ function readPage(url: string): { readonly limit: number; readonly cursor?: stri
   return { limit, ...(cursor !== null && { cursor }) };
 }
 
-/** The owner of the tasks that a request may see: those of tools that its caller sees. */
+/** Returns the owner of the tasks that a request may see: tasks of tools that its caller sees. */
 function ownerIn({ caller: { principal }, toolset }: ToolRequest): TaskOwner {
   return { principal, toolset };
 }

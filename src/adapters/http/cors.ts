@@ -12,12 +12,15 @@ import { type Header, problemResponse } from "./responses.ts";
 /** Options for pages of the origins in `allowedOrigins`. */
 export interface CorsOptions {
   /**
-   * Whether a browser may send cookies and client certificates. Bearer tokens do not need it.
+   * True if a browser may send cookies and client certificates. Bearer tokens do not need it.
    *
    * @default {false}
    */
   readonly credentials?: boolean;
-  /** Request headers that pages may send, besides those that the handler reads. */
+  /**
+   * Further request headers that pages may send, in addition to the headers of the handler's
+   * routes.
+   */
   readonly headers?: readonly string[];
 }
 
@@ -80,7 +83,7 @@ const CHECKS = {
 /**
  * Makes the headers and responses for the origins.
  *
- * @param origins The origins whose pages may read; the guard refuses the others.
+ * @param origins The origins whose pages may read; the guard rejects the others.
  * @throws {TypeError} If there are no origins, or an option is unknown or wrong.
  */
 export function createCors(options: CorsOptions, origins: readonly string[]): Cors {
@@ -121,7 +124,7 @@ export function createCors(options: CorsOptions, origins: readonly string[]): Co
       const asked = request.headers.get("access-control-request-headers") ?? "";
       const headers = new Headers({
         "access-control-allow-headers": [requestHeaders, ...argumentHeaders(asked)].join(", "),
-        // DELETE would end an MCP session. It is refused, and a page may read why.
+        // DELETE would end an MCP session. It is rejected, and a page may read why.
         "access-control-allow-methods": "GET, POST, DELETE",
         "access-control-max-age": "600",
       });

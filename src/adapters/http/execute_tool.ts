@@ -57,7 +57,7 @@ const ID = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 /**
  * Reads the ids of a call.
  *
- * @throws {RequestError} If an id is wrong, or another one in the body than in a header.
+ * @throws {RequestError} If an id is invalid, or differs between the body and the headers.
  */
 export function readCallIds(body: Readonly<Record<string, unknown>>, headers: Headers): CallIds {
   return {
@@ -177,17 +177,17 @@ async function execute(
   const prepared = { request, toolset, dispatcher, call, callId, context, running, recorded };
   const task = startTask?.(prepared);
   if (task !== undefined) return await task;
-  // An unknown tool is answered with a status, also if the client accepts a stream.
+  // An unknown tool gets a status, even if the client accepts a stream.
   if (streamCall !== undefined && wantsStream(headers) && targetIn(prepared).tool !== undefined) {
     return streamCall(prepared);
   }
   const result = dispatcher.dispatch(call, context);
-  // Reading the platform's context may throw and catch in Hono: a call that ends at once skips it.
+  // Reading the platform's context may throw and catch in Hono. Short calls skip it.
   running.whenLong(() => request.keepAlive(result));
   return answerWith(prepared, await result);
 }
 
-/** Runs a call, and answers with its result. */
+/** Waits for the result of a call, and makes the response. */
 export async function answerResult(
   prepared: PreparedCall,
   result: Promise<ToolResult>,
@@ -207,7 +207,7 @@ function answerWith(prepared: PreparedCall, result: ToolResult): Response {
   return response ?? respond(prepared, sent) as Response;
 }
 
-/** The response with a result; `undefined` for one that cannot be written. */
+/** Makes the response with a result; `undefined` if the result cannot be written as JSON. */
 function respond(prepared: PreparedCall, result: ToolResult): Response | undefined {
   const { request, callId } = prepared;
   if (result.ok) {
@@ -256,7 +256,7 @@ export function locationOf({ url }: Request, id: string): string {
 
 const TYPES = ["application/json", "text/event-stream"] as const;
 
-/** True if the client wants events. */
+/** True if the client prefers events. */
 export function wantsStream(headers: Headers): boolean {
   const accept = headers.get("accept");
   return accept !== null && chooseType(accept, TYPES) === "text/event-stream";

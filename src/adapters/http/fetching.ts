@@ -1,6 +1,6 @@
 /**
- * What clients of HTTP services share: reading a body within a bound, and recognising requests that
- * were not sent.
+ * Helpers for clients of HTTP services: they read a body within a bound, and recognise requests
+ * that were not sent.
  *
  * @module
  */

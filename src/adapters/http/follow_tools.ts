@@ -19,9 +19,9 @@ export class StreamSlots {
   #total = 0;
 
   /**
-   * @param max How many streams may be open at once.
-   * @param maxPerPrincipal How many of them one principal may have. Without `authorize`, all callers
-   * are one principal.
+   * @param max The maximum number of open streams.
+   * @param maxPerPrincipal The maximum number of one principal's open streams. Without `authorize`,
+   * all callers are one principal.
    */
   constructor(max: number, maxPerPrincipal: number = Math.ceil(max / 16)) {
     this.#max = max;
@@ -56,8 +56,9 @@ const MAX_STREAMS = 1_024;
 /**
  * Makes the slots of a server.
  *
- * @param max How many there are. @default {1_024}
- * @param maxPerPrincipal How many of them one principal may have; not used without `authorize`.
+ * @param max The maximum number of open streams. @default {1_024}
+ * @param maxPerPrincipal The maximum number of one principal's open streams; not used without
+ * `authorize`.
  */
 export function slotsFor(
   { authorizes }: Pick<ToolServer, "authorizes">,
@@ -67,7 +68,10 @@ export function slotsFor(
   return new StreamSlots(max, authorizes ? maxPerPrincipal : Infinity);
 }
 
-/** It does not name the owners of the streams: a caller must not learn how many others there are. */
+/**
+ * The message does not name the principals of the streams: a caller must not learn how many others
+ * there are.
+ */
 export const TOO_MANY_STREAMS: Problem = {
   status: 503,
   code: "overloaded",
@@ -77,7 +81,7 @@ export const TOO_MANY_STREAMS: Problem = {
 
 /** Options for {@linkcode serveEvents}. */
 export interface ServeEventsOptions {
-  /** Bounds how many clients may follow at once. @default {1_024 slots} */
+  /** The slots for clients that follow the tools. */
   readonly slots?: StreamSlots;
 }
 
@@ -94,8 +98,9 @@ export function serveEvents({ slots }: ServeEventsOptions = {}): HttpPart {
 }
 
 /**
- * Streams `added`, `removed` and `updated` events, each `{"type", "id"}`. The client follows from
- * the moment that it has the headers: what it lists after that is not older than the first event.
+ * Streams `added`, `removed` and `updated` events, each `{"type", "id"}`. The stream begins before
+ * its headers are sent: a listing that the client requests afterwards is not older than the first
+ * event.
  */
 function followTools(request: ToolRequest, slots: StreamSlots): Response {
   const { raw, caller, server } = request;

@@ -38,7 +38,7 @@ export function createGuard(options: GuardOptions): (request: Request) => Proble
   const hosts = allowedHosts === "any" ? undefined : new Set(allowedHosts.map(hostName));
   const origins = new Set(allowedOrigins.map(originOf));
 
-  /** The origin of a URL whose host is allowed, or why it is refused. */
+  /** Returns the origin of a URL whose host is allowed, or the problem. */
   function originOrProblem(start: string): string | Problem {
     // workerd joins two Host headers, and hands the result on.
     if (!URL.canParse(start)) return badRequest("The request must name one host");
@@ -98,7 +98,7 @@ function hostName(host: string): string {
 }
 
 function originOf(origin: string): string {
-  // "*" would be compared as it is, and would match no origin.
+  // "*" would be compared literally, and would match no origin.
   if (URL.canParse(origin) && new URL(origin).origin === origin && !origin.includes("*")) {
     return origin;
   }

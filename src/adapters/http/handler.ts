@@ -30,7 +30,7 @@ export interface Route {
   readonly answer: RequestAnswer;
 }
 
-/** A route whose answer does not depend on the caller, and for which nobody has to be authorized. */
+/** A route whose response does not depend on the caller, and which needs no authorization. */
 export interface PublicRoute {
   readonly method: "GET";
   readonly path: string;
@@ -107,7 +107,7 @@ const CHECKS = {
   everyone: checkObject,
 } satisfies { readonly [Option in keyof ComposedHandlerOptions]-?: Check };
 
-/** Answers requests. Workers, Deno and Bun serve it as it is. */
+/** Responds to requests. Workers, Deno and Bun can serve it directly. */
 export interface HttpHandler {
   /**
    * Answers a request.
@@ -123,9 +123,9 @@ export interface HttpHandler {
 }
 
 /**
- * Serves tools over HTTP with the parts that are handed in, and without Hono. A bundle has these parts
- * only; `createToolHandler` has all of them, because its options are values, which no bundler can look
- * into.
+ * Serves tools over HTTP with the given parts, and without Hono. A bundle contains these parts
+ * only. `createToolHandler` contains all of them, because bundlers cannot see which of its options
+ * are set.
  *
  * @example Usage
  * ```ts
@@ -179,7 +179,7 @@ export class RoutedServer {
   readonly #fixed: ReadonlyMap<string, RoutedPath>;
   readonly #patterns: readonly RoutedPath[];
 
-  /** @throws {TypeError | RangeError} If an option of a part is wrong. */
+  /** If an option of a part is invalid. */
   constructor(server: ToolServer, parts: readonly HttpPart[]) {
     this.server = server;
     const paths = new Map<string, RoutedPath>();
@@ -203,7 +203,7 @@ export class RoutedServer {
       return this.server.answerPublic(raw, undefined, () => preflight(raw));
     }
     const path = pathOf(raw.url);
-    // Calls are most of what a server answers, and their path has a parameter.
+    // Most requests are calls, and their path has a parameter.
     for (const pattern of this.#patterns) {
       const param = pattern.paramIn(path);
       if (param !== undefined) {
@@ -224,7 +224,7 @@ export class RoutedServer {
     };
   }
 
-  /** Answers a request that is for none of the routes. */
+  /** Responds to a request that matches no route. */
   answerNone(raw: Request): Response | Promise<Response> {
     const response = this.server.open(raw, () => problemResponse(NO_ROUTE));
     return raw.method === "HEAD" ? headOf(response) : response;
@@ -256,7 +256,7 @@ export class RoutedPath {
     this.#methods.set(route.method, route);
   }
 
-  /** The parameter's value in a path, as it is written there; `undefined` for other paths. */
+  /** Returns the parameter's value in a path, still encoded; `undefined` for other paths. */
   paramIn(path: string): string | undefined {
     const before = this.#before;
     const after = this.#after;

@@ -1,6 +1,5 @@
 /**
- * Who calls, and which tools that caller sees. Every route works on the toolset made here, and on no
- * other.
+ * Callers, and the toolset that each caller sees. Every route uses this toolset, and no other.
  *
  * @module
  */
@@ -18,21 +17,27 @@ import {
 import { checkFlag, checkText, numberFrom, readFields, type RiskLevel } from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
 
-/** What `authorize` found out about a caller. A caller has nothing that is absent here. */
+/**
+ * The caller of a request, as `authorize` returns it. A caller has none of the rights that are
+ * absent here.
+ */
 export interface Caller {
-  /** The caller's role. Absent: only tools that list no roles. */
+  /** The caller's role. By default, the caller sees only tools that list no roles. */
   readonly role?: string | undefined;
-  /** The scopes that the caller holds. Absent: none. */
+  /** The scopes that the caller holds. By default, it holds none. */
   readonly scopes?: readonly string[] | undefined;
-  /** What is available where the caller works: a workspace, a terminal, an editor, git. */
+  /** The environment of the caller: a workspace, a terminal, an editor, git. */
   readonly context?: ToolAvailabilityInput | undefined;
   /** The highest risk that this caller may see. */
   readonly maxRisk?: RiskLevel | undefined;
-  /** Names the caller: idempotency keys are kept apart by it, and hooks and approvers are told it. */
+  /**
+   * The name of the caller. Idempotency keys are separate per principal; hooks and approvers
+   * receive it.
+   */
   readonly principal?: string | undefined;
   /**
-   * What this caller's tools that declare a `context` are given, such as `{ tenant: "acme" }`. Nothing
-   * that a client sends is put there.
+   * The context of this caller's tools that declare a `context`, such as `{ tenant: "acme" }`. It
+   * never contains data of the client.
    */
   readonly callContext?: unknown;
   /**
@@ -48,11 +53,11 @@ export interface Caller {
 }
 
 /**
- * Decides who calls. A `Response` refuses the request: a copy of it is sent, so one without a body
- * may be returned for many requests.
+ * Identifies the caller of a request. A `Response` rejects the request. It is copied, so that one
+ * without a body may be returned for many requests.
  *
- * @param env What the runtime gives a handler beside the request: the bindings of Workers, Bun's
- * server, Deno's connection, Node's request.
+ * @param env The runtime's second argument for handlers: the bindings of Workers, Bun's server,
+ * Deno's connection, Node's request.
  */
 export type Authorize = (
   request: Request,
@@ -72,13 +77,13 @@ const FIELDS: ReadonlySet<string> = new Set(Object.keys(
   } satisfies Record<keyof Caller, 0>,
 ));
 
-/** How many keys of narrowed toolsets are kept for each toolset: about two for each of them. */
+/** The maximum number of cached keys per toolset. A narrowed toolset has about two keys. */
 const MAX_NARROWED = 512;
 
 /**
- * Narrows a toolset to what a caller sees. Callers who may see the same get the same toolset, and
- * are checked once. The selections of queries do not belong here: each toolset keeps exports and
- * more, and clients choose how many there are.
+ * Narrows a toolset to the tools of a caller. Callers with the same rights get the same toolset,
+ * and are checked once. Selections of queries are not cached here: each toolset caches its exports,
+ * and clients choose the number of queries.
  */
 export class ToolsetNarrower {
   readonly #narrowed = new WeakMap<Toolset, BoundedMap<string, Toolset>>();
@@ -134,10 +139,10 @@ function isTextOrAbsent(value: unknown): boolean {
 }
 
 /**
- * Makes the function that gives the tools that the owner serves now.
+ * Makes a function that returns the tools that are served now.
  *
  * @param source A registry, which may change, or a toolset, which does not.
- * @param selection Which of its tools the owner serves.
+ * @param selection The tools of the source that are served.
  */
 export function ownerToolset(
   source: Registry | Toolset,
@@ -166,7 +171,7 @@ export function checkCaller(caller: Caller): void {
 }
 
 /**
- * Refuses what is no object. A `false` that is spread would become a caller.
+ * Rejects values that are not objects. Spreading `false` would make a caller of it.
  *
  * @throws {TypeError} If it is none.
  */
@@ -178,7 +183,7 @@ export function requireCaller(caller: Caller): void {
 }
 
 /**
- * What a caller sees of the owner's tools.
+ * Returns the selection of the tools that a caller sees.
  *
  * @throws {TypeError} If `authorize` returned something other than a caller.
  */

@@ -27,11 +27,11 @@ export interface FormatFunctions {
   readonly resumeTurn: typeof resumeTurn;
 }
 
-/** Makes the page of a query that names a format, of the tools that it asks for. */
+/** Makes the page of a query with a format, of the selected tools. */
 export type ExportPage = (
   tools: readonly Tool[] | Toolset,
   query: ListingQuery,
-  /** What the query's words found of the tools, best first; absent where it has none. */
+  /** The tools that match the query's words, best first; `undefined` if the query has no words. */
   ranked?: readonly Tool[],
 ) => Page;
 
@@ -105,7 +105,7 @@ function wholeListing(): (request: ToolRequest) => Page {
   };
 }
 
-/** One of the caller's tools, also one that is not available now and so not listed. */
+/** Shows one of the caller's tools, even one that is unavailable now and therefore not listed. */
 function showTool({ raw, toolset, param: id }: ToolRequest): Response {
   refuseQuery(raw.url);
   const tool = toolset.get(id);
@@ -140,7 +140,7 @@ export function queryPages(
     return pages.of(listed, query.key, () => {
       const { selection } = query;
       if (!query.bridge) return makePage(toolset, listed, query, formats?.exportPage);
-      // The query selects tools behind the bridge; the bridge's own tools are always there.
+      // The query selects the bridge's target tools; the bridge's own tools always remain.
       const shown = show(selection === undefined ? toolset : toolset.narrow(selection), true);
       const whole = { ...query, selection: undefined };
       return makePage(shown, shown.available(), whole, formats?.exportPage);
@@ -149,12 +149,12 @@ export function queryPages(
 }
 
 /**
- * Makes the page that a query asks for. A search may wait for its index.
+ * Makes the page of a query. A search may wait for its index.
  *
- * @param toolset What the caller sees.
+ * @param toolset The caller's tools.
  * @param listed Those of it that are available now.
  * @param exportPage Makes the page of an export; without it, there are none.
- * @throws {RequestError} If the cursor is not one that a page gave, or there is no such format.
+ * @throws {RequestError} If the cursor is not the `nextCursor` of a page, or the format is unknown.
  */
 function makePage(
   toolset: Toolset,
@@ -260,7 +260,7 @@ export function serveExplanations(): HttpPart {
 function explainTool(request: ToolRequest): Response {
   const { param: id } = request;
   const toolset = explainedToolset(request);
-  // An explanation says that a hidden tool exists: only some callers may learn that.
+  // An explanation reveals that a hidden tool exists: only some callers may learn that.
   if (request.caller.explain !== true && !request.toolset.has(id)) {
     return problemResponse(noSuchTool(id));
   }
@@ -291,8 +291,8 @@ function briefly({ steps: _, ...explanation }: ToolExplanation): Omit<ToolExplan
 }
 
 /**
- * Returns the caller's tools that the query selects. A role and scopes in the query of a caller that
- * may learn of hidden tools stand for those of another caller.
+ * Returns the caller's tools that the query selects. If the caller may learn of hidden tools, a
+ * role and scopes in the query replace its own.
  */
 function explainedToolset({ raw, server, caller, toolset }: ToolRequest): Toolset {
   const { selection } = readFilters("an explanation", raw.url);

@@ -1,7 +1,7 @@
 /**
- * How a caller's listing changes. Listings are compared, and the registry's events are not passed on:
- * so a tool that the caller does not see is never named, one that becomes visible is `added`, and
- * changes that were not read yet become one step.
+ * Changes of a caller's listing. They follow from comparing listings, and not from the registry's
+ * events: a tool that the caller does not see is never named, a tool that becomes visible is
+ * `added`, and unread changes are merged.
  *
  * @module
  */
@@ -68,7 +68,7 @@ function isSame(old: Tool | undefined, now: Tool): boolean {
     old.description === now.description;
 }
 
-/** What a {@linkcode ListingWatch} looks at. */
+/** The listing that a {@linkcode ListingWatch} follows. */
 export interface WatchedListing {
   /** `undefined` if the list does not change. */
   readonly registry: Registry | undefined;
@@ -80,7 +80,7 @@ export interface WatchedListing {
   onStop(): void;
 }
 
-/** Above this, a timer fires at once. */
+/** The maximum delay of a timer, in milliseconds. */
 const MAX_TIMER_MS = 2_147_483_647;
 
 /** Follows one caller's list. Changes of tools that the caller does not see do not count. */
@@ -139,7 +139,7 @@ export class ListingWatch {
     return (this.#watched.expiresAt ?? Infinity) - Date.now();
   }
 
-  /** Ends the watch with the token, also where the registry does not change. */
+  /** Ends the watch when the token expires, even if the registry does not change. */
   #awaitExpiry(): void {
     const leftMs = this.#leftMs();
     if (leftMs === Infinity) return;
@@ -155,7 +155,7 @@ export class ListingWatch {
     let hasNews = false;
     let wake = (): void => {};
     // The subscriber only resolves a promise: in workerd, the request that changes the registry
-    // must not run the code of the one that follows it.
+    // must not run code of another request.
     this.#unsubscribe = registry.subscribe(() => {
       hasNews = true;
       wake();

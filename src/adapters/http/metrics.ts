@@ -60,7 +60,7 @@ function showMetrics(
   });
 }
 
-/** The text formats: that of Prometheus, and OpenMetrics 1.0. */
+/** The text formats: Prometheus, and OpenMetrics 1.0. */
 export type MetricsTextType = "text/plain" | "application/openmetrics-text";
 
 const CONTENT_TYPES = {
@@ -80,7 +80,7 @@ interface Family {
   readonly samples: readonly Sample[];
 }
 
-/** The metrics of tools, and those that belong to no tool if the caller may know them. */
+/** The metrics of tools, and the totals that belong to no tool if the caller may see them. */
 export interface ShownMetrics {
   readonly tools: readonly ToolMetrics[];
   readonly totals: Pick<DispatcherMetrics, "queued" | "unknownTool"> | undefined;

@@ -1,6 +1,6 @@
 /**
- * What every way of serving tools over HTTP shares: who calls, how often, what the caller sees, and
- * bodies, streams and problems; and the parts of a handler.
+ * The parts that all protocols over HTTP share: callers, rates, toolsets, bodies, streams and
+ * problems; and the parts of a handler.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Pages of listings, and the cache of what is made from lists of tools.
+ * Pages of listings, and the cache of values that are made from lists of tools.
  *
  * @module
  */
@@ -58,7 +58,7 @@ function withEtag(body: string): Page {
   return { body, etag: `"${body.length.toString(16)}-${hex(a)}${hex(b)}"` };
 }
 
-/** How many characters of pages one handler keeps: a byte each, or two. */
+/** The maximum size of the cached pages of one handler, in characters of one or two bytes. */
 const MAX_PAGES = 8 * 1_024 * 1_024;
 
 /** Makes the cache for the pages of one handler, for all its callers and their queries. */
@@ -66,12 +66,12 @@ export function createPageCache(): ListCache<Page> {
   return new ListCache(MAX_PAGES, ({ body }) => body.length);
 }
 
-/** What it costs to keep anything, however small. */
+/** The weight of every entry, in addition to its value. */
 const OVERHEAD = 512;
 
 /**
- * Keeps values that were made of lists of tools. Clients choose what is made, by their queries: so
- * what is kept is weighed, over all lists, and not only counted.
+ * Caches values that are made from lists of tools. Clients choose the values by their queries, so
+ * that the cache is bounded by weight, over all lists, and not only by count.
  */
 export class ListCache<Value> {
   /** A number for each list: a strong reference would keep the list alive. */
@@ -80,8 +80,8 @@ export class ListCache<Value> {
   #count = 0;
 
   /**
-   * @param room How much the values may weigh together.
-   * @param weigh What a value weighs besides its key, in bytes or so.
+   * @param room The maximum total weight.
+   * @param weigh Returns the weight of a value, without its key, in bytes.
    */
   constructor(room: number, weigh: (value: Value) => number) {
     this.#values = new BoundedMap({
@@ -90,14 +90,14 @@ export class ListCache<Value> {
     });
   }
 
-  /** What is kept weighs this, and never more than there is room. */
+  /** The total weight of the cached values. */
   get weight(): number {
     return this.#values.weight;
   }
 
   /**
-   * The value of a key, made if it is not kept. One that is made later is kept when it is there, and
-   * not if it fails.
+   * Returns the value of a key, or makes it. A promised value is cached when it resolves, and not
+   * if it rejects.
    *
    * @param tools A list that does not change.
    */

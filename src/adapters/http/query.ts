@@ -20,34 +20,37 @@ import { RequestError } from "./responses.ts";
 
 /** A query, read. */
 export interface ListingQuery {
-  /** Which of the caller's tools it asks for; `undefined` for all of them. */
+  /** The selection of the caller's tools; `undefined` for all of them. */
   readonly selection: Selection | undefined;
   /** Words to search for, best match first; `undefined` lists by id. */
   readonly search: string | undefined;
-  /** The score that the best tool must reach; `undefined` for what the index has by default. */
+  /** The score that the best tool must reach; `undefined` for the default of the index. */
   readonly minScore: number | undefined;
-  /** How many tools the page has at most. */
+  /** The maximum number of tools on the page. */
   readonly limit: number;
   /** Where the page begins, as the page before it said. */
   readonly cursor: string | undefined;
   /** The target to export to; `undefined` for the handler's own shape. */
   readonly format: string | undefined;
-  /** Whether the tools are shown through a bridge. */
+  /** True if the tools are shown through a bridge. */
   readonly bridge: boolean;
-  /** How many tokens an export may take; `undefined` for all that is asked for. */
+  /** The maximum number of tokens of an export; `undefined` for no limit. */
   readonly tokens: number | undefined;
-  /** Whether an export says what the target cannot. */
+  /** True if an export lists what the target cannot express. */
   readonly losses: boolean;
-  /** What an export says of a request: whether the model calls a tool, and several at once. */
+  /**
+   * The settings of an export's request: whether the model must call a tool, and may call several
+   * at once.
+   */
   readonly settings: RequestSettings | undefined;
   /** The query in a fixed order: two queries with one key have the same page. */
   readonly key: string;
 }
 
-/** How many tools a page may have. */
+/** The maximum number of tools on a page. */
 export const MAX_PAGE = 1000;
 
-/** How many tools a search finds without a limit in the query: the best ones. */
+/** The number of tools that a search returns without a limit in the query. */
 const DEFAULT_HITS = 10;
 const MAX_TEXT = 512;
 /** Questions are longer than names, and the index that plue brings reads this much of them. */
@@ -55,7 +58,7 @@ const MAX_SEARCH = 8_192;
 
 type Reader = (value: string, name: string) => unknown;
 
-/** Reads what has a value, and refuses other text with what is wanted. */
+/** Reads a value from a table; other text is an error that lists the valid values. */
 function fitting<Value>(
   wanted: string,
   valueOf: (text: string) => Value | undefined,
@@ -103,7 +106,7 @@ function atMost(length: number, value: string, name: string): string {
   throw new RequestError(`Query parameter "${name}" is longer than ${length} characters`);
 }
 
-/** The parameters that are no criteria. */
+/** The parameters that are not criteria. */
 const OTHERS = {
   q: (value, name) => atMost(MAX_SEARCH, value, name),
   minScore: fitting("a number from 0 to 1", numberLike(/^(0|1|0\.\d{1,6})$/)),
@@ -247,7 +250,7 @@ export function readFilters(
  * Reads the query of a route whose one parameter is `bridge`.
  *
  * @param url The request's.
- * @returns Whether the tools are to be called through a bridge.
+ * @returns True if the tools are called through a bridge.
  */
 export function readBridgeQuery(url: string): boolean {
   return url.includes("?") && (readValues(new URL(url).searchParams, ["bridge"]).bridge ?? false);

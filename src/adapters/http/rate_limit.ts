@@ -30,7 +30,7 @@ import {
 } from "./request_counts.ts";
 import { isResponse, type Problem, ProblemError, problemResponse } from "./responses.ts";
 
-/** How many requests one caller may make. A request with several calls counts 1 for each call. */
+/** The limit on the requests of one caller. A request with several calls counts 1 for each call. */
 export interface RateLimitOptions extends RateLimitWindow {
   /**
    * Holds the counts, by default in this process. Two handlers with the same store count together.
@@ -39,7 +39,7 @@ export interface RateLimitOptions extends RateLimitWindow {
    */
   readonly store?: RateLimitStore;
   /**
-   * How long the store may take to answer, in milliseconds. Then requests are answered 503.
+   * The time within which the store must return, in milliseconds. Otherwise requests get 503.
    *
    * @default {5_000}
    */
@@ -53,17 +53,17 @@ export interface RateLimitOptions extends RateLimitWindow {
 
 /** The decision of a limiter about one request. */
 export interface RateLimitVerdict {
-  /** Headers for the response, also if the request is let in. */
+  /** Headers for the response, even if the request is admitted. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Why the request is refused; `undefined` if it is let in. */
+  /** The problem of a rejected request; `undefined` if it is admitted. */
   readonly problem: Problem | undefined;
 }
 
 /**
  * Counts a request of a caller, and decides whether it is too many.
  *
- * @param amount 1 when the request comes in. Once its calls are known, as many again as there are
- * calls after the first: if that is refused, none of the calls may run. @default {1}
+ * @param amount 1 for the request itself. Once its calls are known, the number of further calls: if
+ * they are rejected, none of the calls may run. @default {1}
  */
 export type RateLimiter = (
   caller: Caller,
@@ -74,7 +74,7 @@ export type RateLimiter = (
 /**
  * Makes a limiter.
  *
- * Its headers are those of the IETF draft: `RateLimit-Policy` and `RateLimit`.
+ * It sets the headers of the IETF draft: `RateLimit-Policy` and `RateLimit`.
  *
  * @throws {TypeError} If an option is unknown or wrong.
  * @throws {RangeError} If a number is out of range.
@@ -87,7 +87,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   const { limit, windowMs } = window;
   const policy = `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`;
   return async (caller, request, amount = 1) => {
-    // A key that is no text, such as a promise, would be another one each time.
+    // A key that is not a string, such as a promise, would differ for each request.
     const key = checkText("limit the rate", atOnce(keyOf(caller, request)), "what keyOf answers");
     const { count, resetMs } = await take(key, amount, window);
     const isTaken = count <= limit;
@@ -139,7 +139,7 @@ const CHECKS = {
 /**
  * Reads a window's numbers, which are both required.
  *
- * @throws {RangeError} If one is wrong.
+ * @throws {RangeError} If one of them is out of range.
  */
 export function readWindow(action: string, options: RateLimitWindow): RateLimitWindow {
   return {
@@ -148,7 +148,7 @@ export function readWindow(action: string, options: RateLimitWindow): RateLimitW
   };
 }
 
-/** Where counts are kept. */
+/** The store of the counts, and its time limit. */
 export type StoreOptions = Pick<RateLimitOptions, "store" | "storeTimeoutMs">;
 
 /** Asks a store, and does not take its word where it cannot be right. */
@@ -157,7 +157,7 @@ export function takerOf(
 ): (key: string, amount: number, window: RateLimitWindow) => Promise<RateLimitCount> {
   return async (key, amount, window) => {
     const given = store.take(key, amount, window);
-    // The store in this process answers at once.
+    // The store in this process returns synchronously.
     const answer = isCount((given as Partial<RateLimitCount> | undefined)?.count)
       ? given as RateLimitCount
       : await within(systemClock, storeTimeoutMs, Promise.resolve(given));
@@ -166,7 +166,7 @@ export function takerOf(
         cause: new Error(`The rate-limit store did not answer within ${storeTimeoutMs} ms`),
       });
     }
-    // Anything else could let a request in, and would stand in its headers.
+    // Any other value could admit a request, and would be sent in its headers.
     if (isCount(answer?.count) && isCount(answer.resetMs)) return answer;
     throw new ProblemError(NO_STORE, {
       cause: new TypeError("The rate-limit store must answer two numbers, count and resetMs"),
@@ -205,12 +205,12 @@ export function secondsOf(ms: number): string {
 /** Options for {@linkcode limitFailedLogins}: `limit` failures in a window. */
 export interface FailedLoginsOptions extends RateLimitWindow {
   /**
-   * The address of the client, which only the runtime or the proxy in front of it knows. Behind a
-   * proxy, the address of the connection is the proxy's, and would limit all clients together. A
-   * request with an unknown address, `undefined`, is not limited. If it throws or returns something
-   * else, the request is answered 500 and the handler's log is told.
+   * Returns the address of the client, which only the runtime or the proxy in front of it can
+   * provide. Behind a proxy, the address of the connection belongs to the proxy, and would limit
+   * all clients together. A request with an unknown address, `undefined`, is not limited. If it
+   * throws or returns another value, the request gets 500 and the error is logged.
    *
-   * @param env What the runtime gives a handler beside the request.
+   * @param env The runtime's second argument for handlers.
    */
   readonly clientAddress: (request: Request, env: unknown) => string | undefined;
   /**
@@ -227,7 +227,7 @@ export interface FailedLoginsOptions extends RateLimitWindow {
    */
   readonly store?: RateLimitStore;
   /**
-   * How long the store may take to answer, in milliseconds. Then requests are answered 503.
+   * The time within which the store must return, in milliseconds. Otherwise requests get 503.
    *
    * @default {5_000}
    */
@@ -243,10 +243,10 @@ const LOGIN_CHECKS = {
 } satisfies { readonly [Option in keyof FailedLoginsOptions]-?: Check };
 
 /**
- * Limits how often an address may fail to authenticate. Requests of an address that failed too often
- * in this window are answered 429, and `authorize` is not asked. Other addresses are not affected.
- * Addresses of IPv6 are counted by their /64, because one client usually has a whole /64, and those
- * of one /48 may together fail 16 times as often: a site has a whole /48.
+ * Limits the failed logins of an address. Requests of an address with too many failures in this
+ * window get 429, and `authorize` is not called. Other addresses are not affected. IPv6 addresses
+ * are counted by their /64, because one client usually has a whole /64. All addresses of one /48
+ * may together fail 16 times as often, because a site has a whole /48.
  *
  * @example Usage
  * ```ts
@@ -295,7 +295,7 @@ export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOpt
     "a string that is not empty, or undefined where it is not known",
     (address): address is string | undefined => address === undefined || isWord(address),
   );
-  /** Fails if the function does: otherwise a wrong one would switch the limit off. */
+  /** An error of the function fails the request: otherwise it would disable the limit. */
   function addressOf(request: Request, env: unknown): string | undefined {
     let address: unknown;
     try {
@@ -315,7 +315,7 @@ export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOpt
         takeOf(`login ${network}`, amount, window),
         ...(site === undefined ? [] : [takeOf(`login ${site}`, amount, siteWindow)]),
       ]);
-      // A look, of amount 0, asks whether one more would still fit.
+      // With an amount of 0, one more failure must still be possible.
       const full = counts.filter(({ count }, index) =>
         count + (amount === 0 ? 1 : 0) > (index === 0 ? window : siteWindow).limit
       );
@@ -331,17 +331,17 @@ export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOpt
   };
 }
 
-/** How many /64 of one /48 may fail as often as they can: more would fill the store with one site. */
+/** The number of /64 networks in one /48 that may reach the limit: more would fill the store. */
 const NETWORKS_OF_SITE = 16;
 
 /** Longer than any address: a longer one may come from a header that the client wrote. */
 const MAX_ADDRESS = 64;
 
-/** Where an address is. */
+/** The networks of an address. */
 interface NetworkPlace {
-  /** What one client has: an address of IPv4 without its port, or a /64. */
+  /** The network of one client: an IPv4 address without its port, or a /64. */
   readonly network: string;
-  /** What one site has: a /48. */
+  /** The network of one site: a /48. */
   readonly site?: string;
 }
 

@@ -69,11 +69,11 @@ interface OwnerWindows {
 }
 
 /**
- * Counts in fixed windows, in memory. Each key has an owner, the principal that chose it. Owners have
- * equal quotas of the keys: a new key evicts a window of an owner that exceeds its quota.
+ * Counts in fixed windows, in memory. Each key belongs to the principal that chose it. Principals
+ * have equal quotas of the keys: a new key evicts a window of a principal that exceeds its quota.
  */
 export class WindowCounts {
-  /** The owners that have a window below its limit, and the others. */
+  /** The windows of principals with at least one window below its limit, and of the others. */
   readonly #open = new Map<string, OwnerWindows>();
   readonly #full = new Map<string, OwnerWindows>();
   #size = 0;
@@ -114,7 +114,10 @@ export class WindowCounts {
     return { count, resetMs: window.endsAt - now };
   }
 
-  /** Evicts a window of an owner without open ones that has ended; else one that exceeds a quota. */
+  /**
+   * Evicts an ended window of a principal whose windows are all full; otherwise a window of a
+   * principal that exceeds its quota.
+   */
   #evict(now: number): void {
     const [first] = this.#full;
     const ended = first && endedIn(first[1], now);
@@ -135,7 +138,7 @@ export class WindowCounts {
     this.#place(owner, windows);
   }
 
-  /** Puts an owner into the map that fits its windows. */
+  /** Moves the windows of a principal to the map that fits them. */
   #place(owner: string, windows: OwnerWindows): void {
     const owners = windows.open.size > 0 ? this.#open : this.#full;
     (owners === this.#open ? this.#full : this.#open).delete(owner);
