@@ -111,7 +111,7 @@ async function endOf(tasks: CallTasks, { id }: TaskState, principal?: string): P
 export interface ServeCallsOptions {
   /** The tasks that are served: `callTasks(…)` of `@plue/tools/calls`. @default {none} */
   readonly tasks?: CallTasks | undefined;
-  /** The slots for clients that follow tasks. */
+  /** The slots for clients that follow tasks. @default {1_024 slots} */
   readonly slots?: StreamSlots;
 }
 
@@ -220,8 +220,8 @@ class CallRoutes {
   }
 
   /**
-   * Lists the caller's tasks, the newest first. Callers without a principal get an empty list: the
-   * server cannot tell them apart, and only the holder of a task's id may see the task.
+   * Lists the caller's tasks, the newest first. The list is empty for callers without a principal:
+   * the server cannot distinguish them, and a task's id is its only protection.
    */
   async list(request: ToolRequest): Promise<Response> {
     const { raw, caller: { principal } } = request;
@@ -256,7 +256,7 @@ function readPage(url: string): { readonly limit: number; readonly cursor?: stri
   return { limit, ...(cursor !== null && { cursor }) };
 }
 
-/** Returns the owner of the tasks that a request may see: tasks of tools that its caller sees. */
+/** Returns the owner of the tasks that a request may see. The caller must see their tools. */
 function ownerIn({ caller: { principal }, toolset }: ToolRequest): TaskOwner {
   return { principal, toolset };
 }

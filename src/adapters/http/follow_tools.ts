@@ -81,7 +81,7 @@ export const TOO_MANY_STREAMS: Problem = {
 
 /** Options for {@linkcode serveEvents}. */
 export interface ServeEventsOptions {
-  /** The slots for clients that follow the tools. */
+  /** The slots for clients that follow the tools. @default {1_024 slots} */
   readonly slots?: StreamSlots;
 }
 

@@ -105,7 +105,7 @@ function wholeListing(): (request: ToolRequest) => Page {
   };
 }
 
-/** Shows one of the caller's tools, even one that is unavailable now and therefore not listed. */
+/** Shows one of the caller's tools, even if it is unavailable now and therefore not listed. */
 function showTool({ raw, toolset, param: id }: ToolRequest): Response {
   refuseQuery(raw.url);
   const tool = toolset.get(id);

@@ -40,7 +40,7 @@ export interface ListingQuery {
   readonly losses: boolean;
   /**
    * The settings of an export's request: whether the model must call a tool, and may call several
-   * at once.
+   * together.
    */
   readonly settings: RequestSettings | undefined;
   /** The query in a fixed order: two queries with one key have the same page. */

@@ -30,7 +30,7 @@ export type KeySource = (kid: string | undefined) => Promise<readonly NamedKey[]
 /** Options for {@linkcode remoteKeys}. */
 export interface RemoteKeysOptions {
   /**
-   * How long a fetch may take, in milliseconds.
+   * The time limit of a fetch, in milliseconds.
    *
    * @default {5_000}
    */
@@ -52,10 +52,13 @@ const CACHE_MS = 600_000;
 /** The time after a fetch in which an unknown key does not cause another one, in milliseconds. */
 const COOLDOWN_MS = 30_000;
 
-/** How long after a failed first fetch callers are refused without another fetch. */
+/**
+ * The time after a failed first fetch in which callers are rejected without another one, in
+ * milliseconds.
+ */
 const RETRY_MS = 1_000;
 
-/** How many requests of one worker fetch the keys at the same time. */
+/** The maximum number of concurrent fetches in one Worker. */
 const MAX_FETCHES = 4;
 
 const BUSY: Problem = {
@@ -94,7 +97,7 @@ export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySou
   let triedAt = -Infinity;
   let failure: unknown;
   let loading: Promise<readonly NamedKey[]> | undefined;
-  /** When the fetches of Workers began. One that is as old as its time limit has ended. */
+  /** The start times of fetches on Workers. A fetch older than its time limit has ended. */
   let begun: number[] = [];
 
   async function load(): Promise<readonly NamedKey[]> {
@@ -124,7 +127,7 @@ export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySou
   async function fetchText(): Promise<string> {
     const response = await (options.fetch ?? fetch)(url, {
       headers: { accept: "application/json" },
-      // Workers do not support "error". A redirect is refused because its status is not 200.
+      // Workers do not support "error". A redirect fails because its status is not 200.
       redirect: "manual",
       signal: AbortSignal.timeout(timeoutMs),
     });

@@ -42,7 +42,7 @@ import {
 import { RunningCalls } from "./running_calls.ts";
 import { defaultHeartbeatMs, IS_BUN } from "./runtime.ts";
 
-/** The arguments of a runtime for one request. A context of Hono fits as it is. */
+/** The arguments of a runtime for one request. A context of Hono fits. */
 export interface RequestContext {
   readonly req: {
     readonly raw: Request;
@@ -55,18 +55,18 @@ export interface RequestContext {
   readonly executionCtx: unknown;
 }
 
-/** Answers a request whose caller is known. What it throws becomes a problem. */
+/** Responds to a request whose caller is known. An error becomes a problem. */
 export type RequestAnswer = (request: ToolRequest) => Response | Promise<Response>;
 
 /** The additions of a part to the requests of a server. */
 export interface ServerHooks {
-  /** Surrounds the answer to every request, also to those that no route answers. */
+  /** Surrounds the response to every request, including requests that match no route. */
   readonly around?: RequestObserver;
   /** Returns headers for every response to a request. */
   readonly headers?: (request: Request) => readonly Header[];
   /** Answers the preflight requests of browsers, whatever their path. */
   readonly preflight?: (request: Request) => Response;
-  /** Counts the requests and calls of a caller, and refuses those that are too many. */
+  /** Counts the requests and calls of a caller, and rejects them beyond the limit. */
   readonly charge?: RateLimiter;
 }
 
@@ -80,7 +80,7 @@ export interface ServerSetup {
   readonly tasks?: CallTasks | undefined;
   /** After how many milliseconds a call becomes a task. */
   readonly taskAfterMs?: number | undefined;
-  /** Creates the dispatcher where none is handed in. @default {one without layers} */
+  /** Creates the dispatcher if the options have none. @default {one without layers} */
   readonly createDispatcher?: (options: DispatcherOptions) => Dispatcher;
 }
 
@@ -144,7 +144,7 @@ export class ToolServer {
   /** Why execution is closed to everyone, if it is. */
   readonly executionClosed: Problem | undefined;
   readonly heartbeatMs: number;
-  /** Whether calls are traced. */
+  /** True if calls are traced. */
   readonly traces: boolean;
   readonly body: BodyReader;
   readonly tasks: CallTasks | undefined;
@@ -166,7 +166,7 @@ export class ToolServer {
   #lastView: { readonly toolset: Toolset; readonly view: Dispatcher } | undefined;
 
   /**
-   * @throws {TypeError} If an option is wrong.
+   * @throws {TypeError} If an option is invalid.
    * @throws {RangeError} If a number is out of range.
    */
   constructor(
@@ -185,8 +185,8 @@ export class ToolServer {
     this.allowedOrigins = options.allowedOrigins ?? [];
     this.authorizes = authorize !== undefined;
     this.executionClosed = authorize === undefined && !openExecution ? EXECUTION_CLOSED : undefined;
-    // Without authorize, no caller has a role or a scope: a registry's tools that need one are left
-    // out. A toolset is served as its owner made it.
+    // Without authorize, no caller has a role or a scope: a registry's tools that need one are
+    // omitted. A toolset is served unchanged.
     this.#ownerToolset = ownerToolset(
       source,
       authorize === undefined && !(source instanceof Toolset)
@@ -207,7 +207,7 @@ export class ToolServer {
     });
   }
 
-  /** Adds the hooks of a part. Those that are installed first surround those of others. */
+  /** Adds the hooks of a part. Hooks that are installed first surround the later ones. */
   install({ around: inner, headers, preflight, charge }: ServerHooks): void {
     const outer = this.around;
     const own = inner && this.#safely(inner);
@@ -218,7 +218,7 @@ export class ToolServer {
   }
 
   /**
-   * Answers a request that the server admits; refuses the others.
+   * Responds to a request that the server admits; rejects the others.
    *
    * @param route The route as the access log names it: `/tools/:id`.
    * @param param The value of the parameter in the route.
@@ -326,7 +326,7 @@ export class ToolServer {
     return undefined;
   }
 
-  /** Passes an error to the owner's log. Does not throw. */
+  /** Passes an error to the host's log. Does not throw. */
   log(error: unknown): void {
     callHook(() => this.#options.onError?.(error), NO_LOG);
   }
@@ -341,7 +341,7 @@ export class ToolServer {
     return this.#headers.flatMap((headers) => [...atOnce(headers(request))]);
   }
 
-  /** What surrounds an answer may fail, and the request is answered all the same. */
+  /** If the surrounding function fails, the request still gets a response. */
   #safely(around: RequestObserver): RequestObserver {
     return async (request, answer) => {
       try {
@@ -371,7 +371,7 @@ export class ToolServer {
   ): Response | Promise<Response> {
     const { record } = entry;
     if (record !== undefined) record.authorizeMs = systemClock.now() - began;
-    // The owner may return one response many times: headers of this request must not stay on it.
+    // The host may return one response many times: headers of this request must not stay on it.
     if (isResponse(caller)) return copyOf(caller);
     if (record !== undefined) record.principal = caller.principal;
     return this.#admit(entry, caller);
@@ -401,7 +401,7 @@ function nest(outer: RequestObserver, inner: RequestObserver): RequestObserver {
   return (request, answer) => outer(request, () => inner(request, answer));
 }
 
-/** An admitted request: its caller, the caller's toolset, and what is noted for the answer. */
+/** An admitted request: its caller, the caller's toolset, and the headers for the response. */
 export class ToolRequest {
   readonly server: ToolServer;
   readonly raw: Request;
@@ -441,7 +441,7 @@ export class ToolRequest {
   /**
    * The body, as JSON.
    *
-   * @param empty The value of an empty body; without it, an empty body is refused.
+   * @param empty The value of an empty body. By default, an empty body is rejected.
    * @throws {ProblemError} If it is too large, late, not JSON, or not declared to be.
    */
   readJson(empty?: unknown): Promise<unknown> {
@@ -502,8 +502,8 @@ export class ToolRequest {
   }
 
   /**
-   * Lets a call go on that takes long. Bun would close a connection that is silent for ten seconds,
-   * and Workers drop what is not handed to them, cleanups and all.
+   * Keeps the connection and the work of a long call alive. Bun would close a connection that is
+   * silent for ten seconds, and Workers drop work, including cleanups, that they do not wait for.
    *
    * @param work Must not reject.
    */
@@ -512,7 +512,7 @@ export class ToolRequest {
     this.#waitUntil(work);
   }
 
-  /** Lets work go on after the answer, where the platform would end it. */
+  /** Continues work after the response, where the platform would end it. */
   outlast(work: Promise<unknown>): void {
     this.#waitUntil(work);
   }
@@ -531,7 +531,7 @@ export class ToolRequest {
     try {
       context = this.#context.executionCtx;
     } catch {
-      // Hono throws where the runtime has none: there, work goes on by itself.
+      // Hono throws if the runtime has none. Work continues there without help.
       return;
     }
     if (hasWaitUntil(context)) context.waitUntil(work);
@@ -541,10 +541,10 @@ export class ToolRequest {
 /** The call of a request that nothing observes. */
 export const UNOBSERVED: RequestCall = { end() {} };
 
-/** How long Bun lets a connection be silent, in seconds, unless it is told otherwise. */
+/** The time for which Bun keeps a silent connection open, in seconds. */
 const BUN_IDLE_S = 10;
 
-/** Bun hands over its server, beside the request. */
+/** Bun's server, which Bun passes with the request. */
 function isBunServer(
   env: unknown,
 ): env is { timeout(request: Request, seconds: number): void } & Record<string, unknown> {
@@ -552,7 +552,7 @@ function isBunServer(
     typeof env["requestIP"] === "function";
 }
 
-/** Bun hands over its server where Workers hand over a context, and others hand over nothing. */
+/** Bun passes its server in the position of the context of Workers; other runtimes pass nothing. */
 function hasWaitUntil(context: unknown): context is { waitUntil(work: Promise<unknown>): void } {
   return typeof (context as { readonly waitUntil?: unknown } | null | undefined)?.waitUntil ===
     "function";

@@ -23,7 +23,7 @@ export interface ProgramEnd {
 /** Parts of a path that are as long as this may be keys. */
 const LONG_STEP = /[^/]{20,}/g;
 
-/** Shorter values are no secrets, and would be cut out of other words. */
+/** Shorter values are not secrets, and would be removed from other words. */
 const MIN_SECRET = 6;
 
 /** The name of a server at an address: without credentials, query, and long parts of its path. */
@@ -77,11 +77,11 @@ export function serverError(
       ? `it ended with exit code ${ended.code}`
       : `it was ended by ${ended.signal}`
     : withoutSecrets(messagesOf(error), secrets);
-  // The cause is left out: it may hold headers, the address, or what the server sent.
+  // The cause is omitted: it may contain headers, the address, or data of the server.
   return new Error(`Cannot import the MCP server ${words}: ${why}`);
 }
 
-/** How many nested causes are looked at. */
+/** The maximum number of nested causes that are checked. */
 const MAX_CAUSES = 5;
 
 function statusOf(error: unknown, depth = 0): number | undefined {
@@ -90,7 +90,10 @@ function statusOf(error: unknown, depth = 0): number | undefined {
   return typeof status === "number" ? status : statusOf(error.cause, depth + 1);
 }
 
-/** The message of an error and of its innermost cause: fetch says why it failed in a cause only. */
+/**
+ * Returns the message of an error and of its innermost cause: fetch states its reason in a cause
+ * only.
+ */
 export function messagesOf(error: unknown): string {
   let cause = error;
   for (let depth = 0; depth < MAX_CAUSES && cause instanceof Error && cause.cause; depth++) {
@@ -112,15 +115,15 @@ export interface ClientOpener {
   readonly transport: "http" | "stdio";
   /** Whether the import owns its connections, and so closes and reopens them. */
   readonly isOwn: boolean;
-  /** How the server is called in errors; `undefined` for a client that was handed in. */
+  /** The name of the server in errors; `undefined` for a client that was passed in. */
   readonly name?: ServerName;
   /** How the program ended that was started last, if it has. */
   ended?(): ProgramEnd | undefined;
-  /** Rejects at once when the signal is aborted, and ends what it has begun. */
+  /** Rejects immediately when the signal aborts, and ends what it has begun. */
   open(signal: AbortSignal): Promise<Client>;
 }
 
-/** How a lost connection is reopened: at once, then after increasing waits. */
+/** The delays before a lost connection is reopened: none, then increasing ones. */
 export interface ReconnectOptions {
   /**
    * The first wait, in milliseconds. Each is twice the one before.
@@ -153,10 +156,10 @@ export class McpConnection {
   readonly #stop = new AbortController();
   #current: Promise<Client>;
   #live: Client | undefined;
-  /** How long to wait before the next attempt. */
+  /** The delay before the next attempt, in milliseconds. */
   #delayMs = 0;
   #connectedAt = 0;
-  /** What went wrong last with the live client. */
+  /** The last error of the live client. */
   #trouble: unknown;
 
   constructor(opener: ClientOpener, reconnect: ReconnectOptions, events: ConnectionEvents) {
@@ -190,7 +193,8 @@ export class McpConnection {
   /**
    * Replaces a client that has lost its server.
    *
-   * @returns Whether there will be another client; one that was handed in is its owner's to reconnect.
+   * @returns True if there will be another client; a client that was passed in is reconnected by
+   * the host.
    */
   lose(client: Client): boolean {
     if (this.#live === client && this.#opener.isOwn) {
@@ -203,7 +207,7 @@ export class McpConnection {
     return this.#opener.isOwn;
   }
 
-  /** Ends the connection, and a program with it. A client that was handed in stays connected. */
+  /** Ends the connection, and a program with it. A client that was passed in stays connected. */
   async close(): Promise<void> {
     this.#stop.abort(closed());
     const live = this.#live;
@@ -224,7 +228,7 @@ export class McpConnection {
       this.#trouble = undefined;
       if (this.#opener.isOwn) {
         client.onclose = () => void this.lose(client);
-        // Described at once: the program may be ended because of it.
+        // The description is made immediately: the error may end the program.
         client.onerror = (error) => void (this.#trouble = this.describe(error));
       }
       await untilAborted(this.#events.onConnected(client), signal);

@@ -81,7 +81,7 @@ export interface McpHandlerContext {
   readonly executionCtx: unknown;
 }
 
-/** An MCP server over HTTP. Workers, Deno and Bun serve it as it is. */
+/** An MCP server over HTTP. Workers, Deno and Bun can serve it directly. */
 export interface McpEndpoint {
   /** Answers a request in a Hono app, on every runtime: `app.all("/mcp", mcp.handle)`. */
   readonly handle: (c: McpHandlerContext) => Promise<Response>;
@@ -89,8 +89,8 @@ export interface McpEndpoint {
    * Answers a request.
    *
    * @param env The runtime's second argument, which `authorize` receives.
-   * @param context The execution context, if there is one: in Workers, cleanups of a call whose
-   * client is gone need it.
+   * @param context The execution context, if there is one. In Workers, cleanups of a call need it
+   * when the client has disconnected.
    */
   fetch(request: Request, env?: unknown, context?: unknown): Promise<Response>;
   /**
@@ -141,7 +141,7 @@ export interface McpEndpoint {
  * ```
  *
  * @param source A registry, which is followed as it changes, or a toolset.
- * @param options Who may do what.
+ * @param options The rights of callers, and the description of the server.
  * @throws {TypeError} If an option is unknown or wrong.
  */
 export function createMcpEndpoint(
@@ -164,7 +164,7 @@ interface Body {
   readonly value?: unknown;
 }
 
-/** Stands for a body that is not JSON, which the SDK refuses. */
+/** Replaces a body that is not JSON, which the SDK rejects. */
 const NOT_JSON = "not JSON";
 
 /** Answers the requests of one endpoint. */
@@ -254,7 +254,7 @@ class McpService {
       try {
         body = { isRead: true, value: await request.readBody() };
       } catch (error) {
-        // The SDK refuses a body that is not JSON.
+        // The SDK rejects a body that is not JSON.
         if (!(error instanceof RequestError)) throw error;
         body = { isRead: true };
       }
@@ -340,7 +340,7 @@ class McpService {
     const pace = new ReaderPace();
     const release = isListen(value) ? this.#takePlace(request) : undefined;
     let isFollowing = false;
-    // A handler of its own: the SDK does not tell the callers of one handler's bus apart.
+    // Each request has a handler: the SDK does not distinguish the callers of one handler's bus.
     const handler = createMcpHandler(
       ({ era }) => this.#serverFor(request, { body: value, era, session, pace }),
       {
@@ -377,7 +377,7 @@ class McpService {
     return client !== undefined && response.ok ? withSession(response, client) : response;
   }
 
-  /** A server for one request, with what the owner adds to it. */
+  /** Makes a server for one request, with the host's extension. */
   async #serverFor(
     request: ToolRequest,
     { body, era, session, pace }: Omit<ServerRequest, "request" | "answers" | "list"> & {
@@ -411,7 +411,7 @@ class McpService {
     const accepts = raw.headers.get("accept")?.includes("text/event-stream") === true;
     const release = accepts ? this.#takePlace(request) : undefined;
     if (release === undefined) {
-      // The protocol's answer where there is no such stream: clients go on without it.
+      // The protocol's response if there is no such stream: clients continue without it.
       return problemResponse({
         status: 405,
         code: "method_not_allowed",
@@ -464,7 +464,10 @@ class McpService {
   }
 }
 
-/** Workers report only to a stream that its client is gone; others do so for any response. */
+/**
+ * Workers report a disconnected client on writes to a stream only; other runtimes report it for
+ * every response.
+ */
 const WORKERS_PATIENCE_MS = 20;
 
 function refusalResponse({ status, id, error }: JsonRpcRefusal): Response {
@@ -472,8 +475,8 @@ function refusalResponse({ status, id, error }: JsonRpcRefusal): Response {
 }
 
 /**
- * Names the session of a client that begins one. The name tells apart the requests of two clients,
- * which both count from 0.
+ * Names the session of a client that begins one. The name distinguishes the requests of two
+ * clients, which both count from 0.
  */
 function withSession(response: Response, client: ClientCapabilities): Response {
   const { body, status, statusText } = response;

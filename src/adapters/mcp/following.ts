@@ -1,5 +1,5 @@
 /**
- * What clients follow: changes of their own list of tools, and what the owner announces about the
+ * Events for clients: changes of their own list of tools, and the host's announcements about
  * prompts and resources of an extension.
  *
  * @module
@@ -14,11 +14,11 @@ export interface McpNotify {
   promptsChanged(): void;
   /** The list of resources, or of their templates, has changed. */
   resourcesChanged(): void;
-  /** A resource has changed. Only clients that asked for this URI are told. */
+  /** A resource has changed. Only clients that subscribed to this URI are notified. */
   resourceUpdated(uri: string): void;
 }
 
-/** The streams of one endpoint, for the owner's announcements. */
+/** The streams of one endpoint, for the host's announcements. */
 export class Followers implements McpNotify {
   readonly #following = new Set<Following>();
 
@@ -49,10 +49,10 @@ export class Followers implements McpNotify {
   }
 }
 
-/** How many events a stream keeps for a reader that does not take them. */
+/** The maximum number of unread events of a stream. */
 const MAX_UNREAD = 256;
 
-/** The events of one stream. Equal ones that were not read yet are one. */
+/** The events of one stream. Equal unread events are merged. */
 export class Following {
   readonly #watch: ListingWatch;
   readonly #onEnd: (error: unknown) => void;
@@ -82,7 +82,8 @@ export class Following {
   /** Adds an event. It only settles a promise: a Worker may not run another request's code. */
   tell(event: ServerEvent): void {
     if (this.#isOver) return;
-    // A client that is told of the list reads the resources again that it has lost count of.
+    // A client that receives a change of the list reads its resources again, so that single updates
+    // may be dropped.
     if (this.#unread.size >= MAX_UNREAD) {
       this.#unread.clear();
       for (const kind of ["tools_list_changed", "prompts_list_changed"] as const) {
@@ -156,7 +157,7 @@ const METHODS = {
 /**
  * The `GET` stream of clients before revision 2026-07-28.
  *
- * @param wants Whether the client is told of an event.
+ * @param wants Returns true if the client receives an event.
  */
 export function followingStream(
   following: Following,
@@ -181,7 +182,7 @@ export function followingStream(
   }, options).response;
 }
 
-/** Whether a server that says these capabilities may send an event. */
+/** Returns true if a server with these capabilities may send an event. */
 export function announces(
   { tools, prompts, resources }: ServerCapabilities,
   event: ServerEvent,

@@ -17,7 +17,7 @@ import {
 import { clip, isObject, MAX_DEPTH, pointerStep } from "../../tool/mod.ts";
 import type { McpTarget } from "./lists.ts";
 
-/** The newest revision, which has no sessions; the older ones begin with `initialize`. */
+/** The newest revision, which has no sessions; the earlier ones begin with `initialize`. */
 export const MODERN = "2026-07-28";
 
 /** The target of the newest revision. */
@@ -26,28 +26,28 @@ export const MODERN_TARGET = "mcp@2026-07-28";
 /** The member of `_meta` that names the newest revision. */
 export const VERSION_KEY: string = PROTOCOL_VERSION_META_KEY;
 
-/** A message that wants an answer. Its members may be of any type. */
+/** A message that expects a response. Its members may be of any type. */
 export interface JsonRpcRequest {
   readonly id: unknown;
   readonly method: unknown;
   readonly params?: unknown;
 }
 
-/** The protocol of a client: that of the newest revision, or of those before it. */
+/** The protocol of a client: the newest revision, or the earlier ones. */
 export type McpEra = "modern" | "legacy";
 
-/** Whether a request declares its body to be JSON. */
+/** Returns true if a request declares its body to be JSON. */
 export function isJson(request: Request): boolean {
   const type = request.headers.get("content-type");
   return type === "application/json" || isJsonContentType(type);
 }
 
-/** Whether a message wants an answer. */
+/** Returns true if a message expects a response. */
 export function isRequest(message: unknown): message is JsonRpcRequest {
   return isObject(message) && "id" in message && "method" in message;
 }
 
-/** What a client declares that begins a session, as those before the newest revision do. */
+/** Returns the capabilities of a client that begins a session, in revisions before the newest. */
 export function initializedBy(message: unknown): ClientCapabilities | undefined {
   if (methodOf(message) !== "initialize") return undefined;
   const { params } = message as { readonly params?: unknown };
@@ -55,7 +55,7 @@ export function initializedBy(message: unknown): ClientCapabilities | undefined 
   return isObject(declared) ? declared : {};
 }
 
-/** Whether a message asks for a stream of changes, as clients of the newest revision do. */
+/** Returns true if a message requests a stream of changes, as in the newest revision. */
 export function isListen(message: unknown): boolean {
   return methodOf(message) === "subscriptions/listen";
 }
@@ -88,7 +88,7 @@ export function traceParentOf(body: unknown): string | null {
   return typeof trace === "string" ? trace : null;
 }
 
-/** The revision in which a client is told the tools. */
+/** Returns the revision in which a client receives the tools. */
 export function targetOf(era: McpEra, headers: Headers): McpTarget {
   if (era === "modern") return MODERN_TARGET;
   // Clients that do not name their revision are older, and know less.
@@ -99,7 +99,7 @@ function methodOf(message: unknown): unknown {
   return (message as { readonly method?: unknown } | null | undefined)?.method;
 }
 
-/** The answer to a request that is refused. */
+/** The response to a rejected request. */
 export interface JsonRpcRefusal {
   /** 400 for a body beyond the bounds; 200 for a well-formed request with wrong params. */
   readonly status: 200 | 400;
@@ -111,12 +111,15 @@ export interface JsonRpcRefusal {
 const MAX_LEVELS = MAX_DEPTH + 2;
 /** The maximum length of ids and progress tokens, which the server stores and returns. */
 const MAX_ID = 1_000;
-/** The maximum length of what an error quotes, in characters. */
+/** The maximum length of a quotation in an error, in characters. */
 const MAX_WORDS = 200;
 
 const { PaginatedRequestParams: PageParams, ...PARAMS } = specTypeSchemas;
 
-/** Methods whose wrong params the SDK answers as an internal error, or with its validator's report. */
+/**
+ * Methods whose invalid params the SDK reports as an internal error, or with its validator's
+ * report.
+ */
 const PARAMS_OF = {
   "tools/call": PARAMS.CallToolRequestParams,
   "tools/list": PageParams,
@@ -144,7 +147,7 @@ const OLDER_EXTENSION_PARAMS_OF = {
 } as const;
 
 type ParamsSchema = (typeof specTypeSchemas)[keyof typeof specTypeSchemas];
-/** The methods that an endpoint answers in one era, and the schemas of their params. */
+/** The methods of an endpoint in one era, and the schemas of their params. */
 export type MethodParams = ReadonlyMap<unknown, ParamsSchema>;
 
 /** Makes the methods of both eras. */
@@ -219,7 +222,7 @@ function wrongParams(
   return `${clip(pointer, MAX_WORDS)}: ${clip(issue.message, MAX_WORDS)}`;
 }
 
-/** Whether a value has more than that many levels of objects and arrays. */
+/** Returns true if a value exceeds a number of levels of objects and arrays. */
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;

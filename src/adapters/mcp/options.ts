@@ -19,7 +19,7 @@ import { type Caller, checkCount, HTTP_CHECKS, type HttpOptions } from "../http/
 
 /** The request that an extension serves. */
 export interface McpExtensionContext {
-  /** Who calls, as `authorize` answered. */
+  /** The caller, as `authorize` returned it. */
   readonly caller: Caller;
   readonly request: Request;
 }
@@ -51,42 +51,42 @@ export interface McpEndpointOptions extends HttpOptions {
    */
   extend?(server: McpServer, context: McpExtensionContext): void | Promise<void>;
   /**
-   * What clients are shown: `all` of the caller's tools, or the `bridge` to them: three tools with
-   * which a model finds, reads and calls the others. A function makes a bridge with options:
+   * The tools that clients see: `all` of the caller's tools, or the `bridge` to them, three tools
+   * with which a model finds, reads and calls the others. A function makes a bridge with options:
    * `(toolset) => createToolBridge(toolset, { pinned })`.
    *
    * @default {"all"}
    */
   readonly tools?: "all" | "bridge" | ((toolset: Toolset) => Toolset);
   /**
-   * How many tools one page of `tools/list` has. Some clients read only the first page.
+   * The number of tools on one page of `tools/list`. Some clients read only the first page.
    *
    * @default {1_000}
    */
   readonly pageSize?: number;
   /**
-   * How long clients may keep a list, in milliseconds. Clients that follow the changes learn of them
-   * earlier.
+   * The time for which clients may cache a list, in milliseconds. Clients that follow the changes
+   * are notified earlier.
    *
    * @default {10_000}
    */
   readonly ttlMs?: number;
   /**
-   * How many clients may follow changes of the tools at once. Further ones are refused.
+   * The maximum number of clients that follow changes of the tools. Further ones are rejected.
    *
    * @default {1_024}
    */
   readonly maxSubscriptions?: number;
   /**
-   * How many of them may be one principal's; callers without one share theirs. Without `authorize`,
-   * callers are not told apart, and this does not count.
+   * The maximum number of one principal's clients among them; callers without a principal count as
+   * one. Not used without `authorize`.
    *
    * @default {a sixteenth of maxSubscriptions}
    */
   readonly maxSubscriptionsPerPrincipal?: number;
 }
 
-/** What each option must be; its type keeps the table complete. */
+/** The check of each option; its type keeps the table complete. */
 export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Check } = {
   ...HTTP_CHECKS,
   name: checkWord,

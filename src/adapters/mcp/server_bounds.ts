@@ -7,22 +7,22 @@
 import type { FetchLike, JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { isObject, systemClock } from "../../tool/mod.ts";
 
-/** How large one message may be, in bytes, and one list of tools, if the owner does not say. */
+/** The default maximum size of one message, and of one list of tools, in bytes. */
 export const MAX_MESSAGE_BYTES: number = 16 * 1024 * 1024;
 
-/** The waits before work that a server asks for again at once, in milliseconds. */
+/** The shortest and the longest delay of repeated work, in milliseconds. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Spaces out work that a server can ask for: at once after a quiet time, at most once a second, and
- * after increasing waits when it is asked for again before that.
+ * Spaces out work that a server can cause: it runs immediately after a quiet time, at most once a
+ * second, and after increasing delays if it is caused again earlier.
  */
 export class Pace {
   #lastAt = -Infinity;
   #waitMs = FIRST_WAIT_MS;
 
-  /** How long to wait before the work, in milliseconds. It counts as done then. */
+  /** Returns the delay before the work, in milliseconds. The work counts as done then. */
   next(now: number = systemClock.now()): number {
     const rest = this.#lastAt + this.#waitMs - now;
     if (rest > 0) this.#waitMs = Math.min(this.#waitMs * 2, LONGEST_WAIT_MS);
@@ -123,7 +123,7 @@ export function boundedFetch(
   return async (url, init) => {
     const response = await base(url, init);
     const { body, headers, status, statusText } = response;
-    // A `Response` cannot be made with another status: those of redirects that are hidden.
+    // A `Response` cannot be made with the status of an opaque redirect.
     if (body === null || status < 200) return response;
     const isStream = /^\s*text\/event-stream\s*(;|$)/i.test(headers.get("content-type") ?? "");
     const bounded = isStream
@@ -149,7 +149,8 @@ const CR = 13;
 
 /**
  * Bounds each event of a stream, and the stream that answers a request. Beyond a bound the stream
- * ends with an error as the response to the request, because the SDK would wait for more.
+ * ends with an error, which is sent as the response to the request. Otherwise the SDK would wait
+ * for more.
  */
 function boundedEvents(
   maxBytes: number,
@@ -159,7 +160,7 @@ function boundedEvents(
   let bytes = 0;
   let total = 0;
   let last = LF;
-  /** Whether the event exceeds the limit within the chunk. An empty line ends an event. */
+  /** Returns true if the event exceeds the limit within the chunk. An empty line ends an event. */
   const exceeds = (chunk: Uint8Array): boolean => {
     for (const byte of chunk) {
       const isEnd = byte === LF || byte === CR;
@@ -196,12 +197,12 @@ function requestId(body: unknown): string | number | undefined {
   return typeof id === "string" || typeof id === "number" ? id : undefined;
 }
 
-/** How many answers to a server's own requests may be on their way. */
+/** The maximum number of pending answers to a server's own requests. */
 const MAX_ANSWERS = 16;
 
 /**
- * Answers few of a server's own requests at a time. A server that asks and does not read would fill
- * the memory with answers; over HTTP each of them is a request.
+ * Answers few of a server's own requests at a time. A server that sends requests and does not read
+ * would fill the memory with answers; over HTTP each answer is a request.
  */
 export function boundAnswers(transport: Transport, unasked: UnaskedMessages): void {
   const send = transport.send.bind(transport);

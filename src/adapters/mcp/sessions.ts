@@ -1,8 +1,8 @@
 /**
- * Sessions of clients before revision 2026-07-28. The name of a session says what its client can be
- * asked. The rest is in this process only: questions that wait for the client's answer, which comes
- * as another request, and the resources that it subscribed to. Workers, which may answer each request
- * in another isolate, offer neither.
+ * Sessions of clients before revision 2026-07-28. The name of a session contains the capabilities
+ * of its client. All else is in this process only: questions that wait for the client's answer,
+ * which arrives as another request, and subscriptions to resources. Workers offer neither, because
+ * they may serve each request in another isolate.
  *
  * @module
  */
@@ -20,7 +20,7 @@ import {
 import { BoundedMap, isWorkers } from "../http/mod.ts";
 import { supportsMode } from "./questions.ts";
 
-/** Whose session it is. */
+/** The identity of a session. */
 export interface SessionKey {
   readonly principal: string | undefined;
   /** Its name; `undefined` if the client sent none. */
@@ -102,7 +102,7 @@ export class ClientAnswers {
     }
   }
 
-  /** Takes a client's response, and says whether its session was asked. */
+  /** Passes a client's response to the question that waits for it. Returns true if there is one. */
   settle(key: SessionKey, response: ClientResponse): boolean {
     const resolve = this.#waiting.get(textOf(key, response.id));
     resolve?.(response);
@@ -120,18 +120,21 @@ function textOf({ principal, session }: SessionKey, id: unknown): string {
   return JSON.stringify([principal ?? null, session ?? null, id]);
 }
 
-/** How many characters the URIs of one session may have, of one principal's sessions, and of all. */
+/**
+ * The maximum length of the URIs of one session, of one principal's sessions, and of all, in
+ * characters.
+ */
 const MAX_SESSION = 16_384;
 const MAX_PRINCIPAL = 4 * MAX_SESSION;
 const MAX_ALL = 256 * MAX_PRINCIPAL;
-/** What a URI costs besides its characters. */
+/** The cost of a URI in addition to its characters. */
 const URI_COST = 64;
 
 type Sessions = BoundedMap<string, ReadonlySet<string>>;
 
 /**
- * The resources that sessions subscribed to. A principal with too many sessions loses the one that
- * was unused for longest: clients do not say when a session is over.
+ * The resources that sessions subscribed to. If a principal has too many sessions, its least
+ * recently used one is evicted: clients do not report the end of a session.
  */
 export class ResourceSubscriptions {
   readonly #maxPrincipal: number;
@@ -145,7 +148,7 @@ export class ResourceSubscriptions {
     this.#maxPrincipal = tellsCallersApart ? MAX_PRINCIPAL : MAX_ALL;
   }
 
-  /** Answers subscriptions on a server whose extension says that its resources have them. */
+  /** Serves subscriptions if the extension declares that its resources support them. */
   serve(server: Server, key: SessionKey): void {
     if (server.getCapabilities().resources?.subscribe !== true) return;
     if (isWorkers()) return server.registerCapabilities({ resources: { subscribe: false } });
@@ -161,7 +164,7 @@ export class ResourceSubscriptions {
     });
   }
 
-  /** Whether the session has subscribed to a resource. */
+  /** Returns true if the session has subscribed to a resource. */
   has(key: SessionKey, uri: string): boolean {
     return this.#of(key)?.has(uri) === true;
   }
