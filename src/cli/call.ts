@@ -23,20 +23,23 @@ import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./s
 import { findTool, toolText } from "./show.ts";
 import { EXIT, EXIT_CODES, type Terminal, usageError } from "./terminal.ts";
 
-/** What is shown of foreign text, in characters. */
+/** The maximum length of foreign text, in characters. */
 const MAX_TEXT = 2_000;
-/** Longer arguments are not asked about: no part of them is left out. In characters. */
+/**
+ * The maximum length of arguments in a question, in characters. Longer arguments are never cut, and
+ * therefore cannot be approved.
+ */
 const MAX_ARGUMENTS = 20_000;
 
 /** Answers questions; the function of a call's context. */
 export type AnswerQuestion = NonNullable<DispatchContext["onQuestion"]>;
 
 /**
- * Makes the function that answers a call's questions.
+ * Makes a function that answers a call's questions.
  *
- * @param isApproved Whether `--yes` was given: approvals are not asked for then.
- * @param before Runs before something is asked: nothing else may draw then.
- * @returns A function that answers `undefined` where there is nobody to ask.
+ * @param isApproved True for `--yes`: approvals are given without a question.
+ * @param before Runs before a question, so that nothing else draws on the terminal.
+ * @returns A function that returns `undefined` if there is no person to ask.
  */
 export function answerOnTerminal(
   terminal: Terminal,
@@ -135,7 +138,7 @@ class Prompts {
     return { action: isYes ? "accept" : "decline" };
   }
 
-  /** Asks for one value; `undefined` if it was left out. */
+  /** Asks for one value; `undefined` if the person skips it. */
   async #value(field: AskedField): Promise<unknown> {
     const { name = "Answer", description, isSwitch, isRequired, values, otherwise } = field;
     const message = cleanText(description === "" ? name : `${name}: ${description}`, MAX_TEXT);
@@ -181,7 +184,7 @@ export interface CallFlags extends SourceFlags, SelectionFlags {
 /**
  * Calls a tool.
  *
- * @param words What follows the tool's id: its arguments.
+ * @param words The words after the tool's id: its arguments.
  * @returns The exit code.
  */
 export async function call(
@@ -210,7 +213,7 @@ export async function call(
   );
   const meanwhile = new Meanwhile(terminal);
   const dispatcher = new ToolDispatcher(loaded.registry, {
-    // A call may take longer than the default if that is asked for.
+    // A call may take longer than the default if `--timeout` allows it.
     ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout }),
     // A module's own approver decides first.
     ...(terminal.canAsk || flags.yes === true ? { approve: "ask" } : {}),
@@ -222,7 +225,7 @@ export async function call(
     onQuestion: answerOnTerminal(terminal, flags.yes === true, () => meanwhile.pause()),
     progress: (step) => meanwhile.progress(step),
     output: (value) => meanwhile.line(value),
-    // A failed call is told as metadata, too.
+    // A failed call is reported as metadata, too.
     metadata: (value) => {
       if (!isFailureNote(value)) meanwhile.line(value);
     },
@@ -239,7 +242,7 @@ function isFailureNote(value: unknown): boolean {
   return (value as { readonly type?: unknown } | null)?.type === "error";
 }
 
-/** Text as it is, everything else as JSON. */
+/** Returns text unchanged, and everything else as JSON. */
 function printContent(content: unknown, terminal: Terminal): void {
   if (typeof content === "string") terminal.printForeign(content);
   else if (content !== undefined) terminal.printJson(content);
@@ -271,7 +274,7 @@ function printFailure(
   }
 }
 
-/** What a call says before it ends: a bar on a terminal, lines on standard error. */
+/** The output of a running call: a bar on a terminal, lines on standard error. */
 class Meanwhile {
   readonly #terminal: Terminal;
   #bar: SingleBar | undefined;

@@ -1,6 +1,6 @@
 /**
- * The command `plue`: its subcommands, their flags, and their help. What a subcommand does is loaded
- * when it runs.
+ * The command `plue`: its subcommands, their flags, and their help. The code of a subcommand is
+ * loaded when it runs.
  *
  * @module
  */
@@ -38,7 +38,7 @@ export async function runCommand(words: readonly string[], io: CommandIo): Promi
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Help and the version are no errors; commander has printed what is one.
+      // Help and the version are not errors; commander has printed the errors.
       return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     }
     const terminal = new Terminal(io);
@@ -53,7 +53,7 @@ export async function runCommand(words: readonly string[], io: CommandIo): Promi
 
 type Flags = { readonly json?: boolean };
 
-/** Makes the program. Its actions tell `end` their exit code. */
+/** Makes the program. Its actions pass their exit code to `end`. */
 export function createProgram(io: CommandIo, end: (code: number | void) => void): Command {
   const program = new Command("plue")
     .description("One tool registry for AI agents: serve, find, call, export and check tools.")
@@ -232,7 +232,7 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
       end(await doctor(flags, terminalOf(flags)));
     });
 
-  // What the doctor asks the other runtimes for.
+  // The doctor runs this on the other runtimes.
   program.command("probe [library]", { hidden: true })
     .action(async (library: string | undefined) => {
       const { probe } = await import("./doctor.ts");
@@ -267,7 +267,7 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
       new Terminal(io).print(completionScript(shell));
     });
 
-  // What the scripts ask.
+  // The scripts of the shells call this.
   program.command("complete <shell> <line>", { hidden: true })
     .action(async (shell: string, line: string) => {
       const { complete } = await import("./completion.ts");

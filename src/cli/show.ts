@@ -51,7 +51,7 @@ function paintRisk(terminal: Terminal, risk: string): string {
   return terminal.paint(RISK_STYLES[risk as keyof typeof RISK_STYLES], risk);
 }
 
-/** Prints one tool: what it is, and the flags with which it is called. */
+/** Prints one tool: its description, and its flags. */
 export async function show(id: string, flags: ShowFlags, terminal: Terminal): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);
   const tool = findTool(loaded, toolsetOf(loaded, flags), id);
@@ -59,7 +59,7 @@ export async function show(id: string, flags: ShowFlags, terminal: Terminal): Pr
   terminal.print(toolText(terminal, tool));
 }
 
-/** A tool for people: what it is, and its flags. */
+/** Writes a tool for people: its description, and its flags. */
 export function toolText(terminal: Terminal, tool: Tool): string {
   const facts: readonly (readonly [string, string | undefined])[] = [
     ["category", tool.category],

@@ -1,6 +1,6 @@
 /**
- * What the command reads from and writes to: results on standard output, everything else on standard
- * error, colours and widths only where a person looks.
+ * The input and output of the command: results on standard output, everything else on standard
+ * error, colours and widths on terminals only.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export interface CommandIo {
   interrupt(): void;
 }
 
-/** Exit codes that are not those of a failed call. */
+/** Exit codes besides the codes of failed calls. */
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 
 /** Ends the command with a message and an exit code. */
@@ -69,7 +69,7 @@ const GAP = 2;
 /** Writes for people, or JSON for programs. */
 export class Terminal {
   readonly io: CommandIo;
-  /** Whether results are JSON. */
+  /** True if results are JSON. */
   readonly isJson: boolean;
 
   constructor(io: CommandIo, isJson = false) {
@@ -77,17 +77,17 @@ export class Terminal {
     this.isJson = isJson;
   }
 
-  /** Whether there is a person who can be asked. */
+  /** True if there is a person to ask. */
   get canAsk(): boolean {
     return this.io.stdin.isTTY === true && this.io.stderr.isTTY === true;
   }
 
-  /** Writes a line of the result, as it is. */
+  /** Writes a line of the result unchanged. */
   print(text: string): void {
     this.io.stdout.write(`${text}\n`);
   }
 
-  /** Writes foreign text as the result: as it is, but without controls on a terminal. */
+  /** Writes foreign text as the result. On a terminal, control characters are removed. */
   printForeign(text: string): void {
     this.print(this.io.stdout.isTTY === true ? cleanText(text, Infinity) : text);
   }

@@ -1,6 +1,6 @@
 /**
  * Runs operations over HTTP: the credentials, the request, the response. The network is a port: the
- * global `fetch` of every runtime fits, and tests hand in a function.
+ * global `fetch` of every runtime fits, and tests pass a function.
  *
  * @module
  */
@@ -31,7 +31,7 @@ export interface HttpRequest {
   readonly headers: { readonly [name: string]: string };
   readonly body?: string;
   readonly signal: AbortSignal;
-  /** Redirects are not followed: one could lead to another host, and the credentials with it. */
+  /** Redirects are not followed: one could send the credentials to another host. */
   readonly redirect: "manual";
 }
 
@@ -56,7 +56,7 @@ export type CredentialSource = (
   context: ToolContext,
 ) => Credentials | Promise<Credentials>;
 
-/** What is needed to run operations. */
+/** The network, the credentials and the bound for operations. */
 export interface HttpClient {
   readonly fetch: HttpFetch;
   readonly authorize: CredentialSource | undefined;
@@ -102,7 +102,7 @@ export async function callOperation(
   }
 }
 
-/** How much of an error response is read, and how much of it is passed on. */
+/** The maximum size of an error response in bytes, and of its quotation in characters. */
 const MAX_ERROR_BYTES = 16_384;
 const MAX_ERROR_TEXT = 500;
 
@@ -174,7 +174,7 @@ async function readError(response: HttpResponse, request: string): Promise<ToolR
   );
 }
 
-/** Whether an API that answers with this error has done anything: a refusal says that it has not. */
+/** Returns whether the operation ran, by the status of an error: a rejected request did not run. */
 function hasRun(status: number): ToolRun {
   return status < 500 || status === 501 || status === 503 ? "no" : "unknown";
 }

@@ -49,7 +49,10 @@ const FIXED_HEADERS: ReadonlySet<string> = new Set(
     "transfer-encoding upgrade").split(" "),
 );
 
-/** The parameters of an operation, those of its path included, or the first problem of them. */
+/**
+ * Returns the parameters of an operation, including the parameters of its path, or the first
+ * problem.
+ */
 export function readParameters(
   context: ReadContext,
   item: Located,

@@ -31,7 +31,7 @@ import { styleOf, type ValueStyle } from "./serialize.ts";
 /** A type and a subtype, each a token, without parameters. */
 const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,100}\/[a-z0-9!#$&^_.+*-]{1,100}$/;
 
-/** The media types of a `content` map as they are written there, the preferred ones first. */
+/** Returns the media types of a `content` map unchanged, the preferred ones first. */
 export function mediaTypes(content: JsonRecord): readonly string[] {
   return Object.keys(content).map((key) => ({ key, rank: rankOf(plainType(key)) }))
     .sort((a, b) => a.rank - b.rank)
@@ -43,12 +43,12 @@ export function plainType(type: string): string {
   return type.split(";", 1).join("").trim().toLowerCase();
 }
 
-/** Whether a plain media type is JSON. */
+/** Returns true if a plain media type is JSON. */
 export function isJson(type: string): boolean {
   return type === "application/json" || type === "text/json" || type.endsWith("+json");
 }
 
-/** Whether JSON may be sent or received as a plain media type of a document. */
+/** Returns true if a plain media type of a document allows JSON. */
 export function acceptsJson(type: string): boolean {
   return isJson(type) || isWildcard(type);
 }
@@ -185,7 +185,7 @@ function examplesOf(entry: unknown): readonly ToolExample[] {
   ];
 }
 
-/** How the members of a form are written, where the document says so. */
+/** The styles of a form's members, if the document defines them. */
 function encodingOf(entry: unknown): { readonly [name: string]: ValueStyle } | undefined {
   const styles = Object.entries(objectIn(entry, "encoding") ?? {}).flatMap(([name, one]) => {
     if (!isObject(one)) return [];
@@ -217,7 +217,7 @@ function flattenObject(read: ReadSchema, schemas: SchemaReader): FlatObject | un
   const required = new Set<string>();
   const seen = new Set<JsonSchema>();
 
-  /** @param alone Nothing is combined with this schema, so `additionalProperties: false` is kept. */
+  /** This schema is not combined with others, so that `additionalProperties: false` may stay. */
   function collect(schema: JsonSchema, alone: boolean): boolean {
     if (!isObject(schema)) return schema === true;
     if (seen.has(schema)) return true;
@@ -270,7 +270,7 @@ function flattenObject(read: ReadSchema, schemas: SchemaReader): FlatObject | un
   return { properties, required, refs };
 }
 
-/** How many schemas a result may have. Each is compared with the others. */
+/** The maximum number of schemas of a result. Each is compared with the others. */
 const MAX_SCHEMAS = 16;
 
 /** The schemas of the results, and the definitions that they refer to. */
@@ -310,7 +310,7 @@ export function readReturns(
   return context.schemas.withDefinitions(schema, results.refs, "output");
 }
 
-/** Adds the schemas of one response, or says why it has none. */
+/** Adds the schemas of one response, or returns the reason why it has none. */
 function addResponse(
   context: ReadContext,
   raw: unknown,
@@ -324,7 +324,7 @@ function addResponse(
   const content = objectIn(response.value, "content") ?? {};
   const types = mediaTypes(content);
   if (types.length === 0) schemas.push({ type: "null" });
-  // The request prefers JSON, so other types beside it do not matter.
+  // The request prefers JSON, so that other types in the list do not matter.
   const json = types.filter((type) => acceptsJson(plainType(type)));
   if (json.length === 0 && types.length > 0) {
     const [type = ""] = types;

@@ -15,17 +15,17 @@ export const STYLES = {
   cookie: ["form"],
 } as const;
 
-/** Where a parameter goes. */
+/** The location of a parameter. */
 export type ParameterPlace = keyof typeof STYLES;
 
-/** How a value that is no single text is written. */
+/** The style of lists and objects. */
 export type ParameterStyle = typeof STYLES[ParameterPlace][number];
 
 /** How a value is written into a URL, a header or a form. */
 export interface ValueStyle {
   readonly style: ParameterStyle;
   readonly explode: boolean;
-  /** Leave reserved characters of URLs as they are, where that cannot end the value. */
+  /** True to leave reserved characters of URLs unescaped, if they cannot end the value. */
   readonly allowReserved?: boolean;
   /** Write the value as JSON. */
   readonly json?: boolean;
@@ -48,7 +48,7 @@ export function styleOf(given: JsonRecord, place: ParameterPlace, json: boolean)
 export class UnsendableArgument extends Error {
   /** The property of the arguments. */
   readonly key: string;
-  /** What it should be. */
+  /** The expected value. */
   readonly expected: string;
 
   constructor(key: string, expected: string) {
@@ -67,7 +67,7 @@ export function textOf(value: unknown): string {
   return value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Whether a value is left out: OpenAPI's styles have no way to write `null`. */
+/** Returns true if a value is omitted: OpenAPI's styles cannot express `null`. */
 export function isNothing(value: unknown): boolean {
   return value === undefined || value === null;
 }
@@ -91,7 +91,7 @@ export function membersOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, member]) => !isNothing(member));
 }
 
-/** An item, or a member with its name, both as they are written. */
+/** An item, or a member with its name, in serialized form. */
 type Piece = readonly [member: string | undefined, part: string];
 
 /** A value's items or members; the value itself if it has none. */
@@ -152,7 +152,9 @@ function deepPairs(
   });
 }
 
-/** A value in a path. An empty one is refused: the path would be that of another operation. */
+/**
+ * Writes a value in a path. An empty value is an error: the path could belong to another operation.
+ */
 export function writePath(name: string, value: unknown, style: ValueStyle, key: string): string {
   if (isNothing(value) || textOf(value) === "") throw new UnsendableArgument(key, "not empty");
   const pieces = piecesOf(value, style, (text) => encode(text, key));
@@ -170,7 +172,7 @@ export function writePath(name: string, value: unknown, style: ValueStyle, key: 
 
 const HEADER_TEXT = /^[\t\x20-\x7e]*$/;
 
-/** A value in a header. Line ends are refused: one would begin another header. */
+/** Writes a value in a header. A line end is an error: it would begin another header. */
 export function writeHeader(value: unknown, style: ValueStyle, key: string): string {
   const text = join(piecesOf(value, style, (part) => part), style.explode ? "=" : ",", ",");
   if (!HEADER_TEXT.test(text)) {

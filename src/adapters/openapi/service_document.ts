@@ -1,8 +1,8 @@
 /**
  * The HTTP service as an OpenAPI 3.1 document: one operation per tool that the caller sees, and the
  * other routes, which do not depend on the tools. The tools' schemas come from the export to
- * `openapi@3.1`. The operations wrap them as the service does: arguments in an object with the ids
- * of the call, results with what came of it.
+ * `openapi@3.1`. The operations wrap them in the service's form: arguments in an object with the
+ * ids of the call, results with the fields of the outcome.
  *
  * @module
  */
@@ -24,14 +24,14 @@ import {
   RISK_LEVELS,
 } from "../../tool/mod.ts";
 
-/** What the document says besides the tools. */
+/** The description of the service in the document. */
 export interface OpenApiOptions {
   /** @default {"Tools"} */
   readonly title?: string;
-  /** The version of what is served. @default {"1.0.0"} */
+  /** The version of the service. @default {"1.0.0"} */
   readonly version?: string;
   readonly description?: string;
-  /** Where the routes are, as URLs. Absent: where the document is. */
+  /** The URLs of the routes. By default, they are next to the document. */
   readonly servers?: readonly string[];
   /**
    * How callers authenticate, as Security Scheme Objects by name. Any one of them is enough.
@@ -58,7 +58,7 @@ export const OPENAPI_CHECKS: { readonly [Option in keyof OpenApiOptions]-?: Chec
  * Writes the document.
  *
  * @param exported The caller's tools, exported to `openapi@3.1`.
- * @param isProtected Whether callers must authenticate.
+ * @param isProtected True if callers must authenticate.
  */
 export function openApiDocument(
   exported: ExportResult<OpenApiDocument>,
@@ -88,14 +88,14 @@ export function openApiDocument(
       schemas: { ...SCHEMAS, ...tools.components.schemas },
       ...(securitySchemes === undefined ? {} : { securitySchemes }),
     },
-    // The document says which tools it leaves out, and why.
+    // The omitted tools, with reasons.
     ...(rejected.length === 0 ? {} : {
       "x-tools-left-out": rejected.map(({ tool, message }) => ({ tool, message })),
     }),
   };
 }
 
-/** The operation of a tool, with what the service wraps around arguments and results. */
+/** Returns the operation of a tool, with the service's fields around arguments and results. */
 function operationOf(
   operation: OpenApiOperation,
   schemas: OpenApiDocument["components"]["schemas"],
@@ -146,7 +146,10 @@ function operationOf(
   };
 }
 
-/** Whether a call without arguments cannot be valid: the schema's own `required` is not empty. */
+/**
+ * Returns true if a call without arguments is always invalid: the schema's own `required` is not
+ * empty.
+ */
 function requiresArguments(
   { schema }: OpenApiContent["application/json"],
   schemas: OpenApiDocument["components"]["schemas"],
@@ -457,7 +460,7 @@ const OPERATIONS: readonly Operation[] = [
   }],
 ];
 
-/** Writes the routes, except those that execute a tool. */
+/** Writes the routes, except the executions of tools. */
 function routes(): Json {
   const paths: Record<string, Json> = {};
   for (const [path, method, operationId, summary, responses, rest = {}] of OPERATIONS) {

@@ -59,14 +59,14 @@ export async function serve(
   }
   await using loaded = await toolsFrom(sources, flags, io, nats !== undefined);
   const log = (error: unknown): void => terminal.note(logText(error));
-  // A process without tools has those of others.
+  // A process without tools serves the tools of the workers.
   const isEdge = nats !== undefined && loaded.sources.length === 0;
   const service = nats && await import("./nats.ts");
   await using edge = isEdge ? await service?.openEdge(loaded.registry, nats, log) : undefined;
   using state = await openState(flags.state, edge?.state ?? loaded.state, terminal);
   const access = await accessOf(loaded, flags, settings, state, terminal, log);
   const { selection } = access;
-  // Before an earlier process is told to stop, so that a reload leaves no gap.
+  // This runs before an earlier process stops, so that a reload leaves no gap.
   const offered = workerSelection(loaded, flags, settings);
   await using worker = nats === undefined || isEdge
     ? undefined
@@ -126,17 +126,17 @@ export async function serve(
   return EXIT.ok;
 }
 
-/** How often availability functions are asked again, in milliseconds. */
+/** The interval between calls of the availability functions, in milliseconds. */
 const FOLLOW_MS = 2_000;
 
-/** Has clients told of tools that become available or unavailable. */
+/** Notifies clients of tools that become available or unavailable. */
 function followAvailability({ registry }: LoadedTools): Disposable {
   // A module may export a registry of the core, which does not follow availability.
   const timer = setInterval(() => (registry as Partial<ToolRegistry>).refresh?.(), FOLLOW_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Which tools a worker offers. Roles and scopes are asked of callers where those are known. */
+/** The tools that a worker offers. The edges check the roles and scopes of callers. */
 function workerSelection(
   loaded: LoadedTools,
   flags: ServeFlags,
@@ -145,12 +145,12 @@ function workerSelection(
   return { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
 }
 
-/** How often an address may show a wrong token. */
+/** The maximum number of failed logins of an address. */
 const FAILED_LOGINS = { limit: 10, windowMs: 60_000, clientAddress } as const;
 
 /**
- * Limits how often wrong tokens come from one address. The right token is never refused: behind a
- * proxy all clients have its address, and a token is too long to be guessed.
+ * Limits the failed logins of one address. The right token is always admitted: behind a proxy all
+ * clients have its address, and a token is too long to be guessed.
  */
 function withFailuresLimited(authorize: Authorize, { logins }: ServeState): Authorize {
   const limited = limitFailedLogins(authorize, { ...FAILED_LOGINS, store: logins });
@@ -160,7 +160,7 @@ function withFailuresLimited(authorize: Authorize, { logins }: ServeState): Auth
   };
 }
 
-/** Who may call what: the same over HTTP and over MCP. */
+/** The rights of callers, both over HTTP and over MCP. */
 async function accessOf(
   loaded: LoadedTools,
   flags: ServeFlags,
@@ -208,13 +208,16 @@ async function accessOf(
   };
 }
 
-/** An error with its stack, for the owner. Without controls: parts of it may come from a client. */
+/**
+ * Writes an error with its stack, for the operator, without control characters: parts of it may
+ * come from a client.
+ */
 function logText(error: unknown): string {
   const text = error instanceof Error ? error.stack : undefined;
   return cleanText(text ?? describeThrown(error), 20_000);
 }
 
-/** The policy of what the module lets anyone have, if it says that. */
+/** Returns the module's policy for all callers, if it has one. */
 function withinSelection(loaded: LoadedTools): Pick<Selection, "policies"> {
   return Object.keys(loaded.selection).length === 0 ? {} : { policies: [withinModule(loaded)] };
 }
@@ -232,7 +235,7 @@ function withinModule({ registry, selection }: LoadedTools): ToolPolicy {
   };
 }
 
-/** A transaction manager that can undo what a process left open that died. */
+/** A transaction manager that can roll back transactions of a process that died. */
 interface Recoverable {
   recover?(): unknown;
 }
@@ -268,11 +271,11 @@ function aborted(signal: AbortSignal): Promise<void> {
 /**
  * The sources, the address, the tools that are served, and one command to try.
  *
- * @param sources What was named on the command line.
- * @param url Where the server answers.
- * @param toolset What it serves.
- * @param total How many tools the registry has.
- * @param nats What it has to do with NATS.
+ * @param sources The sources on the command line.
+ * @param url The address of the server.
+ * @param toolset The toolset of callers.
+ * @param total The number of tools in the registry.
+ * @param nats The role of the server in NATS.
  */
 export function banner(
   sources: readonly string[],
@@ -312,7 +315,7 @@ export function banner(
   ].join("\n");
 }
 
-/** How many tools are listed, so that the address stays on the screen. */
+/** The maximum number of listed tools, so that the address stays on the screen. */
 const MAX_SHOWN = 20;
 
 /** The entry for the configuration of an MCP client. */
@@ -341,7 +344,10 @@ function example(url: string, settings: ServeSettings, toolset: Toolset): string
     `-d '${body}' ${url}/tools/${id}/execute`;
 }
 
-/** Arguments for a call that changes nothing: an example of the tool's, or none where none are needed. */
+/**
+ * Returns arguments for a call that changes nothing: an example of the tool's, or `{}` if it needs
+ * none.
+ */
 function exampleOf(tool: ReturnType<Toolset["available"]>[number]): unknown {
   if (tool.annotations.readOnlyHint !== true || tool.requiresApproval) return undefined;
   const [example] = tool.examples;

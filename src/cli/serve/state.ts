@@ -1,5 +1,5 @@
 /**
- * What a server keeps of calls: those that wait, tasks, idempotency keys, failed logins.
+ * The stored state of a server: calls that wait, tasks, idempotency keys, failed logins.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts
 import { cleanText, describeThrown } from "../../tool/mod.ts";
 import { CommandError, EXIT, type Terminal } from "../terminal.ts";
 
-/** What a server keeps of calls. */
+/** The stored state of a server. */
 export interface ServeState extends Disposable {
   /** For the dispatcher. */
   readonly dispatch: Pick<ToolDispatcherOptions, "tickets" | "idempotency">;
@@ -31,26 +31,26 @@ export interface ServeState extends Disposable {
   recover(dispatcher: ToolDispatcher, signal: AbortSignal): void;
 }
 
-/** What several servers keep together. */
+/** The state that several servers share. */
 export interface SharedState {
   readonly store: CallStore;
   readonly logins: RateLimitStore;
 }
 
-/** How often tasks of other processes that died are looked for, in milliseconds. */
+/** The interval between searches for tasks of dead processes, in milliseconds. */
 const RECOVER_MS = 30_000;
 const DATABASE = "calls.db";
-/** The database, and what SQLite writes beside it. */
+/** The database, and the files that SQLite writes next to it. */
 const DATABASE_FILES = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, `${DATABASE}-journal`];
 /** Held by the process that has looked last. */
 const RECOVER_TURN = "recover.turn";
 
 /**
- * Opens the state in a folder, which is made if it is not there.
+ * Opens the state in a folder, and creates the folder if necessary.
  *
- * @param wanted The folder that the user wants; `undefined`: what is there without it.
- * @param own The folder that the module has for it, or what is shared with other servers. Absent: the
- * state ends with the process.
+ * @param wanted The user's folder; `undefined` for the default.
+ * @param own The module's folder, or the state shared with other servers. By default, the state
+ * ends with the process.
  * @throws {CommandError} If the folder that the user wants cannot be used.
  */
 export async function openState(
@@ -93,7 +93,9 @@ export async function openState(
   };
 }
 
-/** Makes the folder, or checks that nobody else can write there: its records hold approvals. */
+/**
+ * Creates the folder, or checks that other users cannot write there: its records contain approvals.
+ */
 async function makeFolder(path: string): Promise<void> {
   const action = `Cannot keep the state in "${path}"`;
   try {

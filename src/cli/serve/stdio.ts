@@ -1,6 +1,6 @@
 /**
- * `plue serve --stdio`: an MCP server on standard input and output. Each message becomes a request to
- * the endpoint that HTTP clients use, so both answer alike.
+ * `plue serve --stdio`: an MCP server on standard input and output. Each message becomes a request
+ * to the endpoint of HTTP clients, so that both respond in the same way.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { type CommandIo, EXIT } from "../terminal.ts";
 /** Nothing listens here: the endpoint is called, not fetched. */
 const ADDRESS = "http://localhost/mcp";
 
-/** Where a request of 2026-07-28 names its revision. */
+/** The member in which a request of 2026-07-28 names its revision. */
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 
 const PARSE_ERROR = -32_700;
@@ -42,10 +42,10 @@ export async function serveStdio(
     const work = connection.take(line);
     running.add(work);
     void work.finally(() => running.delete(work));
-    // What follows needs the session that it begins.
+    // Later messages need the session that it begins.
     if (connection.isBeginning) await work;
   }
-  // What was asked for is answered. Streams of changes are closed.
+  // Pending requests are answered. Streams of changes are closed.
   connection.endStreams();
   if (io.signal.aborted) connection.abortAll();
   await Promise.all(running);
@@ -60,10 +60,10 @@ class Connection {
   readonly #endpoint: Pick<McpEndpoint, "fetch">;
   readonly #schemaOf: SchemaOf;
   readonly #io: Pick<CommandIo, "stdout" | "stderr">;
-  /** What is being answered, by the id of its request. */
+  /** The running requests, by their ids. */
   readonly #running = new Map<unknown, AbortController>();
   readonly #streams = new Set<AbortController>();
-  /** What older clients are served with after `initialize`. */
+  /** The headers of older clients after `initialize`. */
   #session: Readonly<Record<string, string>> = {};
   isBeginning = false;
 
@@ -121,7 +121,7 @@ class Connection {
     for (const controller of this.#running.values()) controller.abort();
   }
 
-  /** Sends a message to the endpoint, with the headers that HTTP has beside it. */
+  /** Sends a message to the endpoint, with the headers of HTTP. */
   async #post(message: unknown, body: string, signal: AbortSignal): Promise<Response> {
     const { method, params } = (isObject(message) ? message : {}) as {
       readonly method?: unknown;
@@ -171,7 +171,7 @@ class Connection {
       return await this.#pump(response.body, signal);
     }
     const body: unknown = type.includes("json") ? await response.json() : await response.text();
-    // A client does not expect an answer to what it has cancelled.
+    // A client does not expect a response to a cancelled request.
     if (signal.aborted) return;
     const messages = Array.isArray(body) ? body : [body];
     if (messages.every((one) => isObject(one) && one["jsonrpc"] === "2.0")) {

@@ -11,10 +11,10 @@ import { basename, dirname, extname, join } from "node:path";
 import process from "node:process";
 import { type CommandIo, EXIT, type Terminal } from "../terminal.ts";
 
-/** Tells a child that it is one: `first`, or `again` for one that replaces another. */
+/** Marks a child process: `first`, or `again` for one that replaces another. */
 const VARIABLE = "PLUE_SUPERVISED";
 
-/** What the processes tell each other. */
+/** The messages between the processes. */
 type Message =
   | { readonly type: "loaded"; readonly files: readonly string[] }
   | { readonly type: "listen"; readonly port?: number | undefined }
@@ -41,7 +41,7 @@ export class Supervised {
     });
   }
 
-  /** What this process is told to be; `undefined` if it is on its own. */
+  /** The mark of this process; `undefined` without a parent. */
   static here(io: CommandIo): Supervised | undefined {
     const role = process.send === undefined ? undefined : process.env[VARIABLE];
     // Commands that tools start are not supervised.
@@ -139,7 +139,7 @@ function either<Value>(value: Promise<Value>, ended: Promise<number>): Promise<V
   return Promise.race([value, ended]);
 }
 
-/** Several changes at once are one: an editor writes a file in steps. */
+/** Several changes together count as one: an editor writes a file in steps. */
 const TOGETHER_MS = 50;
 
 /** Changes of files, seen through their folders: editors replace files. */
@@ -185,7 +185,7 @@ class Changes {
 const RELATIVE_IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*["'](\.{1,2}\/[^"'\n]+)["']/g;
 const CODE = /\.[cm]?[jt]sx?$/;
 
-/** What a specifier may mean besides itself: TypeScript names the compiled file. */
+/** Returns the files that a specifier may mean: TypeScript names the compiled file. */
 const SPELLINGS: readonly (readonly [string, string])[] = [
   [".js", ".ts"],
   [".mjs", ".mts"],
@@ -195,8 +195,8 @@ const SPELLINGS: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * Files, and those that they import by a relative path. The modules themselves are only read: what
- * an import in a text looks like is watched for nothing.
+ * Returns the files, and the files that they import by a relative path. The modules are only read:
+ * text that looks like an import is watched without harm.
  */
 export function withImports(files: readonly string[]): readonly string[] {
   const found = new Set<string>();

@@ -36,20 +36,20 @@ import { fetchText, readService, type ServiceAddress } from "./service.ts";
 export interface SourceOptions {
   /** Headers for the one source that is reached over HTTP. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Where the API of an OpenAPI document is, in place of what the document says. */
+  /** The address of the API of an OpenAPI document, instead of the address in the document. */
   readonly baseUrl?: string | undefined;
-  /** Who reads the descriptions. A service is told, since it gives one text. */
+  /** The reader of the descriptions. A service receives it, because it returns one text. */
   readonly reader?: ToolReader | undefined;
-  /** Whether no sources are no fault: the tools come another way. */
+  /** True if no sources are allowed: the tools come another way. */
   readonly mayBeNone?: boolean | undefined;
 }
 
-/** Tools that were loaded, and what came with them. */
+/** Loaded tools, and the settings of their modules. */
 export interface LoadedTools extends AsyncDisposable {
-  /** The sources, as they were named, without what may be a credential in a URL. */
+  /** The sources in their original form, without possible credentials in URLs. */
   readonly sources: readonly string[];
   readonly registry: Registry;
-  /** What the module wants its dispatcher to be told. */
+  /** The module's options for its dispatcher. */
   readonly dispatch: ToolDispatcherOptions;
   /** The tools that the module lets anyone have. */
   readonly selection: Selection;
@@ -59,14 +59,14 @@ export interface LoadedTools extends AsyncDisposable {
   readonly files: readonly string[];
   /** The services among the sources. */
   readonly services: readonly ServiceAddress[];
-  /** What the imports remark and refuse. */
+  /** The warnings and rejections of imports. */
   readonly imports: readonly ImportResult[];
 }
 
 const KINDS = ["module", "mcp", "openapi", "tools", "plue"] as const;
 type Kind = (typeof KINDS)[number];
 
-/** A source as it was written: `files=mcp:npx -y some-server`. */
+/** A source in its written form: `files=mcp:npx -y some-server`. */
 interface SourceName {
   /** The namespace of imported tools. */
   readonly namespace: string | undefined;
@@ -74,7 +74,7 @@ interface SourceName {
   readonly place: string;
 }
 
-/** What is loaded, as it comes together. */
+/** The tools and settings that are loaded so far. */
 interface Loading {
   readonly io: CommandIo;
   readonly options: SourceOptions;
@@ -183,7 +183,7 @@ function takenHint(error: unknown, { imports, servers }: Loading): string {
     : "";
 }
 
-/** A text with what may be a credential left out of its URLs: user, password, query and fragment. */
+/** Removes possible credentials from the URLs in a text: user, password, query and fragment. */
 function withoutCredentials(text: string): string {
   return text.replaceAll(
     /(https?:\/\/)(?:[^\s"'/?#@]*@)?([^\s"'?#]*)(?:[?#](?:[^\s"']*[^\s"':;,.])?)?/gi,
@@ -238,7 +238,7 @@ async function load(name: SourceName, state: Loading): Promise<void> {
   }
 }
 
-/** Whether a source is a document by its name. */
+/** The names of sources that are documents. */
 const DOCUMENT = /\.(?:json|ya?ml)(?:[?#].*)?$/i;
 
 function isLoopback(place: string): boolean {
@@ -320,7 +320,9 @@ function readSettings(
   }
 }
 
-/** By shape: the module may have another copy of plue, or none and define its tools as data. */
+/**
+ * Checks by shape: the module may use another copy of plue, or none and define its tools as data.
+ */
 function isToolLike(value: unknown): value is Tool {
   return isObject(value) && typeof value["name"] === "string" &&
     (typeof value["description"] === "string" || typeof value["description"] === "function");
@@ -342,7 +344,7 @@ function loadMcp(
           io.stderr.write(`warning: ${cleanText(describeThrown(error), 1_000)}\n`),
       });
     } catch (cause) {
-      // The program that was started is a shell. What follows in the line may be secret.
+      // The program is started by a shell. The rest of the line may be secret.
       const [program = ""] = place.trim().split(/[\s=]/, 1);
       const why = describeThrown(cause, 2_000).replace(/ "(?:sh|cmd)":/, ` "${program}":`);
       throw new Error(why, { cause });
