@@ -115,7 +115,7 @@ function checkTexts(tools: readonly Tool[]): readonly CheckProblem[] {
         ? []
         : [error(id, "name", `Its name looks like that of "${other}", or becomes the same`)]),
       ...(description.length < SHORT_DESCRIPTION
-        ? [warning(id, "description", "Its description hardly says when to use it")]
+        ? [warning(id, "description", "Its description does not explain when to use it")]
         : []),
       ...flagsOf(tool).filter((flag) => flag.description === "").map(({ name }) =>
         warning(id, "description", `Its argument "${name}" has no description`)

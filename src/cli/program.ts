@@ -167,7 +167,7 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     "plue call --from tools.ts search @arguments.json --query @question.txt",
     "plue call --from tools.ts search --help",
   ))).passThroughOptions().addOption(
-    new Option("-y, --yes", "approve the call if its tool wants that"),
+    new Option("-y, --yes", "approve the call if its tool requires approval"),
   ).addOption(
     new Option("--timeout <ms>", "how long the call may take, in milliseconds")
       .argParser(wholeNumber),
@@ -199,11 +199,11 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
 
   withSources(add(
     "import <source>",
-    "Show what becomes of the tools of a document or a server, or write them down",
+    "Show the imported tools of a document or a server, or write them to a file",
     "plue import https://api.example.com/openapi.json",
     "plue import anthropic_tools.json --out tools.ts",
   )).option("-o, --out <file>", "write definitions into a .ts, .js or .json file")
-    .option("--force", "write over a file that is there")
+    .option("--force", "overwrite an existing file")
     .action(async (source: string, flags: ImportFlags & Flags) => {
       const { importFrom } = await import("./export.ts");
       end(await importFrom(source, flags, terminalOf(flags)));

@@ -495,6 +495,6 @@ describe("a plue service", () => {
     const { code, stderr } = await plue(["list", `plue:${other.url}`]);
     await other.stop();
     assertEquals(code, 2);
-    assertStringIncludes(stderr, "what answers there is no plue service");
+    assertStringIncludes(stderr, "the server there is not a plue service");
   });
 });

@@ -248,7 +248,7 @@ function turnIn(body: unknown): ReturnedTurn | undefined {
     const { callId, name, wireName, result } = isObject(call) ? call : {};
     if (typeof callId !== "string" || typeof wireName !== "string" || !isResult(result)) {
       throw new RequestError(
-        "Cannot read the turn: its calls must be those of the answer that it had",
+        "Cannot read the turn: its calls must be the calls of the earlier response",
         `/calls/${index}`,
       );
     }
@@ -349,7 +349,7 @@ function fitTo(
 ): FittedTools {
   if (fit === undefined) {
     throw new RequestError(
-      "This server fits no budgets: its owner sets the option fitBudget of serveFormats",
+      "This server fits no budgets: the option fitBudget of serveFormats is not set",
     );
   }
   try {

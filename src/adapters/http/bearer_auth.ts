@@ -59,7 +59,7 @@ export function createChallenger(options: ChallengeOptions): Challenger {
   };
   return {
     missing: () =>
-      refuse(401, "unauthorized", 'This server wants a token: "authorization: Bearer …"'),
+      refuse(401, "unauthorized", 'This server requires a token: "authorization: Bearer …"'),
     malformed: () =>
       refuse(400, "bad_request", 'The header must be "authorization: Bearer …", with one token', {
         error: "invalid_request",

@@ -24,7 +24,7 @@ export function showThrough(bridge: ((toolset: Toolset) => Toolset) | undefined)
   return (toolset, throughBridge) => {
     if (!throughBridge) return toolset;
     if (bridgeTo !== undefined) return bridgeTo(toolset);
-    throw new RequestError("This server has no bridge: its owner sets the option bridge");
+    throw new RequestError("This server has no bridge: the option bridge is not set");
   };
 }
 

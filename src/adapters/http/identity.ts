@@ -167,7 +167,7 @@ const CHECKS = { principal: checkText, expiresAt: numberFrom(0), explain: checkF
 export function checkCaller(caller: Caller): void {
   checkSelection(selectionOfCaller(caller));
   const { principal, expiresAt, explain } = caller;
-  readFields("tell who calls", { principal, expiresAt, explain }, CHECKS);
+  readFields("identify the caller", { principal, expiresAt, explain }, CHECKS);
 }
 
 /**
@@ -178,7 +178,7 @@ export function checkCaller(caller: Caller): void {
 export function requireCaller(caller: Caller): void {
   if (typeof caller === "object" && caller !== null) return;
   throw new TypeError(
-    "Cannot tell who calls: authorize must answer a caller such as {} or a Response",
+    "Cannot identify the caller: authorize must answer a caller such as {} or a Response",
   );
 }
 
@@ -192,7 +192,7 @@ export function selectionOfCaller(caller: Caller): Selection {
   for (const field of Object.keys(caller)) {
     if (!FIELDS.has(field)) {
       throw new TypeError(
-        `Cannot tell who calls: authorize answered "${field}", and known are ${
+        `Cannot identify the caller: authorize returned the unknown field "${field}"; known are ${
           [...FIELDS].join(", ")
         }`,
       );

@@ -179,10 +179,10 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
   const algorithms = algorithmsOf(options);
   const challenger = createChallenger(options);
   if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === "")) {
-    throw refused("audience must say whom tokens are for");
+    throw refused("audience must name the audience of tokens");
   }
   if (issuer === undefined && options.secret === undefined) {
-    throw refused("issuer must say whose keys they are");
+    throw refused("issuer must name the issuer of the keys");
   }
 
   /** The claims of a valid token. */

@@ -176,7 +176,7 @@ function makePage(
     return search === undefined ? listingPage(tools, query) : searchPage(shown, search, query);
   }
   if (exportPage === undefined) {
-    throw new RequestError("This server exports no formats: its owner sets the option formats");
+    throw new RequestError("This server exports no formats: the option formats is not set");
   }
   // A bridge has more to export than it lists.
   if (search === undefined) return exportPage(shown.bridge === undefined ? tools : shown, query);

@@ -153,7 +153,7 @@ function familiesOf({ tools, totals }: ShownMetrics): readonly Family[] {
       name: "plue_tool_last_run_timestamp_seconds",
       type: "gauge",
       unit: "seconds",
-      help: "When the last call ended.",
+      help: "The time at which the last call ended.",
       samples: tools.flatMap(({ id, lastRun }): readonly Sample[] =>
         lastRun === null ? [] : [["", [["tool", id]], lastRun / 1000]]
       ),
@@ -162,7 +162,7 @@ function familiesOf({ tools, totals }: ShownMetrics): readonly Family[] {
       name: "plue_tool_duration_seconds",
       type: "summary",
       unit: "seconds",
-      help: "How long calls took, replayed ones aside.",
+      help: "The durations of calls, without replayed ones.",
       samples: tools.flatMap(({ id, calls, replayed, duration }) =>
         duration === null ? [] : durationSamples(id, calls - replayed, duration)
       ),

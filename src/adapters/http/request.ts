@@ -334,7 +334,7 @@ export class ToolServer {
   #finish(response: Response, headers: readonly Header[]): Response {
     return isResponse(response)
       ? withHeaders(response, headers)
-      : withHeaders(this.problemOf(new TypeError("A part must answer with a Response")), headers);
+      : withHeaders(this.problemOf(new TypeError("A part must return a Response")), headers);
   }
 
   #headersFor(request: Request): Header[] {

@@ -81,7 +81,10 @@ export async function callServer(
     );
     retry = { inputResponses: Object.fromEntries(answers), requestState: asked.requestState };
   }
-  return ToolResult.error("threw", `Cannot call "${call.name}": its MCP server asks too often`);
+  return ToolResult.error(
+    "threw",
+    `Cannot call "${call.name}": its MCP server asks more than 10 times`,
+  );
 }
 
 /** A server's answer that asks. */
@@ -158,7 +161,10 @@ function valueOf(result: CallToolResult): unknown {
   const { content, structuredContent, isError, _meta } = result;
   const text = textOf(content);
   if (isError === true) {
-    return ToolResult.error("threw", text ?? "Cannot call the tool: its MCP server says so");
+    return ToolResult.error(
+      "threw",
+      text ?? "Cannot call the tool: its MCP server reports an error",
+    );
   }
   if (text !== undefined) return structuredContent ?? text;
   return ToolResult.blocks(content, {

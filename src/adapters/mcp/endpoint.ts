@@ -324,7 +324,7 @@ class McpService {
       patienceMs: isWorkers() ? WORKERS_PATIENCE_MS : heartbeatMs,
       heartbeatMs,
       client: raw,
-      onLeave: () => client.abortWith("The client is gone"),
+      onLeave: () => client.abortWith("The client has disconnected"),
       onError: (error) => server.log(error),
     });
   }

@@ -83,7 +83,7 @@ class Connection {
     try {
       message = JSON.parse(line);
     } catch {
-      return await this.#fail(null, PARSE_ERROR, "Cannot read the line: it is no JSON");
+      return await this.#fail(null, PARSE_ERROR, "Cannot read the line: it is not valid JSON");
     }
     const { id = null, method, params } = (isObject(message) ? message : {}) as {
       readonly id?: unknown;

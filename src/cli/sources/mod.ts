@@ -364,7 +364,7 @@ async function loadService(place: string, state: Loading): Promise<void> {
     throw usageError(`Cannot use "${place}": the address of a plue service has no query`);
   }
   if (!await addService(place, state)) {
-    throw usageError(`Cannot use "${place}": what answers there is no plue service`);
+    throw usageError(`Cannot use "${place}": the server there is not a plue service`);
   }
 }
 

@@ -106,7 +106,7 @@ describe("GET /tools?bridge=1", () => {
     ) {
       const { status, detail } = await problemOf(await response);
       assertEquals(status, 400);
-      assertEquals(detail, "This server has no bridge: its owner sets the option bridge");
+      assertEquals(detail, "This server has no bridge: the option bridge is not set");
     }
   });
 });

@@ -72,7 +72,7 @@ describe("GET /tools?format=…&tokens=", () => {
     assertStringIncludes(await detailOf(fitting, "tokens=70"), '"tokens" goes with "format"');
     assertStringIncludes(
       await detailOf(serve(), "format=anthropic&tokens=70"),
-      "its owner sets the option fitBudget of serveFormats",
+      "the option fitBudget of serveFormats is not set",
     );
   });
 });
@@ -347,7 +347,7 @@ describe("POST /dispatch/:target with a turn that waits", () => {
   it("says what is wrong with a turn or its answers, and runs nothing", async () => {
     const { body: { calls } } = await post({ content });
     const wrong: [unknown, unknown, string, string][] = [
-      [[{}], {}, "its calls must be those of the answer that it had", "/calls/0"],
+      [[{}], {}, "its calls must be the calls of the earlier response", "/calls/0"],
       [calls, { ls: answer("accept") }, "the turn has no call with that id", "/answers"],
       [calls, { rm: { other: { action: "accept" } } }, 'it has no question "other"', "/answers"],
       [calls, 5, "Cannot resume the turn", "/answers"],
