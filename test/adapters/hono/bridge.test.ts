@@ -35,7 +35,7 @@ function call(
 }
 
 describe("GET /tools?bridge=1", () => {
-  it("lists the bridge's tools, whatever the query selects behind them", async () => {
+  it("lists the bridge's tools, whatever tools the query selects", async () => {
     const app = bridged();
     for (const query of ["", "&maxRisk=safe", "&tagsAny=nothing", "&role=control"]) {
       assertEquals(await idsOf(await app.request(`${BASE}/tools?bridge=1${query}`)), OWN);
@@ -43,7 +43,7 @@ describe("GET /tools?bridge=1", () => {
     assertEquals((await idsOf(await app.request(`${BASE}/tools?bridge=0`))).length, 4);
   });
 
-  it("lists pinned tools that the caller sees beside them", async () => {
+  it("lists pinned tools that the caller sees next to the bridge's tools", async () => {
     const app = bridged({
       bridge: (toolset) => createToolBridge(toolset, { pinned: ["echo", "secrets"] }),
     });
@@ -88,14 +88,14 @@ describe("GET /tools?bridge=1", () => {
       ["bridge=1&bridge=1", '"bridge" is given twice'],
     ] as const
   ) {
-    it(`refuses ${query}`, async () => {
+    it(`rejects ${query}`, async () => {
       const problem = await problemOf(await bridged().request(`${BASE}/tools?${query}`));
       assertEquals(problem.status, 400);
       assertStringIncludes(problem.detail, detail);
     });
   }
 
-  it("is refused where the owner set no bridge", async () => {
+  it("fails if the option bridge is not set", async () => {
     const app = handler({ openExecution: true, formats: serveFormats(formats) });
     for (
       const response of [
@@ -157,7 +157,7 @@ describe("POST /tools/:id/execute?bridge=1", () => {
     assertEquals(await content("echo", { text: "hi" }), { text: "hi" });
   });
 
-  it("answers alike for what is hidden and for what is not there", async () => {
+  it("returns the same failure for hidden and for unknown tools", async () => {
     const app = bridged();
     for (const name of ["secrets", "task:approve", "nothing"]) {
       const { status, code, detail } = await problemOf(await call(app, "call_tool", { name }));
@@ -204,7 +204,7 @@ describe("POST /tools/:id/execute?bridge=1", () => {
     }
   });
 
-  it("asks for approval, keeps keys, counts and logs under the tool's name", async () => {
+  it("approves, deduplicates, counts and logs calls under the tool's name", async () => {
     const registry = sampleRegistry();
     let runs = 0;
     registry.registerTool({
@@ -242,7 +242,7 @@ describe("POST /tools/:id/execute?bridge=1", () => {
     assertEquals(calls, ["deploy", "deploy"]);
   });
 
-  it("keeps the owner's policies and limits", async () => {
+  it("applies the host's policies and limits", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => release = resolve);
     const registry = sampleRegistry();
@@ -325,7 +325,7 @@ describe("POST /dispatch/:target?bridge=1", () => {
     }]);
   });
 
-  it("takes the filters of the listing, for what is behind the bridge", async () => {
+  it("applies the filters of the listing to the bridge's target tools", async () => {
     const app = bridged();
     const use = { type: "tool_use", id: "t", name: "rm", input: {} };
     const run = async (query: string): Promise<boolean> => {

@@ -18,7 +18,7 @@ const take = async (events: AsyncGenerator<SseEvent, undefined>): Promise<unknow
   (await events.next()).value?.data;
 
 describe("GET /events", () => {
-  it("says which of the caller's tools came, went and changed", async () => {
+  it("sends the added, removed and updated tools of the caller", async () => {
     const registry = sampleRegistry();
     const { response, events } = await follow(registry);
     assertEquals(response.headers.get("content-type"), "text/event-stream");
@@ -46,7 +46,7 @@ describe("GET /events", () => {
     await events.return(undefined);
   });
 
-  it("adds a tool that comes into sight, and removes one that leaves it", async () => {
+  it("adds a tool that becomes visible, and removes one that becomes hidden", async () => {
     const registry = sampleRegistry();
     const { events } = await follow(registry, { authorize: (): Caller => ({ role: "impl" }) });
     registry.updateTool(tool("echo", { roles: ["control"] }));
@@ -56,7 +56,7 @@ describe("GET /events", () => {
     await events.return(undefined);
   });
 
-  it("makes one step of the changes that nobody has read yet", async () => {
+  it("merges changes that were not read yet", async () => {
     const registry = new ToolRegistry({ tools: [tool("a")] });
     const { events } = await follow(registry);
     // More at once than an iterator of the registry keeps.
@@ -69,7 +69,7 @@ describe("GET /events", () => {
     await events.return(undefined);
   });
 
-  it("tells of tools that become available, and of those that are not any more", async () => {
+  it("sends tools that become available or unavailable", async () => {
     let isThere = true;
     const registry = new ToolRegistry({
       tools: [tool("a"), tool("maybe", { isAvailable: () => isThere })],
@@ -84,7 +84,7 @@ describe("GET /events", () => {
     await events.return(undefined);
   });
 
-  it("tells of a change that another caller's listing saw first", async () => {
+  it("sends a change that another caller's listing saw first", async () => {
     let isThere = true;
     const registry = new ToolRegistry({ tools: [tool("maybe", { isAvailable: () => isThere })] });
     const { app, events } = await follow(registry);
@@ -112,7 +112,7 @@ describe("GET /events", () => {
     assertEquals(await allEvents(response), []);
   });
 
-  it("refuses more followers than its limit, and takes one again when one has left", async () => {
+  it("rejects further clients beyond its limit, until one disconnects", async () => {
     const registry = sampleRegistry();
     const { app, response } = await follow(registry, { maxEventStreams: 1 });
     const second = await app.request(`${BASE}/events`);
@@ -168,7 +168,7 @@ describe("GET /events", () => {
     }
   });
 
-  it("tells an EventSource not to come again where a toolset is served", async () => {
+  it("stops an EventSource from reconnecting if a toolset is served", async () => {
     const response = await createToolHandler(sampleRegistry().select()).request(`${BASE}/events`);
     assertEquals(response.status, 204);
   });

@@ -8,7 +8,7 @@ const OPEN: ToolHandlerOptions = { openExecution: true };
 const echo = `${BASE}/tools/echo/execute`;
 
 describe("POST /tools/:id/execute", () => {
-  it("answers the result of the call", async () => {
+  it("returns the result of the call", async () => {
     const response = await handler(OPEN).request(echo, execution({ arguments: { text: "hi" } }));
     assertEquals(response.status, 200);
     const body = await response.json() as Record<string, unknown>;
@@ -18,7 +18,7 @@ describe("POST /tools/:id/execute", () => {
     assertEquals(typeof body["callId"], "string");
   });
 
-  it("tells the tool who calls", async () => {
+  it("passes the principal to the tool", async () => {
     const who = defineTool({
       name: "who",
       description: "Names its caller.",
@@ -47,7 +47,7 @@ describe("POST /tools/:id/execute", () => {
     assertEquals(tools[0].aliased, 1);
   });
 
-  it("is closed until its owner opens it", async () => {
+  it("is closed by default", async () => {
     const response = await handler().request(echo, execution({ arguments: { text: "hi" } }));
     assertEquals(response.status, 403);
     const problem = await problemOf(response);
@@ -55,7 +55,7 @@ describe("POST /tools/:id/execute", () => {
     assertStringIncludes(problem.detail, "openExecution: true");
   });
 
-  it("names what is wrong with the arguments", async () => {
+  it("names the invalid arguments", async () => {
     const response = await handler(OPEN).request(echo, execution({ arguments: { text: 1 } }));
     assertEquals(response.status, 422);
     const problem = await problemOf(response);
@@ -81,7 +81,7 @@ describe("POST /tools/:id/execute", () => {
       [{ messageId: "x".repeat(257) }, "/messageId"],
     ] as const
   ) {
-    it(`points to what is wrong in ${JSON.stringify(body).slice(0, 40)}`, async () => {
+    it(`points to the mistake in ${JSON.stringify(body).slice(0, 40)}`, async () => {
       const response = await handler(OPEN).request(echo, execution(body));
       assertEquals(response.status, 400);
       assertEquals((await problemOf(response)).pointer, pointer);
@@ -108,7 +108,7 @@ describe("POST /tools/:id/execute", () => {
       ['{"__proto__": {}}', '"__proto__" is not a field'],
     ] as const
   ) {
-    it(`refuses the body ${body}`, async () => {
+    it(`rejects the body ${body}`, async () => {
       const response = await handler(OPEN).request(echo, execution(body));
       assertEquals(response.status, 400);
       assertStringIncludes((await problemOf(response)).detail, words);
@@ -123,7 +123,7 @@ describe("POST /tools/:id/execute", () => {
   for (
     const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
   ) {
-    it(`refuses a body of type "${type}", as a web page can send without asking`, async () => {
+    it(`rejects a body of type "${type}", which a web page can send without a preflight request`, async () => {
       const response = await handler(OPEN).request(
         echo,
         execution({ arguments: { text: "x" } }, { "content-type": type }),
@@ -142,7 +142,7 @@ describe("POST /tools/:id/execute", () => {
     assertEquals(response.status, 200);
   });
 
-  it("refuses a body over the limit, declared or not", async () => {
+  it("rejects a body over the limit, with and without a declared length", async () => {
     const app = handler({ ...OPEN, maxBodyBytes: 64 });
     const body = JSON.stringify({ arguments: { text: "x".repeat(64) } });
     const declared = await app.request(
@@ -168,7 +168,7 @@ describe("POST /tools/:id/execute", () => {
     assertEquals((await problemOf(streamed)).code, "payload_too_large");
   });
 
-  it("refuses 20 MB of arguments", async () => {
+  it("rejects 20 MB of arguments", async () => {
     const response = await handler(OPEN).request(
       echo,
       execution({ arguments: { text: "x".repeat(20_000_000) } }),
@@ -176,7 +176,7 @@ describe("POST /tools/:id/execute", () => {
     assertEquals(response.status, 413);
   });
 
-  it("hands on the ids of the call, from the body or from headers", async () => {
+  it("passes the ids of the call on, from the body or from headers", async () => {
     const seen: unknown[] = [];
     const registry = new ToolRegistry({
       tools: [defineTool({
@@ -319,7 +319,7 @@ describe("POST /tools/:id/execute", () => {
     }
   });
 
-  it("tells the log what a tool threw", async () => {
+  it("logs the error of a tool", async () => {
     const errors: unknown[] = [];
     const failed = new Error("disk on fire");
     const registry = new ToolRegistry({
@@ -342,7 +342,7 @@ describe("POST /tools/:id/execute", () => {
   });
 
   for (const accept of ["application/json", "text/event-stream"]) {
-    it(`answers a failure for a result that changes after it was checked, as ${accept}`, async () => {
+    it(`returns a failure for a result that changes after it was checked, as ${accept}`, async () => {
       // JSON to whoever looks first; each later look throws.
       const changing = () => {
         let looks = 0;

@@ -25,7 +25,7 @@ describe("GET /tools?format=…&tokens=", () => {
   const get = async (query: string): Promise<Response> =>
     await fitting.request(`${BASE}/tools?format=anthropic&${query}`);
 
-  it("answers tools that take no more than that, and what was left out", async () => {
+  it("exports tools within the budget, and names the omitted ones", async () => {
     const body = await (await get("tokens=70")).json();
     assert(body.tokens <= 70 && body.tokens > 0);
     assertEquals(body.tokens, countTokens(JSON.stringify(body.tools)));
@@ -43,7 +43,7 @@ describe("GET /tools?format=…&tokens=", () => {
     assert(body.leftOut.some(({ reason }: { reason: string }) => reason === "query"));
   });
 
-  it("chooses among those that are left", async () => {
+  it("chooses among the tools that the query selects", async () => {
     const query = "tokens=4000&q=write+a+file&toolChoice=";
     assertEquals((await (await get(`${query}file-write`)).json()).request, {
       tool_choice: { type: "tool", name: "file-write" },
@@ -59,14 +59,14 @@ describe("GET /tools?format=…&tokens=", () => {
       ["tokens=10&limit=3&q=x", '"limit" does not go with "tokens"'],
     ] as const
   ) {
-    it(`refuses ${query}`, async () => {
+    it(`rejects ${query}`, async () => {
       const response = await get(query);
       assertEquals(response.status, 400);
       assertStringIncludes((await problemOf(response)).detail, detail);
     });
   }
 
-  it("is refused without a format, and where the owner has not set it", async () => {
+  it("is rejected without a format, and without the option fitBudget", async () => {
     const detailOf = async (app: ReturnType<typeof serve>, query: string): Promise<string> =>
       (await problemOf(await app.request(`${BASE}/tools?${query}`))).detail;
     assertStringIncludes(await detailOf(fitting, "tokens=70"), '"tokens" goes with "format"');
@@ -78,7 +78,7 @@ describe("GET /tools?format=…&tokens=", () => {
 });
 
 describe("GET /tools?format=", () => {
-  it("answers the caller's tools in a provider's shape, and what they are called there", async () => {
+  it("returns the caller's tools in a provider's shape, and their names there", async () => {
     const app = serve({ authorize: () => ({ role: "control" }) });
     const response = await app.request(`${BASE}/tools?format=openai.chat`);
     assertEquals(response.status, 200);
@@ -104,7 +104,7 @@ describe("GET /tools?format=", () => {
     }
   });
 
-  it("says what is lost when asked", async () => {
+  it("lists the losses on request", async () => {
     const registry = new ToolRegistry({
       tools: [
         defineTool({
@@ -125,7 +125,7 @@ describe("GET /tools?format=", () => {
     assertEquals((await ask("&losses=0")).losses, undefined);
   });
 
-  it("answers the fields of a request that settings ask for", async () => {
+  it("returns the fields of a request for the settings", async () => {
     const ask = async (query: string) =>
       await (await serve().request(`${BASE}/tools?format=${query}`)).json();
     assertEquals((await ask("openai.chat&toolChoice=required&parallel=false")).request, {
@@ -163,14 +163,14 @@ describe("GET /tools?format=", () => {
       ["format=openai.chat&parallel=0", "true or false"],
     ] as const
   ) {
-    it(`refuses ${query}`, async () => {
+    it(`rejects ${query}`, async () => {
       const response = await serve().request(`${BASE}/tools?${query}`);
       assertEquals(response.status, 400);
       assertStringIncludes((await problemOf(response)).detail, words);
     });
   }
 
-  it("says that its owner must hand the formats in", async () => {
+  it("fails without the option formats", async () => {
     const response = await createToolHandler(sampleRegistry())
       .request(`${BASE}/tools?format=openai.chat`);
     assertEquals(response.status, 400);
@@ -206,7 +206,7 @@ describe("POST /dispatch/:target", () => {
   ): Promise<Response> =>
     Promise.resolve(app.request(`${BASE}/dispatch/${path}`, execution(body, headers)));
 
-  it("runs a provider's calls and answers with the messages to send back, in their order", async () => {
+  it("runs a provider's calls and returns the messages to send back, in their order", async () => {
     const response = await turn(
       serve(),
       chat(["1", "echo", { text: "hi" }], ["2", "nope", {}], ["3", "echo", { text: 5 }]),
@@ -240,7 +240,7 @@ describe("POST /dispatch/:target", () => {
     assertEquals(body.calls[0]?.result.error?.code, "unknown_tool");
   });
 
-  it("answers a turn without calls with no messages", async () => {
+  it("returns no messages for a turn without calls", async () => {
     const body = await (await turn(serve(), { role: "assistant", content: "Hello" }))
       .json() as TurnBody;
     assertEquals([body.messages, body.calls], [[], []]);
@@ -280,14 +280,14 @@ describe("POST /dispatch/:target", () => {
       ["a search", "openai.chat?q=echo", {}, 400],
     ] as const
   ) {
-    it(`refuses ${what}, and echoes nothing of it`, async () => {
+    it(`rejects ${what}, and echoes nothing of it`, async () => {
       const response = await turn(serve(), body, path);
       assertEquals(response.status, status);
       assertEquals(JSON.stringify(await problemOf(response)).includes("sesame"), false);
     });
   }
 
-  it("is closed where execution is, and not there without formats", async () => {
+  it("is closed with execution, and missing without formats", async () => {
     const closed = await turn(serve({ openExecution: false }), {});
     assertEquals((await problemOf(closed)).code, "execution_closed");
     const bare = createToolHandler(sampleRegistry(), { openExecution: true });
@@ -344,7 +344,7 @@ describe("POST /dispatch/:target with a turn that waits", () => {
     assertStringIncludes(JSON.stringify(message), "it was not approved");
   });
 
-  it("says what is wrong with a turn or its answers, and runs nothing", async () => {
+  it("rejects an invalid turn or invalid answers, and runs nothing", async () => {
     const { body: { calls } } = await post({ content });
     const wrong: [unknown, unknown, string, string][] = [
       [[{}], {}, "its calls must be the calls of the earlier response", "/calls/0"],

@@ -100,7 +100,7 @@ describe("GET /tools", () => {
       ["minScore=0.5", '"minScore" goes with "q"'],
     ] as const
   ) {
-    it(`refuses ${query.slice(0, 40)}`, async () => {
+    it(`rejects ${query.slice(0, 40)}`, async () => {
       const response = await handler().request(`${BASE}/tools?${query}`);
       assertEquals(response.status, 400);
       const problem = await problemOf(response);
@@ -109,7 +109,7 @@ describe("GET /tools", () => {
     });
   }
 
-  it("pages through everything once, also when a tool goes in between", async () => {
+  it("pages through everything once, even when a tool is removed meanwhile", async () => {
     const registry = sampleRegistry();
     const app = createToolHandler(registry);
     const first = await (await app.request(`${BASE}/tools?limit=2`)).json() as Listing;
@@ -122,7 +122,7 @@ describe("GET /tools", () => {
     assertEquals(second.nextCursor, undefined);
   });
 
-  it("answers nothing to a question that no tool serves, or what comes nearest", async () => {
+  it("returns nothing for words that no tool matches, or the nearest tools", async () => {
     const q = encodeURIComponent(
       "Which restaurants near the harbour of Lisbon serve grilled octopus on Sundays after nine, " +
         "take reservations by telephone, allow dogs, have a terrace with heaters, offer " +
@@ -177,7 +177,7 @@ describe("GET /tools", () => {
     assertEquals(seen.toSorted(), ["note-0", "note-1", "note-2", "note-3", "note-4"]);
   });
 
-  it("answers 304 to the ETag of an unchanged listing, and anew after a change", async () => {
+  it("returns 304 for the ETag of an unchanged listing, and 200 after a change", async () => {
     const registry = sampleRegistry();
     const app = createToolHandler(registry);
     const etag = (await app.request(`${BASE}/tools`)).headers.get("etag") ?? "";
@@ -201,7 +201,7 @@ describe("GET /tools", () => {
     assertEquals(await etagOf("one"), await etagOf("one"));
   });
 
-  it("asks availability functions at each listing", async () => {
+  it("calls availability functions for each listing", async () => {
     let available = false;
     const tool = defineTool({
       name: "t",
@@ -231,7 +231,7 @@ describe("GET /tools", () => {
     assertEquals(await statuses("never"), [404, 404, 404]);
   });
 
-  it("serves a toolset as its owner built it", async () => {
+  it("serves a toolset unchanged", async () => {
     const toolset = new ToolsetBuilder("few").fromRegistry(sampleRegistry())
       .withTools("echo", "task:approve").build();
     const app = createToolHandler(toolset);
@@ -249,7 +249,7 @@ describe("GET /tools/:id", () => {
     assertEquals(again.status, 304);
   });
 
-  it("answers a hidden tool as one that does not exist, but for the name", async () => {
+  it("returns the same response for a hidden tool as for an unknown one, except for the name", async () => {
     const hidden = await handler().request(`${BASE}/tools/task:approve`);
     const absent = await handler().request(`${BASE}/tools/task:approvf`);
     assertEquals(hidden.status, 404);
@@ -269,7 +269,7 @@ describe("GET /tools/:id", () => {
 });
 
 describe("GET /tools/:id/explain", () => {
-  it("tells an owner which step removed a tool, and why", async () => {
+  it("explains to a caller with explain which step removed a tool, and why", async () => {
     const app = handler({ selection: { maxRisk: "low" }, openExplain: true });
     const response = await app.request(`${BASE}/tools/rm/explain`);
     assertEquals(response.status, 200);
@@ -278,7 +278,7 @@ describe("GET /tools/:id/explain", () => {
     assertStringIncludes(explanation.reason, "risk critical is above the limit low");
   });
 
-  it("tells others only of tools that they see", async () => {
+  it("explains to other callers only the tools that they see", async () => {
     const app = handler({ selection: { maxRisk: "low" } });
     assertEquals((await app.request(`${BASE}/tools/rm/explain`)).status, 404);
     const response = await app.request(`${BASE}/tools/echo/explain`);
@@ -287,7 +287,7 @@ describe("GET /tools/:id/explain", () => {
 });
 
 describe("createToolHandler()", () => {
-  it("answers an unknown route and a wrong method with a problem", async () => {
+  it("returns a problem for an unknown route and for a wrong method", async () => {
     assertEquals((await problemOf(await handler().request(`${BASE}/nope`))).code, "not_found");
     const wrong = await handler().request(`${BASE}/tools`, { method: "DELETE" });
     assertEquals(wrong.headers.get("allow"), "GET, HEAD");
@@ -342,7 +342,7 @@ describe("createToolHandler()", () => {
     assertStringIncludes(await textOf("/tools?locale=d%20e"), "must be 1 to 128 letters");
   });
 
-  it("says of no length by HEAD where the client's copy is current", async () => {
+  it("sends no length for HEAD if the client's copy is current", async () => {
     const app = handler();
     const etag = (await app.request(`${BASE}/tools`)).headers.get("etag") ?? "";
     const head = await app.request(`${BASE}/tools`, {
@@ -352,7 +352,7 @@ describe("createToolHandler()", () => {
     assertEquals([head.status, head.headers.get("content-length")], [304, null]);
   });
 
-  it("says that it is up", async () => {
+  it("returns 200", async () => {
     assertEquals(await (await handler().request(`${BASE}/healthz`)).json(), { status: "ok" });
   });
 });

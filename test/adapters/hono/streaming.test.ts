@@ -140,7 +140,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     ]);
   });
 
-  it("streams only to those who ask for it", async () => {
+  it("streams only on request", async () => {
     for (
       const [accept, streams] of [
         ["text/event-stream", true],
@@ -162,7 +162,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     }
   });
 
-  it("answers with a status where nothing can run", async () => {
+  it("returns a status if no tool can run", async () => {
     const { run } = bench();
     for (
       const [id, init, status] of [
@@ -247,7 +247,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     assertEquals([events.at(-1)?.event, inFlight()], ["result", 0]);
   });
 
-  it("lets a generator run no further than its reader, but for what is buffered", async () => {
+  it("runs a generator no further than its reader, except for the buffer", async () => {
     const { run, yielded, inFlight } = bench({ dispatch: { maxBufferedEvents: 4 } });
     const events = sseEvents(await run("count"));
     for (let n = 0; n < 10; n++) {
@@ -276,7 +276,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     );
   });
 
-  it("serves 1,000 streams at once, and has none when their readers have left", async () => {
+  it("serves 1,000 streams concurrently, and has none when their readers have left", async () => {
     const { app, registry } = bench();
     let running = 0;
     registry.updateTool(defineTool({
@@ -312,7 +312,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     assertEquals(gone.status, 404);
   });
 
-  it("hands what must end to the platform, where there is one that asks for it", async () => {
+  it("passes cleanups to the platform's waitUntil", async () => {
     const { app, started, inFlight } = bench();
     const platform = fakePlatform();
     const response = await app.request(
@@ -326,7 +326,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     assertEquals([await platform.ended(), inFlight()], [1, 0]);
   });
 
-  it("hands a call that takes long to the platform, also where its result is not streamed", async () => {
+  it("passes a long call to the platform, even if its result is not streamed", async () => {
     const { app, started, inFlight } = bench();
     const platform = fakePlatform();
     const client = new AbortController();
@@ -393,7 +393,7 @@ describe("POST /executions/:callId/abort", () => {
     }
   });
 
-  it("finds no call that has ended, and none that never was", async () => {
+  it("finds no call that has ended or never existed", async () => {
     const { app, run } = bench();
     await allEvents(await run("talk", { callId: "c" }));
     for (const callId of ["c", "constructor", "__proto__"]) {

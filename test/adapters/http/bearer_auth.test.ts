@@ -28,7 +28,7 @@ async function ask(
 }
 
 describe("bearerAuth()", () => {
-  it("knows whose token it is", async () => {
+  it("finds the caller of a token", async () => {
     assertEquals(await ask(`Bearer ${ANN}`), { principal: "ann", role: "control" });
     assertEquals(await ask(`bearer ${BOB}`), { principal: "bob" });
   });
@@ -39,7 +39,7 @@ describe("bearerAuth()", () => {
       ["a function", { verify: (token: string) => token.endsWith("long") ? {} : undefined }],
     ] as const
   ) {
-    it(`names a caller of ${by} that has no name by a digest of its token`, async () => {
+    it(`names a caller of ${by} without a principal by a digest of its token`, async () => {
       const authorize = bearerAuth(options);
       const name = async (token: string) =>
         (await authorize(
@@ -114,7 +114,7 @@ describe("bearerAuth()", () => {
     });
   }
 
-  it("asks a function, which may turn callers away itself", async () => {
+  it("calls a function, which may reject callers itself", async () => {
     const verify: NonNullable<BearerAuthOptions["verify"]> = (token, request) =>
       token === "slow"
         ? new Response(null, { status: 503 })
@@ -160,7 +160,7 @@ describe("bearerAuth()", () => {
       ["a token with a space", { tokens: new Map([[`${ANN} x`, {}]]) }],
     ] as const
   ) {
-    it(`refuses to be made with ${what}, and shows no token`, () => {
+    it(`rejects ${what}, and shows no token`, () => {
       const error = assertThrows(() => bearerAuth(options as BearerAuthOptions), TypeError);
       assertEquals(error.message.includes("token-is-long"), false);
     });

@@ -63,7 +63,7 @@ describe("cors", () => {
     });
   }
 
-  it("takes and shows the headers of MCP clients, those for arguments too", async () => {
+  it("accepts and exposes the headers of MCP clients, including the headers for arguments", async () => {
     const names = "mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name";
     const response = await handler(OPEN).request(`${BASE}/mcp`, {
       ...asks,
@@ -114,7 +114,7 @@ describe("cors", () => {
     assertEquals(JSON.stringify([...constant.headers]), before);
   });
 
-  it("answers a browser that asks first, without asking who it is", async () => {
+  it("answers preflight requests without authorization", async () => {
     const app = handler({ ...OPEN, authorize: () => new Response(null, { status: 401 }) });
     const response = await app.request(`${BASE}/tools/echo/execute`, asks);
     assertEquals(response.status, 204);
@@ -127,7 +127,7 @@ describe("cors", () => {
     assertEquals(response.headers.get("access-control-max-age"), "600");
   });
 
-  it("answers no page that is not listed", async () => {
+  it("rejects pages of other origins", async () => {
     const app = handler(OPEN);
     for (const origin of ["https://evil.example", "null", `${PAGE}.evil.example`]) {
       const response = await app.request(`${BASE}/tools`, {
@@ -161,7 +161,7 @@ describe("cors", () => {
       { cors: { maxAge: 1 }, allowedOrigins: [PAGE] },
     ] as ToolHandlerOptions[]
   ) {
-    it(`refuses ${JSON.stringify(options)}`, () => {
+    it(`rejects ${JSON.stringify(options)}`, () => {
       assertThrows(() => handler(options), Error, "Cannot serve other origins (cors)");
     });
   }
@@ -176,7 +176,7 @@ describe("GET /.well-known/oauth-protected-resource", () => {
     documentation: "https://tools.example.com/docs",
   };
 
-  it("tells clients how to get a token, without one", async () => {
+  it("serves the metadata to clients without a token", async () => {
     const app = handler({
       authorize: () => new Response(null, { status: 401 }),
       protectedResource: metadata,
@@ -194,7 +194,7 @@ describe("GET /.well-known/oauth-protected-resource", () => {
     }
   });
 
-  it("is not there where there is nothing to tell", async () => {
+  it("is missing without protectedResource", async () => {
     const response = await handler().request(`${BASE}/.well-known/oauth-protected-resource`);
     assertEquals(response.status, 404);
   });
@@ -213,7 +213,7 @@ describe("GET /.well-known/oauth-protected-resource", () => {
       { authorizationServers: ["issuer"] },
     ]
   ) {
-    it(`refuses ${JSON.stringify(wrong)}`, () => {
+    it(`rejects ${JSON.stringify(wrong)}`, () => {
       assertThrows(() => handler({ protectedResource: { ...metadata, ...wrong } }), TypeError);
     });
   }

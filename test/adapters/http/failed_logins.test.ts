@@ -37,7 +37,7 @@ function serve(options: Partial<FailedLoginsOptions> = {}) {
 }
 
 describe("limitFailedLogins()", () => {
-  it("asks no more who an address is that failed too often, until the window is over", async () => {
+  it("does not call authorize for an address that failed too often, until the window ends", async () => {
     const { ask, status, clock } = serve();
     assertEquals([await status("guess-1", "192.0.2.1"), await status("guess-2", "192.0.2.1")], [
       401,
@@ -52,7 +52,7 @@ describe("limitFailedLogins()", () => {
     assertEquals(await status(ANN, "192.0.2.1"), 200);
   });
 
-  it("does not touch who comes from elsewhere, or from where nobody knows", async () => {
+  it("does not affect other or unknown addresses", async () => {
     const { status } = serve();
     for (let n = 0; n < 5; n++) await status("guess", "192.0.2.1");
     assertEquals(await status(ANN, "192.0.2.2"), 200);
@@ -60,7 +60,7 @@ describe("limitFailedLogins()", () => {
     assertEquals(await status(ANN), 200);
   });
 
-  it("counts neither those who get in nor those who show nothing", async () => {
+  it("counts neither valid tokens nor requests without a token", async () => {
     const { status } = serve();
     for (let n = 0; n < 5; n++) {
       assertEquals(await status(ANN, "192.0.2.1"), 200);
@@ -68,7 +68,7 @@ describe("limitFailedLogins()", () => {
     }
   });
 
-  it("lets guesses that come at once know of no more failures than its limit", async () => {
+  it("reveals no more failures than its limit to concurrent guesses", async () => {
     const { status } = serve();
     const statuses = await Promise.all(
       Array.from({ length: 10 }, (_, n) => status(`guess-${n}`, "192.0.2.1")),
@@ -101,7 +101,7 @@ describe("limitFailedLogins()", () => {
     });
   }
 
-  it("looks at the header that it is told", async () => {
+  it("reads the header of the option", async () => {
     const limited = limitFailedLogins(() => new Response(null, { status: 401 }), {
       limit: 1,
       windowMs: 1_000,
@@ -122,7 +122,7 @@ describe("limitFailedLogins()", () => {
       ["answers an object", () => ({ address: "192.0.2.1" })],
     ] as const
   ) {
-    it(`lets nobody in, and tells the log, when clientAddress ${what}`, async () => {
+    it(`rejects everybody, and logs the error, when clientAddress ${what}`, async () => {
       const told: unknown[] = [];
       const authorize = limitFailedLogins(() => ({}), {
         limit: 1,
@@ -139,7 +139,7 @@ describe("limitFailedLogins()", () => {
     });
   }
 
-  it("lets nobody in when its store breaks, or answers nonsense", async () => {
+  it("rejects everybody when its store fails or returns invalid counts", async () => {
     const broken = serve({ store: { take: () => Promise.reject(new Error("down")) } });
     assertEquals(await broken.status(ANN, "192.0.2.1"), 500);
     const silly = serve({ store: { take: () => ({ count: NaN, resetMs: NaN }) } });
@@ -165,7 +165,7 @@ describe("limitFailedLogins()", () => {
   });
 
   for (const wrong of [{ limit: 0 }, { windowMs: 0.5 }, { clientAddress: undefined }]) {
-    it(`refuses ${Object.keys(wrong)}: ${Object.values(wrong)}`, () => {
+    it(`rejects ${Object.keys(wrong)}: ${Object.values(wrong)}`, () => {
       assertThrows(
         () => serve(wrong as Partial<FailedLoginsOptions>),
         Error,

@@ -18,7 +18,7 @@ describe("createGuard()", () => {
     }
   });
 
-  it("compares the origin with that of the very host that was asked", () => {
+  it("compares the origin with the requested host", () => {
     const guard = createGuard({});
     const codeOf = (url: string, origin: string): string | undefined =>
       guard(new Request(url, { headers: { origin } }))?.code;
@@ -27,7 +27,7 @@ describe("createGuard()", () => {
     assertEquals(codeOf("http://localhost:1/", "http://localhost:12"), "forbidden_origin");
   });
 
-  it("refuses a request that names two hosts", () => {
+  it("rejects a request with two hosts", () => {
     // What workerd makes of two headers: no program can make such a request.
     const request = { url: "http://localhost, evil.example/tools", headers: new Headers() };
     for (const allowedHosts of [["localhost"], "any"] as const) {

@@ -36,14 +36,14 @@ describe("authorize", () => {
   });
 
   for (const selection of [undefined, { role: undefined }, { scopes: undefined }]) {
-    it(`absent, shows nobody what is for roles and scopes: ${JSON.stringify(selection)}`, async () => {
+    it(`hides tools with roles or scopes without authorize: ${JSON.stringify(selection)}`, async () => {
       const app = handler(selection === undefined ? {} : { selection });
       const ids = await idsOf(await app.request(`${BASE}/tools`));
       assertEquals(ids, ["echo", "file-write", "plan", "rm"]);
     });
   }
 
-  it("is read anew for each request, though equal callers are checked once", async () => {
+  it("is called for each request, and checks equal callers once", async () => {
     const caller: { role?: string; scopes?: string[]; context?: object } = {};
     const app = handler(as(caller as Caller));
     const ids = async () => await idsOf(await app.request(`${BASE}/tools`));
@@ -84,7 +84,7 @@ describe("authorize", () => {
     assertEquals(response.status, 401);
   });
 
-  it("refuses everything when it throws or answers nonsense, and tells only the log", async () => {
+  it("rejects everything when it throws or returns an invalid caller, and logs the error", async () => {
     const errors: unknown[] = [];
     for (
       const authorize of [
@@ -110,7 +110,7 @@ describe("authorize", () => {
     assertEquals(errors.length, 4);
   });
 
-  it("lets a caller ask about hidden tools only when it says so", async () => {
+  it("explains hidden tools only to a caller with explain", async () => {
     const hidden = `${BASE}/tools/task:approve/explain`;
     assertEquals((await handler(as({})).request(hidden)).status, 404);
     const response = await handler(as({ explain: true })).request(hidden);
@@ -134,7 +134,7 @@ describe("the guard", () => {
     assertEquals((await problemOf(response)).code, "forbidden_host");
   });
 
-  it("answers to the hosts that its owner lists, and then to no others", async () => {
+  it("accepts the allowed hosts, and no others", async () => {
     const app = handler({ allowedHosts: ["tools.example.com"] });
     assertEquals((await app.request("https://tools.example.com/tools")).status, 200);
     assertEquals((await app.request("http://localhost/tools")).status, 421);
@@ -179,7 +179,7 @@ describe("the guard", () => {
       { maxEventStreams: 0.5 },
     ] as unknown as ToolHandlerOptions[]
   ) {
-    it(`refuses the options ${JSON.stringify(options)}`, () => {
+    it(`rejects the options ${JSON.stringify(options)}`, () => {
       const error = assertThrows(() => createToolHandler(sampleRegistry(), options));
       assert(error instanceof TypeError || error instanceof RangeError);
       assertStringIncludes(error.message, "Cannot ");

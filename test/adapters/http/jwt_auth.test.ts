@@ -60,13 +60,13 @@ describe("jwtAuth()", () => {
     });
   });
 
-  it("takes the claims that it is told, and lists of scopes", async () => {
+  it("reads the configured claims, and lists of scopes", async () => {
     const token = await issuer.token({ scp: ["a", 5, "b"], job: "impl", scope: "no" });
     const caller = await ask(token, { scopeClaim: "scp", roleClaim: "job" }) as Caller;
     assertEquals([caller.scopes, caller.role], [["a", "b"], "impl"]);
   });
 
-  it("gives nobody a role or scopes that the token does not have", async () => {
+  it("gives callers no role or scopes that the token does not have", async () => {
     for (
       const claims of [{}, { role: 5, scope: 5 }, { role: ["control"] }, { role: "", scope: "" }]
     ) {
@@ -77,7 +77,7 @@ describe("jwtAuth()", () => {
     assertEquals(inherited.role, undefined);
   });
 
-  it("makes the caller that toCaller says, or none", async () => {
+  it("uses the caller that toCaller returns, or rejects the token", async () => {
     const toCaller: NonNullable<JwtAuthOptions["toCaller"]> = ({ sub, team }) =>
       team === "ops" ? { principal: `ops/${sub}`, maxRisk: "low" } : undefined;
     assertEquals(await ask(await issuer.token({ team: "ops" }), { toCaller }), {
@@ -88,7 +88,7 @@ describe("jwtAuth()", () => {
     assertEquals(await ask(await issuer.token({ team: "dev" }), { toCaller }), 401);
   });
 
-  it("names the caller by the claim that it is told, also one that toCaller does not name", async () => {
+  it("reads the principal from the configured claim, even if toCaller returns none", async () => {
     const token = await issuer.token({ client_id: "cron" });
     const by = { principalClaim: "client_id" };
     assertEquals((await ask(token, by) as Caller).principal, "cron");
@@ -101,7 +101,7 @@ describe("jwtAuth()", () => {
     assertEquals(await ask(nameless, { toCaller }), 401);
   });
 
-  it("lets the handler answer 503 while the issuer's keys cannot be fetched, and tells the log why", async () => {
+  it("lets the handler return 503 while the issuer's keys cannot be fetched, and logs the reason", async () => {
     const errors: unknown[] = [];
     const app = createToolHandler(sampleRegistry(), {
       authorize: jwtAuth({
@@ -141,12 +141,12 @@ describe("jwtAuth()", () => {
       ["is for a longer name", { aud: `${AUDIENCE}/mcp` }],
     ] as const
   ) {
-    it(`refuses a token that ${what}`, async () => {
+    it(`rejects a token that ${what}`, async () => {
       assertEquals(await ask(await issuer.token(claims)), 401);
     });
   }
 
-  it("forgives clocks that differ by a few seconds, and no more than it is told", async () => {
+  it("tolerates clocks that differ by a few seconds, or by the configured tolerance", async () => {
     const late = await issuer.token({ exp: SECONDS - 4 });
     assertEquals(typeof await ask(late), "object");
     assertEquals(await ask(late, { clockToleranceS: 0 }), 401);
@@ -167,7 +167,7 @@ describe("jwtAuth()", () => {
     assertEquals(await ask(`${typed}.${claims}.${signature}`), 401);
   });
 
-  it("refuses a token without a signature, or signed with the public key as a secret", async () => {
+  it("rejects a token without a signature, or signed with the public key as a secret", async () => {
     const claims = { iss: ISSUER, aud: AUDIENCE, exp: SECONDS + 60, role: "control" };
     assertEquals(await ask(forge({ alg: "none", typ: "JWT" }, claims)), 401);
     assertEquals(await ask(forge({ alg: "ES256", typ: "JWT", kid: "k1" }, claims)), 401);
@@ -176,7 +176,7 @@ describe("jwtAuth()", () => {
     assertEquals(await ask(confused, { algorithms: ["ES256"] }), 401);
   });
 
-  it("refuses what is no token, and does not echo it", async () => {
+  it("rejects texts that are not tokens, and does not echo them", async () => {
     for (
       const token of [
         "a",
@@ -193,13 +193,13 @@ describe("jwtAuth()", () => {
     ) assertEquals(await ask(token), 401, token.slice(0, 40));
   });
 
-  it("refuses a changed token", async () => {
+  it("rejects a changed token", async () => {
     const [header, , signature] = (await issuer.token({ role: "impl" })).split(".");
     const [, claims] = (await issuer.token({ role: "control" })).split(".");
     assertEquals(await ask(`${header}.${claims}.${signature}`), 401);
   });
 
-  it("asks for scopes that every caller must hold", async () => {
+  it("requires the scopes of requiredScopes", async () => {
     const authorize = jwtAuth({ ...OPTIONS, requiredScopes: ["tools", "more"] });
     const answer = await authorize(
       new Request("http://localhost/", { headers: bearer(await issuer.token({ scope: "tools" })) }),
@@ -249,7 +249,7 @@ describe("jwtAuth()", () => {
       ["a resource that is no URL", { resource: "tools" }],
     ] as const
   ) {
-    it(`refuses to be made with ${what}`, () => {
+    it(`rejects ${what}`, () => {
       assertThrows(() => jwtAuth({ ...OPTIONS, ...options } as JwtAuthOptions), Error, "Cannot ");
     });
   }
@@ -367,7 +367,7 @@ describe("remoteKeys()", () => {
     assertEquals(kidsOf(await source("a")), ["a"]);
   });
 
-  it("refuses what is no set of keys, and more than is sane", async () => {
+  it("rejects documents that are not sets of keys, and large ones", async () => {
     for (const body of ["{}", "[]", '{"keys": 5}', "no", "null"]) {
       const { source } = fakeIssuer([() => new Response(body)]);
       await assertRejects(() => source("a"), Error);

@@ -111,7 +111,7 @@ const WRONG: readonly (readonly [what: string, make: () => unknown, words: strin
 
 describe("options", () => {
   for (const [what, make, words] of WRONG) {
-    it(`are refused where they are wrong: ${what}`, () => {
+    it(`are rejected if they are invalid: ${what}`, () => {
       const error = assertThrows(make, Error, words);
       assertEquals([error.message.startsWith("Cannot "), error.message.includes(TOKEN)], [
         true,

@@ -46,7 +46,7 @@ describe("ListCache", () => {
     assert(keys.weight > 5_000);
   });
 
-  it("lets go of what was unused for longest", () => {
+  it("evicts the least recently used value", () => {
     const { made, of } = texts();
     const list: Tool[] = [];
     of(list, "often", "x".repeat(2_000));
@@ -59,7 +59,7 @@ describe("ListCache", () => {
     assertEquals(made.filter((key) => key === "seldom-0").length, 2);
   });
 
-  it("keeps nothing of what is larger than the room, or could not be made", () => {
+  it("caches neither values beyond its bound nor failures", () => {
     const { cache, made, of } = texts();
     const list: Tool[] = [];
     for (let n = 0; n < 2; n++) of(list, "large", "x".repeat(ROOM));

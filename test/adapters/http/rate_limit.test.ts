@@ -37,7 +37,7 @@ describe("rateLimit", () => {
     return { app, ask, clock };
   }
 
-  it("says how much is left, and refuses what is too much", async () => {
+  it("sends the remaining number, and rejects further requests", async () => {
     const { ask, clock } = limited(2);
     const headers = (response: Response) => [
       response.status,
@@ -65,13 +65,13 @@ describe("rateLimit", () => {
     assertEquals((await ask("ann")).status, 429);
   });
 
-  it("counts by the key that it is told", async () => {
+  it("counts by the key of keyOf", async () => {
     const { ask } = limited(1, { keyOf: (_, request) => new URL(request.url).hostname });
     assertEquals((await ask("ann")).status, 200);
     assertEquals((await ask("bob")).status, 429);
   });
 
-  it("does not count those who are turned away, nor health checks", async () => {
+  it("counts neither rejected callers nor health checks", async () => {
     let asked = 0;
     const app = createToolHandler(sampleRegistry(), {
       authorize: () => new Response(null, { status: 401 }),
@@ -86,7 +86,7 @@ describe("rateLimit", () => {
     assertEquals(asked, 0);
   });
 
-  it("refuses when its store breaks, hangs or answers nonsense, and tells the log", async () => {
+  it("rejects requests when its store fails, hangs or returns invalid counts, and logs the error", async () => {
     for (
       const [take, status] of [
         [() => Promise.reject(new Error("down")), 500],
@@ -113,7 +113,7 @@ describe("rateLimit", () => {
       windowMs: 1,
     }]
   ) {
-    it(`refuses ${JSON.stringify(options)}`, () => {
+    it(`rejects ${JSON.stringify(options)}`, () => {
       assertThrows(() => createRateLimiter(options), RangeError);
     });
   }
