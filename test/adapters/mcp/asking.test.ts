@@ -111,7 +111,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(result?.content?.[0]?.text, 'Hello, {"name":"Ann"}!');
   });
 
-  it("have a form with one field if the answer is no object", async () => {
+  it("have a form with one field if the answer is not an object", async () => {
     const mcp = endpoint([
       asking(async (_, { ask }) =>
         said(await ask("age", { message: "How old?", schema: { type: "integer", minimum: 18 } }))
@@ -174,7 +174,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(result?.content?.[0]?.text, "Hello, decline!");
   });
 
-  it("are asked again if the answer does not fit, and say why", async () => {
+  it("are repeated if the answer is invalid, with the reason", async () => {
     const mcp = endpoint([greet]);
     const { result: asked } = await call(mcp);
     const { result: again } = await call(mcp, {
@@ -193,7 +193,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(result?.resultType, "complete");
   });
 
-  it("are asked again if the answer is missing", async () => {
+  it("are repeated if the answer is missing", async () => {
     const mcp = endpoint([greet]);
     const { result: asked } = await call(mcp);
     for (const inputResponses of [{}, { other: accept({}) }, { user: 4 }]) {
@@ -202,7 +202,7 @@ describe("questions to clients of 2026-07-28", () => {
     }
   });
 
-  it("may be answered before they are asked", async () => {
+  it("accept answers in advance", async () => {
     const mcp = endpoint([greet]);
     const { result } = await call(mcp, { inputResponses: { user: accept({ name: "Ann" }) } });
     assertEquals(result?.content?.[0]?.text, 'Hello, {"name":"Ann"}!');
@@ -322,7 +322,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(error?.data, { requiredCapabilities: { elicitation: { form: {} } } });
   });
 
-  it("fail for the model where MCP has no form, and the log says why", async () => {
+  it("fail for the model if MCP has no form for them, and the reason is logged", async () => {
     const logged: string[] = [];
     const registry = new ToolRegistry({
       tools: [
@@ -353,7 +353,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(result?.isError, true);
   });
 
-  it("refuse a state that is tampered with, or another caller's", async () => {
+  it("reject a state that was changed, or belongs to another caller", async () => {
     const mcp = endpoint([greet], {
       authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
     });
@@ -383,7 +383,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals((await call(mcp, { requestState: state, inputResponses }, of("ann"))).status, 200);
   });
 
-  it("are those of the tool behind a bridge", async () => {
+  it("are the questions of a bridge's target tool", async () => {
     const mcp = endpoint([greet], { tools: "bridge" });
     const through = { name: "call_tool", arguments: { name: "asks", arguments: {} } };
     const { result: asked } = await call(mcp, through);
@@ -438,7 +438,7 @@ async function older(
 
 describe("questions to clients before 2026-07-28", () => {
   if (isWorkers()) {
-    it("are not asked on Workers: the result says what to do", async () => {
+    it("are not sent on Workers: the result explains what to do", async () => {
       const { client, asked } = await older(endpoint([greet]), { elicitation: {} }, () => {});
       const { isError, content } = await client.callTool({ name: "asks" });
       assertEquals([isError, asked], [true, []]);
@@ -460,7 +460,7 @@ describe("questions to clients before 2026-07-28", () => {
   }
 
   for (const tickets of [true, false]) {
-    it(`are asked on the stream of the call (tickets: ${tickets})`, async () => {
+    it(`are sent on the stream of the call (tickets: ${tickets})`, async () => {
       const { client, asked } = await older(
         endpoint([greet], { tickets }),
         { elicitation: {} },
@@ -473,7 +473,7 @@ describe("questions to clients before 2026-07-28", () => {
     });
   }
 
-  it("of calls at once reach the call that asked", async () => {
+  it("of concurrent calls get the answers to their own call", async () => {
     const two = asking(
       async ({ who }: { who: string }, { ask }) =>
         `${who}: ${said(await ask("user", { ...NAME, message: who }))}`,
@@ -548,7 +548,7 @@ describe("questions to clients before 2026-07-28", () => {
     assert(!text.includes("from bob") && !text.includes("another session"), text);
   });
 
-  it("are not asked of a client that does not offer it: the result says what to do", async () => {
+  it("are not sent to a client without elicitation: the result explains what to do", async () => {
     const { client } = await older(endpoint([greet]), {}, () => {});
     const { isError, content } = await client.callTool({ name: "asks" });
     assertEquals(isError, true);

@@ -33,7 +33,7 @@ const CALLS: readonly Row[] = [
 describe("requests that ask for what cannot be", () => {
   for (const [method, rows] of [["tools/list", LISTS], ["tools/call", CALLS]] as const) {
     for (const [params, says] of rows) {
-      it(`are told so in either era: ${method} ${JSON.stringify(params)}`, async () => {
+      it(`are rejected in either era: ${method} ${JSON.stringify(params)}`, async () => {
         const message = { jsonrpc: "2.0", id: 1, method, params };
         for (const request of [modernRequest(method, params), legacyRequest(message, OLD)]) {
           const response = await mcp.fetch(request);
@@ -87,7 +87,7 @@ describe("requests that ask for what cannot be", () => {
       ["tools/call", undefined, "/params: Invalid input: expected object, received undefined"],
     ] as const
   ) {
-    it(`are told the place: ${method} ${JSON.stringify(params)?.slice(0, 60)}`, async () => {
+    it(`are rejected with their position: ${method} ${JSON.stringify(params)?.slice(0, 60)}`, async () => {
       const response = await mcp.fetch(
         legacyRequest({ jsonrpc: "2.0", id: 1, method, params }, OLD),
       );
@@ -116,7 +116,7 @@ describe("requests that ask for what cannot be", () => {
       [400, "server/discover", { _meta: { [LEVEL]: "loud" } }, `${LEVEL}: Invalid option: `],
     ] as const
   ) {
-    it(`are told so by the SDK: ${method} ${JSON.stringify(params).slice(0, 60)}`, async () => {
+    it(`are rejected by the SDK: ${method} ${JSON.stringify(params).slice(0, 60)}`, async () => {
       const response = await mcp.fetch(modernRequest(method, params));
       assertEquals(response.status, status);
       const { error } = await messageIn(response);
@@ -145,7 +145,7 @@ describe("requests of a wrong form", () => {
       [{ ...ping, params: { _meta: { "io.modelcontextprotocol/related-task": 5 } } }, NO_MESSAGE],
     ] as const
   ) {
-    it(`are refused by the SDK: ${JSON.stringify(body).slice(0, 60)}`, async () => {
+    it(`are rejected by the SDK: ${JSON.stringify(body).slice(0, 60)}`, async () => {
       const response = await mcp.fetch(legacyRequest(body));
       assertEquals(response.status, 400);
       const { error } = await messageIn(response);
@@ -154,7 +154,7 @@ describe("requests of a wrong form", () => {
     });
   }
 
-  it("are refused in the fast way, too", async () => {
+  it("are rejected on the fast path, too", async () => {
     for (const wrong of [{ jsonrpc: "1.0" }, { id: 1.5 }, { id: null }]) {
       const request = modernRequest("tools/call", { name: "run" });
       const body = { ...await request.clone().json(), ...wrong };
@@ -177,7 +177,7 @@ describe("requests beyond the bounds", () => {
       ],
     ] as const
   ) {
-    it(`are refused, with the place: ${JSON.stringify(body).slice(0, 60)}`, async () => {
+    it(`are rejected, with the position: ${JSON.stringify(body).slice(0, 60)}`, async () => {
       const response = await mcp.fetch(legacyRequest(body));
       assertEquals(response.status, 400);
       const { error } = await messageIn(response);
@@ -187,7 +187,7 @@ describe("requests beyond the bounds", () => {
   }
 
   for (const method of ["tools/call", "tools/list", "initialize"]) {
-    it(`are refused if they are deeper than anything asks for: ${method}`, async () => {
+    it(`are rejected if they are too deep: ${method}`, async () => {
       const DEPTH = 20_000;
       const deep = `{"experimental":{"x":{"a":${"[".repeat(DEPTH)}${"]".repeat(DEPTH)}}}}`;
       const text = JSON.stringify({
@@ -232,7 +232,7 @@ describe("revisions that nobody knows", () => {
   const version = "2099-01-01";
   const headers = { "mcp-protocol-version": version };
 
-  it("are refused with those that are known", async () => {
+  it("are rejected with a list of the supported ones", async () => {
     const _meta = { "io.modelcontextprotocol/protocolVersion": version };
     const response = await mcp.fetch(modernRequest("tools/list", { _meta }, headers));
     assertEquals(response.status, 400);
@@ -242,7 +242,7 @@ describe("revisions that nobody knows", () => {
     assertEquals(error.data.supported, [MODERN]);
   });
 
-  it("are refused if only the header names them", async () => {
+  it("are rejected even if only the header names them", async () => {
     const response = await mcp.fetch(legacyRequest({ ...ping, method: "tools/list" }, headers));
     assertEquals(response.status, 400);
     const { error } = await response.json();

@@ -77,7 +77,7 @@ describe('createMcpEndpoint({ tools: "bridge" })', () => {
     });
   }
 
-  it("tells the model what is wrong with what it calls, under the tool's name", async () => {
+  it("returns the failure of the target tool to the model, under the tool's name", async () => {
     const client = await connect(endpoint());
     const fail = async (name: string, args: unknown = {}): Promise<string> => {
       const result = await client.callTool({
@@ -130,7 +130,7 @@ describe('createMcpEndpoint({ tools: "bridge" })', () => {
     );
   });
 
-  it("keeps the owner's policies and limits, and counts for the tool", async () => {
+  it("applies the host's policies and limits, and counts for the tool", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => release = resolve);
     const registry = registryOfTools();
@@ -181,7 +181,7 @@ describe('createMcpEndpoint({ tools: "bridge" })', () => {
     assertEquals(textOf(result as { content: unknown }), "3");
   });
 
-  it("takes a bridge with options of the owner's", async () => {
+  it("accepts a bridge with options", async () => {
     const client = await connect(endpoint({
       tools: (toolset) => createToolBridge(toolset, { pinned: ["math:double"] }),
     }));
@@ -197,7 +197,7 @@ describe('createMcpEndpoint({ tools: "bridge" })', () => {
     await client.close();
   });
 
-  it("refuses anything else", () => {
+  it("rejects other values", () => {
     assertThrows(
       () => endpoint({ tools: "brigde" as "bridge" }),
       TypeError,

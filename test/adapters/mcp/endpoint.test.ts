@@ -64,7 +64,7 @@ function waiting(name = "wait"): {
 }
 
 describe("createMcpEndpoint()", () => {
-  it("tells the tool who calls", async () => {
+  it("passes the principal to the tool", async () => {
     const who = defineTool({
       name: "who",
       description: "Names its caller.",
@@ -107,14 +107,14 @@ describe("createMcpEndpoint()", () => {
       [{ heartbeatMs: 2 ** 31 }, RangeError, "its option heartbeatMs must be a number from 1 to"],
     ] as const
   ) {
-    it(`refuses ${JSON.stringify(options)}`, () => {
+    it(`rejects ${JSON.stringify(options)}`, () => {
       // What JavaScript may hand in.
       const wrong = options as { pageSize?: number };
       assertThrows(() => createMcpEndpoint(new ToolRegistry(), wrong), error, what);
     });
   }
 
-  it("tells a client what the server is", async () => {
+  it("describes the server to a client", async () => {
     const client = await connect(createMcpEndpoint(new ToolRegistry(), {
       name: "tools",
       version: "2.0.0",
@@ -126,7 +126,7 @@ describe("createMcpEndpoint()", () => {
     await client.close();
   });
 
-  it("answers in the era that the client speaks", async () => {
+  it("responds in the era of the client", async () => {
     for (const [mode, era] of [["auto", "modern"], ["legacy", "legacy"]] as const) {
       const client = await connect(open(sum), mode);
       assertEquals(client.getProtocolEra(), era);
@@ -141,7 +141,7 @@ describe("createMcpEndpoint()", () => {
     }
   });
 
-  it("lists and does not execute where nobody says who calls", async () => {
+  it("lists and does not execute without authorize", async () => {
     let ran = false;
     const tool = defineTool({ name: "run", description: "Runs.", execute: () => ran = true });
     const client = await connect(createMcpEndpoint(new ToolRegistry({ tools: [tool] })));
@@ -151,7 +151,7 @@ describe("createMcpEndpoint()", () => {
     await client.close();
   });
 
-  it("keeps the tools of roles and scopes from callers that nobody knows", async () => {
+  it("hides tools with roles and scopes from unknown callers", async () => {
     const registry = new ToolRegistry({
       tools: [
         { name: "for-all", description: "Is for all." },
@@ -178,13 +178,13 @@ describe("createMcpEndpoint()", () => {
     );
   });
 
-  it("says when lists may be kept, for one caller only", async () => {
+  it("states how long one caller may cache lists", async () => {
     const mcp = createMcpEndpoint(new ToolRegistry(), { ttlMs: 1234 });
     const { result } = await messageIn(await mcp.fetch(modernRequest("tools/list")));
     assertEquals([result?.["ttlMs"], result?.["cacheScope"]], [1234, "private"]);
   });
 
-  it("goes on after the last tool of a page, whatever came and went", async () => {
+  it("continues after the last tool of a page, whatever tools were added or removed", async () => {
     const registry = new ToolRegistry({ tools: ["b", "d", "f", "h"].map(named) });
     const mcp = createMcpEndpoint(registry, { pageSize: 2 });
     const page = async (cursor?: unknown) => {
@@ -208,7 +208,7 @@ describe("createMcpEndpoint()", () => {
     }
   });
 
-  it("rewrites what an older revision cannot say of a tool, and lists every tool", async () => {
+  it("rewrites what an earlier revision does not support, and lists every tool", async () => {
     const errors: unknown[] = [];
     const registry = new ToolRegistry({
       tools: [
@@ -257,7 +257,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(errors, []);
   });
 
-  it("asks for the headers that a schema wants, and holds them to the arguments", async () => {
+  it("requires the headers of a schema, and compares them with the arguments", async () => {
     const tool = defineTool({
       name: "query",
       description: "Asks a region.",
@@ -280,7 +280,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals((await messageIn(right)).result?.["structuredContent"], "eu");
   });
 
-  it("sends content as it is, and what merely looks like it as a value", async () => {
+  it("sends content unchanged, and similar values as values", async () => {
     const image = { type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" } as const;
     const content = ToolResult.blocks([image], {
       structuredContent: { dots: 1 },
@@ -304,7 +304,7 @@ describe("createMcpEndpoint()", () => {
     await client.close();
   });
 
-  it("says what was repaired in the arguments", async () => {
+  it("names the repairs of the arguments", async () => {
     const registry = new ToolRegistry({
       tools: [{
         name: "twice",
@@ -324,7 +324,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals([result.content[0].text, result._meta["plue/repaired"][0].path], ["8", "/n"]);
   });
 
-  it("logs what a tool says of itself and yields, to clients that ask", async () => {
+  it("logs metadata and output of a tool, to clients that request it", async () => {
     const mcp = open(defineTool({
       name: "talk",
       description: "Talks.",
@@ -437,7 +437,7 @@ describe("createMcpEndpoint()", () => {
     await work[0];
   });
 
-  it("tells its owner, and not the client, what went wrong", async () => {
+  it("logs an error, and does not send it to the client", async () => {
     const errors: unknown[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [named("fine")] }), {
       onError(error) {
@@ -512,7 +512,7 @@ describe("createMcpEndpoint()", () => {
     );
   });
 
-  it("is observed once beside the routes of the handler that hands it requests", async () => {
+  it("is observed once if a handler passes requests to it", async () => {
     const entries: AccessEntry[] = [];
     const observe = { access: (entry: AccessEntry) => void entries.push(entry) };
     const registry = new ToolRegistry({ tools: [sum] });
@@ -604,7 +604,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(errors.map(String), ["Error: No collector", "Error: No collector"]);
   });
 
-  it("answers in the trace that the client names, though nobody traces", async () => {
+  it("responds in the trace that the client names, even without telemetry", async () => {
     const entries: AccessEntry[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
       openExecution: true,
@@ -660,7 +660,7 @@ describe("createMcpEndpoint()", () => {
     assertStringIncludes(JSON.stringify(result), "__proto__");
   });
 
-  it("refuses hosts, origins, sizes and texts that it does not take", async () => {
+  it("rejects invalid hosts, origins, sizes and bodies", async () => {
     const mcp = createMcpEndpoint(new ToolRegistry(), { maxBodyBytes: 1_000 });
     const statusOf = async (request: Request): Promise<number> => {
       const response = await mcp.fetch(request);
@@ -679,7 +679,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(await statusOf(new Request(URL_OF_MCP)), 405);
   });
 
-  it("hands on what the runtime says beside the request", async () => {
+  it("passes the runtime's second argument to authorize", async () => {
     const seen: unknown[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry(), {
       authorize(_request, env) {
@@ -691,7 +691,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(seen, ["bindings"]);
   });
 
-  it("is one line of a Hono app, whatever the runtime hands over", async () => {
+  it("is one line of a Hono app, whatever the runtime passes", async () => {
     const seen: unknown[] = [];
     const errors: unknown[] = [];
     const work: Promise<unknown>[] = [];
@@ -734,7 +734,7 @@ describe("createMcpEndpoint()", () => {
     await Promise.all(work);
   });
 
-  it("turns a caller away as its owner says", async () => {
+  it("sends the response of authorize", async () => {
     const mcp = createMcpEndpoint(new ToolRegistry(), {
       authorize: () => new Response("no", { status: 401 }),
     });
@@ -807,7 +807,7 @@ describe("a call that is cancelled", () => {
 });
 
 describe("clients that follow the list", () => {
-  it("are told of their own changes, until the registry ends", async () => {
+  it("are notified of their own changes, until the registry ends", async () => {
     const registry = new ToolRegistry({ tools: [named("one")] });
     const mcp = createMcpEndpoint(registry, { authorize: () => ({}) });
     const client = await connect(mcp);
@@ -852,7 +852,7 @@ describe("clients that follow the list", () => {
     }
   });
 
-  it("are no more than the owner allows", async () => {
+  it("are bounded in number", async () => {
     const registry = new ToolRegistry();
     const mcp = createMcpEndpoint(registry, { maxSubscriptions: 1 });
     const client = await connect(mcp);
@@ -903,7 +903,7 @@ describe("clients that follow the list", () => {
     assertEquals([await descriptions("de"), await descriptions("xx")], [["Eins."], ["One."]]);
   });
 
-  it("are told when a tool becomes available, once the registry is refreshed", async () => {
+  it("are notified when a tool becomes available, once the registry is refreshed", async () => {
     let isThere = false;
     const registry = new ToolRegistry({
       tools: [named("one"), { ...named("maybe"), isAvailable: () => isThere }],
@@ -938,7 +938,7 @@ describe("clients that follow the list", () => {
     await next.body?.cancel();
   });
 
-  it("are told that a fixed toolset does not change", async () => {
+  it("learn that a fixed toolset does not change", async () => {
     const toolset = new ToolRegistry({ tools: [named("one")] }).select();
     const client = await connect(createMcpEndpoint(toolset));
     assertEquals(client.getServerCapabilities()?.tools?.listChanged, false);

@@ -169,11 +169,11 @@ describe("plainRequestOf()", () => {
     return plainRequestOf(await request.json(), request.headers) !== undefined;
   };
 
-  it("takes a call that asks for nothing but its result", async () => {
+  it("answers a call that expects its result only", async () => {
     assertEquals(await isPlain({ arguments: { a: 1 }, _meta: { tracestate: "a=b" } }), true);
   });
 
-  it("does not ask for the signal of a request whose call ends at once", async () => {
+  it("does not read the signal of a request with a short call", async () => {
     const request = modernRequest("tools/call", { name: "add", arguments: { a: 1, b: 2 } });
     let asked = 0;
     Object.defineProperty(request, "signal", {
@@ -187,7 +187,7 @@ describe("plainRequestOf()", () => {
     assertEquals([result.structuredContent, asked], [{ sum: 3 }, 0]);
   });
 
-  it("takes a list that asks for nothing but its first page", async () => {
+  it("answers a request for the first page of a list", async () => {
     const request = modernRequest("tools/list");
     assertEquals(plainRequestOf(await request.json(), request.headers)?.method, "tools/list");
   });

@@ -120,7 +120,7 @@ describe("importMcpServer()", () => {
       [{}, "it must be a URL, a command"],
     ] as const
   ) {
-    it(`refuses ${JSON.stringify(source)}`, async () => {
+    it(`rejects ${JSON.stringify(source)}`, async () => {
       // What JavaScript may hand in.
       const wrong = source as string;
       await assertRejects(() => importMcpServer(wrong, { namespace: "x" }), TypeError, what);
@@ -148,7 +148,7 @@ describe("importMcpServer()", () => {
     await server.close();
   });
 
-  it("tells the model what the server answered of a failure", async () => {
+  it("returns the server's message of a failure to the model", async () => {
     const { server, call } = await imported();
     const fail = await call("fail");
     assertEquals(
@@ -158,7 +158,7 @@ describe("importMcpServer()", () => {
     await server.close();
   });
 
-  it("hands on how far a call has come", async () => {
+  it("forwards the progress of a call", async () => {
     const { server, dispatcher } = await imported();
     const seen: unknown[] = [];
     await dispatcher.dispatch({ name: "far:steps" }, {
@@ -187,7 +187,7 @@ describe("importMcpServer()", () => {
     assertEquals(registry.count, 0);
   });
 
-  it("reports a tool that has no place any more, and goes on", async () => {
+  it("reports a tool that the registry rejects, and continues", async () => {
     const { far, registry, server, errors } = await imported();
     registry.registerTool({ namespace: "far", name: "mine", description: "Is near." });
     const change = nextChange(registry);
@@ -202,7 +202,7 @@ describe("importMcpServer()", () => {
     assertEquals(registry.ids, ["far:mine"]);
   });
 
-  it("takes in all tools or none at first", async () => {
+  it("registers all tools or none at first", async () => {
     const mcp = createMcpEndpoint(farRegistry());
     const registry = new ToolRegistry({
       tools: [defineTool({ namespace: "far", name: "lines", description: "Is near." })],
@@ -236,7 +236,7 @@ describe("importMcpServer()", () => {
     await world.server.close();
   });
 
-  it("repeats a call that may be repeated, when the connection is there again", async () => {
+  it("repeats a repeatable call after the connection is reopened", async () => {
     const world = await imported();
     world.isDown = true;
     const call = world.call("add", { a: 1, b: 1 });
@@ -254,7 +254,7 @@ describe("importMcpServer()", () => {
       ["Deno", new TypeError("client error (Connect): tcp connect error: Connection refused")],
     ] as const
   ) {
-    it(`has a call wait that was not sent, as ${runtime} says it`, async () => {
+    it(`lets a call wait that was not sent, with the error of ${runtime}`, async () => {
       if (error.cause !== undefined) {
         error.cause = Object.assign(new Error("connect"), error.cause);
       }
@@ -354,7 +354,7 @@ describe("importMcpServer({ mayAsk })", () => {
     assertEquals(runs(), 1);
   });
 
-  it("goes on with the server where the call was suspended", async () => {
+  it("continues at the server where the call was suspended", async () => {
     const { mcp, runs } = farAsking();
     const registry = new ToolRegistry();
     let requests = 0;

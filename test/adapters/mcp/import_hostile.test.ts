@@ -53,7 +53,7 @@ describe("an imported server that sends too much", () => {
       ["an event of lines that end in CR", "text/event-stream", "", "data: a\r".repeat(100)],
     ] as const
   ) {
-    it(`is told from one that is slow: ${what}`, async () => {
+    it(`is distinguished from a slow one: ${what}`, async () => {
       const body = endless(type, start, chunk);
       const { server, call } = await calling(() => body.response, { maxMessageBytes: 64 * KB });
       const result = await call();
@@ -143,7 +143,7 @@ describe("an imported server that sends too much", () => {
     assertEquals(pages, 64);
   });
 
-  it("gets few answers at a time to what it asks", async () => {
+  it("gets few answers at a time to its own requests", async () => {
     const asked = Array.from({ length: 500 }, (_, index) => ({
       jsonrpc: "2.0",
       id: `ask-${index}`,
@@ -244,7 +244,7 @@ describe("an imported server that sends too much", () => {
     await server.close();
   });
 
-  it("has its stream reopened at a pace when it ends it at once", async () => {
+  it("has its stream reopened at a bounded pace", async () => {
     let streams = 0;
     const twice = Promise.withResolvers<void>();
     const { server, call } = await (async () => {
@@ -275,7 +275,7 @@ describe("an imported server that sends too much", () => {
 describe("importMcpServer() that is aborted", () => {
   const STAGES = ["server/discover", "initialize", "tools/list", "the second page"] as const;
   for (const stage of STAGES) {
-    it(`gives up at once while the server is silent at ${stage}`, async () => {
+    it(`gives up immediately while the server is silent at ${stage}`, async () => {
       const reached = Promise.withResolvers<RequestInit>();
       const wait = (init: RequestInit): Promise<never> => {
         reached.resolve(init);
@@ -374,7 +374,7 @@ describe("the errors of importMcpServer()", () => {
     assertEquals(message.includes("\u001b"), false);
   });
 
-  it("say what was wrong with the list, without the token that the server repeats", async () => {
+  it("name the problem of the list, without the token that the server repeats", async () => {
     const message = await messageOf(
       fetchRaw(({ id }) => ({
         jsonrpc: "2.0",
@@ -387,7 +387,7 @@ describe("the errors of importMcpServer()", () => {
 });
 
 describe("Pace", () => {
-  it("lets work be done at once after a quiet time, and at most once a second", () => {
+  it("lets work run immediately after a quiet time, and at most once a second", () => {
     const pace = new Pace();
     assertEquals(pace.next(0), 0);
     assertEquals(pace.next(10), 990);
@@ -395,7 +395,7 @@ describe("Pace", () => {
     assertEquals(pace.next(20_500), 500);
   });
 
-  it("makes the waits longer for those that ask again at once, up to a minute", () => {
+  it("increases the delays of repeated work, up to a minute", () => {
     const pace = new Pace();
     let now = 0;
     const waits = Array.from({ length: 9 }, () => {
@@ -408,7 +408,7 @@ describe("Pace", () => {
 });
 
 describe("UnaskedMessages", () => {
-  it("makes a pause of those that are too many in a second, and ends it", async () => {
+  it("pauses after too many messages in a second", async () => {
     const unasked = new UnaskedMessages();
     for (let count = 1; count < 1_000; count++) unasked.add();
     assertEquals(unasked.pause, undefined);
@@ -442,7 +442,7 @@ describe("boundedFetch()", () => {
   const bounded = (response: Response) =>
     boundedFetch(() => Promise.resolve(response), 10, new UnaskedMessages())("http://a.example");
 
-  it("hands on what is within the limit, with status and headers", async () => {
+  it("passes a body within the limit on, with status and headers", async () => {
     const response = await bounded(
       new Response("0123456789", { status: 404, headers: { "x-more": "1" } }),
     );
@@ -459,7 +459,7 @@ describe("boundedFetch()", () => {
     await assertRejects(() => response.text());
   });
 
-  it("counts each event of a stream anew", async () => {
+  it("counts the bytes of each event separately", async () => {
     const stream = new Response("data: 12\n\ndata: 34\r\n\r\ndata: 56\r\rdata: 78", {
       headers: { "content-type": "text/event-stream; charset=utf-8" },
     });

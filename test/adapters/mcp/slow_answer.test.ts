@@ -27,7 +27,7 @@ const events = (text: string): readonly string[] =>
   text.split("\n\n").filter((part) => part !== "" && part !== ":");
 
 describe("streamIfSlow()", () => {
-  it("hands on what is there soon", async () => {
+  it("returns a fast response unchanged", async () => {
     const soon = new Response("{}");
     const options = {
       patienceMs: 60_000,
@@ -52,7 +52,7 @@ describe("streamIfSlow()", () => {
     assertEquals(events(await response.text()), ['event: message\ndata: {"a":1}']);
   });
 
-  it("goes on with a stream that comes late", async () => {
+  it("continues with a late stream", async () => {
     const { work, answer } = late();
     const response = await answer;
     const headers = { "content-type": "text/event-stream" };
@@ -60,7 +60,7 @@ describe("streamIfSlow()", () => {
     assertEquals(events(await response.text()), ["data: 1", "data: 2"]);
   });
 
-  it("says that the client has left its stream, or is gone", async () => {
+  it("reports that the client has left its stream, or has disconnected", async () => {
     const first = late();
     await (await first.answer).body?.cancel();
     await first.left;
@@ -71,7 +71,7 @@ describe("streamIfSlow()", () => {
     await second.left;
   });
 
-  it("sets no timer that outlives a client who is gone", async () => {
+  it("sets no timer that outlives a disconnected client", async () => {
     const { setTimeout, clearTimeout } = globalThis;
     const timers = new Set<unknown>();
     Object.assign(globalThis, {
@@ -104,13 +104,13 @@ describe("streamIfSlow()", () => {
     }
   });
 
-  it("takes a client for gone if nobody begins to read", async () => {
+  it("treats a client as disconnected if its response stays unread", async () => {
     const { answer, left } = late(undefined, 1);
     await answer;
     await left;
   });
 
-  it("ends when the answer fails, and says so to the owner only", async () => {
+  it("ends when the response fails, and logs the error", async () => {
     const { work, answer, errors } = late();
     const response = await answer;
     work.reject(new Error("Broken"));

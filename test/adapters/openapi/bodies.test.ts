@@ -81,7 +81,7 @@ describe("the body of an imported operation", () => {
     assertEquals(await send({ body: "a,b" }), "a,b");
   });
 
-  it("is JSON that is no object", async () => {
+  it("is JSON that is not an object", async () => {
     const { result, send } = withBody("application/vnd.x+json; charset=utf-8", {
       schema: { type: "array", items: { type: "integer" } },
     });
@@ -89,7 +89,7 @@ describe("the body of an imported operation", () => {
     assertEquals(await send({ body: [1, 2] }), "[1,2]");
   });
 
-  it("is JSON where any type will do, and may be left out", async () => {
+  it("is JSON if every type is allowed, and may be omitted", async () => {
     const { result, send } = withBody("*/*", { schema: { type: "array" } }, {
       body: { required: false },
     });
@@ -111,7 +111,7 @@ describe("the body of an imported operation", () => {
     assertEquals(await send({ q: "x" }), undefined);
   });
 
-  it("is a map in a property of its own, beside parameters", async () => {
+  it("is a map in a separate property, if there are parameters", async () => {
     const { result, send } = withBody("application/json", {
       schema: { type: "object", properties: { a: {} }, additionalProperties: { type: "integer" } },
     }, { operation: QUERY });
@@ -141,7 +141,7 @@ describe("the body of an imported operation", () => {
     ["a reference outside", { $ref: "#/components/schemas/Union" }],
   ];
   for (const [what, schema] of NESTED) {
-    it(`has a property of its own beside parameters if it has ${what}`, () => {
+    it(`has a separate property next to parameters if it has ${what}`, () => {
       const { result } = withBody("application/json", { schema }, {
         operation: QUERY,
         schemas: { Union: { anyOf: [{ type: "string" }] } },
@@ -157,7 +157,7 @@ describe("the body of an imported operation", () => {
     assertEquals(Object.keys(inputOf(result).properties), ["body", "body_2"]);
   });
 
-  it("is merged from what two branches say alike", () => {
+  it("is merged from two branches with equal parts", () => {
     const { result } = withBody("application/json", {
       schema: {
         allOf: [{ $ref: "#/components/schemas/A" }, { $ref: "#/components/schemas/B" }, {
@@ -205,7 +205,7 @@ describe("the body of an imported operation", () => {
     assertEquals(single.result.tools[0]?.examples, [{ input: { a: 3 } }]);
   });
 
-  it("is left out of methods that have none", () => {
+  it("is omitted for methods without a body", () => {
     const { tools, warnings } = importOpenApi({
       openapi: "3.1.0",
       paths: {
@@ -216,7 +216,7 @@ describe("the body of an imported operation", () => {
     assertEquals(warnings.map(({ rule }) => rule), ["requestBody"]);
   });
 
-  it("does not put a media type into a header that is none", () => {
+  it("does not send an invalid media type in a header", () => {
     const { result } = withBody("application/json\r\nx-evil: 1", { schema: {} });
     assertEquals(result.tools[0]?.execute, undefined);
     assertEquals(result.warnings.map(({ rule }) => rule), ["content", "requestBody"]);
@@ -232,7 +232,7 @@ describe("the results of an imported operation", () => {
     });
   const json = (schema: unknown): object => ({ content: { "application/json": { schema } } });
 
-  it("are those of default where no success is written down", () => {
+  it("are the responses of default if no success is described", () => {
     assertEquals(
       results({ default: json({ type: "string" }), "404": json({}) }).tools[0]?.returns,
       { type: "string" },
@@ -244,7 +244,7 @@ describe("the results of an imported operation", () => {
     );
   });
 
-  it("are not checked where the document does not say enough", () => {
+  it("are not checked if the document describes too little", () => {
     assertEquals(
       results({ "200": { content: { "application/json": {} } } }).tools[0]?.returns,
       true,

@@ -40,7 +40,7 @@ const LIST = [3, "a b", "ü&"];
 const OBJECT = { a: 1, "b=": "x y" };
 
 describe("an imported operation", () => {
-  it("says of a write, where only reads are checked, that its response does not fit", async () => {
+  it("warns of a write whose response is invalid, if only reads are checked", async () => {
     const responses = {
       "200": { content: { "application/json": { schema: { type: "object" } } } },
     };
@@ -91,7 +91,7 @@ describe("an imported operation", () => {
     assertEquals(result.ok && result.content, []);
   });
 
-  it("sends its body as JSON: all arguments, what is left of them, or one", async () => {
+  it("sends its body as JSON: all arguments, the remaining ones, or one", async () => {
     const created = await ask(
       "createPet",
       { name: "Mo", kind: "cat" },
@@ -284,7 +284,7 @@ describe("an imported operation", () => {
     assertEquals(seen, ["op", "string"]);
   });
 
-  it("takes credentials to the servers of the document only, and says where that is", async () => {
+  it("sends credentials to the servers of the document only, and names them", async () => {
     const operation = (id: string, servers?: readonly unknown[]) => ({
       get: { operationId: id, responses: {}, ...(servers === undefined ? {} : { servers }) },
     });
@@ -337,7 +337,7 @@ describe("an imported operation", () => {
     assertEquals(!result.ok && result.error.code, "invalid_arguments");
   });
 
-  it("checks results, unless it is told not to", async () => {
+  it("checks results, unless returns is false", async () => {
     const wrong = await ask("get_pets_petId", { petId: 1 }, respond(200, '{"id":"x"}'));
     assertEquals(!wrong.result.ok && wrong.result.error.code, "invalid_result");
     const { fetch } = fakeApi(() => respond(200, '{"id":"x"}'));
@@ -368,7 +368,7 @@ describe("an imported operation", () => {
     });
   }
 
-  it("cuts what an API says of its refusal, and reads no more of it than that", async () => {
+  it("cuts the text of an API's error, and reads no more of it", async () => {
     let cancelled = false;
     const chunk = new TextEncoder().encode("x".repeat(10_000));
     const answer = respondWith(
@@ -383,7 +383,7 @@ describe("an imported operation", () => {
     assertEquals(cancelled, true);
   });
 
-  it("does not pass on a refusal that is no text", async () => {
+  it("does not quote an error that is not text", async () => {
     const { result } = await ask("listPets", {}, respond(500, "\u0001\u0002", "image/png"));
     assertEquals(!result.ok && result.error.message, "The API answered GET /pets with status 500");
   });
@@ -400,7 +400,7 @@ describe("an imported operation", () => {
     assertEquals(cancelled, true);
   });
 
-  it("joins the chunks of a response, also in the middle of a character", async () => {
+  it("joins the chunks of a response, even in the middle of a character", async () => {
     const bytes = new TextEncoder().encode('[{"name":"Mü","id":1}]');
     const { result } = await ask(
       "listPets",
@@ -437,7 +437,7 @@ describe("an imported operation", () => {
     );
   });
 
-  it("says of a request that was lost whether the operation may have run", async () => {
+  it("reports whether the operation of a lost request may have run", async () => {
     const refused = new Error("connect", {
       cause: Object.assign(new Error(), { code: "ECONNREFUSED" }),
     });
@@ -455,7 +455,7 @@ describe("an imported operation", () => {
     }
   });
 
-  it("hands on the signal of the call, and reports an abort as one", async () => {
+  it("passes the signal of the call on, and reports an abort", async () => {
     const controller = new AbortController();
     const { fetch, asked } = fakeApi(({ request }) =>
       new Promise((_, reject) => {

@@ -15,12 +15,12 @@ describe("importOpenApi()", () => {
     ]);
   });
 
-  it("answers the same for the same document", () => {
+  it("returns the same import for the same document", () => {
     const write = (): string => JSON.stringify(importOpenApi(petStore()));
     assertEquals(write(), write());
   });
 
-  it("never throws for what a document says", () => {
+  it("never throws because of a document", () => {
     const document = fc.oneof(
       documentPart,
       fc.record({
@@ -38,7 +38,7 @@ describe("importOpenApi()", () => {
     );
   });
 
-  it("never throws for what an API says", () => {
+  it("never throws because of an API's response", () => {
     // A dictionary of so few keys would throw away most of what it generates, at each level.
     const someOf = <T>(keys: readonly string[], value: fc.Arbitrary<T>) =>
       fc.record(Object.fromEntries(keys.map((key) => [key, value])), { requiredKeys: [] });
