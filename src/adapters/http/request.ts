@@ -101,8 +101,8 @@ const NO_HEADERS: readonly Header[] = [];
 const EXECUTION_CLOSED: Problem = {
   status: 403,
   code: "execution_closed",
-  detail: "This server lists tools and does not execute them: its owner sets authorize, or " +
-    "openExecution: true, to open execution",
+  detail: "This server lists tools and does not execute them: neither authorize nor " +
+    "openExecution is set",
 };
 
 /**
@@ -498,7 +498,7 @@ export class ToolRequest {
   /** The answer is a stream, which has ended when `ended` resolves. */
   streamsUntil(ended: Promise<void>): void {
     if (this.record !== undefined) this.record.ended = ended;
-    this.#waitUntil(ended);
+    this.outlast(ended);
   }
 
   /**
@@ -509,12 +509,7 @@ export class ToolRequest {
    */
   keepAlive(work: Promise<unknown>): void {
     this.#whileSilent(work);
-    this.#waitUntil(work);
-  }
-
-  /** Continues work after the response, where the platform would end it. */
-  outlast(work: Promise<unknown>): void {
-    this.#waitUntil(work);
+    this.outlast(work);
   }
 
   /** Lets Bun keep the connection open without traffic until work has settled. */
@@ -526,7 +521,8 @@ export class ToolRequest {
     work.then(reset, reset);
   }
 
-  #waitUntil(work: Promise<unknown>): void {
+  /** Continues work after the response, where the platform would end it. */
+  outlast(work: Promise<unknown>): void {
     let context: unknown;
     try {
       context = this.#context.executionCtx;

@@ -52,7 +52,7 @@ describe("POST /tools/:id/execute", () => {
     assertEquals(response.status, 403);
     const problem = await problemOf(response);
     assertEquals(problem.code, "execution_closed");
-    assertStringIncludes(problem.detail, "openExecution: true");
+    assertStringIncludes(problem.detail, "neither authorize nor openExecution is set");
   });
 
   it("names the invalid arguments", async () => {
