@@ -45,7 +45,7 @@ const ENTRIES: readonly Entry[] = [
   {
     name: "examples/edge/smallest.ts",
     file: "examples/edge/smallest.ts",
-    limitKb: 57.1,
+    limitKb: 57.5,
     aimKb: 60,
     packages: true,
   },

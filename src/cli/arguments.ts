@@ -33,7 +33,7 @@ export type ReadFile = (path: string) => Promise<string>;
 export interface ToolFlag {
   /** Without the dashes: `opts.depth`. */
   readonly name: string;
-  /** What it takes, for people: `integer`, `asc|desc`. */
+  /** Describes its value, for people: `integer`, `asc|desc`. */
   readonly type: string;
   /** The values that it takes, where they are few. */
   readonly values: readonly string[];
@@ -44,9 +44,9 @@ export interface ToolFlag {
 
 /** How deep objects are taken apart into flags. Below that they are given as JSON. */
 const MAX_FLAG_LEVELS = 4;
-/** How many flags are shown: a schema that holds itself has many. */
+/** The maximum number of flags in help: a recursive schema has many. */
 const MAX_FLAGS = 200;
-/** How many references and unions are followed at one place. */
+/** The maximum depth of references and unions at one position. */
 const MAX_PARTS = 64;
 
 /** The flags of a tool, in the order of its schema. */
@@ -80,7 +80,7 @@ function flagOf(place: Place, name: string, isRequired: boolean): ToolFlag {
   };
 }
 
-/** A value that a person is asked for. */
+/** A value that a person enters. */
 export interface AskedField {
   /** The name of the property; absent: the value is the whole content. */
   readonly name: string | undefined;
@@ -90,11 +90,13 @@ export interface AskedField {
   readonly values: readonly string[];
   /** The default that the schema names. */
   readonly otherwise: unknown;
-  /** Turns what was typed into the value that the schema wants, if it can. */
+  /** Converts the entered text to the type of the schema, if possible. */
   convert(word: string): unknown;
 }
 
-/** What to ask for so that the answer fits a schema: its properties, or one value. */
+/**
+ * Returns the values to ask for, so that the answer fits a schema: its properties, or one value.
+ */
 export function askedFields(schema: JsonSchema): readonly AskedField[] {
   const root = rootOf(schema);
   const properties = root.properties();
@@ -111,8 +113,8 @@ export function askedFields(schema: JsonSchema): readonly AskedField[] {
 }
 
 /**
- * Reads the words after a tool's id: flags, and JSON objects (`'{"depth": 2}'`, `@file.json`, `-`)
- * that the flags are laid over. Whether the arguments fit the schema is for the dispatcher to say.
+ * Reads the words after a tool's id: flags, and JSON objects (`'{"depth": 2}'`, `@file.json`, `-`),
+ * whose members the flags override. The dispatcher checks the arguments against the schema.
  *
  * @throws {CommandError} If a flag is unknown, or a file or its JSON cannot be read.
  */
@@ -181,7 +183,7 @@ function parseWords(
 /** A flag that was written, and the place of its value in the arguments. */
 interface FoundFlag {
   readonly name: string;
-  /** Whether it is `--no-…`. */
+  /** True for `--no-…`. */
   readonly switchesOff?: boolean;
   readonly path: readonly string[];
   readonly place: Place;
@@ -232,7 +234,7 @@ async function readObject(word: string, readFile: ReadFile): Promise<object> {
   throw usageError(`Cannot read the arguments: they must be a JSON object, not ${describe(value)}`);
 }
 
-/** Puts a value at its place. Items of a list are added to those that were given before. */
+/** Sets a value at its position. Items of a list are appended to earlier ones. */
 function setAt(
   args: Record<string, unknown>,
   path: readonly string[],
@@ -308,13 +310,13 @@ class Place {
     return this.#parts.find((part) => "default" in part)?.["default"];
   }
 
-  /** Whether a flag needs no value. */
+  /** Returns true if a flag needs no value. */
   get isSwitch(): boolean {
     return this.types.every((type) => type === "boolean" || type === "null") &&
       this.types.includes("boolean");
   }
 
-  /** Whether it is an object whose properties are flags of their own. */
+  /** Returns true if it is an object whose properties have flags. */
   get isStructure(): boolean {
     return this.takes("object") && !this.takes("array") && this.properties().length > 0;
   }
@@ -335,7 +337,7 @@ class Place {
       .filter((entry): entry is readonly [string, Place] => entry[1] !== undefined);
   }
 
-  /** Finds a flag's place by its name: as it is spelt, or in another case. */
+  /** Finds the position of a flag by its name: exactly, or in another case. */
   find(word: string): Omit<FoundFlag, "name"> | undefined {
     const names = this.properties().map(([name]) => name);
     // A property may have a dot in its name.
@@ -372,14 +374,14 @@ class Place {
     }
   }
 
-  /** What a type is called in help. */
+  /** Returns the name of a type in help. */
   typeName(type: string): string {
     if (type !== "array") return type;
     const { types } = this.#items();
     return types.length === 1 ? `${types[0]}…` : "array";
   }
 
-  /** Turns a word into the value that the schema wants, if it can. */
+  /** Converts a word to the type of the schema, if possible. */
   convert(word: string): unknown {
     if (this.takes("array")) {
       const list = parsed(word);

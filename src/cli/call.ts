@@ -1,21 +1,179 @@
 /**
- * `plue call`: one call, with its progress, its output and its questions, as a program of its own.
+ * `plue call`: calls a tool, asks its questions on the terminal, and prints its result.
  *
  * @module
  */
 
-import { readFile } from "node:fs/promises";
-import { text } from "node:stream/consumers";
+import { confirm, isCancel, log, select, text } from "@clack/prompts";
 import { Presets, SingleBar } from "cli-progress";
+import { readFile } from "node:fs/promises";
+import { text as readAll } from "node:stream/consumers";
 import { ToolDispatcher } from "../adapters/typebox/mod.ts";
-import type { ToolProgress } from "../execute/mod.ts";
-import { cleanText, type ToolFailure } from "../tool/mod.ts";
-import { readArguments } from "./arguments.ts";
-import { EXIT_CODES } from "./exit_codes.ts";
-import { answerOnTerminal } from "./questions.ts";
+import type { CallInfo, DispatchContext, ToolProgress } from "../execute/mod.ts";
+import {
+  type Answer,
+  argumentsText,
+  cleanText,
+  type Question,
+  setOwn,
+  type ToolFailure,
+} from "../tool/mod.ts";
+import { type AskedField, askedFields, readArguments } from "./arguments.ts";
 import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
 import { findTool, toolText } from "./show.ts";
-import { EXIT, type Terminal, usageError } from "./terminal.ts";
+import { EXIT, EXIT_CODES, type Terminal, usageError } from "./terminal.ts";
+
+/** The maximum length of foreign text, in characters. */
+const MAX_TEXT = 2_000;
+/**
+ * The maximum length of arguments in a question, in characters. Longer arguments are never cut, and
+ * therefore cannot be approved.
+ */
+const MAX_ARGUMENTS = 20_000;
+
+/** Answers questions; the function of a call's context. */
+export type AnswerQuestion = NonNullable<DispatchContext["onQuestion"]>;
+
+/**
+ * Makes a function that answers a call's questions.
+ *
+ * @param isApproved True for `--yes`: approvals are given without a question.
+ * @param before Runs before a question, so that nothing else draws on the terminal.
+ * @returns A function that returns `undefined` if there is no person to ask.
+ */
+export function answerOnTerminal(
+  terminal: Terminal,
+  isApproved: boolean,
+  before: () => void,
+): AnswerQuestion {
+  const ask: AnswerQuestion = async (question, call) => {
+    if (call.signal.aborted) return undefined;
+    before();
+    const answer = await new Prompts(terminal, call).ask(question);
+    // In a prompt, Ctrl-C is a key and no signal.
+    if (answer?.action === "cancel") terminal.io.interrupt();
+    return answer;
+  };
+  let last: Promise<unknown> = Promise.resolve();
+  return async (question, call) => {
+    if (isApproved && question.kind === "approval") return { action: "accept" };
+    if (!terminal.canAsk) return undefined;
+    // One at a time: each key that is typed goes to all prompts that are open.
+    const answer = last.then(() => ask(question, call));
+    last = answer.catch(() => {});
+    return await answer;
+  };
+}
+
+/** The person went away from a prompt. */
+const LEFT: unique symbol = Symbol("left");
+
+/** The prompts for the questions of one call. */
+class Prompts {
+  readonly #terminal: Terminal;
+  readonly #call: CallInfo;
+  readonly #options: {
+    readonly input: Terminal["io"]["stdin"];
+    readonly output: Terminal["io"]["stderr"];
+    readonly signal: AbortSignal;
+  };
+
+  constructor(terminal: Terminal, call: CallInfo) {
+    const { io } = terminal;
+    this.#terminal = terminal;
+    this.#call = call;
+    this.#options = { input: io.stdin, output: io.stderr, signal: call.signal };
+  }
+
+  /** @returns The answer; `null` if the question cannot be shown as a whole. */
+  async ask(question: Question): Promise<Answer | null> {
+    for (const { message } of question.issues ?? []) {
+      log.warn(cleanText(message, MAX_TEXT), { output: this.#options.output });
+    }
+    try {
+      return await this.#answer(question);
+    } catch (error) {
+      if (error === LEFT) return { action: "cancel" };
+      throw error;
+    }
+  }
+
+  async #answer({ kind, message, schema, url, arguments: args }: Question): Promise<Answer | null> {
+    const { tool } = this.#call;
+    const words = cleanText(message, MAX_TEXT);
+    if (kind === "approval") {
+      const shown = argumentsText(args, MAX_ARGUMENTS);
+      if (shown === undefined) {
+        this.#terminal.warn(
+          `${words} Its arguments are too long to be shown, so you are not asked`,
+        );
+        return null;
+      }
+      return await this.#confirm(`${words}\nRisk ${tool.risk}, with ${shown}`, false);
+    }
+    if (kind === "authorization") {
+      return await this.#confirm(
+        `${words}\nOpen ${cleanText(url ?? "", MAX_TEXT)} \u2013 done?`,
+        true,
+      );
+    }
+    if (schema === undefined) return await this.#confirm(words, true);
+    const isWilling = await this.#taken(select({
+      ...this.#options,
+      message: `${tool.id} asks: ${words}`,
+      options: [{ value: true, label: "Answer" }, { value: false, label: "Decline" }],
+    }));
+    if (!isWilling) return { action: "decline" };
+    const content: Record<string, unknown> = {};
+    for (const field of askedFields(schema)) {
+      const value = await this.#value(field);
+      if (field.name === undefined) return { action: "accept", content: value };
+      if (value !== undefined) setOwn(content, field.name, value);
+    }
+    return { action: "accept", content };
+  }
+
+  async #confirm(message: string, initialValue: boolean): Promise<Answer> {
+    const isYes = await this.#taken(confirm({ ...this.#options, message, initialValue }));
+    return { action: isYes ? "accept" : "decline" };
+  }
+
+  /** Asks for one value; `undefined` if the person skips it. */
+  async #value(field: AskedField): Promise<unknown> {
+    const { name = "Answer", description, isSwitch, isRequired, values, otherwise } = field;
+    const message = cleanText(description === "" ? name : `${name}: ${description}`, MAX_TEXT);
+    if (isSwitch) {
+      return await this.#taken(
+        confirm({ ...this.#options, message, initialValue: otherwise === true }),
+      );
+    }
+    if (values.length > 0) {
+      const options = values.map((value) => ({ value, label: cleanText(value, 200) }));
+      const chosen = await this.#taken(select({
+        ...this.#options,
+        message,
+        options: isRequired ? options : [...options, { value: "", label: "(nothing)" }],
+        ...(otherwise === undefined ? {} : { initialValue: String(otherwise) }),
+      }));
+      return chosen === "" && !values.includes("") ? undefined : field.convert(chosen);
+    }
+    const typed = await this.#taken(text({
+      ...this.#options,
+      message,
+      ...(otherwise === undefined ? {} : {
+        initialValue: typeof otherwise === "string" ? otherwise : JSON.stringify(otherwise),
+      }),
+      validate: (word) => isRequired && !word ? "It is required" : undefined,
+    }));
+    return (typed ?? "") === "" && !isRequired ? undefined : field.convert(typed);
+  }
+
+  async #taken<Value>(asked: Promise<Value>): Promise<Exclude<Value, symbol>> {
+    const value = await asked;
+    if (isCancel(value)) throw LEFT;
+    return value as Exclude<Value, symbol>;
+  }
+}
 
 /** The flags of `plue call`. */
 export interface CallFlags extends SourceFlags, SelectionFlags {
@@ -26,7 +184,7 @@ export interface CallFlags extends SourceFlags, SelectionFlags {
 /**
  * Calls a tool.
  *
- * @param words What follows the tool's id: its arguments.
+ * @param words The words after the tool's id: its arguments.
  * @returns The exit code.
  */
 export async function call(
@@ -51,11 +209,11 @@ export async function call(
   const args = await readArguments(
     tool,
     words,
-    async (path) => path === "-" ? await text(io.stdin) : await readFile(path, "utf8"),
+    async (path) => path === "-" ? await readAll(io.stdin) : await readFile(path, "utf8"),
   );
   const meanwhile = new Meanwhile(terminal);
   const dispatcher = new ToolDispatcher(loaded.registry, {
-    // A call may take longer than the default if that is asked for.
+    // A call may take longer than the default if `--timeout` allows it.
     ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout }),
     // A module's own approver decides first.
     ...(terminal.canAsk || flags.yes === true ? { approve: "ask" } : {}),
@@ -67,7 +225,7 @@ export async function call(
     onQuestion: answerOnTerminal(terminal, flags.yes === true, () => meanwhile.pause()),
     progress: (step) => meanwhile.progress(step),
     output: (value) => meanwhile.line(value),
-    // A failed call is told as metadata, too.
+    // A failed call is reported as metadata, too.
     metadata: (value) => {
       if (!isFailureNote(value)) meanwhile.line(value);
     },
@@ -84,7 +242,7 @@ function isFailureNote(value: unknown): boolean {
   return (value as { readonly type?: unknown } | null)?.type === "error";
 }
 
-/** Text as it is, everything else as JSON. */
+/** Returns text unchanged, and everything else as JSON. */
 function printContent(content: unknown, terminal: Terminal): void {
   if (typeof content === "string") terminal.printForeign(content);
   else if (content !== undefined) terminal.printJson(content);
@@ -116,7 +274,7 @@ function printFailure(
   }
 }
 
-/** What a call says before it ends: a bar on a terminal, lines on standard error. */
+/** The output of a running call: a bar on a terminal, lines on standard error. */
 class Meanwhile {
   readonly #terminal: Terminal;
   #bar: SingleBar | undefined;

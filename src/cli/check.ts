@@ -1,5 +1,5 @@
 /**
- * `plue check`: what is wrong with a toolset before a model sees it, and what it costs in tokens.
+ * `plue check`: the problems of a toolset before a model sees it, and its cost in tokens.
  *
  * @module
  */
@@ -31,11 +31,11 @@ export interface CheckProblem {
 /** The targets that are looked at unless others are named: one per large provider. */
 const TARGETS: readonly TargetName[] = ["openai.strict", "anthropic", "gemini", "mcp"];
 
-/** A shorter description hardly says when to use a tool. */
+/** A shorter description does not explain when to use a tool. */
 const SHORT_DESCRIPTION = 20;
 
 /**
- * Prints what is wrong with the tools, and their tokens.
+ * Prints the problems of the tools, and their tokens.
  *
  * @returns The exit code: 1 if there are errors.
  */
@@ -100,7 +100,7 @@ function warning(tool: string, rule: string, message: string): CheckProblem {
   return { level: "warning", tool, rule, message };
 }
 
-/** What is wrong with what the tools say of themselves, for every target. */
+/** Returns the problems of the tools' descriptions, for every target. */
 function checkTexts(tools: readonly Tool[]): readonly CheckProblem[] {
   const clean = new WeakSet<object>();
   const alike = lookAlikes(tools, []);
@@ -115,7 +115,7 @@ function checkTexts(tools: readonly Tool[]): readonly CheckProblem[] {
         ? []
         : [error(id, "name", `Its name looks like that of "${other}", or becomes the same`)]),
       ...(description.length < SHORT_DESCRIPTION
-        ? [warning(id, "description", "Its description hardly says when to use it")]
+        ? [warning(id, "description", "Its description does not explain when to use it")]
         : []),
       ...flagsOf(tool).filter((flag) => flag.description === "").map(({ name }) =>
         warning(id, "description", `Its argument "${name}" has no description`)
@@ -124,7 +124,7 @@ function checkTexts(tools: readonly Tool[]): readonly CheckProblem[] {
   });
 }
 
-/** What a target does not check: a warning for each tool and keyword. */
+/** Returns a warning for each tool and keyword that a target does not check. */
 function weakened(target: string, losses: readonly Loss[]): readonly CheckProblem[] {
   const seen = new Set<string>();
   return losses.flatMap(({ tool, side, path, keyword, grade, widens, message }) => {

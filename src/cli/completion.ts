@@ -1,7 +1,6 @@
 /**
- * `plue completion`: scripts for bash, zsh and fish, and the candidates that they ask for. The
- * scripts are short, and none lets the shell expand a candidate: the names of flags come from
- * schemas, which others write.
+ * `plue completion`: scripts for bash, zsh and fish, and the candidates for them. The scripts are
+ * short, and no shell expands a candidate: the names of flags come from foreign schemas.
  *
  * @module
  */
@@ -65,17 +64,19 @@ interface Candidate {
 /** Subcommands that only programs call. */
 const HIDDEN: ReadonlySet<string> = new Set(["complete", "probe"]);
 
-/** What no shell reads as more than a word. */
+/** The characters without a meaning in any shell. */
 const SAFE = /^[\w.:@%+,/=-]+$/;
 
-/** How long the tools may take to load, in milliseconds: someone is waiting at the key. */
+/**
+ * The time within which the tools must load, in milliseconds: a person waits after pressing TAB.
+ */
 const PATIENCE_MS = 3_000;
 
 /**
- * Finds what a command line may go on with.
+ * Returns the candidates for the next word of a command line.
  *
  * @param line The command line up to the cursor, with the name of the program.
- * @returns A line for each candidate, as the shell's script wants it.
+ * @returns A line per candidate, in the form of the shell's script.
  */
 export async function complete(
   program: Command,

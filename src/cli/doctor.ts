@@ -4,19 +4,18 @@
  * @module
  */
 
+import process from "node:process";
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { promisify } from "node:util";
 import { callThroughLibplue } from "../adapters/native/call_library.ts";
 import { findLibplue } from "../adapters/native/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../adapters/typebox/mod.ts";
 import { describeThrown, type ToolDefinition } from "../tool/mod.ts";
 import { readNats } from "./nats.ts";
-import { type Diagnosis, EXIT, type Terminal } from "./terminal.ts";
-import { VERSION } from "./version.ts";
+import { type Diagnosis, EXIT, type Terminal, VERSION } from "./terminal.ts";
 
 const run = promisify(execFile);
 

@@ -1,6 +1,6 @@
 /**
- * `plue export` and `plue import`: tools in a provider's shape, with what is lost, and tools of
- * documents as definitions of one's own.
+ * `plue export` and `plue import`: tools in a provider's shape, with the losses, and tools of
+ * documents as definitions.
  *
  * @module
  */
@@ -45,7 +45,7 @@ export function targetOf(name: string): TargetName {
 }
 
 /**
- * Prints the tools in a target's shape, or what the target cannot express.
+ * Prints the tools in a target's shape, or the keywords that the target cannot express.
  *
  * @returns The exit code: 1 if a tool could not be exported.
  */
@@ -85,7 +85,7 @@ export async function exportTo(
   return rejected.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
-/** What the flags say of a request; `undefined` if they say nothing. */
+/** Returns the settings of a request in the flags; `undefined` if there are none. */
 function settingsOf(
   { toolChoice, parallel }: ExportFlags,
   toolset: Toolset,
@@ -124,7 +124,7 @@ export interface ImportFlags extends SourceFlags {
 }
 
 /**
- * Shows what becomes of a document's tools, or writes them as definitions into a file.
+ * Prints the tools of a document, or writes them as definitions into a file.
  *
  * @returns The exit code: 1 if a tool could not be imported.
  */
@@ -168,7 +168,7 @@ export async function importFrom(
   return rejected.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
-/** What a definition has of what a description says. */
+/** Returns the fields of a definition, from the description of a tool. */
 const NOT_DEFINED = new Set(["id", "executable"]);
 
 /** Definitions as a module or, by the file's name, as JSON. */

@@ -14,7 +14,7 @@ const { env, stdin } = process;
 const stderr = withWidth(process.stderr);
 const stdout = results(withWidth(process.stdout));
 
-// Standard output is for results. What tools log must not be mixed with them.
+// Standard output is for results. Output of tools must not be mixed with them.
 globalThis.console = new Console(stderr, stderr) as typeof globalThis.console;
 
 const interrupted = new AbortController();
@@ -30,7 +30,10 @@ function withWidth(stream: Output): Output {
   });
 }
 
-/** Ends the process if a result cannot be written: Node emits why, Bun tells the callback, Deno throws. */
+/**
+ * Ends the process if a result cannot be written: Node emits the error, Bun passes it to the
+ * callback, Deno throws it.
+ */
 function results(target: Output): Output {
   const fail = ({ code, message }: NodeJS.ErrnoException): void => {
     // The reader has seen enough: `plue list | head -1`.
@@ -52,21 +55,24 @@ function results(target: Output): Output {
   return Object.assign(stream, { isTTY, columns });
 }
 
-/** Ctrl-C aborts what runs, which then ends by itself. A second one ends the process at once. */
+/**
+ * Ctrl-C aborts running work, which then ends by itself. A second Ctrl-C ends the process
+ * immediately.
+ */
 function interrupt(): void {
   if (interrupted.signal.aborted) process.exit(130);
   interrupted.abort(new DOMException("Interrupted", "AbortError"));
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, interrupt);
-// Without standard error there is nobody to tell.
+// Without standard error, there is no place for a message.
 stderr.on("error", () => {});
 
 const { signal } = interrupted;
 const code = await runCommand(process.argv.slice(2), {
   ...{ env, stdin, stdout, stderr, signal, interrupt },
 });
-// A module may keep timers and connections open, and what was written must arrive.
+// A module may keep timers and connections open, and the output must still be written.
 await Promise.all(
   [stdout, stderr].map((stream) => new Promise<unknown>((resolve) => stream.write("", resolve))),
 );

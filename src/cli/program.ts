@@ -1,6 +1,6 @@
 /**
- * The command `plue`: its subcommands, their flags, and their help. What a subcommand does is loaded
- * when it runs.
+ * The command `plue`: its subcommands, their flags, and their help. The code of a subcommand is
+ * loaded when it runs.
  *
  * @module
  */
@@ -10,15 +10,20 @@ import { cleanText, describeThrown } from "../tool/mod.ts";
 import type { CallFlags } from "./call.ts";
 import type { CheckFlags } from "./check.ts";
 import type { DoctorFlags } from "./doctor.ts";
-import { exitCodesHelp } from "./exit_codes.ts";
 import type { ExportFlags, ImportFlags } from "./export.ts";
-import type { ServeFlags } from "./serve/serve.ts";
 import type { NativeFlags } from "./native.ts";
 import type { NatsFlags } from "./nats_admin.ts";
 import { repeated, withSelection, withSources } from "./selection.ts";
+import type { ServeFlags } from "./serve/serve.ts";
 import type { ShowFlags } from "./show.ts";
-import { CommandError, type CommandIo, EXIT, Terminal } from "./terminal.ts";
-import { VERSION } from "./version.ts";
+import {
+  CommandError,
+  type CommandIo,
+  EXIT,
+  exitCodesHelp,
+  Terminal,
+  VERSION,
+} from "./terminal.ts";
 
 /**
  * Runs the command.
@@ -34,7 +39,7 @@ export async function runCommand(words: readonly string[], io: CommandIo): Promi
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Help and the version are no errors; commander has printed what is one.
+      // Help and the version are not errors; commander has printed the errors.
       return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     }
     const terminal = new Terminal(io);
@@ -49,7 +54,7 @@ export async function runCommand(words: readonly string[], io: CommandIo): Promi
 
 type Flags = { readonly json?: boolean };
 
-/** Makes the program. Its actions tell `end` their exit code. */
+/** Makes the program. Its actions pass their exit code to `end`. */
 export function createProgram(io: CommandIo, end: (code: number | void) => void): Command {
   const program = new Command("plue")
     .description("One tool registry for AI agents: serve, find, call, export and check tools.")
@@ -163,7 +168,7 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     "plue call --from tools.ts search @arguments.json --query @question.txt",
     "plue call --from tools.ts search --help",
   ))).passThroughOptions().addOption(
-    new Option("-y, --yes", "approve the call if its tool wants that"),
+    new Option("-y, --yes", "approve the call if its tool requires approval"),
   ).addOption(
     new Option("--timeout <ms>", "how long the call may take, in milliseconds")
       .argParser(wholeNumber),
@@ -195,11 +200,11 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
 
   withSources(add(
     "import <source>",
-    "Show what becomes of the tools of a document or a server, or write them down",
+    "Show the imported tools of a document or a server, or write them to a file",
     "plue import https://api.example.com/openapi.json",
     "plue import anthropic_tools.json --out tools.ts",
   )).option("-o, --out <file>", "write definitions into a .ts, .js or .json file")
-    .option("--force", "write over a file that is there")
+    .option("--force", "overwrite an existing file")
     .action(async (source: string, flags: ImportFlags & Flags) => {
       const { importFrom } = await import("./export.ts");
       end(await importFrom(source, flags, terminalOf(flags)));
@@ -249,7 +254,7 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
       else end(await initNats(flags, terminalOf(flags)));
     });
 
-  // What the doctor asks the other runtimes for.
+  // The doctor runs this on the other runtimes.
   program.command("probe [library]", { hidden: true })
     .action(async (library: string | undefined) => {
       const { probe } = await import("./doctor.ts");
@@ -284,7 +289,7 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
       new Terminal(io).print(completionScript(shell));
     });
 
-  // What the scripts ask.
+  // The scripts of the shells call this.
   program.command("complete <shell> <line>", { hidden: true })
     .action(async (shell: string, line: string) => {
       const { complete } = await import("./completion.ts");

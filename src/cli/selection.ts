@@ -98,7 +98,7 @@ function readHeader(text: string): readonly [string, string] {
   return [name.toLowerCase(), value];
 }
 
-/** What the flags' caller sees of the tools. */
+/** Returns the tools that the flags' caller sees. */
 export function toolsetOf({ registry, selection }: LoadedTools, flags: SelectionFlags): Toolset {
   return registry.select(selection).narrow(selectionOf(flags));
 }

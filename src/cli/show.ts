@@ -4,16 +4,15 @@
  * @module
  */
 
-import { searchToolsetAsync } from "../registry/search/mod.ts";
 import type { ToolHit } from "../registry/mod.ts";
+import { searchToolsetAsync } from "../registry/search/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import { cleanText, describeTool, nearIds, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
-import { EXIT_CODES } from "./exit_codes.ts";
 import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
 import type { LoadedTools } from "./sources/mod.ts";
 import { explainRemotely } from "./sources/service.ts";
-import { CommandError, counted, RISK_STYLES, type Terminal } from "./terminal.ts";
+import { CommandError, counted, EXIT_CODES, RISK_STYLES, type Terminal } from "./terminal.ts";
 
 /** The flags of these commands. */
 export type ShowFlags = SourceFlags & SelectionFlags & { readonly limit?: number };
@@ -51,7 +50,7 @@ function paintRisk(terminal: Terminal, risk: string): string {
   return terminal.paint(RISK_STYLES[risk as keyof typeof RISK_STYLES], risk);
 }
 
-/** Prints one tool: what it is, and the flags with which it is called. */
+/** Prints one tool: its description, and its flags. */
 export async function show(id: string, flags: ShowFlags, terminal: Terminal): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);
   const tool = findTool(loaded, toolsetOf(loaded, flags), id);
@@ -59,7 +58,7 @@ export async function show(id: string, flags: ShowFlags, terminal: Terminal): Pr
   terminal.print(toolText(terminal, tool));
 }
 
-/** A tool for people: what it is, and its flags. */
+/** Writes a tool for people: its description, and its flags. */
 export function toolText(terminal: Terminal, tool: Tool): string {
   const facts: readonly (readonly [string, string | undefined])[] = [
     ["category", tool.category],

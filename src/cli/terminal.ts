@@ -1,14 +1,14 @@
 /**
- * What the command reads from and writes to: results on standard output, everything else on standard
- * error, colours and widths only where a person looks.
+ * The input and output of the command: results on standard output, everything else on standard
+ * error, colours and widths on terminals only.
  *
  * @module
  */
 
+import Table from "cli-table3";
 import type { Readable, Writable } from "node:stream";
 import { styleText } from "node:util";
-import Table from "cli-table3";
-import { cleanText } from "../tool/mod.ts";
+import { cleanText, type FailureCode } from "../tool/mod.ts";
 
 /** A stream that may be a terminal. */
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -25,7 +25,7 @@ export interface CommandIo {
   interrupt(): void;
 }
 
-/** Exit codes that are not those of a failed call. */
+/** Exit codes besides the codes of failed calls. */
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 
 /** Ends the command with a message and an exit code. */
@@ -77,7 +77,7 @@ const GAP = 2;
 /** Writes for people, or JSON for programs. */
 export class Terminal {
   readonly io: CommandIo;
-  /** Whether results are JSON. */
+  /** True if results are JSON. */
   readonly isJson: boolean;
 
   constructor(io: CommandIo, isJson = false) {
@@ -85,17 +85,17 @@ export class Terminal {
     this.isJson = isJson;
   }
 
-  /** Whether there is a person who can be asked. */
+  /** True if there is a person to ask. */
   get canAsk(): boolean {
     return this.io.stdin.isTTY === true && this.io.stderr.isTTY === true;
   }
 
-  /** Writes a line of the result, as it is. */
+  /** Writes a line of the result unchanged. */
   print(text: string): void {
     this.io.stdout.write(`${text}\n`);
   }
 
-  /** Writes foreign text as the result: as it is, but without controls on a terminal. */
+  /** Writes foreign text as the result. On a terminal, control characters are removed. */
   printForeign(text: string): void {
     this.print(this.io.stdout.isTTY === true ? cleanText(text, Infinity) : text);
   }
@@ -169,3 +169,37 @@ function showsColours(stream: Output, { NO_COLOR, FORCE_COLOR, TERM }: CommandIo
 function oneLine(text: string): string {
   return cleanText(text, 10_000).replaceAll(/\s+/g, " ").trim();
 }
+
+/** Ctrl-C ends programs with 128 + SIGINT; `timeout` of coreutils answers 124. */
+export const EXIT_CODES = {
+  unknown_tool: 10,
+  unavailable: 11,
+  denied: 12,
+  not_executable: 13,
+  invalid_arguments: 14,
+  invalid_result: 15,
+  approval_required: 16,
+  transaction_failed: 17,
+  output_too_large: 18,
+  overloaded: 19,
+  threw: 20,
+  input_required: 21,
+  input_unavailable: 22,
+  ticket_refused: 23,
+  timeout: 124,
+  aborted: 130,
+} as const satisfies Record<FailureCode, number>;
+
+/** The table of exit codes, for `--help`. */
+export function exitCodesHelp(): string {
+  const rows: readonly (readonly [number, string])[] = [
+    [0, "success"],
+    [1, "a check found something, or plue failed"],
+    [2, "the command line, a setting or a source cannot be used"],
+    ...Object.entries(EXIT_CODES).map(([name, code]) => [code, name] as const),
+  ];
+  return rows.map(([code, name]) => `  ${String(code).padStart(3)}  ${name}`).join("\n");
+}
+
+/** As `package.json` has it. */
+export const VERSION = "0.1.0";

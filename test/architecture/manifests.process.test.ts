@@ -30,7 +30,7 @@ describe("deno.json and package.json", () => {
   }
 
   it("agree with the command on the version", () => {
-    assertEquals(textOf("src/cli/version.ts").includes(`VERSION = "${npm["version"]}"`), true);
+    assertEquals(textOf("src/cli/terminal.ts").includes(`VERSION = "${npm["version"]}"`), true);
   });
 
   it("export the same entry points, in the same order", () => {

@@ -20,9 +20,9 @@ const WALKS: Walks = JSON.parse(stdout);
 /** The section of each walk in ARCHITECTURE.md, and how many files and functions it may enter. */
 const SECTIONS = [
   ["dispatch", "### `dispatcher.dispatch(call)`", 14, 55],
-  ["execute", "### `POST /tools/:id/execute`", 24, 104],
-  ["mcp", "### MCP `tools/call`", 36, 137],
-  ["export", '### `exportTools(toolset, "openai.strict")`', 31, 178],
+  ["execute", "### `POST /tools/:id/execute`", 23, 104],
+  ["mcp", "### MCP `tools/call`", 35, 137],
+  ["export", '### `exportTools(toolset, "openai.strict")`', 32, 178],
   ["register", "### `registry.registerTool(definition)`", 20, 87],
 ] as const;
 

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { EXIT_CODES } from "../../src/cli/exit_codes.ts";
+import { EXIT_CODES } from "../../src/cli/terminal.ts";
 import { FAILURE_CODES } from "../../src/tool/mod.ts";
 import { folder, plue } from "./support.ts";
 
@@ -389,7 +389,7 @@ describe("plue export, import and check", () => {
     assertMatch(stdout, /error +b +hidden-text/);
     assertMatch(stdout, /error +b +instruction/);
     assertMatch(stdout, /error +b +name +Its name looks like that of "B"/);
-    assertMatch(stdout, /warning +a +description +Its description hardly says/);
+    assertMatch(stdout, /warning +a +description +Its description does not explain/);
     assertMatch(stdout, /warning +a +description +Its argument "x" has no description/);
     assertMatch(stdout, /TOKENS +openai\.strict +anthropic +gemini +mcp\n/);
     assertMatch(stderr, /3 errors, \d+ warnings in 3 tools/);

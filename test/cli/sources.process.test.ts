@@ -1,13 +1,12 @@
-import { join } from "node:path";
-import { Readable, Writable } from "node:stream";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
+import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
 import { memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
 import { importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../../src/adapters/typebox/mod.ts";
-import { EXIT_CODES } from "../../src/cli/exit_codes.ts";
 import { loadTools } from "../../src/cli/sources/mod.ts";
-import type { CommandIo } from "../../src/cli/terminal.ts";
+import { type CommandIo, EXIT_CODES } from "../../src/cli/terminal.ts";
 import { isSuspended } from "../../src/tool/mod.ts";
 import { serve, type Served } from "../runtime/serve.ts";
 import { folder, plue } from "./support.ts";
@@ -496,6 +495,6 @@ describe("a plue service", () => {
     const { code, stderr } = await plue(["list", `plue:${other.url}`]);
     await other.stop();
     assertEquals(code, 2);
-    assertStringIncludes(stderr, "what answers there is no plue service");
+    assertStringIncludes(stderr, "the server there is not a plue service");
   });
 });

@@ -1,9 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { assert, assertEquals } from "@std/assert";
-import { afterAll, beforeAll, describe } from "bun:test";
+import { afterAll, beforeAll, describe, it } from "bun:test";
 import { type Program, projectFolder, startProgram } from "../support/program.ts";
 import { maybe } from "../support/skip.ts";
 
@@ -55,3 +56,21 @@ for (
     });
   });
 }
+
+describe("docs/first-tool.md", () => {
+  const folder = mkdtempSync(join(tmpdir(), "plue-deno-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it("has a command with which Deno runs a file outside the clone", () => {
+    const [, command = ""] =
+      /`(deno run .*?)`/.exec(readFileSync(join(projectFolder, "docs/first-tool.md"), "utf8")) ??
+        [];
+    writeFileSync(
+      join(folder, "first.ts"),
+      'import { ToolRegistry } from "@plue/tools";\nconsole.log(new ToolRegistry().count);\n',
+    );
+    const args = command.replace("../plue", projectFolder).split(" ").slice(1);
+    const { stdout, stderr } = spawnSync("deno", args, { cwd: folder, encoding: "utf8" });
+    assertEquals(stdout, "0\n", stderr);
+  });
+});

@@ -52,33 +52,33 @@ export interface ToolHandlerOptions extends HttpOptions {
    */
   readonly openExplain?: boolean;
   /**
-   * How many clients may follow `GET /events` at once. More are answered 503.
+   * The maximum number of clients that follow `GET /events`. Further clients get 503.
    *
    * @default {1_024}
    */
   readonly maxEventStreams?: number;
   /**
-   * How many of them one principal may have; callers without a principal share theirs. Without
-   * `authorize`, callers cannot be told apart, and this is not used.
+   * The maximum number of one principal's clients among them; callers without a principal count as
+   * one. Not used without `authorize`.
    *
    * @default {a sixteenth of maxEventStreams}
    */
   readonly maxEventStreamsPerPrincipal?: number;
   /**
-   * The providers' formats, made by `serveFormats`, for `GET /tools?format=…`,
-   * `POST /dispatch/:target` and `GET /openapi.json`. Absent: these are not served.
+   * The providers' formats, made by `serveFormats`, for `GET /tools?format=…`, `POST
+   * /dispatch/:target` and `GET /openapi.json`. By default, these are not served.
    */
   readonly formats?: FormatService;
   /**
-   * The page that `GET /` answers, for people: `explorer` of `@plue/tools/explorer`. It is handed in
-   * so that a bundle without it is not larger. The page itself is public; what it shows, it asks of
-   * the other routes, as the caller whose token was pasted into it.
+   * The page at `GET /`, for people: `explorer` of `@plue/tools/explorer`. It is passed as a value
+   * so that bundles without it stay small. The page is public; it reads the other routes as the
+   * caller whose token the user pasted.
    */
   readonly explorer?: ExplorerPage;
   /**
    * Makes the bridge of a caller's tools, for requests with `bridge=1`: `createToolBridge` of
-   * `@plue/tools/finding`, or a function that calls it with options. Absent: such requests are
-   * refused.
+   * `@plue/tools/finding`, or a function that calls it with options. By default, such requests are
+   * rejected.
    */
   readonly bridge?: (toolset: Toolset) => Toolset;
   /**
@@ -153,7 +153,7 @@ const CHECKS = {
  * ```
  *
  * @param source A registry, which is followed as it changes, or a toolset.
- * @param options Who may do what.
+ * @param options The rights of callers, and the routes that are served.
  * @returns A Hono app: mount it with `app.route()`, or serve its `fetch`.
  * @throws {TypeError} If an option is unknown or wrong.
  */

@@ -54,11 +54,11 @@ import {
 
 /** Options for {@linkcode serveFormats}. */
 export interface ServeFormatsOptions {
-  /** The fields of `GET /openapi.json` besides the tools. */
+  /** The description of the service in `GET /openapi.json`. */
   readonly openapi?: OpenApiOptions;
   /**
-   * The function of `@plue/tools/finding`, for `GET /tools?format=…&tokens=4000`: an export within
-   * a token budget. Without it a query with `tokens` is rejected.
+   * The function of `@plue/tools/finding`, for `GET /tools?format=…&tokens=4000`: an export of at
+   * most 4,000 tokens. By default, a query with `tokens` is rejected.
    */
   readonly fitBudget?: typeof fitBudget;
 }
@@ -145,14 +145,14 @@ interface Shown {
   readonly size: number;
 }
 
-/** The maximum size of cached exports, and the measured average of one tool, in bytes. */
+/** The maximum size of cached exports, and the measured size of one tool, in bytes. */
 const MAX_EXPORTS = 16 * 1_024 * 1_024;
 const EXPORT_OF_TOOL = 1_024;
 
 /**
- * Runs the calls in a provider's response, and returns the messages to send back. The query must
- * equal the query of the model's listing, which determines the names. A turn with suspended calls
- * is sent again, with answers, to get the missing messages.
+ * Runs the calls in a provider's response, and returns the messages to send back. The query must be
+ * the query of the listing that the model received, because names belong to that export. If calls
+ * of a turn wait, the client sends the turn again with answers, and receives the missing messages.
  */
 function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer {
   const turns = new ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
@@ -210,7 +210,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
       json({
         target: exported.target,
         messages,
-        // Each resumes with its ticket at /calls/:id, or here with "calls" and "answers".
+        // Each continues with its ticket at /calls/:id, or here with "calls" and "answers".
         ...(suspended.length === 0 ? {} : { suspended }),
         ...(losses.length === 0 ? {} : { losses }),
         calls: calls.map(({ callId, name, wireName }, index) => ({
@@ -233,7 +233,7 @@ interface ReturnedTurn {
 }
 
 /**
- * Reads a turn from an earlier response, and its answers.
+ * Reads a turn in the form of an earlier response, and the answers.
  *
  * @returns `undefined` for a provider's response.
  * @throws {RequestError} If a call is invalid.
@@ -248,7 +248,7 @@ function turnIn(body: unknown): ReturnedTurn | undefined {
     const { callId, name, wireName, result } = isObject(call) ? call : {};
     if (typeof callId !== "string" || typeof wireName !== "string" || !isResult(result)) {
       throw new RequestError(
-        "Cannot read the turn: its calls must be those of the answer that it had",
+        "Cannot read the turn: its calls must be the calls of the earlier response",
         `/calls/${index}`,
       );
     }
@@ -274,7 +274,7 @@ function answeredIn({ calls, results, answers }: ReturnedTurn): readonly Decoded
   );
 }
 
-/** @throws {RequestError} If the answers are invalid, or belong to no question of the turn. */
+/** If the answers are invalid, or match no question of the turn. */
 async function readable<Turn>(turn: Promise<Turn>): Promise<Turn> {
   try {
     return await turn;
@@ -288,8 +288,8 @@ function available(tools: readonly Tool[] | Toolset): readonly Tool[] {
 }
 
 /**
- * Returns copies of the caller's tools to export: an export of the listing itself would be cached
- * with it, without a bound.
+ * Copies the caller's tools for an export: an export of the listing itself would be cached with it,
+ * without a bound.
  */
 function ownListing(tools: readonly Tool[] | Toolset): Exportable {
   const { bridge } = tools as Partial<Toolset>;
@@ -299,7 +299,7 @@ function ownListing(tools: readonly Tool[] | Toolset): Exportable {
   };
 }
 
-/** @throws {RequestError} If it is not a response of that provider. */
+/** If it is not a valid response of that provider. */
 function callsIn(
   formats: FormatFunctions,
   target: string,
@@ -309,7 +309,7 @@ function callsIn(
   try {
     return formats.decodeCalls(target as TargetName, response, names);
   } catch (error) {
-    // The message contains the pointer of the problem, and does not quote the response.
+    // The message names the position in the response, and does not quote it.
     if (error instanceof TypeError) throw new RequestError(error.message);
     throw error;
   }
@@ -318,8 +318,8 @@ function callsIn(
 /**
  * Exports tools.
  *
- * @throws {RequestError} If the target is unknown (the message lists the targets), or the chosen
- * tool is not exported.
+ * @throws {RequestError} If the target is unknown (the message lists the known ones), or the chosen
+ * tool is not sent.
  */
 function exportTo(
   { exportTools }: FormatFunctions,
@@ -339,8 +339,8 @@ function exportTo(
 /**
  * Chooses tools for a budget.
  *
- * @throws {RequestError} If the server has no budgets, the target is unknown, or no tool fits; the
- * message contains the tokens of the smallest tool.
+ * @throws {RequestError} If the server has no `fitBudget`, the target is unknown, or not even the
+ * smallest tool fits; the message states its size.
  */
 function fitTo(
   fit: typeof fitBudget | undefined,
@@ -349,7 +349,7 @@ function fitTo(
 ): FittedTools {
   if (fit === undefined) {
     throw new RequestError(
-      "This server fits no budgets: its owner sets the option fitBudget of serveFormats",
+      "This server fits no budgets: the option fitBudget of serveFormats is not set",
     );
   }
   try {
@@ -370,7 +370,7 @@ function showOpenApi(
     refuseQuery(raw.url);
     const tools = toolset.available();
     const page = pages.of(tools, "openapi.json", () => {
-      // A copy, because an export of the listing itself would be cached with it, without a bound.
+      // Copies the list: an export of the listing itself would be cached with it, without a bound.
       const exported = exportTools([...tools], "openapi@3.1");
       return pageOf(openApiDocument(exported, openapi, authorizes));
     });

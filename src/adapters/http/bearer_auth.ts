@@ -1,22 +1,198 @@
 /**
- * Callers with a bearer token that this server knows.
+ * Bearer tokens (RFC 6750) of callers, the responses that reject invalid ones, and the metadata of
+ * the protected resource (RFC 9728), from which clients learn how to get a token.
  *
  * @module
  */
 
-import { type Check, checkFunction } from "../../tool/mod.ts";
+import { type Check, checkFunction, checkText } from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
-import {
-  bearerToken,
-  CHALLENGE_CHECKS,
-  type ChallengeOptions,
-  createChallenger,
-} from "./challenge.ts";
-import { checkOptions, having } from "./checks.ts";
+import { checkOptions, checkTexts, having } from "./checks.ts";
 import { type Authorize, type Caller, checkCaller, requireCaller } from "./identity.ts";
-import { isResponse } from "./responses.ts";
+import type { HttpPart } from "./handler.ts";
+import { isResponse, json, type ProblemCode, problemResponse } from "./responses.ts";
 
-/** Tells who a token belongs to; `undefined` for an unknown token. A `Response` is sent as it is. */
+/** Options of the responses that reject a caller. */
+export interface ChallengeOptions {
+  /**
+   * The URL of the protected resource. The responses then name its metadata, from which clients learn
+   * the authorization server; `protectedResource` of the handler serves it.
+   */
+  readonly resource?: string;
+}
+
+/** The checks of the options. {@linkcode createChallenger} checks their form. */
+export const CHALLENGE_CHECKS: { readonly [Option in keyof ChallengeOptions]-?: Check } = {
+  resource: checkText,
+};
+
+/** Makes the responses that reject a caller. */
+export interface Challenger {
+  /** The request has no token. */
+  missing(): Response;
+  /** The header is not a bearer token. */
+  malformed(): Response;
+  /** The token is invalid. The response gives no reason: a reason would help to guess a token. */
+  invalid(): Response;
+  /** The token is good, but does not hold all the scopes that are wanted. */
+  insufficient(scopes: readonly string[]): Response;
+}
+
+/**
+ * Makes the responses that reject a caller.
+ *
+ * @throws {TypeError} If the resource is not a URL.
+ */
+export function createChallenger(options: ChallengeOptions): Challenger {
+  const { resource } = options;
+  const metadata = resource === undefined ? undefined : metadataUrl(resource);
+  const refuse = (
+    status: number,
+    code: ProblemCode,
+    detail: string,
+    about: Readonly<Record<string, string>> = {},
+  ): Response => {
+    const parameters = Object.entries({ resource_metadata: metadata, ...about })
+      .flatMap(([name, value]) => value === undefined ? [] : [`${name}="${value}"`]);
+    const challenge = `Bearer ${parameters.join(", ")}`.trimEnd();
+    return problemResponse({ status, code, detail, headers: { "www-authenticate": challenge } });
+  };
+  return {
+    missing: () =>
+      refuse(401, "unauthorized", 'This server requires a token: "authorization: Bearer …"'),
+    malformed: () =>
+      refuse(400, "bad_request", 'The header must be "authorization: Bearer …", with one token', {
+        error: "invalid_request",
+      }),
+    invalid: () =>
+      refuse(401, "unauthorized", "The token is not valid here, or has expired", {
+        error: "invalid_token",
+      }),
+    insufficient: (scopes) =>
+      refuse(
+        403,
+        "insufficient_scope",
+        `The token needs all of these scopes: ${scopes.join(" ")}`,
+        {
+          error: "insufficient_scope",
+          scope: scopes.join(" "),
+        },
+      ),
+  };
+}
+
+/** The longest `Authorization` header that is read. */
+const MAX_HEADER = 16_384;
+const BEARER = /^bearer ([\x21-\x7e]+)$/i;
+
+/** Returns the token of a request, or the response that rejects it. */
+export function bearerToken(request: Request, challenger: Challenger): string | Response {
+  const header = request.headers.get("authorization");
+  // Another scheme counts as no token.
+  if (header === null || !/^bearer(\s|$)/i.test(header)) {
+    return challenger.missing();
+  }
+  const token = header.length > MAX_HEADER ? undefined : BEARER.exec(header)?.[1];
+  return token ?? challenger.malformed();
+}
+
+/** Describes what is protected. */
+export interface ProtectedResource {
+  /**
+   * The URL that identifies what is protected, such as `https://tools.example.com/mcp`. Tokens name it
+   * as their audience.
+   */
+  readonly resource: string;
+  /** The issuers of tokens, as URLs. */
+  readonly authorizationServers: readonly string[];
+  /** The scopes that a token may hold. */
+  readonly scopes?: readonly string[];
+  /** The name of the resource, for people. */
+  readonly name?: string;
+  /** Where people read about it. */
+  readonly documentation?: string;
+}
+
+const RESOURCE_CHECKS = {
+  resource: checkText,
+  authorizationServers: checkTexts,
+  scopes: checkTexts,
+  name: checkText,
+  documentation: checkText,
+} satisfies { readonly [Option in keyof ProtectedResource]-?: Check };
+
+const WELL_KNOWN = "/.well-known/oauth-protected-resource";
+
+/**
+ * Returns the URL of a resource's metadata.
+ *
+ * @throws {TypeError} If the resource is not a URL, or has a query or a fragment.
+ */
+export function metadataUrl(resource: string): string {
+  const { origin } = urlOf(resource);
+  return origin + metadataPaths(resource)[0];
+}
+
+/** Returns the paths of the metadata: the resource's own path, and the path for its host. */
+export function metadataPaths(resource: string): readonly [string, ...string[]] {
+  const { pathname } = urlOf(resource);
+  return pathname === "/" ? [WELL_KNOWN] : [WELL_KNOWN + pathname, WELL_KNOWN];
+}
+
+/**
+ * The metadata, as JSON.
+ *
+ * @throws {TypeError} If a URL is none, there is no authorization server, or a field is unknown.
+ */
+export function resourceMetadata(options: ProtectedResource): Record<string, unknown> {
+  checkOptions("describe the resource", options, RESOURCE_CHECKS);
+  const { resource, authorizationServers, scopes, name, documentation } = options;
+  urlOf(resource);
+  if (authorizationServers.length === 0) {
+    throw new TypeError("Cannot describe the resource: it needs an authorization server");
+  }
+  for (const server of authorizationServers) urlOf(server);
+  return {
+    resource,
+    authorization_servers: authorizationServers,
+    ...(scopes === undefined ? {} : { scopes_supported: scopes }),
+    bearer_methods_supported: ["header"],
+    ...(name === undefined ? {} : { resource_name: name }),
+    ...(documentation === undefined ? {} : { resource_documentation: documentation }),
+  };
+}
+
+/**
+ * A part that serves the metadata for clients that need a token (RFC 9728), at
+ * `/.well-known/oauth-protected-resource`. The handler must then be at the root of its host.
+ *
+ * @throws {TypeError} As {@linkcode resourceMetadata}.
+ */
+export function serveProtectedResource(resource: ProtectedResource): HttpPart {
+  const metadata = resourceMetadata(resource);
+  return () => ({
+    routes: metadataPaths(resource.resource).map((path) => ({
+      method: "GET",
+      path,
+      answerPublic: () => json(metadata),
+    })),
+  });
+}
+
+function urlOf(text: string): URL {
+  if (URL.canParse(text)) {
+    const url = new URL(text);
+    if (/^https?:$/.test(url.protocol) && url.search === "" && url.hash === "") return url;
+  }
+  throw new TypeError(
+    `Cannot describe the resource: "${text}" must be a URL without a query, such as ` +
+      '"https://tools.example.com"',
+  );
+}
+
+/**
+ * Returns the caller of a token; `undefined` for an unknown token. A `Response` is sent unchanged.
+ */
 export type TokenVerifier = (
   token: string,
   request: Request,
@@ -60,8 +236,8 @@ const TOKEN = /^[\x21-\x7e]{16,8192}$/;
  * assert.equal(await ask("correct-horse-batterz"), 401);
  * ```
  *
- * @throws {TypeError} If an option is unknown or wrong, there is neither `tokens` nor `verify`, or
- * both, a token is too weak, or what it stands for is no caller.
+ * @throws {TypeError} If an option is unknown or invalid, both or neither of `tokens` and `verify`
+ * are set, a token is too weak, or its caller is invalid.
  */
 export function bearerAuth(options: BearerAuthOptions): Authorize {
   checkOptions("check tokens", options, CHECKS);
@@ -87,8 +263,8 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
 }
 
 /**
- * Finds whose token it is. How long that takes does not say how much of a guess was right: digests
- * are compared, to the last byte, with those of all tokens.
+ * Finds the caller of a token. The duration does not depend on how much of a guess was right:
+ * digests are compared to the last byte, with the digest of every token.
  */
 function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
   if (!(tokens instanceof Map) || tokens.size === 0) {
@@ -118,12 +294,12 @@ function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
   };
 }
 
-/** How many names of tokens are kept. */
+/** The maximum number of cached names. */
 const MAX_NAMES = 1_024;
 
 /**
- * Names tokens by their digests: the same token has the same name in every process, and the token
- * cannot be told from it.
+ * Names tokens by their digests: a token has the same name in every process, and cannot be derived
+ * from its name.
  */
 function tokenNamer(): (token: string) => Promise<string> {
   const names = new BoundedMap<string, string>({ maxEntries: MAX_NAMES });

@@ -5,6 +5,7 @@
  */
 
 import { systemClock, TIME_OVER, within } from "../../tool/mod.ts";
+import { readText } from "./fetching.ts";
 import { type Problem, ProblemError, RequestError } from "./responses.ts";
 import { IS_DENO, IS_WORKERS } from "./runtime.ts";
 
@@ -58,7 +59,7 @@ export class BodyReader implements BodyBounds {
   /**
    * Returns the body as JSON.
    *
-   * @param empty The value of an empty body; without it, an empty body is refused.
+   * @param empty The value of an empty body. By default, an empty body is rejected.
    * @param onSlow Is called if the body has not arrived within a second.
    * @throws {ProblemError} 413 if it has more than `maxBytes` bytes, 408 if it is late, 400 if it ends
    * early.
@@ -67,8 +68,8 @@ export class BodyReader implements BodyBounds {
   json(source: BodySource, empty?: unknown, onSlow?: OnSlow): Promise<unknown> {
     const { raw } = source;
     const length = declaredLength(raw.headers);
-    // Deno returns a body that arrived with its headers at once, but only from json(). Reading
-    // bodyUsed would make a stream of it.
+    // Deno returns a body that arrived with its headers synchronously, but only from json().
+    // Reading bodyUsed would make a stream of it.
     if (IS_DENO && source.text === undefined && length !== undefined && length > 0) {
       if (length <= this.maxBytes) return this.#inTime(raw.json(), (read) => read);
     }
@@ -169,7 +170,7 @@ function declaredLength(headers: Headers): number | undefined {
     : undefined;
 }
 
-/** @param wasUsed Absent: the error alone shows whether the body was read before. */
+/** By default, the error alone shows whether the body was read before. */
 function failureOf(cause: unknown, wasUsed: boolean | undefined): unknown {
   if (cause instanceof ProblemError) return cause;
   if (cause instanceof SyntaxError) return notJson();
@@ -187,7 +188,7 @@ function tooLate(timeoutMs: number): ProblemError {
   });
 }
 
-/** What is left of the body is not the beginning of another request. */
+/** The rest of the body must not be read as the beginning of another request. */
 const CLOSE = { connection: "close" };
 
 const ENDED_EARLY: Problem = {
@@ -196,15 +197,24 @@ const ENDED_EARLY: Problem = {
   detail: "The body ended before it was complete",
 };
 
-/** The text of a body that has no declared length, or a length beyond the bound. */
+/** Reads a body without a declared length, or with one beyond the bound. */
 async function readUndeclared(
   body: Request["body"],
   length: number | undefined,
   maxBytes: number,
 ): Promise<string> {
-  const text = length === undefined ? await boundedText(body, maxBytes) : undefined;
-  if (text !== undefined) return text;
-  await drain(body);
+  const reader = body?.getReader();
+  if (length === undefined) {
+    const { text, isWhole } = await readText(reader, maxBytes);
+    if (isWhole) return text;
+  }
+  // A client that is still sending would not read the response.
+  for (let size = 0; reader !== undefined && size <= MAX_DRAINED;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.byteLength;
+  }
+  reader?.releaseLock();
   throw new ProblemError({
     status: 413,
     code: "payload_too_large",
@@ -213,22 +223,12 @@ async function readUndeclared(
   });
 }
 
-/** How much of a body that is too large is read, so that its client comes to read the answer. */
+/** The number of bytes that are read of a body that is too large. */
 const MAX_DRAINED = 8 * 1_024 * 1_024;
 
-async function drain(body: ReadableStream<Uint8Array> | null): Promise<void> {
-  const reader = body?.getReader();
-  for (let size = 0; reader !== undefined && size <= MAX_DRAINED;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    size += value.byteLength;
-  }
-  reader?.releaseLock();
-}
-
 /**
- * Refuses a body that is not declared to be JSON: a web page may send other types to any server
- * without asking.
+ * Rejects a body that is not declared to be JSON: a web page may send other types to every server
+ * without a preflight request.
  *
  * @throws {ProblemError} 415.
  */
@@ -245,29 +245,4 @@ export function requireJson(headers: Headers): void {
 /** The message of the engine would repeat a part of the body. */
 function notJson(): RequestError {
   return new RequestError("Cannot read the body: it is not JSON");
-}
-
-/**
- * Reads a stream of text.
- *
- * @returns `undefined` if it has more than `maxBytes` bytes. The rest is not read then.
- */
-export async function boundedText(
-  body: ReadableStream<Uint8Array> | null,
-  maxBytes: number,
-): Promise<string | undefined> {
-  const decoder = new TextDecoder();
-  const reader = body?.getReader();
-  let text = "";
-  let size = 0;
-  for (;;) {
-    const chunk = await reader?.read();
-    if (chunk === undefined || chunk.done) return text + decoder.decode();
-    size += chunk.value.byteLength;
-    if (size > maxBytes) {
-      reader?.releaseLock();
-      return undefined;
-    }
-    text += decoder.decode(chunk.value, { stream: true });
-  }
 }

@@ -1,25 +1,25 @@
 /**
- * A map that cannot grow without end: the entry that was unused for longest gives way to a new one.
+ * A map of bounded size, which evicts the least recently used entry.
  *
  * @module
  */
 
-/** How much a {@linkcode BoundedMap} holds. */
+/** The bounds of a {@linkcode BoundedMap}. */
 export interface BoundedMapOptions<K, V> {
   /**
-   * How many entries it holds.
+   * The maximum number of entries.
    *
    * @default {Infinity}
    */
   readonly maxEntries?: number;
   /**
-   * How much its entries may weigh together, in the unit of `weigh`.
+   * The maximum total weight of the entries, in the unit of `weigh`.
    *
    * @default {Infinity}
    */
   readonly maxWeight?: number;
   /**
-   * What an entry weighs. It is asked once, when the entry is set.
+   * Returns the weight of an entry. It is called once, when the entry is set.
    *
    * @default {() => 0}
    */
@@ -32,9 +32,9 @@ interface Entry<V> {
 }
 
 /**
- * A map with a bound by count, by weight or by both. `get` and `set` count as a use of the entry;
- * `peek` does not, so a map that is read with `peek` alone drops the entry that was set first. An
- * entry that is heavier than the whole map is not kept.
+ * A map with a bound by count, by weight or by both. `get` and `set` count as a use of the entry.
+ * `peek` does not, so a map that is read with `peek` alone evicts the oldest entry. An entry
+ * heavier than the whole map is not stored.
  */
 export class BoundedMap<K, V> {
   /** The entry that was unused for longest comes first. */
@@ -51,12 +51,12 @@ export class BoundedMap<K, V> {
     this.#weigh = weigh;
   }
 
-  /** How many entries it holds. */
+  /** The number of entries. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** What its entries weigh together. */
+  /** The total weight of the entries. */
   get weight(): number {
     return this.#weight;
   }
@@ -88,7 +88,7 @@ export class BoundedMap<K, V> {
     }
   }
 
-  /** The value of a key; `make` is asked for it where there is none. */
+  /** Returns the value of a key, or stores and returns the value of `make`. */
   getOrMake(key: K, make: () => V): V {
     const known = this.get(key);
     // `undefined` may be a value.
@@ -98,7 +98,7 @@ export class BoundedMap<K, V> {
     return value;
   }
 
-  /** Removes an entry, and says whether there was one. */
+  /** Removes an entry. Returns true if it existed. */
   delete(key: K): boolean {
     const entry = this.#entries.get(key);
     if (entry === undefined) return false;

@@ -1,6 +1,6 @@
 /**
- * Bridges between callers and their tools: made once for each toolset, and what a call through one
- * stands for.
+ * Bridges between callers and their tools, each made once per toolset, and the target of a call
+ * through a bridge.
  *
  * @module
  */
@@ -11,28 +11,28 @@ import { readBridgeQuery } from "./query.ts";
 import type { ToolRequest } from "./request.ts";
 import { RequestError } from "./responses.ts";
 
-/** The tools as a request wants them: all that the caller sees, or through the bridge to them. */
+/** Returns the tools for a request: the caller's toolset, or the bridge to it. */
 export type ShowTools = (toolset: Toolset, throughBridge: boolean) => Toolset;
 
 /**
  * Makes the function that shows tools.
  *
- * @param bridge Makes the bridge to a toolset; without it, requests for one are refused.
+ * @param bridge Makes the bridge to a toolset. Without it, requests for a bridge are rejected.
  */
 export function showThrough(bridge: ((toolset: Toolset) => Toolset) | undefined): ShowTools {
   const bridgeTo = bridge && bridgeOnce(bridge);
   return (toolset, throughBridge) => {
     if (!throughBridge) return toolset;
     if (bridgeTo !== undefined) return bridgeTo(toolset);
-    throw new RequestError("This server has no bridge: its owner sets the option bridge");
+    throw new RequestError("This server has no bridge: the option bridge is not set");
   };
 }
 
 /**
  * Makes the function for the tools of a call whose request may have the query `bridge=1`.
  *
- * @param bridge Makes the bridge to a toolset: `createToolBridge`. Without it, requests for one are
- * refused.
+ * @param bridge Makes the bridge to a toolset: `createToolBridge`. Without it, requests for a
+ * bridge are rejected.
  */
 export function bridgeByQuery(
   bridge?: (toolset: Toolset) => Toolset,
@@ -45,7 +45,7 @@ export function bridgeByQuery(
 /**
  * Makes the bridge to each toolset once.
  *
- * @param make Makes a bridge. What it throws, or gives in place of one, fails the request.
+ * @param make Makes a bridge. If it throws, or does not return a toolset, the request fails.
  */
 export function bridgeOnce(make: (toolset: Toolset) => Toolset): (toolset: Toolset) => Toolset {
   const bridges = new WeakMap<Toolset, Toolset>();
@@ -71,11 +71,11 @@ export interface CallTarget {
   readonly toolId: string;
   /** Absent if there is no such tool. */
   readonly tool: Tool | undefined;
-  /** True if the call named a bridge, and stands for a call of this tool. */
+  /** True if the call goes to this tool through a bridge. */
   readonly viaBridge: boolean;
 }
 
-/** Returns the tool of a call: through a bridge, the tool behind it. Logs and traces name that one. */
+/** Returns the tool of a call: through a bridge, its target. Logs and traces name the target. */
 export function targetOf(
   toolset: Toolset,
   call: { readonly name: string; readonly arguments?: unknown },

@@ -1,44 +1,44 @@
 /**
- * Calls that outlive their request: those that wait for answers, and tasks. `/calls`, and
- * `POST /tools/:id/execute` where a call becomes a task.
+ * Calls that outlive their request: calls that wait for answers, and tasks. `/calls`, and `POST
+ * /tools/:id/execute` where a call becomes a task.
  *
  * @module
  */
 
-import { withAllLayers } from "./request.ts";
 import type { CallTasks, TaskOwner, TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext } from "../../execute/mod.ts";
 import { type Answers, isObject, pointerStep, ToolResult } from "../../tool/mod.ts";
-import { readCallIds } from "./call_ids.ts";
 import { eventStream, frame } from "./event_stream.ts";
 import {
   answerResult,
   type CallMode,
   locationOf,
   type PreparedCall,
+  readCallIds,
+  streamCall,
   targetIn,
   wantsStream,
 } from "./execute_tool.ts";
-import type { HttpPart } from "./part.ts";
-import { refuseQuery } from "./refuse_query.ts";
-import type { ToolRequest } from "./request.ts";
+import { slotsFor, type StreamSlots, TOO_MANY_STREAMS } from "./follow_tools.ts";
+import type { HttpPart } from "./handler.ts";
+import { type ToolRequest, withAllLayers } from "./request.ts";
 import {
   json,
   type Problem,
   ProblemError,
   problemOfFailure,
   problemResponse,
+  refuseQuery,
   RequestError,
   withHeaders,
 } from "./responses.ts";
-import { streamCall } from "./stream_call.ts";
-import { slotsFor, type StreamSlots, TOO_MANY_STREAMS } from "./stream_slots.ts";
 
 /** Options for {@linkcode runTasks}. */
 export interface RunTasksOptions {
   /**
-   * After so many milliseconds a call becomes a task, as far as its tool allows that. Absent: only
-   * where the client wants one (`Prefer: respond-async`), or the tool's `execution` is `task`.
+   * The time after which a call becomes a task, in milliseconds, if its tool allows that. By
+   * default, a call becomes a task only if the client sends `Prefer: respond-async`, or if the
+   * tool's `execution` is `task`.
    */
   readonly afterMs?: number | undefined;
 }
@@ -90,13 +90,13 @@ async function answerTask(
   ]);
 }
 
-/** True if the client wants a task (RFC 7240). */
+/** True if the client prefers a task (RFC 7240). */
 function prefersAsync(headers: Headers): boolean {
   const prefer = headers.get("prefer") ?? "";
   return prefer.length < 1_024 && /(^|,)\s*respond-async\s*(,|;|$)/i.test(prefer);
 }
 
-/** Resolves when a task has ended, or waits for answers that come with another request. */
+/** Resolves when a task has ended, or waits for the answers of another request. */
 async function endOf(tasks: CallTasks, { id }: TaskState, principal?: string): Promise<void> {
   try {
     for await (const { status } of tasks.follow(id, { principal })) {
@@ -111,7 +111,7 @@ async function endOf(tasks: CallTasks, { id }: TaskState, principal?: string): P
 export interface ServeCallsOptions {
   /** The tasks that are served: `callTasks(…)` of `@plue/tools/calls`. @default {none} */
   readonly tasks?: CallTasks | undefined;
-  /** Bounds how many clients may follow tasks at once. @default {1_024 slots} */
+  /** The slots for clients that follow tasks. @default {1_024 slots} */
   readonly slots?: StreamSlots;
 }
 
@@ -175,7 +175,7 @@ class CallRoutes {
     return json(answer, 202);
   }
 
-  /** A task as it is, or a stream of its states until it has ended. */
+  /** Returns a task, or a stream of its states until it has ended. */
   async show(request: ToolRequest): Promise<Response> {
     const { raw, param: id } = request;
     refuseQuery(raw.url);
@@ -220,8 +220,8 @@ class CallRoutes {
   }
 
   /**
-   * The caller's tasks, the newest first. None for callers without a name: they are one caller to the
-   * server, and only the holder of a task's id may see the task.
+   * Lists the caller's tasks, the newest first. The list is empty for callers without a principal:
+   * the server cannot distinguish them, and a task's id is its only protection.
    */
   async list(request: ToolRequest): Promise<Response> {
     const { raw, caller: { principal } } = request;
@@ -256,7 +256,7 @@ function readPage(url: string): { readonly limit: number; readonly cursor?: stri
   return { limit, ...(cursor !== null && { cursor }) };
 }
 
-/** The owner of the tasks that a request may see: those of tools that its caller sees. */
+/** Returns the owner of the tasks that a request may see. The caller must see their tools. */
 function ownerIn({ caller: { principal }, toolset }: ToolRequest): TaskOwner {
   return { principal, toolset };
 }

@@ -1,6 +1,6 @@
 /**
- * Checks options. A misspelt option is refused: if it were ignored, it could let in more than was
- * meant.
+ * Checks options. A misspelt option is an error: if it were ignored, the server could admit more
+ * than was intended.
  *
  * @module
  */
@@ -38,7 +38,7 @@ export function having(method: string, name: string): Check<Record<string, unkno
 /**
  * Checks options by a table. Inherited members are not checked.
  *
- * @param action What cannot be done with wrong ones: `check tokens`.
+ * @param action The action that fails, for the message: `check tokens`.
  * @throws {TypeError} If an option is unknown or wrong.
  * @throws {RangeError} If a number is out of range.
  */

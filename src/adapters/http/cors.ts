@@ -4,27 +4,24 @@
  * @module
  */
 
-import { type Check, checkFlag, isListOf, must, wholeFrom } from "../../tool/mod.ts";
+import { type Check, checkFlag, isListOf, must } from "../../tool/mod.ts";
 import { checkOptions } from "./checks.ts";
-import type { HttpPart } from "./part.ts";
+import type { HttpPart } from "./handler.ts";
 import { type Header, problemResponse } from "./responses.ts";
 
 /** Options for pages of the origins in `allowedOrigins`. */
 export interface CorsOptions {
   /**
-   * Whether a browser may send cookies and client certificates. Bearer tokens do not need it.
+   * True if a browser may send cookies and client certificates. Bearer tokens do not need it.
    *
    * @default {false}
    */
   readonly credentials?: boolean;
-  /** Request headers that pages may send, besides those that the handler reads. */
-  readonly headers?: readonly string[];
   /**
-   * How long a browser may keep the answer to a preflight request, in seconds.
-   *
-   * @default {600}
+   * Further request headers that pages may send, in addition to the headers of the handler's
+   * routes.
    */
-  readonly maxAgeS?: number;
+  readonly headers?: readonly string[];
 }
 
 /** The headers and responses for pages of other origins. */
@@ -81,18 +78,16 @@ const CHECKS = {
         (name): name is string => typeof name === "string" && /^[\w-]{1,64}$/.test(name),
       ),
   ),
-  maxAgeS: wholeFrom(0),
 } satisfies { readonly [Option in keyof CorsOptions]-?: Check };
 
 /**
  * Makes the headers and responses for the origins.
  *
- * @param origins The origins whose pages may read; the guard refuses the others.
+ * @param origins The origins whose pages may read; the guard rejects the others.
  * @throws {TypeError} If there are no origins, or an option is unknown or wrong.
- * @throws {RangeError} If a number is out of range.
  */
 export function createCors(options: CorsOptions, origins: readonly string[]): Cors {
-  const { credentials = false, headers = [], maxAgeS = 600 } = checkOptions(
+  const { credentials = false, headers = [] } = checkOptions(
     "serve other origins (cors)",
     options,
     CHECKS,
@@ -129,9 +124,9 @@ export function createCors(options: CorsOptions, origins: readonly string[]): Co
       const asked = request.headers.get("access-control-request-headers") ?? "";
       const headers = new Headers({
         "access-control-allow-headers": [requestHeaders, ...argumentHeaders(asked)].join(", "),
-        // DELETE would end an MCP session. It is refused, and a page may read why.
+        // DELETE would end an MCP session. It is rejected, and a page may read why.
         "access-control-allow-methods": "GET, POST, DELETE",
-        "access-control-max-age": String(maxAgeS),
+        "access-control-max-age": "600",
       });
       return new Response(null, { status: 204, headers });
     },

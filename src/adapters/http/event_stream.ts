@@ -16,7 +16,7 @@ export interface FrameSource {
 
 /** Options for {@linkcode eventStream}. */
 export interface EventStreamOptions {
-  /** How often a comment is sent, in milliseconds. */
+  /** The interval between comments, in milliseconds. */
   readonly heartbeatMs: number;
   /** The request's signal, which aborts when the reader leaves. */
   readonly signal: AbortSignal;
@@ -33,10 +33,10 @@ export interface EventStream {
 const encoder = new TextEncoder();
 const COMMENT = encoder.encode(":\n\n");
 
-/** How many frames may wait for the reader: two, because the first comment is one. */
+/** The number of frames that wait for the reader: two, because the first comment is one. */
 const READY = 2;
 
-/** Writes one event. `data` is JSON, which has no line breaks. */
+/** Writes one event. `data` is JSON without line breaks. */
 export function frame(id: number, event: string, data: unknown): string {
   return `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
@@ -51,10 +51,11 @@ export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Answers with the frames of a source. A frame is asked for when the reader has room for one.
+ * Makes a response of the frames of a source. A frame is read when the reader can take it.
  *
- * A comment goes out at once, so that the headers do; then one per heartbeat, unless the reader has
- * not taken what there is. workerd notices only when it writes that a client is gone.
+ * The first comment is sent immediately, so that the headers are sent. Further comments follow at
+ * each heartbeat, unless earlier frames are still unread. workerd detects only on a write that a
+ * client has disconnected.
  */
 export function eventStream(source: FrameSource, options: EventStreamOptions): EventStream {
   const { heartbeatMs, signal, headers = {} } = options;
@@ -75,7 +76,7 @@ export function eventStream(source: FrameSource, options: EventStreamOptions): E
     await source.cancel();
     settle();
   }
-  /** Ends the stream although its reader has not said that it is gone. */
+  /** Ends the stream when the request is aborted, even if the reader has not cancelled it. */
   function leave(): void {
     void cancel();
     try {
@@ -116,7 +117,7 @@ export function eventStream(source: FrameSource, options: EventStreamOptions): E
 /** An answer whose body somebody else makes, and when it has been read or its reader has left. */
 export function untilRead(response: Response): EventStream {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-  // It rejects when the reader leaves, and the maker of the body is told.
+  // It rejects when the reader leaves, and the producer of the body is cancelled.
   const ended = response.body?.pipeTo(writable).catch(() => {}) ?? Promise.resolve();
   return { response: new Response(readable, response), ended };
 }

@@ -1,19 +1,24 @@
 /**
- * `POST /tools/:id/execute` and `POST /executions/:callId/abort`: runs a call and answers with its
- * result, and aborts a call from another request.
+ * `POST /tools/:id/execute` and `POST /executions/:callId/abort`: runs a call, responds with its result
+ * or with its events, and aborts a call from another request.
  *
  * @module
  */
 
 import type { DispatchContext, Dispatcher, ResumedCall, ToolCall } from "../../execute/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import { isObject, isSuspended, type ToolFailure, ToolResult } from "../../tool/mod.ts";
+import {
+  isObject,
+  isSuspended,
+  systemClock,
+  type ToolFailure,
+  ToolResult,
+} from "../../tool/mod.ts";
 import { type CallTarget, targetOf } from "./bridge.ts";
-import { CALL_ID_HEADERS, readCallIds } from "./call_ids.ts";
-import type { HttpPart } from "./part.ts";
+import { eventStream, frame } from "./event_stream.ts";
+import type { HttpPart } from "./handler.ts";
 import type { RequestCall } from "./records.ts";
-import { refuseQuery } from "./refuse_query.ts";
-import { type ToolRequest, UNOBSERVED } from "./request.ts";
+import { type ToolRequest, UNOBSERVED, withAllLayers } from "./request.ts";
 import {
   chooseType,
   json,
@@ -21,10 +26,68 @@ import {
   type Problem,
   problemOfFailure,
   problemResponse,
+  refuseQuery,
   RequestError,
   withHeaders,
 } from "./responses.ts";
 import type { RunningCall } from "./running_calls.ts";
+
+/** The ids of a call, as they came over HTTP. */
+export interface CallIds {
+  readonly callId: string | undefined;
+  readonly sessionId: string | undefined;
+  readonly messageId: string | undefined;
+  readonly idempotencyKey: string | undefined;
+}
+
+/** The ids by their names in a body, each with its header. */
+export const CALL_ID_HEADERS: { readonly [Field in keyof CallIds]: string } = {
+  callId: "x-call-id",
+  sessionId: "x-session-id",
+  messageId: "x-message-id",
+  idempotencyKey: "idempotency-key",
+};
+
+/**
+ * Printable ASCII, which a header can carry and a log can show, without outer spaces: a header would
+ * lose them, and the client would get another id than it gave. Bun does not compile a lookbehind.
+ */
+const ID = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
+
+/**
+ * Reads the ids of a call.
+ *
+ * @throws {RequestError} If an id is invalid, or differs between the body and the headers.
+ */
+export function readCallIds(body: Readonly<Record<string, unknown>>, headers: Headers): CallIds {
+  return {
+    callId: readId("callId", body, headers),
+    sessionId: readId("sessionId", body, headers),
+    messageId: readId("messageId", body, headers),
+    idempotencyKey: readId("idempotencyKey", body, headers),
+  };
+}
+
+function readId(
+  field: keyof CallIds,
+  body: Readonly<Record<string, unknown>>,
+  headers: Headers,
+): string | undefined {
+  const inBody: unknown = body[field];
+  const inHeader = headers.get(CALL_ID_HEADERS[field]) ?? undefined;
+  if (inBody !== undefined && inHeader !== undefined && inBody !== inHeader) {
+    throw new RequestError(
+      `Cannot read the call: "${field}" in the body and header "${CALL_ID_HEADERS[field]}" differ`,
+    );
+  }
+  const value = inBody ?? inHeader;
+  if (value === undefined || (typeof value === "string" && ID.test(value))) return value;
+  throw new RequestError(
+    `Cannot read the call: "${field}" must be 1 to 256 printable ASCII characters, with no ` +
+      "space before or after them",
+    inBody === undefined ? undefined : `/${field}`,
+  );
+}
 
 /** A call that is about to run, or to continue. */
 export interface PreparedCall<Call extends ToolCall | ResumedCall = ToolCall | ResumedCall> {
@@ -114,17 +177,17 @@ async function execute(
   const prepared = { request, toolset, dispatcher, call, callId, context, running, recorded };
   const task = startTask?.(prepared);
   if (task !== undefined) return await task;
-  // An unknown tool is answered with a status, also if the client accepts a stream.
+  // An unknown tool gets a status, even if the client accepts a stream.
   if (streamCall !== undefined && wantsStream(headers) && targetIn(prepared).tool !== undefined) {
     return streamCall(prepared);
   }
   const result = dispatcher.dispatch(call, context);
-  // Reading the platform's context may throw and catch in Hono: a call that ends at once skips it.
+  // Reading the platform's context may throw and catch in Hono. Short calls skip it.
   running.whenLong(() => request.keepAlive(result));
   return answerWith(prepared, await result);
 }
 
-/** Runs a call, and answers with its result. */
+/** Waits for the result of a call, and makes the response. */
 export async function answerResult(
   prepared: PreparedCall,
   result: Promise<ToolResult>,
@@ -144,7 +207,7 @@ function answerWith(prepared: PreparedCall, result: ToolResult): Response {
   return response ?? respond(prepared, sent) as Response;
 }
 
-/** The response with a result; `undefined` for one that cannot be written. */
+/** Makes the response with a result; `undefined` if the result cannot be written as JSON. */
 function respond(prepared: PreparedCall, result: ToolResult): Response | undefined {
   const { request, callId } = prepared;
   if (result.ok) {
@@ -193,7 +256,7 @@ export function locationOf({ url }: Request, id: string): string {
 
 const TYPES = ["application/json", "text/event-stream"] as const;
 
-/** True if the client wants events. */
+/** True if the client prefers events. */
 export function wantsStream(headers: Headers): boolean {
   const accept = headers.get("accept");
   return accept !== null && chooseType(accept, TYPES) === "text/event-stream";
@@ -237,4 +300,50 @@ function readCall(body: unknown): Readonly<Record<string, unknown>> {
     }
   }
   return body;
+}
+
+/** Runs a call, and streams its events. For the option `streamCall` of `serveExecution`. */
+export function streamCall(prepared: PreparedCall): Response {
+  const { request, dispatcher, call, callId, context, running, recorded } = prepared;
+  const { heartbeatMs } = request.server;
+  const began = systemClock.now();
+  const events = withAllLayers(dispatcher, "streamCall").stream(call, context);
+  const end = (result: ToolResult): void => {
+    running.end();
+    recorded.end(result);
+  };
+  const { response, ended } = eventStream({
+    async next() {
+      // The call begins with the first event that is pulled.
+      const { value } = await events.next();
+      if (value === undefined) return undefined;
+      const { sequence, type } = value;
+      try {
+        const text = frame(sequence, type, value);
+        if (type !== "result") return text;
+        end(value.result);
+        return questionFrame(value.result) + text;
+      } catch {
+        await events.return?.();
+        const result = resultChanged(prepared);
+        end(result);
+        return frame(sequence, "result", { type: "result", sequence, result });
+      }
+    },
+    async cancel() {
+      await events.return?.();
+      // The stream gives no result to a reader that has left, and the record needs an outcome.
+      const { error } = ToolResult.error("aborted", "The client went away");
+      end({ ok: false, error, durationMs: systemClock.now() - began });
+    },
+  }, { heartbeatMs, signal: request.raw.signal, headers: { "x-call-id": callId } });
+  request.streamsUntil(ended);
+  return response;
+}
+
+/** The questions of a call, as an event of its own before the result. */
+function questionFrame(result: ToolResult): string {
+  if (!isSuspended(result)) return "";
+  const { questions, ticket } = result;
+  return `event: question\ndata: ${JSON.stringify({ type: "question", questions, ticket })}\n\n`;
 }

@@ -6,7 +6,7 @@
 
 import { type Check, isObject, must } from "../../tool/mod.ts";
 import { isCurrent } from "./page.ts";
-import type { HttpPart } from "./part.ts";
+import type { HttpPart } from "./handler.ts";
 import { SAFE_HEADERS } from "./responses.ts";
 
 /** A page of one file, as `@plue/tools/explorer` has it. */

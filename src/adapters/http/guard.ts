@@ -38,7 +38,7 @@ export function createGuard(options: GuardOptions): (request: Request) => Proble
   const hosts = allowedHosts === "any" ? undefined : new Set(allowedHosts.map(hostName));
   const origins = new Set(allowedOrigins.map(originOf));
 
-  /** The origin of a URL whose host is allowed, or why it is refused. */
+  /** Returns the origin of a URL whose host is allowed, or the problem. */
   function originOrProblem(start: string): string | Problem {
     // workerd joins two Host headers, and hands the result on.
     if (!URL.canParse(start)) return badRequest("The request must name one host");
@@ -48,7 +48,7 @@ export function createGuard(options: GuardOptions): (request: Request) => Proble
       status: 421,
       code: "forbidden_host",
       detail: `This server does not answer to host ${JSON.stringify(hostname.slice(0, 255))}: ` +
-        "its owner lists the hosts it answers to in allowedHosts",
+        "allowedHosts does not list it",
     };
   }
 
@@ -71,7 +71,7 @@ export function createGuard(options: GuardOptions): (request: Request) => Proble
         code: "forbidden_origin",
         detail:
           `Pages of origin ${JSON.stringify(origin.slice(0, 255))} may not call this server: ` +
-          "its owner lists the origins that may in allowedOrigins",
+          "allowedOrigins does not list it",
       };
     }
     return undefined;
@@ -92,18 +92,18 @@ function hostName(host: string): string {
     }
   }
   throw new TypeError(
-    `Cannot create a tool handler: allowedHosts has "${host}", and wants a host name without a port ` +
+    `Cannot create a tool handler: "${host}" in allowedHosts must be a host name without a port ` +
       'and without "*"',
   );
 }
 
 function originOf(origin: string): string {
-  // "*" would be compared as it is, and would match no origin.
+  // "*" would be compared literally, and would match no origin.
   if (URL.canParse(origin) && new URL(origin).origin === origin && !origin.includes("*")) {
     return origin;
   }
   throw new TypeError(
-    `Cannot create a tool handler: allowedOrigins has "${origin}", and wants an origin such as ` +
-      '"https://app.example.com", each by itself: "*" is not known',
+    `Cannot create a tool handler: "${origin}" in allowedOrigins must be an origin without "*", ` +
+      'such as "https://app.example.com"',
   );
 }

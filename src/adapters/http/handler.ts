@@ -11,9 +11,83 @@ import { type Check, isFunction, isListOf, must } from "../../tool/mod.ts";
 import { checkObject, checkOptions } from "./checks.ts";
 import type { Caller } from "./identity.ts";
 import { SERVER_CHECKS, type ServerOptions } from "./options.ts";
-import { type HttpPart, installParts, type PublicRoute, type Route } from "./part.ts";
-import { type RequestContext, ToolServer } from "./request.ts";
+import {
+  type RequestAnswer,
+  type RequestContext,
+  type ServerHooks,
+  ToolServer,
+} from "./request.ts";
 import { methodNotAllowed, type Problem, problemResponse, withHeaders } from "./responses.ts";
+
+/** A route for callers that the server admits. */
+export interface Route {
+  readonly method: "GET" | "POST" | "DELETE";
+  /**
+   * The path. It has at most one parameter, which is a whole segment: `/tools/:id/execute`. The answer
+   * finds the value in `request.param`.
+   */
+  readonly path: string;
+  readonly answer: RequestAnswer;
+}
+
+/** A route whose response does not depend on the caller, and which needs no authorization. */
+export interface PublicRoute {
+  readonly method: "GET";
+  readonly path: string;
+  readonly answerPublic: (request: Request) => Response;
+  /**
+   * True for a route that also answers requests to other hosts than `allowedHosts`.
+   *
+   * @default {false}
+   */
+  readonly anyHost?: boolean;
+}
+
+/** The additions of a part to its server. */
+export interface PartHooks extends ServerHooks {
+  readonly routes?: readonly (Route | PublicRoute)[];
+}
+
+/**
+ * A part of a handler. It is called once for each handler.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { composeToolHandler, type HttpPart } from "@plue/tools/hono";
+ *
+ * const serveCount: HttpPart = () => ({
+ *   routes: [{
+ *     method: "GET",
+ *     path: "/count",
+ *     answer: ({ toolset }) => Response.json({ count: toolset.tools.length }),
+ *   }],
+ * });
+ * const registry = new ToolRegistry({ tools: [{ name: "ping", description: "Answers." }] });
+ * const { fetch } = composeToolHandler(registry, { parts: [serveCount] });
+ *
+ * const response = await fetch(new Request("http://localhost/count"));
+ * assert.deepEqual(await response.json(), { count: 1 });
+ * ```
+ */
+export type HttpPart = (server: ToolServer) => PartHooks;
+
+/**
+ * Installs parts in a server.
+ *
+ * @returns Their routes.
+ */
+export function installParts(
+  server: ToolServer,
+  parts: readonly HttpPart[],
+): readonly (Route | PublicRoute)[] {
+  return parts.flatMap((part) => {
+    const { routes = [], ...hooks } = part(server);
+    server.install(hooks);
+    return routes;
+  });
+}
 
 /** Options for {@linkcode composeToolHandler}. */
 export interface ComposedHandlerOptions extends ServerOptions {
@@ -33,7 +107,7 @@ const CHECKS = {
   everyone: checkObject,
 } satisfies { readonly [Option in keyof ComposedHandlerOptions]-?: Check };
 
-/** Answers requests. Workers, Deno and Bun serve it as it is. */
+/** Responds to requests. Workers, Deno and Bun can serve it directly. */
 export interface HttpHandler {
   /**
    * Answers a request.
@@ -49,9 +123,9 @@ export interface HttpHandler {
 }
 
 /**
- * Serves tools over HTTP with the parts that are handed in, and without Hono. A bundle has these parts
- * only; `createToolHandler` has all of them, because its options are values, which no bundler can look
- * into.
+ * Serves tools over HTTP with the given parts, and without Hono. A bundle contains these parts
+ * only. `createToolHandler` contains all of them, because bundlers cannot see which of its options
+ * are set.
  *
  * @example Usage
  * ```ts
@@ -105,7 +179,7 @@ export class RoutedServer {
   readonly #fixed: ReadonlyMap<string, RoutedPath>;
   readonly #patterns: readonly RoutedPath[];
 
-  /** @throws {TypeError | RangeError} If an option of a part is wrong. */
+  /** If an option of a part is invalid. */
   constructor(server: ToolServer, parts: readonly HttpPart[]) {
     this.server = server;
     const paths = new Map<string, RoutedPath>();
@@ -129,7 +203,7 @@ export class RoutedServer {
       return this.server.answerPublic(raw, undefined, () => preflight(raw));
     }
     const path = pathOf(raw.url);
-    // Calls are most of what a server answers, and their path has a parameter.
+    // Most requests are calls, and their path has a parameter.
     for (const pattern of this.#patterns) {
       const param = pattern.paramIn(path);
       if (param !== undefined) {
@@ -150,7 +224,7 @@ export class RoutedServer {
     };
   }
 
-  /** Answers a request that is for none of the routes. */
+  /** Responds to a request that matches no route. */
   answerNone(raw: Request): Response | Promise<Response> {
     const response = this.server.open(raw, () => problemResponse(NO_ROUTE));
     return raw.method === "HEAD" ? headOf(response) : response;
@@ -182,7 +256,7 @@ export class RoutedPath {
     this.#methods.set(route.method, route);
   }
 
-  /** The parameter's value in a path, as it is written there; `undefined` for other paths. */
+  /** Returns the parameter's value in a path, still encoded; `undefined` for other paths. */
   paramIn(path: string): string | undefined {
     const before = this.#before;
     const after = this.#after;

@@ -1,5 +1,5 @@
 /**
- * The caller and its toolset. Every route uses only the toolset that is created here.
+ * Callers, and the toolset that each caller sees. Every route uses this toolset, and no other.
  *
  * @module
  */
@@ -17,24 +17,27 @@ import {
 import { checkFlag, checkText, numberFrom, readFields, type RiskLevel } from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
 
-/** The result of `authorize`. A caller has no permissions beyond these fields. */
+/**
+ * The caller of a request, as `authorize` returns it. A caller has none of the rights that are
+ * absent here.
+ */
 export interface Caller {
-  /** The caller's role. Without it only tools without roles are visible. */
+  /** The caller's role. By default, the caller sees only tools that list no roles. */
   readonly role?: string | undefined;
-  /** The caller's scopes. By default none. */
+  /** The scopes that the caller holds. By default, it holds none. */
   readonly scopes?: readonly string[] | undefined;
-  /** The caller's environment: a workspace, a terminal, an editor, git. */
+  /** The environment of the caller: a workspace, a terminal, an editor, git. */
   readonly context?: ToolAvailabilityInput | undefined;
   /** The maximum risk of the caller's tools. */
   readonly maxRisk?: RiskLevel | undefined;
   /**
-   * The id of the caller: idempotency keys are separate for each, and hooks and approvers receive
-   * it.
+   * The name of the caller. Idempotency keys are separate per principal; hooks and approvers
+   * receive it.
    */
   readonly principal?: string | undefined;
   /**
-   * The context for tools that declare one, such as `{ tenant: "acme" }`. It never contains data
-   * from a client.
+   * The context of this caller's tools that declare a `context`, such as `{ tenant: "acme" }`. It
+   * never contains data of the client.
    */
   readonly callContext?: unknown;
   /**
@@ -50,10 +53,10 @@ export interface Caller {
 }
 
 /**
- * Identifies the caller. A `Response` rejects the request: a copy of it is sent, so one without a
- * body may be returned for many requests.
+ * Identifies the caller of a request. A `Response` rejects the request. It is copied, so that one
+ * without a body may be returned for many requests.
  *
- * @param env The runtime's second argument of a handler: the bindings of Workers, Bun's server,
+ * @param env The runtime's second argument for handlers: the bindings of Workers, Bun's server,
  * Deno's connection, Node's request.
  */
 export type Authorize = (
@@ -74,13 +77,13 @@ const FIELDS: ReadonlySet<string> = new Set(Object.keys(
   } satisfies Record<keyof Caller, 0>,
 ));
 
-/** The maximum number of cached keys of narrowed toolsets, about two per toolset. */
+/** The maximum number of cached keys per toolset. A narrowed toolset has about two keys. */
 const MAX_NARROWED = 512;
 
 /**
- * Narrows a toolset for a caller. Callers with the same permissions receive the same toolset, and
- * are checked once. Selections of queries are not cached here, because each toolset caches exports
- * and more, and clients choose the number of queries.
+ * Narrows a toolset to the tools of a caller. Callers with the same rights get the same toolset,
+ * and are checked once. Selections of queries are not cached here: each toolset caches its exports,
+ * and clients choose the number of queries.
  */
 export class ToolsetNarrower {
   readonly #narrowed = new WeakMap<Toolset, BoundedMap<string, Toolset>>();
@@ -136,10 +139,10 @@ function isTextOrAbsent(value: unknown): boolean {
 }
 
 /**
- * Creates a function that returns the currently served tools.
+ * Makes a function that returns the tools that are served now.
  *
  * @param source A registry, which may change, or a toolset, which does not.
- * @param selection The selection of the served tools.
+ * @param selection The tools of the source that are served.
  */
 export function ownerToolset(
   source: Registry | Toolset,
@@ -164,23 +167,23 @@ const CHECKS = { principal: checkText, expiresAt: numberFrom(0), explain: checkF
 export function checkCaller(caller: Caller): void {
   checkSelection(selectionOfCaller(caller));
   const { principal, expiresAt, explain } = caller;
-  readFields("tell who calls", { principal, expiresAt, explain }, CHECKS);
+  readFields("identify the caller", { principal, expiresAt, explain }, CHECKS);
 }
 
 /**
- * Rejects a value that is not an object: `{ ...false }` would be a caller.
+ * Rejects values that are not objects. Spreading `false` would make a caller of it.
  *
  * @throws {TypeError} If it is not an object.
  */
 export function requireCaller(caller: Caller): void {
   if (typeof caller === "object" && caller !== null) return;
   throw new TypeError(
-    "Cannot tell who calls: authorize must answer a caller such as {} or a Response",
+    "Cannot identify the caller: authorize must answer a caller such as {} or a Response",
   );
 }
 
 /**
- * Returns the caller's toolset of the served tools.
+ * Returns the selection of the tools that a caller sees.
  *
  * @throws {TypeError} If `authorize` returned a value that is not a caller.
  */
@@ -189,7 +192,7 @@ export function selectionOfCaller(caller: Caller): Selection {
   for (const field of Object.keys(caller)) {
     if (!FIELDS.has(field)) {
       throw new TypeError(
-        `Cannot tell who calls: authorize answered "${field}", and known are ${
+        `Cannot identify the caller: authorize returned the unknown field "${field}"; known are ${
           [...FIELDS].join(", ")
         }`,
       );

@@ -21,7 +21,7 @@ import {
   CHALLENGE_CHECKS,
   type ChallengeOptions,
   createChallenger,
-} from "./challenge.ts";
+} from "./bearer_auth.ts";
 import { checkOptions, checkTexts } from "./checks.ts";
 import { type Authorize, type Caller, requireCaller } from "./identity.ts";
 import { ProblemError } from "./responses.ts";
@@ -36,13 +36,16 @@ export type JwtClaims = Readonly<Record<string, unknown>>;
 export interface JwtAuthOptions extends ChallengeOptions {
   /** The issuer's public keys, or where they come from: {@linkcode remoteKeys} with options. */
   readonly keys?: readonly NamedKey[] | KeySource;
-  /** Where the issuer's public keys are: its `jwks_uri`. */
+  /** The URL of the issuer's public keys: its `jwks_uri`. */
   readonly jwksUrl?: string;
   /** A secret that the issuer shares, 32 or more characters. It is enough to make tokens. */
   readonly secret?: string;
-  /** Who made the token: its `iss`. With keys, it is required. */
+  /** The issuer of tokens: their `iss`. It is required with keys. */
   readonly issuer?: string;
-  /** Whom the token is for: one of these must be in its `aud`. A token for others is refused. */
+  /**
+   * The audience of tokens. Their `aud` must contain one of these values; other tokens are
+   * rejected.
+   */
   readonly audience: string | readonly string[];
   /**
    * How tokens may be signed.
@@ -51,7 +54,7 @@ export interface JwtAuthOptions extends ChallengeOptions {
    */
   readonly algorithms?: readonly JwtAlgorithm[];
   /**
-   * How far the issuer's clock may differ, in seconds.
+   * The tolerated difference of the issuer's clock, in seconds.
    *
    * @default {5}
    */
@@ -71,15 +74,15 @@ export interface JwtAuthOptions extends ChallengeOptions {
    */
   readonly roleClaim?: string;
   /**
-   * The claim that names the caller: a string. A token without it is refused: callers without a name
-   * would share their idempotency keys and their running calls.
+   * The claim with the principal: a string. A token without it is rejected, because callers without
+   * a principal would share their idempotency keys and their running calls.
    *
    * @default {"sub"}
    */
   readonly principalClaim?: string;
   /**
-   * Makes the caller from the claims, in place of the options above. `principalClaim` still names a
-   * caller without a `principal`. `undefined` refuses the token.
+   * Makes the caller from the claims, instead of the options above. If the caller has no
+   * `principal`, `principalClaim` still provides it. `undefined` rejects the token.
    */
   toCaller?(claims: JwtClaims): Caller | undefined | Promise<Caller | undefined>;
   /** Gives the time, in milliseconds since 1970. @default {Date.now} */
@@ -130,8 +133,8 @@ const ALGORITHMS = [
 const MAX_TOKEN = 8_192;
 
 /**
- * Three parts in Base64url as RFC 7515 wants it: without padding, and with nothing in the bits that
- * are left over. Libraries read others too, and then one token has many texts.
+ * Three parts in Base64url as RFC 7515 requires: without padding, and with zeros in unused bits.
+ * Libraries accept other forms too, in which one token would have many texts.
  */
 const TOKEN = new RegExp(
   `^${Array(3).fill("(?:[\\w-]{4})*(?:[\\w-][AQgw]|[\\w-]{2}[AEIMQUYcgkosw048])?").join("\\.")}$`,
@@ -164,7 +167,7 @@ const TOKEN = new RegExp(
  * assert.equal(await ask({}), 401);
  * ```
  *
- * @throws {TypeError} If an option is unknown or wrong, or it is not said what is wanted of tokens.
+ * @throws {TypeError} If an option is unknown or invalid, or a required one is missing.
  * @throws {RangeError} If a number is out of range.
  */
 export function jwtAuth(options: JwtAuthOptions): Authorize {
@@ -176,10 +179,10 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
   const algorithms = algorithmsOf(options);
   const challenger = createChallenger(options);
   if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === "")) {
-    throw refused("audience must say whom tokens are for");
+    throw refused("audience must name the audience of tokens");
   }
   if (issuer === undefined && options.secret === undefined) {
-    throw refused("issuer must say whose keys they are");
+    throw refused("issuer must name the issuer of the keys");
   }
 
   /** The claims of a valid token. */
@@ -203,7 +206,7 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
       return iat <= time / 1000 + clockToleranceS ? payload : undefined;
     } catch (error) {
       if (error instanceof ProblemError) throw error;
-      // The log is not told why: the error has the claims of the token in it.
+      // The error is not logged, because it contains the claims of the token.
       return undefined;
     }
   }
@@ -233,8 +236,8 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
 }
 
 /**
- * Whether a header is that of a token: the type is that of RFC 7519, which an ID token may leave out,
- * or that of RFC 9068 for access tokens.
+ * True if a header belongs to an access token: its type is the type of RFC 7519 or RFC 9068, or is
+ * absent.
  */
 function isTokenHeader({ typ = "jwt", kid = "" }: JWSHeaderParameters): boolean {
   return /^(application\/)?(at\+)?jwt$/i.test(typ) && typeof kid === "string";
@@ -253,7 +256,7 @@ async function loadJose(): Promise<Jose> {
   }
 }
 
-/** Finds the key that a token was signed with. Its header only says which key to try. */
+/** Finds the key that a token was signed with. The header only suggests a key. */
 type KeyFinder = (
   header: JWSHeaderParameters,
   jose: Jose,
@@ -281,7 +284,7 @@ function finderOf(source: KeySource): KeyFinder {
   const sets = new WeakMap<readonly NamedKey[], Map<string, LocalJWKSet>>();
   return async ({ kid, ...header }, { createLocalJWKSet }) => {
     const keys = await source(kid).catch(unavailable);
-    // A key without a name may be the one that a token names, where no other is.
+    // A key without a name is tried if no key has the name in the token.
     const name = keys.some((key) => key.kid === kid) ? kid : undefined;
     const fits = (key: NamedKey): boolean => kid === undefined || key.kid === name;
     const known = sets.get(keys) ?? new Map<string, LocalJWKSet>();
@@ -306,7 +309,7 @@ function algorithmsOf({ algorithms, secret }: JwtAuthOptions): JwtAlgorithm[] {
   return [...chosen];
 }
 
-/** The keys are missing, so the token may be valid. The log is told the cause. */
+/** The keys are missing, so the token may be valid. The cause is logged. */
 function unavailable(cause: unknown): never {
   if (cause instanceof ProblemError) throw cause;
   throw new ProblemError({

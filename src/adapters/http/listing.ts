@@ -1,20 +1,118 @@
 /**
- * The query of `GET /tools`: pages of the tools that it selects, finds or exports. A page is made once
- * for as long as the tools stay the same.
+ * The tools that a caller sees: `GET /tools` with filters, search, paging and formats, `GET /tools/:id`,
+ * and why a tool is hidden. A page is made once for as long as the tools stay the same.
  *
  * @module
  */
 
+import type { decodeCalls, dispatchCalls, exportTools, resumeTurn } from "../../formats/mod.ts";
 import { searchToolsetAsync } from "../../registry/mod.ts";
-import type { Toolset } from "../../select/mod.ts";
+import { explainTool, type ToolExplanation, type Toolset } from "../../select/mod.ts";
 import { describeTool, type Tool } from "../../tool/mod.ts";
-import { showThrough } from "./bridge.ts";
-import type { ExportPage, FormatService } from "./format_service.ts";
-import { createPageCache, type ListCache } from "./list_cache.ts";
-import { type Page, pageOf } from "./page.ts";
-import { type ListingQuery, readListingQuery } from "./query.ts";
-import type { ToolRequest } from "./request.ts";
-import { RequestError } from "./responses.ts";
+import { showThrough, type ShowTools } from "./bridge.ts";
+import { createPageCache, type ListCache, type Page, pageOf, pageResponse } from "./page.ts";
+import type { HttpPart, Route } from "./handler.ts";
+import { type ListingQuery, readFilters, readListingQuery } from "./query.ts";
+import type { ToolRequest, ToolServer } from "./request.ts";
+import { json, noSuchTool, problemResponse, refuseQuery, RequestError } from "./responses.ts";
+
+/**
+ * The functions of `@plue/tools/formats` that serving formats takes. The whole module will do:
+ * `import * as formats from "@plue/tools/formats"`.
+ */
+export interface FormatFunctions {
+  readonly exportTools: typeof exportTools;
+  readonly decodeCalls: typeof decodeCalls;
+  readonly dispatchCalls: typeof dispatchCalls;
+  readonly resumeTurn: typeof resumeTurn;
+}
+
+/** Makes the page of a query with a format, of the selected tools. */
+export type ExportPage = (
+  tools: readonly Tool[] | Toolset,
+  query: ListingQuery,
+  /** The tools that match the query's words, best first; `undefined` if the query has no words. */
+  ranked?: readonly Tool[],
+) => Page;
+
+/** The formats of a handler. Made by `serveFormats`. */
+export interface FormatService {
+  /** @ignore The page of an export. */
+  readonly exportPage: ExportPage;
+  /** @ignore The routes that come with the formats. */
+  routes(server: ToolServer, pages: ListCache<Page>, show: ShowTools): readonly Route[];
+}
+
+/** Options for {@linkcode serveTurns}. */
+export interface ServeTurnsOptions {
+  /** Makes the bridge of `?bridge=1`: `createToolBridge`. @default {none} */
+  readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
+  /** @ignore The cache of the pages, which other routes use too. */
+  readonly pages?: ListCache<Page>;
+}
+
+/**
+ * The part for the routes of the formats: `POST /dispatch/:target` and `GET /openapi.json`.
+ *
+ * @param formats `serveFormats(…)`.
+ */
+export function serveTurns(formats: FormatService, options: ServeTurnsOptions = {}): HttpPart {
+  const { bridge, pages = createPageCache() } = options;
+  return (server) => ({ routes: formats.routes(server, pages, showThrough(bridge)) });
+}
+
+/** Options for {@linkcode serveListing}. */
+export interface ListingOptions {
+  /**
+   * Returns the page of a request to `GET /tools`: `queryPages(…)` reads filters, search and paging from
+   * its query.
+   *
+   * @default {one page with all of the caller's tools; a query is refused}
+   */
+  readonly pageOf?: (request: ToolRequest) => Page | Promise<Page>;
+}
+
+/** The part that lists the caller's tools: `GET /tools` and `GET /tools/:id`. */
+export function serveListing(options: ListingOptions = {}): HttpPart {
+  const { pageOf = wholeListing() } = options;
+  return () => ({
+    routes: [
+      {
+        method: "GET",
+        path: "/tools",
+        answer: (request) => {
+          const page = pageOf(request);
+          return page instanceof Promise
+            ? page.then((made) => pageResponse(request.raw, made))
+            : pageResponse(request.raw, page);
+        },
+      },
+      { method: "GET", path: "/tools/:id", answer: showTool },
+    ],
+  });
+}
+
+/** Pages with all tools, each made once for a list of tools. */
+function wholeListing(): (request: ToolRequest) => Page {
+  const pages = new WeakMap<readonly Tool[], Page>();
+  return ({ raw, toolset }) => {
+    refuseQuery(raw.url);
+    // The same array for as long as the members and their availability stay the same.
+    const tools = toolset.available();
+    let page = pages.get(tools);
+    if (page === undefined) pages.set(tools, page = pageOf({ tools: tools.map(describeTool) }));
+    return page;
+  };
+}
+
+/** Shows one of the caller's tools, even if it is unavailable now and therefore not listed. */
+function showTool({ raw, toolset, param: id }: ToolRequest): Response {
+  refuseQuery(raw.url);
+  const tool = toolset.get(id);
+  return tool === undefined
+    ? problemResponse(noSuchTool(id))
+    : pageResponse(raw, pageOf(describeTool(tool)));
+}
 
 /** Options for {@linkcode queryPages}. */
 export interface QueryPagesOptions {
@@ -42,7 +140,7 @@ export function queryPages(
     return pages.of(listed, query.key, () => {
       const { selection } = query;
       if (!query.bridge) return makePage(toolset, listed, query, formats?.exportPage);
-      // The query selects tools behind the bridge; the bridge's own tools are always there.
+      // The query selects the bridge's target tools; the bridge's own tools always remain.
       const shown = show(selection === undefined ? toolset : toolset.narrow(selection), true);
       const whole = { ...query, selection: undefined };
       return makePage(shown, shown.available(), whole, formats?.exportPage);
@@ -51,12 +149,12 @@ export function queryPages(
 }
 
 /**
- * Makes the page that a query asks for. A search may wait for its index.
+ * Makes the page of a query. A search may wait for its index.
  *
- * @param toolset What the caller sees.
+ * @param toolset The caller's tools.
  * @param listed Those of it that are available now.
  * @param exportPage Makes the page of an export; without it, there are none.
- * @throws {RequestError} If the cursor is not one that a page gave, or there is no such format.
+ * @throws {RequestError} If the cursor is not the `nextCursor` of a page, or the format is unknown.
  */
 function makePage(
   toolset: Toolset,
@@ -78,7 +176,7 @@ function makePage(
     return search === undefined ? listingPage(tools, query) : searchPage(shown, search, query);
   }
   if (exportPage === undefined) {
-    throw new RequestError("This server exports no formats: its owner sets the option formats");
+    throw new RequestError("This server exports no formats: the option formats is not set");
   }
   // A bridge has more to export than it lists.
   if (search === undefined) return exportPage(shown.bridge === undefined ? tools : shown, query);
@@ -146,4 +244,66 @@ function badCursor(): RequestError {
   return new RequestError(
     'Query parameter "cursor" must be the nextCursor of a page of the same query',
   );
+}
+
+/** The part that explains which tools a caller sees: `GET /explain` and `GET /tools/:id/explain`. */
+export function serveExplanations(): HttpPart {
+  return () => ({
+    routes: [
+      { method: "GET", path: "/tools/:id/explain", answer: explainOne },
+      { method: "GET", path: "/explain", answer: explainTools },
+    ],
+  });
+}
+
+/** Explains whether the caller sees a tool. */
+function explainOne(request: ToolRequest): Response {
+  const { param: id } = request;
+  const toolset = explainedToolset(request);
+  // An explanation reveals that a hidden tool exists: only some callers may learn that.
+  if (request.caller.explain !== true && !request.toolset.has(id)) {
+    return problemResponse(noSuchTool(id));
+  }
+  return json(toolset.explain(id, explainTool));
+}
+
+/**
+ * Explains each tool without the steps that `explainOne` shows: for a table of tools. Callers that
+ * may not learn of hidden tools get explanations of their own tools only.
+ */
+function explainTools(request: ToolRequest): Response {
+  const { caller, toolset, server } = request;
+  const explained = explainedToolset(request);
+  const tools = caller.explain === true
+    ? server.source.tools
+    : toolset.tools.filter(({ id }) => toolset.has(id));
+  const words = (lists: (tool: Tool) => readonly string[] | undefined): readonly string[] =>
+    caller.explain === true ? [...new Set(tools.flatMap((tool) => lists(tool) ?? []))].sort() : [];
+  return json({
+    roles: words(({ roles }) => roles),
+    scopes: words(({ scopes }) => scopes),
+    tools: tools.map(({ id, risk }) => ({ ...briefly(explained.explain(id, explainTool)), risk })),
+  });
+}
+
+function briefly({ steps: _, ...explanation }: ToolExplanation): Omit<ToolExplanation, "steps"> {
+  return explanation;
+}
+
+/**
+ * Returns the caller's tools that the query selects. If the caller may learn of hidden tools, a
+ * role and scopes in the query replace its own.
+ */
+function explainedToolset({ raw, server, caller, toolset }: ToolRequest): Toolset {
+  const { selection } = readFilters("an explanation", raw.url);
+  if (selection === undefined) return toolset;
+  const { role, scopes, ...rest } = selection;
+  if (caller.explain !== true || (role === undefined && scopes === undefined)) {
+    return toolset.narrow(selection);
+  }
+  const other = {
+    role: role ?? caller.role,
+    scopes: scopes === undefined ? caller.scopes : [...scopes],
+  };
+  return server.toolsetAs(caller, other).narrow(rest);
 }

@@ -1,13 +1,13 @@
 /**
- * How a caller's listing changes. Listings are compared, and the registry's events are not passed on:
- * so a tool that the caller does not see is never named, one that becomes visible is `added`, and
- * changes that were not read yet become one step.
+ * Changes of a caller's listing. They follow from comparing listings, and not from the registry's
+ * events: a tool that the caller does not see is never named, a tool that becomes visible is
+ * `added`, and unread changes are merged.
  *
  * @module
  */
 
 import type { Registry } from "../../registry/mod.ts";
-import { originalOf, type Tool } from "../../tool/mod.ts";
+import { once, originalOf, type Tool } from "../../tool/mod.ts";
 
 /** How one tool of a listing changed. */
 export interface ListingChange {
@@ -16,12 +16,29 @@ export interface ListingChange {
 }
 
 /**
+ * The changes from one listing to another. Callers of one kind have the same listings, so a change of
+ * 5,000 tools is compared once, and not once per stream: 1,000 streams would take seconds.
+ */
+const compared = new WeakMap<
+  readonly Tool[],
+  WeakMap<readonly Tool[], readonly ListingChange[]>
+>();
+
+function listingChanges(before: readonly Tool[], after: readonly Tool[]): readonly ListingChange[] {
+  if (before === after) return [];
+  return once(
+    once(compared, after, () => new WeakMap()),
+    before,
+    () => compare(before, after),
+  );
+}
+
+/**
  * Compares two listings, both in code-unit order of id.
  *
  * @returns The changes, in order of id.
  */
-function listingChanges(before: readonly Tool[], after: readonly Tool[]): readonly ListingChange[] {
-  if (before === after) return [];
+function compare(before: readonly Tool[], after: readonly Tool[]): readonly ListingChange[] {
   const changes: ListingChange[] = [];
   let left = 0;
   let right = 0;
@@ -45,13 +62,13 @@ function listingChanges(before: readonly Tool[], after: readonly Tool[]): readon
   }
 }
 
-/** Whether two tools are one, described in the same words. */
+/** Returns true if two tools are one, with the same description. */
 function isSame(old: Tool | undefined, now: Tool): boolean {
   return old !== undefined && originalOf(old) === originalOf(now) &&
     old.description === now.description;
 }
 
-/** What a {@linkcode ListingWatch} looks at. */
+/** The listing that a {@linkcode ListingWatch} follows. */
 export interface WatchedListing {
   /** `undefined` if the list does not change. */
   readonly registry: Registry | undefined;
@@ -63,7 +80,7 @@ export interface WatchedListing {
   onStop(): void;
 }
 
-/** Above this, a timer fires at once. */
+/** The maximum delay of a timer, in milliseconds. */
 const MAX_TIMER_MS = 2_147_483_647;
 
 /** Follows one caller's list. Changes of tools that the caller does not see do not count. */
@@ -122,7 +139,7 @@ export class ListingWatch {
     return (this.#watched.expiresAt ?? Infinity) - Date.now();
   }
 
-  /** Ends the watch with the token, also where the registry does not change. */
+  /** Ends the watch when the token expires, even if the registry does not change. */
   #awaitExpiry(): void {
     const leftMs = this.#leftMs();
     if (leftMs === Infinity) return;
@@ -138,7 +155,7 @@ export class ListingWatch {
     let hasNews = false;
     let wake = (): void => {};
     // The subscriber only resolves a promise: in workerd, the request that changes the registry
-    // must not run the code of the one that follows it.
+    // must not run code of another request.
     this.#unsubscribe = registry.subscribe(() => {
       hasNews = true;
       wake();

@@ -1,15 +1,13 @@
 /**
- * `GET /metrics`: how many calls the caller's tools had, how they ended and how long they took.
+ * `GET /metrics`: the number, outcomes and durations of calls of the caller's tools. `GET /healthz`.
  *
  * @module
  */
 
-import { withAllLayers } from "./request.ts";
 import type { DispatcherMetrics, ToolMetrics } from "../../execute/mod.ts";
-import type { HttpPart } from "./part.ts";
-import { refuseQuery } from "./refuse_query.ts";
-import type { ToolRequest } from "./request.ts";
-import { chooseType, json, SAFE_HEADERS } from "./responses.ts";
+import type { HttpPart } from "./handler.ts";
+import { type ToolRequest, withAllLayers } from "./request.ts";
+import { chooseType, json, refuseQuery, SAFE_HEADERS } from "./responses.ts";
 
 const TYPES = [
   "application/json",
@@ -62,7 +60,7 @@ function showMetrics(
   });
 }
 
-/** The text formats: that of Prometheus, and OpenMetrics 1.0. */
+/** The text formats: Prometheus, and OpenMetrics 1.0. */
 export type MetricsTextType = "text/plain" | "application/openmetrics-text";
 
 const CONTENT_TYPES = {
@@ -82,7 +80,7 @@ interface Family {
   readonly samples: readonly Sample[];
 }
 
-/** The metrics of tools, and those that belong to no tool if the caller may know them. */
+/** The metrics of tools, and the totals that belong to no tool if the caller may see them. */
 export interface ShownMetrics {
   readonly tools: readonly ToolMetrics[];
   readonly totals: Pick<DispatcherMetrics, "queued" | "unknownTool"> | undefined;
@@ -155,7 +153,7 @@ function familiesOf({ tools, totals }: ShownMetrics): readonly Family[] {
       name: "plue_tool_last_run_timestamp_seconds",
       type: "gauge",
       unit: "seconds",
-      help: "When the last call ended.",
+      help: "The time at which the last call ended.",
       samples: tools.flatMap(({ id, lastRun }): readonly Sample[] =>
         lastRun === null ? [] : [["", [["tool", id]], lastRun / 1000]]
       ),
@@ -164,7 +162,7 @@ function familiesOf({ tools, totals }: ShownMetrics): readonly Family[] {
       name: "plue_tool_duration_seconds",
       type: "summary",
       unit: "seconds",
-      help: "How long calls took, replayed ones aside.",
+      help: "The durations of calls, without replayed ones.",
       samples: tools.flatMap(({ id, calls, replayed, duration }) =>
         duration === null ? [] : durationSamples(id, calls - replayed, duration)
       ),
@@ -204,4 +202,16 @@ function durationSamples(
 
 function escaped(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}
+
+/** The part that answers health checks, whatever host they name: `GET /healthz`. */
+export function serveHealth(): HttpPart {
+  return () => ({
+    routes: [{
+      method: "GET",
+      path: "/healthz",
+      answerPublic: () => json({ status: "ok" }),
+      anyHost: true,
+    }],
+  });
 }

@@ -16,7 +16,7 @@ import {
 } from "../../tool/mod.ts";
 import { checkOptions } from "./checks.ts";
 import { untilRead } from "./event_stream.ts";
-import type { HttpPart } from "./part.ts";
+import type { HttpPart } from "./handler.ts";
 import { type AccessCall, records, type RequestObserver, RequestRecord } from "./records.ts";
 import { withHeaders } from "./responses.ts";
 
@@ -25,7 +25,7 @@ const HEADER = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?
 const NO_TRACE = "0".repeat(32);
 const NO_SPAN = "0".repeat(16);
 
-/** Reads the header; `undefined` if it is malformed: the specification wants it ignored then. */
+/** Reads the header; `undefined` if it is malformed, as the specification requires. */
 export function readTraceParent(header: string | null): TraceParent | undefined {
   if (header === null || header.length > 512) return undefined;
   const [, version, traceId, spanId, flags = "", rest] = HEADER.exec(header.trim()) ?? [];
@@ -56,7 +56,10 @@ function randomHex(bytes: number): string {
   return [...values].map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
-/** One request, for an access log. Queries, headers and bodies are left out: they may hold secrets. */
+/**
+ * One request, for an access log. Queries, headers and bodies are omitted: they may contain
+ * secrets.
+ */
 export interface AccessEntry {
   /** When the request came, in milliseconds since 1970. */
   readonly time: number;
@@ -69,20 +72,20 @@ export interface AccessEntry {
   readonly durationMs: number;
   readonly traceId: string;
   readonly principal: string | undefined;
-  /** The calls of the request, in order: one, or those of a turn or of a batch. */
+  /** The calls of the request, in order: one call, or the calls of a turn. */
   readonly calls: readonly AccessCall[];
 }
 
-/** What is observed. */
+/** The observers of requests. */
 export interface ObserveOptions {
   /**
-   * Whether responses say in `Server-Timing` how long `authorize` and the tool took. Every caller can
-   * read it.
+   * True to send the durations of `authorize` and of the tool in `Server-Timing`. Every caller can
+   * read them.
    *
    * @default {false}
    */
   readonly serverTiming?: boolean;
-  /** Is called with every request that was answered. What it throws goes to the handler's log. */
+  /** Is called after the response to every request. Its errors go to the handler's log. */
   access?(entry: AccessEntry): void;
   /** Gives the time, in milliseconds since 1970. @default {Date.now} */
   readonly now?: () => number;
@@ -95,7 +98,7 @@ const CHECKS = {
 } satisfies { readonly [Option in keyof ObserveOptions]-?: Check };
 
 /**
- * Makes the observer of requests. The response gets a `traceparent`: that of the call if the call is
+ * Makes the observer of requests. The response gets the `traceparent` of the call if the call is
  * traced, otherwise a new one in the trace of the request. A request that one handler passes to
  * another is observed once.
  *
@@ -108,7 +111,7 @@ export function createObserver(
 ): RequestObserver {
   checkOptions("observe requests", options, CHECKS);
   const { serverTiming = false } = options;
-  /** What observes a request never changes its answer: a clock that fails is not used. */
+  /** An observer never changes the response: a clock that fails is not used. */
   const now = (): number => {
     try {
       const time: unknown = atOnce(options.now?.());
@@ -169,7 +172,7 @@ export function observeRequests(options: ObserveOptions): HttpPart {
   return (server) => ({ around: createObserver(options, (error) => server.log(error)) });
 }
 
-/** A place that the header can name; `undefined` for one that telemetry made up in another form. */
+/** Returns a position that the header can express; `undefined` if telemetry uses another form. */
 function legalPlace(place: TraceParent | undefined): TraceParent | undefined {
   return place && readTraceParent(writeTraceParent(place));
 }

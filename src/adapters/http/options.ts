@@ -21,7 +21,7 @@ import type { Authorize } from "./identity.ts";
 export interface ServerOptions extends GuardOptions {
   /** Which of the source's tools are served. Each caller sees these at most. */
   readonly selection?: Selection;
-  /** Decides who calls, and so what that caller sees. One function works for every protocol. */
+  /** Identifies the caller, and so determines its tools. One function serves every protocol. */
   readonly authorize?: Authorize;
   /**
    * Lets callers execute tools without `authorize`: for servers that only their own user can reach.
@@ -45,22 +45,22 @@ export interface ServerOptions extends GuardOptions {
    */
   readonly maxBodyBytes?: number;
   /**
-   * How long a request's body may take to arrive, in milliseconds. Then it is answered 408, and its
-   * connection is closed. Headers and idle connections are for the runtime to bound.
+   * The time within which a request's body must arrive, in milliseconds. Later bodies get 408, and
+   * their connection is closed. The runtime bounds headers and idle connections.
    *
    * @default {30_000}
    */
   readonly bodyTimeoutMs?: number;
   /**
-   * How often a stream of events sends a comment, in milliseconds. Workers notice only when they
-   * write that a client has left, so there its call may run on for this long.
+   * The interval between comments in a stream of events, in milliseconds. Workers detect only on a
+   * write that a client has left, so that its call may run for this long.
    *
    * @default {1_500 on Workers, 5_000 on Bun, 15_000 elsewhere}
    */
   readonly heartbeatMs?: number;
   /**
-   * Is called with what was thrown while answering, for the log; by tools too, unless `dispatch` has
-   * an `onError` of its own. The client learns nothing of it.
+   * Receives the errors of responses, for the log; and the errors of tools, unless `dispatch` has
+   * an `onError`. The client receives no details.
    */
   onError?(error: unknown): void;
 }

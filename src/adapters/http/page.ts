@@ -1,9 +1,11 @@
 /**
- * Responses with an ETag.
+ * Pages of listings, and the cache of values that are made from lists of tools.
  *
  * @module
  */
 
+import type { Tool } from "../../tool/mod.ts";
+import { BoundedMap } from "./bounded_map.ts";
 import { SAFE_HEADERS } from "./responses.ts";
 
 /** A response body and its validator. */
@@ -54,4 +56,72 @@ function withEtag(body: string): Page {
   }
   const hex = (word: number): string => (word >>> 0).toString(16).padStart(8, "0");
   return { body, etag: `"${body.length.toString(16)}-${hex(a)}${hex(b)}"` };
+}
+
+/** The maximum size of the cached pages of one handler, in characters of one or two bytes. */
+const MAX_PAGES = 8 * 1_024 * 1_024;
+
+/** Makes the cache for the pages of one handler, for all its callers and their queries. */
+export function createPageCache(): ListCache<Page> {
+  return new ListCache(MAX_PAGES, ({ body }) => body.length);
+}
+
+/** The weight of every entry, in addition to its value. */
+const OVERHEAD = 512;
+
+/**
+ * Caches values that are made from lists of tools. Clients choose the values by their queries, so
+ * that the cache is bounded by weight, over all lists, and not only by count.
+ */
+export class ListCache<Value> {
+  /** A number for each list: a strong reference would keep the list alive. */
+  readonly #numbers = new WeakMap<readonly Tool[], number>();
+  readonly #values: BoundedMap<string, Value>;
+  #count = 0;
+
+  /**
+   * @param room The maximum total weight.
+   * @param weigh Returns the weight of a value, without its key, in bytes.
+   */
+  constructor(room: number, weigh: (value: Value) => number) {
+    this.#values = new BoundedMap({
+      maxWeight: room,
+      weigh: (value, key) => OVERHEAD + key.length + weigh(value),
+    });
+  }
+
+  /** The total weight of the cached values. */
+  get weight(): number {
+    return this.#values.weight;
+  }
+
+  /**
+   * Returns the value of a key, or makes it. A promised value is cached when it resolves, and not
+   * if it rejects.
+   *
+   * @param tools A list that does not change.
+   */
+  of(tools: readonly Tool[], key: string, make: () => Value): Value;
+  of(
+    tools: readonly Tool[],
+    key: string,
+    make: () => Value | Promise<Value>,
+  ): Value | Promise<Value>;
+  of(
+    tools: readonly Tool[],
+    key: string,
+    make: () => Value | Promise<Value>,
+  ): Value | Promise<Value> {
+    let number = this.#numbers.get(tools);
+    if (number === undefined) this.#numbers.set(tools, number = this.#count++);
+    const name = `${number} ${key}`;
+    const known = this.#values.get(name);
+    if (known !== undefined) return known;
+    const made = make();
+    const keep = (value: Value): Value => {
+      this.#values.set(name, value);
+      return value;
+    };
+    return made instanceof Promise ? made.then(keep) : keep(made);
+  }
 }

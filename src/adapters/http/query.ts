@@ -20,11 +20,11 @@ import { RequestError } from "./responses.ts";
 
 /** A parsed query. */
 export interface ListingQuery {
-  /** The selection of the caller's tools; `undefined` for all. */
+  /** The selection of the caller's tools; `undefined` for all of them. */
   readonly selection: Selection | undefined;
   /** Words to search for, best match first; `undefined` lists by id. */
   readonly search: string | undefined;
-  /** The minimum score of the best tool; `undefined` for the index's default. */
+  /** The score that the best tool must reach; `undefined` for the default of the index. */
   readonly minScore: number | undefined;
   /** The maximum number of tools on the page. */
   readonly limit: number;
@@ -32,22 +32,25 @@ export interface ListingQuery {
   readonly cursor: string | undefined;
   /** The target to export to; `undefined` for the handler's own format. */
   readonly format: string | undefined;
-  /** True if the tools are listed through a bridge. */
+  /** True if the tools are shown through a bridge. */
   readonly bridge: boolean;
-  /** The token budget of an export; `undefined` without a budget. */
+  /** The maximum number of tokens of an export; `undefined` for no limit. */
   readonly tokens: number | undefined;
-  /** True if an export includes losses. */
+  /** True if an export lists what the target cannot express. */
   readonly losses: boolean;
-  /** Settings of the request in an export: tool choice and parallel calls. */
+  /**
+   * The settings of an export's request: whether the model must call a tool, and may call several
+   * together.
+   */
   readonly settings: RequestSettings | undefined;
   /** The query in a fixed order: two queries with one key have the same page. */
   readonly key: string;
 }
 
-/** The maximum size of a page. */
+/** The maximum number of tools on a page. */
 export const MAX_PAGE = 1000;
 
-/** The number of search results without a limit in the query. */
+/** The number of tools that a search returns without a limit in the query. */
 const DEFAULT_HITS = 10;
 const MAX_TEXT = 512;
 /** The maximum length of a search query, which equals the limit of plue's index. */
@@ -55,7 +58,7 @@ const MAX_SEARCH = 8_192;
 
 type Reader = (value: string, name: string) => unknown;
 
-/** Reads a value, and rejects other text with the expectation. */
+/** Reads a value from a table; other text is an error that lists the valid values. */
 function fitting<Value>(
   wanted: string,
   valueOf: (text: string) => Value | undefined,
@@ -103,7 +106,7 @@ function atMost(length: number, value: string, name: string): string {
   throw new RequestError(`Query parameter "${name}" is longer than ${length} characters`);
 }
 
-/** The parameters besides criteria. */
+/** The parameters that are not criteria. */
 const OTHERS = {
   q: (value, name) => atMost(MAX_SEARCH, value, name),
   minScore: fitting("a number from 0 to 1", numberLike(/^(0|1|0\.\d{1,6})$/)),

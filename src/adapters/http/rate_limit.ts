@@ -1,5 +1,5 @@
 /**
- * Limits how many requests and calls one caller may make.
+ * Limits the requests and calls of one caller, and the failed logins of one address.
  *
  * @module
  */
@@ -9,49 +9,28 @@ import {
   type Check,
   checkFunction,
   checkText,
+  checkWord,
+  describeThrown,
+  isWord,
   MAX_TIMEOUT_MS,
+  must,
   numberFrom,
+  refuse,
   systemClock,
   TIME_OVER,
   within,
 } from "../../tool/mod.ts";
-import { BoundedMap } from "./bounded_map.ts";
 import { checkCount, checkOptions, having } from "./checks.ts";
-import type { Caller } from "./identity.ts";
-import { type Problem, ProblemError } from "./responses.ts";
+import type { Authorize, Caller } from "./identity.ts";
+import {
+  MemoryRateLimitStore,
+  type RateLimitCount,
+  type RateLimitStore,
+  type RateLimitWindow,
+} from "./request_counts.ts";
+import { isResponse, type Problem, ProblemError, problemResponse } from "./responses.ts";
 
-/** How much of its window a key has used. */
-export interface RateLimitCount {
-  /** The amount taken in this window and the amount asked for, together. */
-  readonly count: number;
-  /** How long until the window ends, in milliseconds. */
-  readonly resetMs: number;
-}
-
-/** How much may be taken in a stretch of time. */
-export interface RateLimitWindow {
-  readonly limit: number;
-  /** How long a window is, in milliseconds. */
-  readonly windowMs: number;
-}
-
-/**
- * Counts requests by key.
- *
- * Contract: `take` opens a window of `windowMs` if the key has none, or its window has ended. It takes
- * the amount if no more than `limit` is then taken in the window; otherwise it takes nothing. An
- * amount of 0 only looks. It is atomic per key. If it rejects, takes too long or answers something
- * else than two numbers, the request is refused.
- */
-export interface RateLimitStore {
-  take(
-    key: string,
-    amount: number,
-    window: RateLimitWindow,
-  ): RateLimitCount | Promise<RateLimitCount>;
-}
-
-/** How many requests one caller may make. A request with several calls counts 1 for each call. */
+/** The limit on the requests of one caller. A request with several calls counts 1 for each call. */
 export interface RateLimitOptions extends RateLimitWindow {
   /**
    * Holds the counts, by default in this process. Two handlers with the same store count together.
@@ -60,7 +39,7 @@ export interface RateLimitOptions extends RateLimitWindow {
    */
   readonly store?: RateLimitStore;
   /**
-   * How long the store may take to answer, in milliseconds. Then requests are answered 503.
+   * The time within which the store must return, in milliseconds. Otherwise requests get 503.
    *
    * @default {5_000}
    */
@@ -74,17 +53,17 @@ export interface RateLimitOptions extends RateLimitWindow {
 
 /** The decision of a limiter about one request. */
 export interface RateLimitVerdict {
-  /** Headers for the response, also if the request is let in. */
+  /** Headers for the response, even if the request is admitted. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Why the request is refused; `undefined` if it is let in. */
+  /** The problem of a rejected request; `undefined` if it is admitted. */
   readonly problem: Problem | undefined;
 }
 
 /**
  * Counts a request of a caller, and decides whether it is too many.
  *
- * @param amount 1 when the request comes in. Once its calls are known, as many again as there are
- * calls after the first: if that is refused, none of the calls may run. @default {1}
+ * @param amount 1 for the request itself. Once its calls are known, the number of further calls: if
+ * they are rejected, none of the calls may run. @default {1}
  */
 export type RateLimiter = (
   caller: Caller,
@@ -95,7 +74,7 @@ export type RateLimiter = (
 /**
  * Makes a limiter.
  *
- * Its headers are those of the IETF draft: `RateLimit-Policy` and `RateLimit`.
+ * It sets the headers of the IETF draft: `RateLimit-Policy` and `RateLimit`.
  *
  * @throws {TypeError} If an option is unknown or wrong.
  * @throws {RangeError} If a number is out of range.
@@ -108,7 +87,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   const { limit, windowMs } = window;
   const policy = `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`;
   return async (caller, request, amount = 1) => {
-    // A key that is no text, such as a promise, would be another one each time.
+    // A key that is not a string, such as a promise, would differ for each request.
     const key = checkText("limit the rate", atOnce(keyOf(caller, request)), "what keyOf answers");
     const { count, resetMs } = await take(key, amount, window);
     const isTaken = count <= limit;
@@ -160,7 +139,7 @@ const CHECKS = {
 /**
  * Reads a window's numbers, which are both required.
  *
- * @throws {RangeError} If one is wrong.
+ * @throws {RangeError} If one of them is out of range.
  */
 export function readWindow(action: string, options: RateLimitWindow): RateLimitWindow {
   return {
@@ -169,7 +148,7 @@ export function readWindow(action: string, options: RateLimitWindow): RateLimitW
   };
 }
 
-/** Where counts are kept. */
+/** The store of the counts, and its time limit. */
 export type StoreOptions = Pick<RateLimitOptions, "store" | "storeTimeoutMs">;
 
 /** Asks a store, and does not take its word where it cannot be right. */
@@ -178,7 +157,7 @@ export function takerOf(
 ): (key: string, amount: number, window: RateLimitWindow) => Promise<RateLimitCount> {
   return async (key, amount, window) => {
     const given = store.take(key, amount, window);
-    // The store in this process answers at once.
+    // The store in this process returns synchronously.
     const answer = isCount((given as Partial<RateLimitCount> | undefined)?.count)
       ? given as RateLimitCount
       : await within(systemClock, storeTimeoutMs, Promise.resolve(given));
@@ -187,7 +166,7 @@ export function takerOf(
         cause: new Error(`The rate-limit store did not answer within ${storeTimeoutMs} ms`),
       });
     }
-    // Anything else could let a request in, and would stand in its headers.
+    // Any other value could admit a request, and would be sent in its headers.
     if (isCount(answer?.count) && isCount(answer.resetMs)) return answer;
     throw new ProblemError(NO_STORE, {
       cause: new TypeError("The rate-limit store must answer two numbers, count and resetMs"),
@@ -223,51 +202,170 @@ export function secondsOf(ms: number): string {
   return String(Math.max(1, Math.ceil(ms / 1000)) || 1);
 }
 
-/** Options for {@linkcode MemoryRateLimitStore}. */
-export interface MemoryRateLimitStoreOptions {
+/** Options for {@linkcode limitFailedLogins}: `limit` failures in a window. */
+export interface FailedLoginsOptions extends RateLimitWindow {
   /**
-   * How many keys are kept. The window that was opened first is dropped for a new one.
+   * Returns the address of the client, which only the runtime or the proxy in front of it can
+   * provide. Behind a proxy, the address of the connection belongs to the proxy, and would limit
+   * all clients together. A request with an unknown address, `undefined`, is not limited. If it
+   * throws or returns another value, the request gets 500 and the error is logged.
    *
-   * @default {10_000}
+   * @param env The runtime's second argument for handlers.
    */
-  readonly maxKeys?: number;
-  /** Tells the time, in milliseconds. It must not go back. @default {performance.now} */
-  readonly now?: () => number;
-}
-
-interface Window {
-  count: number;
-  readonly endsAt: number;
-}
-
-/** Counts in fixed windows, in the memory of this process. The number of keys is bounded. */
-export class MemoryRateLimitStore implements RateLimitStore {
-  readonly #windows: BoundedMap<string, Window>;
-  readonly #now: () => number;
-
+  readonly clientAddress: (request: Request, env: unknown) => string | undefined;
   /**
-   * @throws {TypeError} If an option is unknown or wrong.
-   * @throws {RangeError} If `maxKeys` is out of range.
+   * The header with the credentials. A request without it does not count as an attempt: clients ask
+   * without credentials to learn which ones are wanted.
+   *
+   * @default {"authorization"}
    */
-  constructor(options: MemoryRateLimitStoreOptions = {}) {
-    checkOptions("count requests", options, { maxKeys: checkCount, now: checkFunction });
-    const { maxKeys = 10_000, now = systemClock.now } = options;
-    this.#windows = new BoundedMap({ maxEntries: maxKeys });
-    this.#now = now;
-  }
+  readonly header?: string;
+  /**
+   * Holds the counts, by default in this process.
+   *
+   * @default {new MemoryRateLimitStore()}
+   */
+  readonly store?: RateLimitStore;
+  /**
+   * The time within which the store must return, in milliseconds. Otherwise requests get 503.
+   *
+   * @default {5_000}
+   */
+  readonly storeTimeoutMs?: number;
+}
 
-  /** Takes an amount if the window has room for it. */
-  take(key: string, amount: number, { limit, windowMs }: RateLimitWindow): RateLimitCount {
-    const now = atOnce(this.#now());
-    // Without counting as a use, so that the window that was opened first is dropped first.
-    let window = this.#windows.peek(key);
-    if (window === undefined || window.endsAt <= now) {
-      if (amount === 0) return { count: 0, resetMs: windowMs };
-      window = { count: 0, endsAt: now + windowMs };
-      this.#windows.set(key, window);
+const ACTION = "limit failed logins";
+
+const LOGIN_CHECKS = {
+  ...WINDOW_CHECKS,
+  clientAddress: checkFunction,
+  header: checkWord,
+} satisfies { readonly [Option in keyof FailedLoginsOptions]-?: Check };
+
+/**
+ * Limits the failed logins of an address. Requests of an address with too many failures in this
+ * window get 429, and `authorize` is not called. Other addresses are not affected. IPv6 addresses
+ * are counted by their /64, because one client usually has a whole /64. All addresses of one /48
+ * may together fail 16 times as often, because a site has a whole /48.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { bearerAuth, createToolHandler, limitFailedLogins } from "@plue/tools/hono";
+ *
+ * const authorize = limitFailedLogins(
+ *   bearerAuth({ tokens: new Map([["correct-horse-battery", { principal: "ann" }]]) }),
+ *   {
+ *     limit: 2,
+ *     windowMs: 60_000,
+ *     clientAddress: (request) => request.headers.get("cf-connecting-ip") ?? undefined,
+ *   },
+ * );
+ * const app = createToolHandler(new ToolRegistry({ tools: [] }), { authorize });
+ *
+ * const ask = async (address: string, token: string) =>
+ *   (await app.request("http://localhost/tools", {
+ *     headers: { "cf-connecting-ip": address, authorization: `Bearer ${token}` },
+ *   })).status;
+ * assert.equal(await ask("192.0.2.1", "guess-1"), 401);
+ * assert.equal(await ask("192.0.2.1", "guess-2"), 401);
+ * assert.equal(await ask("192.0.2.1", "guess-3"), 429);
+ * assert.equal(await ask("192.0.2.2", "correct-horse-battery"), 200);
+ * ```
+ *
+ * @param authorize Decides who calls; its 401 is a failure.
+ * @throws {TypeError} If an option is unknown or wrong.
+ * @throws {RangeError} If a number is out of range.
+ */
+export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOptions): Authorize {
+  const { clientAddress, header = "authorization" } = options;
+  checkOptions(ACTION, options, LOGIN_CHECKS);
+  const window = readWindow(ACTION, options);
+  const siteWindow = { ...window, limit: window.limit * NETWORKS_OF_SITE };
+  const takeOf = takerOf(options);
+  checkFunction(ACTION, authorize, "authorize");
+  checkFunction(ACTION, clientAddress, "its option clientAddress");
+  const turnAway = (resetMs: number): Response =>
+    problemResponse(limited(
+      `Too many attempts to log in from this address failed: try again in ${secondsOf(resetMs)} s`,
+      secondsOf(resetMs),
+    ));
+  const checkAddress = must(
+    "a string that is not empty, or undefined where it is not known",
+    (address): address is string | undefined => address === undefined || isWord(address),
+  );
+  /** An error of the function fails the request: otherwise it would disable the limit. */
+  function addressOf(request: Request, env: unknown): string | undefined {
+    let address: unknown;
+    try {
+      address = atOnce(clientAddress(request, env));
+    } catch (cause) {
+      refuse(ACTION, `clientAddress threw. ${describeThrown(cause)}`, cause);
     }
-    const count = window.count + amount;
-    if (count <= limit) window.count = count;
-    return { count, resetMs: window.endsAt - now };
+    return checkAddress(ACTION, address, "what clientAddress answers");
   }
+  return async (request, env) => {
+    const address = request.headers.has(header) ? addressOf(request, env) : undefined;
+    if (address === undefined) return await authorize(request, env);
+    const { network, site } = placeOf(address);
+    /** Counts so many failures; how long the address has to wait, if there are too many. */
+    const take = async (amount: number): Promise<number | undefined> => {
+      const counts = await Promise.all([
+        takeOf(`login ${network}`, amount, window),
+        ...(site === undefined ? [] : [takeOf(`login ${site}`, amount, siteWindow)]),
+      ]);
+      // With an amount of 0, one more failure must still be possible.
+      const full = counts.filter(({ count }, index) =>
+        count + (amount === 0 ? 1 : 0) > (index === 0 ? window : siteWindow).limit
+      );
+      return full.length === 0 ? undefined : Math.max(...full.map(({ resetMs }) => resetMs));
+    };
+    const waitMs = await take(0);
+    if (waitMs !== undefined) return turnAway(waitMs);
+    const answer = await authorize(request, env);
+    if (!isResponse(answer) || answer.status !== 401) return answer;
+    // Requests that run at the same time may fail together: no more than the limit learn that.
+    const nowMs = await take(1);
+    return nowMs === undefined ? answer : turnAway(nowMs);
+  };
+}
+
+/** The number of /64 networks in one /48 that may reach the limit: more would fill the store. */
+const NETWORKS_OF_SITE = 16;
+
+/** Longer than any address: a longer one may come from a header that the client wrote. */
+const MAX_ADDRESS = 64;
+
+/** The networks of an address. */
+interface NetworkPlace {
+  /** The network of one client: an IPv4 address without its port, or a /64. */
+  readonly network: string;
+  /** The network of one site: a /48. */
+  readonly site?: string;
+}
+
+function placeOf(text: string): NetworkPlace {
+  const address = text.slice(0, MAX_ADDRESS).trim();
+  const [host] = [`http://[${address.replace(/%.*$/, "")}]/`, `http://${address}/`]
+    .filter((url) => URL.canParse(url)).map((url) => new URL(url).hostname);
+  if (host === undefined || !host.startsWith("[")) return { network: host ?? address };
+  const [left = "", right] = host.slice(1, -1).split("::").map((half) =>
+    half === "" ? [] : half.split(":")
+  );
+  const groups = right === undefined
+    ? [...left]
+    : [...left, ...Array<string>(8 - left.length - right.length).fill("0"), ...right];
+  if (groups.slice(0, 6).join(":") !== "0:0:0:0:0:ffff") {
+    return {
+      network: `${groups.slice(0, 4).join(":")}::/64`,
+      site: `${groups.slice(0, 3).join(":")}::/48`,
+    };
+  }
+  // An address of IPv4, as servers write it that listen on IPv6 too.
+  const network = groups.slice(6).flatMap((group) => {
+    const two = parseInt(group, 16);
+    return [two >> 8, two & 255];
+  }).join(".");
+  return { network };
 }

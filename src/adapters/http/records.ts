@@ -36,15 +36,15 @@ interface RecordedCall extends AccessCall {
 /** At least as long as the longest id that a tool may have. */
 const MAX_ID = 260;
 
-/** What is noted of a request while it is answered. */
+/** The record of a request, for its observers. */
 export class RequestRecord {
-  /** The route as it is written, such as `/tools/:id`. */
+  /** The pattern of the route, such as `/tools/:id`. */
   route: string | undefined;
   principal: string | undefined;
   readonly calls: RecordedCall[] = [];
-  /** How long `authorize` took, in milliseconds. */
+  /** The duration of `authorize`, in milliseconds. */
   authorizeMs: number | undefined;
-  /** How long the longest call took, in milliseconds. */
+  /** The duration of the longest call, in milliseconds. */
   toolMs: number | undefined;
   /** The place of the call in its trace, if the request has one call. */
   place: TraceParent | undefined;

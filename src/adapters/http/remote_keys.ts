@@ -14,8 +14,8 @@ import {
   TIME_OVER,
   within,
 } from "../../tool/mod.ts";
-import { boundedText } from "./body.ts";
 import { checkOptions } from "./checks.ts";
+import { boundedText } from "./fetching.ts";
 import { type Problem, ProblemError } from "./responses.ts";
 import { isWorkers } from "./runtime.ts";
 
@@ -30,19 +30,7 @@ export type KeySource = (kid: string | undefined) => Promise<readonly NamedKey[]
 /** Options for {@linkcode remoteKeys}. */
 export interface RemoteKeysOptions {
   /**
-   * How long keys are kept, in milliseconds.
-   *
-   * @default {600_000}
-   */
-  readonly cacheMs?: number;
-  /**
-   * How long after a fetch a token with an unknown key does not cause another fetch, in milliseconds.
-   *
-   * @default {30_000}
-   */
-  readonly cooldownMs?: number;
-  /**
-   * How long a fetch may take, in milliseconds.
+   * The time limit of a fetch, in milliseconds.
    *
    * @default {5_000}
    */
@@ -54,17 +42,23 @@ export interface RemoteKeysOptions {
 }
 
 const CHECKS = {
-  cacheMs: numberFrom(0),
-  cooldownMs: numberFrom(0),
   timeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
   fetch: checkFunction,
   now: checkFunction,
 } satisfies { readonly [Option in keyof RemoteKeysOptions]-?: Check };
 
-/** How long after a failed first fetch callers are refused without another fetch. */
+/** The time after which keys are fetched again, in milliseconds. */
+const CACHE_MS = 600_000;
+/** The time after a fetch in which an unknown key does not cause another one, in milliseconds. */
+const COOLDOWN_MS = 30_000;
+
+/**
+ * The time after a failed first fetch in which callers are rejected without another one, in
+ * milliseconds.
+ */
 const RETRY_MS = 1_000;
 
-/** How many requests of one worker fetch the keys at the same time. */
+/** The maximum number of concurrent fetches in one Worker. */
 const MAX_FETCHES = 4;
 
 const BUSY: Problem = {
@@ -91,8 +85,6 @@ const MAX_BYTES = 262_144;
 export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySource {
   checkOptions("fetch keys", options, CHECKS);
   const {
-    cacheMs = 600_000,
-    cooldownMs = 30_000,
     timeoutMs = 5_000,
     now = systemClock.now,
   } = options;
@@ -105,7 +97,7 @@ export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySou
   let triedAt = -Infinity;
   let failure: unknown;
   let loading: Promise<readonly NamedKey[]> | undefined;
-  /** When the fetches of Workers began. One that is as old as its time limit has ended. */
+  /** The start times of fetches on Workers. A fetch older than its time limit has ended. */
   let begun: number[] = [];
 
   async function load(): Promise<readonly NamedKey[]> {
@@ -135,7 +127,7 @@ export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySou
   async function fetchText(): Promise<string> {
     const response = await (options.fetch ?? fetch)(url, {
       headers: { accept: "application/json" },
-      // Workers do not support "error". A redirect is refused because its status is not 200.
+      // Workers do not support "error". A redirect fails because its status is not 200.
       redirect: "manual",
       signal: AbortSignal.timeout(timeoutMs),
     });
@@ -145,7 +137,6 @@ export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySou
     }
     const text = await boundedText(response.body, MAX_BYTES);
     if (text === undefined) {
-      await response.body?.cancel();
       throw new Error(`Cannot read the keys: they have more than ${MAX_BYTES} bytes`);
     }
     return text;
@@ -162,7 +153,7 @@ export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySou
       });
     }
     const isKnown = kid === undefined || keys.some((key) => key.kid === kid);
-    if (age < cacheMs && (isKnown || age < cooldownMs)) return keys;
+    if (age < CACHE_MS && (isKnown || age < COOLDOWN_MS)) return keys;
     const old = keys;
     // Requests that come meanwhile see a recent fetch, and use the old keys.
     return await load().catch(() => old);

@@ -42,7 +42,7 @@ import {
 import { RunningCalls } from "./running_calls.ts";
 import { defaultHeartbeatMs, IS_BUN } from "./runtime.ts";
 
-/** The arguments of a runtime for one request. A context of Hono fits as it is. */
+/** The arguments of a runtime for one request. A context of Hono fits. */
 export interface RequestContext {
   readonly req: {
     readonly raw: Request;
@@ -55,18 +55,18 @@ export interface RequestContext {
   readonly executionCtx: unknown;
 }
 
-/** Returns the response to an authorized request. Errors become problems. */
+/** Responds to a request whose caller is known. An error becomes a problem. */
 export type RequestAnswer = (request: ToolRequest) => Response | Promise<Response>;
 
 /** The additions of a part to the requests of a server. */
 export interface ServerHooks {
-  /** Wraps the handling of every request, even without a matching route. */
+  /** Surrounds the response to every request, including requests that match no route. */
   readonly around?: RequestObserver;
   /** Returns headers for every response to a request. */
   readonly headers?: (request: Request) => readonly Header[];
   /** Answers the preflight requests of browsers, whatever their path. */
   readonly preflight?: (request: Request) => Response;
-  /** Counts the requests and calls of a caller, and rejects excess ones. */
+  /** Counts the requests and calls of a caller, and rejects them beyond the limit. */
   readonly charge?: RateLimiter;
 }
 
@@ -80,7 +80,7 @@ export interface ServerSetup {
   readonly tasks?: CallTasks | undefined;
   /** The time after which a call becomes a task, in milliseconds. */
   readonly taskAfterMs?: number | undefined;
-  /** Creates the dispatcher if none is passed. @default {one without layers} */
+  /** Creates the dispatcher if the options have none. @default {one without layers} */
   readonly createDispatcher?: (options: DispatcherOptions) => Dispatcher;
 }
 
@@ -101,8 +101,8 @@ const NO_HEADERS: readonly Header[] = [];
 const EXECUTION_CLOSED: Problem = {
   status: 403,
   code: "execution_closed",
-  detail: "This server lists tools and does not execute them: its owner sets authorize, or " +
-    "openExecution: true, to open execution",
+  detail: "This server lists tools and does not execute them: neither authorize nor " +
+    "openExecution is set",
 };
 
 /**
@@ -207,7 +207,7 @@ export class ToolServer {
     });
   }
 
-  /** Adds the hooks of a part. Hooks that are installed first wrap later ones. */
+  /** Adds the hooks of a part. Hooks that are installed first surround the later ones. */
   install({ around: inner, headers, preflight, charge }: ServerHooks): void {
     const outer = this.around;
     const own = inner && this.#safely(inner);
@@ -218,7 +218,7 @@ export class ToolServer {
   }
 
   /**
-   * Handles a request that the server admits; rejects the others.
+   * Responds to a request that the server admits; rejects the others.
    *
    * @param route The route in the access log: `/tools/:id`.
    * @param param The value of the parameter in the route.
@@ -326,7 +326,7 @@ export class ToolServer {
     return undefined;
   }
 
-  /** Logs an error. Does not throw. */
+  /** Passes an error to the host's log. Does not throw. */
   log(error: unknown): void {
     callHook(() => this.#options.onError?.(error), NO_LOG);
   }
@@ -334,14 +334,14 @@ export class ToolServer {
   #finish(response: Response, headers: readonly Header[]): Response {
     return isResponse(response)
       ? withHeaders(response, headers)
-      : withHeaders(this.problemOf(new TypeError("A part must answer with a Response")), headers);
+      : withHeaders(this.problemOf(new TypeError("A part must return a Response")), headers);
   }
 
   #headersFor(request: Request): Header[] {
     return this.#headers.flatMap((headers) => [...atOnce(headers(request))]);
   }
 
-  /** A wrapper may fail, but the request still receives its response. */
+  /** If the surrounding function fails, the request still gets a response. */
   #safely(around: RequestObserver): RequestObserver {
     return async (request, answer) => {
       try {
@@ -401,7 +401,7 @@ function nest(outer: RequestObserver, inner: RequestObserver): RequestObserver {
   return (request, answer) => outer(request, () => inner(request, answer));
 }
 
-/** An admitted request: its caller, the caller's toolset, and data for the response. */
+/** An admitted request: its caller, the caller's toolset, and the headers for the response. */
 export class ToolRequest {
   readonly server: ToolServer;
   readonly raw: Request;
@@ -441,8 +441,8 @@ export class ToolRequest {
   /**
    * The body, as JSON.
    *
-   * @param empty The value of an empty body; by default an empty body is rejected.
-   * @throws {ProblemError} If it is too large, late, not JSON, or not declared as JSON.
+   * @param empty The value of an empty body. By default, an empty body is rejected.
+   * @throws {ProblemError} If it is too large, late, not JSON, or not declared to be.
    */
   readJson(empty?: unknown): Promise<unknown> {
     requireJson(this.raw.headers);
@@ -498,23 +498,18 @@ export class ToolRequest {
   /** Marks the response as a stream, which has ended when `ended` resolves. */
   streamsUntil(ended: Promise<void>): void {
     if (this.record !== undefined) this.record.ended = ended;
-    this.#waitUntil(ended);
+    this.outlast(ended);
   }
 
   /**
-   * Keeps a long call running. Bun would close a connection that is silent for ten seconds, and
-   * Workers stop work that is not passed to them, including cleanups.
+   * Keeps the connection and the work of a long call alive. Bun would close a connection that is
+   * silent for ten seconds, and Workers drop work, including cleanups, that they do not wait for.
    *
    * @param work Must not reject.
    */
   keepAlive(work: Promise<unknown>): void {
     this.#whileSilent(work);
-    this.#waitUntil(work);
-  }
-
-  /** Keeps work running after the response, if the platform would end it. */
-  outlast(work: Promise<unknown>): void {
-    this.#waitUntil(work);
+    this.outlast(work);
   }
 
   /** Lets Bun keep the connection open without traffic until work has settled. */
@@ -526,12 +521,13 @@ export class ToolRequest {
     work.then(reset, reset);
   }
 
-  #waitUntil(work: Promise<unknown>): void {
+  /** Continues work after the response, where the platform would end it. */
+  outlast(work: Promise<unknown>): void {
     let context: unknown;
     try {
       context = this.#context.executionCtx;
     } catch {
-      // Hono throws if the runtime has none; there the work continues by itself.
+      // Hono throws if the runtime has none. Work continues there without help.
       return;
     }
     if (hasWaitUntil(context)) context.waitUntil(work);
@@ -541,10 +537,10 @@ export class ToolRequest {
 /** The call of an unobserved request. */
 export const UNOBSERVED: RequestCall = { end() {} };
 
-/** Bun's default idle timeout of a connection, in seconds. */
+/** The time for which Bun keeps a silent connection open, in seconds. */
 const BUN_IDLE_S = 10;
 
-/** Bun passes its server with the request. */
+/** Bun's server, which Bun passes with the request. */
 function isBunServer(
   env: unknown,
 ): env is { timeout(request: Request, seconds: number): void } & Record<string, unknown> {
@@ -552,7 +548,7 @@ function isBunServer(
     typeof env["requestIP"] === "function";
 }
 
-/** Bun passes its server in the position of the context of Workers; others pass nothing. */
+/** Bun passes its server in the position of the context of Workers; other runtimes pass nothing. */
 function hasWaitUntil(context: unknown): context is { waitUntil(work: Promise<unknown>): void } {
   return typeof (context as { readonly waitUntil?: unknown } | null | undefined)?.waitUntil ===
     "function";

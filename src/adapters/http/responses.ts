@@ -48,7 +48,9 @@ export function methodNotAllowed(allow: string): Response {
   });
 }
 
-/** Whether a value is a response. Decided by shape: it may come from another realm or polyfill. */
+/**
+ * True if a value is a response. The check is by shape: it may come from another realm or polyfill.
+ */
 export function isResponse(value: unknown): value is Response {
   return typeof value === "object" && value !== null && "headers" in value &&
     "status" in value;
@@ -120,7 +122,7 @@ export function chooseType<Type extends string>(
   let most = 0;
   for (const type of offered) {
     const weight = weights.get(type) ?? 0;
-    // A weight that is no number is not above anything.
+    // NaN is not greater than any number.
     if (weight > 0 && weight >= most) {
       chosen = type;
       most = weight;
@@ -129,7 +131,7 @@ export function chooseType<Type extends string>(
   return chosen;
 }
 
-/** The codes of problems: those of failed calls, and those of requests. */
+/** The codes of problems: the codes of failed calls, and the codes of invalid requests. */
 export type ProblemCode =
   | FailureCode
   | "bad_request"
@@ -224,7 +226,7 @@ export function problemOfFailure(failure: ToolFailure, callId: string): Problem 
   };
 }
 
-/** An error that carries the problem to answer with. */
+/** An error with the problem for the response. */
 export class ProblemError extends Error {
   readonly problem: Problem;
 
@@ -234,7 +236,7 @@ export class ProblemError extends Error {
   }
 }
 
-/** The problem for what was thrown. Only the log is told an unexpected error. */
+/** Returns the problem for an error. Details of an unexpected error go to the log only. */
 export function problemOfThrown(error: unknown): Problem {
   return error instanceof ProblemError ? error.problem : {
     status: 500,
@@ -246,7 +248,7 @@ export function problemOfThrown(error: unknown): Problem {
 /**
  * The problem of a request that cannot be read: 400.
  *
- * @param pointer Where in the body it is wrong: a JSON Pointer.
+ * @param pointer The position of the mistake in the body: a JSON Pointer.
  */
 export function badRequest(detail: string, pointer?: string): Problem {
   return {
@@ -257,7 +259,7 @@ export function badRequest(detail: string, pointer?: string): Problem {
   };
 }
 
-/** The problem of a tool that does not exist, and of one that the caller may not see. */
+/** The problem of a tool that does not exist or is hidden from the caller. */
 export function noSuchTool(id: string): Problem {
   return {
     status: 404,
@@ -267,10 +269,25 @@ export function noSuchTool(id: string): Problem {
   };
 }
 
-/** What is wrong with a request. The message is safe to send. */
+/** The error of an invalid request. The message is safe to send. */
 export class RequestError extends ProblemError {
   /** @param pointer Where in the body it is: a JSON Pointer. */
   constructor(message: string, pointer?: string) {
     super(badRequest(message, pointer));
+  }
+}
+
+/**
+ * Rejects every query parameter, for routes without parameters.
+ *
+ * @param url The request's.
+ * @throws {RequestError} If there is one.
+ */
+export function refuseQuery(url: string): void {
+  if (!url.includes("?")) return;
+  for (const name of new URL(url).searchParams.keys()) {
+    throw new RequestError(
+      `Query parameter ${JSON.stringify(name.slice(0, 60))} is unknown: this route has none`,
+    );
   }
 }

@@ -6,9 +6,9 @@
 
 import { IS_WORKERS } from "./runtime.ts";
 
-/** Whose call it is, and its name. */
+/** The identity of a call: its caller and its name. */
 export interface CallKey {
-  /** Callers without a principal are one caller, as they are for idempotency keys. */
+  /** Callers without a principal count as one caller, as for idempotency keys. */
   readonly principal: string | undefined;
   /** Tells apart two clients that both count their calls from 0. */
   readonly session?: string | undefined;
@@ -16,7 +16,7 @@ export interface CallKey {
   readonly callId: unknown;
 }
 
-/** What says that a client has left: a request, or what else has its signal. */
+/** The client of a call. Its signal aborts when the client leaves. A request fits. */
 export interface CallClient {
   readonly signal: AbortSignal;
 }
@@ -31,8 +31,8 @@ const TURNS_OF_A_SHORT_CALL = 12;
 const SETTLED = Promise.resolve();
 
 /**
- * Aborts when a client leaves, and costs next to nothing until it is asked for its signal: Node and
- * Deno make the signal of a request when it is read.
+ * Aborts when a client leaves. It costs almost nothing until its signal is read: Node and Deno
+ * create the signal of a request on first use.
  */
 export class ClientSignal implements CallClient {
   readonly #client: CallClient;
@@ -135,7 +135,7 @@ export class RunningCall extends ClientSignal {
  * a short call. An abort looks through the others, of which there are few at a time.
  */
 export class RunningCalls {
-  /** In no order: the last one takes the place of one that leaves. A Set takes 0.1 µs longer. */
+  /** In no order: the last call replaces a call that ends. A Set takes 0.1 µs longer. */
   readonly #short: RunningCall[] = [];
   /** Clients may use a name twice. */
   readonly #long = new Map<string, Set<RunningCall>>();
@@ -192,8 +192,8 @@ export class RunningCalls {
 }
 
 /**
- * Work that another request may start. In workerd, a request must not run the code of another one:
- * it resolves a promise, and the runtime goes on in the request that waits for it.
+ * Returns a function that runs work in this request. In workerd, a request must not run code of
+ * another one: the function resolves a promise, and the runtime continues in the waiting request.
  */
 function inThisRequest(work: () => void): () => void {
   // Node 20 has no Promise.withResolvers.

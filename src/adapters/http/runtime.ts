@@ -7,7 +7,10 @@
 const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: unknown } };
 const agent = String(navigator?.userAgent);
 
-/** Cloudflare's: it reports only to a writer that a client is gone, and drops unfinished work. */
+/**
+ * Cloudflare Workers: a disconnected client is detected on a write only, and unfinished work is
+ * dropped.
+ */
 export const IS_WORKERS: boolean = agent === "Cloudflare-Workers";
 
 /** Bun, which closes a connection that was silent for ten seconds unless a longer time is set. */
@@ -20,9 +23,9 @@ export function isWorkers(): boolean {
   return IS_WORKERS;
 }
 
-/** Workers notice only when they write that a client is gone; elsewhere the runtime says so. */
+/** Workers detect a disconnected client on a write only; other runtimes report it. */
 const WORKERS_MS = 1_500;
-/** Bun closes a connection that was silent for ten seconds, unless it is told otherwise. */
+/** Bun closes a connection after ten silent seconds, unless a longer time is set. */
 const BUN_MS = 5_000;
 const DEFAULT_MS = 15_000;
 

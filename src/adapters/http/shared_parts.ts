@@ -10,31 +10,33 @@ import { checkObject, having } from "./checks.ts";
 import { allowCrossOrigin, type CorsOptions } from "./cors.ts";
 import { type ObserveOptions, observeRequests } from "./observe.ts";
 import { SERVER_CHECKS, type ServerOptions } from "./options.ts";
-import type { HttpPart } from "./part.ts";
+import type { HttpPart } from "./handler.ts";
 import { limitRate, type RateLimitOptions } from "./rate_limit.ts";
 
-/** The options of every protocol over HTTP: those of a server, and those that name parts. */
+/** The options of every protocol over HTTP: the options of a server, and the options of parts. */
 export interface HttpOptions extends ServerOptions {
   /**
-   * Runs calls as tasks, which outlive their requests: `callTasks` of `@plue/tools/calls`. Absent:
-   * every call runs in its request.
+   * Runs calls as tasks, which outlive their requests: `callTasks` of `@plue/tools/calls`. By
+   * default, every call runs in its request.
    */
   readonly tasks?: CallTasks;
   /**
-   * After so many milliseconds a call becomes a task, as far as its tool allows that. Absent: only
-   * where the client asks for it (`Prefer: respond-async`), or the tool's `execution` is `task`.
+   * The time after which a call becomes a task, in milliseconds, if its tool allows that. By
+   * default, a call becomes a task only if the client sends `Prefer: respond-async`, or if the
+   * tool's `execution` is `task`.
    */
   readonly taskAfterMs?: number;
   /**
-   * How many requests one caller may make. A turn counts 1 for each of its calls, a batch 1 for each
-   * of its requests. Absent: no limit.
+   * The limit on the requests of one caller. A turn counts 1 for each of its calls.
+   *
+   * @default {no limit}
    */
   readonly rateLimit?: RateLimitOptions;
   /** Traces, measures and logs requests. `GET /metrics` works without it. */
   readonly observe?: ObserveOptions;
   /**
-   * Lets pages of the origins in `allowedOrigins` read the responses. Absent: browsers do not let
-   * them.
+   * Lets pages of the origins in `allowedOrigins` read the responses. By default, browsers prevent
+   * it.
    */
   readonly cors?: CorsOptions | true;
 }

@@ -21,39 +21,39 @@ import {
   type ToolContext,
   ToolResult,
 } from "../../tool/mod.ts";
-import { wasNotSent } from "../http/not_sent.ts";
+import { wasNotSent } from "../http/fetching.ts";
 import type { McpConnection } from "./connection.ts";
 
 /** One call of a server's tool. */
 export interface ServerCall {
   readonly name: string;
   readonly arguments: { readonly [key: string]: unknown };
-  /** Whether the server marks the tool as safe to call twice. */
+  /** True if the server marks the tool as safe to call twice. */
   readonly isRepeatable: boolean;
-  /** The tool as it is listed, if the server may ask. */
+  /** The listed tool, if the server may ask questions. */
   readonly asking?: ListedTool | undefined;
 }
 
-/** What a server wants to know before it goes on with a call. */
+/** The questions of a server. */
 interface Asked {
   readonly inputRequests: InputRequests;
   readonly requestState?: string;
 }
 
-/** What a call adds that goes on. */
+/** The fields that continue a call. */
 interface Retry {
   readonly inputResponses?: { readonly [key: string]: Answer };
   readonly requestState?: string | undefined;
 }
 
-/** How often a server may ask in one call. */
+/** The maximum number of rounds of questions in one call. */
 const MAX_ROUNDS = 10;
 
 /**
  * Runs one call. The dispatcher turns what it throws into a failure.
  *
- * What the server asks, the caller is asked. The rounds are steps: a call that goes on with the
- * answers does not begin again at the server.
+ * The server's questions go to the caller. Rounds are steps, so that a resumed call does not begin
+ * again at the server.
  */
 export async function callServer(
   connection: McpConnection,
@@ -81,7 +81,10 @@ export async function callServer(
     );
     retry = { inputResponses: Object.fromEntries(answers), requestState: asked.requestState };
   }
-  return ToolResult.error("threw", `Cannot call "${call.name}": its MCP server asks too often`);
+  return ToolResult.error(
+    "threw",
+    `Cannot call "${call.name}": its MCP server asks more than 10 times`,
+  );
 }
 
 /** A server's answer that asks. */
@@ -93,7 +96,7 @@ class AskedByServer {
   }
 }
 
-/** @throws {TypeError} If the server asks for more than a person's answer. */
+/** If the server requests something other than a person's answer. */
 function questionOf(name: string, { method, params }: InputRequests[string]): QuestionFields {
   if (method !== "elicitation/create" || !isObject(params)) {
     throw new TypeError(`Cannot call "${name}": its MCP server asks for ${method}`);
@@ -153,12 +156,15 @@ function isAsked(result: object): result is Asked {
     "inputRequests" in result && isObject(result.inputRequests);
 }
 
-/** The structured value if there is one, else the text; content with files as it is. */
+/** Returns the structured value if there is one, else the text; content with files unchanged. */
 function valueOf(result: CallToolResult): unknown {
   const { content, structuredContent, isError, _meta } = result;
   const text = textOf(content);
   if (isError === true) {
-    return ToolResult.error("threw", text ?? "Cannot call the tool: its MCP server says so");
+    return ToolResult.error(
+      "threw",
+      text ?? "Cannot call the tool: its MCP server reports an error",
+    );
   }
   if (text !== undefined) return structuredContent ?? text;
   return ToolResult.blocks(content, {
@@ -195,7 +201,7 @@ async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
   // A `RangeError` is an answer that is too large.
   if (error instanceof ProtocolError || error instanceof RangeError) return "answered";
   if (error instanceof SdkHttpError) {
-    // The protocol answers an unknown session with 404; many servers answer 400.
+    // The protocol's status for an unknown session is 404; many servers send 400.
     const mayBeSession = error.status === 404 || error.status === 400;
     if (mayBeSession && client.getProtocolEra() === "legacy") return "unknown session";
     return error.status < 500 ? "answered" : "lost";

@@ -23,10 +23,10 @@ import {
 } from "../../formats/mod.ts";
 import { isSuspended, type Tool, ToolResult } from "../../tool/mod.ts";
 import { type ClientSignal, targetOf, type ToolRequest, withAllLayers } from "../http/mod.ts";
-import { CallQuestions, type ClientInput } from "./asking.ts";
+import { CallQuestions, type ClientInput } from "./questions.ts";
 import type { McpToolList } from "./lists.ts";
 import { MODERN_TARGET } from "./message.ts";
-import { createdTask, knowsTasks, outlastRequest, requireTasks } from "./tasks.ts";
+import { createdTask, outlastRequest, requireTasks, supportsTasks } from "./tasks.ts";
 
 /** The JSON-RPC request of a call, and the way back to its client. */
 export interface CallChannel extends Pick<ServerContext["mcpReq"], "id"> {
@@ -34,9 +34,9 @@ export interface CallChannel extends Pick<ServerContext["mcpReq"], "id"> {
   readonly client: ClientSignal;
   /** The client's session; only clients before revision 2026-07-28 have one. */
   readonly session?: string | undefined;
-  /** Sends messages during the call; absent if the client wants none. */
+  /** Sends messages during the call; absent if the client accepts none. */
   readonly messages?: CallMessages;
-  /** What the client can be asked, and what it has answered. */
+  /** The capabilities and answers of the client. */
   readonly input: ClientInput;
 }
 
@@ -48,7 +48,7 @@ export interface CallMessages extends Pick<ServerContext["mcpReq"], "log" | "not
 /**
  * Runs a call and writes its result.
  *
- * @param list The tools as the client knows them.
+ * @param list The tools, in the client's revision.
  * @throws {ProtocolError} If there is no such tool, or execution is closed.
  */
 export async function callTool(
@@ -102,7 +102,7 @@ export async function callTool(
     const work: Promise<ToolResult | TaskState> = tasks === undefined || afterMs === undefined
       ? request.dispatcher.dispatch(start, context)
       : tasks.run(withAllLayers(request.dispatcher, "tasks"), start, context, { afterMs });
-    // Asking for the platform may throw and catch: a call that ends at once skips it.
+    // Reading the platform's context may throw and catch. Short calls skip it.
     running.whenLong(() => request.keepAlive(work.catch(() => {})));
     const result = await work;
     // After the result, the client would not know what a message belongs to.
@@ -129,8 +129,8 @@ export async function callTool(
 }
 
 /**
- * Decodes a call. `decodeCalls` reads any response of any provider, and takes a microsecond longer for
- * a call whose arguments the export left as they are.
+ * Decodes a call. `decodeCalls` reads every response of every provider, and takes a microsecond
+ * longer for a call whose arguments the export left unchanged.
  */
 function decodeCall(
   { target, names }: McpToolList,
@@ -147,7 +147,8 @@ function decodeCall(
 /**
  * After how many milliseconds a call becomes a task; `undefined` if it does not.
  *
- * @throws {MissingRequiredClientCapabilityError} If it must be one, and the client knows none.
+ * @throws {MissingRequiredClientCapabilityError} If the tool requires a task, and the client does
+ * not support tasks.
  */
 function taskAfter(
   { server: { tasks, taskAfterMs } }: ToolRequest,
@@ -159,17 +160,17 @@ function taskAfter(
     requireTasks(declared);
     return 0;
   }
-  return knowsTasks(declared) ? taskAfterMs : undefined;
+  return supportsTasks(declared) ? taskAfterMs : undefined;
 }
 
-/** Writes the result of a task as that of its call. */
+/** Writes the result of a task as the result of its call. */
 export function writeTaskResult(
   list: McpToolList,
   toolId: string,
   result: ToolResult,
 ): CallToolResult {
   const encoding = list.names.encodingOf(toolId);
-  // A tool behind a bridge is not in the list; the bridge's answers have no schema.
+  // The target of a bridge is not in the list; the bridge's results have no schema.
   const call = {
     callId: "",
     wireName: toolId,
@@ -178,7 +179,7 @@ export function writeTaskResult(
   return { ...write(list, call, result), resultType: "complete" };
 }
 
-/** As the SDK says of a state that it refuses. */
+/** The SDK uses the same reason for a state that it rejects. */
 const REFUSED_STATE = { reason: "invalid_request_state" };
 
 function unknownTool(name: string): ProtocolError {
@@ -202,7 +203,7 @@ function traceHeaders(
     try {
       traced.set(field, String(meta?.[field]));
     } catch {
-      // A value that no header can hold is no trace.
+      // A value that is not valid in a header is not a trace.
     }
   }
   return traced;
@@ -243,7 +244,7 @@ class MessageSender {
     progressToken: string | number | undefined,
   ) {
     const send = (work: Promise<void>): Promise<void> =>
-      // It rejects when the client is gone; the call's signal reports that.
+      // It rejects when the client has disconnected; the call's signal reports that.
       this.sent = work.catch(() => {});
     this.listeners = {
       metadata(value) {
@@ -271,12 +272,12 @@ class MessageSender {
   }
 }
 
-/** How many messages that cannot wait may be sent between two reads. */
+/** The maximum number of droppable messages between two reads. */
 const MAX_AHEAD = 256;
 
 /**
- * How fast a client reads its answer. The SDK's streams buffer without bound: a tool that yields
- * faster than its client reads would fill the memory.
+ * The pace at which a client reads its response. The SDK's streams buffer without bound: a tool
+ * that yields faster than its client reads would fill the memory.
  */
 export class ReaderPace {
   #isStream = false;
@@ -287,7 +288,7 @@ export class ReaderPace {
   #ahead = 0;
   readonly #waiting = new Set<() => void>();
 
-  /** Resolves when the client reads; at once if the answer is no stream. */
+  /** Resolves when the client reads; immediately if the response is not a stream. */
   async ready(): Promise<void> {
     while (this.#isStream && !this.#hasEnded && !this.#isReading) {
       await new Promise<void>((resolve) => this.#waiting.add(resolve));
@@ -296,14 +297,16 @@ export class ReaderPace {
     this.#isReading = false;
   }
 
-  /** Resolves when the client waits for more; at once if the answer is no stream. */
+  /** Resolves when the client waits for more; immediately if the response is not a stream. */
   async idle(): Promise<void> {
     while (this.#isStream && !this.#hasEnded && !this.#isWaiting) {
       await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
   }
 
-  /** Whether a message that cannot wait may be sent. They count from before the stream begins. */
+  /**
+   * Returns true if a droppable message may be sent. Messages count from before the stream begins.
+   */
   hasRoom(): boolean {
     return ++this.#ahead <= MAX_AHEAD;
   }

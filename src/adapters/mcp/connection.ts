@@ -5,23 +5,125 @@
  */
 
 import type { Client } from "@modelcontextprotocol/client";
-import { systemClock, untilAborted } from "../../tool/mod.ts";
-import { type ProgramEnd, serverError, type ServerName } from "./server_errors.ts";
+import { clip, describeThrown, systemClock, untilAborted } from "../../tool/mod.ts";
+
+/** How a server is called in messages, and what must not be in them. */
+export interface ServerName {
+  /** `at https://…`, or a program in quotes. */
+  readonly words: string;
+  readonly secrets: readonly string[];
+}
+
+/** How a program ended. */
+export interface ProgramEnd {
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+/** Parts of a path that are as long as this may be keys. */
+const LONG_STEP = /[^/]{20,}/g;
+
+/** Shorter values are not secrets, and would be removed from other words. */
+const MIN_SECRET = 6;
+
+/** The name of a server at an address: without credentials, query, and long parts of its path. */
+export function nameOfUrl(url: URL, headers: Iterable<readonly [string, string]>): ServerName {
+  const path = url.pathname.replace(LONG_STEP, "…");
+  const values = [...headers].flatMap(([, value]) => [value, ...value.split(/\s+/)]);
+  const params = [...url.searchParams.values()];
+  return {
+    words: `at ${url.origin}${path}`,
+    secrets: secretsOf([
+      url.href,
+      url.search,
+      url.username,
+      url.password,
+      ...url.pathname.match(LONG_STEP) ?? [],
+      ...params,
+      ...params.map(encodeURIComponent),
+      ...values,
+    ]),
+  };
+}
+
+/** The name of a program: without its arguments and its environment. */
+export function nameOfCommand(
+  command: string,
+  args: readonly string[],
+  env: { readonly [name: string]: string },
+): ServerName {
+  return {
+    words: `"${clip(command, 200)}"`,
+    secrets: secretsOf([...args, ...Object.values(env)]),
+  };
+}
+
+/** Longest first, so that no part of one is left. */
+function secretsOf(values: readonly string[]): readonly string[] {
+  return values.filter((value) => value.length >= MIN_SECRET).sort((a, b) => b.length - a.length);
+}
+
+/** Says why a server cannot be imported: its HTTP status, how its program ended, or what happened. */
+export function serverError(
+  { words, secrets }: ServerName,
+  error: unknown,
+  ended: ProgramEnd | undefined,
+): Error {
+  const status = statusOf(error);
+  const why = status !== undefined
+    ? `it answered with HTTP status ${status}`
+    : ended !== undefined
+    ? ended.signal === null
+      ? `it ended with exit code ${ended.code}`
+      : `it was ended by ${ended.signal}`
+    : withoutSecrets(messagesOf(error), secrets);
+  // The cause is omitted: it may contain headers, the address, or data of the server.
+  return new Error(`Cannot import the MCP server ${words}: ${why}`);
+}
+
+/** The maximum number of nested causes that are checked. */
+const MAX_CAUSES = 5;
+
+function statusOf(error: unknown, depth = 0): number | undefined {
+  if (!(error instanceof Error) || depth > MAX_CAUSES) return undefined;
+  const { status } = error as { readonly status?: unknown };
+  return typeof status === "number" ? status : statusOf(error.cause, depth + 1);
+}
+
+/**
+ * Returns the message of an error and of its innermost cause: fetch states its reason in a cause
+ * only.
+ */
+export function messagesOf(error: unknown): string {
+  let cause = error;
+  for (let depth = 0; depth < MAX_CAUSES && cause instanceof Error && cause.cause; depth++) {
+    cause = cause.cause;
+  }
+  const outer = describeThrown(error, 300);
+  const inner = describeThrown(cause, 300);
+  return outer.includes(inner) ? outer : `${outer} (${inner})`;
+}
+
+function withoutSecrets(text: string, secrets: readonly string[]): string {
+  let clean = text;
+  for (const secret of secrets) clean = clean.replaceAll(secret, "…");
+  return clean.replace(/[\p{Cc}\p{Cf}]+/gu, " ");
+}
 
 /** Opens connections to one server. */
 export interface ClientOpener {
   readonly transport: "http" | "stdio";
   /** Whether the import owns its connections, and so closes and reopens them. */
   readonly isOwn: boolean;
-  /** How the server is called in errors; `undefined` for a client that was handed in. */
+  /** The name of the server in errors; `undefined` for a client that was passed in. */
   readonly name?: ServerName;
   /** How the program ended that was started last, if it has. */
   ended?(): ProgramEnd | undefined;
-  /** Rejects at once when the signal is aborted, and ends what it has begun. */
+  /** Rejects immediately when the signal aborts, and ends what it has begun. */
   open(signal: AbortSignal): Promise<Client>;
 }
 
-/** How a lost connection is reopened: at once, then after increasing waits. */
+/** The delays before a lost connection is reopened: none, then increasing ones. */
 export interface ReconnectOptions {
   /**
    * The first wait, in milliseconds. Each is twice the one before.
@@ -54,10 +156,10 @@ export class McpConnection {
   readonly #stop = new AbortController();
   #current: Promise<Client>;
   #live: Client | undefined;
-  /** How long to wait before the next attempt. */
+  /** The delay before the next attempt, in milliseconds. */
   #delayMs = 0;
   #connectedAt = 0;
-  /** What went wrong last with the live client. */
+  /** The last error of the live client. */
   #trouble: unknown;
 
   constructor(opener: ClientOpener, reconnect: ReconnectOptions, events: ConnectionEvents) {
@@ -91,7 +193,8 @@ export class McpConnection {
   /**
    * Replaces a client that has lost its server.
    *
-   * @returns Whether there will be another client; one that was handed in is its owner's to reconnect.
+   * @returns True if there will be another client; a client that was passed in is reconnected by
+   * the host.
    */
   lose(client: Client): boolean {
     if (this.#live === client && this.#opener.isOwn) {
@@ -104,7 +207,7 @@ export class McpConnection {
     return this.#opener.isOwn;
   }
 
-  /** Ends the connection, and a program with it. A client that was handed in stays connected. */
+  /** Ends the connection, and a program with it. A client that was passed in stays connected. */
   async close(): Promise<void> {
     this.#stop.abort(closed());
     const live = this.#live;
@@ -125,7 +228,7 @@ export class McpConnection {
       this.#trouble = undefined;
       if (this.#opener.isOwn) {
         client.onclose = () => void this.lose(client);
-        // Described at once: the program may be ended because of it.
+        // The description is made immediately: the error may end the program.
         client.onerror = (error) => void (this.#trouble = this.describe(error));
       }
       await untilAborted(this.#events.onConnected(client), signal);

@@ -6,7 +6,11 @@
  */
 
 import { ToolDispatcher } from "../../execute/mod.ts";
-import { type ClientCapabilities, createMcpHandler } from "@modelcontextprotocol/server";
+import {
+  type ClientCapabilities,
+  createMcpHandler,
+  isJSONRPCResponse,
+} from "@modelcontextprotocol/server";
 import { createToolBridge } from "../../finding/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
@@ -36,7 +40,7 @@ import { answerPlainCall, answerPlainList, plainRequestOf } from "./fast_path.ts
 import { type McpToolList, McpToolLists } from "./lists.ts";
 import {
   boundsRefusal,
-  cancelledIn,
+  cancelledBy,
   initializedBy,
   isForTask,
   isForTools,
@@ -44,12 +48,9 @@ import {
   isListen,
   type JsonRpcRefusal,
   type McpEra,
-  messageCount,
   methodParams,
   MODERN,
   paramsRefusal,
-  requestsIn,
-  responsesIn,
   targetOf,
   traceParentOf,
 } from "./message.ts";
@@ -80,7 +81,7 @@ export interface McpHandlerContext {
   readonly executionCtx: unknown;
 }
 
-/** An MCP server over HTTP. Workers, Deno and Bun serve it as it is. */
+/** An MCP server over HTTP. Workers, Deno and Bun can serve it directly. */
 export interface McpEndpoint {
   /** Answers a request in a Hono app, on every runtime: `app.all("/mcp", mcp.handle)`. */
   readonly handle: (c: McpHandlerContext) => Promise<Response>;
@@ -88,8 +89,8 @@ export interface McpEndpoint {
    * Answers a request.
    *
    * @param env The runtime's second argument, which `authorize` receives.
-   * @param context The execution context, if there is one: in Workers, cleanups of a call whose
-   * client is gone need it.
+   * @param context The execution context, if there is one. In Workers, cleanups of a call need it
+   * when the client has disconnected.
    */
   fetch(request: Request, env?: unknown, context?: unknown): Promise<Response>;
   /**
@@ -140,7 +141,7 @@ export interface McpEndpoint {
  * ```
  *
  * @param source A registry, which is followed as it changes, or a toolset.
- * @param options Who may do what.
+ * @param options The rights of callers, and the description of the server.
  * @throws {TypeError} If an option is unknown or wrong.
  */
 export function createMcpEndpoint(
@@ -163,7 +164,7 @@ interface Body {
   readonly value?: unknown;
 }
 
-/** Stands for a body that is not JSON, which the SDK refuses. */
+/** Replaces a body that is not JSON, which the SDK rejects. */
 const NOT_JSON = "not JSON";
 
 /** Answers the requests of one endpoint. */
@@ -253,7 +254,7 @@ class McpService {
       try {
         body = { isRead: true, value: await request.readBody() };
       } catch (error) {
-        // The SDK refuses a body that is not JSON.
+        // The SDK rejects a body that is not JSON.
         if (!(error instanceof RequestError)) throw error;
         body = { isRead: true };
       }
@@ -270,7 +271,7 @@ class McpService {
     const { headers } = request.raw;
     const { value } = body;
     const version = headers.get("mcp-protocol-version");
-    const beyond = boundsRefusal(value, version, this.#methods.legacy);
+    const beyond = boundsRefusal(value);
     if (beyond !== undefined) return refusalResponse(beyond);
     const plain = plainRequestOf(value, headers);
     if (plain === undefined) return this.#answerAny(request, body, version);
@@ -290,17 +291,16 @@ class McpService {
     const refusal = paramsRefusal(value, methods) ??
       (version === MODERN && server.tasks !== undefined ? taskRefusal(value, headers) : undefined);
     if (refusal !== undefined) return refusalResponse(refusal);
-    const limited = await request.charge(requestsIn(value) - 1);
-    if (limited !== undefined) return limited;
     const session = sessionOf(headers);
     if (session !== undefined) {
-      // Clients count their requests from 0, so only the session tells whose call it is.
-      for (const callId of cancelledIn(value)) server.running.abort({ principal, session, callId });
-      const answered = responsesIn(value).filter((response) =>
-        this.#answers.settle({ principal, session }, response)
-      );
-      // The server that the SDK would make has no question for these answers.
-      if (answered.length === messageCount(value)) return new Response(null, { status: 202 });
+      // Clients count their requests from 0, so only the session identifies the call.
+      const cancelled = cancelledBy(value);
+      if (cancelled !== undefined) {
+        server.running.abort({ principal, session, callId: cancelled.requestId });
+      } else if (isJSONRPCResponse(value) && this.#answers.settle({ principal, session }, value)) {
+        // The SDK would make a server that has not asked this question.
+        return new Response(null, { status: 202 });
+      }
     }
     const client = new ClientSignal(request.raw);
     const work = this.#answerBySdk(request, body, session, client.signal);
@@ -324,7 +324,7 @@ class McpService {
       patienceMs: isWorkers() ? WORKERS_PATIENCE_MS : heartbeatMs,
       heartbeatMs,
       client: raw,
-      onLeave: () => client.abortWith("The client is gone"),
+      onLeave: () => client.abortWith("The client has disconnected"),
       onError: (error) => server.log(error),
     });
   }
@@ -340,7 +340,7 @@ class McpService {
     const pace = new ReaderPace();
     const release = isListen(value) ? this.#takePlace(request) : undefined;
     let isFollowing = false;
-    // A handler of its own: the SDK does not tell the callers of one handler's bus apart.
+    // Each request has a handler: the SDK does not distinguish the callers of one handler's bus.
     const handler = createMcpHandler(
       ({ era }) => this.#serverFor(request, { body: value, era, session, pace }),
       {
@@ -377,7 +377,7 @@ class McpService {
     return client !== undefined && response.ok ? withSession(response, client) : response;
   }
 
-  /** A server for one request, with what the owner adds to it. */
+  /** Makes a server for one request, with the host's extension. */
   async #serverFor(
     request: ToolRequest,
     { body, era, session, pace }: Omit<ServerRequest, "request" | "answers" | "list"> & {
@@ -411,7 +411,7 @@ class McpService {
     const accepts = raw.headers.get("accept")?.includes("text/event-stream") === true;
     const release = accepts ? this.#takePlace(request) : undefined;
     if (release === undefined) {
-      // The protocol's answer where there is no such stream: clients go on without it.
+      // The protocol's response if there is no such stream: clients continue without it.
       return problemResponse({
         status: 405,
         code: "method_not_allowed",
@@ -464,7 +464,10 @@ class McpService {
   }
 }
 
-/** Workers report only to a stream that its client is gone; others do so for any response. */
+/**
+ * Workers report a disconnected client on writes to a stream only; other runtimes report it for
+ * every response.
+ */
 const WORKERS_PATIENCE_MS = 20;
 
 function refusalResponse({ status, id, error }: JsonRpcRefusal): Response {
@@ -472,8 +475,8 @@ function refusalResponse({ status, id, error }: JsonRpcRefusal): Response {
 }
 
 /**
- * Names the session of a client that begins one. The name tells apart the requests of two clients,
- * which both count from 0.
+ * Names the session of a client that begins one. The name distinguishes the requests of two
+ * clients, which both count from 0.
  */
 function withSession(response: Response, client: ClientCapabilities): Response {
   const { body, status, statusText } = response;

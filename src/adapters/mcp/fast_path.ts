@@ -28,7 +28,7 @@ import { MODERN, VERSION_KEY } from "./message.ts";
 import { declaredBy } from "./questions.ts";
 import type { ServerParts } from "./server.ts";
 
-/** A call that wants its result and nothing else. */
+/** A call whose client expects the result only. */
 export interface PlainCall extends CallToolRequest {
   readonly id: string | number;
 }
@@ -89,7 +89,7 @@ export function plainRequestOf(body: unknown, headers: Headers): PlainCall | Pla
 }
 
 /**
- * Runs a plain call, and answers as the SDK does.
+ * Runs a plain call, and responds in the SDK's form.
  *
  * @param client Says when the client has left.
  */
@@ -141,8 +141,8 @@ export function answerPlainList(
 }
 
 /**
- * The last answer with each list, and its text up to the id. Writing 1,000 tools takes 30 times as
- * long as sending the text. Clients of one kind list with the same id: then the text need not be
+ * The last response with each list, and its text up to the id. Writing 1,000 tools takes 30 times
+ * as long as sending the text. Clients of one kind list with the same id: then the text need not be
  * joined either, which takes as long as sending it (Bun, `bench/http.bench.ts`).
  */
 const listAnswers = new WeakMap<
@@ -177,7 +177,7 @@ function isEmptyObject(value: unknown): boolean {
 
 const NO_FIELDS: ReadonlySet<string> = new Set();
 
-/** The values are of JSON, which has no inherited members. */
+/** The values come from JSON, so that they have no inherited members. */
 function hasOnly(value: object, fields: ReadonlySet<string>): boolean {
   for (const field in value) if (!fields.has(field)) return false;
   return true;

@@ -1,6 +1,6 @@
 /**
- * Notifications for clients: changes of their own list of tools, and the host's announcements about
- * the prompts and resources of an extension.
+ * Events for clients: changes of their own list of tools, and the host's announcements about
+ * prompts and resources of an extension.
  *
  * @module
  */
@@ -52,7 +52,7 @@ export class Followers implements McpNotify {
 /** The maximum number of unread events of a stream. */
 const MAX_UNREAD = 256;
 
-/** The events of one stream. Equal unread events are combined. */
+/** The events of one stream. Equal unread events are merged. */
 export class Following {
   readonly #watch: ListingWatch;
   readonly #onEnd: (error: unknown) => void;
@@ -82,7 +82,8 @@ export class Following {
   /** Adds an event. It only settles a promise: a Worker may not run another request's code. */
   tell(event: ServerEvent): void {
     if (this.#isOver) return;
-    // After a change of the list a client reads its resources again.
+    // A client that receives a change of the list reads its resources again, so that single updates
+    // may be dropped.
     if (this.#unread.size >= MAX_UNREAD) {
       this.#unread.clear();
       for (const kind of ["tools_list_changed", "prompts_list_changed"] as const) {
@@ -156,7 +157,7 @@ const METHODS = {
 /**
  * The `GET` stream of clients before revision 2026-07-28.
  *
- * @param wants Returns true if the client is notified of an event.
+ * @param wants Returns true if the client receives an event.
  */
 export function followingStream(
   following: Following,

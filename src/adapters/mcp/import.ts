@@ -44,26 +44,31 @@ export interface ImportMcpServerOptions
   readonly registry?: Registry;
   /** For a URL: headers, `fetch`, authentication. */
   readonly http?: StreamableHTTPClientTransportOptions;
-  /** Holds back tools that are not as they were when approved: `toolPins` of `@plue/tools/pins`. */
+  /**
+   * Holds back tools that have changed since they were approved: `toolPins` of `@plue/tools/pins`.
+   */
   readonly pins?: ImportPins | undefined;
-  /** How a lost connection is reopened. A client that is handed in is its owner's to reconnect. */
+  /**
+   * The delays before a lost connection is reopened. The host reconnects a client that it has
+   * passed in.
+   */
   readonly reconnect?: ReconnectOptions;
   /**
-   * How large one message of the server may be, in bytes, and its whole list of tools. Not for a
-   * client that is handed in.
+   * The maximum size of one message of the server, and of its whole list of tools, in bytes. Not
+   * for a client that is passed in.
    *
    * @default {16_777_216}
    */
   readonly maxMessageBytes?: number;
   /**
-   * Whether the server may ask the callers of its tools, by forms and addresses to visit: the
-   * questions are those of the tool (`context.ask`), and name the server. Only servers of MCP
-   * 2026-07-28 can ask.
+   * True if the server may ask the callers of its tools, by forms and addresses to visit. Its
+   * questions become questions of the tool (`context.ask`), and name the server. Only servers of
+   * MCP 2026-07-28 can ask.
    *
    * @default {false}
    */
   readonly mayAsk?: boolean;
-  /** Aborts the wait for the first connection and list, at once. */
+  /** Aborts the wait for the first connection and list. */
   readonly signal?: AbortSignal;
   /** Receives later errors: a lost connection, a list that cannot be read. */
   onError?(error: unknown): void;
@@ -71,7 +76,7 @@ export interface ImportMcpServerOptions
 
 /** A running server whose tools are imported. */
 export interface ImportedMcpServer extends AsyncDisposable {
-  /** The server's current tools, in its order, without those that are held back. */
+  /** The server's current tools, in its order, without the tools that are held back. */
   readonly tools: readonly Tool[];
   /** The tools that the option `pins` holds back; none without it. */
   readonly held: readonly HeldTool[];
@@ -82,8 +87,8 @@ export interface ImportedMcpServer extends AsyncDisposable {
   /**
    * Lets tools in that are held back, and keeps that.
    *
-   * @param tools Their ids, or what `held` or `onHeld` said of them. The latter is safe against a
-   * server that has changed them again since then.
+   * @param tools Their ids, or their entries in `held` or `onHeld`. An entry is safe against a
+   * server that has changed the tool again since then.
    * @throws {TypeError} If a tool is not held back, or has changed since.
    * @throws {Error} If the pins cannot be read or kept.
    */
@@ -98,9 +103,9 @@ export interface ImportedMcpServer extends AsyncDisposable {
  * Brings the tools of a running MCP server into a registry: calls, progress and cancellation go to
  * the server, changes of its list are followed, and a lost connection is reopened.
  *
- * A tool answers the server's `structuredContent`, else its text, and content with more than texts as
- * `ToolResult.blocks`, `_meta` as its metadata. A server describes its own tools, and may change them at any time: give `risk` for a
- * server that you do not trust, and `pins`.
+ * A tool returns the server's `structuredContent`, else its text. Content with images or files is
+ * returned as `ToolResult.blocks`, and `_meta` as metadata. A server describes its own tools, and
+ * may change them at any time: set `risk` and `pins` for a server that you do not trust.
  *
  * @example A program
  * ```ts ignore
@@ -138,10 +143,10 @@ export interface ImportedMcpServer extends AsyncDisposable {
  * 2.x, whose handler of `notifications/tools/list_changed` this takes.
  * @param options The namespace, and where the tools go.
  * @returns The server, to be closed.
- * @throws {TypeError} If an option is wrong, or the registry refuses a tool.
+ * @throws {TypeError} If an option is invalid, or the registry rejects a tool.
  * @throws {Error} If the server cannot be reached, or does not answer its tools. The message names
  * it, and its HTTP status or the exit code of the program.
- * @throws What the signal was aborted with.
+ * @throws The signal's reason.
  */
 export async function importMcpServer(
   source: McpServerSource,
@@ -164,10 +169,13 @@ class McpImport implements ImportedMcpServer {
   readonly #connection: McpConnection;
   readonly #sync: RegistrySync;
   #imported: ImportResult | PinnedImport | undefined;
+  /** The list that was imported last, as JSON, and the registry's revision after it. */
+  #text: string | undefined;
+  #revision: number | undefined;
   #listed: ReadonlyMap<string, ListedTool> = new Map();
   /** The last of the reads and approvals: they take turns. */
   #turn: Promise<unknown> = Promise.resolve();
-  /** When the list is read that the server says has changed. */
+  /** The times at which the list is read after reported changes. */
   readonly #pace = new Pace();
   #cancelRead: (() => void) | undefined;
   #isClosed = false;
@@ -209,8 +217,8 @@ class McpImport implements ImportedMcpServer {
     return this.#connection.connect(this.#options.signal);
   }
 
-  async refresh(): Promise<void> {
-    await this.#read(await this.#connection.client(AbortSignal.timeout(REFRESH_TIMEOUT_MS)));
+  refresh(): Promise<void> {
+    return this.#refresh(false);
   }
 
   approve(...tools: readonly (string | HeldTool)[]): Promise<void> {
@@ -235,6 +243,11 @@ class McpImport implements ImportedMcpServer {
     return this.close();
   }
 
+  async #refresh(isNotified: boolean): Promise<void> {
+    const client = await this.#connection.client(AbortSignal.timeout(REFRESH_TIMEOUT_MS));
+    await this.#read(client, isNotified);
+  }
+
   /** Subscribes before it reads the list, so that no change is missed. */
   async #begin(client: Client): Promise<void> {
     if (client.getServerCapabilities()?.tools?.listChanged === true) await this.#follow(client);
@@ -247,7 +260,7 @@ class McpImport implements ImportedMcpServer {
       this.#cancelRead ??= systemClock.setTimeout(() => {
         this.#cancelRead = undefined;
         // There may be another client by then.
-        this.refresh().catch((error) => this.#report(error));
+        this.#refresh(true).catch((error) => this.#report(error));
       }, this.#pace.next());
     });
     if (client.getProtocolEra() !== "modern") return;
@@ -262,8 +275,12 @@ class McpImport implements ImportedMcpServer {
     }
   }
 
-  /** Reads the list, after the reads and approvals that are under way. */
-  #read(client: Client): Promise<void> {
+  /**
+   * Reads the list, after the reads and approvals that are under way.
+   *
+   * @param isNotified True if the server reports a change: then an unchanged list is not imported.
+   */
+  #read(client: Client, isNotified: boolean = false): Promise<void> {
     return this.#inTurn(async () => {
       // The signal is for the first list only.
       const signal = this.#imported === undefined ? this.#options.signal : undefined;
@@ -275,6 +292,10 @@ class McpImport implements ImportedMcpServer {
         throw this.#connection.describe(error);
       });
       if (this.#isClosed) return;
+      // Importing 5,000 tools takes half a second, and a server may report changes as it likes.
+      const text = JSON.stringify(list.tools);
+      const isSame = text === this.#text && this.#sync.revision === this.#revision;
+      if (isNotified && isSame) return;
       const {
         registry: _registry,
         http: _http,
@@ -300,6 +321,7 @@ class McpImport implements ImportedMcpServer {
       });
       const checked = pins === undefined ? imported : await pins.check(imported, rest.namespace);
       if (this.#isClosed) return;
+      this.#text = text;
       this.#listed = new Map(list.tools.map((tool) => [tool.name, withoutOutput(tool)]));
       this.#take(checked);
     });
@@ -308,6 +330,7 @@ class McpImport implements ImportedMcpServer {
   #take(imported: ImportResult | PinnedImport): void {
     this.#sync.update([...imported.tools, ...heldIn(imported).map(({ tool }) => tool)]);
     this.#imported = imported;
+    this.#revision = this.#sync.revision;
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -325,15 +348,15 @@ class McpImport implements ImportedMcpServer {
 const ACTION = "import an MCP server";
 const checkBytes = wholeFrom(1);
 
-/** What pins hold back. */
+/** Returns the tools that the pins hold back. */
 function heldIn(imported: ImportResult | PinnedImport | undefined): readonly HeldTool[] {
   return imported !== undefined && "held" in imported ? imported.held : [];
 }
 
-/** How long `refresh` waits for a connection. */
+/** The time that `refresh` waits for a connection, in milliseconds. */
 const REFRESH_TIMEOUT_MS = 30_000;
 
-/** Whether the server marks a tool as safe to call twice. */
+/** Returns true if the server marks a tool as safe to call twice. */
 function isRepeatable(tool: ListedTool | undefined): boolean {
   return tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true;
 }
@@ -358,11 +381,15 @@ class RegistrySync {
     return this.#tools ?? [];
   }
 
+  get revision(): number | undefined {
+    return this.#registry?.revision;
+  }
+
   /**
    * Takes in a new list. Unchanged tools stay the same objects.
    *
-   * @throws {TypeError} The first time, if the registry refuses a tool; then it takes none. Later,
-   * refused tools are reported, and the others are taken.
+   * @throws {TypeError} The first time, if the registry rejects a tool; no tool is registered then.
+   * Later, rejected tools are reported, and the others are registered.
    */
   update(listed: readonly Tool[]): void {
     const before = new Map(this.tools.map((tool) => [tool.id, tool]));

@@ -20,7 +20,7 @@ export type McpTarget = Extract<TargetId, `mcp@${string}`>;
 /** One page of `tools/list`. */
 export interface McpToolPage {
   readonly tools: readonly McpTool[];
-  /** Where the next page begins; absent on the last one. */
+  /** The cursor of the next page; absent on the last one. */
   readonly nextCursor?: string;
 }
 
@@ -51,12 +51,15 @@ export class McpToolList {
     return this.#byName.get(name)?.inputSchema;
   }
 
-  /** Whether the list has a tool of this name that takes no arguments from headers (`x-mcp-header`). */
+  /**
+   * Returns true if the list has a tool of this name that takes no arguments from headers
+   * (`x-mcp-header`).
+   */
   takesNoHeaders(name: string): boolean {
     let answer = this.#withoutHeaders.get(name);
     if (answer !== undefined) return answer;
     const schema = this.inputSchemaOf(name);
-    // Unknown names are not kept: clients can make up any number of them.
+    // Unknown names are not cached: clients can make up any number of them.
     if (schema === undefined) return false;
     answer = !JSON.stringify(schema).includes("x-mcp-header");
     this.#withoutHeaders.set(name, answer);

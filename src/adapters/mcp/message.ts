@@ -1,6 +1,7 @@
 /**
- * Reads and bounds messages before the SDK reads them. The SDK refuses what is not JSON-RPC; it has
- * no bounds for depth, ids and repeated lists, and answers wrong params as an error of its own.
+ * Reads messages, and checks them against bounds before the SDK reads them. The SDK rejects messages
+ * that are not JSON-RPC. It does not bound their depth and ids, accepts batches, and reports invalid
+ * params as internal errors.
  *
  * @module
  */
@@ -8,7 +9,6 @@
 import {
   type ClientCapabilities,
   isJsonContentType,
-  isJSONRPCResponse,
   PROTOCOL_VERSION_META_KEY,
   ProtocolErrorCode,
   specTypeSchemas,
@@ -16,9 +16,8 @@ import {
 } from "@modelcontextprotocol/server";
 import { clip, isObject, MAX_DEPTH, pointerStep } from "../../tool/mod.ts";
 import type { McpTarget } from "./lists.ts";
-import type { ClientResponse } from "./sessions.ts";
 
-/** The newest revision, which has no sessions; the older ones begin with `initialize`. */
+/** The newest revision, which has no sessions; the earlier ones begin with `initialize`. */
 export const MODERN = "2026-07-28";
 
 /** The target of the newest revision. */
@@ -27,28 +26,28 @@ export const MODERN_TARGET = "mcp@2026-07-28";
 /** The member of `_meta` that names the newest revision. */
 export const VERSION_KEY: string = PROTOCOL_VERSION_META_KEY;
 
-/** A message that wants an answer. Its members may be of any type. */
+/** A message that expects a response. Its members may be of any type. */
 export interface JsonRpcRequest {
   readonly id: unknown;
   readonly method: unknown;
   readonly params?: unknown;
 }
 
-/** The protocol of a client: that of the newest revision, or of those before it. */
+/** The protocol of a client: the newest revision, or the earlier ones. */
 export type McpEra = "modern" | "legacy";
 
-/** Whether a request declares its body to be JSON. */
+/** Returns true if a request declares its body to be JSON. */
 export function isJson(request: Request): boolean {
   const type = request.headers.get("content-type");
   return type === "application/json" || isJsonContentType(type);
 }
 
-/** Whether a message wants an answer. */
+/** Returns true if a message expects a response. */
 export function isRequest(message: unknown): message is JsonRpcRequest {
   return isObject(message) && "id" in message && "method" in message;
 }
 
-/** What a client declares that begins a session, as those before the newest revision do. */
+/** Returns the capabilities of a client that begins a session, in revisions before the newest. */
 export function initializedBy(message: unknown): ClientCapabilities | undefined {
   if (methodOf(message) !== "initialize") return undefined;
   const { params } = message as { readonly params?: unknown };
@@ -56,12 +55,12 @@ export function initializedBy(message: unknown): ClientCapabilities | undefined 
   return isObject(declared) ? declared : {};
 }
 
-/** Whether a message asks for a stream of changes, as clients of the newest revision do. */
+/** Returns true if a message requests a stream of changes, as in the newest revision. */
 export function isListen(message: unknown): boolean {
   return methodOf(message) === "subscriptions/listen";
 }
 
-/** Whether a body is one message that lists or calls tools, for which no extension is needed. */
+/** True if a message lists or calls tools, which needs no extension. */
 export function isForTools(message: unknown): boolean {
   const method = methodOf(message);
   return method === "tools/call" || method === "tools/list";
@@ -70,63 +69,37 @@ export function isForTools(message: unknown): boolean {
 /** The methods about one task. */
 const TASK_METHODS: ReadonlySet<unknown> = new Set(["tasks/get", "tasks/update", "tasks/cancel"]);
 
-/** Whether a body is one message about a task. */
+/** True if a message is about a task. */
 export function isForTask(message: unknown): boolean {
   return TASK_METHODS.has(methodOf(message));
 }
 
-/** How many messages a body has, which is more than one in a batch only. */
-export function messageCount(body: unknown): number {
-  return messagesOf(body).length;
+/** The cancelled request, if a message cancels one. Its id may be of any type. */
+export function cancelledBy(message: unknown): { readonly requestId: unknown } | undefined {
+  if (methodOf(message) !== "notifications/cancelled") return undefined;
+  const { params } = message as { readonly params?: { readonly requestId?: unknown } | null };
+  return { requestId: params?.requestId };
 }
 
-/** How many requests a body has, which is more than one in a batch only. */
-export function requestsIn(body: unknown): number {
-  return messagesOf(body).filter(isRequest).length;
-}
-
-/** The request of a body that has an id. Ids are unique, see `boundsRefusal`. */
-export function requestOf(body: unknown, id: unknown): JsonRpcRequest | undefined {
-  return messagesOf(body).filter(isRequest).find((message) => message.id === id);
-}
-
-/** The ids of the requests that a body cancels. */
-export function cancelledIn(body: unknown): readonly unknown[] {
-  return messagesOf(body).flatMap((message) => {
-    if (methodOf(message) !== "notifications/cancelled") return [];
-    const { params } = message as { readonly params?: { readonly requestId?: unknown } | null };
-    return [params?.requestId];
-  });
-}
-
-/** The client's answers to questions of the server in a body. */
-export function responsesIn(body: unknown): readonly ClientResponse[] {
-  return messagesOf(body).filter(isJSONRPCResponse);
-}
-
-/** The `traceparent` of a body that is one message. */
+/** The `traceparent` of a message. */
 export function traceParentOf(body: unknown): string | null {
   const { params } = (body ?? {}) as { readonly params?: { readonly _meta?: unknown } | null };
   const trace = isObject(params?._meta) ? params._meta[TRACEPARENT_META_KEY] : undefined;
   return typeof trace === "string" ? trace : null;
 }
 
-/** The revision in which a client is told the tools. */
+/** Returns the revision in which a client receives the tools. */
 export function targetOf(era: McpEra, headers: Headers): McpTarget {
   if (era === "modern") return MODERN_TARGET;
   // Clients that do not name their revision are older, and know less.
   return headers.get("mcp-protocol-version") === "2025-11-25" ? "mcp@2025-11-25" : "mcp@2025-06-18";
 }
 
-function messagesOf(body: unknown): readonly unknown[] {
-  return Array.isArray(body) ? body : [body];
-}
-
 function methodOf(message: unknown): unknown {
   return (message as { readonly method?: unknown } | null | undefined)?.method;
 }
 
-/** The answer to a request that is refused. */
+/** The response to a rejected request. */
 export interface JsonRpcRefusal {
   /** 400 for a body beyond the bounds; 200 for a well-formed request with wrong params. */
   readonly status: 200 | 400;
@@ -134,20 +107,19 @@ export interface JsonRpcRefusal {
   readonly error: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
 
-/** Arguments have `MAX_DEPTH` levels; the params, the message and the batch are around them. */
-const MAX_LEVELS = MAX_DEPTH + 3;
-/** The server keeps ids and progress tokens, and sends them back. */
+/** Arguments have at most `MAX_DEPTH` levels; the params and the message surround them. */
+const MAX_LEVELS = MAX_DEPTH + 2;
+/** The maximum length of ids and progress tokens, which the server stores and returns. */
 const MAX_ID = 1_000;
-/** Clients choose the names of members, which places and messages repeat. */
+/** The maximum length of a quotation in an error, in characters. */
 const MAX_WORDS = 200;
-/** As many as the SDK takes. */
-const MAX_BATCH = 100;
-/** These revisions have no batches; the SDK takes them all the same. */
-const WITHOUT_BATCHES: ReadonlySet<string | null> = new Set([MODERN, "2025-11-25", "2025-06-18"]);
 
 const { PaginatedRequestParams: PageParams, ...PARAMS } = specTypeSchemas;
 
-/** Methods whose wrong params the SDK answers as an internal error, or with its validator's report. */
+/**
+ * Methods whose invalid params the SDK reports as an internal error, or with its validator's
+ * report.
+ */
 const PARAMS_OF = {
   "tools/call": PARAMS.CallToolRequestParams,
   "tools/list": PageParams,
@@ -175,7 +147,7 @@ const OLDER_EXTENSION_PARAMS_OF = {
 } as const;
 
 type ParamsSchema = (typeof specTypeSchemas)[keyof typeof specTypeSchemas];
-/** The methods that an endpoint answers in one era, and the schemas of their params. */
+/** The methods of an endpoint in one era, and the schemas of their params. */
 export type MethodParams = ReadonlyMap<unknown, ParamsSchema>;
 
 /** Makes the methods of both eras. */
@@ -189,23 +161,17 @@ export function methodParams(isExtended: boolean): { readonly [Era in McpEra]: M
 }
 
 /**
- * Says why a body is beyond the bounds.
+ * Checks a body against the bounds.
  *
  * @param body JSON.
- * @param version The header `mcp-protocol-version`.
- * @param methods Those of the older revisions, which have batches.
- * @returns `undefined` if it is within them.
+ * @returns The refusal; `undefined` if the body is within the bounds.
  */
-export function boundsRefusal(
-  body: unknown,
-  version: string | null,
-  methods: MethodParams,
-): JsonRpcRefusal | undefined {
-  const wrong = isDeeper(body, MAX_LEVELS)
+export function boundsRefusal(body: unknown): JsonRpcRefusal | undefined {
+  const wrong = Array.isArray(body)
+    ? "it is a batch, which MCP no longer has; send each message in a request of its own"
+    : isDeeper(body, MAX_LEVELS)
     ? `the body must have at most ${MAX_LEVELS} levels of objects and arrays`
-    : Array.isArray(body)
-    ? wrongBatch(body, version, methods)
-    : wrongId(body, "");
+    : wrongId(body);
   if (wrong === undefined) return undefined;
   const message = `Cannot read the request: ${wrong}`;
   return {
@@ -215,10 +181,10 @@ export function boundsRefusal(
   };
 }
 
-/** Says what is wrong with the params of a message that is no batch. */
+/** Returns the refusal of a message whose params are invalid. */
 export function paramsRefusal(message: unknown, methods: MethodParams): JsonRpcRefusal | undefined {
   if (!isRequest(message)) return undefined;
-  const wrong = wrongParams(message, "", methods);
+  const wrong = wrongParams(message, methods);
   if (wrong === undefined) return undefined;
   const text = `Cannot answer ${message.method}: ${wrong}`;
   return {
@@ -228,46 +194,13 @@ export function paramsRefusal(message: unknown, methods: MethodParams): JsonRpcR
   };
 }
 
-function wrongBatch(
-  batch: readonly unknown[],
-  version: string | null,
-  methods: MethodParams,
-): string | undefined {
-  if (WITHOUT_BATCHES.has(version)) {
-    return `revision ${version} has no batches; send each message by itself`;
-  }
-  if (batch.length > MAX_BATCH) {
-    return `a batch must have at most ${MAX_BATCH} messages, not ${batch.length}`;
-  }
-  const ids = new Set<unknown>();
-  const lists = new Set<unknown>();
-  for (const [index, message] of batch.entries()) {
-    const place = `/${index}`;
-    const wrong = wrongId(message, place);
-    if (wrong !== undefined) return wrong;
-    if (!isRequest(message)) continue;
-    // A call finds its arguments by its id.
-    if (ids.has(message.id)) return `${place}/id is the id of another request in the batch`;
-    ids.add(message.id);
-    // A list is much larger than its request: a hundred of them would fill the memory.
-    const { method } = message;
-    if (methods.get(method) === PageParams) {
-      if (lists.has(method)) return `${place} asks for ${method} again: a batch may do so once`;
-      lists.add(method);
-    }
-    const params = wrongParams(message, place, methods);
-    if (params !== undefined) return params;
-  }
-  return undefined;
-}
-
-function wrongId(message: unknown, place: string): string | undefined {
+function wrongId(message: unknown): string | undefined {
   if (!isObject(message)) return undefined;
-  if (isTooLong(message["id"])) return `${place}/id must have at most ${MAX_ID} characters`;
+  if (isTooLong(message["id"])) return `/id must have at most ${MAX_ID} characters`;
   const { params } = message;
   const meta = isObject(params) ? params["_meta"] : undefined;
   return isObject(meta) && isTooLong(meta["progressToken"])
-    ? `${place}/params/_meta/progressToken must have at most ${MAX_ID} characters`
+    ? `/params/_meta/progressToken must have at most ${MAX_ID} characters`
     : undefined;
 }
 
@@ -277,7 +210,6 @@ function isTooLong(id: unknown): boolean {
 
 function wrongParams(
   { method, params }: JsonRpcRequest,
-  place: string,
   methods: MethodParams,
 ): string | undefined {
   const schema = methods.get(method);
@@ -287,10 +219,10 @@ function wrongParams(
   const issue = issues.find(({ path }) => path?.[0] !== "_meta");
   if (issue === undefined) return undefined;
   const pointer = ["params", ...issue.path ?? []].map((step) => pointerStep(String(step))).join("");
-  return `${place}${clip(pointer, MAX_WORDS)}: ${clip(issue.message, MAX_WORDS)}`;
+  return `${clip(pointer, MAX_WORDS)}: ${clip(issue.message, MAX_WORDS)}`;
 }
 
-/** Whether a value has more than that many levels of objects and arrays. */
+/** Returns true if a value exceeds a number of levels of objects and arrays. */
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;

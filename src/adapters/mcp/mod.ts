@@ -13,7 +13,6 @@ export {
 } from "./endpoint.ts";
 export type { McpNotify } from "./following.ts";
 export type { McpEndpointOptions, McpExtensionContext } from "./options.ts";
-export { type McpClientRequest, mcpQuestion } from "./questions.ts";
 export type { ReconnectOptions } from "./connection.ts";
 export type { McpCommand, McpServerSource } from "./open_client.ts";
 export { type ImportedMcpServer, importMcpServer, type ImportMcpServerOptions } from "./import.ts";

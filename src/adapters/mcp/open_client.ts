@@ -14,9 +14,8 @@ import type {
   Transport,
 } from "@modelcontextprotocol/client";
 import { untilAborted } from "../../tool/mod.ts";
-import type { ClientOpener } from "./connection.ts";
+import { type ClientOpener, nameOfCommand, nameOfUrl, type ProgramEnd } from "./connection.ts";
 import { boundAnswers, boundedFetch, Pace, UnaskedMessages } from "./server_bounds.ts";
-import { nameOfCommand, nameOfUrl, type ProgramEnd } from "./server_errors.ts";
 
 /** A server that is a program: it is started, and speaks over its standard input and output. */
 export interface McpCommand {
@@ -27,7 +26,7 @@ export interface McpCommand {
   /** The folder that it runs in; by default the current one. */
   readonly cwd?: string;
   /**
-   * What happens to its standard error output.
+   * The destination of its standard error output.
    *
    * @default {"inherit"}
    */
@@ -39,23 +38,23 @@ export type McpServerSource = McpCommand | URL | string | Client;
 
 const INFO = { name: "plue", version: "0.1.0" };
 
-/** How long opening a connection may take. */
+/** The time limit for opening a connection, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 30_000;
 
-/** What a server may send and do. */
+/** The limits of a server. */
 interface ClientLimits {
   readonly maxBytes: number;
   readonly mayAsk: boolean;
 }
 
-/** How many pages a list may have. */
+/** The maximum number of pages of a list. */
 const MAX_PAGES = 64;
 
 /**
  * Makes the opener of a source's connections.
  *
- * @param maxBytes How large a message may be, and a list of tools.
- * @param mayAsk Whether the server is told that it may ask.
+ * @param maxBytes The maximum size of a message, and of a list of tools, in bytes.
+ * @param mayAsk True if the client declares that the server may ask.
  * @throws {TypeError} If the source is not a server.
  */
 export function clientOpener(
@@ -95,7 +94,7 @@ function httpOpener(
       openWith(signal, limits, async (unasked) => {
         const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
         return new StreamableHTTPClientTransport(url, {
-          // The server says when its stream is reopened: at once, again and again, if it likes.
+          // The server chooses the delay before its stream is reopened, which may be 0.
           reconnectionScheduler(reconnect, delay) {
             const wait = Math.max(Math.min(delay, LONGEST_RECONNECT_MS), pace.next());
             const timer = setTimeout(reconnect, wait);
@@ -111,7 +110,7 @@ function httpOpener(
 /** The longest wait before a stream is reopened that a server may ask for. */
 const LONGEST_RECONNECT_MS = 60_000;
 
-/** What a program's transport keeps, without declaring it. */
+/** Undeclared members of a program's transport. */
 interface StartedProgram {
   readonly _process?: {
     readonly stdout: { on(event: "data", heard: () => void): void; pause(): void; resume(): void };
@@ -189,7 +188,7 @@ async function newClient(
 ): Promise<Client> {
   const { Client } = await import("@modelcontextprotocol/client");
   class BoundedClient extends Client {
-    /** How large the list is that is being read; `undefined` if none is. */
+    /** The size of the list that is being read; `undefined` if none is. */
     #listed: number | undefined;
 
     override async listTools(...args: Parameters<Client["listTools"]>): Promise<ListToolsResult> {
@@ -209,8 +208,9 @@ async function newClient(
     }
 
     /**
-     * The SDK handles progress one microtask after reading it, and a response at once, which
-     * removes the progress handler. A delayed response keeps progress that arrives together with it.
+     * The SDK handles progress one microtask after reading it, but a response synchronously, which
+     * removes the progress handler. Delaying the response keeps progress that arrives together with
+     * it.
      */
     protected override _onresponse(response: JSONRPCResponse): void {
       unasked.answer();
@@ -233,7 +233,8 @@ async function newClient(
     ...OPTIONS,
     capabilities: { elicitation: { form: {}, url: {} } },
   });
-  // Servers of older revisions do not say which call asks. Others ask with the result of the call.
+  // Servers of earlier revisions do not name the call of a question. Later ones ask with the result
+  // of the call.
   client.setRequestHandler("elicitation/create", () => ({ action: "cancel" }));
   return client;
 }

@@ -19,7 +19,7 @@ import { type Caller, checkCount, HTTP_CHECKS, type HttpOptions } from "../http/
 
 /** The request that an extension serves. */
 export interface McpExtensionContext {
-  /** The caller, from `authorize`. */
+  /** The caller, as `authorize` returned it. */
   readonly caller: Caller;
   readonly request: Request;
 }
@@ -51,9 +51,9 @@ export interface McpEndpointOptions extends HttpOptions {
    */
   extend?(server: McpServer, context: McpExtensionContext): void | Promise<void>;
   /**
-   * The listed tools: `all` of the caller's tools, or the `bridge` to them: three tools with which
-   * a model finds, reads and calls the others. A function creates a bridge with options: `(toolset)
-   * => createToolBridge(toolset, { pinned })`.
+   * The tools that clients see: `all` of the caller's tools, or the `bridge` to them, three tools
+   * with which a model finds, reads and calls the others. A function makes a bridge with options:
+   * `(toolset) => createToolBridge(toolset, { pinned })`.
    *
    * @default {"all"}
    */
@@ -65,7 +65,8 @@ export interface McpEndpointOptions extends HttpOptions {
    */
   readonly pageSize?: number;
   /**
-   * The lifetime of a list, in milliseconds. Clients that follow the changes are notified earlier.
+   * The time for which clients may cache a list, in milliseconds. Clients that follow the changes
+   * are notified earlier.
    *
    * @default {10_000}
    */
@@ -77,15 +78,15 @@ export interface McpEndpointOptions extends HttpOptions {
    */
   readonly maxSubscriptions?: number;
   /**
-   * The quota of one principal; callers without a principal share one quota. Without `authorize`
-   * callers cannot be distinguished, and this has no effect.
+   * The maximum number of one principal's clients among them; callers without a principal count as
+   * one. Not used without `authorize`.
    *
    * @default {a sixteenth of maxSubscriptions}
    */
   readonly maxSubscriptionsPerPrincipal?: number;
 }
 
-/** The check of each option; its type ensures that the table is complete. */
+/** The check of each option; its type keeps the table complete. */
 export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Check } = {
   ...HTTP_CHECKS,
   name: checkWord,

@@ -1,6 +1,8 @@
 /**
- * A tool's questions as MCP asks its clients: forms, addresses to visit, completions of the client's
- * model, its folders. And the client's answers, as tools get them.
+ * Questions of tools as MCP's elicitation requests, and the answers of clients. Since revision
+ * 2026-07-28 the result of the call carries the questions, and the client repeats the call with its
+ * answers. In earlier revisions questions are requests on the stream of the call, which requires
+ * that one process serves the session.
  *
  * @module
  */
@@ -8,100 +10,33 @@
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
-  type CreateMessageRequestParams,
   type InputRequest,
   inputRequired,
+  type InputRequiredResult,
+  MissingRequiredClientCapabilityError,
   specTypeSchemas,
+  UrlElicitationRequiredError,
 } from "@modelcontextprotocol/server";
 import {
   type Answer,
+  type Answers,
   argumentsText,
   clip,
   isObject,
-  type JsonSchemaObject,
   type JsonValue,
   type Question,
-  type QuestionFields,
+  type SuspendedCall,
+  type ToolFailure,
+  ToolResult,
 } from "../../tool/mod.ts";
 
-/** The keyword of a question's schema that says which request of MCP asks it. */
-const REQUEST_KEYWORD = "x-mcp-request";
-
-/** What only MCP clients can be asked: a completion of their model, or their folders. */
-export type McpClientRequest =
-  | { readonly method: "sampling/createMessage"; readonly params: CreateMessageRequestParams }
-  | { readonly method: "roots/list" };
-
-const RESULTS = {
-  "sampling/createMessage": {
-    type: "object",
-    properties: { role: { type: "string" }, model: { type: "string" }, content: {} },
-    required: ["role", "content", "model"],
-  },
-  "roots/list": {
-    type: "object",
-    properties: {
-      roots: {
-        type: "array",
-        items: { type: "object", properties: { uri: { type: "string" } }, required: ["uri"] },
-      },
-    },
-    required: ["roots"],
-  },
-} as const;
-
-/**
- * A question for `context.ask` that an MCP client answers by itself: a completion by its model
- * (`sampling/createMessage`), or its folders (`roots/list`). The content of the answer is the
- * client's result. Other callers see a question with a schema.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool } from "@plue/tools";
- * import { mcpQuestion } from "@plue/tools/mcp";
- *
- * const capital = defineTool({
- *   name: "capital",
- *   description: "Asks the client's model.",
- *   async execute(_, { ask }) {
- *     const answer = await ask("capital", mcpQuestion({
- *       method: "sampling/createMessage",
- *       params: {
- *         messages: [{ role: "user", content: { type: "text", text: "The capital of France?" } }],
- *         maxTokens: 100,
- *       },
- *     }));
- *     return answer.action === "accept" ? answer.content : null;
- *   },
- * });
- * assert.equal(capital.id, "capital");
- * ```
- */
-export function mcpQuestion(
-  request: McpClientRequest,
-  message: string = MESSAGES[request.method],
-): QuestionFields {
-  return {
-    kind: "input",
-    message,
-    // A copy: the question outlives the call.
-    schema: { ...RESULTS[request.method], [REQUEST_KEYWORD]: { ...request } } as JsonSchemaObject,
-  };
-}
-
-const MESSAGES = {
-  "sampling/createMessage": "A completion by the client's model is wanted",
-  "roots/list": "The client's folders are wanted",
-} as const satisfies Record<McpClientRequest["method"], string>;
-
-/** A question that cannot be put to an MCP client, and why. */
+/** A question that MCP cannot express. The message gives the reason. */
 export class UnaskableError extends TypeError {}
 
 /**
- * The request that asks a question.
+ * Converts a question to an elicitation request.
  *
- * @throws {UnaskableError} If MCP has no form for it.
+ * @throws {UnaskableError} If MCP has no form for the question.
  */
 export function requestOf(question: Question): InputRequest {
   const { key, kind, url, schema } = question;
@@ -113,9 +48,6 @@ export function requestOf(question: Question): InputRequest {
     if (url === undefined) throw new UnaskableError(`${cannotAsk(key)}: it has no URL`);
     return inputRequired.elicitUrl({ message, url });
   }
-  const asked = isObject(schema) ? schema[REQUEST_KEYWORD] : undefined;
-  // It was made by `mcpQuestion`, or written as JSON.
-  if (isObject(asked)) return { ...asked } as unknown as InputRequest;
   const requestedSchema = hasOneField(question)
     ? { type: "object", properties: { [FIELD]: schema }, required: [FIELD] }
     : { ...(isObject(schema) ? schema : EMPTY_FORM) };
@@ -124,7 +56,7 @@ export function requestOf(question: Question): InputRequest {
     .validate(params);
   if (issue !== undefined) {
     throw new UnaskableError(
-      `${cannotAsk(key)}: MCP asks forms of strings, numbers, booleans and choices only ` +
+      `${cannotAsk(key)}: MCP supports forms of strings, numbers, booleans and choices only ` +
         `(${issue.path?.join("/")}: ${clip(issue.message, MAX_WORDS)})`,
     );
   }
@@ -132,26 +64,26 @@ export function requestOf(question: Question): InputRequest {
 }
 
 /**
- * Whether a question is asked by a form with one field, because its answer is no object, and MCP has
- * no other forms.
+ * True if the question's form has a single field: the expected answer is not an object, and MCP
+ * supports forms of objects only.
  */
 export function hasOneField({ kind, schema }: Question): boolean {
   return (kind === "input" || kind === "client") && isObject(schema) && schema["type"] !== "object";
 }
 
-/** The name of that field. */
+/** The name of the single field. */
 const FIELD = "answer";
-
+/** The maximum length of a quoted validation message, in characters. */
 const MAX_WORDS = 200;
 const EMPTY_FORM = { type: "object", properties: {} };
-/** How many characters of a call's arguments are shown with the question whether it may run. */
+/** The maximum length of the arguments in an approval question, in characters. */
 const MAX_ARGUMENTS = 20_000;
 
 function cannotAsk(key: string): string {
   return `Cannot ask ${JSON.stringify(key)}`;
 }
 
-/** The words of a question; `undefined` if the arguments that it is about cannot be shown. */
+/** Writes the message of a question; `undefined` if the call's arguments are too long. */
 function messageOf({ kind, message, arguments: args, issues = [] }: Question): string | undefined {
   const shown = (kind === "approval" || kind === "client") && args !== undefined
     ? argumentsText(args, MAX_ARGUMENTS, 2)
@@ -167,65 +99,188 @@ function messageOf({ kind, message, arguments: args, issues = [] }: Question): s
 }
 
 /**
- * The answer that a client's response is; `undefined` if it is none.
+ * Converts a client's response to an answer; `undefined` if it is not a valid one.
  *
- * @param isField Whether the form had one field, see {@linkcode hasOneField}.
+ * @param isField True if the form had a single field, see {@linkcode hasOneField}.
  */
 export function answerOf(response: unknown, isField: boolean): Answer | undefined {
   if (!isObject(response)) return undefined;
   const { action, content } = response;
   if (action === "decline" || action === "cancel") return { action };
-  if (action === "accept") {
-    const given = isField && isObject(content) ? content[FIELD] : content;
-    return given === undefined ? { action } : { action, content: given as JsonValue };
-  }
-  const isResult = "roots" in response || "role" in response;
-  return isResult ? { action: "accept", content: response as JsonValue } : undefined;
+  if (action !== "accept") return undefined;
+  const value = isField && isObject(content) ? content[FIELD] : content;
+  return value === undefined ? { action } : { action, content: value as JsonValue };
 }
 
-/** What a client must have declared to be asked that way. */
-export function capabilitiesFor({ method, params }: InputRequest): ClientCapabilities {
-  const asked: { readonly [member: string]: unknown } = params ?? {};
-  switch (method) {
-    case "elicitation/create":
-      return { elicitation: asked["mode"] === "url" ? { url: {} } : { form: {} } };
-    case "sampling/createMessage":
-      return {
-        sampling: asked["tools"] === undefined && asked["toolChoice"] === undefined
-          ? {}
-          : { tools: {} },
-      };
-    case "roots/list":
-      return { roots: {} };
-  }
+/** The modes of elicitation: a form, or an address to visit. */
+export type ElicitationMode = "form" | "url";
+
+function modeOf({ params }: InputRequest): ElicitationMode {
+  return params !== undefined && "mode" in params && params.mode === "url" ? "url" : "form";
 }
 
-/** Those of the wanted capabilities that a client has not declared; `undefined` if it has all. */
-export function missingOf(
-  wanted: ClientCapabilities,
-  declared: ClientCapabilities,
-): ClientCapabilities | undefined {
-  const missing: Record<string, unknown> = {};
-  for (const [name, parts] of Object.entries(wanted)) {
-    const own = (declared as Record<string, unknown>)[name];
-    if (!isObject(own)) {
-      missing[name] = parts;
-      continue;
-    }
-    const lacking = Object.keys(isObject(parts) ? parts : {}).filter((part) =>
-      own[part] === undefined &&
-      // A client that names no mode of elicitation has forms, as before there were modes.
-      !(name === "elicitation" && part === "form" && own["url"] === undefined)
-    );
-    if (lacking.length > 0) missing[name] = Object.fromEntries(lacking.map((part) => [part, {}]));
-  }
-  return Object.keys(missing).length === 0 ? undefined : missing as ClientCapabilities;
+/** Returns true if a client has declared a mode of elicitation. */
+export function supportsMode(
+  { elicitation }: ClientCapabilities,
+  mode: ElicitationMode,
+): boolean {
+  if (!isObject(elicitation)) return false;
+  // A client that names no mode supports forms: earlier revisions had no modes.
+  return elicitation[mode] !== undefined || mode === "form" && elicitation["url"] === undefined;
 }
 
-/** The capabilities that a request of revision 2026-07-28 declares. */
+/** Returns true if a client has declared what a request needs. */
+export function canReceive(declared: ClientCapabilities, request: InputRequest): boolean {
+  return supportsMode(declared, modeOf(request));
+}
+
+/** Returns the capabilities that a request of revision 2026-07-28 declares. */
 export function declaredBy(
   meta: { readonly [key: string]: unknown } | undefined,
 ): ClientCapabilities {
   const declared = meta?.[CLIENT_CAPABILITIES_META_KEY];
   return isObject(declared) ? declared : {};
+}
+
+/** The capabilities of a client, and the answers in its request. */
+export interface ClientInput {
+  readonly declared: ClientCapabilities;
+  /**
+   * Sends a question on the stream of the request, for revisions before 2026-07-28. Resolves to the
+   * client's result; to `undefined` if it has none.
+   */
+  readonly ask?: ((request: InputRequest, signal: AbortSignal) => Promise<unknown>) | undefined;
+  /** The client's answers, by key. */
+  readonly responses?: Readonly<Record<string, unknown>> | undefined;
+  /** The `requestState` of the suspended call. */
+  readonly state?: string | undefined;
+}
+
+/** A ticket with the answers to its questions. */
+export interface Continuation {
+  readonly ticket: string;
+  readonly answers: Answers;
+}
+
+/** Separates the keys of the questions from the ticket. Neither contains this character. */
+const END_OF_KEYS = "|";
+/** Marks the key of a question whose form has a single field. No key contains this character. */
+const FIELD_MARK = "*";
+
+/** The questions of one call. */
+export class CallQuestions {
+  readonly #input: ClientInput;
+  /** True if the result of the call can carry questions. */
+  readonly #isModern: boolean;
+  /** The questions that the client cannot receive, and the modes that they need. */
+  #unasked: readonly Question[] = [];
+  #missing: { [Mode in ElicitationMode]?: Record<string, never> } = {};
+  /** The error of the last question that MCP cannot express. */
+  #unaskable: UnaskableError | undefined;
+
+  constructor(input: ClientInput, isModern: boolean) {
+    this.#input = input;
+    this.#isModern = isModern;
+  }
+
+  /**
+   * Returns the suspended call that the request continues, if it continues one. The keys of its
+   * questions are next to the ticket: the protocol requires that other answers are ignored, which
+   * the dispatcher would reject. A client that changes the keys gains nothing, because the ticket
+   * contains them too.
+   */
+  continuation(): Continuation | undefined {
+    const { state, responses = {} } = this.#input;
+    if (state === undefined) return undefined;
+    const end = state.indexOf(END_OF_KEYS);
+    const answers: [string, Answer][] = [];
+    for (const name of state.slice(0, Math.max(end, 0)).split(",")) {
+      const isField = name.endsWith(FIELD_MARK);
+      const key = isField ? name.slice(0, -FIELD_MARK.length) : name;
+      const answer = Object.hasOwn(responses, key) ? answerOf(responses[key], isField) : undefined;
+      if (answer !== undefined) answers.push([key, answer]);
+    }
+    return { ticket: state.slice(end + 1), answers: Object.fromEntries(answers) };
+  }
+
+  /**
+   * Answers a question during the call, where that is possible.
+   *
+   * @returns `undefined` if the result of the call will carry the question; `null` if the client
+   * cannot receive it.
+   * @throws {UnaskableError} If MCP has no form for the question.
+   */
+  async answer(question: Question, signal: AbortSignal): Promise<Answer | undefined | null> {
+    const { declared, ask, responses, state } = this.#input;
+    const request = this.#requestOf(question);
+    if (!canReceive(declared, request)) this.#missing[modeOf(request)] = {};
+    else if (this.#isModern) {
+      // A client may answer in advance, except an approval: its arguments have to be shown first.
+      const isEarly = state === undefined && question.kind === "input" &&
+        question.issues === undefined && responses !== undefined &&
+        Object.hasOwn(responses, question.key);
+      return isEarly ? answerOf(responses[question.key], hasOneField(question)) : undefined;
+    } else {
+      const answer = answerOf(await ask?.(request, signal), hasOneField(question));
+      if (answer !== undefined) return answer;
+    }
+    this.#unasked = [...this.#unasked, question];
+    return null;
+  }
+
+  #requestOf(question: Question): InputRequest {
+    try {
+      return requestOf(question);
+    } catch (error) {
+      if (error instanceof UnaskableError) this.#unaskable = error;
+      throw error;
+    }
+  }
+
+  /** Writes the result of a suspended call: its questions, and the state that the client returns. */
+  inputRequired({ questions, ticket }: SuspendedCall): InputRequiredResult {
+    const keys = questions.map((each) => hasOneField(each) ? `${each.key}${FIELD_MARK}` : each.key);
+    return {
+      resultType: "input_required",
+      inputRequests: Object.fromEntries(questions.map((each) => [each.key, requestOf(each)])),
+      requestState: `${keys.join(",")}${END_OF_KEYS}${ticket}`,
+    };
+  }
+
+  /**
+   * Returns the failure of a call that needs an answer which the client cannot give.
+   *
+   * @throws {ProtocolError} If the protocol has an error for it.
+   */
+  unanswered(failure: ToolFailure): ToolFailure {
+    const { error: { code }, durationMs } = failure;
+    if (this.#unaskable !== undefined) {
+      return ToolResult.error(code, this.#unaskable.message, { durationMs });
+    }
+    if (this.#unasked.length === 0) return failure;
+    if (this.#isModern) {
+      throw new MissingRequiredClientCapabilityError({
+        requiredCapabilities: { elicitation: this.#missing },
+      });
+    }
+    const visits = this.#unasked.filter(({ url }) => url !== undefined);
+    const canVisit = supportsMode(this.#input.declared, "url");
+    if (canVisit && visits.length === this.#unasked.length) {
+      throw new UrlElicitationRequiredError(
+        visits.map(({ message, url = "" }) => ({
+          mode: "url",
+          message,
+          url,
+          elicitationId: crypto.randomUUID(),
+        })),
+      );
+    }
+    const asked = this.#unasked.map(({ message, url }) =>
+      JSON.stringify(message) + (url === undefined ? "" : ` (visit ${url}, then call again)`)
+    );
+    const why = `The call needs an answer to ${asked.join(" and ")}, and this client cannot be ` +
+      'asked here: use one that negotiates MCP 2026-07-28 (versionNegotiation: { mode: "auto" } of ' +
+      "the official client), or one that offers elicitation to a server that keeps its session";
+    return ToolResult.error(code, why, { durationMs });
+  }
 }

@@ -17,13 +17,13 @@ import {
 } from "@modelcontextprotocol/server";
 import { isObject } from "../../tool/mod.ts";
 import { ClientSignal, type ToolRequest } from "../http/mod.ts";
-import type { ClientInput } from "./asking.ts";
+import type { ClientInput } from "./questions.ts";
 import { callTool, type ReaderPace } from "./calls.ts";
 import type { McpToolList } from "./lists.ts";
-import { requestOf } from "./message.ts";
+import { isRequest } from "./message.ts";
 import { type ClientAnswers, declaredIn, type SendOnStream, type SessionKey } from "./sessions.ts";
 
-/** What the servers of one endpoint have in common. */
+/** The common parts of the servers of one endpoint. */
 export interface ServerParts {
   readonly info: Implementation;
   readonly options: ServerOptions;
@@ -36,7 +36,7 @@ export interface ServerRequest {
   readonly body: unknown;
   readonly session: string | undefined;
   readonly pace: ReaderPace;
-  /** Where the client's answers come in; `undefined` if it is not asked on the stream. */
+  /** Receives the client's answers; `undefined` if questions are not sent on the stream. */
   readonly answers: ClientAnswers | undefined;
   /** The tools, which are listed on first use only. */
   list(): McpToolList;
@@ -67,11 +67,11 @@ export class ToolsetServer extends McpServer {
           'Cannot list the tools: the cursor is not valid; send the "nextCursor" of the page before',
         );
       }
-      // The pages are shared and frozen. The SDK only reads them, which its types do not say.
+      // The pages are shared and frozen. The SDK only reads them, although its types are mutable.
       return { ...page } as unknown as ListToolsResult;
     });
     this.server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
-      const sent = requestOf(body, mcpReq.id)?.params;
+      const sent = isRequest(body) ? body.params : undefined;
       const given = isObject(sent) && isObject(sent["arguments"]) ? sent["arguments"] : {};
       const { id, signal, log, notify } = mcpReq;
       return callTool(request, list(), { ...params, arguments: given }, {
@@ -103,14 +103,14 @@ export class ToolsetServer extends McpServer {
     };
   }
 
-  /** An extension's tool would not be listed, and no policy would be asked about it. */
+  /** An extension's tool would not be listed, and no policy would apply to it. */
   override registerTool(): never {
     throw new TypeError(
       "Cannot register a tool on the server of an extension: register it in the plue registry",
     );
   }
 
-  /** The SDK asks for the headers that a call must have (`x-mcp-header`). */
+  /** The SDK calls this for the headers that a call must have (`x-mcp-header`). */
   override toolInputSchemaJson(name: string): Record<string, unknown> | undefined {
     return this.#list().inputSchemaOf(name);
   }

@@ -7,22 +7,22 @@
 import type { FetchLike, JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { isObject, systemClock } from "../../tool/mod.ts";
 
-/** How large one message may be, in bytes, and one list of tools, if the owner does not say. */
+/** The default maximum size of one message, and of one list of tools, in bytes. */
 export const MAX_MESSAGE_BYTES: number = 16 * 1024 * 1024;
 
-/** The waits before work that a server asks for again at once, in milliseconds. */
+/** The shortest and the longest delay of repeated work, in milliseconds. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Spaces out work that a server can ask for: at once after a quiet time, at most once a second, and
- * after increasing waits when it is asked for again before that.
+ * Spaces out work that a server can cause: it runs immediately after a quiet time, at most once a
+ * second, and after increasing delays if it is caused again earlier.
  */
 export class Pace {
   #lastAt = -Infinity;
   #waitMs = FIRST_WAIT_MS;
 
-  /** How long to wait before the work, in milliseconds. It counts as done then. */
+  /** Returns the delay before the work, in milliseconds. The work counts as done then. */
   next(now: number = systemClock.now()): number {
     const rest = this.#lastAt + this.#waitMs - now;
     if (rest > 0) this.#waitMs = Math.min(this.#waitMs * 2, LONGEST_WAIT_MS);
@@ -33,17 +33,20 @@ export class Pace {
   }
 }
 
-/** How many messages a second a server may send that no one asked for. */
+/** The maximum number of unsolicited messages per second. */
 const MAX_UNASKED = 1_000;
+/** The maximum number of bytes per second in streams. */
+const MAX_STREAM_BYTES = MAX_MESSAGE_BYTES;
 
 /**
- * Counts notifications and requests of a server, and responses beyond those to requests. Says when to
- * stop reading for a while.
+ * Counts the notifications and requests of a server, its responses without a request, and the bytes
+ * of its streams. Pauses reading until the end of the second in which there are too many.
  */
 export class UnaskedMessages {
-  /** How many requests may still be answered. */
+  /** The number of requests without a response. */
   #asked = 0;
   #count = 0;
+  #bytes = 0;
   #since = -Infinity;
   #pause: Promise<void> | undefined;
 
@@ -65,13 +68,28 @@ export class UnaskedMessages {
 
   /** Counts a message. */
   add(): void {
+    const now = this.#beginSecond();
+    if (++this.#count >= MAX_UNASKED) this.#pauseAt(now);
+  }
+
+  /** Counts a chunk of a stream. */
+  read(bytes: number): void {
+    const now = this.#beginSecond();
+    this.#bytes += bytes;
+    if (this.#bytes > MAX_STREAM_BYTES) this.#pauseAt(now);
+  }
+
+  #beginSecond(): number {
     const now = systemClock.now();
     if (now - this.#since >= 1_000) {
       this.#since = now;
-      this.#count = 0;
+      this.#count = this.#bytes = 0;
     }
-    if (++this.#count < MAX_UNASKED || this.#pause !== undefined) return;
-    this.#pause = new Promise((resolve) =>
+    return now;
+  }
+
+  #pauseAt(now: number): void {
+    this.#pause ??= new Promise((resolve) =>
       systemClock.setTimeout(() => {
         this.#pause = undefined;
         resolve();
@@ -80,9 +98,17 @@ export class UnaskedMessages {
   }
 }
 
-/** What is said of a message that is too large. */
 function tooLarge(maxBytes: number): string {
   return `it sent more than ${maxBytes} bytes in one message, which is the limit`;
+}
+
+/** The maximum size of the stream that answers one request, in messages of the maximum size. */
+const MAX_STREAM = 4;
+
+function tooLong(maxBytes: number): string {
+  return `it sent more than ${
+    MAX_STREAM * maxBytes
+  } bytes in answer to one request, which is the limit`;
 }
 
 /**
@@ -97,7 +123,7 @@ export function boundedFetch(
   return async (url, init) => {
     const response = await base(url, init);
     const { body, headers, status, statusText } = response;
-    // A `Response` cannot be made with another status: those of redirects that are hidden.
+    // A `Response` cannot be made with the status of an opaque redirect.
     if (body === null || status < 200) return response;
     const isStream = /^\s*text\/event-stream\s*(;|$)/i.test(headers.get("content-type") ?? "");
     const bounded = isStream
@@ -122,8 +148,9 @@ const LF = 10;
 const CR = 13;
 
 /**
- * Bounds each event of a stream. After one that is too large the stream ends; the request that it
- * answers is answered with an error, because the SDK would wait for more.
+ * Bounds each event of a stream, and the stream that answers a request. Beyond a bound the stream
+ * ends with an error, which is sent as the response to the request. Otherwise the SDK would wait
+ * for more.
  */
 function boundedEvents(
   maxBytes: number,
@@ -131,8 +158,9 @@ function boundedEvents(
   id: string | number | undefined,
 ): TransformStream<Uint8Array, Uint8Array> {
   let bytes = 0;
+  let total = 0;
   let last = LF;
-  /** Whether the event exceeds the limit within the chunk. An empty line ends an event. */
+  /** Returns true if the event exceeds the limit within the chunk. An empty line ends an event. */
   const exceeds = (chunk: Uint8Array): boolean => {
     for (const byte of chunk) {
       const isEnd = byte === LF || byte === CR;
@@ -144,14 +172,18 @@ function boundedEvents(
   };
   return new TransformStream({
     async transform(chunk, controller) {
-      if (exceeds(chunk)) {
-        if (id === undefined) throw new RangeError(tooLarge(maxBytes));
-        const error = { code: -32_000, message: tooLarge(maxBytes) };
+      total += chunk.byteLength;
+      const isTooLarge = exceeds(chunk);
+      if (isTooLarge || id !== undefined && total > MAX_STREAM * maxBytes) {
+        const message = isTooLarge ? tooLarge(maxBytes) : tooLong(maxBytes);
+        if (id === undefined) throw new RangeError(message);
+        const error = { code: -32_000, message };
         const answer = JSON.stringify({ jsonrpc: "2.0", id, error });
         controller.enqueue(new TextEncoder().encode(`\n\ndata: ${answer}\n\n`));
         return controller.terminate();
       }
       controller.enqueue(chunk);
+      unasked.read(chunk.byteLength);
       await unasked.pause;
     },
   });
@@ -165,12 +197,12 @@ function requestId(body: unknown): string | number | undefined {
   return typeof id === "string" || typeof id === "number" ? id : undefined;
 }
 
-/** How many answers to a server's own requests may be on their way. */
+/** The maximum number of pending answers to a server's own requests. */
 const MAX_ANSWERS = 16;
 
 /**
- * Answers few of a server's own requests at a time. A server that asks and does not read would fill
- * the memory with answers; over HTTP each of them is a request.
+ * Answers few of a server's own requests at a time. A server that sends requests and does not read
+ * would fill the memory with answers; over HTTP each answer is a request.
  */
 export function boundAnswers(transport: Transport, unasked: UnaskedMessages): void {
   const send = transport.send.bind(transport);

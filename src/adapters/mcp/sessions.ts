@@ -1,8 +1,8 @@
 /**
- * Sessions of clients before revision 2026-07-28. The name of a session says what its client can be
- * asked. The rest is in this process only: questions that wait for the client's answer, which comes
- * as another request, and the resources that it subscribed to. Workers, which may answer each request
- * in another isolate, offer neither.
+ * Sessions of clients before revision 2026-07-28. The name of a session contains the capabilities
+ * of its client. All else is in this process only: questions that wait for the client's answer,
+ * which arrives as another request, and subscriptions to resources. Workers offer neither, because
+ * they may serve each request in another isolate.
  *
  * @module
  */
@@ -18,33 +18,24 @@ import {
   type Server,
 } from "@modelcontextprotocol/server";
 import { BoundedMap, isWorkers } from "../http/mod.ts";
+import { supportsMode } from "./questions.ts";
 
-/** Whose session it is. */
+/** The identity of a session. */
 export interface SessionKey {
   readonly principal: string | undefined;
   /** Its name; `undefined` if the client sent none. */
   readonly session: string | undefined;
 }
 
-/** What a letter at the end of a session's name says. */
-const LETTERS: readonly (readonly [letter: string, (client: ClientCapabilities) => boolean])[] = [
-  // A client that names no mode has forms, as before there were modes.
-  [
-    "f",
-    ({ elicitation: own }) =>
-      own !== undefined && (own.form !== undefined || own.url === undefined),
-  ],
-  ["u", ({ elicitation: own }) => own?.url !== undefined],
-  ["s", ({ sampling: own }) => own !== undefined],
-  ["t", ({ sampling: own }) => own?.tools !== undefined],
-  ["r", ({ roots: own }) => own !== undefined],
-];
+/** The letters at the end of a session's name, and the modes of elicitation that they declare. */
+const LETTERS = [["f", "form"], ["u", "url"]] as const;
 
-const NAME = /^[0-9a-f-]{36}(?:\.([fustr]{1,5}))?$/;
+const NAME = /^[0-9a-f-]{36}(?:\.([fu]{1,2}))?$/;
 
-/** Makes a name for a session, which says what its client can be asked. */
+/** Makes the name of a session, which contains the capabilities of its client. */
 export function nameSession(client: ClientCapabilities): string {
-  const letters = LETTERS.flatMap(([letter, has]) => has(client) ? [letter] : []).join("");
+  const letters = LETTERS.flatMap(([letter, mode]) => supportsMode(client, mode) ? [letter] : [])
+    .join("");
   return `${crypto.randomUUID()}${letters === "" ? "" : `.${letters}`}`;
 }
 
@@ -54,17 +45,11 @@ export function sessionOf(headers: Headers): string | undefined {
   return session !== null && NAME.test(session) ? session : undefined;
 }
 
-/** What the client of a session can be asked. A client that changes the name fools itself. */
+/** Returns the capabilities of a session's client. A client that changes the name harms itself only. */
 export function declaredIn(session: string | undefined): ClientCapabilities {
   const letters = session === undefined ? "" : NAME.exec(session)?.[1] ?? "";
-  const has = (letter: string): boolean => letters.includes(letter);
-  return {
-    ...(has("f") || has("u")
-      ? { elicitation: { ...(has("f") ? { form: {} } : {}), ...(has("u") ? { url: {} } : {}) } }
-      : {}),
-    ...(has("s") ? { sampling: has("t") ? { tools: {} } : {} } : {}),
-    ...(has("r") ? { roots: {} } : {}),
-  };
+  const modes = LETTERS.flatMap(([letter, mode]) => letters.includes(letter) ? [[mode, {}]] : []);
+  return modes.length === 0 ? {} : { elicitation: Object.fromEntries(modes) };
 }
 
 /** A client's answer to a question. */
@@ -117,7 +102,7 @@ export class ClientAnswers {
     }
   }
 
-  /** Takes a client's response, and says whether its session was asked. */
+  /** Passes a client's response to the question that waits for it. Returns true if there is one. */
   settle(key: SessionKey, response: ClientResponse): boolean {
     const resolve = this.#waiting.get(textOf(key, response.id));
     resolve?.(response);
@@ -135,18 +120,21 @@ function textOf({ principal, session }: SessionKey, id: unknown): string {
   return JSON.stringify([principal ?? null, session ?? null, id]);
 }
 
-/** How many characters the URIs of one session may have, of one principal's sessions, and of all. */
+/**
+ * The maximum length of the URIs of one session, of one principal's sessions, and of all, in
+ * characters.
+ */
 const MAX_SESSION = 16_384;
 const MAX_PRINCIPAL = 4 * MAX_SESSION;
 const MAX_ALL = 256 * MAX_PRINCIPAL;
-/** What a URI costs besides its characters. */
+/** The cost of a URI in addition to its characters. */
 const URI_COST = 64;
 
 type Sessions = BoundedMap<string, ReadonlySet<string>>;
 
 /**
- * The resources that sessions subscribed to. A principal with too many sessions loses the one that
- * was unused for longest: clients do not say when a session is over.
+ * The resources that sessions subscribed to. If a principal has too many sessions, its least
+ * recently used one is evicted: clients do not report the end of a session.
  */
 export class ResourceSubscriptions {
   readonly #maxPrincipal: number;
@@ -160,7 +148,7 @@ export class ResourceSubscriptions {
     this.#maxPrincipal = tellsCallersApart ? MAX_PRINCIPAL : MAX_ALL;
   }
 
-  /** Answers subscriptions on a server whose extension says that its resources have them. */
+  /** Serves subscriptions if the extension declares that its resources support them. */
   serve(server: Server, key: SessionKey): void {
     if (server.getCapabilities().resources?.subscribe !== true) return;
     if (isWorkers()) return server.registerCapabilities({ resources: { subscribe: false } });
@@ -176,7 +164,7 @@ export class ResourceSubscriptions {
     });
   }
 
-  /** Whether the session has subscribed to a resource. */
+  /** Returns true if the session has subscribed to a resource. */
   has(key: SessionKey, uri: string): boolean {
     return this.#of(key)?.has(uri) === true;
   }

@@ -1,6 +1,6 @@
 /**
- * Streams answers that take long. Comments in a stream keep the connection open, and show whether the
- * client is still there: Workers notice only when they write.
+ * Streams responses that take long. Comments in a stream keep the connection open, and detect a
+ * disconnected client: Workers detect it on writes only.
  *
  * @module
  */
@@ -9,9 +9,9 @@ import { type CallClient, eventStream } from "../http/mod.ts";
 
 /** Options for {@linkcode streamIfSlow}. */
 export interface SlowAnswerOptions {
-  /** How long to wait for the answer before its stream begins, in milliseconds. */
+  /** The time to wait for the response before its stream begins, in milliseconds. */
   readonly patienceMs: number;
-  /** How long to wait between two comments, in milliseconds. */
+  /** The interval between two comments, in milliseconds. */
   readonly heartbeatMs: number;
   /** The request, whose signal is read only if a stream begins. */
   readonly client: CallClient;
@@ -55,8 +55,8 @@ export function streamIfSlow(
 }
 
 /**
- * A call that waits for nothing outside has ended after so many turns of the microtask queue. Without
- * a timer for it, Deno answers it in two thirds of the time.
+ * The number of microtask turns within which a call ends that waits for nothing outside. Without a
+ * timer for such calls, Deno responds in two thirds of the time.
  */
 const TURNS_OF_A_SHORT_CALL = 20;
 
@@ -82,7 +82,10 @@ function streamOf(work: Promise<Response>, options: SlowAnswerOptions): Response
   return cancelledIfUnread(response, ended, UNREAD_HEARTBEATS * options.heartbeatMs);
 }
 
-/** How many heartbeats a response may stay unread. Runtimes that send it read it at once. */
+/**
+ * The number of heartbeats for which a response may stay unread. Runtimes that send it read it
+ * immediately.
+ */
 const UNREAD_HEARTBEATS = 2;
 
 /**
@@ -108,7 +111,9 @@ function cancelledIfUnread(response: Response, ended: Promise<void>, afterMs: nu
   return new Response(body, response);
 }
 
-/** The events of an answer: those of a stream, else a single one with the whole body. */
+/**
+ * Yields the events of a response: the events of a stream, else a single one with the whole body.
+ */
 async function* framesOf(work: Promise<Response>): AsyncGenerator<string, undefined> {
   const response = await work;
   const type = response.headers.get("content-type") ?? "";

@@ -1,7 +1,7 @@
 /**
- * Calls with a life of their own, as the extension `io.modelcontextprotocol/tasks` of revision
- * 2026-07-28 has them: a call answers with its task, and the client asks about it, answers its
- * questions and cancels it.
+ * Calls that outlive their request, as in the extension `io.modelcontextprotocol/tasks` of revision
+ * 2026-07-28: a call returns its task, and the client polls it, answers its questions and cancels
+ * it.
  *
  * @module
  */
@@ -20,45 +20,42 @@ import {
 import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
 import { type Answer, isObject, type Question, type ToolResult } from "../../tool/mod.ts";
 import { isWorkers, type ToolRequest, withAllLayers } from "../http/mod.ts";
-import { CallQuestions } from "./asking.ts";
 import { idOf, isForTask, isListen, isRequest, type JsonRpcRefusal } from "./message.ts";
 import {
   answerOf,
-  capabilitiesFor,
+  CallQuestions,
+  canReceive,
   declaredBy,
   hasOneField,
-  missingOf,
   requestOf,
   UnaskableError,
 } from "./questions.ts";
 
-/** What a client must have declared for tasks, and what a server with tasks announces. */
-export const TASKS_CAPABILITY: ClientCapabilities = {
-  extensions: { "io.modelcontextprotocol/tasks": {} },
-};
+const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
-/** Whether a client knows tasks. */
-export function knowsTasks(declared: ClientCapabilities): boolean {
-  return missingOf(TASKS_CAPABILITY, declared) === undefined;
+/** The capability that clients declare for tasks, and that a server with tasks announces. */
+export const TASKS_CAPABILITY: ClientCapabilities = { extensions: { [TASKS_EXTENSION]: {} } };
+
+/** Returns true if a client has declared the extension. */
+export function supportsTasks({ extensions }: ClientCapabilities): boolean {
+  return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }
 
 /**
- * Refuses a client that has not declared the extension.
+ * Rejects a client that has not declared the extension.
  *
  * @throws {MissingRequiredClientCapabilityError}
  */
 export function requireTasks(declared: ClientCapabilities): void {
-  const missing = missingOf(TASKS_CAPABILITY, declared);
-  if (missing !== undefined) {
-    throw new MissingRequiredClientCapabilityError({ requiredCapabilities: missing });
-  }
+  if (supportsTasks(declared)) return;
+  throw new MissingRequiredClientCapabilityError({ requiredCapabilities: TASKS_CAPABILITY });
 }
 
-/** The protocol's code for a header that is not what the body says. */
+/** The protocol's code for a header that differs from the body. */
 const HEADER_MISMATCH = -32_020;
 
 /**
- * Says why a request is refused that names tasks, if it is. The SDK does not know the headers and
+ * Returns the refusal of an invalid request about tasks. The SDK does not check the headers and
  * subscriptions of the extension.
  */
 export function taskRefusal(message: unknown, headers: Headers): JsonRpcRefusal | undefined {
@@ -91,7 +88,7 @@ interface WireTask {
   readonly pollIntervalMs: number;
 }
 
-/** A task with what its status adds. */
+/** A task with the details of its status. */
 interface DetailedTask extends WireTask {
   readonly inputRequests?: InputRequests;
   readonly result?: CallToolResult;
@@ -121,26 +118,26 @@ function wireTask(
 }
 
 /**
- * Lets a task go on after the answer to its request. A Worker ends what a request has begun, unless
- * it is told to wait; elsewhere nothing has to be done.
+ * Keeps a task running after the response to its request. A Worker ends the work of a request,
+ * unless it waits for a promise; other runtimes do not.
  */
 export function outlastRequest(request: ToolRequest, { id }: TaskState): void {
   const { server: { tasks }, caller: { principal } } = request;
   if (tasks !== undefined && isWorkers()) request.outlast(untilEnded(tasks, id, principal));
 }
 
-/** Resolves when a task has ended, or waits for answers that come with another request. */
+/** Resolves when a task has ended, or waits for the answers of another request. */
 async function untilEnded(tasks: CallTasks, id: string, principal?: string): Promise<void> {
   try {
     for await (const { status } of tasks.follow(id, { principal })) {
       if (status !== "working") return;
     }
   } catch {
-    // The store is out of reach; the tasks tell their own log.
+    // The store is unreachable, which the tasks log themselves.
   }
 }
 
-/** What the methods about tasks need of their request. */
+/** The request of a method about tasks. */
 export interface TaskRequest {
   readonly request: ToolRequest;
   readonly tasks: CallTasks;
@@ -190,7 +187,7 @@ export function serveTasks(server: Server, { request, tasks, write }: TaskReques
         ...request.hostContext(),
         onQuestion: (question, { signal }) => questions.answer(question, signal),
       });
-      // Answers that came too late are ignored, as the protocol wants.
+      // The protocol requires that late answers are ignored.
       if (answered !== undefined && "id" in answered) outlastRequest(request, answered);
       return {};
     },
@@ -202,7 +199,7 @@ export function serveTasks(server: Server, { request, tasks, write }: TaskReques
   });
 }
 
-/** What the status of a task adds to it. */
+/** Returns the details of a task's status. */
 function detailsOf(
   task: TaskState,
   declared: ClientCapabilities,
@@ -232,18 +229,21 @@ function detailsOf(
   }
 }
 
-/** The request that asks a question; `undefined` if the client cannot be asked it. */
+/** Returns the request for a question; `undefined` if the client cannot receive it. */
 function askable(question: Question, declared: ClientCapabilities): InputRequest | undefined {
   try {
     const request = requestOf(question);
-    return missingOf(capabilitiesFor(request), declared) === undefined ? request : undefined;
+    return canReceive(declared, request) ? request : undefined;
   } catch (error) {
     if (error instanceof UnaskableError) return undefined;
     throw error;
   }
 }
 
-/** The client's answers to the questions of a task. Others are ignored, as the protocol wants. */
+/**
+ * Reads the client's answers to the questions of a task. The protocol requires that others are
+ * ignored.
+ */
 function answersTo(
   task: TaskState,
   inputResponses: Readonly<Record<string, unknown>>,
@@ -259,7 +259,7 @@ function answersTo(
   return Object.fromEntries(answers);
 }
 
-/** A question that is asked again has another key: clients answer each key once. */
+/** A repeated question has another key: clients answer each key once. */
 function keyOf({ updatedAt }: TaskState, { key, issues }: Question): string {
   return issues === undefined ? key : `${key}~${updatedAt.toString(36)}`;
 }

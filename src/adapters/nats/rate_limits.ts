@@ -12,19 +12,16 @@ import {
   type RateLimitCount,
   type RateLimitStore,
   type RateLimitWindow,
+  takePermits,
 } from "../http/mod.ts";
 
-/** The count of a key in a window, as it is stored. */
-interface KeptWindow {
-  /** The number of leased permits, used or not. */
+/** The permits of this process. */
+interface Lease {
+  /** The number of permits that all processes have taken in this window. */
   readonly count: number;
   /** The end of the window, in milliseconds since 1970. */
   readonly endsAt: number;
-}
-
-/** The permits that this process has leased. */
-interface Lease extends KeptWindow {
-  /** The number of unused permits. */
+  /** The number of permits that this process has not used. */
   left: number;
 }
 
@@ -32,9 +29,7 @@ interface Lease extends KeptWindow {
 const MAX_LEASE = 50;
 /** A lease is at most this part of the free permits, so that other processes get some. */
 const PART = 8;
-/** The maximum number of attempts while other processes write. */
-const MAX_TRIES = 32;
-/** The maximum number of keys with leases. The permits of an evicted key are lost. */
+/** How many keys a process has permits of. Those of a key that is pushed out are lost. */
 const MAX_KEYS = 10_000;
 
 /**
@@ -65,30 +60,16 @@ export function natsRateLimitStore(
   /** The last operation of each key: operations of a key are serialized. */
   const turns = new Map<string, Promise<unknown>>();
 
-  /** Leases permits from the store. */
-  async function lease(
-    key: string,
-    amount: number,
-    { limit, windowMs }: RateLimitWindow,
-  ): Promise<Lease> {
-    for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const now = clock.timestamp();
-      const stored = await store.get(key);
-      const window: KeptWindow = stored === undefined
-        ? { count: 0, endsAt: now + windowMs }
-        : JSON.parse(new TextDecoder().decode(stored.value));
-      const free = limit - window.count;
-      if (amount > free) return { ...window, left: 0 };
-      const taken = Math.max(amount, Math.min(MAX_LEASE, Math.floor(free / PART)));
-      const next = { ...window, count: window.count + taken };
-      const value = new TextEncoder().encode(JSON.stringify(next));
-      const life = { expiresAt: window.endsAt };
-      const revision = stored === undefined
-        ? await store.create(key, value, life)
-        : await store.update(key, value, stored.revision, life);
-      if (revision !== undefined) return { ...next, left: taken };
-    }
-    throw new Error("Cannot count a request: others count all the time");
+  /** Takes permits out of the store: more than are wanted now, if many are free. */
+  async function lease(key: string, amount: number, window: RateLimitWindow): Promise<Lease> {
+    const { taken, ...rest } = await takePermits(
+      store,
+      key,
+      window,
+      (free) => Math.max(amount, Math.min(MAX_LEASE, Math.floor(free / PART))),
+      clock,
+    );
+    return { ...rest, left: taken };
   }
 
   async function take(

@@ -31,11 +31,11 @@ export interface ParameterBinding extends ValueStyle {
 
 /** The body, and the arguments that it is made of. */
 export interface BodyBinding {
-  /** What is sent as the content type. */
+  /** The content type of the request. */
   readonly mediaType: string;
   readonly kind: "json" | "form" | "multipart" | "text";
   /**
-   * `all`: the arguments are the body; `rest`: the arguments that are no parameters are the body;
+   * `all`: the arguments are the body; `rest`: the arguments without parameters are the body;
    * `one`: the argument `key` is the body.
    */
   readonly from: "all" | "rest" | "one";
@@ -186,7 +186,7 @@ export function splitTemplate(path: string): readonly TemplatePiece[] {
   }
 }
 
-/** The segments "." and "..", also in percent-encoding. */
+/** The segments "." and "..", including their percent-encoded forms. */
 const DOTS = /^(?:\.|%2e){1,2}$/i;
 
 /** Whether URL parsers would shorten a path, so that it names another resource. */

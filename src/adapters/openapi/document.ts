@@ -15,7 +15,7 @@ import {
 import { fragmentSteps } from "../../schema/mod.ts";
 import { clip, isObject, pointerStep, type ToolAnnotations } from "../../tool/mod.ts";
 
-/** How many references in a row are followed; a longer chain is taken for a circle. */
+/** The maximum length of a chain of references; a longer chain counts as a circle. */
 const MAX_HOPS = 32;
 
 /** An object of a document, and where it stands. */
@@ -38,11 +38,11 @@ export interface FoundOperation {
 /** An OpenAPI document. */
 export class ApiDocument {
   readonly root: JsonRecord;
-  /** Whether schemas are those of OpenAPI 3.0. From 3.1 on they are JSON Schema. */
+  /** True if schemas are in the dialect of OpenAPI 3.0. From 3.1 on they are JSON Schema. */
   readonly is30: boolean;
   readonly #charge: (part: unknown) => void;
 
-  /** @param charge Is called with each part that a reference leads to, to bound the whole. */
+  /** Is called with the target of each reference, to bound the total. */
   constructor(root: JsonRecord, charge: (part: unknown) => void) {
     this.root = root;
     this.#charge = charge;
@@ -106,12 +106,12 @@ export const METHOD_HINTS: ReadonlyMap<string, ToolAnnotations> = new Map<string
   ["patch", { readOnlyHint: false }],
 ]);
 
-/** Methods that `fetch` refuses to send. */
+/** Methods that `fetch` cannot send. */
 const REFUSED: ReadonlySet<string> = new Set(["trace", "connect", "track"]);
 
 const METHOD = /^[A-Za-z]{1,32}$/;
 
-/** Whether `fetch` can send requests with a method. */
+/** Returns true if `fetch` can send requests with a method. */
 export function isSendable(method: string): boolean {
   return METHOD.test(method) && !REFUSED.has(method.toLowerCase());
 }
@@ -164,8 +164,8 @@ function* operationsOf(item: Located): Generator<[string, Located]> {
 }
 
 /**
- * The name for each operation: its id if that is unique; else its method and path as words if these
- * are unique; else its method and path as they are written.
+ * Returns the name of each operation: its id if that is unique; else its method and path as words
+ * if these are unique; else its method and path unchanged.
  */
 export function nameOperations(
   found: readonly FoundOperation[],

@@ -1,6 +1,6 @@
 /**
  * Runs operations over HTTP: the credentials, the request, the response. The network is a port: the
- * global `fetch` of every runtime fits, and tests hand in a function.
+ * global `fetch` of every runtime fits, and tests pass a function.
  *
  * @module
  */
@@ -15,8 +15,8 @@ import {
   ToolResult,
   type ToolRun,
 } from "../../tool/mod.ts";
-import { wasNotSent } from "../http/not_sent.ts";
-import { isJson, plainType } from "./media_types.ts";
+import { readText, wasNotSent } from "../http/fetching.ts";
+import { isJson, plainType } from "./request_body.ts";
 import {
   buildRequest,
   type BuiltRequest,
@@ -31,7 +31,7 @@ export interface HttpRequest {
   readonly headers: { readonly [name: string]: string };
   readonly body?: string;
   readonly signal: AbortSignal;
-  /** Redirects are not followed: one could lead to another host, and the credentials with it. */
+  /** Redirects are not followed: one could send the credentials to another host. */
   readonly redirect: "manual";
 }
 
@@ -56,7 +56,7 @@ export type CredentialSource = (
   context: ToolContext,
 ) => Credentials | Promise<Credentials>;
 
-/** What is needed to run operations. */
+/** The network, the credentials and the bound for operations. */
 export interface HttpClient {
   readonly fetch: HttpFetch;
   readonly authorize: CredentialSource | undefined;
@@ -102,7 +102,7 @@ export async function callOperation(
   }
 }
 
-/** How much of an error response is read, and how much of it is passed on. */
+/** The maximum size of an error response in bytes, and of its quotation in characters. */
 const MAX_ERROR_BYTES = 16_384;
 const MAX_ERROR_TEXT = 500;
 
@@ -117,8 +117,10 @@ async function readResponse(
 ): Promise<ToolResult> {
   const { status } = response;
   if (!(status >= 200 && status <= 299)) return await readError(response, request);
-  const { text, isWhole } = await readText(response, maxBytes);
+  const reader = response.body?.getReader();
+  const { text, isWhole } = await readText(reader, maxBytes);
   if (!isWhole) {
+    await reader?.cancel();
     return ToolResult.error(
       "output_too_large",
       `The response to ${request} has more than ${maxBytes} bytes: ask for less`,
@@ -159,7 +161,9 @@ async function readError(response: HttpResponse, request: string): Promise<ToolR
       { ran: "unknown" },
     );
   }
-  const { text: said } = await readText(response, MAX_ERROR_BYTES);
+  const reader = response.body?.getReader();
+  const { text: said, isWhole } = await readText(reader, MAX_ERROR_BYTES);
+  if (!isWhole) await reader?.cancel();
   const type = mediaTypeOf(response);
   const isLegible = type === "" || isJson(type) || type.startsWith("text/");
   const text = isLegible ? clip(said.trim(), MAX_ERROR_TEXT) : "";
@@ -170,7 +174,7 @@ async function readError(response: HttpResponse, request: string): Promise<ToolR
   );
 }
 
-/** Whether an API that answers with this error has done anything: a refusal says that it has not. */
+/** Returns whether the operation ran, by the status of an error: a rejected request did not run. */
 function hasRun(status: number): ToolRun {
   return status < 500 || status === 501 || status === 503 ? "no" : "unknown";
 }
@@ -187,26 +191,5 @@ function codeFor(status: number): FailureCode {
       return "overloaded";
     default:
       return "threw";
-  }
-}
-
-/** The beginning of a body as text, up to so many bytes, and whether that is all of it. */
-async function readText(
-  { body }: HttpResponse,
-  maxBytes: number,
-): Promise<{ readonly text: string; readonly isWhole: boolean }> {
-  const decoder = new TextDecoder();
-  const reader = body?.getReader();
-  let text = "";
-  let left = maxBytes;
-  for (;;) {
-    const { value } = await reader?.read() ?? {};
-    if (value === undefined) return { text: text + decoder.decode(), isWhole: true };
-    text += decoder.decode(value.subarray(0, left), { stream: true });
-    left -= value.length;
-    if (left < 0) {
-      await reader?.cancel();
-      return { text, isWhole: false };
-    }
   }
 }

@@ -21,6 +21,7 @@ import {
   wordsIn,
 } from "../../formats/importer_kit.ts";
 import type { ProviderHints } from "../../formats/mod.ts";
+import { checkWithoutEngine } from "../../schema/mod.ts";
 import {
   type Check,
   checkFlag,
@@ -38,8 +39,7 @@ import {
   type ToolResult,
   wholeFrom,
 } from "../../tool/mod.ts";
-import { checkWithoutEngine } from "../../schema/mod.ts";
-import { type ReadBody, readBody } from "./request_body.ts";
+import { type HttpOperation, pathProblem } from "./build_request.ts";
 import {
   ApiDocument,
   credentialKeys,
@@ -51,14 +51,16 @@ import {
 } from "./document.ts";
 import { callOperation, type CredentialSource, type HttpClient, type HttpFetch } from "./http.ts";
 import { inputOf, type ReadParameter, readParameters } from "./parameters.ts";
-import { type HttpOperation, pathProblem } from "./build_request.ts";
-import { readReturns } from "./returns.ts";
+import { type ReadBody, readBody, readReturns } from "./request_body.ts";
 import { type ReadContext, SchemaReader } from "./schemas.ts";
 import { baseAddress, findServer, type FoundServer, type ServerOptions } from "./servers.ts";
 
 /** Options for {@linkcode importOpenApi}. */
 export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
-  /** Performs the HTTP requests. Absent: the tools are definitions only, unless `execute` is given. */
+  /**
+   * Performs the HTTP requests. By default, the tools are definitions only, unless `execute` is
+   * set.
+   */
   readonly fetch?: HttpFetch;
   /**
    * Gives the credentials of a request. They win over what the arguments say.
@@ -69,7 +71,7 @@ export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
    */
   readonly authorize?: CredentialSource;
   /**
-   * How large a response may be, in bytes.
+   * The maximum size of a response, in bytes.
    *
    * @default {1_048_576}
    */
@@ -81,11 +83,11 @@ export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
    */
   readonly deprecated?: boolean;
   /**
-   * Check results against the schemas of the responses. Turn it off for a server that does not
-   * keep to its document. With `"reads"`, only operations that change nothing (GET, HEAD, OPTIONS,
-   * QUERY) fail because of their results; those of others are given as they are, with a warning by
-   * `context.metadata`, and their tools have no `returns`. A model would repeat a write that seems
-   * to have failed. Without `fetch` this is the same as `true`.
+   * Checks results against the schemas of the responses. Turn it off for a server that does not
+   * follow its document. With `"reads"`, only operations that change nothing (GET, HEAD, OPTIONS,
+   * QUERY) fail because of their results. Results of other operations are returned unchanged, with
+   * a warning by `context.metadata`, and their tools have no `returns`: a model would repeat a
+   * write that seems to have failed. Without `fetch` this is the same as `true`.
    *
    * @default {true}
    */
@@ -95,10 +97,9 @@ export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
 const MAX_RESPONSE_BYTES = 1_048_576;
 
 /**
- * Imports tools as without `pins`, and holds back those that are not as they were when they were
- * approved.
+ * Imports tools as without `pins`, and holds back tools that have changed since they were approved.
  *
- * @returns A promise of the import, and of what is held back.
+ * @returns A promise of the import, with the tools that are held back.
  */
 export function importOpenApi(
   document: unknown,
@@ -109,8 +110,8 @@ export function importOpenApi(
  * call the API.
  *
  * The document need not be trusted. It is bounded, nothing is fetched to read it, and errors in it
- * are part of the result: one bad operation does not spoil the others. What a document says of the
- * behaviour of its operations is only a claim; give `risk` where that is not enough.
+ * are part of the result: an invalid operation does not affect the others. A document's statements
+ * about the behaviour of its operations are only claims; set `risk` if they are not enough.
  *
  * @example Usage
  * ```ts
@@ -137,8 +138,8 @@ export function importOpenApi(
  *
  * @param document The document, as `JSON.parse` gives it.
  * @param options Namespace, risk, tags, limits; where and how calls are sent.
- * @returns The tools, what to know about them, and what was rejected and why.
- * @throws {TypeError | RangeError} If an option is wrong. Never for the document.
+ * @returns The tools, warnings about them, and the rejected operations with reasons.
+ * @throws {TypeError | RangeError} If an option is invalid. Never for the document.
  */
 export function importOpenApi(document: unknown, options?: OpenApiImportOptions): ImportResult;
 export function importOpenApi(
@@ -155,7 +156,7 @@ export function importOpenApi(
   return pins === undefined ? imported : pins.check(imported, namespace);
 }
 
-/** What each option must be. The session checks those of all sources. */
+/** The checks of the options. The session checks the options that all sources share. */
 const CHECKS = {
   fetch: checkFunction,
   // The message does not repeat it: it may hold a password.
@@ -187,7 +188,7 @@ function isHost(value: unknown): value is string {
   return isWord(value) && /^[^\s/?#@\\]+$/.test(value);
 }
 
-/** @throws {TypeError | RangeError} If an option is wrong. */
+/** If an option is invalid. */
 function checkOptions(options: OpenApiImportOptions): void {
   for (const [name, check] of Object.entries(CHECKS)) {
     const value = options[name as keyof typeof CHECKS];
@@ -214,7 +215,7 @@ function readRoot(session: ImportSession, document: unknown): JsonRecord | undef
   }
 }
 
-/** What a document that cannot be read should be. */
+/** Describes a valid document, for one that cannot be read. */
 function wantedForm(document: unknown): string {
   if (typeof document === "string") {
     return "it is text: give the value that JSON.parse makes of it or, if it is YAML, a parser such " +
@@ -232,7 +233,7 @@ interface OpenApiImport extends Omit<ReadContext, "warn"> {
   readonly session: ImportSession;
   readonly options: OpenApiImportOptions;
   readonly client: HttpClient | undefined;
-  /** The origins about which a warning says that they get credentials. */
+  /** The origins that a warning has named as receivers of credentials. */
   readonly warned: Set<string>;
 }
 
@@ -324,7 +325,7 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
   }
   const { schema, refs } = inputOf(parameters, body);
   draft.parameters = schemas.withDefinitions(schema, refs, "input") as JsonSchemaObject;
-  // The responses of a HEAD are described like those of a GET, but they have no body.
+  // The responses of a HEAD have descriptions as for a GET, but no body.
   const returns = options.returns === false || one.method === "head"
     ? undefined
     : readReturns(context, operation);
@@ -400,7 +401,7 @@ function readDescription(
     );
   }
   Object.assign(draft.provider, readToolHints(value));
-  // The annotations of the tool's own source come before those that plue derived on export.
+  // The annotations of the tool's own source precede the annotations that plue derived on export.
   const { annotations: given = objectIn(value, "x-tool-annotations") } = draft.provider;
   draft.hints = { ...METHOD_HINTS.get(method.toLowerCase()), ...readHints(given) };
   if (given !== undefined) draft.provider.annotations = given;
@@ -446,8 +447,9 @@ function bindTool(
 }
 
 /**
- * Where the document says that the calls of an operation go. With credentials, all calls go to the
- * origin of the document's own servers: no single operation may take them elsewhere.
+ * Returns the address of an operation's calls, as the document states it. With credentials, all
+ * calls go to the origin of the document's own servers: a single operation may not send them
+ * elsewhere.
  */
 function serverOf(
   { session, document, options, client, warned }: OpenApiImport,

@@ -23,10 +23,9 @@ import {
   pointerStep,
   setOwn,
 } from "../../tool/mod.ts";
-import type { ReadBody } from "./request_body.ts";
-import type { Located } from "./document.ts";
-import { mediaTypes } from "./media_types.ts";
 import type { ParameterBinding } from "./build_request.ts";
+import type { Located } from "./document.ts";
+import { mediaTypes, type ReadBody } from "./request_body.ts";
 import type { ReadContext, ReadSchema } from "./schemas.ts";
 import { type ParameterPlace, styleOf, STYLES } from "./serialize.ts";
 
@@ -50,7 +49,10 @@ const FIXED_HEADERS: ReadonlySet<string> = new Set(
     "transfer-encoding upgrade").split(" "),
 );
 
-/** The parameters of an operation, those of its path included, or the first problem of them. */
+/**
+ * Returns the parameters of an operation, including the parameters of its path, or the first
+ * problem.
+ */
 export function readParameters(
   context: ReadContext,
   item: Located,

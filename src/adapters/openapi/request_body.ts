@@ -1,10 +1,18 @@
 /**
- * The body of a request: which arguments it is made of, and how it is written.
+ * The bodies of requests and responses: their media types and schemas.
  *
  * @module
  */
 
-import { flagIn, member, objectIn, textIn, wordsIn } from "../../formats/importer_kit.ts";
+import {
+  distinct,
+  flagIn,
+  type JsonRecord,
+  member,
+  objectIn,
+  textIn,
+  wordsIn,
+} from "../../formats/importer_kit.ts";
 import { isSchema } from "../../schema/mod.ts";
 import {
   clip,
@@ -15,11 +23,57 @@ import {
   pointerStep,
   type ToolExample,
 } from "../../tool/mod.ts";
-import type { Located } from "./document.ts";
-import { bodyKind, mediaTypes, plainType } from "./media_types.ts";
 import type { BodyBinding } from "./build_request.ts";
+import type { Located } from "./document.ts";
 import type { ReadContext, ReadSchema, SchemaReader } from "./schemas.ts";
 import { styleOf, type ValueStyle } from "./serialize.ts";
+
+/** A type and a subtype, each a token, without parameters. */
+const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,100}\/[a-z0-9!#$&^_.+*-]{1,100}$/;
+
+/** Returns the media types of a `content` map unchanged, the preferred ones first. */
+export function mediaTypes(content: JsonRecord): readonly string[] {
+  return Object.keys(content).map((key) => ({ key, rank: rankOf(plainType(key)) }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ key }) => key);
+}
+
+/** A media type in lower case, without parameters. */
+export function plainType(type: string): string {
+  return type.split(";", 1).join("").trim().toLowerCase();
+}
+
+/** Returns true if a plain media type is JSON. */
+export function isJson(type: string): boolean {
+  return type === "application/json" || type === "text/json" || type.endsWith("+json");
+}
+
+/** Returns true if a plain media type of a document allows JSON. */
+export function acceptsJson(type: string): boolean {
+  return isJson(type) || isWildcard(type);
+}
+
+/** How a body of a plain media type is written; `undefined` if it cannot be written. */
+export function bodyKind(type: string): Pick<BodyBinding, "kind" | "mediaType"> | undefined {
+  if (isWildcard(type)) return { kind: "json", mediaType: "application/json" };
+  if (!MEDIA_TYPE.test(type) || type.includes("*")) return undefined;
+  if (isJson(type)) return { kind: "json", mediaType: type };
+  if (type === "application/x-www-form-urlencoded") return { kind: "form", mediaType: type };
+  if (type === "multipart/form-data") return { kind: "multipart", mediaType: type };
+  return type.startsWith("text/") ? { kind: "text", mediaType: type } : undefined;
+}
+
+function isWildcard(type: string): boolean {
+  return type === "*/*" || type === "application/*";
+}
+
+const RANKS = { json: 1, form: 2, multipart: 3, text: 4 } as const;
+
+function rankOf(type: string): number {
+  if (type === "application/json") return 0;
+  const kind = bodyKind(type)?.kind;
+  return kind === undefined ? 5 : RANKS[kind];
+}
 
 /** The body of an operation. */
 export interface ReadBody {
@@ -131,7 +185,7 @@ function examplesOf(entry: unknown): readonly ToolExample[] {
   ];
 }
 
-/** How the members of a form are written, where the document says so. */
+/** The styles of a form's members, if the document defines them. */
 function encodingOf(entry: unknown): { readonly [name: string]: ValueStyle } | undefined {
   const styles = Object.entries(objectIn(entry, "encoding") ?? {}).flatMap(([name, one]) => {
     if (!isObject(one)) return [];
@@ -163,7 +217,7 @@ function flattenObject(read: ReadSchema, schemas: SchemaReader): FlatObject | un
   const required = new Set<string>();
   const seen = new Set<JsonSchema>();
 
-  /** @param alone Nothing is combined with this schema, so `additionalProperties: false` is kept. */
+  /** This schema is not combined with others, so that `additionalProperties: false` may stay. */
   function collect(schema: JsonSchema, alone: boolean): boolean {
     if (!isObject(schema)) return schema === true;
     if (seen.has(schema)) return true;
@@ -214,4 +268,85 @@ function flattenObject(read: ReadSchema, schemas: SchemaReader): FlatObject | un
     for (const ref of isSchema(property) ? schemas.refsOf(property) : []) refs.add(ref);
   }
   return { properties, required, refs };
+}
+
+/** The maximum number of schemas of a result. Each is compared with the others. */
+const MAX_SCHEMAS = 16;
+
+/** The schemas of the results, and the definitions that they refer to. */
+interface Results {
+  readonly schemas: JsonSchema[];
+  readonly refs: Set<string>;
+}
+
+/**
+ * The schema of an operation's results: the JSON of each response that is a success, and `null` for
+ * one without a body. `default` counts only if no success is described.
+ *
+ * @returns The schema, or `undefined` if results cannot be checked.
+ */
+export function readReturns(
+  context: ReadContext,
+  { value: operation, path }: Located,
+): JsonSchema | undefined {
+  const responses = objectIn(operation, "responses") ?? {};
+  const successes = Object.keys(responses).filter((status) => /^2(\d\d|XX)$/i.test(status)).sort();
+  const statuses = successes.length > 0 || !Object.hasOwn(responses, "default")
+    ? successes
+    : ["default"];
+  const results: Results = { schemas: [], refs: new Set() };
+  for (const status of statuses) {
+    const at = `${path}/responses${pointerStep(status)}`;
+    const problem = addResponse(context, responses[status], at, results);
+    if (problem === undefined) continue;
+    context.warn(problem.path, "responses", `${problem.message}; results are not checked`);
+    return undefined;
+  }
+  const different = distinct(results.schemas);
+  const [only] = different;
+  // Responses without a body need no schema.
+  if (only === undefined || different.every(isNull)) return undefined;
+  const schema = different.length === 1 ? only : { anyOf: different };
+  return context.schemas.withDefinitions(schema, results.refs, "output");
+}
+
+/** Adds the schemas of one response, or returns the reason why it has none. */
+function addResponse(
+  context: ReadContext,
+  raw: unknown,
+  path: string,
+  { schemas, refs }: Results,
+): { readonly path: string; readonly message: string } | undefined {
+  const response = context.document.resolve(raw, path);
+  if (response === undefined) {
+    return { path, message: "The reference to a response has no target in the document" };
+  }
+  const content = objectIn(response.value, "content") ?? {};
+  const types = mediaTypes(content);
+  if (types.length === 0) schemas.push({ type: "null" });
+  // The request prefers JSON, so that other types in the list do not matter.
+  const json = types.filter((type) => acceptsJson(plainType(type)));
+  if (json.length === 0 && types.length > 0) {
+    const [type = ""] = types;
+    return {
+      path: `${response.path}/content${pointerStep(type)}`,
+      message: `The response is of type "${clip(type)}", not JSON`,
+    };
+  }
+  for (const type of json) {
+    if (schemas.length >= MAX_SCHEMAS) {
+      return { path, message: `The responses have more than ${MAX_SCHEMAS} schemas` };
+    }
+    const where = `${response.path}/content${pointerStep(type)}/schema`;
+    // Without a schema the response is any JSON, as an absent schema reads.
+    const read = context.schemas.read(member(content[type], "schema"), where, "output");
+    const { schema, refs: more } = context.schemas.inlineRoot(read, "output");
+    for (const ref of more) refs.add(ref);
+    schemas.push(schema);
+  }
+  return undefined;
+}
+
+function isNull(schema: JsonSchema): boolean {
+  return isObject(schema) && schema["type"] === "null";
 }

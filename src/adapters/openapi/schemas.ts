@@ -17,7 +17,9 @@ import { fragment, fragmentSteps, isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import type { ApiDocument } from "./document.ts";
 
-/** Which way values go: `readOnly` properties are no input, `writeOnly` properties no output. */
+/**
+ * The direction of values: inputs have no `readOnly` properties, outputs no `writeOnly` properties.
+ */
 export type Direction = "input" | "output";
 
 /** A schema, and the names of the definitions that it refers to. */
@@ -26,7 +28,7 @@ export interface ReadSchema {
   readonly refs: ReadonlySet<string>;
 }
 
-/** What reading the parts of an operation needs. */
+/** The surroundings for reading the parts of an operation. */
 export interface ReadContext {
   readonly document: ApiDocument;
   readonly schemas: SchemaReader;
@@ -98,7 +100,8 @@ export class SchemaReader {
       const definition = this.definition(schema["$ref"], direction);
       if (definition === undefined) break;
       const { $ref: _followed, ...beside } = schema;
-      // Annotations beside a reference win over the target's. Other keywords must hold together with it.
+      // Annotations next to a reference override the target's annotations. Other keywords must hold
+      // together with the target.
       if (Object.keys(beside).some((keyword) => !ANNOTATIONS_BESIDE_REF.has(keyword))) break;
       schema = isObject(definition.schema)
         ? { ...definition.schema, ...beside }
@@ -108,7 +111,7 @@ export class SchemaReader {
     return { schema, refs };
   }
 
-  /** Puts the definitions that `refs` lead to beside a schema. */
+  /** Adds the targets of `refs` to a schema, as definitions. */
   withDefinitions(schema: JsonSchema, refs: Iterable<string>, direction: Direction): JsonSchema {
     const open = new Set(refs);
     if (open.size === 0) return schema;
@@ -149,7 +152,10 @@ export class SchemaReader {
     return mapChildren(seen, (child) => this.#convert(child, direction, refs));
   }
 
-  /** The node with its reference led into `$defs`, and without the document's own keywords. */
+  /**
+   * Returns the node with its reference pointing into `$defs`, and without the document's own
+   * keywords.
+   */
   #reference(node: JsonSchemaObject, refs: Set<string>): JsonSchemaObject {
     const dialect = node["$schema"];
     const clean = typeof dialect === "string" && OAS_DIALECT.test(dialect)

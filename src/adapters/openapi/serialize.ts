@@ -18,14 +18,14 @@ export const STYLES = {
 /** The location of a parameter. */
 export type ParameterPlace = keyof typeof STYLES;
 
-/** The style of an object or list. */
+/** The style of lists and objects. */
 export type ParameterStyle = typeof STYLES[ParameterPlace][number];
 
 /** The serialization of a value in a URL, a header or a form. */
 export interface ValueStyle {
   readonly style: ParameterStyle;
   readonly explode: boolean;
-  /** Keeps reserved characters of URLs, unless they could end the value. */
+  /** True to leave reserved characters of URLs unescaped, if they cannot end the value. */
   readonly allowReserved?: boolean;
   /** Serializes the value as JSON. */
   readonly json?: boolean;
@@ -48,7 +48,7 @@ export function styleOf(given: JsonRecord, place: ParameterPlace, json: boolean)
 export class UnsendableArgument extends Error {
   /** The property of the arguments. */
   readonly key: string;
-  /** The expectation. */
+  /** The expected value. */
   readonly expected: string;
 
   constructor(key: string, expected: string) {
@@ -91,7 +91,7 @@ export function membersOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, member]) => !isNothing(member));
 }
 
-/** A serialized item, or a serialized member with its name. */
+/** An item, or a member with its name, in serialized form. */
 type Piece = readonly [member: string | undefined, part: string];
 
 /** Returns a value's items or members, or the value itself. */
@@ -153,8 +153,7 @@ function deepPairs(
 }
 
 /**
- * Serializes a value in a path. An empty one is rejected, because the path would belong to another
- * operation.
+ * Writes a value in a path. An empty value is an error: the path could belong to another operation.
  */
 export function writePath(name: string, value: unknown, style: ValueStyle, key: string): string {
   if (isNothing(value) || textOf(value) === "") throw new UnsendableArgument(key, "not empty");
@@ -173,9 +172,7 @@ export function writePath(name: string, value: unknown, style: ValueStyle, key: 
 
 const HEADER_TEXT = /^[\t\x20-\x7e]*$/;
 
-/**
- * Serializes a value in a header. Line ends are rejected, because they would begin another header.
- */
+/** Writes a value in a header. A line end is an error: it would begin another header. */
 export function writeHeader(value: unknown, style: ValueStyle, key: string): string {
   const text = join(piecesOf(value, style, (part) => part), style.explode ? "=" : ",", ",");
   if (!HEADER_TEXT.test(text)) {

@@ -11,23 +11,24 @@ import { splitTemplate } from "./build_request.ts";
 /** The options that say where calls may go. */
 export interface ServerOptions {
   /**
-   * Where the API is, such as `https://api.example.com/v1`, in place of the document's `servers`.
-   * Give it for a document that you do not trust: else the document says where calls go.
+   * The address of the API, such as `https://api.example.com/v1`, instead of the document's
+   * `servers`. Set it for a document that you do not trust: otherwise the document decides where
+   * calls go.
    */
   readonly baseUrl?: string;
   /**
-   * Where the document came from, such as `https://api.example.com/openapi.json`. Its relative
-   * `servers` start there, and calls may go to its host, also in a private network.
+   * The address of the document, such as `https://api.example.com/openapi.json`. Its relative
+   * `servers` start there, and calls may go to its host, even in a private network.
    */
   readonly documentUrl?: string;
   /**
    * The only hosts that the document's `servers` may name, such as `api.example.com` or
-   * `localhost:8080`. A host without a port stands for all of its ports.
+   * `localhost:8080`. A host without a port allows all of its ports.
    *
-   * @default {undefined} Every host, but for this machine and private networks: addresses such as
+   * @default {undefined} Every host, except this machine and private networks: addresses such as
    * `127.0.0.1`, `10.0.0.1`, `169.254.169.254` and `[::1]`, `localhost`, names without a dot, and
-   * names in `.localhost`, `.local`, `.internal` and `.home.arpa`. Names are not looked up: give a
-   * `fetch` that checks addresses where a public name may lead into a private network.
+   * names in `.localhost`, `.local`, `.internal` and `.home.arpa`. Names are not resolved: pass a
+   * `fetch` that checks addresses if a public name may point into a private network.
    */
   readonly allowedHosts?: readonly string[];
   /** Values for the variables in the URLs of `servers`, in place of their defaults. */
@@ -38,7 +39,7 @@ export interface ServerOptions {
  * An address without a `/` at the end, if calls may go to it: HTTP, with a host, and without
  * credentials, query or fragment.
  *
- * @param documentUrl Where a relative address starts.
+ * @param documentUrl The base of relative addresses.
  */
 export function baseAddress(address: string, documentUrl?: string): string | undefined {
   let url: URL;
@@ -53,7 +54,10 @@ export function baseAddress(address: string, documentUrl?: string): string | und
   return href.endsWith("/") ? href.slice(0, -1) : href;
 }
 
-/** The first server of a list that calls may go to, and what is wrong with those before it. */
+/**
+ * Returns the first server of a list that calls may go to, and the problems of the servers before
+ * it.
+ */
 export interface FoundServer {
   readonly address: string | undefined;
   readonly problem: string;
@@ -107,7 +111,7 @@ const PRIVATE_V4: readonly (readonly [network: string, bits: number])[] = [
   ["224.0.0.0", 3], // multicast, reserved, broadcast
 ];
 
-/** Global unicast, but for Teredo, documentation and 6to4, which lead to other addresses. */
+/** Global unicast, except Teredo, documentation and 6to4, which map to other addresses. */
 const PUBLIC_V6 = /^\[(?!2001:(?::|1?[\da-f]{1,2}:|db8:)|2002:)[23][\da-f]{3}:/;
 
 /** Whether a host, as a URL writes it, is this machine or in a private network. */

@@ -1,8 +1,8 @@
 /**
  * The HTTP service as an OpenAPI 3.1 document: one operation per tool that the caller sees, and the
  * other routes, which do not depend on the tools. The tools' schemas come from the export to
- * `openapi@3.1`. The operations wrap them as the service does: arguments in an object with the ids
- * of the call, results with what came of it.
+ * `openapi@3.1`. The operations wrap them in the service's form: arguments in an object with the
+ * ids of the call, results with the fields of the outcome.
  *
  * @module
  */
@@ -24,14 +24,14 @@ import {
   RISK_LEVELS,
 } from "../../tool/mod.ts";
 
-/** What the document says besides the tools. */
+/** The description of the service in the document. */
 export interface OpenApiOptions {
   /** @default {"Tools"} */
   readonly title?: string;
-  /** The version of what is served. @default {"1.0.0"} */
+  /** The version of the service. @default {"1.0.0"} */
   readonly version?: string;
   readonly description?: string;
-  /** Where the routes are, as URLs. Absent: where the document is. */
+  /** The URLs of the routes. By default, they are next to the document. */
   readonly servers?: readonly string[];
   /**
    * How callers authenticate, as Security Scheme Objects by name. Any one of them is enough.
@@ -58,7 +58,7 @@ export const OPENAPI_CHECKS: { readonly [Option in keyof OpenApiOptions]-?: Chec
  * Writes the document.
  *
  * @param exported The caller's tools, exported to `openapi@3.1`.
- * @param isProtected Whether callers must authenticate.
+ * @param isProtected True if callers must authenticate.
  */
 export function openApiDocument(
   exported: ExportResult<OpenApiDocument>,
@@ -83,19 +83,19 @@ export function openApiDocument(
     ...(securitySchemes === undefined ? {} : {
       security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
     }),
-    paths: { ...ROUTES, ...paths },
+    paths: { ...routes(), ...paths },
     components: {
       schemas: { ...SCHEMAS, ...tools.components.schemas },
       ...(securitySchemes === undefined ? {} : { securitySchemes }),
     },
-    // The document says which tools it leaves out, and why.
+    // The omitted tools, with reasons.
     ...(rejected.length === 0 ? {} : {
       "x-tools-left-out": rejected.map(({ tool, message }) => ({ tool, message })),
     }),
   };
 }
 
-/** The operation of a tool, with what the service wraps around arguments and results. */
+/** Returns the operation of a tool, with the service's fields around arguments and results. */
 function operationOf(
   operation: OpenApiOperation,
   schemas: OpenApiDocument["components"]["schemas"],
@@ -132,12 +132,12 @@ function operationOf(
         object({
           callId: TEXT,
           ok: { const: true },
-          content: output === undefined ? true : output.schema,
+          "content?": output === undefined ? true : output.schema,
           durationMs: NUMBER,
-          blocks: BLOCKS,
-          truncated: { const: true },
-          replayed: { const: true },
-        }, ["callId", "ok", "durationMs"]),
+          "blocks?": BLOCKS,
+          "truncated?": { const: true },
+          "replayed?": { const: true },
+        }),
         EVENTS,
       ),
       "202": ACCEPTED,
@@ -146,7 +146,10 @@ function operationOf(
   };
 }
 
-/** Whether a call without arguments cannot be valid: the schema's own `required` is not empty. */
+/**
+ * Returns true if a call without arguments is always invalid: the schema's own `required` is not
+ * empty.
+ */
 function requiresArguments(
   { schema }: OpenApiContent["application/json"],
   schemas: OpenApiDocument["components"]["schemas"],
@@ -164,7 +167,9 @@ type Json = { readonly [key: string]: unknown };
 
 const TEXT: Json = { type: "string" };
 const NUMBER: Json = { type: "number" };
-const LIST: Json = { type: "array", items: { type: "object" } };
+const FLAG: Json = { type: "boolean" };
+const ANY: Json = { type: "object" };
+const LIST: Json = { type: "array", items: ANY };
 const BLOCKS: Json = {
   const: true,
   description: "The content has blocks, such as images; the schema is about structuredContent.",
@@ -172,15 +177,23 @@ const BLOCKS: Json = {
 
 const listOf = (items: Json): Json => ({ type: "array", items });
 const described = (description: string, schema: Json = {}): Json => ({ ...schema, description });
-const object = (properties: Json, required: readonly string[] = Object.keys(properties)): Json => ({
-  type: "object",
-  properties,
-  required,
-});
 const oneOf = (...words: readonly string[]): Json => ({ type: "string", enum: words });
+const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 const RISK = oneOf(...RISK_LEVELS);
 
-/** What a response or a body holds, by media type. */
+/** Makes the schema of an object. A name that ends in "?" is optional. */
+function object(fields: Json): Json {
+  const entries = Object.entries(fields);
+  return {
+    type: "object",
+    properties: Object.fromEntries(
+      entries.map(([name, schema]) => [name.replace("?", ""), schema]),
+    ),
+    required: entries.flatMap(([name]) => name.endsWith("?") ? [] : [name]),
+  };
+}
+
+/** The content of a response or a body, by media type. */
 const contentOf = (schemas: Readonly<Record<string, Json>>): Json =>
   Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema }]));
 const json = (description: string, schema: Json, others: Readonly<Record<string, Json>> = {}) => ({
@@ -191,13 +204,13 @@ const EVENTS = { "text/event-stream": TEXT };
 
 /** The response for every failure. */
 const PROBLEM: Json = {
-  description: "What went wrong (RFC 9457).",
+  description: "The problem (RFC 9457).",
   content: contentOf({ "application/problem+json": ref("Problem") }),
 };
 
-/** The response of a call that waits for answers, and of one that became a task. */
+/** The response of a call that waits for answers, and of a call that became a task. */
 const ACCEPTED: Json = {
-  ...json("The call waits for answers, or runs as a task. Location says where it is.", {
+  ...json("The call waits for answers, or runs as a task, at the path in Location.", {
     anyOf: [ref("SuspendedCall"), ref("Task")],
   }),
   headers: { location: { schema: TEXT } },
@@ -208,61 +221,61 @@ const ID: Json = {
   type: "string",
   minLength: 1,
   maxLength: 256,
-  // No spaces at the ends. Without look-around, which not every regular expression engine has.
+  // No spaces at the ends. Not every regular expression engine has look-around.
   pattern: "^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$",
 };
 
-/** What the body of a call may hold beside the arguments. */
+/** The fields in the body of a call, besides the arguments. */
 const CALL_FIELDS: Json = {
   callId: described("Names the call, so that it can be aborted.", ID),
-  sessionId: described("The conversation that the call belongs to.", ID),
-  messageId: described("The message that asked for the call.", ID),
+  sessionId: described("The conversation of the call.", ID),
+  messageId: described("The message that requested the call.", ID),
   idempotencyKey: described("A later call with the same key gets this call's result.", ID),
 };
 
-/** The schemas of what the routes send. The names of tools' schemas contain a ".", so none clash. */
+/** The schemas of the routes. The names of tools' schemas contain a ".", so that none clash. */
 const SCHEMAS: Json = {
   Problem: object({
     type: TEXT,
     title: TEXT,
     status: { type: "integer" },
-    code: described("What went wrong, for programs.", TEXT),
-    detail: described("What went wrong, and what would be right.", TEXT),
-    issues: listOf(ref("Issue")),
-    retryable: described("Whether the same call may succeed later.", { type: "boolean" }),
-    ran: described("Whether the tool ran.", oneOf("no", "yes", "unknown")),
-    callId: TEXT,
-    durationMs: NUMBER,
-  }, ["type", "title", "status", "code", "detail"]),
+    code: described("The kind of problem, for programs.", TEXT),
+    detail: described("The problem, and the correct form.", TEXT),
+    "issues?": listOf(ref("Issue")),
+    "retryable?": described("True if the same call may succeed later.", FLAG),
+    "ran?": described("Whether the tool ran.", oneOf("no", "yes", "unknown")),
+    "callId?": TEXT,
+    "durationMs?": NUMBER,
+  }),
   Issue: object({
-    path: described("Where, as a JSON Pointer.", TEXT),
+    path: described("A JSON Pointer.", TEXT),
     keyword: TEXT,
     expected: TEXT,
     message: TEXT,
   }),
   Question: object({
-    key: described("The answer comes under this key.", TEXT),
+    key: described("The key of the answer.", TEXT),
     kind: oneOf("input", "approval", "authorization", "client"),
     message: TEXT,
-    schema: described("JSON Schema of the content of an answer."),
-    url: described("Where to go, for an authorization.", TEXT),
-    arguments: described(
+    "schema?": described("JSON Schema of the content of an answer."),
+    "url?": described("The address to visit, for an authorization.", TEXT),
+    "arguments?": described(
       "The arguments of the call, to be shown, or for the tool that the caller runs.",
     ),
-    issues: listOf(ref("Issue")),
-  }, ["key", "kind", "message"]),
+    "issues?": listOf(ref("Issue")),
+  }),
   Answers: described("By the keys of the questions.", {
     type: "object",
     additionalProperties: object({
       action: oneOf("accept", "decline", "cancel"),
-      content: {},
-    }, ["action"]),
+      "content?": {},
+    }),
   }),
   SuspendedCall: object({
     callId: TEXT,
     status: { const: "input_required" },
     ok: { const: false },
-    error: { type: "object" },
+    error: ANY,
     questions: listOf(ref("Question")),
     ticket: described("Continues the call.", TEXT),
     durationMs: NUMBER,
@@ -276,52 +289,50 @@ const SCHEMAS: Json = {
     updatedAt: described("Milliseconds since 1970.", NUMBER),
     ttlMs: NUMBER,
     pollMs: NUMBER,
-    progress: { type: "object" },
-    questions: listOf(ref("Question")),
-    result: described("Once it has ended.", { type: "object" }),
-  }, ["id", "status", "tool", "callId", "createdAt", "updatedAt", "ttlMs", "pollMs"]),
+    "progress?": ANY,
+    "questions?": listOf(ref("Question")),
+    "result?": described("Once it has ended.", ANY),
+  }),
   Tool: object({
     id: TEXT,
     name: TEXT,
-    namespace: TEXT,
-    title: TEXT,
+    "namespace?": TEXT,
+    "title?": TEXT,
     description: TEXT,
-    version: TEXT,
+    "version?": TEXT,
     parameters: described("JSON Schema of the arguments."),
-    returns: described("JSON Schema of the result."),
-    category: TEXT,
+    "returns?": described("JSON Schema of the result."),
+    "category?": TEXT,
     risk: RISK,
     tags: listOf(TEXT),
-    annotations: { type: "object" },
-    executable: { type: "boolean" },
-  }, ["id", "name", "description", "parameters", "risk", "tags", "executable"]),
+    "annotations?": ANY,
+    executable: FLAG,
+  }),
   Page: object({
     tools: listOf(ref("Tool")),
-    nextCursor: described("Absent on the last page.", TEXT),
-  }, ["tools"]),
+    "nextCursor?": described("Absent on the last page.", TEXT),
+  }),
   Export: object({
     target: TEXT,
     tools: described("The tools in the target's shape."),
     names: described("The tool of each name.", LIST),
     rejected: LIST,
     warnings: { type: "array" },
-    losses: LIST,
-    request: described("What toolChoice and parallel ask for, in the target's fields.", {
-      type: "object",
-    }),
-  }, ["target", "tools", "names", "rejected", "warnings"]),
+    "losses?": LIST,
+    "request?": described("The target's fields for toolChoice and parallel.", ANY),
+  }),
   Turn: object({
     target: TEXT,
-    messages: described("What to send back, in the target's shape."),
-    suspended: described("The calls that wait for answers.", LIST),
-    losses: described("The images and files in results that the target does not take.", LIST),
+    messages: described("The messages to send back, in the target's shape."),
+    "suspended?": described("The calls that wait for answers.", LIST),
+    "losses?": described("The images and files in results that the target does not accept.", LIST),
     calls: listOf(object({
       callId: TEXT,
       name: described("The tool's id; null if there is none.", { type: ["string", "null"] }),
       wireName: TEXT,
-      result: { type: "object" },
+      result: ANY,
     })),
-  }, ["target", "messages", "calls"]),
+  }),
 };
 
 const query = (name: string, description: string, schema = TEXT): Json => ({
@@ -340,178 +351,146 @@ const FILTERS: readonly Json[] = Object.entries(VOCABULARY).map(([name, { text }
   return query(name, `${meaning[0]?.toUpperCase()}${meaning.slice(1)}${isList}.`, schema);
 });
 
-/** The parameters of lists that come in pages. */
+/** The parameters of paged lists. */
 const PAGING: readonly Json[] = [
-  query("limit", "How many at most.", { type: "integer", minimum: 1, maximum: 1000 }),
+  query("limit", "The maximum number of entries.", { type: "integer", minimum: 1, maximum: 1000 }),
   query("cursor", "The nextCursor of the page before."),
 ];
 
-/** The parameter in a path. */
-const inPath = (name: string, description: string): Json => ({
-  name,
-  in: "path",
-  required: true,
-  description,
-  schema: TEXT,
-});
+/** The parameters in paths, by the first segment of the path. */
+const IN_PATH: Readonly<Record<string, string>> = {
+  tools: "The tool's id.",
+  executions: "The call's id.",
+  calls: "The call's or the task's id.",
+  dispatch: "The target that the model's tools were exported to.",
+};
 
-/** An operation that may fail. */
-const operation = (
+/** An operation: its path, method, id and summary, and its responses by status. */
+type Operation = readonly [
+  path: string,
+  method: "get" | "post" | "delete",
   operationId: string,
   summary: string,
   responses: Json,
-  rest: { readonly parameters?: readonly Json[]; readonly requestBody?: Json } = {},
-): Json => ({ operationId, summary, ...rest, responses: { ...responses, default: PROBLEM } });
+  rest?: { readonly parameters?: readonly Json[]; readonly requestBody?: Json },
+];
 
-/** The routes, except those that execute a tool. */
-const ROUTES: Json = {
-  "/tools": {
-    get: operation(
-      "listTools",
-      "The caller's tools",
-      {
-        "200": json("A page; or, with a format, an export.", {
-          anyOf: [ref("Page"), ref("Export")],
-        }),
-      },
-      {
-        parameters: [
-          query("q", "Words to search for; the best match comes first."),
-          ...PAGING,
-          ...FILTERS,
-          query("format", "The target to export to, such as a provider; exports are not paged."),
-          query(
-            "losses",
-            "Whether an export lists what the target cannot express.",
-            oneOf("0", "1"),
-          ),
-          query(
-            "toolChoice",
-            "For an export: auto, none, required, or the id of the tool to call.",
-          ),
-          query(
-            "parallel",
-            "For an export: whether the model may call several tools at once.",
-            oneOf("true", "false"),
-          ),
-        ],
-      },
-    ),
-  },
-  "/tools/{id}": {
-    get: operation("getTool", "One of the caller's tools", {
-      "200": json("The tool.", ref("Tool")),
-    }, {
-      parameters: [inPath("id", "The tool's id.")],
-    }),
-  },
-  "/tools/{id}/explain": {
-    get: operation(
-      "explainTool",
-      "Whether the caller sees a tool, and why not",
-      { "200": json("The explanation.", { type: "object" }) },
-      { parameters: [inPath("id", "The tool's id."), ...FILTERS] },
-    ),
-  },
-  "/explain": {
-    get: operation(
-      "explainTools",
-      "Whether the caller sees each tool, and why not",
-      {
-        "200": json(
-          "The explanations, without steps. Callers that may not learn of hidden tools get those " +
-            "of their own tools, and no roles and scopes.",
-          object({ roles: listOf(TEXT), scopes: listOf(TEXT), tools: LIST }),
-        ),
-      },
-      { parameters: FILTERS },
-    ),
-  },
-  "/executions/{callId}/abort": {
-    post: operation("abortExecution", "Aborts one of the caller's running calls", {
-      "202": json(
-        "The call is being aborted.",
-        object({ callId: TEXT, status: { const: "aborting" } }),
+const OPERATIONS: readonly Operation[] = [
+  ["/tools", "get", "listTools", "The caller's tools", {
+    "200": json("A page; or, with a format, an export.", { anyOf: [ref("Page"), ref("Export")] }),
+  }, {
+    parameters: [
+      query("q", "The words to search for; the best match comes first."),
+      ...PAGING,
+      ...FILTERS,
+      query("format", "The target to export to, such as a provider; exports are not paged."),
+      query("losses", "Whether an export lists what the target cannot express.", oneOf("0", "1")),
+      query("toolChoice", "For an export: auto, none, required, or the id of the tool to call."),
+      query(
+        "parallel",
+        "For an export: whether the model may call several tools at once.",
+        oneOf("true", "false"),
       ),
-    }, { parameters: [inPath("callId", "The call's id.")] }),
-  },
-  "/calls": {
-    get: operation("listTasks", "The caller's tasks, the newest first", {
-      "200": json("A page.", object({ tasks: listOf(ref("Task")), nextCursor: TEXT }, ["tasks"])),
-    }, { parameters: PAGING }),
-  },
-  "/calls/{id}": {
-    get: operation("getTask", "One of the caller's tasks", {
-      "200": json(
-        'The task; or a stream of events "task" until it has ended.',
-        ref("Task"),
-        EVENTS,
-      ),
-    }, { parameters: [inPath("id", "The task's id.")] }),
-    post: operation("continueCall", "Answers the questions of a call or a task", {
-      "200": json("The result of the call.", { type: "object" }),
-      "202": ACCEPTED,
-    }, {
-      parameters: [inPath("id", "The call's or the task's id.")],
-      requestBody: {
-        required: true,
-        content: contentOf({
-          "application/json": object({
-            ticket: described("Of a call that waits. Absent for a task.", TEXT),
-            answers: ref("Answers"),
-          }, []),
-        }),
-      },
-    }),
-    delete: operation("cancelTask", "Cancels one of the caller's tasks", {
-      "200": json("The task.", ref("Task")),
-    }, { parameters: [inPath("id", "The task's id.")] }),
-  },
-  "/dispatch/{target}": {
-    post: operation(
-      "dispatchTurn",
-      "Runs the calls in a provider's response",
-      { "200": json("The messages to send back, and the result of each call.", ref("Turn")) },
-      {
-        parameters: [
-          inPath("target", "The target that the model's tools were exported to."),
-          ...FILTERS,
-        ],
-        requestBody: {
-          required: true,
-          description: "The provider's response, unchanged.",
-          content: contentOf({ "application/json": {} }),
-        },
-      },
+    ],
+  }],
+  ["/tools/{id}", "get", "getTool", "One of the caller's tools", {
+    "200": json("The tool.", ref("Tool")),
+  }],
+  ["/tools/{id}/explain", "get", "explainTool", "Whether the caller sees a tool, and why not", {
+    "200": json("The explanation.", ANY),
+  }, { parameters: FILTERS }],
+  ["/explain", "get", "explainTools", "Whether the caller sees each tool, and why not", {
+    "200": json(
+      "The explanations, without steps. Callers that may not learn of hidden tools get those of " +
+        "their own tools, and no roles and scopes.",
+      object({ roles: listOf(TEXT), scopes: listOf(TEXT), tools: LIST }),
     ),
-  },
-  "/events": {
-    get: operation("followTools", "Changes of the caller's tools", {
-      "200": {
-        description: 'Events "added", "removed" and "updated", each with the id of a tool.',
-        content: contentOf(EVENTS),
-      },
-      "204": { description: "The tools of this server do not change." },
-    }),
-  },
-  "/metrics": {
-    get: operation("getMetrics", "Metrics of the calls of the caller's tools", {
-      "200": json("The metrics.", { type: "object" }, {
-        "text/plain": TEXT,
-        "application/openmetrics-text": TEXT,
+  }, { parameters: FILTERS }],
+  ["/executions/{callId}/abort", "post", "abortExecution", "Aborts one of the caller's calls", {
+    "202": json(
+      "The call is being aborted.",
+      object({ callId: TEXT, status: { const: "aborting" } }),
+    ),
+  }],
+  ["/calls", "get", "listTasks", "The caller's tasks, the newest first", {
+    "200": json("A page.", object({ tasks: listOf(ref("Task")), "nextCursor?": TEXT })),
+  }, { parameters: PAGING }],
+  ["/calls/{id}", "get", "getTask", "One of the caller's tasks", {
+    "200": json('The task; or a stream of events "task" until it has ended.', ref("Task"), EVENTS),
+  }],
+  ["/calls/{id}", "post", "continueCall", "Answers the questions of a call or a task", {
+    "200": json("The result of the call.", ANY),
+    "202": ACCEPTED,
+  }, {
+    requestBody: {
+      required: true,
+      content: contentOf({
+        "application/json": object({
+          "ticket?": described("The ticket of a call that waits. Absent for a task.", TEXT),
+          "answers?": ref("Answers"),
+        }),
       }),
+    },
+  }],
+  ["/calls/{id}", "delete", "cancelTask", "Cancels one of the caller's tasks", {
+    "200": json("The task.", ref("Task")),
+  }],
+  ["/dispatch/{target}", "post", "dispatchTurn", "Runs the calls in a provider's response", {
+    "200": json("The messages to send back, and the result of each call.", ref("Turn")),
+  }, {
+    parameters: FILTERS,
+    requestBody: {
+      required: true,
+      description: "The provider's response, unchanged.",
+      content: contentOf({ "application/json": {} }),
+    },
+  }],
+  ["/events", "get", "followTools", "Changes of the caller's tools", {
+    "200": {
+      description: 'Events "added", "removed" and "updated", each with the id of a tool.',
+      content: contentOf(EVENTS),
+    },
+    "204": { description: "The tools of this server do not change." },
+  }],
+  ["/metrics", "get", "getMetrics", "Metrics of the calls of the caller's tools", {
+    "200": json("The metrics.", ANY, {
+      "text/plain": TEXT,
+      "application/openmetrics-text": TEXT,
     }),
-  },
+  }],
+];
+
+/** Writes the routes, except the executions of tools. */
+function routes(): Json {
+  const paths: Record<string, Json> = {};
+  for (const [path, method, operationId, summary, responses, rest = {}] of OPERATIONS) {
+    const { parameters = [], requestBody } = rest;
+    const [, segment = "", name] = /^\/(\w+)(?:\/\{(\w+)\})?/.exec(path) ?? [];
+    const inPath = name === undefined
+      ? []
+      : [{ name, in: "path", required: true, description: IN_PATH[segment], schema: TEXT }];
+    const all = [...inPath, ...parameters];
+    paths[path] = {
+      ...paths[path],
+      [method]: {
+        operationId,
+        summary,
+        ...(all.length > 0 && { parameters: all }),
+        ...(requestBody && { requestBody }),
+        responses: { ...responses, default: PROBLEM },
+      },
+    };
+  }
+  return { ...paths, ...HEALTH };
+}
+
+const HEALTH: Json = {
   "/healthz": {
     get: {
       operationId: "getHealth",
       summary: "Whether the server is up",
       security: [],
-      responses: { "200": json("The server is up.", { type: "object" }) },
+      responses: { "200": json("The server is up.", ANY) },
     },
   },
 };
-
-function ref(name: string): Json {
-  return { $ref: `#/components/schemas/${name}` };
-}

@@ -14,12 +14,11 @@ import {
   MAX_TIMEOUT_MS,
   must,
   numberFrom,
-  once,
   readFields,
   refuse,
   wholeFrom,
 } from "../../tool/mod.ts";
-import { type RateLimitStore, type RateLimitWindow, takerOf, WINDOW_CHECKS } from "../http/mod.ts";
+import { type RateLimitStore, takerOf, WINDOW_CHECKS, WindowCounts } from "../http/mod.ts";
 
 /** One limit. */
 export interface CallLimit {
@@ -55,8 +54,8 @@ export interface CallLimitOptions {
   readonly windowMs?: number | undefined;
   /**
    * Stores the counts: `storedRateLimits(store)` of `@plue/tools/hono` where several processes count
-   * together. By default, 10,000 counts in this process. Beyond them, a principal that has more than its
-   * share of those of a limit loses its oldest.
+   * together. By default, 10,000 counts in this process. Beyond them, the oldest count of a principal
+   * that exceeds its quota is evicted, first one that is below its limit.
    */
   readonly store?: RateLimitStore | undefined;
 }
@@ -124,7 +123,7 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
     windowMs: numberFrom(1, MAX_TIMEOUT_MS),
     store: WINDOW_CHECKS.store as Check<RateLimitStore>,
   });
-  const counts = new CallCounts();
+  const counts = new WindowCounts();
   const take = store && takerOf({ store });
   return {
     name: "call-limits",
@@ -139,7 +138,7 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
           const key = countKey(info, per, of);
           const window = { limit, windowMs };
           const { count } = take === undefined
-            ? counts.take(owner, key, window, call.settings.clock.now())
+            ? counts.take(owner, key, 1, window, call.settings.clock.now())
             : await call.wait("counting its caller's calls", take(owner + key, 1, window));
           if (count > limit) return call.fail("denied", problem);
         }
@@ -149,55 +148,10 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
   };
 }
 
-/** The most windows of all owners. */
-const MAX_WINDOWS = 10_000;
-
-interface Window {
-  count: number;
-  readonly endsAt: number;
-}
-
 /**
- * Counts calls. A caller chooses the names of its sessions, so it must not evict the windows of others
- * with them: each owner, which is a principal under a limit, has a quota.
+ * Returns the key of the calls of one principal that a limit counts together, by its fields `per` and
+ * `of`.
  */
-class CallCounts {
-  /** The windows of each owner, in the order of their beginning. */
-  readonly #owners: Map<string, Map<string, Window>> = new Map();
-  #size = 0;
-
-  /** Counts a call. The count is above the limit if the call is one too many. */
-  take(
-    owner: string,
-    key: string,
-    { limit, windowMs }: RateLimitWindow,
-    now: number,
-  ): { readonly count: number } {
-    const windows = once(this.#owners, owner, () => new Map<string, Window>());
-    let window = windows.get(key);
-    if (window === undefined || window.endsAt <= now) {
-      if (!windows.delete(key)) this.#size++;
-      windows.set(key, window = { count: 0, endsAt: now + windowMs });
-      if (this.#size > MAX_WINDOWS) this.#evict();
-    }
-    return { count: window.count < limit ? ++window.count : limit + 1 };
-  }
-
-  /** Evicts the oldest window of an owner that has more than its quota. */
-  #evict(): void {
-    const quota = MAX_WINDOWS / this.#owners.size;
-    for (const [owner, windows] of this.#owners) {
-      const [oldest] = windows.size > quota ? windows.keys() : [];
-      if (oldest === undefined) continue;
-      windows.delete(oldest);
-      this.#size--;
-      if (windows.size === 0) this.#owners.delete(owner);
-      return;
-    }
-  }
-}
-
-/** The calls that a limit counts together, of one principal, by its fields `per` and `of`. */
 function countKey(
   { sessionId, messageId, tool, arguments: args }: CallInfo,
   per: string,

@@ -14,7 +14,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** What answers requests; `server` is the runtime's own second argument. */
+/** Responds to requests; `server` is the runtime's own second argument. */
 export type FetchHandler = (
   request: Request,
   server?: unknown,
@@ -31,7 +31,7 @@ interface DenoServe {
 /**
  * Listens.
  *
- * @throws {CommandError} If the operating system refuses. The message says what to change.
+ * @throws {CommandError} If the operating system rejects it. The message describes the remedy.
  */
 export async function listen(
   fetch: FetchHandler,
@@ -56,7 +56,7 @@ export async function listen(
 function listenOnBun(fetch: FetchHandler, hostname: string, port: number): Listening {
   const server = Bun.serve({
     ...{ hostname, port },
-    // Far above the handler's own limit, so that the handler answers with its message.
+    // Far above the handler's own limit, so that the handler sends its message.
     maxRequestBodySize: 64 * 1024 * 1024,
     // A silent connection is closed. The handler lifts this for a call that runs, and streams have a
     // heartbeat.

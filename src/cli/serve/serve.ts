@@ -4,6 +4,7 @@
  * @module
  */
 
+import * as formats from "../../formats/mod.ts";
 import {
   type Authorize,
   bearerAuth,
@@ -14,15 +15,13 @@ import {
 import { createMcpEndpoint } from "../../adapters/mcp/mod.ts";
 import { ToolDispatcher, type ToolRegistry } from "../../adapters/typebox/mod.ts";
 import { createToolBridge, fitBudget } from "../../finding/mod.ts";
-import * as formats from "../../formats/mod.ts";
 import type { Selection, ToolPolicy, Toolset } from "../../select/mod.ts";
 import { cleanText, describeThrown } from "../../tool/mod.ts";
+import { flagsOf } from "../arguments.ts";
+import { readNats } from "../nats.ts";
 import { type SelectionFlags, selectionOf, type SourceFlags, toolsFrom } from "../selection.ts";
 import type { LoadedTools } from "../sources/mod.ts";
-import { CommandError, counted, EXIT, type Terminal } from "../terminal.ts";
-import { VERSION } from "../version.ts";
-import { readNats } from "../nats.ts";
-import { banner } from "./banner.ts";
+import { CommandError, counted, EXIT, type Terminal, VERSION } from "../terminal.ts";
 import { clientAddress, listen } from "./listen.ts";
 import { hostOf, readSettings, type ServeSettings, urlOf } from "./settings.ts";
 import { openState, type ServeState } from "./state.ts";
@@ -60,14 +59,14 @@ export async function serve(
   }
   await using loaded = await toolsFrom(sources, flags, io, nats !== undefined);
   const log = (error: unknown): void => terminal.note(logText(error));
-  // A process without tools has those of others.
+  // A process without tools serves the tools of the workers.
   const isEdge = nats !== undefined && loaded.sources.length === 0;
   const service = nats && await import("./nats.ts");
   await using edge = isEdge ? await service?.openEdge(loaded.registry, nats, log) : undefined;
   using state = await openState(flags.state, edge?.state ?? loaded.state, terminal);
   const access = await accessOf(loaded, flags, settings, state, terminal, log);
   const { selection } = access;
-  // Before an earlier process is told to stop, so that a reload leaves no gap.
+  // This runs before an earlier process stops, so that a reload leaves no gap.
   const offered = workerSelection(loaded, flags, settings);
   await using worker = nats === undefined || isEdge
     ? undefined
@@ -127,17 +126,17 @@ export async function serve(
   return EXIT.ok;
 }
 
-/** How often availability functions are asked again, in milliseconds. */
+/** The interval between calls of the availability functions, in milliseconds. */
 const FOLLOW_MS = 2_000;
 
-/** Has clients told of tools that become available or unavailable. */
+/** Notifies clients of tools that become available or unavailable. */
 function followAvailability({ registry }: LoadedTools): Disposable {
   // A module may export a registry of the core, which does not follow availability.
   const timer = setInterval(() => (registry as Partial<ToolRegistry>).refresh?.(), FOLLOW_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Which tools a worker offers. Roles and scopes are asked of callers where those are known. */
+/** The tools that a worker offers. The edges check the roles and scopes of callers. */
 function workerSelection(
   loaded: LoadedTools,
   flags: ServeFlags,
@@ -146,12 +145,12 @@ function workerSelection(
   return { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
 }
 
-/** How often an address may show a wrong token. */
+/** The maximum number of failed logins of an address. */
 const FAILED_LOGINS = { limit: 10, windowMs: 60_000, clientAddress } as const;
 
 /**
- * Limits how often wrong tokens come from one address. The right token is never refused: behind a
- * proxy all clients have its address, and a token is too long to be guessed.
+ * Limits the failed logins of one address. The right token is always admitted: behind a proxy all
+ * clients have its address, and a token is too long to be guessed.
  */
 function withFailuresLimited(authorize: Authorize, { logins }: ServeState): Authorize {
   const limited = limitFailedLogins(authorize, { ...FAILED_LOGINS, store: logins });
@@ -161,7 +160,7 @@ function withFailuresLimited(authorize: Authorize, { logins }: ServeState): Auth
   };
 }
 
-/** Who may call what: the same over HTTP and over MCP. */
+/** The rights of callers, both over HTTP and over MCP. */
 async function accessOf(
   loaded: LoadedTools,
   flags: ServeFlags,
@@ -209,13 +208,16 @@ async function accessOf(
   };
 }
 
-/** An error with its stack, for the owner. Without controls: parts of it may come from a client. */
+/**
+ * Writes an error with its stack, for the operator, without control characters: parts of it may
+ * come from a client.
+ */
 function logText(error: unknown): string {
   const text = error instanceof Error ? error.stack : undefined;
   return cleanText(text ?? describeThrown(error), 20_000);
 }
 
-/** The policy of what the module lets anyone have, if it says that. */
+/** Returns the module's policy for all callers, if it has one. */
 function withinSelection(loaded: LoadedTools): Pick<Selection, "policies"> {
   return Object.keys(loaded.selection).length === 0 ? {} : { policies: [withinModule(loaded)] };
 }
@@ -233,7 +235,7 @@ function withinModule({ registry, selection }: LoadedTools): ToolPolicy {
   };
 }
 
-/** A transaction manager that can undo what a process left open that died. */
+/** A transaction manager that can roll back transactions of a process that died. */
 interface Recoverable {
   recover?(): unknown;
 }
@@ -264,4 +266,91 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
+}
+
+/**
+ * The sources, the address, the tools that are served, and one command to try.
+ *
+ * @param sources The sources on the command line.
+ * @param url The address of the server.
+ * @param toolset The toolset of callers.
+ * @param total The number of tools in the registry.
+ * @param nats The role of the server in NATS.
+ */
+export function banner(
+  sources: readonly string[],
+  url: string,
+  settings: ServeSettings,
+  toolset: Toolset,
+  total: number,
+  terminal: Terminal,
+  nats?: string,
+): string {
+  const tools = toolset.available();
+  const { maxRisk } = settings;
+  const role = settings.role === undefined ? "" : `, for role "${settings.role}"`;
+  const more = tools.length < total ? "; --max-risk and --role say which" : "";
+  return [
+    `plue serves ${sources.join(", ")} on ${terminal.paint("bold", url)}`,
+    "",
+    `${tools.length} of ${counted(total, "tool")}, up to risk "${maxRisk}"${role}${more}:`,
+    ...tools.length === 0 ? [] : [
+      terminal.table(
+        ["TOOL", "RISK", "DESCRIPTION"],
+        tools.slice(0, MAX_SHOWN)
+          .map(({ id, risk, title, description }) => [id, risk, title ?? description]),
+      ).replaceAll(/^/gm, "  "),
+    ],
+    ...tools.length > MAX_SHOWN ? [`  and ${tools.length - MAX_SHOWN} more: ${url}/`] : [],
+    "",
+    settings.token === undefined
+      ? "Every program on this machine may call them."
+      : "Callers must present the token in PLUE_TOKEN.",
+    ...nats === undefined ? [] : [`${nats}.`],
+    `Look at them, and call them, on ${url}/ in a browser. Or try:`,
+    `  ${example(url, settings, toolset)}`,
+    "",
+    "MCP clients get the same tools, with this in their configuration:",
+    `  ${mcpClient(url, settings)}`,
+  ].join("\n");
+}
+
+/** The maximum number of listed tools, so that the address stays on the screen. */
+const MAX_SHOWN = 20;
+
+/** The entry for the configuration of an MCP client. */
+function mcpClient(url: string, settings: ServeSettings): string {
+  const entry = {
+    type: "http",
+    url: `${url}/mcp`,
+    // Clients fill in the variable; the token itself is not printed.
+    ...(settings.token === undefined ? {} : {
+      headers: { Authorization: "Bearer ${PLUE_TOKEN}" },
+    }),
+  };
+  return `"mcpServers": { "plue": ${JSON.stringify(entry)} }`;
+}
+
+/** A command that works when it is pasted, with a tool that is served. */
+function example(url: string, settings: ServeSettings, toolset: Toolset): string {
+  // Double quotes: the shell that it is pasted into fills in the token, which is not printed.
+  const token = settings.token === undefined ? "" : ' -H "authorization: Bearer $PLUE_TOKEN"';
+  const found = toolset.available().map((tool) => [tool.id, exampleOf(tool)] as const)
+    .find(([, input]) => input !== undefined);
+  if (found === undefined) return `curl -s${token} ${url}/tools`;
+  const [id, input] = found;
+  const body = JSON.stringify({ arguments: input }).replaceAll("'", "'\\''");
+  return `curl -s${token} -H "content-type: application/json" ` +
+    `-d '${body}' ${url}/tools/${id}/execute`;
+}
+
+/**
+ * Returns arguments for a call that changes nothing: an example of the tool's, or `{}` if it needs
+ * none.
+ */
+function exampleOf(tool: ReturnType<Toolset["available"]>[number]): unknown {
+  if (tool.annotations.readOnlyHint !== true || tool.requiresApproval) return undefined;
+  const [example] = tool.examples;
+  if (example !== undefined) return example.input;
+  return flagsOf(tool).some(({ isRequired }) => isRequired) ? undefined : {};
 }

@@ -17,16 +17,16 @@
 import { isRiskLevel, RISK_LEVELS, type RiskLevel } from "../../tool/mod.ts";
 import { usageError } from "../terminal.ts";
 
-/** What the server does. */
+/** The settings of a server. */
 export interface ServeSettings {
   readonly port: number;
   readonly host: string;
-  /** Whether only programs on this machine can reach the server. */
+  /** True if only programs on this machine can reach the server. */
   readonly isLoopback: boolean;
   readonly maxRisk: RiskLevel;
-  /** The role of every caller. Absent: they see the tools without roles. */
+  /** The role of every caller. By default, callers see the tools without roles. */
   readonly role: string | undefined;
-  /** The token that callers must send. Absent: none is needed. */
+  /** The token that callers must send. By default, none is needed. */
   readonly token: string | undefined;
 }
 
@@ -47,7 +47,7 @@ const VARIABLES = {
 } as const satisfies Record<keyof SettingsFlags, string>;
 
 /**
- * Reads the settings. An empty variable counts as one that is not set.
+ * Reads the settings. An empty variable counts as unset.
  *
  * @param environment The variables.
  * @param flags The flags, which come first.
@@ -85,7 +85,7 @@ export function readSettings(
     wrong("role", "must be a role's name: letters, digits, _ . : or -");
   }
 
-  // A message must not show the token, even a wrong one.
+  // A message must not contain the token, even an invalid one.
   const token = environment["PLUE_TOKEN"]?.trim() || undefined;
   if (token !== undefined && !/^[\x21-\x7e]{16,1024}$/.test(token)) {
     throw usageError(
@@ -109,12 +109,12 @@ export function urlOf(host: string, port: number): string {
   return `http://${hostOf(reachable)}:${port}`;
 }
 
-/** A host as it is written in a URL: an IPv6 address in brackets. */
+/** Writes a host in the form of a URL: an IPv6 address in brackets. */
 export function hostOf(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
-/** Whether only this machine can reach a server on that host. */
+/** Returns true if only this machine can reach a server on that host. */
 function isLoopbackHost(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIpv4(host) && host.startsWith("127."));
 }

@@ -1,5 +1,5 @@
 /**
- * The state of a server: suspended calls, tasks, idempotency keys, failed logins.
+ * The stored state of a server: calls that wait, tasks, idempotency keys, failed logins.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts
 import { cleanText, describeThrown } from "../../tool/mod.ts";
 import { CommandError, EXIT, type Terminal } from "../terminal.ts";
 
-/** The state of a server. */
+/** The stored state of a server. */
 export interface ServeState extends Disposable {
   /** Options for the dispatcher. */
   readonly dispatch: Pick<ToolDispatcherOptions, "tickets" | "idempotency">;
@@ -37,21 +37,21 @@ export interface SharedState {
   readonly logins: RateLimitStore;
 }
 
-/** The interval of the search for tasks of processes that died, in milliseconds. */
+/** The interval between searches for tasks of dead processes, in milliseconds. */
 const RECOVER_MS = 30_000;
 const DATABASE = "calls.db";
-/** The database, and the additional files of SQLite. */
+/** The database, and the files that SQLite writes next to it. */
 const DATABASE_FILES = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, `${DATABASE}-journal`];
 /** Locked by the process that searched last. */
 const RECOVER_TURN = "recover.turn";
 
 /**
- * Opens the state in a folder, which is created if it does not exist.
+ * Opens the state in a folder, and creates the folder if necessary.
  *
- * @param wanted The folder that the user chose; `undefined` for the default.
- * @param own The module's folder, or the state that is shared with other servers. Without it the
- * state ends with the process.
- * @throws {CommandError} If the user's folder cannot be used.
+ * @param wanted The user's folder; `undefined` for the default.
+ * @param own The module's folder, or the state shared with other servers. By default, the state
+ * ends with the process.
+ * @throws {CommandError} If the folder that the user wants cannot be used.
  */
 export async function openState(
   wanted: string | undefined,
@@ -94,8 +94,7 @@ export async function openState(
 }
 
 /**
- * Creates the folder, or checks that no other user can write to it, because its records contain
- * approvals.
+ * Creates the folder, or checks that other users cannot write there: its records contain approvals.
  */
 async function makeFolder(path: string): Promise<void> {
   const action = `Cannot keep the state in "${path}"`;

@@ -1,6 +1,6 @@
 /**
  * `plue serve --stdio`: an MCP server on standard input and output. Each message becomes a request
- * to the endpoint of HTTP clients, so the responses are the same.
+ * to the endpoint of HTTP clients, so that both respond in the same way.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { type CommandIo, EXIT } from "../terminal.ts";
 /** Not a real address: the endpoint is called as a function. */
 const ADDRESS = "http://localhost/mcp";
 
-/** The field of a 2026-07-28 request with its revision. */
+/** The member in which a request of 2026-07-28 names its revision. */
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 
 const PARSE_ERROR = -32_700;
@@ -42,10 +42,10 @@ export async function serveStdio(
     const work = connection.take(line);
     running.add(work);
     void work.finally(() => running.delete(work));
-    // Later messages need the session that it starts.
+    // Later messages need the session that it begins.
     if (connection.isBeginning) await work;
   }
-  // Pending requests are completed. Streams of changes are closed.
+  // Pending requests are answered. Streams of changes are closed.
   connection.endStreams();
   if (io.signal.aborted) connection.abortAll();
   await Promise.all(running);
@@ -60,10 +60,10 @@ class Connection {
   readonly #endpoint: Pick<McpEndpoint, "fetch">;
   readonly #schemaOf: SchemaOf;
   readonly #io: Pick<CommandIo, "stdout" | "stderr">;
-  /** Pending requests by id. */
+  /** The running requests, by their ids. */
   readonly #running = new Map<unknown, AbortController>();
   readonly #streams = new Set<AbortController>();
-  /** The headers for older clients after `initialize`. */
+  /** The headers of older clients after `initialize`. */
   #session: Readonly<Record<string, string>> = {};
   isBeginning = false;
 
@@ -83,7 +83,7 @@ class Connection {
     try {
       message = JSON.parse(line);
     } catch {
-      return await this.#fail(null, PARSE_ERROR, "Cannot read the line: it is no JSON");
+      return await this.#fail(null, PARSE_ERROR, "Cannot read the line: it is not valid JSON");
     }
     const { id = null, method, params } = (isObject(message) ? message : {}) as {
       readonly id?: unknown;
@@ -121,7 +121,7 @@ class Connection {
     for (const controller of this.#running.values()) controller.abort();
   }
 
-  /** Sends a message to the endpoint, with the required HTTP headers. */
+  /** Sends a message to the endpoint, with the headers of HTTP. */
   async #post(message: unknown, body: string, signal: AbortSignal): Promise<Response> {
     const { method, params } = (isObject(message) ? message : {}) as {
       readonly method?: unknown;

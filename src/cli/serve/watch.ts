@@ -11,10 +11,10 @@ import { basename, dirname, extname, join } from "node:path";
 import process from "node:process";
 import { type CommandIo, EXIT, type Terminal } from "../terminal.ts";
 
-/** The environment variable of a child process: `first`, or `again` for a replacement. */
+/** Marks a child process: `first`, or `again` for one that replaces another. */
 const VARIABLE = "PLUE_SUPERVISED";
 
-/** Messages between the processes. */
+/** The messages between the processes. */
 type Message =
   | { readonly type: "loaded"; readonly files: readonly string[] }
   | { readonly type: "listen"; readonly port?: number | undefined }
@@ -41,7 +41,7 @@ export class Supervised {
     });
   }
 
-  /** The role of this process; `undefined` without a supervisor. */
+  /** The mark of this process; `undefined` without a parent. */
   static here(io: CommandIo): Supervised | undefined {
     const role = process.send === undefined ? undefined : process.env[VARIABLE];
     // Commands that tools start are not supervised.
@@ -139,7 +139,7 @@ function either<Value>(value: Promise<Value>, ended: Promise<number>): Promise<V
   return Promise.race([value, ended]);
 }
 
-/** Concurrent changes count as one, because an editor writes a file in steps. */
+/** Several changes together count as one: an editor writes a file in steps. */
 const TOGETHER_MS = 50;
 
 /** Watches files through their folders, because editors replace files. */
@@ -185,7 +185,7 @@ class Changes {
 const RELATIVE_IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*["'](\.{1,2}\/[^"'\n]+)["']/g;
 const CODE = /\.[cm]?[jt]sx?$/;
 
-/** Alternatives of a specifier: TypeScript uses the name of the compiled file. */
+/** Returns the files that a specifier may mean: TypeScript names the compiled file. */
 const SPELLINGS: readonly (readonly [string, string])[] = [
   [".js", ".ts"],
   [".mjs", ".mts"],
@@ -195,8 +195,8 @@ const SPELLINGS: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * Returns files and their relative imports. The modules are only read as text, so text that looks
- * like an import is watched unnecessarily.
+ * Returns the files, and the files that they import by a relative path. The modules are only read:
+ * text that looks like an import is watched without harm.
  */
 export function withImports(files: readonly string[]): readonly string[] {
   const found = new Set<string>();

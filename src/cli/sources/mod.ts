@@ -36,20 +36,20 @@ import { fetchText, readService, type ServiceAddress } from "./service.ts";
 export interface SourceOptions {
   /** Headers for the only source over HTTP. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** The base URL of an OpenAPI document's API, which overrides the document. */
+  /** The address of the API of an OpenAPI document, instead of the address in the document. */
   readonly baseUrl?: string | undefined;
-  /** The reader of the descriptions. It is sent to a service, which returns one text. */
+  /** The reader of the descriptions. A service receives it, because it returns one text. */
   readonly reader?: ToolReader | undefined;
-  /** True if sources are optional, because the tools come another way. */
+  /** True if no sources are allowed: the tools come another way. */
   readonly mayBeNone?: boolean | undefined;
 }
 
-/** Loaded tools, and settings that came with them. */
+/** Loaded tools, and the settings of their modules. */
 export interface LoadedTools extends AsyncDisposable {
-  /** The names of the sources, without possible credentials in URLs. */
+  /** The sources in their original form, without possible credentials in URLs. */
   readonly sources: readonly string[];
   readonly registry: Registry;
-  /** The module's options for the dispatcher. */
+  /** The module's options for its dispatcher. */
   readonly dispatch: ToolDispatcherOptions;
   /** The tools that the module makes public. */
   readonly selection: Selection;
@@ -66,7 +66,7 @@ export interface LoadedTools extends AsyncDisposable {
 const KINDS = ["module", "mcp", "openapi", "tools", "plue"] as const;
 type Kind = (typeof KINDS)[number];
 
-/** A parsed source: `files=mcp:npx -y some-server`. */
+/** A source in its written form: `files=mcp:npx -y some-server`. */
 interface SourceName {
   /** The namespace of imported tools. */
   readonly namespace: string | undefined;
@@ -74,7 +74,7 @@ interface SourceName {
   readonly place: string;
 }
 
-/** The collected result of loading. */
+/** The tools and settings that are loaded so far. */
 interface Loading {
   readonly io: CommandIo;
   readonly options: SourceOptions;
@@ -183,7 +183,7 @@ function takenHint(error: unknown, { imports, servers }: Loading): string {
     : "";
 }
 
-/** Returns a text without possible credentials in its URLs: user, password, query and fragment. */
+/** Removes possible credentials from the URLs in a text: user, password, query and fragment. */
 function withoutCredentials(text: string): string {
   return text.replaceAll(
     /(https?:\/\/)(?:[^\s"'/?#@]*@)?([^\s"'?#]*)(?:[?#](?:[^\s"']*[^\s"':;,.])?)?/gi,
@@ -238,7 +238,7 @@ async function load(name: SourceName, state: Loading): Promise<void> {
   }
 }
 
-/** Returns true if the name of a source is the name of a document. */
+/** The names of sources that are documents. */
 const DOCUMENT = /\.(?:json|ya?ml)(?:[?#].*)?$/i;
 
 function isLoopback(place: string): boolean {
@@ -325,7 +325,9 @@ function readSettings(
   }
 }
 
-/** Compared by shape: the module may use another copy of plue, or define its tools as data. */
+/**
+ * Checks by shape: the module may use another copy of plue, or none and define its tools as data.
+ */
 function isToolLike(value: unknown): value is Tool {
   return isObject(value) && typeof value["name"] === "string" &&
     (typeof value["description"] === "string" || typeof value["description"] === "function");
@@ -347,7 +349,7 @@ function loadMcp(
           io.stderr.write(`warning: ${cleanText(describeThrown(error), 1_000)}\n`),
       });
     } catch (cause) {
-      // The started program is a shell. The rest of the line may be secret.
+      // The program is started by a shell. The rest of the line may be secret.
       const [program = ""] = place.trim().split(/[\s=]/, 1);
       const why = describeThrown(cause, 2_000).replace(/ "(?:sh|cmd)":/, ` "${program}":`);
       throw new Error(why, { cause });
@@ -367,7 +369,7 @@ async function loadService(place: string, state: Loading): Promise<void> {
     throw usageError(`Cannot use "${place}": the address of a plue service has no query`);
   }
   if (!await addService(place, state)) {
-    throw usageError(`Cannot use "${place}": what answers there is no plue service`);
+    throw usageError(`Cannot use "${place}": the server there is not a plue service`);
   }
 }
 

@@ -5,9 +5,8 @@
  */
 
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import { messagesOf } from "../../adapters/mcp/server_errors.ts";
-import { boundedText } from "../../adapters/http/body.ts";
-import { wasNotSent } from "../../adapters/http/not_sent.ts";
+import { messagesOf } from "../../adapters/mcp/connection.ts";
+import { boundedText, wasNotSent } from "../../adapters/http/fetching.ts";
 import { cleanTexts } from "../../formats/import_session.ts";
 import { hardenTool } from "../../schema/mod.ts";
 import type { ToolExplanation } from "../../select/mod.ts";
@@ -33,33 +32,33 @@ import type { TaskState } from "../../execute/durable/mod.ts";
 import type { ToolEvent, ToolProgress } from "../../execute/mod.ts";
 import { usageError } from "../terminal.ts";
 
-/** Where a service is, and the headers that it wants. */
+/** The address of a service, and the headers for it. */
 export interface ServiceAddress {
   /** Without a query, and without a `/` at its end. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** How many tools a page of a listing has, and how many pages are read. */
+/** The number of tools on a page of a listing, and the maximum number of pages. */
 const PAGE = 1_000;
 const MAX_PAGES = 64;
 
 /** The bound on what a source answers, in bytes: descriptions of large APIs have 40 million. */
 const MAX_ANSWER = 64 * 1_024 * 1_024;
 
-/** How long a source may take for one answer, in milliseconds. */
+/** The time within which a source must respond, in milliseconds. */
 const ANSWER_MS = 30_000;
 
 const MAX_REDIRECTS = 5;
 
-/** What a listing says of a tool that is not a field of its definition, or is done by the service. */
+/** Fields of a listed tool that are not fields of its definition, or that the service handles. */
 const NOT_DEFINED = ["id", "executable", "requiresApproval", "requiresTransaction"];
 
 /**
  * Lists the tools of a service.
  *
- * @returns `undefined` if what answers is no plue service.
- * @throws {CommandError} If the service refuses.
+ * @returns `undefined` if the server is not a plue service.
+ * @throws {CommandError} If the service rejects the request.
  */
 export async function readService(
   service: ServiceAddress,
@@ -87,7 +86,9 @@ export async function readService(
   }
 }
 
-/** Asks a service why its caller does not see a tool; `undefined` if it does not say. */
+/**
+ * Returns a service's explanation why its caller does not see a tool; `undefined` if it gives none.
+ */
 export async function explainRemotely(
   service: ServiceAddress,
   id: string,
@@ -105,7 +106,7 @@ interface TextRequest {
   /** Are sent to the origin of the URL, and to no other that it redirects to. */
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  /** How many redirects are followed. @default {5} */
+  /** The maximum number of redirects. @default {5} */
   readonly maxRedirects?: number;
 }
 
@@ -136,7 +137,6 @@ export async function fetchText(
       }
       const text = await boundedText(response.body, MAX_ANSWER);
       if (text !== undefined) return { response, text };
-      await response.body?.cancel();
       throw new RangeError(`it answers with more than ${MAX_ANSWER} bytes`);
     }
   } catch (cause) {
@@ -200,14 +200,14 @@ function remoteTool(service: ServiceAddress, described: unknown): Tool {
   }));
 }
 
-/** Whether the texts have the types that they must have; `makeTool` refuses others. */
+/** Returns true if the texts have valid types; `makeTool` rejects others. */
 function hasTexts(fields: Record<string, unknown>): boolean {
   const { title = "", description = "", tags = [], parameters = {}, returns = {} } = fields;
   return typeof title === "string" && typeof description === "string" &&
     isListOf(tags, (tag) => typeof tag === "string") && isObject(parameters) && isObject(returns);
 }
 
-/** What a call at the service came to. */
+/** The outcome of a call at the service. */
 type Outcome = ToolResult | Waiting;
 
 /** It waits for answers: a call with a ticket, or a task. */
@@ -218,10 +218,10 @@ interface Waiting {
   readonly ticket?: string;
 }
 
-/** How much of the arguments is shown with a question, in characters. */
+/** The maximum length of arguments in a question, in characters. */
 const MAX_ARGUMENTS = 20_000;
 
-/** Runs a call at the service, hands on what happens meanwhile, and asks what the service asks. */
+/** Runs a call at the service, forwards its events, and asks the service's questions. */
 async function* callRemotely(
   service: ServiceAddress,
   id: string,
@@ -269,13 +269,13 @@ async function* callRemotely(
   }
 }
 
-/** A question of the service, as it is asked here. */
+/** Converts a question of the service to a question of the tool. */
 function fieldsOf(
   { kind, message, schema, url, issues = [], arguments: args }: Question,
   params: unknown,
 ): QuestionFields {
   const words = [...issues.map((issue) => issue.message), message];
-  // Hooks of the service may have changed the arguments that are asked about.
+  // Hooks of the service may have changed the arguments in the question.
   if (args !== undefined && JSON.stringify(args) !== JSON.stringify(params)) {
     const shown = argumentsText(args, MAX_ARGUMENTS);
     if (shown === undefined) {
@@ -367,13 +367,12 @@ function outcomeOf(result: ToolResult, id: string): Outcome {
   return ToolResult.error(code, message, more);
 }
 
-/** How much of a problem is read, in bytes. */
+/** The maximum size of a problem, in bytes. */
 const MAX_PROBLEM = 1_048_576;
 
 /** The failure of a call that did not begin. */
 async function refusal(response: Response): Promise<ToolResult> {
   const text = await boundedText(response.body, MAX_PROBLEM).catch(() => undefined);
-  await response.body?.cancel().catch(() => {});
   const problem = parsedJson(text ?? "");
   const { code, detail, ran } = (problem ?? {}) as {
     readonly code?: unknown;

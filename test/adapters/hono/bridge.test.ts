@@ -35,7 +35,7 @@ function call(
 }
 
 describe("GET /tools?bridge=1", () => {
-  it("lists the bridge's tools for every filter", async () => {
+  it("lists the bridge's tools, whatever tools the query selects", async () => {
     const app = bridged();
     for (const query of ["", "&maxRisk=safe", "&tagsAny=nothing", "&role=control"]) {
       assertEquals(await idsOf(await app.request(`${BASE}/tools?bridge=1${query}`)), OWN);
@@ -43,7 +43,7 @@ describe("GET /tools?bridge=1", () => {
     assertEquals((await idsOf(await app.request(`${BASE}/tools?bridge=0`))).length, 4);
   });
 
-  it("lists the bridge's tools and the visible pinned tools", async () => {
+  it("lists pinned tools that the caller sees next to the bridge's tools", async () => {
     const app = bridged({
       bridge: (toolset) => createToolBridge(toolset, { pinned: ["echo", "secrets"] }),
     });
@@ -95,7 +95,7 @@ describe("GET /tools?bridge=1", () => {
     });
   }
 
-  it("is rejected without the option `bridge`", async () => {
+  it("fails if the option bridge is not set", async () => {
     const app = handler({ openExecution: true, formats: serveFormats(formats) });
     for (
       const response of [
@@ -106,7 +106,7 @@ describe("GET /tools?bridge=1", () => {
     ) {
       const { status, detail } = await problemOf(await response);
       assertEquals(status, 400);
-      assertEquals(detail, "This server has no bridge: its owner sets the option bridge");
+      assertEquals(detail, "This server has no bridge: the option bridge is not set");
     }
   });
 });
@@ -157,7 +157,7 @@ describe("POST /tools/:id/execute?bridge=1", () => {
     assertEquals(await content("echo", { text: "hi" }), { text: "hi" });
   });
 
-  it("returns the same for hidden and unknown tools", async () => {
+  it("returns the same failure for hidden and for unknown tools", async () => {
     const app = bridged();
     for (const name of ["secrets", "task:approve", "nothing"]) {
       const { status, code, detail } = await problemOf(await call(app, "call_tool", { name }));
@@ -204,7 +204,7 @@ describe("POST /tools/:id/execute?bridge=1", () => {
     }
   });
 
-  it("requests approval, stores keys, counts and logs under the tool's name", async () => {
+  it("approves, deduplicates, counts and logs calls under the tool's name", async () => {
     const registry = sampleRegistry();
     let runs = 0;
     registry.registerTool({
@@ -325,7 +325,7 @@ describe("POST /dispatch/:target?bridge=1", () => {
     }]);
   });
 
-  it("applies the filters of the listing to the bridged tools", async () => {
+  it("applies the filters of the listing to the bridge's target tools", async () => {
     const app = bridged();
     const use = { type: "tool_use", id: "t", name: "rm", input: {} };
     const run = async (query: string): Promise<boolean> => {

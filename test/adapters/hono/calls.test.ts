@@ -131,7 +131,7 @@ describe("a call that waits, over HTTP", () => {
     });
   });
 
-  it("resumes with the answer, once", async () => {
+  it("continues with the answer, once", async () => {
     const ask = service();
     const { headers, body: { ticket } } = await ask("POST", RUN, CALL);
     const place = headers.get("location") ?? "";
@@ -141,7 +141,7 @@ describe("a call that waits, over HTTP", () => {
     assertEquals([again.status, again.body.code], [410, "ticket_refused"]);
   });
 
-  it("resumes in another process, and asks again without an answer", async () => {
+  it("continues in another process, and repeats the question without an answer", async () => {
     const { body: { ticket } } = await service()("POST", RUN, CALL);
     const other = service();
     const asked = await other("POST", "/calls/c%201", { ticket });
@@ -152,7 +152,7 @@ describe("a call that waits, over HTTP", () => {
     assertEquals(body.content, "kept");
   });
 
-  it("is rejected for another caller", async () => {
+  it("rejects another caller", async () => {
     const ask = service();
     const { body: { ticket } } = await ask("POST", RUN, CALL);
     const { status, body } = await ask("POST", "/calls/x", { ticket, answers: YES }, {
@@ -162,7 +162,7 @@ describe("a call that waits, over HTTP", () => {
     assertStringIncludes(body.detail, "was given to another caller");
   });
 
-  it("sends its questions in a stream, and resumes in a stream", async () => {
+  it("sends its questions in a stream, and continues in one", async () => {
     const ask = service();
     const { text } = await ask("POST", RUN, CALL, EVENTS);
     const events = [...text.matchAll(/event: (\w+)\ndata: (.*)\n/g)];
@@ -175,7 +175,7 @@ describe("a call that waits, over HTTP", () => {
     assertEquals(rest.headers.get("x-call-id"), "c 1");
   });
 
-  it("returns the issues of an invalid continuation", async () => {
+  it("gets an error for an invalid continuation", async () => {
     const ask = service();
     const { body: { ticket } } = await ask("POST", RUN, CALL);
     const wrong: [unknown, number, string][] = [
@@ -219,7 +219,7 @@ describe("a call that waits, over HTTP", () => {
     assertEquals([status, headers.get("allow")], [405, "GET, HEAD, POST, DELETE"]);
   });
 
-  it("returns its URL below a base path", async () => {
+  it("has a location below the path of the app", async () => {
     const app = createToolHandler(new ToolRegistry({ tools: [ASKS] }), {
       openExecution: true,
       dispatch: { tickets: sealedTickets({ keys: [KEY] }) },
@@ -256,7 +256,7 @@ describe("a task over HTTP", () => {
     ]);
   });
 
-  it("asks, and resumes with the answer", async () => {
+  it("asks a question, and continues with the answer", async () => {
     const ask = service();
     const { body: { id } } = await ask("POST", RUN, CALL, ASYNC);
     const { text } = await ask("GET", `/calls/${id}`, undefined, { ...EVENTS, "x-user": "bob" });
@@ -384,7 +384,7 @@ describe("a task over HTTP", () => {
     assertEquals((await ask("GET", "/calls", undefined, { "x-user": "bob" })).body.tasks, []);
   });
 
-  it("is rejected for an unknown tool, invalid arguments and an invalid query", async () => {
+  it("fails for an unknown tool, invalid arguments and an invalid query", async () => {
     const ask = service();
     assertEquals((await ask("POST", "/tools/none/execute", {}, ASYNC)).status, 404);
     for (

@@ -18,7 +18,7 @@ const take = async (events: AsyncGenerator<SseEvent, undefined>): Promise<unknow
   (await events.next()).value?.data;
 
 describe("GET /events", () => {
-  it("sends the added, removed and changed tools of the caller", async () => {
+  it("sends the added, removed and updated tools of the caller", async () => {
     const registry = sampleRegistry();
     const { response, events } = await follow(registry);
     assertEquals(response.headers.get("content-type"), "text/event-stream");
@@ -46,7 +46,7 @@ describe("GET /events", () => {
     await events.return(undefined);
   });
 
-  it("adds a tool that becomes visible, and removes a tool that becomes hidden", async () => {
+  it("adds a tool that becomes visible, and removes one that becomes hidden", async () => {
     const registry = sampleRegistry();
     const { events } = await follow(registry, { authorize: (): Caller => ({ role: "impl" }) });
     registry.updateTool(tool("echo", { roles: ["control"] }));
@@ -56,7 +56,7 @@ describe("GET /events", () => {
     await events.return(undefined);
   });
 
-  it("combines unread changes into one event", async () => {
+  it("merges changes that were not read yet", async () => {
     const registry = new ToolRegistry({ tools: [tool("a")] });
     const { events } = await follow(registry);
     // More changes than an iterator of the registry stores.
@@ -112,7 +112,7 @@ describe("GET /events", () => {
     assertEquals(await allEvents(response), []);
   });
 
-  it("rejects followers beyond its limit, and accepts one again after one has left", async () => {
+  it("rejects further clients beyond its limit, until one disconnects", async () => {
     const registry = sampleRegistry();
     const { app, response } = await follow(registry, { maxEventStreams: 1 });
     const second = await app.request(`${BASE}/events`);

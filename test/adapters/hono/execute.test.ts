@@ -18,7 +18,7 @@ describe("POST /tools/:id/execute", () => {
     assertEquals(typeof body["callId"], "string");
   });
 
-  it("passes the caller to the tool", async () => {
+  it("passes the principal to the tool", async () => {
     const who = defineTool({
       name: "who",
       description: "Names its caller.",
@@ -47,15 +47,15 @@ describe("POST /tools/:id/execute", () => {
     assertEquals(tools[0].aliased, 1);
   });
 
-  it("is closed until the host opens it", async () => {
+  it("is closed by default", async () => {
     const response = await handler().request(echo, execution({ arguments: { text: "hi" } }));
     assertEquals(response.status, 403);
     const problem = await problemOf(response);
     assertEquals(problem.code, "execution_closed");
-    assertStringIncludes(problem.detail, "openExecution: true");
+    assertStringIncludes(problem.detail, "neither authorize nor openExecution is set");
   });
 
-  it("returns the issues with the arguments", async () => {
+  it("names the invalid arguments", async () => {
     const response = await handler(OPEN).request(echo, execution({ arguments: { text: 1 } }));
     assertEquals(response.status, 422);
     const problem = await problemOf(response);
@@ -81,7 +81,7 @@ describe("POST /tools/:id/execute", () => {
       [{ messageId: "x".repeat(257) }, "/messageId"],
     ] as const
   ) {
-    it(`returns the pointer of the issue in ${JSON.stringify(body).slice(0, 40)}`, async () => {
+    it(`points to the mistake in ${JSON.stringify(body).slice(0, 40)}`, async () => {
       const response = await handler(OPEN).request(echo, execution(body));
       assertEquals(response.status, 400);
       assertEquals((await problemOf(response)).pointer, pointer);
@@ -123,7 +123,7 @@ describe("POST /tools/:id/execute", () => {
   for (
     const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
   ) {
-    it(`rejects a body of type "${type}", which a web page can send without a preflight`, async () => {
+    it(`rejects a body of type "${type}", which a web page can send without a preflight request`, async () => {
       const response = await handler(OPEN).request(
         echo,
         execution({ arguments: { text: "x" } }, { "content-type": type }),
@@ -142,7 +142,7 @@ describe("POST /tools/:id/execute", () => {
     assertEquals(response.status, 200);
   });
 
-  it("rejects a body over the limit, declared or not", async () => {
+  it("rejects a body over the limit, with and without a declared length", async () => {
     const app = handler({ ...OPEN, maxBodyBytes: 64 });
     const body = JSON.stringify({ arguments: { text: "x".repeat(64) } });
     const declared = await app.request(
@@ -176,7 +176,7 @@ describe("POST /tools/:id/execute", () => {
     assertEquals(response.status, 413);
   });
 
-  it("passes on the ids of the call, from the body or from headers", async () => {
+  it("passes the ids of the call on, from the body or from headers", async () => {
     const seen: unknown[] = [];
     const registry = new ToolRegistry({
       tools: [defineTool({
@@ -342,8 +342,8 @@ describe("POST /tools/:id/execute", () => {
   });
 
   for (const accept of ["application/json", "text/event-stream"]) {
-    it(`returns a failure for a result that changes after its check, as ${accept}`, async () => {
-      // JSON at the first access; each later look throws.
+    it(`returns a failure for a result that changes after it was checked, as ${accept}`, async () => {
+      // JSON to whoever looks first; each later look throws.
       const changing = () => {
         let looks = 0;
         return Object.defineProperty({}, "a", {

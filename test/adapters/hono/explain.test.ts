@@ -41,7 +41,7 @@ const AUTHORIZE = {
 const OWNER = { authorization: "owner" };
 
 describe("GET /explain", () => {
-  it("returns the visibility of each tool, without the steps", async () => {
+  it("explains for each tool whether the caller sees it, without the steps", async () => {
     const all = await explain(handler({ openExplain: true, selection: { maxRisk: "low" } }));
     assertEquals(verdicts(all), {
       "echo": "seen",
@@ -55,7 +55,7 @@ describe("GET /explain", () => {
     assertEquals(all.tools.some((tool) => "steps" in tool), false);
   });
 
-  it("shows a caller without `explain` only its own tools, without roles and scopes", async () => {
+  it("explains only its own tools, without roles and scopes, to a caller without explain", async () => {
     for (const app of [handler({ selection: { maxRisk: "low" } }), handler(AUTHORIZE)]) {
       const own = await explain(app);
       assertEquals(verdicts(own), { echo: "seen", plan: "seen" });
@@ -74,7 +74,7 @@ describe("GET /explain", () => {
     assertEquals(verdicts(await explain(app, "?tagsAny=read"))["plan"], "tags");
   });
 
-  it("shows the tools of a caller with another role or other scopes", async () => {
+  it("explains what a caller with another role or other scopes would see", async () => {
     const open = handler({ openExplain: true });
     assertEquals(verdicts(await explain(open, "?role=control"))["task:approve"], "seen");
     assertEquals(verdicts(await explain(open, "?role=impl"))["task:approve"], "role");
@@ -88,7 +88,7 @@ describe("GET /explain", () => {
     assertEquals([scoped["secrets"], scoped["task:approve"]], ["seen", "role"]);
   });
 
-  it("is limited to the served tools", async () => {
+  it("explains the served tools only", async () => {
     const served = createToolHandler(
       buildToolset(sampleRegistry(), { maxRisk: "low", role: null }),
       { openExplain: true },
@@ -100,7 +100,7 @@ describe("GET /explain", () => {
     });
   });
 
-  it("marks tools that are not available", async () => {
+  it("names the tools that are unavailable now", async () => {
     const registry = new ToolRegistry({
       tools: [defineTool({ name: "absent", description: "Is away.", isAvailable: () => false })],
     });
@@ -108,7 +108,7 @@ describe("GET /explain", () => {
     assertEquals([absent?.selected, absent?.available], [true, false]);
   });
 
-  it("rejects an invalid filter", async () => {
+  it("rejects queries that are not filters", async () => {
     for (const query of ["?q=x", "?limit=3", "?format=openai.chat", "?colour=red"]) {
       const problem = await problemOf(await handler().request(`${BASE}/explain${query}`));
       assertEquals(problem.code, "bad_request");

@@ -6,7 +6,7 @@ import { describe, it } from "bun:test";
 import { BASE, handler, problemOf } from "./support.ts";
 
 describe("GET / with explorer", () => {
-  it("returns the page with a policy that allows only its script and style", async () => {
+  it("serves the page, whose policy names its script and style and no other source", async () => {
     const response = await handler({ explorer }).request(`${BASE}/`);
     assertEquals(response.status, 200);
     assertEquals(response.headers.get("content-type"), "text/html; charset=utf-8");
@@ -33,18 +33,18 @@ describe("GET / with explorer", () => {
     assertEquals((await app.request(`${BASE}/`, { method: "POST" })).status, 405);
   });
 
-  it("is served without authorization, for allowed hosts only", async () => {
+  it("checks the host, and does not authorize the caller", async () => {
     const app = handler({ explorer, authorize: () => new Response(null, { status: 401 }) });
     assertEquals((await app.request(`${BASE}/`)).status, 200);
     assertEquals((await app.request(`${BASE}/tools`)).status, 401);
     assertEquals((await app.request("http://rebound.example/")).status, 421);
   });
 
-  it("does not exist without the option", async () => {
+  it("is missing without the option", async () => {
     assertEquals((await problemOf(await handler().request(`${BASE}/`))).code, "not_found");
   });
 
-  it("rejects an invalid page", () => {
+  it("rejects values that are not a page", () => {
     const options = { explorer: true } as unknown as ToolHandlerOptions;
     assertThrows(
       () => createToolHandler(new ToolRegistry({ tools: [] }), options),

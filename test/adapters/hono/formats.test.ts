@@ -25,7 +25,7 @@ describe("GET /tools?format=…&tokens=", () => {
   const get = async (query: string): Promise<Response> =>
     await fitting.request(`${BASE}/tools?format=anthropic&${query}`);
 
-  it("returns tools within the budget, and the omitted tools", async () => {
+  it("exports tools within the budget, and names the omitted ones", async () => {
     const body = await (await get("tokens=70")).json();
     assert(body.tokens <= 70 && body.tokens > 0);
     assertEquals(body.tokens, countTokens(JSON.stringify(body.tools)));
@@ -43,7 +43,7 @@ describe("GET /tools?format=…&tokens=", () => {
     assert(body.leftOut.some(({ reason }: { reason: string }) => reason === "query"));
   });
 
-  it("chooses among the remaining tools", async () => {
+  it("chooses among the tools that the query selects", async () => {
     const query = "tokens=4000&q=write+a+file&toolChoice=";
     assertEquals((await (await get(`${query}file-write`)).json()).request, {
       tool_choice: { type: "tool", name: "file-write" },
@@ -66,19 +66,19 @@ describe("GET /tools?format=…&tokens=", () => {
     });
   }
 
-  it("is rejected without a format, and without the option", async () => {
+  it("is rejected without a format, and without the option fitBudget", async () => {
     const detailOf = async (app: ReturnType<typeof serve>, query: string): Promise<string> =>
       (await problemOf(await app.request(`${BASE}/tools?${query}`))).detail;
     assertStringIncludes(await detailOf(fitting, "tokens=70"), '"tokens" goes with "format"');
     assertStringIncludes(
       await detailOf(serve(), "format=anthropic&tokens=70"),
-      "its owner sets the option fitBudget of serveFormats",
+      "the option fitBudget of serveFormats is not set",
     );
   });
 });
 
 describe("GET /tools?format=", () => {
-  it("returns the caller's tools in a provider's format, and their names", async () => {
+  it("returns the caller's tools in a provider's shape, and their names there", async () => {
     const app = serve({ authorize: () => ({ role: "control" }) });
     const response = await app.request(`${BASE}/tools?format=openai.chat`);
     assertEquals(response.status, 200);
@@ -104,7 +104,7 @@ describe("GET /tools?format=", () => {
     }
   });
 
-  it("returns losses with the query parameter", async () => {
+  it("lists the losses on request", async () => {
     const registry = new ToolRegistry({
       tools: [
         defineTool({
@@ -125,7 +125,7 @@ describe("GET /tools?format=", () => {
     assertEquals((await ask("&losses=0")).losses, undefined);
   });
 
-  it("returns the fields of a request for settings", async () => {
+  it("returns the fields of a request for the settings", async () => {
     const ask = async (query: string) =>
       await (await serve().request(`${BASE}/tools?format=${query}`)).json();
     assertEquals((await ask("openai.chat&toolChoice=required&parallel=false")).request, {
@@ -170,7 +170,7 @@ describe("GET /tools?format=", () => {
     });
   }
 
-  it("reports that the option `formats` is missing", async () => {
+  it("fails without the option formats", async () => {
     const response = await createToolHandler(sampleRegistry())
       .request(`${BASE}/tools?format=openai.chat`);
     assertEquals(response.status, 400);
@@ -206,7 +206,7 @@ describe("POST /dispatch/:target", () => {
   ): Promise<Response> =>
     Promise.resolve(app.request(`${BASE}/dispatch/${path}`, execution(body, headers)));
 
-  it("runs a provider's calls and returns the messages to send back, in order", async () => {
+  it("runs a provider's calls and returns the messages to send back, in their order", async () => {
     const response = await turn(
       serve(),
       chat(["1", "echo", { text: "hi" }], ["2", "nope", {}], ["3", "echo", { text: 5 }]),
@@ -280,14 +280,14 @@ describe("POST /dispatch/:target", () => {
       ["a search", "openai.chat?q=echo", {}, 400],
     ] as const
   ) {
-    it(`rejects ${what} without repeating it`, async () => {
+    it(`rejects ${what}, and echoes nothing of it`, async () => {
       const response = await turn(serve(), body, path);
       assertEquals(response.status, status);
       assertEquals(JSON.stringify(await problemOf(response)).includes("sesame"), false);
     });
   }
 
-  it("is closed if execution is, and does not exist without formats", async () => {
+  it("is closed with execution, and missing without formats", async () => {
     const closed = await turn(serve({ openExecution: false }), {});
     assertEquals((await problemOf(closed)).code, "execution_closed");
     const bare = createToolHandler(sampleRegistry(), { openExecution: true });
@@ -344,10 +344,10 @@ describe("POST /dispatch/:target with a turn that waits", () => {
     assertStringIncludes(JSON.stringify(message), "it was not approved");
   });
 
-  it("returns the issues of a turn or its answers, and runs nothing", async () => {
+  it("rejects an invalid turn or invalid answers, and runs nothing", async () => {
     const { body: { calls } } = await post({ content });
     const wrong: [unknown, unknown, string, string][] = [
-      [[{}], {}, "its calls must be those of the answer that it had", "/calls/0"],
+      [[{}], {}, "its calls must be the calls of the earlier response", "/calls/0"],
       [calls, { ls: answer("accept") }, "the turn has no call with that id", "/answers"],
       [calls, { rm: { other: { action: "accept" } } }, 'it has no question "other"', "/answers"],
       [calls, 5, "Cannot resume the turn", "/answers"],

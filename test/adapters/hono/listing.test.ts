@@ -109,7 +109,7 @@ describe("GET /tools", () => {
     });
   }
 
-  it("returns each tool once over all pages, even if a tool is removed in between", async () => {
+  it("pages through everything once, even when a tool is removed meanwhile", async () => {
     const registry = sampleRegistry();
     const app = createToolHandler(registry);
     const first = await (await app.request(`${BASE}/tools?limit=2`)).json() as Listing;
@@ -122,7 +122,7 @@ describe("GET /tools", () => {
     assertEquals(second.nextCursor, undefined);
   });
 
-  it("returns nothing for a query without a good match, or the nearest tools", async () => {
+  it("returns nothing for words that no tool matches, or the nearest tools", async () => {
     const q = encodeURIComponent(
       "Which restaurants near the harbour of Lisbon serve grilled octopus on Sundays after nine, " +
         "take reservations by telephone, allow dogs, have a terrace with heaters, offer " +
@@ -177,7 +177,7 @@ describe("GET /tools", () => {
     assertEquals(seen.toSorted(), ["note-0", "note-1", "note-2", "note-3", "note-4"]);
   });
 
-  it("returns 304 for the ETag of an unchanged listing, and a new listing after a change", async () => {
+  it("returns 304 for the ETag of an unchanged listing, and 200 after a change", async () => {
     const registry = sampleRegistry();
     const app = createToolHandler(registry);
     const etag = (await app.request(`${BASE}/tools`)).headers.get("etag") ?? "";
@@ -201,7 +201,7 @@ describe("GET /tools", () => {
     assertEquals(await etagOf("one"), await etagOf("one"));
   });
 
-  it("calls availability functions at each listing", async () => {
+  it("calls availability functions for each listing", async () => {
     let available = false;
     const tool = defineTool({
       name: "t",
@@ -249,7 +249,7 @@ describe("GET /tools/:id", () => {
     assertEquals(again.status, 304);
   });
 
-  it("returns the same for a hidden tool and an unknown tool, except for the name", async () => {
+  it("returns the same response for a hidden tool as for an unknown one, except for the name", async () => {
     const hidden = await handler().request(`${BASE}/tools/task:approve`);
     const absent = await handler().request(`${BASE}/tools/task:approvf`);
     assertEquals(hidden.status, 404);
@@ -269,7 +269,7 @@ describe("GET /tools/:id", () => {
 });
 
 describe("GET /tools/:id/explain", () => {
-  it("explains to an operator the step that removed a tool", async () => {
+  it("explains to a caller with explain which step removed a tool, and why", async () => {
     const app = handler({ selection: { maxRisk: "low" }, openExplain: true });
     const response = await app.request(`${BASE}/tools/rm/explain`);
     assertEquals(response.status, 200);
@@ -278,7 +278,7 @@ describe("GET /tools/:id/explain", () => {
     assertStringIncludes(explanation.reason, "risk critical is above the limit low");
   });
 
-  it("shows others only their visible tools", async () => {
+  it("explains to other callers only the tools that they see", async () => {
     const app = handler({ selection: { maxRisk: "low" } });
     assertEquals((await app.request(`${BASE}/tools/rm/explain`)).status, 404);
     const response = await app.request(`${BASE}/tools/echo/explain`);
@@ -287,7 +287,7 @@ describe("GET /tools/:id/explain", () => {
 });
 
 describe("createToolHandler()", () => {
-  it("returns a problem for an unknown route or method", async () => {
+  it("returns a problem for an unknown route and for a wrong method", async () => {
     assertEquals((await problemOf(await handler().request(`${BASE}/nope`))).code, "not_found");
     const wrong = await handler().request(`${BASE}/tools`, { method: "DELETE" });
     assertEquals(wrong.headers.get("allow"), "GET, HEAD");
@@ -342,7 +342,7 @@ describe("createToolHandler()", () => {
     assertStringIncludes(await textOf("/tools?locale=d%20e"), "must be 1 to 128 letters");
   });
 
-  it("returns no length for HEAD if the client's copy is current", async () => {
+  it("sends no length for HEAD if the client's copy is current", async () => {
     const app = handler();
     const etag = (await app.request(`${BASE}/tools`)).headers.get("etag") ?? "";
     const head = await app.request(`${BASE}/tools`, {
@@ -352,7 +352,7 @@ describe("createToolHandler()", () => {
     assertEquals([head.status, head.headers.get("content-length")], [304, null]);
   });
 
-  it("reports that the service is up", async () => {
+  it("returns 200", async () => {
     assertEquals(await (await handler().request(`${BASE}/healthz`)).json(), { status: "ok" });
   });
 });

@@ -26,7 +26,7 @@ async function called(options: ToolHandlerOptions = {}) {
 }
 
 describe("GET /metrics", () => {
-  it("is JSON by default", async () => {
+  it("returns JSON by default", async () => {
     const ask = await called();
     for (const accept of [undefined, "*/*", "application/json", "text/html,*/*;q=0.8"]) {
       assertEquals((await ask(accept)).headers.get("content-type"), "application/json");
@@ -56,7 +56,7 @@ describe("GET /metrics", () => {
     assertEquals(lines.includes("# EOF"), false);
   });
 
-  it("is OpenMetrics for clients that prefer it", async () => {
+  it("returns OpenMetrics to clients that prefer it", async () => {
     const response = await (await called())(PROMETHEUS);
     assertEquals(
       response.headers.get("content-type"),
@@ -119,7 +119,7 @@ describe("GET /metrics", () => {
     assertEquals(await figures("operator"), [2, 1, 0, 0, 1, 2]);
   });
 
-  it("does not contain hidden tools as text either", async () => {
+  it("shows no hidden tools in the text either", async () => {
     const ask = await asked("text/plain");
     assertStringIncludes(await ask("owner"), 'plue_tool_calls_total{tool="task:approve"} 1');
     for (const [who, totals] of [["owner", false], ["guest", false], ["operator", true]] as const) {

@@ -81,7 +81,7 @@ describe("GET /openapi.json", () => {
     assertEquals(JSON.stringify(other).includes("approve"), false);
   });
 
-  it("describes requests and responses, envelopes included", async () => {
+  it("describes the bodies of requests and responses, including their envelopes", async () => {
     const document = await documentOf(serve());
     const echo = document.paths["/tools/echo/execute"]?.post;
     const body = echo?.requestBody.content["application/json"].schema;
@@ -128,7 +128,7 @@ describe("GET /openapi.json", () => {
     );
   });
 
-  it("contains only resolvable references", async () => {
+  it("refers to existing schemas only", async () => {
     const document = await documentOf(serve());
     const text = JSON.stringify(document);
     for (const [, name = ""] of text.matchAll(/"#\/components\/schemas\/([^"/]+)"/g)) {
@@ -144,7 +144,7 @@ describe("GET /openapi.json", () => {
     assertEquals(new Set(ids).size, ids.length);
   });
 
-  it("contains servers, title and security schemes", async () => {
+  it("names its address, its version and its authentication", async () => {
     const open = await documentOf(serve());
     assertEquals([open.security, open.components.securitySchemes], [undefined, undefined]);
     const named = await documentOf(serve({ authorize: () => ({}) }, sampleRegistry(), {
@@ -173,14 +173,14 @@ describe("GET /openapi.json", () => {
     assertEquals(changed.status, 200);
   });
 
-  it("does not exist without formats", async () => {
+  it("is missing without formats", async () => {
     assertEquals(
       (await createToolHandler(sampleRegistry()).request(`${BASE}/openapi.json`)).status,
       404,
     );
   });
 
-  it("has the routes of the formats and their responses", async () => {
+  it("has the routes of the formats, and their responses", async () => {
     const app = serve({ openExecution: true });
     const { paths, components } = await documentOf(app);
     assertEquals(paths["/dispatch/{target}"]?.post?.operationId, "dispatchTurn");

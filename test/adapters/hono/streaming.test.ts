@@ -140,7 +140,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     ]);
   });
 
-  it("streams only to clients that accept it", async () => {
+  it("streams only on request", async () => {
     for (
       const [accept, streams] of [
         ["text/event-stream", true],
@@ -162,7 +162,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     }
   });
 
-  it("returns a status if nothing can run", async () => {
+  it("returns a status if no tool can run", async () => {
     const { run } = bench();
     for (
       const [id, init, status] of [
@@ -247,7 +247,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     assertEquals([events.at(-1)?.event, inFlight()], ["result", 0]);
   });
 
-  it("pauses a generator when its reader does not read, except for a buffer", async () => {
+  it("runs a generator no further than its reader, except for the buffer", async () => {
     const { run, yielded, inFlight } = bench({ dispatch: { maxBufferedEvents: 4 } });
     const events = sseEvents(await run("count"));
     for (let n = 0; n < 10; n++) {
@@ -276,7 +276,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     );
   });
 
-  it("serves 1,000 concurrent streams, and has none after their readers have left", async () => {
+  it("serves 1,000 streams concurrently, and has none when their readers have left", async () => {
     const { app, registry } = bench();
     let running = 0;
     registry.updateTool(defineTool({
@@ -312,7 +312,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     assertEquals(gone.status, 404);
   });
 
-  it("passes pending work to the platform's waitUntil", async () => {
+  it("passes cleanups to the platform's waitUntil", async () => {
     const { app, started, inFlight } = bench();
     const platform = fakePlatform();
     const response = await app.request(
@@ -326,7 +326,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     assertEquals([await platform.ended(), inFlight()], [1, 0]);
   });
 
-  it("passes a long call to the platform's waitUntil, even without a stream", async () => {
+  it("passes a long call to the platform, even if its result is not streamed", async () => {
     const { app, started, inFlight } = bench();
     const platform = fakePlatform();
     const client = new AbortController();

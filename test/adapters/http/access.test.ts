@@ -115,7 +115,7 @@ describe("access", () => {
     }
   }
 
-  it("reports that a token is invalid, without the reason", async () => {
+  it("returns that a token is invalid, without a reason", async () => {
     const answers = new Set<string>();
     for (const { headers } of CALLERS.slice(4, 8)) {
       const response = await app.request(`${BASE}/tools`, { headers });

@@ -28,7 +28,7 @@ async function ask(
 }
 
 describe("bearerAuth()", () => {
-  it("identifies the caller of a token", async () => {
+  it("finds the caller of a token", async () => {
     assertEquals(await ask(`Bearer ${ANN}`), { principal: "ann", role: "control" });
     assertEquals(await ask(`bearer ${BOB}`), { principal: "bob" });
   });
@@ -39,7 +39,7 @@ describe("bearerAuth()", () => {
       ["a function", { verify: (token: string) => token.endsWith("long") ? {} : undefined }],
     ] as const
   ) {
-    it(`identifies a caller of ${by} without a name by a digest of its token`, async () => {
+    it(`names a caller of ${by} without a principal by a digest of its token`, async () => {
       const authorize = bearerAuth(options);
       const name = async (token: string) =>
         (await authorize(
@@ -126,15 +126,14 @@ describe("bearerAuth()", () => {
     assertEquals((await ask("Bearer other", { verify }) as Response).status, 401);
   });
 
-  it("names the realm and the metadata of the resource", async () => {
+  it("names the metadata of the resource", async () => {
     const answer = await ask(undefined, {
       tokens: TOKENS,
-      realm: "tools",
       resource: "https://tools.example.com/mcp",
     }) as Response;
     assertEquals(
       answer.headers.get("www-authenticate"),
-      'Bearer realm="tools", resource_metadata="https://tools.example.com/.well-known/' +
+      'Bearer resource_metadata="https://tools.example.com/.well-known/' +
         'oauth-protected-resource/mcp"',
     );
   });
@@ -161,7 +160,7 @@ describe("bearerAuth()", () => {
       ["a token with a space", { tokens: new Map([[`${ANN} x`, {}]]) }],
     ] as const
   ) {
-    it(`rejects ${what} at creation, without showing a token`, () => {
+    it(`rejects ${what}, and shows no token`, () => {
       const error = assertThrows(() => bearerAuth(options as BearerAuthOptions), TypeError);
       assertEquals(error.message.includes("token-is-long"), false);
     });

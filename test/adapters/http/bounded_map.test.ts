@@ -46,7 +46,7 @@ describe("BoundedMap", () => {
     assertEquals(map.weight, 6);
   });
 
-  it("counts the key with the option", () => {
+  it("weighs the key if weigh does", () => {
     const map = new BoundedMap<string, number>({
       maxWeight: 10,
       weigh: (_value, key) => key.length,

@@ -37,7 +37,7 @@ function serve(options: Partial<FailedLoginsOptions> = {}) {
 }
 
 describe("limitFailedLogins()", () => {
-  it("skips authorization for an address that failed too often, until the window ends", async () => {
+  it("does not call authorize for an address that failed too often, until the window ends", async () => {
     const { ask, status, clock } = serve();
     assertEquals([await status("guess-1", "192.0.2.1"), await status("guess-2", "192.0.2.1")], [
       401,
@@ -60,7 +60,7 @@ describe("limitFailedLogins()", () => {
     assertEquals(await status(ANN), 200);
   });
 
-  it("counts neither successful logins nor requests without credentials", async () => {
+  it("counts neither valid tokens nor requests without a token", async () => {
     const { status } = serve();
     for (let n = 0; n < 5; n++) {
       assertEquals(await status(ANN, "192.0.2.1"), 200);
@@ -68,7 +68,7 @@ describe("limitFailedLogins()", () => {
     }
   });
 
-  it("limits concurrent attempts too", async () => {
+  it("reveals no more failures than its limit to concurrent guesses", async () => {
     const { status } = serve();
     const statuses = await Promise.all(
       Array.from({ length: 10 }, (_, n) => status(`guess-${n}`, "192.0.2.1")),
@@ -101,7 +101,7 @@ describe("limitFailedLogins()", () => {
     });
   }
 
-  it("reads the configured header", async () => {
+  it("reads the header of the option", async () => {
     const limited = limitFailedLogins(() => new Response(null, { status: 401 }), {
       limit: 1,
       windowMs: 1_000,
@@ -122,7 +122,7 @@ describe("limitFailedLogins()", () => {
       ["answers an object", () => ({ address: "192.0.2.1" })],
     ] as const
   ) {
-    it(`rejects all callers, and logs an error, when clientAddress ${what}`, async () => {
+    it(`rejects everybody, and logs the error, when clientAddress ${what}`, async () => {
       const told: unknown[] = [];
       const authorize = limitFailedLogins(() => ({}), {
         limit: 1,
@@ -139,7 +139,7 @@ describe("limitFailedLogins()", () => {
     });
   }
 
-  it("rejects all callers when its store fails or returns an invalid value", async () => {
+  it("rejects everybody when its store fails or returns invalid counts", async () => {
     const broken = serve({ store: { take: () => Promise.reject(new Error("down")) } });
     assertEquals(await broken.status(ANN, "192.0.2.1"), 500);
     const silly = serve({ store: { take: () => ({ count: NaN, resetMs: NaN }) } });

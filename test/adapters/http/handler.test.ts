@@ -58,7 +58,7 @@ describe("composeToolHandler()", () => {
     assertEquals((await send([serveListing()], "/tools/echo/execute", call)).status, 404);
   });
 
-  it("returns the same as createToolHandler() for a call", async () => {
+  it("responds to a call in the same way as createToolHandler()", async () => {
     const answers = [];
     for (
       const response of [
@@ -114,7 +114,7 @@ describe("composeToolHandler()", () => {
     assertEquals(await idsOf(queried), ["echo"]);
   });
 
-  it("sends a plain result to a client that accepts a stream, unless streamCall is set", async () => {
+  it("sends the result to a client that accepts a stream, unless streamCall is set", async () => {
     const stream = { ...call, headers: { ...call.headers as object, accept: "text/event-stream" } };
     const typeOf = async (part: HttpPart): Promise<string | null> => {
       const response = await send([part], "/tools/echo/execute", stream);
@@ -126,7 +126,7 @@ describe("composeToolHandler()", () => {
     assertEquals(await typeOf(serveExecution({ streamCall })), "text/event-stream");
   });
 
-  it("rejects parts that use layers which the dispatcher does not have", async () => {
+  it("rejects parts whose layers the dispatcher does not have", async () => {
     assertThrows(
       () => composeToolHandler(registry, { parts: [serveMetrics()] }),
       TypeError,
@@ -141,7 +141,7 @@ describe("composeToolHandler()", () => {
     assertEquals(status, 422);
   });
 
-  it("counts, logs and adds CORS headers to every response with the parts", async () => {
+  it("counts, logs and exposes every response with the parts for that", async () => {
     const entries: AccessEntry[] = [];
     const { fetch } = composeToolHandler(registry, {
       allowedOrigins: ["https://app.example"],
@@ -219,7 +219,7 @@ describe("composeToolHandler()", () => {
     assertEquals(calls.headers.get("allow"), "GET, HEAD, POST, DELETE");
   });
 
-  it("rejects a stream if no slot is free", async () => {
+  it("rejects a stream beyond the number of slots", async () => {
     const { fetch } = composeToolHandler(registry, {
       parts: [serveEvents({ slots: new StreamSlots(1) })],
     });
@@ -232,7 +232,7 @@ describe("composeToolHandler()", () => {
     await later.body?.cancel();
   });
 
-  it("rejects invalid parts and options of createToolHandler()", () => {
+  it("rejects values that are not parts, and options of createToolHandler()", () => {
     for (const options of [{ parts: [{}] }, { parts: serveListing() }, { parts: [], cors: true }]) {
       assertThrows(
         () => composeToolHandler(registry, options as unknown as ComposedHandlerOptions),
@@ -243,7 +243,7 @@ describe("composeToolHandler()", () => {
 });
 
 describe("createToolHandler()", () => {
-  it("returns the same when it is mounted in another app", async () => {
+  it("responds in the same way when it is mounted in another app", async () => {
     const { Hono } = await import("hono");
     const tools = createToolHandler(registry, { openExecution: true });
     const app = new Hono().route("/api/:tenant", tools);

@@ -36,14 +36,14 @@ describe("authorize", () => {
   });
 
   for (const selection of [undefined, { role: undefined }, { scopes: undefined }]) {
-    it(`absent, shows no tools with roles or scopes: ${JSON.stringify(selection)}`, async () => {
+    it(`hides tools with roles or scopes without authorize: ${JSON.stringify(selection)}`, async () => {
       const app = handler(selection === undefined ? {} : { selection });
       const ids = await idsOf(await app.request(`${BASE}/tools`));
       assertEquals(ids, ["echo", "file-write", "plan", "rm"]);
     });
   }
 
-  it("is read for each request, but equal callers are checked once", async () => {
+  it("is called for each request, and checks equal callers once", async () => {
     const caller: { role?: string; scopes?: string[]; context?: object } = {};
     const app = handler(as(caller as Caller));
     const ids = async () => await idsOf(await app.request(`${BASE}/tools`));
@@ -84,7 +84,7 @@ describe("authorize", () => {
     assertEquals(response.status, 401);
   });
 
-  it("rejects all requests when it throws or returns an invalid value, with details in the log only", async () => {
+  it("rejects everything when it throws or returns an invalid caller, and logs the error", async () => {
     const errors: unknown[] = [];
     for (
       const authorize of [
@@ -110,7 +110,7 @@ describe("authorize", () => {
     assertEquals(errors.length, 4);
   });
 
-  it("explains hidden tools only to callers with `explain`", async () => {
+  it("explains hidden tools only to a caller with explain", async () => {
     const hidden = `${BASE}/tools/task:approve/explain`;
     assertEquals((await handler(as({})).request(hidden)).status, 404);
     const response = await handler(as({ explain: true })).request(hidden);
@@ -134,7 +134,7 @@ describe("the guard", () => {
     assertEquals((await problemOf(response)).code, "forbidden_host");
   });
 
-  it("accepts only the listed hosts", async () => {
+  it("accepts the allowed hosts, and no others", async () => {
     const app = handler({ allowedHosts: ["tools.example.com"] });
     assertEquals((await app.request("https://tools.example.com/tools")).status, 200);
     assertEquals((await app.request("http://localhost/tools")).status, 421);

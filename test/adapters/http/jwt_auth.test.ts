@@ -66,7 +66,7 @@ describe("jwtAuth()", () => {
     assertEquals([caller.scopes, caller.role], [["a", "b"], "impl"]);
   });
 
-  it("grants only the role and scopes of the token", async () => {
+  it("gives callers no role or scopes that the token does not have", async () => {
     for (
       const claims of [{}, { role: 5, scope: 5 }, { role: ["control"] }, { role: "", scope: "" }]
     ) {
@@ -77,7 +77,7 @@ describe("jwtAuth()", () => {
     assertEquals(inherited.role, undefined);
   });
 
-  it("uses the result of toCaller", async () => {
+  it("uses the caller that toCaller returns, or rejects the token", async () => {
     const toCaller: NonNullable<JwtAuthOptions["toCaller"]> = ({ sub, team }) =>
       team === "ops" ? { principal: `ops/${sub}`, maxRisk: "low" } : undefined;
     assertEquals(await ask(await issuer.token({ team: "ops" }), { toCaller }), {
@@ -88,7 +88,7 @@ describe("jwtAuth()", () => {
     assertEquals(await ask(await issuer.token({ team: "dev" }), { toCaller }), 401);
   });
 
-  it("names the caller by the configured claim, even if toCaller sets no principal", async () => {
+  it("reads the principal from the configured claim, even if toCaller returns none", async () => {
     const token = await issuer.token({ client_id: "cron" });
     const by = { principalClaim: "client_id" };
     assertEquals((await ask(token, by) as Caller).principal, "cron");
@@ -101,7 +101,7 @@ describe("jwtAuth()", () => {
     assertEquals(await ask(nameless, { toCaller }), 401);
   });
 
-  it("returns 503 while the issuer's keys cannot be fetched, and logs the reason", async () => {
+  it("lets the handler return 503 while the issuer's keys cannot be fetched, and logs the reason", async () => {
     const errors: unknown[] = [];
     const app = createToolHandler(sampleRegistry(), {
       authorize: jwtAuth({
@@ -146,7 +146,7 @@ describe("jwtAuth()", () => {
     });
   }
 
-  it("tolerates clocks that differ by a few seconds, up to the option", async () => {
+  it("tolerates clocks that differ by a few seconds, or by the configured tolerance", async () => {
     const late = await issuer.token({ exp: SECONDS - 4 });
     assertEquals(typeof await ask(late), "object");
     assertEquals(await ask(late, { clockToleranceS: 0 }), 401);
@@ -176,7 +176,7 @@ describe("jwtAuth()", () => {
     assertEquals(await ask(confused, { algorithms: ["ES256"] }), 401);
   });
 
-  it("rejects a malformed token without repeating it", async () => {
+  it("rejects texts that are not tokens, and does not echo them", async () => {
     for (
       const token of [
         "a",
@@ -199,7 +199,7 @@ describe("jwtAuth()", () => {
     assertEquals(await ask(`${header}.${claims}.${signature}`), 401);
   });
 
-  it("requires scopes of every caller", async () => {
+  it("requires the scopes of requiredScopes", async () => {
     const authorize = jwtAuth({ ...OPTIONS, requiredScopes: ["tools", "more"] });
     const answer = await authorize(
       new Request("http://localhost/", { headers: bearer(await issuer.token({ scope: "tools" })) }),
@@ -246,11 +246,10 @@ describe("jwtAuth()", () => {
       ["none", { algorithms: ["none"] }],
       ["a tolerance without end", { clockToleranceS: Infinity }],
       ["keys over http", { keys: undefined, jwksUrl: "http://issuer.example/jwks" }],
-      ["a realm with a quote", { realm: 'a"b' }],
       ["a resource that is no URL", { resource: "tools" }],
     ] as const
   ) {
-    it(`rejects ${what} at creation`, () => {
+    it(`rejects ${what}`, () => {
       assertThrows(() => jwtAuth({ ...OPTIONS, ...options } as JwtAuthOptions), Error, "Cannot ");
     });
   }
@@ -323,19 +322,15 @@ describe("remoteKeys()", () => {
     });
   }
 
-  it("is not held up by a clock that is set back", async () => {
+  it("measures time with a clock that does not go back", async () => {
     const { now } = Date;
-    let back = 0;
-    Date.now = () => now() - back;
+    Date.now = () => {
+      throw new Error("The time of day was read");
+    };
     try {
-      let asked = 0;
-      const source = remoteKeys(URL, {
-        cacheMs: 0,
-        fetch: () => Promise.resolve(keys(`k${++asked}`)()),
-      });
+      const source = remoteKeys(URL, { fetch: () => Promise.resolve(keys("k1")()) });
       assertEquals(kidsOf(await source("k1")), ["k1"]);
-      back = 3_600_000;
-      assertEquals(kidsOf(await source("k1")), ["k2"]);
+      assertEquals(kidsOf(await source("k1")), ["k1"]);
     } finally {
       Date.now = now;
     }
@@ -372,7 +367,7 @@ describe("remoteKeys()", () => {
     assertEquals(kidsOf(await source("a")), ["a"]);
   });
 
-  it("rejects an invalid set of keys, and too many keys", async () => {
+  it("rejects documents that are not sets of keys, and large ones", async () => {
     for (const body of ["{}", "[]", '{"keys": 5}', "no", "null"]) {
       const { source } = fakeIssuer([() => new Response(body)]);
       await assertRejects(() => source("a"), Error);

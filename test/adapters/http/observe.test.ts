@@ -45,7 +45,7 @@ describe("traceparent", () => {
     return response.headers.get("traceparent") ?? "";
   };
 
-  it("continues the trace of the request with a new span", async () => {
+  it("continues the trace of the request with a new parent id", async () => {
     const answered = await ask(`00-${TRACE}-${SPAN}-01`);
     assertMatch(answered, new RegExp(`^00-${TRACE}-[0-9a-f]{16}-01$`));
     assertEquals(answered.includes(SPAN), false);
@@ -78,7 +78,7 @@ describe("traceparent", () => {
     });
   }
 
-  it("is absent without `observe`", async () => {
+  it("is missing without observe", async () => {
     const response = await createToolHandler(sampleRegistry()).request(`${BASE}/tools`);
     assertEquals(response.headers.get("traceparent"), null);
   });
@@ -129,7 +129,7 @@ describe("the access log", () => {
     assert(entries.every(({ durationMs }) => durationMs >= 0));
   });
 
-  it("logs a stream at its end, with the outcome of its call", async () => {
+  it("writes an entry for a stream when it has ended, with the outcome of its call", async () => {
     const { app, entries, next } = observed();
     const response = await app.request(
       `${BASE}/tools/echo/execute`,
@@ -152,7 +152,7 @@ describe("the access log", () => {
       })),
   };
 
-  it("logs each call of a turn, including unknown tools", async () => {
+  it("lists each call of a turn, including a call of an unknown tool", async () => {
     const { app, entries } = observed({
       formats: serveFormats(formats),
       authorize: () => ({ principal: "ann" }),
@@ -166,7 +166,7 @@ describe("the access log", () => {
     ]]);
   });
 
-  it("logs a stream of another handler once, after it was read", async () => {
+  it("writes one entry for a stream of another handler, when it has been read", async () => {
     const { app, entries, next } = observed();
     app.get("/own", () =>
       new Response("data: 1\n\n", {
@@ -184,7 +184,7 @@ describe("the access log", () => {
     assertEquals(entries.map(({ path, status }) => [path, status]), Array(2).fill(["/own", 200]));
   });
 
-  it("logs a request that one handler passes to another once, with the data of both", async () => {
+  it("writes one entry for a request that one handler passes to another", async () => {
     const { app: outer, entries } = observed({ authorize: () => ({ principal: "ann" }) });
     const { app: inner, entries: others } = observed();
     outer.all("/inner/*", (c) => inner.fetch(c.req.raw));
@@ -192,7 +192,7 @@ describe("the access log", () => {
     assertEquals([entries.map(({ path }) => path), others], [["/inner/nope"], []]);
   });
 
-  it("logs a stream whose reader left", async () => {
+  it("writes an entry for a stream whose reader left", async () => {
     const { app, entries, next } = observed();
     const response = await app.request(`${BASE}/events`);
     const told = next();
@@ -217,7 +217,7 @@ describe("the access log", () => {
 });
 
 describe("Server-Timing", () => {
-  it("contains the durations of authorization and of the tool, with the option", async () => {
+  it("sends the durations of authorize and of the tool on request", async () => {
     const { app } = observed({ observe: { serverTiming: true } });
     const run = await app.request(
       `${BASE}/tools/echo/execute`,
@@ -231,7 +231,7 @@ describe("Server-Timing", () => {
     assertMatch(list.headers.get("server-timing") ?? "", /^auth;dur=[\d.]+, total;dur=[\d.]+$/);
   });
 
-  it("has a total that is at least the sum of its parts, for any clock", async () => {
+  it("has a total that is not less than its parts, whatever the clock of the log returns", async () => {
     const { app } = observed({ observe: { serverTiming: true, now: () => 0 } });
     const call = execution({ arguments: { text: "x" } });
     for (let n = 0; n < 50; n++) {
@@ -243,7 +243,7 @@ describe("Server-Timing", () => {
     }
   });
 
-  it("is absent without the option", async () => {
+  it("is missing by default", async () => {
     const response = await observed().app.request(`${BASE}/tools`);
     assertEquals(response.headers.get("server-timing"), null);
   });
@@ -275,7 +275,7 @@ describe("telemetry", () => {
   const MARKED = { "x-mark": "m", "x-session-id": "s" };
 
   for (const accept of ["application/json", "text/event-stream"]) {
-    it(`receives a call with the response ${accept}`, async () => {
+    it(`records a call with a response as ${accept}`, async () => {
       const { log, telemetry } = recorded();
       const { app } = observed({ dispatch: { telemetry } });
       const response = await app.request(
@@ -288,14 +288,14 @@ describe("telemetry", () => {
     });
   }
 
-  it("does not receive hidden tools", async () => {
+  it("names no tool that the caller does not see", async () => {
     const { log, telemetry } = recorded();
     const { app } = observed({ dispatch: { telemetry } });
     await app.request(`${BASE}/tools/task:approve/execute`, execution({}));
     assertEquals(log, []);
   });
 
-  it("receives a call whose reader left once", async () => {
+  it("records a call whose reader left, once", async () => {
     const { log, telemetry } = recorded();
     const { app } = observed({ dispatch: { telemetry } });
     const response = await app.request(

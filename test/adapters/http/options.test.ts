@@ -48,7 +48,7 @@ const WRONG: readonly (readonly [what: string, make: () => unknown, words: strin
     'did you mean "requiredScopes"',
   ],
   ["jwtAuth: scopes in one string", () => jwt({ requiredScopes: "a b" }), "a list of strings"],
-  ["jwtAuth: a misspelt realm", () => jwt({ relm: "x" }), 'did you mean "realm"'],
+  ["jwtAuth: a misspelt issuer", () => jwt({ isuer: "x" }), 'did you mean "issuer"'],
   ["jwtAuth: a toCaller that is no function", () => jwt({ toCaller: {} }), "a function"],
   [
     "bearerAuth: another field",
@@ -123,7 +123,6 @@ describe("options", () => {
   it("are taken where they are right", () => {
     jwt({
       requiredScopes: ["a"],
-      realm: "tools",
       scopeClaim: "scp",
       roleClaim: "roles",
       principalClaim: "sub",

@@ -37,7 +37,7 @@ describe("rateLimit", () => {
     return { app, ask, clock };
   }
 
-  it("says how much is left, and refuses what is too much", async () => {
+  it("sends the remaining number, and rejects further requests", async () => {
     const { ask, clock } = limited(2);
     const headers = (response: Response) => [
       response.status,
@@ -65,13 +65,13 @@ describe("rateLimit", () => {
     assertEquals((await ask("ann")).status, 429);
   });
 
-  it("counts by the key that it is told", async () => {
+  it("counts by the key of keyOf", async () => {
     const { ask } = limited(1, { keyOf: (_, request) => new URL(request.url).hostname });
     assertEquals((await ask("ann")).status, 200);
     assertEquals((await ask("bob")).status, 429);
   });
 
-  it("does not count those who are turned away, nor health checks", async () => {
+  it("counts neither rejected callers nor health checks", async () => {
     let asked = 0;
     const app = createToolHandler(sampleRegistry(), {
       authorize: () => new Response(null, { status: 401 }),
@@ -86,7 +86,7 @@ describe("rateLimit", () => {
     assertEquals(asked, 0);
   });
 
-  it("refuses when its store breaks, hangs or answers nonsense, and tells the log", async () => {
+  it("rejects requests when its store fails, hangs or returns invalid counts, and logs the error", async () => {
     for (
       const [take, status] of [
         [() => Promise.reject(new Error("down")), 500],
@@ -113,7 +113,7 @@ describe("rateLimit", () => {
       windowMs: 1,
     }]
   ) {
-    it(`refuses ${JSON.stringify(options)}`, () => {
+    it(`rejects ${JSON.stringify(options)}`, () => {
       assertThrows(() => createRateLimiter(options), RangeError);
     });
   }
@@ -175,62 +175,5 @@ describe("rateLimit of a turn", () => {
     const later = await turn(2);
     assertEquals([later.status, (await problemOf(later)).retryable], [429, true]);
     assertEquals((await app.request(`${BASE}/tools`)).status, 429);
-  });
-});
-
-describe("MemoryRateLimitStore", () => {
-  const WINDOW = { limit: 10, windowMs: 1_000 };
-
-  it("keeps no more keys than its limit, and forgets the oldest window first", () => {
-    const store = new MemoryRateLimitStore({ maxKeys: 2, now: () => 0 });
-    for (const key of ["a", "b", "c"]) store.take(key, 1, WINDOW);
-    assertEquals(store.take("b", 1, WINDOW).count, 2);
-    assertEquals(store.take("a", 1, WINDOW).count, 1);
-    assertEquals(store.take("c", 1, WINDOW).count, 2);
-  });
-
-  it("opens a new window when the old one has ended", () => {
-    let now = 0;
-    const store = new MemoryRateLimitStore({ now: () => now });
-    const window = { limit: 9, windowMs: 100 };
-    store.take("a", 1, window);
-    now = 99;
-    assertEquals(store.take("a", 1, window), { count: 2, resetMs: 1 });
-    now = 100;
-    assertEquals(store.take("a", 1, window), { count: 1, resetMs: 100 });
-  });
-
-  it("is not held up by a clock that is set back", () => {
-    const { now } = Date;
-    let back = 0;
-    Date.now = () => now() - back;
-    try {
-      const store = new MemoryRateLimitStore();
-      store.take("a", 10, WINDOW);
-      back = 3_600_000;
-      assertEquals(store.take("a", 1, WINDOW).resetMs <= 1_000, true);
-    } finally {
-      Date.now = now;
-    }
-  });
-
-  it("takes any name for a key", () => {
-    const store = new MemoryRateLimitStore({ now: () => 0 });
-    for (const key of ["__proto__", "constructor", ""]) {
-      assertEquals(store.take(key, 1, WINDOW).count, 1);
-    }
-  });
-
-  it("takes an amount whole or not at all, and nothing when it is only asked", () => {
-    const store = new MemoryRateLimitStore({ maxKeys: 1, now: () => 0 });
-    const take = (amount: number): number => store.take("a", amount, WINDOW).count;
-    assertEquals([take(6), take(5), take(4), take(1), take(0)], [6, 11, 10, 11, 10]);
-    // Asking for another key opens no window, and so closes none.
-    assertEquals(store.take("b", 0, WINDOW), { count: 0, resetMs: 1_000 });
-    assertEquals(take(0), 10);
-  });
-
-  it("refuses to keep no keys", () => {
-    assertThrows(() => new MemoryRateLimitStore({ maxKeys: 0 }), RangeError);
   });
 });

@@ -45,14 +45,14 @@ async function ask(answer: RequestAnswer, given: Given = {}): Promise<Response> 
 const listIds: RequestAnswer = ({ toolset }) => json(toolset.tools.map(({ id }) => id));
 
 describe("ToolServer", () => {
-  it("passes on a request with the toolset of its caller", async () => {
+  it("passes a request on with the toolset of its caller", async () => {
     const headers = { authorization: "Bearer staff" };
     assertEquals(await (await ask(listIds)).json(), ["open"]);
     const response = await ask(listIds, { options: { authorize }, headers });
     assertEquals(await response.json(), ["open", "staff"]);
   });
 
-  it("does not pass on a rejected request", async () => {
+  it("does not pass a rejected request on", async () => {
     let count = 0;
     const answer: RequestAnswer = () => json(++count);
     assertEquals((await ask(answer, { options: { authorize } })).status, 401);
@@ -61,7 +61,7 @@ describe("ToolServer", () => {
     assertEquals(count, 0);
   });
 
-  it("returns a problem and logs the error if the handler throws", async () => {
+  it("returns a problem if the answer throws, and logs the error", async () => {
     const errors: unknown[] = [];
     const broken = new Error("broken");
     const options = { onError: (error: unknown) => void errors.push(error) };
@@ -75,7 +75,7 @@ describe("ToolServer", () => {
 });
 
 describe("ToolRequest", () => {
-  it("counts calls against the caller's rate limit, and sets the headers", async () => {
+  it("counts calls against the caller's rate, and sends the count in headers", async () => {
     const options = { rateLimit: { limit: 3, windowMs: 60_000 } };
     const answer = (calls: number): RequestAnswer => async (request) =>
       await request.charge(calls) ?? json("ran");
@@ -111,7 +111,7 @@ describe("ToolRequest", () => {
     assertEquals((await ask(answer, { options, headers, body: '{"a":1}' })).status, 413);
   });
 
-  it("reports a late or truncated body as an error of the client", async () => {
+  it("returns a problem of the client if a body is late or ends early", async () => {
     const answer: RequestAnswer = async (request) => json(await request.readJson());
     const errors: unknown[] = [];
     const options = { bodyTimeoutMs: 1, onError: (error: unknown) => void errors.push(error) };

@@ -1,12 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { type Answer, defineTool, type Tool, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { runByClient, sealedTickets } from "@plue/tools/calls";
-import {
-  createMcpEndpoint,
-  type McpEndpoint,
-  type McpEndpointOptions,
-  mcpQuestion,
-} from "@plue/tools/mcp";
+import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
 import {
   assert,
@@ -64,7 +59,7 @@ function endpoint(
   });
 }
 
-const ALL = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+const ALL = { elicitation: { form: {}, url: {} } };
 
 /** Calls the tool of an endpoint as a client of 2026-07-28 does. */
 async function call(
@@ -179,7 +174,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(result?.content?.[0]?.text, "Hello, decline!");
   });
 
-  it("are asked again with the reason after an invalid answer", async () => {
+  it("are repeated if the answer is invalid, with the reason", async () => {
     const mcp = endpoint([greet]);
     const { result: asked } = await call(mcp);
     const { result: again } = await call(mcp, {
@@ -198,7 +193,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(result?.resultType, "complete");
   });
 
-  it("are asked again without an answer", async () => {
+  it("are repeated if the answer is missing", async () => {
     const mcp = endpoint([greet]);
     const { result: asked } = await call(mcp);
     for (const inputResponses of [{}, { other: accept({}) }, { user: 4 }]) {
@@ -261,63 +256,36 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(error?.data, { requiredCapabilities: { elicitation: { url: {} } } });
   });
 
-  it("ask the client's model and for its folders", async () => {
-    const mcp = endpoint([
-      asking(async (_, { ask }) => {
-        const answers = await Promise.all([
-          ask(
-            "model",
-            mcpQuestion({
-              method: "sampling/createMessage",
-              params: {
-                messages: [{ role: "user", content: { type: "text", text: "Hi" } }],
-                maxTokens: 5,
-              },
-            }),
-          ),
-          ask("folders", mcpQuestion({ method: "roots/list" })),
-        ]);
-        return answers.map(said).join(" ");
-      }),
-    ]);
-    const { result: asked } = await call(mcp);
-    assertEquals(
-      Object.values(asked?.inputRequests ?? {}).map(({ method }) => method),
-      ["sampling/createMessage", "roots/list"],
-    );
-    const completion = { role: "assistant", content: { type: "text", text: "Hello" }, model: "m" };
-    const roots = { roots: [{ uri: "file:///a" }] };
-    const { result } = await call(mcp, {
-      requestState: asked?.requestState,
-      inputResponses: { model: completion, folders: roots },
-    });
-    assertEquals(
-      result?.content?.[0]?.text,
-      `${JSON.stringify(completion)} ${JSON.stringify(roots)}`,
-    );
-    // A tool may continue without an answer, so only the end of the call shows that it does not.
-    const capabilities = { roots: {} };
-    const { result: some } = await call(mcp, {}, { capabilities });
-    assertEquals(Object.keys(some?.inputRequests ?? {}), ["folders"]);
-    const { error } = await call(mcp, {
-      requestState: some?.requestState,
-      inputResponses: { folders: roots },
-    }, { capabilities });
-    assertEquals(error?.data, { requiredCapabilities: { sampling: {} } });
-  });
-
-  it("are optional for a tool", async () => {
+  it("reach a tool that falls back to another question if the client cannot receive the first", async () => {
     const mcp = endpoint([
       asking(async (_, { ask }) =>
         said(
-          await ask("user", NAME).catch(() =>
-            ask("folders", mcpQuestion({ method: "roots/list" }))
-          ),
+          await ask("login", {
+            kind: "authorization",
+            message: "Log in",
+            url: "https://login.example/",
+          }).catch(() => ask("user", NAME)),
         )
       ),
     ]);
-    const { result } = await call(mcp, {}, { capabilities: { roots: {} } });
-    assertEquals(Object.keys(result?.inputRequests ?? {}), ["folders"]);
+    const { result } = await call(mcp, {}, { capabilities: { elicitation: { form: {} } } });
+    assertEquals(Object.keys(result?.inputRequests ?? {}), ["user"]);
+  });
+
+  it("name every capability that the client lacks", async () => {
+    const mcp = endpoint([
+      asking(async (_, { ask }) => {
+        const visit = {
+          kind: "authorization",
+          message: "Log in",
+          url: "https://a.example/",
+        } as const;
+        const answers = await Promise.all([ask("user", NAME), ask("login", visit)]);
+        return answers.map(said).join(" ");
+      }),
+    ]);
+    const { error } = await call(mcp, {}, { capabilities: {} });
+    assertEquals(error?.data, { requiredCapabilities: { elicitation: { form: {}, url: {} } } });
   });
 
   for (const progressToken of [undefined, 1]) {
@@ -354,7 +322,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(error?.data, { requiredCapabilities: { elicitation: { form: {} } } });
   });
 
-  it("fail for the model if MCP has no form, and the reason is logged", async () => {
+  it("fail for the model if MCP has no form for them, and the reason is logged", async () => {
     const logged: string[] = [];
     const registry = new ToolRegistry({
       tools: [
@@ -375,9 +343,9 @@ describe("questions to clients of 2026-07-28", () => {
     });
     const { result } = await call(mcp);
     assertEquals(result?.isError, true);
-    assertStringIncludes(result?.content?.[0]?.text ?? "", "MCP asks forms of strings");
+    assertStringIncludes(result?.content?.[0]?.text ?? "", "MCP supports forms of strings");
     assertEquals(logged.length, 1);
-    assertStringIncludes(logged[0] ?? "", 'Cannot ask "deep": MCP asks forms of strings');
+    assertStringIncludes(logged[0] ?? "", 'Cannot ask "deep": MCP supports forms of strings');
   });
 
   it("are a failure for the model where there are no tickets", async () => {
@@ -385,7 +353,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals(result?.isError, true);
   });
 
-  it("reject a state that was tampered with, or another caller's", async () => {
+  it("reject a state that was changed, or belongs to another caller", async () => {
     const mcp = endpoint([greet], {
       authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
     });
@@ -415,7 +383,7 @@ describe("questions to clients of 2026-07-28", () => {
     assertEquals((await call(mcp, { requestState: state, inputResponses }, of("ann"))).status, 200);
   });
 
-  it("come from the bridged tool", async () => {
+  it("are the questions of a bridge's target tool", async () => {
     const mcp = endpoint([greet], { tools: "bridge" });
     const through = { name: "call_tool", arguments: { name: "asks", arguments: {} } };
     const { result: asked } = await call(mcp, through);
@@ -470,7 +438,7 @@ async function older(
 
 describe("questions to clients before 2026-07-28", () => {
   if (isWorkers()) {
-    it("are not sent on Workers: the result contains an instruction", async () => {
+    it("are not sent on Workers: the result explains what to do", async () => {
       const { client, asked } = await older(endpoint([greet]), { elicitation: {} }, () => {});
       const { isError, content } = await client.callTool({ name: "asks" });
       assertEquals([isError, asked], [true, []]);
@@ -505,7 +473,7 @@ describe("questions to clients before 2026-07-28", () => {
     });
   }
 
-  it("of concurrent calls reach the right call", async () => {
+  it("of concurrent calls get the answers to their own call", async () => {
     const two = asking(
       async ({ who }: { who: string }, { ask }) =>
         `${who}: ${said(await ask("user", { ...NAME, message: who }))}`,
@@ -580,7 +548,7 @@ describe("questions to clients before 2026-07-28", () => {
     assert(!text.includes("from bob") && !text.includes("another session"), text);
   });
 
-  it("are not sent to a client without elicitation: the result contains an instruction", async () => {
+  it("are not sent to a client without elicitation: the result explains what to do", async () => {
     const { client } = await older(endpoint([greet]), {}, () => {});
     const { isError, content } = await client.callTool({ name: "asks" });
     assertEquals(isError, true);

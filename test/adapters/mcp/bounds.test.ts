@@ -87,7 +87,7 @@ describe("requests that ask for what cannot be", () => {
       ["tools/call", undefined, "/params: Invalid input: expected object, received undefined"],
     ] as const
   ) {
-    it(`receive a pointer: ${method} ${JSON.stringify(params)?.slice(0, 60)}`, async () => {
+    it(`are rejected with their position: ${method} ${JSON.stringify(params)?.slice(0, 60)}`, async () => {
       const response = await mcp.fetch(
         legacyRequest({ jsonrpc: "2.0", id: 1, method, params }, OLD),
       );
@@ -128,18 +128,7 @@ describe("requests that ask for what cannot be", () => {
 });
 
 describe("requests of a wrong form", () => {
-  const initialize = {
-    ...ping,
-    id: 2,
-    method: "initialize",
-    params: {
-      protocolVersion: "2025-03-26",
-      capabilities: {},
-      clientInfo: { name: "test", version: "1" },
-    },
-  };
   const NO_MESSAGE = "Bad Request: the request body is not a valid JSON-RPC message";
-  const NO_MESSAGE_IN_BATCH = "Bad Request: JSON-RPC batch contains an invalid message";
   for (
     const [body, says] of [
       [null, NO_MESSAGE],
@@ -154,10 +143,6 @@ describe("requests of a wrong form", () => {
       [{ ...ping, params: [] }, NO_MESSAGE],
       [{ ...ping, params: { _meta: "x" } }, NO_MESSAGE],
       [{ ...ping, params: { _meta: { "io.modelcontextprotocol/related-task": 5 } } }, NO_MESSAGE],
-      [[], "Bad Request: empty JSON-RPC batch"],
-      [[ping, 5], NO_MESSAGE_IN_BATCH],
-      [[[ping]], NO_MESSAGE_IN_BATCH],
-      [[ping, initialize], "Invalid Request: Only one initialization request is allowed"],
     ] as const
   ) {
     it(`are rejected by the SDK: ${JSON.stringify(body).slice(0, 60)}`, async () => {
@@ -169,7 +154,7 @@ describe("requests of a wrong form", () => {
     });
   }
 
-  it("are rejected by the fast path, too", async () => {
+  it("are rejected on the fast path, too", async () => {
     for (const wrong of [{ jsonrpc: "1.0" }, { id: 1.5 }, { id: null }]) {
       const request = modernRequest("tools/call", { name: "run" });
       const body = { ...await request.clone().json(), ...wrong };
@@ -190,24 +175,9 @@ describe("requests beyond the bounds", () => {
         { ...ping, params: { _meta: { progressToken: "t".repeat(1_001) } } },
         `/params/_meta/progressToken ${TOO_LONG}`,
       ],
-      [[ping, { ...ping, id: "i".repeat(1_001) }], `/1/id ${TOO_LONG}`],
-      [
-        Array.from({ length: 101 }, () => ping),
-        "a batch must have at most 100 messages, not 101",
-      ],
-      [[ping, ping], "/1/id is the id of another request in the batch"],
-      [
-        [ping, { ...ping, id: 2, method: "tools/list", params: { cursor: 5 } }],
-        "/1/params/cursor: Invalid input: expected string",
-      ],
-      [
-        [{ ...ping, method: "tools/list" }, { ...ping, id: 2, method: "tools/list" }],
-        "/1 asks for tools/list again: a batch may do so once",
-      ],
-      [[{ ...ping, method: "initialize" }], "/0/params: Invalid input: expected object"],
     ] as const
   ) {
-    it(`are rejected with a pointer: ${JSON.stringify(body).slice(0, 60)}`, async () => {
+    it(`are rejected, with the position: ${JSON.stringify(body).slice(0, 60)}`, async () => {
       const response = await mcp.fetch(legacyRequest(body));
       assertEquals(response.status, 400);
       const { error } = await messageIn(response);
@@ -217,7 +187,7 @@ describe("requests beyond the bounds", () => {
   }
 
   for (const method of ["tools/call", "tools/list", "initialize"]) {
-    it(`are rejected if they are nested too deeply: ${method}`, async () => {
+    it(`are rejected if they are too deep: ${method}`, async () => {
       const DEPTH = 20_000;
       const deep = `{"experimental":{"x":{"a":${"[".repeat(DEPTH)}${"]".repeat(DEPTH)}}}}`;
       const text = JSON.stringify({
@@ -226,14 +196,12 @@ describe("requests beyond the bounds", () => {
         method,
         params: { name: "run", capabilities: 0 },
       });
-      for (const body of [text.replace("0}", `${deep}}`), `[${text.replace("0}", `${deep}}`)}]`]) {
-        const response = await mcp.fetch(legacyRequest(body));
-        assertEquals(response.status, 400);
-        const answer = await response.json();
-        assertEquals(answer.id, body.startsWith("[") ? null : "mine");
-        assertEquals(answer.error.code, -32600);
-        assertStringIncludes(answer.error.message, "the body must have at most 259 levels of");
-      }
+      const response = await mcp.fetch(legacyRequest(text.replace("0}", `${deep}}`)));
+      assertEquals(response.status, 400);
+      const answer = await response.json();
+      assertEquals(answer.id, "mine");
+      assertEquals(answer.error.code, -32600);
+      assertStringIncludes(answer.error.message, "the body must have at most 258 levels of");
     });
   }
 
@@ -244,27 +212,27 @@ describe("requests beyond the bounds", () => {
 });
 
 describe("batches", () => {
-  it("are for the revisions that have them", async () => {
-    const batch = [ping, { ...ping, id: 2 }];
-    for (const version of [MODERN, "2025-11-25", "2025-06-18"]) {
-      const response = await mcp.fetch(legacyRequest(batch, { "mcp-protocol-version": version }));
-      assertEquals(response.status, 400);
-      const { error } = await messageIn(response);
-      assertStringIncludes(error?.message ?? "", `revision ${version} has no batches`);
+  const batch = [ping, { ...ping, id: 2 }];
+  const DEEP = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+  for (const version of [undefined, "2025-03-26", "2025-06-18", "2025-11-25", MODERN]) {
+    for (const body of [batch, [], [ping], DEEP]) {
+      it(`are rejected (${version}): ${JSON.stringify(body).slice(0, 40)}`, async () => {
+        const headers = version === undefined ? {} : { "mcp-protocol-version": version };
+        const response = await mcp.fetch(legacyRequest(body, headers));
+        assertEquals(response.status, 400);
+        const { id, error } = await response.json();
+        assertEquals([id, error.code, ran], [null, -32600, 0]);
+        assertStringIncludes(error.message, "Cannot read the request: it is a batch");
+      });
     }
-    for (const headers of [{}, { "mcp-protocol-version": "2025-03-26" }]) {
-      const response = await mcp.fetch(legacyRequest(batch, headers));
-      assertEquals(response.status, 200);
-      assertEquals((await response.text()).split("data: ").length, 3);
-    }
-  });
+  }
 });
 
 describe("revisions that nobody knows", () => {
   const version = "2099-01-01";
   const headers = { "mcp-protocol-version": version };
 
-  it("are rejected with a list of the known ones", async () => {
+  it("are rejected with a list of the supported ones", async () => {
     const _meta = { "io.modelcontextprotocol/protocolVersion": version };
     const response = await mcp.fetch(modernRequest("tools/list", { _meta }, headers));
     assertEquals(response.status, 400);
@@ -274,7 +242,7 @@ describe("revisions that nobody knows", () => {
     assertEquals(error.data.supported, [MODERN]);
   });
 
-  it("are rejected if only the header names them", async () => {
+  it("are rejected even if only the header names them", async () => {
     const response = await mcp.fetch(legacyRequest({ ...ping, method: "tools/list" }, headers));
     assertEquals(response.status, 400);
     const { error } = await response.json();

@@ -77,7 +77,7 @@ describe('createMcpEndpoint({ tools: "bridge" })', () => {
     });
   }
 
-  it("reports issues of a call to the model, under the tool's name", async () => {
+  it("returns the failure of the target tool to the model, under the tool's name", async () => {
     const client = await connect(endpoint());
     const fail = async (name: string, args: unknown = {}): Promise<string> => {
       const result = await client.callTool({

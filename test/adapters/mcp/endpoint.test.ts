@@ -64,7 +64,7 @@ function waiting(name = "wait"): {
 }
 
 describe("createMcpEndpoint()", () => {
-  it("passes the caller to the tool", async () => {
+  it("passes the principal to the tool", async () => {
     const who = defineTool({
       name: "who",
       description: "Names its caller.",
@@ -108,13 +108,13 @@ describe("createMcpEndpoint()", () => {
     ] as const
   ) {
     it(`rejects ${JSON.stringify(options)}`, () => {
-      // Values that only JavaScript can pass.
+      // What JavaScript may hand in.
       const wrong = options as { pageSize?: number };
       assertThrows(() => createMcpEndpoint(new ToolRegistry(), wrong), error, what);
     });
   }
 
-  it("sends the server's name and version", async () => {
+  it("describes the server to a client", async () => {
     const client = await connect(createMcpEndpoint(new ToolRegistry(), {
       name: "tools",
       version: "2.0.0",
@@ -141,7 +141,7 @@ describe("createMcpEndpoint()", () => {
     }
   });
 
-  it("lists but does not execute without authorize", async () => {
+  it("lists and does not execute without authorize", async () => {
     let ran = false;
     const tool = defineTool({ name: "run", description: "Runs.", execute: () => ran = true });
     const client = await connect(createMcpEndpoint(new ToolRegistry({ tools: [tool] })));
@@ -151,7 +151,7 @@ describe("createMcpEndpoint()", () => {
     await client.close();
   });
 
-  it("hides the tools with roles and scopes from anonymous callers", async () => {
+  it("hides tools with roles and scopes from unknown callers", async () => {
     const registry = new ToolRegistry({
       tools: [
         { name: "for-all", description: "Is for all." },
@@ -178,13 +178,13 @@ describe("createMcpEndpoint()", () => {
     );
   });
 
-  it("returns a private lifetime of lists", async () => {
+  it("states how long one caller may cache lists", async () => {
     const mcp = createMcpEndpoint(new ToolRegistry(), { ttlMs: 1234 });
     const { result } = await messageIn(await mcp.fetch(modernRequest("tools/list")));
     assertEquals([result?.["ttlMs"], result?.["cacheScope"]], [1234, "private"]);
   });
 
-  it("continues after the last tool of a page, even after changes", async () => {
+  it("continues after the last tool of a page, whatever tools were added or removed", async () => {
     const registry = new ToolRegistry({ tools: ["b", "d", "f", "h"].map(named) });
     const mcp = createMcpEndpoint(registry, { pageSize: 2 });
     const page = async (cursor?: unknown) => {
@@ -208,7 +208,7 @@ describe("createMcpEndpoint()", () => {
     }
   });
 
-  it("rewrites a tool for an older revision, and lists every tool", async () => {
+  it("rewrites what an earlier revision does not support, and lists every tool", async () => {
     const errors: unknown[] = [];
     const registry = new ToolRegistry({
       tools: [
@@ -304,7 +304,7 @@ describe("createMcpEndpoint()", () => {
     await client.close();
   });
 
-  it("reports repairs of the arguments", async () => {
+  it("names the repairs of the arguments", async () => {
     const registry = new ToolRegistry({
       tools: [{
         name: "twice",
@@ -324,7 +324,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals([result.content[0].text, result._meta["plue/repaired"][0].path], ["8", "/n"]);
   });
 
-  it("sends metadata and yields as log messages to clients that request them", async () => {
+  it("logs metadata and output of a tool, to clients that request it", async () => {
     const mcp = open(defineTool({
       name: "talk",
       description: "Talks.",
@@ -437,7 +437,7 @@ describe("createMcpEndpoint()", () => {
     await work[0];
   });
 
-  it("logs the error, and does not send it to the client", async () => {
+  it("logs an error, and does not send it to the client", async () => {
     const errors: unknown[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [named("fine")] }), {
       onError(error) {
@@ -469,36 +469,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(statuses, [200, 429]);
   });
 
-  it("counts each request of a batch, and runs none that do not fit", async () => {
-    let ran = 0;
-    const mcp = createMcpEndpoint(
-      new ToolRegistry({
-        tools: [defineTool({ name: "run", description: "Runs.", execute: () => ++ran })],
-      }),
-      { openExecution: true, rateLimit: { limit: 4, windowMs: 60_000 } },
-    );
-    const METHODS = ["tools/list", "ping"];
-    const batch = (calls: number) => [
-      { jsonrpc: "2.0", method: "notifications/initialized" },
-      ...Array.from({ length: calls + 2 }, (_, id) => ({
-        jsonrpc: "2.0",
-        id,
-        method: METHODS[id] ?? "tools/call",
-        params: id < 2 ? {} : { name: "run" },
-      })),
-    ];
-    const tooMany = await mcp.fetch(legacyRequest(batch(3)));
-    assertEquals([tooMany.status, ran], [429, 0]);
-    assert(tooMany.headers.has("retry-after"));
-    // The request itself was counted.
-    const fitting = await mcp.fetch(legacyRequest(batch(1)));
-    await fitting.text();
-    assertEquals([fitting.status, ran], [200, 1]);
-    assertEquals(fitting.headers.get("ratelimit")?.split(";")[1], "r=0");
-    assertEquals((await mcp.fetch(legacyRequest(batch(0)))).status, 429);
-  });
-
-  it("writes every call of a request to the access log", async () => {
+  it("writes each call to the access log with its outcome", async () => {
     const entries: AccessEntry[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
       authorize: () => ({ principal: "one" }),
@@ -510,14 +481,17 @@ describe("createMcpEndpoint()", () => {
       method: "tools/call",
       params: { name, arguments: args },
     });
-    const batch = await mcp.fetch(legacyRequest([
+    const sent = [
       call(1, "math.add", { a: 1, b: 2 }),
       call(2, "math.add", {}),
       call(3, "nope", {}),
-    ]));
-    assert(batch.headers.has("traceparent"));
-    assert(batch.headers.has("server-timing"));
-    await batch.text();
+    ];
+    for (const message of sent) {
+      const response = await mcp.fetch(legacyRequest(message));
+      assert(response.headers.has("traceparent"));
+      assert(response.headers.has("server-timing"));
+      await response.text();
+    }
     const params = { name: "math.add", arguments: { a: 1, b: 2 } };
     await (await mcp.fetch(modernRequest("tools/call", params))).text();
     await mcp.fetch(modernRequest("tools/call", params, { origin: "https://evil.example" }));
@@ -526,17 +500,19 @@ describe("createMcpEndpoint()", () => {
         route,
         principal,
         status,
-        ...calls.map(({ toolId, outcome }) => `${toolId} ${outcome}`).sort(),
+        ...calls.map(({ toolId, outcome }) => `${toolId} ${outcome}`),
       ]),
       [
-        ["/mcp", "one", 200, "math:add invalid_arguments", "math:add ok", "nope unknown_tool"],
+        ["/mcp", "one", 200, "math:add ok"],
+        ["/mcp", "one", 200, "math:add invalid_arguments"],
+        ["/mcp", "one", 200, "nope unknown_tool"],
         ["/mcp", "one", 200, "math:add ok"],
         ["/mcp", undefined, 403],
       ],
     );
   });
 
-  it("is observed once together with the handler that passes it requests", async () => {
+  it("is observed once if a handler passes requests to it", async () => {
     const entries: AccessEntry[] = [];
     const observe = { access: (entry: AccessEntry) => void entries.push(entry) };
     const registry = new ToolRegistry({ tools: [sum] });
@@ -628,7 +604,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(errors.map(String), ["Error: No collector", "Error: No collector"]);
   });
 
-  it("continues the client's trace, even without telemetry", async () => {
+  it("responds in the trace that the client names, even without telemetry", async () => {
     const entries: AccessEntry[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
       openExecution: true,
@@ -661,7 +637,7 @@ describe("createMcpEndpoint()", () => {
     );
   });
 
-  it("accepts and rejects the same arguments in either era", async () => {
+  it("rejects an unknown argument with the name of the prototype", async () => {
     const body = JSON.stringify({
       jsonrpc: "2.0",
       id: 1,
@@ -679,14 +655,12 @@ describe("createMcpEndpoint()", () => {
       },
       execute: () => "ran",
     });
-    for (const sent of [body, `[${body}]`]) {
-      const { result } = await messageIn(await open(strict).fetch(legacyRequest(sent)));
-      assertEquals(result?.["isError"], true);
-      assertStringIncludes(JSON.stringify(result), "__proto__");
-    }
+    const { result } = await messageIn(await open(strict).fetch(legacyRequest(body)));
+    assertEquals(result?.["isError"], true);
+    assertStringIncludes(JSON.stringify(result), "__proto__");
   });
 
-  it("rejects other hosts, origins, sizes and texts", async () => {
+  it("rejects invalid hosts, origins, sizes and bodies", async () => {
     const mcp = createMcpEndpoint(new ToolRegistry(), { maxBodyBytes: 1_000 });
     const statusOf = async (request: Request): Promise<number> => {
       const response = await mcp.fetch(request);
@@ -705,7 +679,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(await statusOf(new Request(URL_OF_MCP)), 405);
   });
 
-  it("passes on the runtime's parameters besides the request", async () => {
+  it("passes the runtime's second argument to authorize", async () => {
     const seen: unknown[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry(), {
       authorize(_request, env) {
@@ -717,7 +691,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(seen, ["bindings"]);
   });
 
-  it("is one line of a Hono app, on every runtime", async () => {
+  it("is one line of a Hono app, whatever the runtime passes", async () => {
     const seen: unknown[] = [];
     const errors: unknown[] = [];
     const work: Promise<unknown>[] = [];
@@ -760,7 +734,7 @@ describe("createMcpEndpoint()", () => {
     await Promise.all(work);
   });
 
-  it("returns the response of authorize", async () => {
+  it("sends the response of authorize", async () => {
     const mcp = createMcpEndpoint(new ToolRegistry(), {
       authorize: () => new Response("no", { status: 401 }),
     });
@@ -830,25 +804,6 @@ describe("a call that is cancelled", () => {
     await aborted;
     assertEquals((await answer).result?.["isError"], true);
   });
-
-  it("is aborted by a message in a batch, as revision 2025-03-26 has them", async () => {
-    const { tool, begun, aborted } = waiting();
-    const mcp = open(tool);
-    const session = { "mcp-session-id": crypto.randomUUID() };
-    const call = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "wait" } };
-    const answer = mcp.fetch(legacyRequest(call, session)).then(messageIn);
-    await begun;
-    const cancel = (requestId: unknown) => ({
-      jsonrpc: "2.0",
-      method: "notifications/cancelled",
-      params: { requestId },
-    });
-    const response = await mcp.fetch(legacyRequest([cancel(8), cancel(7)], session));
-    await response.text();
-    assertEquals(response.status, 202);
-    await aborted;
-    assertEquals((await answer).result?.["isError"], true);
-  });
 });
 
 describe("clients that follow the list", () => {
@@ -897,7 +852,7 @@ describe("clients that follow the list", () => {
     }
   });
 
-  it("are limited by the option", async () => {
+  it("are bounded in number", async () => {
     const registry = new ToolRegistry();
     const mcp = createMcpEndpoint(registry, { maxSubscriptions: 1 });
     const client = await connect(mcp);
@@ -948,7 +903,7 @@ describe("clients that follow the list", () => {
     assertEquals([await descriptions("de"), await descriptions("xx")], [["Eins."], ["One."]]);
   });
 
-  it("are notified when a tool becomes available, after a refresh of the registry", async () => {
+  it("are notified when a tool becomes available, once the registry is refreshed", async () => {
     let isThere = false;
     const registry = new ToolRegistry({
       tools: [named("one"), { ...named("maybe"), isAvailable: () => isThere }],
@@ -983,7 +938,7 @@ describe("clients that follow the list", () => {
     await next.body?.cancel();
   });
 
-  it("receive the information that a fixed toolset does not change", async () => {
+  it("learn that a fixed toolset does not change", async () => {
     const toolset = new ToolRegistry({ tools: [named("one")] }).select();
     const client = await connect(createMcpEndpoint(toolset));
     assertEquals(client.getServerCapabilities()?.tools?.listChanged, false);

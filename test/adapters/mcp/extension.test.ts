@@ -110,7 +110,7 @@ const subscribe = async (
 
 describe("createMcpEndpoint({ extend })", () => {
   for (const mode of ["auto", "legacy"] as const) {
-    it(`serves prompts, resources and tools (${mode})`, async () => {
+    it(`serves prompts and resources in addition to the tools (${mode})`, async () => {
       const client = await connect(extended(), mode);
       assertEquals((await client.listTools()).tools.map(({ name }) => name), ["ping"]);
       assertEquals((await client.callTool({ name: "ping" })).content, [
@@ -128,7 +128,7 @@ describe("createMcpEndpoint({ extend })", () => {
     });
   }
 
-  it("announces only what it serves", async () => {
+  it("announces only what exists", async () => {
     const client = await connect(extended({ extend: () => {} }));
     assertEquals(client.getServerCapabilities(), { tools: { listChanged: true }, logging: {} });
     const { error } = await messageIn(
@@ -179,7 +179,7 @@ describe("createMcpEndpoint({ extend })", () => {
     assertEquals(runs, 1);
   });
 
-  it("gives its lists the same lifetime as the tools", async () => {
+  it("lets clients cache its lists as long as the list of tools", async () => {
     const mcp = extended({ ttlMs: 1_234 });
     for (const method of ["prompts/list", "resources/list", "resources/templates/list"]) {
       const { result } = await messageIn(await mcp.fetch(modernRequest(method)));
@@ -223,7 +223,7 @@ describe("createMcpEndpoint({ extend })", () => {
     });
   }
 
-  it("requires a function", () => {
+  it("must be a function", () => {
     assertThrows(
       () => extended({ extend: "notes" as never }),
       TypeError,
@@ -254,7 +254,7 @@ describe("createMcpEndpoint({ extend })", () => {
 });
 
 describe("McpEndpoint.notify", () => {
-  it("notifies the clients that follow, only of the requested changes", async () => {
+  it("notifies the clients that follow, of what they requested only", async () => {
     const mcp = extended();
     const prompts = messagesOf(await listen(mcp, { promptsListChanged: true }));
     const notes = messagesOf(
@@ -301,7 +301,7 @@ describe("McpEndpoint.notify", () => {
     await stream.return(undefined);
   });
 
-  it("reaches no clients of a server without the capability", async () => {
+  it("notifies no client whose server does not announce it", async () => {
     const mcp = extended({
       authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
       extend(server, { caller }) {
@@ -394,7 +394,7 @@ describe("subscriptions to resources before 2026-07-28", () => {
     await stream.return(undefined);
   });
 
-  it("are bounded for a session, which receives an error", async () => {
+  it("are bounded per session, with an error", async () => {
     const mcp = extended();
     const { session } = await beginSession(mcp);
     const long = (name: string): string => `note://${name.padEnd(8_000, "x")}`;
@@ -421,7 +421,7 @@ describe("subscriptions to resources before 2026-07-28", () => {
     assertStringIncludes(error?.message ?? "", "mcp-session-id");
   });
 
-  it("do not exist if the extension does not declare them", async () => {
+  it("are missing if the extension does not declare them", async () => {
     const client = await connect(
       extended({
         extend(server) {

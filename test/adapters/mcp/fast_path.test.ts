@@ -169,11 +169,11 @@ describe("plainRequestOf()", () => {
     return plainRequestOf(await request.json(), request.headers) !== undefined;
   };
 
-  it("handles a call without further requests", async () => {
+  it("answers a call that expects its result only", async () => {
     assertEquals(await isPlain({ arguments: { a: 1 }, _meta: { tracestate: "a=b" } }), true);
   });
 
-  it("does not read the signal of a request with a synchronous call", async () => {
+  it("does not read the signal of a request with a short call", async () => {
     const request = modernRequest("tools/call", { name: "add", arguments: { a: 1, b: 2 } });
     let asked = 0;
     Object.defineProperty(request, "signal", {
@@ -187,7 +187,7 @@ describe("plainRequestOf()", () => {
     assertEquals([result.structuredContent, asked], [{ sum: 3 }, 0]);
   });
 
-  it("handles a list of the first page", async () => {
+  it("answers a request for the first page of a list", async () => {
     const request = modernRequest("tools/list");
     assertEquals(plainRequestOf(await request.json(), request.headers)?.method, "tools/list");
   });

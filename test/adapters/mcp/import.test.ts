@@ -121,7 +121,7 @@ describe("importMcpServer()", () => {
     ] as const
   ) {
     it(`rejects ${JSON.stringify(source)}`, async () => {
-      // Values that only JavaScript can pass.
+      // What JavaScript may hand in.
       const wrong = source as string;
       await assertRejects(() => importMcpServer(wrong, { namespace: "x" }), TypeError, what);
     });
@@ -148,7 +148,7 @@ describe("importMcpServer()", () => {
     await server.close();
   });
 
-  it("passes the server's error message to the model", async () => {
+  it("returns the server's message of a failure to the model", async () => {
     const { server, call } = await imported();
     const fail = await call("fail");
     assertEquals(
@@ -158,7 +158,7 @@ describe("importMcpServer()", () => {
     await server.close();
   });
 
-  it("passes on the progress of a call", async () => {
+  it("forwards the progress of a call", async () => {
     const { server, dispatcher } = await imported();
     const seen: unknown[] = [];
     await dispatcher.dispatch({ name: "far:steps" }, {
@@ -187,7 +187,7 @@ describe("importMcpServer()", () => {
     assertEquals(registry.count, 0);
   });
 
-  it("reports a tool whose id is taken, and continues", async () => {
+  it("reports a tool that the registry rejects, and continues", async () => {
     const { far, registry, server, errors } = await imported();
     registry.registerTool({ namespace: "far", name: "mine", description: "Is near." });
     const change = nextChange(registry);
@@ -236,7 +236,7 @@ describe("importMcpServer()", () => {
     await world.server.close();
   });
 
-  it("repeats an idempotent call after a reconnection", async () => {
+  it("repeats a repeatable call after the connection is reopened", async () => {
     const world = await imported();
     world.isDown = true;
     const call = world.call("add", { a: 1, b: 1 });
@@ -254,7 +254,7 @@ describe("importMcpServer()", () => {
       ["Deno", new TypeError("client error (Connect): tcp connect error: Connection refused")],
     ] as const
   ) {
-    it(`retries a call that was not sent, with the error of ${runtime}`, async () => {
+    it(`lets a call wait that was not sent, with the error of ${runtime}`, async () => {
       if (error.cause !== undefined) {
         error.cause = Object.assign(new Error("connect"), error.cause);
       }
@@ -354,7 +354,7 @@ describe("importMcpServer({ mayAsk })", () => {
     assertEquals(runs(), 1);
   });
 
-  it("resumes the call on the server", async () => {
+  it("continues at the server where the call was suspended", async () => {
     const { mcp, runs } = farAsking();
     const registry = new ToolRegistry();
     let requests = 0;

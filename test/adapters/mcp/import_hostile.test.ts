@@ -1,5 +1,6 @@
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { importMcpServer } from "@plue/tools/mcp";
+import type { ImportPins } from "@plue/tools/pins";
 import { Client, InMemoryTransport, type JSONRPCMessage } from "@modelcontextprotocol/client";
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
@@ -88,6 +89,30 @@ describe("an imported server that sends too much", () => {
     await server.close();
   });
 
+  it("cannot send notifications without end in answer to one request", async () => {
+    let sent = 0;
+    const note = { jsonrpc: "2.0", method: "notifications/message", params: { level: "info" } };
+    const chunk = new TextEncoder().encode(
+      `data: ${JSON.stringify({ ...note, data: "a".repeat(KB) })}\n\n`.repeat(4),
+    );
+    const { server, call } = await calling(
+      () => {
+        const body = new ReadableStream<Uint8Array>({
+          pull: (controller) => (sent += chunk.byteLength, controller.enqueue(chunk)),
+        });
+        return new Response(body, { headers: { "content-type": "text/event-stream" } });
+      },
+      { maxMessageBytes: 64 * KB },
+    );
+    const result = await call();
+    assertStringIncludes(
+      result.ok ? "" : result.error.message,
+      "it sent more than 262144 bytes in answer to one request, which is the limit",
+    );
+    assert(sent < 512 * KB, `${sent} bytes were read`);
+    await server.close();
+  });
+
   it("cannot be imported with a list that is too large, page by page", async () => {
     let pages = 0;
     await assertRejects(
@@ -118,7 +143,7 @@ describe("an imported server that sends too much", () => {
     assertEquals(pages, 64);
   });
 
-  it("receives few responses at a time to its requests", async () => {
+  it("gets few answers at a time to its own requests", async () => {
     const asked = Array.from({ length: 500 }, (_, index) => ({
       jsonrpc: "2.0",
       id: `ask-${index}`,
@@ -184,7 +209,42 @@ describe("an imported server that sends too much", () => {
     await client.close();
   });
 
-  it("has its stream reopened with a delay when it ends it immediately", async () => {
+  it("has a list imported again only if it differs when the server reports a change", async () => {
+    const [near, far] = InMemoryTransport.createLinkedPair();
+    let description = "Is the same.";
+    let lists = 0;
+    far.onmessage = (message) => {
+      const request = message as RawMessage;
+      const say = (what: object): void => void far.send(what as JSONRPCMessage);
+      const hello = greeting(request);
+      if (hello !== undefined) say(hello);
+      else if (request.method === "tools/list") {
+        say(resultOf(request.id, { tools: [tool("call", { description })] }));
+        if (++lists === 2) description = "Differs.";
+        if (lists < 3) say({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
+      }
+    };
+    await far.start();
+    const client = new Client({ name: "test", version: "1.0.0" });
+    await client.connect(near);
+    const imported: string[] = [];
+    const changed = Promise.withResolvers<void>();
+    const pins: ImportPins = {
+      check: (result) => {
+        imported.push(result.tools[0]?.description ?? "");
+        if (imported.at(-1) === "Differs.") changed.resolve();
+        return Promise.resolve({ ...result, held: [], approve: () => Promise.reject(new Error()) });
+      },
+    };
+    const server = await importMcpServer(client, { namespace: "far", pins });
+    await changed.promise;
+    assertEquals([lists, imported], [3, ["Is the same.", "Differs."]]);
+    await server.refresh();
+    assertEquals(imported.length, 3);
+    await server.close();
+  });
+
+  it("has its stream reopened at a bounded pace", async () => {
     let streams = 0;
     const twice = Promise.withResolvers<void>();
     const { server, call } = await (async () => {
@@ -215,7 +275,7 @@ describe("an imported server that sends too much", () => {
 describe("importMcpServer() that is aborted", () => {
   const STAGES = ["server/discover", "initialize", "tools/list", "the second page"] as const;
   for (const stage of STAGES) {
-    it(`stops immediately while the server is silent at ${stage}`, async () => {
+    it(`gives up immediately while the server is silent at ${stage}`, async () => {
       const reached = Promise.withResolvers<RequestInit>();
       const wait = (init: RequestInit): Promise<never> => {
         reached.resolve(init);
@@ -314,7 +374,7 @@ describe("the errors of importMcpServer()", () => {
     assertEquals(message.includes("\u001b"), false);
   });
 
-  it("contain the problem with the list, without the token that the server repeats", async () => {
+  it("name the problem of the list, without the token that the server repeats", async () => {
     const message = await messageOf(
       fetchRaw(({ id }) => ({
         jsonrpc: "2.0",
@@ -327,7 +387,7 @@ describe("the errors of importMcpServer()", () => {
 });
 
 describe("Pace", () => {
-  it("runs work immediately after a pause, and at most once a second", () => {
+  it("lets work run immediately after a quiet time, and at most once a second", () => {
     const pace = new Pace();
     assertEquals(pace.next(0), 0);
     assertEquals(pace.next(10), 990);
@@ -335,7 +395,7 @@ describe("Pace", () => {
     assertEquals(pace.next(20_500), 500);
   });
 
-  it("increases the delay of immediate repetitions, up to a minute", () => {
+  it("increases the delays of repeated work, up to a minute", () => {
     const pace = new Pace();
     let now = 0;
     const waits = Array.from({ length: 9 }, () => {
@@ -348,11 +408,21 @@ describe("Pace", () => {
 });
 
 describe("UnaskedMessages", () => {
-  it("pauses too many messages in a second, and resumes", async () => {
+  it("pauses after too many messages in a second", async () => {
     const unasked = new UnaskedMessages();
     for (let count = 1; count < 1_000; count++) unasked.add();
     assertEquals(unasked.pause, undefined);
     unasked.add();
+    assert(unasked.pause !== undefined);
+    await unasked.pause;
+    assertEquals(unasked.pause, undefined);
+  });
+
+  it("pauses after 16 MiB of streams in a second", async () => {
+    const unasked = new UnaskedMessages();
+    unasked.read(16 * KB * KB);
+    assertEquals(unasked.pause, undefined);
+    unasked.read(1);
     assert(unasked.pause !== undefined);
     await unasked.pause;
     assertEquals(unasked.pause, undefined);
@@ -372,7 +442,7 @@ describe("boundedFetch()", () => {
   const bounded = (response: Response) =>
     boundedFetch(() => Promise.resolve(response), 10, new UnaskedMessages())("http://a.example");
 
-  it("passes on a body within the limit, with status and headers", async () => {
+  it("passes a body within the limit on, with status and headers", async () => {
     const response = await bounded(
       new Response("0123456789", { status: 404, headers: { "x-more": "1" } }),
     );
@@ -389,7 +459,7 @@ describe("boundedFetch()", () => {
     await assertRejects(() => response.text());
   });
 
-  it("counts each event of a stream separately", async () => {
+  it("counts the bytes of each event separately", async () => {
     const stream = new Response("data: 12\n\ndata: 34\r\n\r\ndata: 56\r\rdata: 78", {
       headers: { "content-type": "text/event-stream; charset=utf-8" },
     });

@@ -56,7 +56,7 @@ async function pinned(
 }
 
 describe("importMcpServer() with pins", () => {
-  it("approves the first import, and recognises it after a restart", async () => {
+  it("trusts the first definitions, and recognises them after a restart", async () => {
     const store = memoryStore();
     const first = await pinned(store);
     assertEquals([first.registry.ids, first.server.held], [["far:add", "far:send"], []]);
@@ -67,7 +67,7 @@ describe("importMcpServer() with pins", () => {
     await second.server.close();
   });
 
-  it("hides a tool when its definition changes, and shows it after approval", async () => {
+  it("removes a tool when its definition changes, and restores it when the change is approved", async () => {
     const { far, registry, server, call, heldBack, until, explain } = await pinned();
     const toolset = () => registry.select().ids;
     await until(
@@ -108,7 +108,7 @@ describe("importMcpServer() with pins", () => {
     await server.close();
   });
 
-  it("does not approve a definition that the operator has not seen", async () => {
+  it("does not approve a definition that has changed again", async () => {
     const { far, server, heldBack, until } = await pinned();
     await until(1, () => far.updateTool({ ...ADD, description: "Adds well." }));
     await until(2, () => far.updateTool({ ...ADD, description: "Adds, and sends." }));
@@ -163,7 +163,7 @@ describe("importMcpServer() with choices per tool", () => {
     await server.close();
   });
 
-  it("warns of names that look like other names in the registry", async () => {
+  it("warns of names that look like the names of other tools in the registry", async () => {
     const registry = new ToolRegistry({
       tools: [defineTool({ name: "aud", namespace: "near", description: "Listens." })],
     });

@@ -27,7 +27,7 @@ const events = (text: string): readonly string[] =>
   text.split("\n\n").filter((part) => part !== "" && part !== ":");
 
 describe("streamIfSlow()", () => {
-  it("passes on a fast response", async () => {
+  it("returns a fast response unchanged", async () => {
     const soon = new Response("{}");
     const options = {
       patienceMs: 60_000,
@@ -60,7 +60,7 @@ describe("streamIfSlow()", () => {
     assertEquals(events(await response.text()), ["data: 1", "data: 2"]);
   });
 
-  it("reports that the client has left its stream, or disconnected", async () => {
+  it("reports that the client has left its stream, or has disconnected", async () => {
     const first = late();
     await (await first.answer).body?.cancel();
     await first.left;
@@ -104,13 +104,13 @@ describe("streamIfSlow()", () => {
     }
   });
 
-  it("treats a client as disconnected if it does not start reading", async () => {
+  it("treats a client as disconnected if its response stays unread", async () => {
     const { answer, left } = late(undefined, 1);
     await answer;
     await left;
   });
 
-  it("ends when the response fails, and reports it to the log only", async () => {
+  it("ends when the response fails, and logs the error", async () => {
     const { work, answer, errors } = late();
     const response = await answer;
     work.reject(new Error("Broken"));

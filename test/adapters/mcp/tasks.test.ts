@@ -117,7 +117,7 @@ function held(fields: Partial<Tool> = {}): { readonly tool: Tool; release(): voi
 }
 
 describe("tasks of MCP 2026-07-28", () => {
-  it("respond to a call immediately, and have its result later", async () => {
+  it("answer a call immediately, and have its result later", async () => {
     const { tool, release } = held();
     const { send, get, when } = serve([tool]);
     const { result: created } = await send("tools/call", { name: "job", arguments: {} });
@@ -143,7 +143,7 @@ describe("tasks of MCP 2026-07-28", () => {
     });
   });
 
-  it("return their progress, and their lifetime from their beginning", async () => {
+  it("have their progress, and a lifetime that counts from their beginning", async () => {
     const { tool } = held();
     const { begin, tasks, get } = serve([tool]);
     const id = await begin();
@@ -153,7 +153,7 @@ describe("tasks of MCP 2026-07-28", () => {
     assertEquals(ttlMs, Date.parse(lastUpdatedAt) - Date.parse(createdAt) + 86_400_000);
   });
 
-  it("are rejected for clients without tasks if a tool must be a task", async () => {
+  it("fail for clients without tasks, if the tool must be a task", async () => {
     let ran = 0;
     const { send, mcp, get } = serve([job(() => ++ran)]);
     const call = { name: "job", arguments: {} };
@@ -169,7 +169,7 @@ describe("tasks of MCP 2026-07-28", () => {
     assertEquals([older.result?.["content"], ran], [[{ type: "text", text: "1" }], 1]);
   });
 
-  it("are also started by a call with progress notifications", async () => {
+  it("also begin with a call that requests its progress", async () => {
     const { send, get, when } = serve([job(() => "done")]);
     const { result } = await send("tools/call", { name: "job", arguments: {} }, {
       meta: { progressToken: 1 },
@@ -179,7 +179,7 @@ describe("tasks of MCP 2026-07-28", () => {
     assertEquals((await get(result.taskId)).result.result.content[0].text, "done");
   });
 
-  it("replace long calls if the client supports tasks and the tool allows it", async () => {
+  it("are long calls, if the client and the tool support tasks", async () => {
     const long = held({ execution: "either" });
     const { begin, send } = serve([long.tool], { taskAfterMs: 1 });
     await begin();
@@ -267,7 +267,7 @@ describe("tasks of MCP 2026-07-28", () => {
     assertEquals(failed.statusMessage, failed.error.message);
   });
 
-  it("keep MCP's content, and distinguish similar values", async () => {
+  it("distinguish MCP's content from similar values", async () => {
     const dot = { type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" } as const;
     const content = serve([job(() => ToolResult.blocks([dot]))]);
     const id = await content.begin();
@@ -282,7 +282,7 @@ describe("tasks of MCP 2026-07-28", () => {
     assertEquals([result.content[0].type, result.structuredContent], ["text", { content: [dot] }]);
   });
 
-  it("work for bridged tools", async () => {
+  it("work through a bridge", async () => {
     const { tool, release } = held({ namespace: "far" });
     const { send, get, when } = serve([tool], { tools: "bridge" });
     const { result: { taskId } } = await send("tools/call", {
@@ -331,7 +331,7 @@ describe("tasks of MCP 2026-07-28", () => {
     assertEquals((await get("x")).error?.code, -32_601);
   });
 
-  it("are not supported for clients without tasks, which receive an error", async () => {
+  it("cannot be followed, and clients without tasks get an error", async () => {
     const { tool } = held();
     const { send } = serve([tool]);
     const params = { notifications: { taskIds: ["x"] } };
@@ -401,7 +401,7 @@ describe("questions of a task", () => {
     await when(taskId, "completed");
   });
 
-  it("are answered before there is a task, if the tool asks immediately", async () => {
+  it("ask their first questions before there is a task", async () => {
     let release = (): void => {};
     const released = new Promise<void>((resolve) => release = resolve);
     const { send, when, get } = serve([
@@ -426,7 +426,7 @@ describe("questions of a task", () => {
     assertEquals((await get(task.taskId)).result.result.content[0].text, '{"name":"Ann"}');
   });
 
-  it("are sent only to a client that supports them", async () => {
+  it("show a client only the questions that it supports", async () => {
     const { begin, when, get } = serve([person]);
     const taskId = await begin();
     await when(taskId, "input_required");

@@ -81,7 +81,7 @@ describe("the body of an imported operation", () => {
     assertEquals(await send({ body: "a,b" }), "a,b");
   });
 
-  it("may be JSON other than an object", async () => {
+  it("is JSON that is not an object", async () => {
     const { result, send } = withBody("application/vnd.x+json; charset=utf-8", {
       schema: { type: "array", items: { type: "integer" } },
     });
@@ -89,7 +89,7 @@ describe("the body of an imported operation", () => {
     assertEquals(await send({ body: [1, 2] }), "[1,2]");
   });
 
-  it("is JSON if any type is accepted, and optional", async () => {
+  it("is JSON if every type is allowed, and may be omitted", async () => {
     const { result, send } = withBody("*/*", { schema: { type: "array" } }, {
       body: { required: false },
     });
@@ -111,7 +111,7 @@ describe("the body of an imported operation", () => {
     assertEquals(await send({ q: "x" }), undefined);
   });
 
-  it("is a map in a separate property if there are parameters", async () => {
+  it("is a map in a separate property, if there are parameters", async () => {
     const { result, send } = withBody("application/json", {
       schema: { type: "object", properties: { a: {} }, additionalProperties: { type: "integer" } },
     }, { operation: QUERY });
@@ -157,7 +157,7 @@ describe("the body of an imported operation", () => {
     assertEquals(Object.keys(inputOf(result).properties), ["body", "body_2"]);
   });
 
-  it("is merged from the common part of two branches", () => {
+  it("is merged from two branches with equal parts", () => {
     const { result } = withBody("application/json", {
       schema: {
         allOf: [{ $ref: "#/components/schemas/A" }, { $ref: "#/components/schemas/B" }, {
@@ -216,7 +216,7 @@ describe("the body of an imported operation", () => {
     assertEquals(warnings.map(({ rule }) => rule), ["requestBody"]);
   });
 
-  it("does not put an invalid media type into a header", () => {
+  it("does not send an invalid media type in a header", () => {
     const { result } = withBody("application/json\r\nx-evil: 1", { schema: {} });
     assertEquals(result.tools[0]?.execute, undefined);
     assertEquals(result.warnings.map(({ rule }) => rule), ["content", "requestBody"]);
@@ -232,7 +232,7 @@ describe("the results of an imported operation", () => {
     });
   const json = (schema: unknown): object => ({ content: { "application/json": { schema } } });
 
-  it("are the default response if no success is documented", () => {
+  it("are the responses of default if no success is described", () => {
     assertEquals(
       results({ default: json({ type: "string" }), "404": json({}) }).tools[0]?.returns,
       { type: "string" },
@@ -244,7 +244,7 @@ describe("the results of an imported operation", () => {
     );
   });
 
-  it("are not checked if the document is incomplete", () => {
+  it("are not checked if the document describes too little", () => {
     assertEquals(
       results({ "200": { content: { "application/json": {} } } }).tools[0]?.returns,
       true,

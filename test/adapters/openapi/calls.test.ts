@@ -40,7 +40,7 @@ const LIST = [3, "a b", "ü&"];
 const OBJECT = { a: 1, "b=": "x y" };
 
 describe("an imported operation", () => {
-  it("warns about an invalid response of a write if only reads are checked", async () => {
+  it("warns of a write whose response is invalid, if only reads are checked", async () => {
     const responses = {
       "200": { content: { "application/json": { schema: { type: "object" } } } },
     };
@@ -284,7 +284,7 @@ describe("an imported operation", () => {
     assertEquals(seen, ["op", "string"]);
   });
 
-  it("sends credentials to the servers of the document only, and lists them", async () => {
+  it("sends credentials to the servers of the document only, and names them", async () => {
     const operation = (id: string, servers?: readonly unknown[]) => ({
       get: { operationId: id, responses: {}, ...(servers === undefined ? {} : { servers }) },
     });
@@ -337,7 +337,7 @@ describe("an imported operation", () => {
     assertEquals(!result.ok && result.error.code, "invalid_arguments");
   });
 
-  it("checks results, unless the option is off", async () => {
+  it("checks results, unless returns is false", async () => {
     const wrong = await ask("get_pets_petId", { petId: 1 }, respond(200, '{"id":"x"}'));
     assertEquals(!wrong.result.ok && wrong.result.error.code, "invalid_result");
     const { fetch } = fakeApi(() => respond(200, '{"id":"x"}'));
@@ -368,7 +368,7 @@ describe("an imported operation", () => {
     });
   }
 
-  it("truncates an API's error message, and stops reading it", async () => {
+  it("cuts the text of an API's error, and reads no more of it", async () => {
     let cancelled = false;
     const chunk = new TextEncoder().encode("x".repeat(10_000));
     const answer = respondWith(
@@ -383,7 +383,7 @@ describe("an imported operation", () => {
     assertEquals(cancelled, true);
   });
 
-  it("does not pass on an error response that is not text", async () => {
+  it("does not quote an error that is not text", async () => {
     const { result } = await ask("listPets", {}, respond(500, "\u0001\u0002", "image/png"));
     assertEquals(!result.ok && result.error.message, "The API answered GET /pets with status 500");
   });
@@ -437,7 +437,7 @@ describe("an imported operation", () => {
     );
   });
 
-  it("reports for a lost request whether the operation may have run", async () => {
+  it("reports whether the operation of a lost request may have run", async () => {
     const refused = new Error("connect", {
       cause: Object.assign(new Error(), { code: "ECONNREFUSED" }),
     });
@@ -455,7 +455,7 @@ describe("an imported operation", () => {
     }
   });
 
-  it("passes on the signal of the call, and reports an abort", async () => {
+  it("passes the signal of the call on, and reports an abort", async () => {
     const controller = new AbortController();
     const { fetch, asked } = fakeApi(({ request }) =>
       new Promise((_, reject) => {

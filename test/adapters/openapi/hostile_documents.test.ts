@@ -15,12 +15,12 @@ describe("importOpenApi()", () => {
     ]);
   });
 
-  it("returns the same for the same document", () => {
+  it("returns the same import for the same document", () => {
     const write = (): string => JSON.stringify(importOpenApi(petStore()));
     assertEquals(write(), write());
   });
 
-  it("never throws for any document", () => {
+  it("never throws because of a document", () => {
     const document = fc.oneof(
       documentPart,
       fc.record({
@@ -38,8 +38,8 @@ describe("importOpenApi()", () => {
     );
   });
 
-  it("never throws for any response of an API", () => {
-    // A dictionary with so few keys would discard most generated values, at each level.
+  it("never throws because of an API's response", () => {
+    // A dictionary of so few keys would throw away most of what it generates, at each level.
     const someOf = <T>(keys: readonly string[], value: fc.Arbitrary<T>) =>
       fc.record(Object.fromEntries(keys.map((key) => [key, value])), { requiredKeys: [] });
     const schema = fc.constantFrom<unknown>(

@@ -100,7 +100,7 @@ describe("importOpenApi()", () => {
     });
   });
 
-  it("keeps unusual names of parameters, and has no parameters for credentials", () => {
+  it("supports unusual names of parameters, and requires no credentials", () => {
     const { parameters } = tool(result, "listPets");
     assertEquals(Object.keys(parameters["properties"] as object), [
       "X-Trace",
@@ -156,7 +156,7 @@ describe("importOpenApi()", () => {
     assertEquals(returns, { ...defs["Pet"], $defs: defs } as never);
   });
 
-  it("reads the schemas of 3.0 as JSON Schema, with warnings for losses", () => {
+  it("converts the schemas of 3.0 to JSON Schema, and names the losses", () => {
     const { returns } = tool(result, "get_pets_petId");
     const defs =
       (returns as { $defs: Record<string, { allOf: { properties: Record<string, unknown> }[] }> })
@@ -184,7 +184,7 @@ describe("importOpenApi()", () => {
     assertEquals(parameters["additionalProperties"], undefined);
   });
 
-  it("has no schema for results without a body or with another media type", () => {
+  it("has no schema for results without a body, or without JSON", () => {
     assertEquals(tool(result, "put_pets_petId").returns, undefined);
     assertEquals(tool(result, "patchPet").returns, undefined);
     assertEquals(
@@ -194,7 +194,7 @@ describe("importOpenApi()", () => {
     );
   });
 
-  it("keeps a tool with an invalid result schema, and does not check its results", () => {
+  it("imports a tool with an invalid result schema, and does not check its results", () => {
     assertEquals(tool(result, "broken").returns, undefined);
     const [warning] = result.warnings.filter(({ tool }) => tool === "broken");
     assertStringIncludes(warning?.message ?? "", "results are not checked");
@@ -325,7 +325,7 @@ describe("importOpenApi()", () => {
     tools.map(({ execute }) => execute !== undefined);
 
   for (const url of PRIVATE) {
-    it(`never sends calls to ${url}`, () => {
+    it(`sends no calls to ${url}, whatever names it`, () => {
       const { fetch } = fakeApi();
       const document = {
         openapi: "3.1.0",
@@ -392,7 +392,7 @@ describe("importOpenApi()", () => {
     ]);
   });
 
-  it("rejects invalid addresses and hosts in options", () => {
+  it("rejects options that are not addresses or hosts", () => {
     assertThrows(
       () => importOpenApi(petStore(), { documentUrl: "openapi.json" }),
       TypeError,
@@ -405,7 +405,7 @@ describe("importOpenApi()", () => {
     );
   });
 
-  it("keeps a schema of 3.1 unchanged, and inlines its root", () => {
+  it("imports a schema of 3.1 unchanged, and inlines its root", () => {
     const schema = {
       type: "object",
       properties: { a: { type: ["string", "null"] } },
@@ -524,7 +524,7 @@ describe("importOpenApi()", () => {
     assertEquals(Object.keys(tools[0]?.parameters["properties"] as object), ["X-Fine"]);
   });
 
-  it("suggests conversions for YAML, JSON as text, and Swagger 2.0", () => {
+  it("explains what to do with YAML, JSON as text, and Swagger 2.0", () => {
     const messageOf = (document: unknown) => importOpenApi(document).rejected[0]?.message;
     assertEquals(
       messageOf("openapi: 3.1.0"),
@@ -542,7 +542,7 @@ describe("importOpenApi()", () => {
     );
   });
 
-  it("rejects documents of other versions, and invalid documents", () => {
+  it("rejects documents of other versions, and values that are not documents", () => {
     for (const document of [{ swagger: "2.0" }, { openapi: "4.0.0" }, {}, [], null, "openapi", 1]) {
       const { tools, rejected } = importOpenApi(document);
       assertEquals(tools, []);

@@ -50,7 +50,7 @@ const text = fc.oneof(
 );
 
 describe("buildRequest()", () => {
-  it("keeps a path parameter in its segment, or rejects it", () => {
+  it("encodes a path parameter in its segment, or rejects it", () => {
     fc.assert(
       fc.property(text, (value) => {
         const request = build(operation(PATH), { p: value });

@@ -90,6 +90,14 @@ describe("limitCalls()", () => {
     assertEquals(await of("ann", "2"), "up");
   });
 
+  it("evicts counts below their limit before those of a principal that is at its limit", async () => {
+    const { call } = answering(["up"], { layers: [limitCalls([{ per: "principal", limit: 2 }])] });
+    const of = async (principal: string) => outcome(await call({}, { principal }));
+    assertEquals([await of("ann"), await of("ann"), await of("ann")], ["up", "up", "denied"]);
+    for (let n = 0; n < 10_100; n++) await of(`p${n}`);
+    assertEquals(await of("ann"), "denied");
+  });
+
   it("counts together with other processes in a store", async () => {
     const store = storedRateLimits(memoryCallStore());
     const process = () =>

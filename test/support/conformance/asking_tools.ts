@@ -1,5 +1,6 @@
 /**
- * The tools that ask the client, as MCP's conformance suite wants them.
+ * The tools of MCP's conformance suite that ask the client's user. The suite's tools for sampling
+ * and roots are missing: plue does not support these requests.
  *
  * @module
  */
@@ -11,7 +12,6 @@ import {
   type QuestionFields,
   type Tool,
 } from "@plue/tools";
-import { mcpQuestion } from "@plue/tools/mcp";
 
 const form = (
   message: string,
@@ -23,14 +23,6 @@ const form = (
 
 const NAME: QuestionFields = form("What is your name?", { name: { type: "string" } });
 const CONFIRM: QuestionFields = form("Please confirm", { ok: { type: "boolean" } });
-
-const completion = (text: string, maxTokens: number): QuestionFields =>
-  mcpQuestion({
-    method: "sampling/createMessage",
-    params: { messages: [{ role: "user", content: { type: "text", text } }], maxTokens },
-  });
-const CAPITAL: QuestionFields = completion("What is the capital of France?", 100);
-const ROOTS: QuestionFields = mcpQuestion({ method: "roots/list" });
 
 const written = (answer: Answer): string =>
   answer.action === "accept" ? JSON.stringify(answer.content) : answer.action;
@@ -47,25 +39,9 @@ export function askingTools(): readonly Tool[] {
       const answer = await ask("user_name", NAME);
       return `Hello, ${written(answer)}!`;
     }),
-    asking(
-      "test_input_required_result_sampling",
-      async (_, { ask }) => written(await ask("capital_question", CAPITAL)),
-    ),
-    asking(
-      "test_input_required_result_list_roots",
-      async (_, { ask }) => written(await ask("client_roots", ROOTS)),
-    ),
     asking("test_input_required_result_request_state", async (_, { ask }) => {
       await ask("confirm", CONFIRM);
       return "state-ok";
-    }),
-    asking("test_input_required_result_multiple_inputs", async (_, { ask }) => {
-      const answers = await Promise.all([
-        ask("user_name", NAME),
-        ask("greeting", completion("Generate a greeting", 50)),
-        ask("client_roots", ROOTS),
-      ]);
-      return answers.map(written).join(" ");
     }),
     asking("test_input_required_result_multi_round", async (_, { ask }) => {
       const name = await ask("step1", { ...NAME, message: "Step 1: What is your name?" });
@@ -79,29 +55,13 @@ export function askingTools(): readonly Tool[] {
       "test_input_required_result_tampered_state",
       async (_, { ask }) => written(await ask("confirm", CONFIRM)),
     ),
-    asking("test_input_required_result_capabilities", async (_, { ask }) => {
-      // A client without a user has its model answer.
-      const answer = await ask("user_name", NAME).catch(() => ask("capital_question", CAPITAL));
-      return written(answer);
-    }),
     asking(
       "test_missing_capability",
-      async (_, { ask }) => written(await ask("capital_question", CAPITAL)),
+      async (_, { ask }) => written(await ask("user_name", NAME)),
     ),
     asking("test_streaming_elicitation", async (_, { ask, progress }) => {
       progress(1, 1);
       return written(await ask("user_name", NAME));
-    }),
-    defineTool({
-      name: "test_sampling",
-      description: "Asks the client's model.",
-      parameters: {
-        type: "object",
-        properties: { prompt: { type: "string" } },
-        required: ["prompt"],
-      },
-      execute: async ({ prompt }, { ask }) =>
-        `LLM response: ${written(await ask("answer", completion(prompt, 100)))}`,
     }),
     defineTool({
       name: "test_elicitation",

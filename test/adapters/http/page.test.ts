@@ -1,10 +1,9 @@
-import { describe, it } from "bun:test";
-import { assert, assertEquals, assertThrows } from "@std/assert";
-import { Hono } from "hono/tiny";
 import { defineTool, type Tool, ToolRegistry } from "@plue/tools";
-import { createPageCache, ListCache } from "../../../src/adapters/http/list_cache.ts";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { Hono } from "hono/tiny";
 import { queryPages } from "../../../src/adapters/http/listing.ts";
-import { pageResponse } from "../../../src/adapters/http/page.ts";
+import { createPageCache, ListCache, pageResponse } from "../../../src/adapters/http/page.ts";
 import { ToolServer } from "../../../src/adapters/http/request.ts";
 import { BASE } from "../hono/support.ts";
 
@@ -47,7 +46,7 @@ describe("ListCache", () => {
     assert(keys.weight > 5_000);
   });
 
-  it("evicts the least recently used entry", () => {
+  it("evicts the least recently used value", () => {
     const { made, of } = texts();
     const list: Tool[] = [];
     of(list, "often", "x".repeat(2_000));
@@ -60,7 +59,7 @@ describe("ListCache", () => {
     assertEquals(made.filter((key) => key === "seldom-0").length, 2);
   });
 
-  it("does not store entries that are too large or failed", () => {
+  it("caches neither values beyond its bound nor failures", () => {
     const { cache, made, of } = texts();
     const list: Tool[] = [];
     for (let n = 0; n < 2; n++) of(list, "large", "x".repeat(ROOM));

@@ -1,0 +1,120 @@
+import { describe, it } from "bun:test";
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { memoryCallStore } from "@plue/tools/calls";
+import { MemoryRateLimitStore, storedRateLimits } from "@plue/tools/hono";
+
+const WINDOW = { limit: 5, windowMs: 1_000 };
+
+describe("storedRateLimits()", () => {
+  it("counts together with others on the same store, even concurrently", async () => {
+    const store = memoryCallStore();
+    const limits = [storedRateLimits(store), storedRateLimits(store)];
+    const taken = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => limits[index % 2]?.take("ann", 1, WINDOW)),
+    );
+    assertEquals(taken.map((answer) => answer?.count).toSorted(), [1, 2, 3, 4, 5, 6, 6, 6, 6, 6]);
+    assertEquals((await limits[0]?.take("bob", 1, WINDOW))?.count, 1);
+  });
+
+  it("takes nothing for an amount of 0, and nothing beyond the limit", async () => {
+    const limits = storedRateLimits(memoryCallStore());
+    assertEquals((await limits.take("ann", 0, WINDOW)).count, 0);
+    assertEquals((await limits.take("ann", 4, WINDOW)).count, 4);
+    assertEquals((await limits.take("ann", 2, WINDOW)).count, 6);
+    assertEquals((await limits.take("ann", 1, WINDOW)).count, 5);
+  });
+
+  it("opens a window when the previous one has ended", async () => {
+    const clock = { now: 1_000_000, timestamp: () => clock.now };
+    const limits = storedRateLimits(memoryCallStore({ clock }), clock);
+    assertEquals(await limits.take("ann", 5, WINDOW), { count: 5, resetMs: 1_000 });
+    clock.now += 999;
+    assertEquals(await limits.take("ann", 1, WINDOW), { count: 6, resetMs: 1 });
+    clock.now += 1;
+    assertEquals(await limits.take("ann", 1, WINDOW), { count: 1, resetMs: 1_000 });
+  });
+
+  it("rejects if other processes count at every attempt", async () => {
+    const update = (): Promise<undefined> => Promise.resolve(undefined);
+    const limits = storedRateLimits({ ...memoryCallStore(), update });
+    await limits.take("ann", 1, WINDOW);
+    await assertRejects(
+      () => Promise.resolve(limits.take("ann", 1, WINDOW)),
+      Error,
+      "others count",
+    );
+  });
+});
+
+describe("MemoryRateLimitStore", () => {
+  const WINDOW = { limit: 10, windowMs: 1_000 };
+
+  it("stores at most maxKeys keys, and evicts the oldest window first", () => {
+    const store = new MemoryRateLimitStore({ maxKeys: 2, now: () => 0 });
+    for (const key of ["a", "b", "c"]) store.take(key, 1, WINDOW);
+    assertEquals(store.take("b", 1, WINDOW).count, 2);
+    assertEquals(store.take("a", 1, WINDOW).count, 1);
+    assertEquals(store.take("c", 1, WINDOW).count, 2);
+  });
+
+  it("evicts a window at its limit only if every window is at its limit or has ended", () => {
+    let now = 0;
+    const store = new MemoryRateLimitStore({ maxKeys: 2, now: () => now });
+    store.take("full", 10, WINDOW);
+    for (const key of ["a", "b", "c"]) store.take(key, 1, WINDOW);
+    assertEquals(store.take("full", 1, WINDOW).count, 11);
+    store.take("c", 9, WINDOW);
+    store.take("d", 1, WINDOW);
+    assertEquals([store.take("c", 0, WINDOW).count, store.take("full", 0, WINDOW).count], [10, 0]);
+    store.take("d", 9, WINDOW);
+    now = 1_000;
+    store.take("e", 1, WINDOW);
+    store.take("f", 1, WINDOW);
+    assertEquals([store.take("e", 0, WINDOW).count, store.take("f", 0, WINDOW).count], [1, 1]);
+  });
+
+  it("opens a new window when the old one has ended", () => {
+    let now = 0;
+    const store = new MemoryRateLimitStore({ now: () => now });
+    const window = { limit: 9, windowMs: 100 };
+    store.take("a", 1, window);
+    now = 99;
+    assertEquals(store.take("a", 1, window), { count: 2, resetMs: 1 });
+    now = 100;
+    assertEquals(store.take("a", 1, window), { count: 1, resetMs: 100 });
+  });
+
+  it("measures windows with a clock that does not go back", () => {
+    const { now } = Date;
+    let back = 0;
+    Date.now = () => now() - back;
+    try {
+      const store = new MemoryRateLimitStore();
+      store.take("a", 10, WINDOW);
+      back = 3_600_000;
+      assertEquals(store.take("a", 1, WINDOW).resetMs <= 1_000, true);
+    } finally {
+      Date.now = now;
+    }
+  });
+
+  it("accepts every string as a key", () => {
+    const store = new MemoryRateLimitStore({ now: () => 0 });
+    for (const key of ["__proto__", "constructor", ""]) {
+      assertEquals(store.take(key, 1, WINDOW).count, 1);
+    }
+  });
+
+  it("takes an amount entirely or not at all, and nothing for an amount of 0", () => {
+    const store = new MemoryRateLimitStore({ maxKeys: 1, now: () => 0 });
+    const take = (amount: number): number => store.take("a", amount, WINDOW).count;
+    assertEquals([take(6), take(5), take(4), take(1), take(0)], [6, 11, 10, 11, 10]);
+    // Asking for another key opens no window, and so closes none.
+    assertEquals(store.take("b", 0, WINDOW), { count: 0, resetMs: 1_000 });
+    assertEquals(take(0), 10);
+  });
+
+  it("rejects maxKeys of 0", () => {
+    assertThrows(() => new MemoryRateLimitStore({ maxKeys: 0 }), RangeError);
+  });
+});
