@@ -14,9 +14,8 @@ import {
   type JsonValue,
   setOwn,
 } from "../tool/mod.ts";
-import { type Resolve, resolverOf } from "./transform/definitions.ts";
-import { includesValue } from "./transform/json_equal.ts";
-import { markOf } from "./transform/origin.ts";
+import { type Resolve, resolverOf } from "./transform/references.ts";
+import type { Trace } from "./transform/trace.ts";
 import { eachChild, eachNode } from "./transform/rewrite.ts";
 
 /**
@@ -69,18 +68,19 @@ type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
  * Makes the tree of what must be undone in values of an exported schema.
  *
  * @param schema The exported schema, with the marks that the transforms put on it.
+ * @param trace Has the marks.
  * @returns The tree, or `undefined` if nothing needs undoing.
  */
-export function rewriteOf(schema: JsonSchema): ArgumentRewrite | undefined {
+export function rewriteOf(schema: JsonSchema, trace: Trace): ArgumentRewrite | undefined {
   const resolve = resolverOf(schema);
-  const concerned = concernedNodes(schema, resolve);
+  const concerned = concernedNodes(schema, resolve, trace);
   if (concerned.size === 0) return undefined;
   const made = new Map<JsonSchemaObject, Writable<ArgumentRewrite>>();
 
   const build = (part: unknown): ArgumentRewrite | undefined => {
     if (!isObject(part) || !concerned.has(part)) return undefined;
     let rewrite = made.get(part);
-    if (rewrite === undefined) made.set(part, rewrite = { ...markOf(part) });
+    if (rewrite === undefined) made.set(part, rewrite = { ...trace.markOf(part) });
     return rewrite;
   };
   const fill = (part: JsonSchemaObject, rewrite: Writable<ArgumentRewrite>): void => {
@@ -132,7 +132,11 @@ export function rewriteOf(schema: JsonSchema): ArgumentRewrite | undefined {
 }
 
 /** The nodes that a transform marked, and all that lead to one of them, through references too. */
-function concernedNodes(schema: JsonSchema, resolve: Resolve): ReadonlySet<unknown> {
+function concernedNodes(
+  schema: JsonSchema,
+  resolve: Resolve,
+  trace: Trace,
+): ReadonlySet<unknown> {
   const concerned = new Set<JsonSchemaObject>();
   const leadHere = new Map<JsonSchemaObject, JsonSchemaObject[]>();
   const lead = (to: JsonSchema | undefined, from: JsonSchemaObject): void => {
@@ -141,8 +145,8 @@ function concernedNodes(schema: JsonSchema, resolve: Resolve): ReadonlySet<unkno
     if (list === undefined) leadHere.set(to, [from]);
     else list.push(from);
   };
-  eachNode(schema, (node) => {
-    if (markOf(node) !== undefined) concerned.add(node);
+  eachNode(trace, schema, (node) => {
+    if (trace.markOf(node) !== undefined) concerned.add(node);
     eachChild(node, (child) => lead(child, node));
     if (Object.hasOwn(node, "$ref")) lead(resolve(node["$ref"]), node);
   });
@@ -169,7 +173,7 @@ function looksLike(schema: unknown, value: unknown, depth: number, look: Look): 
     return schema["nullable"] === true && value === null;
   }
   if (Object.hasOwn(schema, "const") && !jsonEqual(schema["const"], value)) return false;
-  if (Array.isArray(values) && !includesValue(values, value)) return false;
+  if (Array.isArray(values) && !values.some((one) => jsonEqual(one, value))) return false;
   if (Array.isArray(anyOf) && !anyOf.some((one) => inner(one, value))) return false;
   if (Array.isArray(value) && isObject(items)) {
     return value.slice(0, 16).every((item) => inner(items, item));

@@ -15,7 +15,7 @@ import {
   type Tool,
 } from "../tool/mod.ts";
 import { type ArgumentRewrite, encodeArguments } from "./argument_rewrite.ts";
-import { type Conversion, schemaConverter } from "./convert_schema.ts";
+import { SchemaConverter } from "./convert_schema.ts";
 import type { ToolEncoding, WireName } from "./export_names.ts";
 import type { ExportOptions, Loss, LossSide } from "./export_options.ts";
 import type { KeywordForm } from "./form_rules.ts";
@@ -29,14 +29,12 @@ import {
   type WireExample,
 } from "./target.ts";
 import { strictModeOf } from "./targets.ts";
-import { rebaseReferences } from "./transform/definitions.ts";
+import { rebaseReferences } from "./transform/references.ts";
 import type { SchemaLoss } from "./transform/report.ts";
 
-type Convert = (schema: JsonSchema, describe: boolean) => Conversion;
-
 interface Converters {
-  readonly input: Convert;
-  readonly output: Convert | undefined;
+  readonly input: SchemaConverter;
+  readonly output: SchemaConverter | undefined;
 }
 
 const converters = new WeakMap<Target, Converters>();
@@ -46,9 +44,9 @@ function convertersOf(target: Target): Converters {
     const { input: keywords, output, keys, formats, typed, draft07, fallback } = target;
     const fallsBack = fallback !== undefined;
     return {
-      input: schemaConverter({ keywords, keys, formats, typed, draft07, fallsBack }),
+      input: new SchemaConverter({ keywords, keys, formats, typed, draft07, fallsBack }),
       // Keys are not renamed in results, because the tool writes them.
-      output: output && schemaConverter({ keywords: output.keywords, typed, draft07 }),
+      output: output && new SchemaConverter({ keywords: output.keywords, typed, draft07 }),
     };
   });
 }
@@ -94,7 +92,7 @@ export function convertTool(
   if (combination !== undefined) {
     return { ok: false, rule: combination.name, message: combination.message };
   }
-  const converted = convertersOf(rules).input(tool.parameters, describe);
+  const converted = convertersOf(rules).input.convert(tool.parameters, describe);
   if (!converted.ok) return converted;
   const parameters = converted.schema;
   if (!isObject(parameters)) {
@@ -195,7 +193,7 @@ function convertReturns(tool: Tool, rules: Target, describe: boolean): Converted
   if (tool.returns === undefined || output === undefined) {
     return { wraps: false, losses: [], uncertain: [] };
   }
-  const result = output(tool.returns, describe);
+  const result = output.convert(tool.returns, describe);
   if (!result.ok) return { wraps: false, losses: [outputLoss(result.message)], uncertain: [] };
   const { schema, losses, uncertain } = result;
   const wraps = rules.output?.root === "object" && !describesOneObject(schema);

@@ -127,7 +127,7 @@ export function cleanTexts(tool: ToolTexts): ReadonlySet<string> {
     return cleaned;
   };
   const cleanSchema = (schema: JsonSchema, place: string): JsonSchema =>
-    mapSchema(schema, {
+    mapSchema(undefined, schema, {
       enter(node) {
         let result = node;
         for (const word of ["title", "description", "$comment"]) {
@@ -318,8 +318,9 @@ export class ImportSession {
     } catch (cause) {
       if (!(cause instanceof SyntaxError)) throw cause;
       const budget: PatternBudget = { left };
-      const checkable = mapSchema(schema, {
-        enter: (node) => isTooSlow(node["pattern"], budget) ? without(node, "pattern") : node,
+      const checkable = mapSchema(undefined, schema, {
+        enter: (node) =>
+          isTooSlow(node["pattern"], budget) ? without(undefined, node, "pattern") : node,
       });
       if (checkable === schema) throw cause;
       check(checkable);

@@ -14,7 +14,7 @@ import {
 } from "../tool/mod.ts";
 import type { ImportedTool, ImportSession } from "./import_session.ts";
 import { flagIn, type JsonRecord, listIn, objectIn, textIn } from "./json_fields.ts";
-import { acceptNull } from "./transform/nullable.ts";
+import { acceptNull } from "./transform/properties.ts";
 import { mapSchema, without } from "./transform/rewrite.ts";
 
 export type { ImportOptions, ImportResult } from "./import_options.ts";
@@ -37,10 +37,10 @@ export {
   textIn,
   wordsIn,
 } from "./json_fields.ts";
-export { distinct } from "./transform/json_equal.ts";
-export { definitionName } from "./transform/definitions.ts";
+export { distinct } from "./transform/trace.ts";
+export { definitionName } from "./transform/references.ts";
 export { normalizeOpenApi30 } from "./transform/older_dialects.ts";
-export { copyNode, eachNode, mapChildren, mapSchema, without } from "./transform/rewrite.ts";
+export { eachNode, mapChildren, mapSchema, without } from "./transform/rewrite.ts";
 
 /** An entry, and its path in the document. */
 export interface Entry {
@@ -217,10 +217,10 @@ function withNull(
   schema: JsonSchemaObject,
   path: string,
 ): JsonSchemaObject {
-  const read = mapSchema(schema, {
+  const read = mapSchema(undefined, schema, {
     leave: (node, { root }) =>
       node["nullable"] === true && Object.hasOwn(node, "type") && !root
-        ? acceptNull(without(node, "nullable"))
+        ? acceptNull(undefined, without(undefined, node, "nullable"))
         : node,
   });
   if (read !== schema) {

@@ -258,21 +258,4 @@ export type {
   OpenApiResponse,
 } from "./providers/openapi.ts";
 export type { WireValue } from "./providers/shared.ts";
-
-// Schema transforms
-export {
-  booleansToObjects,
-  constToEnum,
-  enumToText,
-  exclusiveToInclusive,
-  tuplesToLists,
-} from "./transform/replace_keywords.ts";
-export { closeObjects, renameKeys } from "./transform/objects.ts";
-export { describeConstraints } from "./transform/describe_constraints.ts";
-export { flattenRoot } from "./transform/flatten_root.ts";
-export { inlineRefs } from "./transform/inline_refs.ts";
-export { mergeAllOf } from "./transform/merge_all_of.ts";
-export { normalizeDraft07, normalizeOpenApi30 } from "./transform/older_dialects.ts";
-export { nullToFlag, optionalToNullable } from "./transform/nullable.ts";
-export type { SchemaLoss, TransformResult } from "./transform/report.ts";
-export { oneOfToAnyOf } from "./transform/unions.ts";
+export type { SchemaLoss } from "./transform/report.ts";

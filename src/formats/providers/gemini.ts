@@ -66,8 +66,8 @@ import {
   type Target,
   type ToolView,
 } from "../target.ts";
-import { acceptNull } from "../transform/nullable.ts";
-import { LENGTHS } from "../transform/replace_keywords.ts";
+import { acceptNull } from "../transform/properties.ts";
+import { LENGTHS } from "../transform/keywords.ts";
 import { streamResponses } from "./shared.ts";
 
 // Tools
@@ -552,7 +552,7 @@ function readTypedSchema(
         setOwn(result, keyword, value);
     }
   }
-  return schema["nullable"] === true ? acceptNull(result) : result;
+  return schema["nullable"] === true ? acceptNull(undefined, result) : result;
 }
 
 function readMap(value: unknown, read: (item: unknown, name: string) => unknown): unknown {

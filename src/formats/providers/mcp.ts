@@ -48,8 +48,8 @@ import {
   type ToolView,
   type Unstreamed,
 } from "../target.ts";
-import { locate, pathOf } from "../transform/origin.ts";
-import { copyNode, eachNode, mapSchema } from "../transform/rewrite.ts";
+import { locate, pathOf } from "../transform/trace.ts";
+import { eachNode, mapSchema } from "../transform/rewrite.ts";
 import { asObject, descriptionOf, type ListTarget } from "./shared.ts";
 
 // Tools
@@ -473,7 +473,7 @@ function wrongHeader(schema: JsonRecord): HeaderProblem | undefined {
 /** A header on a part that `properties` alone do not reach. */
 function elsewhere(schema: JsonRecord, right: ReadonlySet<unknown>): HeaderProblem | undefined {
   let wrong: object | undefined;
-  eachNode(schema, (node) => {
+  eachNode(undefined, schema, (node) => {
     if (Object.hasOwn(node, "x-mcp-header") && !right.has(node)) wrong ??= node;
   });
   return wrong === undefined ? undefined : {
@@ -499,7 +499,7 @@ function unwrapReturns(schema: JsonSchema): JsonSchema | undefined {
     Object.keys(properties).join() !== "result" || !isSchema(properties["result"])
   ) return undefined;
   let outside = false;
-  const inner = mapSchema(properties["result"], {
+  const inner = mapSchema(undefined, properties["result"], {
     enter(node) {
       const ref = node["$ref"];
       if (typeof ref !== "string" || !ref.startsWith("#")) return node;
@@ -507,9 +507,7 @@ function unwrapReturns(schema: JsonSchema): JsonSchema | undefined {
         outside = true;
         return node;
       }
-      const copy = copyNode(node);
-      copy["$ref"] = `#${ref.slice(PREFIX.length)}`;
-      return copy;
+      return { ...node, $ref: `#${ref.slice(PREFIX.length)}` };
     },
   });
   return outside ? undefined : withDialect(inner, schema);

@@ -47,9 +47,9 @@ import {
 } from "../form_rules.ts";
 import type { Limit, Provider } from "../target.ts";
 import { encodeArguments, rewriteOf } from "../argument_rewrite.ts";
-import { acceptsNull } from "../transform/nullable.ts";
-import { mark, originOf, traced } from "../transform/origin.ts";
-import { type Resolve, resolverOf } from "../transform/definitions.ts";
+import { acceptsNull } from "../transform/properties.ts";
+import { type Resolve, resolverOf } from "../transform/references.ts";
+import { Trace } from "../transform/trace.ts";
 import { copyNode, mapSchema } from "../transform/rewrite.ts";
 
 /** Without strict mode the schema is text for the model, but some forms are refused. */
@@ -256,18 +256,17 @@ export interface Unstrict {
  * @returns The schema, or `undefined` if nothing changes.
  */
 function nullableToOptional(strict: JsonSchemaObject): Unstrict | undefined {
-  // `relax` marks the strict schema, and the marks last as long as the trace.
-  const { schema, rewrite } = traced(() => {
-    const resolve = resolverOf(strict);
-    const schema = mapSchema(strict, { leave: (node) => relax(node, resolve) });
-    return { schema, rewrite: rewriteOf(strict) };
-  }).result;
+  // `relax` marks the strict schema in the trace.
+  const trace = new Trace();
+  const resolve = resolverOf(strict);
+  const schema = mapSchema(trace, strict, { leave: (node) => relax(trace, node, resolve) });
+  const rewrite = rewriteOf(strict, trace);
   if (schema === strict || !isObject(schema)) return undefined;
   // Only missing properties are added, so an object stays one.
   return { schema, putBack: (args) => encodeArguments(args, rewrite) as JsonRecord };
 }
 
-function relax(node: JsonSchemaObject, resolve: Resolve): JsonSchemaObject {
+function relax(trace: Trace, node: JsonSchemaObject, resolve: Resolve): JsonSchemaObject {
   const { properties, required } = node;
   if (!isObject(properties) || !Array.isArray(required)) return node;
   const optional = required.filter((name): name is string => {
@@ -275,27 +274,27 @@ function relax(node: JsonSchemaObject, resolve: Resolve): JsonSchemaObject {
       ? properties[name]
       : undefined;
     return isObject(property) && acceptsNull(property, resolve) &&
-      withoutNull(property) !== undefined;
+      withoutNull(trace, property) !== undefined;
   });
   if (optional.length === 0) return node;
-  mark(originOf(node, "properties").node, { nulls: new Set(optional) });
+  trace.mark(trace.originOf(node, "properties").node, { nulls: new Set(optional) });
   const relaxed = { ...properties };
   for (const name of optional) {
-    setOwn(relaxed, name, withoutNull(properties[name] as JsonSchemaObject));
+    setOwn(relaxed, name, withoutNull(trace, properties[name] as JsonSchemaObject));
   }
-  const copy = copyNode(node);
+  const copy = copyNode(trace, node);
   copy["properties"] = relaxed;
   copy["required"] = required.filter((name) => !optional.includes(name));
   return copy;
 }
 
 /** The schema without `null`, or `undefined` if it cannot simply be left out. */
-function withoutNull(node: JsonSchemaObject): JsonSchema | undefined {
+function withoutNull(trace: Trace, node: JsonSchemaObject): JsonSchema | undefined {
   const { type, anyOf, enum: values } = node;
   if (Array.isArray(type)) {
     const types = type.filter((one) => one !== "null");
     if (types.length === 0) return undefined;
-    const copy = copyNode(node);
+    const copy = copyNode(trace, node);
     copy["type"] = types.length === 1 ? types[0] : types;
     if (Array.isArray(values)) copy["enum"] = values.filter((value) => value !== null);
     return copy;
@@ -303,7 +302,7 @@ function withoutNull(node: JsonSchemaObject): JsonSchema | undefined {
   if (!Array.isArray(anyOf)) return undefined;
   const branches = anyOf.filter((branch) => !(isObject(branch) && branch["type"] === "null"));
   if (branches.length === 0 || branches.length === anyOf.length) return undefined;
-  const copy = copyNode(node);
+  const copy = copyNode(trace, node);
   const [only] = branches;
   if (branches.length > 1) {
     copy["anyOf"] = branches;

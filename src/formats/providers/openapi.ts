@@ -18,7 +18,7 @@ import {
   type ToolView,
   type Unstreamed,
 } from "../target.ts";
-import { rebaseReferences } from "../transform/definitions.ts";
+import { rebaseReferences } from "../transform/references.ts";
 
 // Tools
 

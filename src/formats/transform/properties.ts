@@ -7,10 +7,20 @@
 
 import { isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
-import { cameFrom, mark } from "./origin.ts";
-import { type Resolve, resolverOf } from "./definitions.ts";
-import { type Report, transformed, type TransformResult } from "./report.ts";
-import { changed, copyNode, mapSchema, requiredBy, type Spot, without } from "./rewrite.ts";
+import { isLegalName, mapNames } from "../../select/mod.ts";
+import { type Resolve, resolverOf } from "./references.ts";
+import type { Context } from "./report.ts";
+import {
+  changed,
+  copyNode,
+  eachNode,
+  mapOf,
+  mapSchema,
+  requiredBy,
+  type Spot,
+  without,
+} from "./rewrite.ts";
+import type { Trace } from "./trace.ts";
 
 /** The descriptions that stay outside when a schema is wrapped in a union. */
 const WORDS: ReadonlySet<string> = new Set([
@@ -62,7 +72,11 @@ export function acceptsNull(
 const NOWHERE: Resolve = () => undefined;
 
 /** The schema with `null` accepted too. */
-export function acceptNull(node: JsonSchemaObject, resolve: Resolve = NOWHERE): JsonSchemaObject {
+export function acceptNull(
+  trace: Trace | undefined,
+  node: JsonSchemaObject,
+  resolve: Resolve = NOWHERE,
+): JsonSchemaObject {
   if (acceptsNull(node, resolve)) return node;
   const { type, enum: values } = node;
   const simple = (typeof type === "string" || Array.isArray(type)) &&
@@ -71,32 +85,33 @@ export function acceptNull(node: JsonSchemaObject, resolve: Resolve = NOWHERE): 
     );
   if (simple) {
     const types: readonly unknown[] = Array.isArray(type) ? type : [type];
-    return changed(node, {
+    return changed(trace, node, {
       ...(!types.includes("null") && { type: [...types, "null"] }),
       ...(Array.isArray(values) && !values.includes(null) && { enum: [...values, null] }),
     });
   }
   const only = Object.keys(node).every((key) => key === "anyOf" || WORDS.has(key));
   if (only && Array.isArray(node["anyOf"])) {
-    return changed(node, { anyOf: [...node["anyOf"], { type: "null" }] });
+    return changed(trace, node, { anyOf: [...node["anyOf"], { type: "null" }] });
   }
-  return wrap(node, (inner) => [inner, { type: "null" }]);
+  return wrap(trace, node, (inner) => [inner, { type: "null" }]);
 }
 
 /** Puts a schema into a union and keeps the words about it outside. */
-export function wrap(
+function wrap(
+  trace: Trace | undefined,
   node: JsonSchemaObject,
   branches: (inner: JsonSchemaObject) => readonly JsonSchema[],
 ): JsonSchemaObject {
   const outer: Record<string, unknown> = {};
-  const inner = copyNode(node);
+  const inner = copyNode(trace, node);
   for (const word of WORDS) {
     if (!Object.hasOwn(node, word)) continue;
     outer[word] = node[word];
     delete inner[word];
   }
   outer["anyOf"] = branches(inner);
-  cameFrom(outer, node);
+  trace?.cameFrom(outer, node);
   return outer;
 }
 
@@ -104,29 +119,11 @@ export function wrap(
  * Makes every property required; one that was optional accepts `null` in place of being left out.
  * Where a property accepted `null` already, `null` stays `null` and leaving it out cannot be
  * expressed.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { optionalToNullable } from "@plue/tools/formats";
- *
- * const { schema } = optionalToNullable({ type: "object", properties: { unit: { type: "string" } } });
- * assert.deepEqual(schema, {
- *   type: "object",
- *   properties: { unit: { type: ["string", "null"] } },
- *   required: ["unit"],
- * });
- * ```
  */
-export function optionalToNullable(schema: JsonSchema): TransformResult {
-  return transformed(schema, optionalToNullableIn);
-}
-
-/** {@linkcode optionalToNullable} inside a chain of transforms. */
-export function optionalToNullableIn(root: JsonSchema, report: Report): JsonSchema {
+export function optionalToNullable(root: JsonSchema, { trace, report }: Context): JsonSchema {
   // What becomes required inside a schema does not change whether it accepts null.
   const resolve = resolverOf(root);
-  return mapSchema(root, {
+  return mapSchema(trace, root, {
     leave: (node, spot) => {
       const properties = node["properties"];
       if (!isObject(properties)) return node;
@@ -148,13 +145,13 @@ export function optionalToNullableIn(root: JsonSchema, report: Report): JsonSche
             message: `"${name}" may be left out or null; here it must be null`,
           });
         } else {
-          setOwn(made, name, acceptNull(property, resolve));
+          setOwn(made, name, acceptNull(trace, property, resolve));
           nulls.add(name);
         }
       }
       const others = [...required].map(String).filter((name) => !Object.hasOwn(properties, name));
-      const copy = changed(node, { properties: made, required: [...names, ...others] });
-      if (nulls.size > 0) mark(copy, { nulls });
+      const copy = changed(trace, node, { properties: made, required: [...names, ...others] });
+      if (nulls.size > 0) trace.mark(copy, { nulls });
       return copy;
     },
   });
@@ -163,66 +160,54 @@ export function optionalToNullableIn(root: JsonSchema, report: Report): JsonSche
 /**
  * Writes the type `null` as the flag `nullable`, and a list of types as a union: the form of
  * OpenAPI 3.0 and of Gemini's typed schema.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { nullToFlag } from "@plue/tools/formats";
- *
- * const { schema } = nullToFlag({ type: ["string", "null"] });
- * assert.deepEqual(schema, { type: "string", nullable: true });
- * ```
  */
-export function nullToFlag(schema: JsonSchema): TransformResult {
-  return transformed(schema, nullToFlagIn);
-}
-
-/** {@linkcode nullToFlag} inside a chain of transforms. */
-export function nullToFlagIn(root: JsonSchema, report: Report): JsonSchema {
+export function nullToFlag(root: JsonSchema, context: Context): JsonSchema {
   // On the way down, so that a union is rewritten before its branch that is only null.
-  return mapSchema(root, { enter: (node, spot) => flagNull(node, spot, report) });
+  return mapSchema(context.trace, root, { enter: (node, spot) => flagNull(node, spot, context) });
 }
 
-function flagNull(node: JsonSchemaObject, spot: Spot, report: Report): JsonSchemaObject {
+function flagNull(node: JsonSchemaObject, spot: Spot, context: Context): JsonSchemaObject {
+  const { trace, report } = context;
   let result = node;
   if (Array.isArray(result["enum"]) && result["enum"].includes(null)) {
     const values = result["enum"].filter((value) => value !== null);
     result = changed(
+      trace,
       result,
       values.length > 0 ? { enum: values } : { enum: undefined, type: "null" },
     );
     // Without a type, the enum alone allowed the null.
-    if (result["type"] === undefined) result = changed(result, { nullable: true });
+    if (result["type"] === undefined) result = changed(trace, result, { nullable: true });
   }
   const branches = result["anyOf"];
   if (Array.isArray(branches) && branches.some(isOnlyNull)) {
     const others: unknown[] = branches.filter((branch) => !isOnlyNull(branch));
-    const copy = changed(result, { anyOf: undefined, nullable: true });
+    const copy = changed(trace, result, { anyOf: undefined, nullable: true });
     const only = others[0];
     if (others.length === 1 && isObject(only) && noneShared(copy, only)) {
       const merged = { ...only, ...copy };
-      cameFrom(merged, only);
-      return flagNull(merged, spot, report);
+      trace.cameFrom(merged, only);
+      return flagNull(merged, spot, context);
     }
-    result = changed(copy, others.length > 0 ? { anyOf: others } : { type: "null" });
+    result = changed(trace, copy, others.length > 0 ? { anyOf: others } : { type: "null" });
   }
   const type = result["type"];
   if (Array.isArray(type)) {
     const types = type.filter((one) => one !== "null");
-    const copy = copyNode(result);
+    const copy = copyNode(trace, result);
     if (types.length < type.length && types.length > 0) copy["nullable"] = true;
     if (types.length <= 1) copy["type"] = types[0] ?? "null";
     else if (Array.isArray(copy["anyOf"])) delete copy["type"];
     else {
       const { nullable, ...inner } = copy;
-      const union = wrap(inner, (bare) =>
+      const union = wrap(trace, inner, (bare) =>
         types.map((one) => {
           const branch: Record<string, unknown> = { ...bare, type: one };
-          cameFrom(branch, node);
+          trace.cameFrom(branch, node);
           return branch;
         }));
       const made: Record<string, unknown> = nullable === true ? { ...union, nullable } : union;
-      cameFrom(made, node);
+      trace.cameFrom(made, node);
       return made;
     }
     result = copy;
@@ -235,7 +220,10 @@ function flagNull(node: JsonSchemaObject, spot: Spot, report: Report): JsonSchem
       widens: true,
       message: "a value that is always null is sent as a string that may be null",
     });
-    return changed(without(result, "const", "enum"), { type: "string", nullable: true });
+    return changed(trace, without(trace, result, "const", "enum"), {
+      type: "string",
+      nullable: true,
+    });
   }
   return result;
 }
@@ -248,4 +236,124 @@ function isOnlyNull(schema: unknown): boolean {
 
 function noneShared(a: JsonSchemaObject, b: JsonSchemaObject): boolean {
   return Object.keys(a).every((key) => !Object.hasOwn(b, key) || key === "description");
+}
+/** Whether a schema describes objects, and perhaps other values. */
+export function describesObjects(node: JsonSchemaObject): boolean {
+  const { type } = node;
+  return type === "object" || (Array.isArray(type) && type.includes("object")) ||
+    (type === undefined && isObject(node["properties"]));
+}
+
+/**
+ * Adds `additionalProperties: false` to every object. Other keys than the named ones cannot be
+ * sent, which is reported as narrowing for each place.
+ */
+export function closeObjects(root: JsonSchema, { trace, report }: Context): JsonSchema {
+  return mapSchema(trace, root, {
+    leave: (node, spot) => {
+      if (!describesObjects(node)) return node;
+      // Providers' own transforms write `properties` always, even without one.
+      const named = isObject(node["properties"]) ? node : changed(trace, node, { properties: {} });
+      if (node["additionalProperties"] === false) return named;
+      const said = Object.hasOwn(node, "additionalProperties");
+      report.add(node, spot, {
+        keyword: "additionalProperties",
+        action: "replaced",
+        grade: said ? "lost" : "weakened",
+        narrows: true,
+        message: said
+          ? "other properties than the named ones cannot be sent"
+          : "other properties than the named ones are not forbidden, but cannot be sent",
+      });
+      return changed(trace, named, { additionalProperties: false });
+    },
+  });
+}
+
+/**
+ * Renames the property keys that `rule` does not allow, everywhere in the schema alike. No two
+ * keys of a schema get the same name. An object that is open could hold the new key or the old one
+ * as a separate loss, which is reported.
+ */
+export function renameKeys(
+  root: JsonSchema,
+  { trace, report, keys: rule }: Context,
+): JsonSchema {
+  if (rule === undefined) return root;
+  const keys = new Set<string>();
+  eachNode(trace, root, (node) => {
+    for (const key of keysIn(node)) keys.add(key);
+  });
+  const all = [...keys];
+  if (all.every((key) => isLegalName(key, rule))) return root;
+  const names = mapNames(all, rule);
+  const nameOf = (key: string): string => names.get(key) ?? key;
+  return mapSchema(trace, root, {
+    leave: (node, spot) => {
+      const properties = mapOf(node["properties"]);
+      const renamed = keysIn(node).filter((key) => nameOf(key) !== key);
+      if (renamed.length === 0) return node;
+      const rename = (key: unknown): string => nameOf(String(key));
+      const changes: Record<string, unknown> = {};
+      for (const keyword of MAPS) {
+        const map = node[keyword];
+        if (!isObject(map)) continue;
+        changes[keyword] = renameMap(
+          map,
+          nameOf,
+          (value) =>
+            keyword === "dependentRequired" && Array.isArray(value) ? value.map(rename) : value,
+        );
+      }
+      for (const keyword of ["required", "propertyOrdering"]) {
+        const list = node[keyword];
+        if (Array.isArray(list)) changes[keyword] = list.map(rename);
+      }
+      const copy = changed(trace, node, changes);
+      trace.mark(copy, { keys: new Map(renamed.map((key) => [nameOf(key), key])) });
+      const open = node["additionalProperties"] !== false ||
+        Object.hasOwn(node, "patternProperties") || Object.hasOwn(node, "propertyNames");
+      if (!open) return copy;
+      for (const key of new Set(renamed)) {
+        report.add(node, spot, {
+          keyword: Object.hasOwn(properties, key) ? "properties" : "required",
+          step: key,
+          action: "replaced",
+          grade: "ambiguous",
+          widens: true,
+          narrows: true,
+          message: `"${key}" is sent as "${
+            nameOf(key)
+          }"; the object is open, so both may come back`,
+        });
+      }
+      return copy;
+    },
+  });
+}
+
+/** The keywords that hold a map from property keys. */
+const MAPS = ["properties", "dependentRequired", "dependentSchemas"] as const;
+
+/** Every property key that a node speaks of. */
+function keysIn(node: JsonSchemaObject): readonly string[] {
+  const keys: string[] = [];
+  for (const keyword of MAPS) {
+    const map = node[keyword];
+    if (isObject(map)) keys.push(...Object.keys(map));
+  }
+  const lists: unknown[] = [node["required"]];
+  if (isObject(node["dependentRequired"])) lists.push(...Object.values(node["dependentRequired"]));
+  for (const list of lists) if (Array.isArray(list)) keys.push(...list.map(String));
+  return keys;
+}
+
+function renameMap(
+  map: { readonly [key: string]: unknown },
+  nameOf: (key: string) => string,
+  change: (value: unknown) => unknown,
+): Record<string, unknown> {
+  const result: Record<string, unknown> = {};
+  for (const key of Object.keys(map)) setOwn(result, nameOf(key), change(map[key]));
+  return result;
 }

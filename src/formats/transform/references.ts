@@ -17,6 +17,7 @@ import {
 } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../../tool/mod.ts";
 import { changed, eachNode, mapOf, mapSchema, without } from "./rewrite.ts";
+import type { Trace } from "./trace.ts";
 
 /** Says which schema a `$ref` means; `undefined` if it leads outside. */
 export type Resolve = (ref: unknown) => JsonSchema | undefined;
@@ -53,6 +54,7 @@ export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Reso
  * @returns The function. It answers `undefined` for a reference that is recursive or leads outside.
  */
 export function referenceTargets(
+  trace: Trace,
   root: JsonSchema,
   rewrite: (target: JsonSchema, depth: number) => JsonSchema,
 ): (ref: unknown, depth: number) => JsonSchema | undefined {
@@ -62,16 +64,16 @@ export function referenceTargets(
   return (ref, depth) => {
     const target = resolve(ref);
     if (target === undefined) return undefined;
-    recursive ??= findReferences(root).recursive;
+    recursive ??= findReferences(trace, root).recursive;
     if (recursive.has(String(ref))) return undefined;
     return once(rewritten, target, () => rewrite(target, depth + 1));
   };
 }
 
 /** A schema that will stand elsewhere, without what names it and what it defines for others. */
-export function withoutNames(schema: JsonSchema): JsonSchema {
+export function withoutNames(trace: Trace, schema: JsonSchema): JsonSchema {
   return isObject(schema)
-    ? without(schema, "$defs", "definitions", "$id", "$anchor", "$dynamicAnchor")
+    ? without(trace, schema, "$defs", "definitions", "$id", "$anchor", "$dynamicAnchor")
     : schema;
 }
 
@@ -86,11 +88,11 @@ export interface References {
 const NO_REFERENCES: References = { recursive: new Set(), external: new Set() };
 
 /** Finds the references of `root` that are recursive, and those that lead outside. */
-export function findReferences(root: JsonSchema): References {
+export function findReferences(trace: Trace | undefined, root: JsonSchema): References {
   const resolve = resolverOf(root);
   const targets = new Map<string, JsonSchemaObject>();
   const external = new Set<string>();
-  eachNode(root, (node) => {
+  eachNode(trace, root, (node) => {
     const ref = node["$ref"];
     if (typeof ref !== "string" || targets.has(ref) || external.has(ref)) return;
     const target = resolve(ref);
@@ -103,7 +105,7 @@ export function findReferences(root: JsonSchema): References {
     if (leads.has(target)) continue; // Two texts may mean one schema.
     const next = new Set<JsonSchemaObject>();
     leads.set(target, next);
-    eachNode(target, (node) => {
+    eachNode(trace, target, (node) => {
       const to = typeof node["$ref"] === "string" ? targets.get(node["$ref"]) : undefined;
       if (to !== undefined) next.add(to);
     });
@@ -170,7 +172,7 @@ export function definitionName(ref: unknown): string | undefined {
  * Gives everything that is referred to a place in the root's `$defs`, so that other transforms may
  * move and change what stands elsewhere. References to the root itself stay.
  */
-export function hoistReferences(root: JsonSchema): JsonSchema {
+export function hoistReferences(trace: Trace, root: JsonSchema): JsonSchema {
   if (!isObject(root)) return root;
   const names = new Map<JsonSchema, string>();
   const given = mapOf(root["$defs"]);
@@ -188,13 +190,15 @@ export function hoistReferences(root: JsonSchema): JsonSchema {
   };
   const resolve = resolverOf(root);
   const rewrite = (part: JsonSchema): JsonSchema =>
-    mapSchema(part, {
+    mapSchema(trace, part, {
       enter: (node, spot) => {
         const target = Object.hasOwn(node, "$ref") ? resolve(node["$ref"]) : undefined;
-        const inner = spot.root && part === root ? node : without(node, "$defs", "definitions");
+        const inner = spot.root && part === root
+          ? node
+          : without(trace, node, "$defs", "definitions");
         if (!isObject(target) || target === root) return inner;
         const ref = fragment(["$defs", nameOf(target)]);
-        return ref === inner["$ref"] ? inner : changed(inner, { $ref: ref });
+        return ref === inner["$ref"] ? inner : changed(trace, inner, { $ref: ref });
       },
     });
   const result = rewrite(root);
@@ -202,24 +206,24 @@ export function hoistReferences(root: JsonSchema): JsonSchema {
   const definitions = { ...mapOf(result["$defs"]) };
   // Rewriting one may add more, which a map's iterator also visits.
   for (const [name, target] of extra) setOwn(definitions, name, rewrite(target));
-  return changed(result, { $defs: definitions });
+  return changed(trace, result, { $defs: definitions });
 }
 
 /** Leaves out the definitions of the root that nothing refers to. */
-export function pruneDefinitions(root: JsonSchema): JsonSchema {
+export function pruneDefinitions(trace: Trace, root: JsonSchema): JsonSchema {
   if (!isObject(root) || !isObject(root["$defs"])) return root;
   const definitions = root["$defs"];
   const used = new Set<string>();
   let whole = false;
   const collect = (part: JsonSchema): void =>
-    eachNode(part, (node) => {
+    eachNode(trace, part, (node) => {
       const ref = node["$ref"];
       if (typeof ref !== "string" || ref === "#") return;
       const name = definitionName(ref);
       if (name === undefined) whole = true;
       else used.add(name);
     });
-  collect(without(root, "$defs"));
+  collect(without(trace, root, "$defs"));
   // A set's iterator also visits items that are added meanwhile.
   for (const name of used) {
     const target = Object.hasOwn(definitions, name) ? definitions[name] : undefined;
@@ -229,7 +233,7 @@ export function pruneDefinitions(root: JsonSchema): JsonSchema {
   if (whole || names.every((name) => used.has(name))) return root;
   const kept: Record<string, unknown> = {};
   for (const name of names) if (used.has(name)) setOwn(kept, name, definitions[name]);
-  return changed(root, { $defs: Object.keys(kept).length > 0 ? kept : undefined });
+  return changed(trace, root, { $defs: Object.keys(kept).length > 0 ? kept : undefined });
 }
 
 /**
@@ -238,10 +242,10 @@ export function pruneDefinitions(root: JsonSchema): JsonSchema {
  */
 export function rebaseReferences(schema: JsonSchema, steps: readonly string[]): JsonSchema {
   if (isObject(schema) && Object.hasOwn(schema, "$id")) return schema;
-  return mapSchema(schema, {
+  return mapSchema(undefined, schema, {
     leave: (node) => {
       const inner = typeof node["$ref"] === "string" ? fragmentSteps(node["$ref"]) : undefined;
-      return inner === undefined ? node : changed(node, { $ref: fragment([...steps, ...inner]) });
+      return inner === undefined ? node : { ...node, $ref: fragment([...steps, ...inner]) };
     },
   });
 }
