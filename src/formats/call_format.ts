@@ -4,8 +4,7 @@
  * @module
  */
 
-import { type ContentBlock, isObject, type JsonValue, type ToolCallError } from "../tool/mod.ts";
-import type { JsonRecord } from "./json_fields.ts";
+import type { ContentBlock, JsonValue, ToolCallError } from "../tool/mod.ts";
 
 /** The parts of a call that its answer needs. Every `DecodedCall` has it. */
 export interface AnsweredCall {
@@ -102,11 +101,6 @@ export interface MediaFormat<Block = unknown> {
   file(file: MediaFile, id: string): Block | undefined;
 }
 
-/** The text of an answer, for targets that have no mark for a failure. */
-export function plainText(answer: Answer): string {
-  return answer.ok ? answer.text : `Error (${answer.error.code}): ${answer.text}`;
-}
-
 /**
  * How one provider writes calls and takes their results.
  *
@@ -131,8 +125,6 @@ export interface CallFormat<Part = unknown, Message = unknown> {
   readonly media?: MediaFormat;
   /** How long the text of an answer may be, in characters; absent: no limit is documented. */
   readonly maxCharacters?: number;
-  /** What users of the target should know, in whole sentences. */
-  readonly notes?: readonly string[];
   /** Reads the events of a streamed response; absent: its calls are not streamed. */
   readonly stream?: () => StreamFormat;
 }
@@ -175,114 +167,4 @@ export interface StreamFormat {
   rebuild(parts: StreamedParts): unknown;
   /** The model has stopped when the stream ends: no event says so. */
   readonly endsSilently?: true;
-}
-
-/** Whether a member is neither absent nor `null`. */
-export function given(record: JsonRecord, field: string): boolean {
-  return record[field] !== undefined && record[field] !== null;
-}
-
-/** A text that is not empty, or `undefined`. */
-export function textOf(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
-}
-
-/**
- * The name of a call. A call without a name is refused alone, so that the other calls are answered.
- */
-export function calledName(value: unknown): { readonly name: string; readonly refusal?: string } {
-  return typeof value === "string" ? { name: value } : { name: "", refusal: "it names no tool" };
-}
-
-/** An entry in a list of calls that is not a call. It is refused alone. */
-export function noCall(raw: unknown): {
-  readonly name: string;
-  readonly input: undefined;
-  readonly raw: unknown;
-  readonly refusal: string;
-} {
-  return { name: "", input: undefined, raw, refusal: "it is no call of a tool" };
-}
-
-function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  if (Array.isArray(value)) return "a list";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
-}
-
-/** Reads values of one kind of response, and throws for other shapes. */
-export class Shape {
-  readonly #title: string;
-
-  /** @param title Words for the response, with an article. */
-  constructor(title: string) {
-    this.#title = title;
-  }
-
-  /** The error for something that has another shape. */
-  wrong(at: string, wanted: string): TypeError {
-    const what = at === "" ? "it" : `"${at}"`;
-    return new TypeError(`Cannot read the calls of ${this.#title}: ${what} must be ${wanted}`);
-  }
-
-  record(value: unknown, at: string, wanted = "an object"): JsonRecord {
-    if (isObject(value)) return value;
-    throw this.wrong(at, `${wanted}, and is ${kindOf(value)}`);
-  }
-
-  list(value: unknown, at: string, wanted = "a list"): readonly unknown[] {
-    if (Array.isArray(value)) return value;
-    throw this.wrong(at, `${wanted}, and is ${kindOf(value)}`);
-  }
-
-  /** A list that may be left out. */
-  optionalList(value: unknown, at: string): readonly unknown[] {
-    return value === undefined || value === null ? [] : this.list(value, at);
-  }
-
-  text(value: unknown, at: string): string {
-    if (typeof value === "string") return value;
-    throw this.wrong(at, `a text, and is ${kindOf(value)}`);
-  }
-}
-
-/** The stop reasons of all providers that mean that the response is incomplete. */
-const REASONS: ReadonlySet<unknown> = new Set([
-  "length",
-  "content_filter",
-  "error",
-  "max_tokens",
-  "model_length",
-  "model_context_window_exceeded",
-  "MAX_TOKENS",
-  "ERROR",
-  "TIMEOUT",
-]);
-
-/** Whether a stop reason means that the response is incomplete. */
-export function isCutOff(reason: unknown): boolean {
-  return REASONS.has(reason);
-}
-
-/** Marks the last call if the response is incomplete. The calls before it are complete. */
-export function markCutOff(calls: readonly WireCall[], reason: unknown): readonly WireCall[] {
-  if (!isCutOff(reason)) return calls;
-  return calls.map((call, index) => index === calls.length - 1 ? { ...call, cutOff: true } : call);
-}
-
-/** The value of a JSON text. An empty text is `{}`, and a text that is not JSON stays a text. */
-export function parsed(text: string): unknown {
-  if (text.trim() === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    // JSON inside a JSON text is left as it is, and validation reports it.
-    return typeof value === "string" ? text : value ?? {};
-  } catch {
-    return text;
-  }
-}
-
-/** Whether the arguments of a model that was stopped are whole: a text with a closed object is. */
-export function isWhole(input: unknown): boolean {
-  return typeof input === "string" && input.trim() !== "" && isObject(parsed(input));
 }

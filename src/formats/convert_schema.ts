@@ -53,7 +53,14 @@ export type Conversion =
     /** The forms it uses that the provider does not document. */
     readonly uncertain: readonly KeywordForm[];
   }
-  | { readonly ok: false; readonly rule: string; readonly message: string };
+  | Refusal;
+
+/** Why a schema or a tool is not sent: the broken rule, and the end of a sentence. */
+export interface Refusal {
+  readonly ok: false;
+  readonly rule: string;
+  readonly message: string;
+}
 
 /** A schema as every target begins with it. */
 interface Analysis {
@@ -151,16 +158,25 @@ const DROPPED_IF_LEFT: ReadonlySet<KeywordForm> = new Set<KeywordForm>([
 /** Converts schemas by the rules of one side of one target. */
 export class SchemaConverter {
   readonly #plan: SchemaPlan;
+  readonly #fateOf: Context["fateOf"];
   /** The forms of which something is dropped or reported as ignored. */
   readonly #dropped: FormSet;
   /** The forms that are sent unchanged and reported nowhere. */
   readonly #unchanged: FormSet;
   /** The keys under which schemas store the conversions of this plan. */
-  readonly #described = {};
-  readonly #silent = {};
+  readonly #described: object;
+  readonly #silent: object;
 
   constructor(plan: SchemaPlan) {
     this.#plan = plan;
+    this.#fateOf = (keyword, node, isRoot) => {
+      const form = formOfKeyword(keyword, node, isRoot);
+      return form === "format" && plan.formats?.includes(String(node["format"])) === false
+        ? "drop"
+        : this.#fateOfForm(form);
+    };
+    this.#described = {};
+    this.#silent = {};
     const { keywords, formats } = plan;
     this.#dropped = new Set(
       ALL_FORMS.filter((form) =>
@@ -233,11 +249,14 @@ export class SchemaConverter {
       describe,
       refuses: fallsBack === true,
       keys,
-      fateOf: (keyword, node, isRoot) => this.#fateOf(keyword, node, isRoot),
+      fateOf: this.#fateOf,
     };
     const { forms } = analysis;
     let schema = analysis.schema;
-    if (forms.has("$ref elsewhere") && MOVING.some((form) => this.#needs(form, forms))) {
+    if (
+      forms.has("$ref elsewhere") &&
+      MOVING.some((form) => forms.has(form) && this.#transforms(form))
+    ) {
       schema = hoistReferences(trace, schema);
     }
     schema = this.#run(RESTRUCTURING, schema, forms, context, analysis.schema);
@@ -270,7 +289,10 @@ export class SchemaConverter {
   ): JsonSchema {
     let current = schema;
     for (const { form, when, unless, rewrite } of passes) {
-      if (!this.#transforms(form) || (unless !== undefined && this.#needs(unless, forms))) continue;
+      if (
+        !this.#transforms(form) ||
+        (unless !== undefined && forms.has(unless) && this.#transforms(unless))
+      ) continue;
       const runs = when === "always" || forms.has(form) ||
         (when === "produced" && current !== before);
       if (runs) current = rewrite(current, context);
@@ -285,7 +307,7 @@ export class SchemaConverter {
   #uncertainForms(
     forms: FormSet,
     left: FormSet,
-  ): KeywordForm[] | Extract<Conversion, { readonly ok: false }> {
+  ): KeywordForm[] | Refusal {
     const found: KeywordForm[] = [];
     for (const form of ALL_FORMS) {
       if (!forms.has(form) && !left.has(form)) continue;
@@ -302,22 +324,11 @@ export class SchemaConverter {
     return this.#plan.keywords[form].action === "transform";
   }
 
-  #needs(form: KeywordForm, forms: FormSet): boolean {
-    return this.#transforms(form) && forms.has(form);
-  }
-
   #fateOfForm(form: KeywordForm): KeywordFate {
     const { action, enforcement, uncertain } = this.#plan.keywords[form];
     if (action === "drop" || (action === "transform" && DROPPED_IF_LEFT.has(form))) return "drop";
     return action === "keep" && enforcement === "ignored" && uncertain !== true
       ? "ignored"
       : "keep";
-  }
-
-  #fateOf(keyword: string, node: JsonSchemaObject, isRoot: boolean): KeywordFate {
-    const form = formOfKeyword(keyword, node, isRoot);
-    return form === "format" && this.#plan.formats?.includes(String(node["format"])) === false
-      ? "drop"
-      : this.#fateOfForm(form);
   }
 }

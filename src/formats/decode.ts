@@ -6,7 +6,8 @@
 
 import { nearIds } from "../select/mod.ts";
 import { type ArgumentRewrite, decodeArguments } from "./argument_rewrite.ts";
-import { isWhole, parsed, type WireCall } from "./call_format.ts";
+import type { WireCall } from "./call_format.ts";
+import { isWhole, parsed } from "./wire.ts";
 import { type ExportNames, quoted } from "./export_names.ts";
 import { findTarget, type TargetLike } from "./targets.ts";
 

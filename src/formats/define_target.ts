@@ -221,7 +221,6 @@ const TARGET: Fields<Target> = {
       file: checkFunction,
     })],
     maxCharacters: [number("a whole number of 1 or more", 1)],
-    notes: [checkTexts],
     stream: [checkFunction],
   }),
   title: [checkText],

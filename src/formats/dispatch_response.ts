@@ -17,9 +17,8 @@ import {
 } from "../tool/mod.ts";
 import { decodeArguments } from "./argument_rewrite.ts";
 import { decodeCalls, type DecodedCall, type RoutedCall } from "./decode.ts";
-import { encodeResults } from "./encode.ts";
+import { encodeResults, type ResultLoss } from "./encode.ts";
 import type { ExportNames } from "./export_names.ts";
-import type { ResultLoss } from "./result_content.ts";
 import type { MessageOf, TargetLike } from "./targets.ts";
 
 /**

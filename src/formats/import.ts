@@ -5,10 +5,9 @@
  */
 
 import { clip } from "../tool/mod.ts";
-import type { ImportOptions, ImportResult } from "./import_options.ts";
-import type { PinnedImport, WithPins } from "./import_pins.ts";
+import type { ImportOptions, ImportResult, PinnedImport, WithPins } from "./import_options.ts";
 import { type Importer, ImportSession } from "./import_session.ts";
-import { textIn } from "./json_fields.ts";
+import { textIn } from "./wire.ts";
 import * as providers from "./providers/index.ts";
 import type { KnownProvider } from "./targets.ts";
 

@@ -44,7 +44,7 @@ import {
   type RejectedImport,
 } from "./import_options.ts";
 import { type Finding, lookAlikes, textFindings } from "./import_findings.ts";
-import { flagIn, type JsonRecord, objectIn, textIn } from "./json_fields.ts";
+import { flagIn, type JsonRecord, objectIn, textIn } from "./wire.ts";
 import { mapNames, type NameRule } from "../select/mod.ts";
 import type { ProviderHints } from "./provider_hints.ts";
 import { mapSchema, without } from "./transform/rewrite.ts";
@@ -76,8 +76,6 @@ export interface ImportedTool {
   execute?: (args: JsonRecord, context: ToolContext) => ToolOutput<unknown>;
   /** Changes the arguments of a call before the option `execute` gets them. */
   writeArguments?: (args: JsonRecord) => JsonRecord;
-  /** Changes the results of the option `execute`. */
-  readResult?: (result: unknown) => unknown;
 }
 
 /** Recognises and reads the documents of one source. */
@@ -463,7 +461,6 @@ export class ImportSession {
       hints,
       provider,
       meta,
-      readResult,
       writeArguments,
       execute,
     } = imported;
@@ -497,8 +494,7 @@ export class ImportSession {
           // The dispatcher has checked the arguments against an object schema.
           execute: (args, context) => {
             const given = writeArguments?.(args as JsonRecord) ?? args as JsonRecord;
-            const output = run(sourceName, given, context as ToolContext);
-            return readResult === undefined ? output : Promise.resolve(output).then(readResult);
+            return run(sourceName, given, context as ToolContext);
           },
         }),
     });

@@ -13,13 +13,13 @@ import {
   NO_PARAMETERS,
 } from "../tool/mod.ts";
 import type { ImportedTool, ImportSession } from "./import_session.ts";
-import { flagIn, type JsonRecord, listIn, objectIn, textIn } from "./json_fields.ts";
+import { flagIn, type JsonRecord, listIn, objectIn, textIn } from "./wire.ts";
 import { acceptNull } from "./transform/properties.ts";
 import { mapSchema, without } from "./transform/rewrite.ts";
 
 export type { ImportOptions, ImportResult } from "./import_options.ts";
 export { FINDING_RULES } from "./import_findings.ts";
-export type { PinnedImport, WithPins } from "./import_pins.ts";
+export type { PinnedImport, WithPins } from "./import_options.ts";
 export {
   HINTS,
   type ImportedTool,
@@ -36,7 +36,7 @@ export {
   quote,
   textIn,
   wordsIn,
-} from "./json_fields.ts";
+} from "./wire.ts";
 export { distinct } from "./transform/trace.ts";
 export { definitionName } from "./transform/references.ts";
 export { normalizeOpenApi30 } from "./transform/older_dialects.ts";

@@ -7,9 +7,8 @@
 
 import { type NameRule, OPENAI_NAME_RULE } from "../select/mod.ts";
 import type { JsonSchema, JsonSchemaObject, Tool } from "../tool/mod.ts";
-import type { Chooses, WriteSettings } from "./request_settings.ts";
+import type { Chooses, ExportOptions, WriteSettings } from "./export_options.ts";
 import type { CallFormat } from "./call_format.ts";
-import type { ExportOptions } from "./export_options.ts";
 import type { Importer } from "./import_session.ts";
 import { type KeywordTable, READ_BY_THE_MODEL } from "./form_rules.ts";
 import type { ProviderHints } from "./provider_hints.ts";

@@ -39,8 +39,7 @@ export type TargetAlias = KeysOf<Aliases>;
 export type TargetName = TargetId | TargetAlias;
 
 /** The id of the target that a name stands for. */
-export type ResolveTarget<Name extends TargetName> = Name extends TargetAlias
-  ? ValueOf<Aliases, Name>
+type ResolveTarget<Name extends TargetName> = Name extends TargetAlias ? ValueOf<Aliases, Name>
   : Name;
 
 /** A target, by its name or as `defineTarget` made it. */
@@ -68,15 +67,6 @@ export type AnswerOf<Like extends TargetLike> = ReturnType<TargetOf<Like>["calls
 export type MessageOf<Like extends TargetLike> = ReturnType<
   NonNullable<TargetOf<Like>["calls"]["gather"]>
 >[number];
-
-/** What each target's export is. */
-export type TargetTools = { readonly [Id in TargetId]: ToolsOf<Id> };
-
-/** What answers one call of each target. */
-export type TargetAnswers = { readonly [Id in TargetId]: AnswerOf<Id> };
-
-/** What goes into the conversation of each target: one message per call, or one for all. */
-export type TargetMessages = { readonly [Id in TargetId]: MessageOf<Id> };
 
 const PROVIDERS: readonly AnyProvider[] = Object.values(providers);
 
@@ -148,20 +138,6 @@ export function strictModeOf(target: Target): Target | undefined {
 
 export function plainModeOf(target: Target): Target {
   return target.fallback === undefined ? target : findTarget(target.fallback);
-}
-
-/** The target that a name stands for. */
-export function resolveTarget(target: TargetName): TargetId {
-  return findTarget(target).id as TargetId;
-}
-
-/**
- * What to know about the calls and answers of a target, in whole sentences.
- *
- * @throws {RangeError} If there is no such target.
- */
-export function callNotes(target: TargetLike): readonly string[] {
-  return findTarget(target).calls.notes ?? [];
 }
 
 /**

@@ -16,11 +16,11 @@ import {
   type ExportNames,
   type ExportOptions,
   Exposure,
-  resolveTarget,
   type ResultLoss,
   resumeTurn,
   type StreamTarget,
   type TargetName,
+  targetOf,
   type TurnAnswers,
 } from "../../formats/mod.ts";
 import {
@@ -222,7 +222,7 @@ async function* loop<Context>(
   refuseOthers(ACTION, options, FIELDS);
   const { dispatcher, signal, maxTurns = 20, suspended } = options;
   const given: Json = Object(request);
-  const target = resolveTarget(options.target as TargetName) as StreamTarget;
+  const target = targetOf(options.target as TargetName).id as StreamTarget;
   const format = clientFormat(target) ??
     refuse(ACTION, `there is no client for the target "${target}"`);
   if (!isFunction(dispatcher?.dispatchAll)) {

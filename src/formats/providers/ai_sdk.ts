@@ -5,22 +5,23 @@
  */
 
 import { defined, isObject, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
+import type { MediaFormat, WireCall } from "../call_format.ts";
 import {
+  asObject,
   calledName,
   given,
+  type JsonRecord,
   markCutOff,
-  type MediaFormat,
   noCall,
   Shape,
   textOf,
-  type WireCall,
-} from "../call_format.ts";
-import type { Chooses, WireSettings } from "../request_settings.ts";
-import type { JsonRecord } from "../json_fields.ts";
+  unlessEmpty,
+  type WireValue,
+} from "../wire.ts";
+import type { Chooses, WireSettings } from "../export_options.ts";
 import { ADVISORY, every, into, type KeywordTable, table } from "../form_rules.ts";
 import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
 import type { ProviderHints } from "../provider_hints.ts";
-import { asObject, unlessEmpty, type WireValue } from "./shared.ts";
 
 // Tools
 
@@ -292,13 +293,6 @@ const AI_SDK:
           rebuild: () => undefined,
         };
       },
-      notes: [
-        "Files in results are parts of the output, in the form of the SDK from version 7 on.",
-        "All answers go into one tool message.",
-        "Calls that the provider runs itself (providerExecuted) are not for you.",
-        "The last call of a result that the token limit cut off is refused.",
-        "The SDK runs tools that have an execute by itself; answer calls of the others.",
-      ],
     },
   });
 

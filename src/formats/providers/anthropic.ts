@@ -5,21 +5,20 @@
  */
 
 import { clip, defined, isObject } from "../../tool/mod.ts";
+import type { Answer, MediaFormat, StreamedParts, StreamStep, WireCall } from "../call_format.ts";
 import {
-  type Answer,
   calledName,
+  descriptionOf,
   given,
   isCutOff,
+  type ListTarget,
   markCutOff,
-  type MediaFormat,
   parsed,
   Shape,
-  type StreamedParts,
-  type StreamStep,
   textOf,
-  type WireCall,
-} from "../call_format.ts";
-import type { Chooses, WireSettings } from "../request_settings.ts";
+  unlessEmpty,
+} from "../wire.ts";
+import type { Chooses, WireSettings } from "../export_options.ts";
 import {
   beginTool,
   entriesOf,
@@ -60,7 +59,6 @@ import {
   type ToolView,
 } from "../target.ts";
 import type { ProviderHints } from "../provider_hints.ts";
-import { descriptionOf, type ListTarget, unlessEmpty } from "./shared.ts";
 
 // Tools
 
@@ -270,10 +268,7 @@ function read(response: unknown): readonly WireCall[] {
 }
 
 function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
-  return list.flatMap((item, index) => {
-    const raw = SHAPE.record(item, `${at}/${index}`);
-    return raw["type"] === "tool_use" ? [blockOf(raw)] : [];
-  });
+  return SHAPE.calls(list, at, (raw) => raw["type"] === "tool_use" ? [blockOf(raw)] : []);
 }
 
 function blockOf(raw: JsonRecord): WireCall {
@@ -509,14 +504,6 @@ const ANTHROPIC:
       gather: (parts) => [{ role: "user", content: [...parts] }],
       media: MEDIA,
       stream: () => ({ steps, rebuild }),
-      notes: [
-        "Images (PNG, JPEG, GIF, WebP) and PDF files in results are blocks; calls from code take texts.",
-        "All answers go into one user message, which must come next and must begin with them.",
-        "After calls made by code execution, send the message's container id back with the request.",
-        "Calls that Anthropic runs itself (server_tool_use, mcp_tool_use) are not for you.",
-        "What a search of your own finds is answered as references to the request's deferred tools.",
-        "A last block that the token limit cut off is refused: its input may be a part only.",
-      ],
     },
   });
 

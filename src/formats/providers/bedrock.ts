@@ -5,27 +5,31 @@
  */
 
 import { defined, isObject } from "../../tool/mod.ts";
+import type {
+  Answer,
+  MediaFile,
+  MediaFormat,
+  StreamedParts,
+  StreamStep,
+  WireCall,
+} from "../call_format.ts";
 import {
-  type Answer,
   calledName,
+  descriptionOf,
   given,
   isCutOff,
   markCutOff,
-  type MediaFile,
-  type MediaFormat,
   parsed,
   Shape,
-  type StreamedParts,
-  type StreamStep,
   textOf,
-  type WireCall,
-} from "../call_format.ts";
+  type WireValue,
+} from "../wire.ts";
 import {
   type Chooses,
   loseParallel,
   type LoseSetting,
   type WireSettings,
-} from "../request_settings.ts";
+} from "../export_options.ts";
 import {
   beginTool,
   entriesOf,
@@ -51,7 +55,6 @@ import {
   ANTHROPIC_STRICT_KEYWORDS,
   cacheFor,
 } from "./anthropic.ts";
-import { descriptionOf, type WireValue } from "./shared.ts";
 
 // Tools
 
@@ -151,9 +154,7 @@ function messageOf(value: unknown, at: string, reason: unknown): readonly WireCa
 }
 
 function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
-  return list.flatMap((item, index) => {
-    const here = `${at}/${index}`;
-    const raw = SHAPE.record(item, here);
+  return SHAPE.calls(list, at, (raw, here) => {
     if (!given(raw, "toolUse")) return [];
     const use = SHAPE.record(raw["toolUse"], `${here}/toolUse`);
     // AWS runs server tools.
@@ -415,14 +416,6 @@ const BEDROCK: BedrockTarget<"bedrock"> = makeTarget({
     gather: (parts) => [{ role: "user", content: [...parts] }],
     media: MEDIA,
     stream: () => ({ steps, rebuild }),
-    notes: [
-      "Images, documents and videos in results are blocks; which of them a model takes differs.",
-      "All answers go into one user message.",
-      "Objects are sent as json, which takes nothing else; other values as text.",
-      "Only some models (Claude, Nova) look at status; the text says that it is a failure too.",
-      "Send toolConfig with every request that has these blocks in its history.",
-      "A last block that the token limit cut off is refused: its input may be a part only.",
-    ],
   },
 });
 

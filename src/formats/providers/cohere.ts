@@ -5,14 +5,22 @@
  */
 
 import { isObject } from "../../tool/mod.ts";
-import { isCutOff, type StreamStep, textOf } from "../call_format.ts";
+import type { StreamStep } from "../call_format.ts";
+import {
+  isCutOff,
+  type JsonRecord,
+  type ListTarget,
+  member,
+  objectIn,
+  textIn,
+  textOf,
+} from "../wire.ts";
 import {
   type Chooses,
   loseParallel,
   type LoseSetting,
   type WireSettings,
-} from "../request_settings.ts";
-import { type JsonRecord, member, objectIn, textIn } from "../json_fields.ts";
+} from "../export_options.ts";
 import {
   ADVISORY,
   ENFORCED,
@@ -32,7 +40,6 @@ import {
   functionTool,
   rebuildFunctionCall,
 } from "./openai_chat.ts";
-import type { ListTarget } from "./shared.ts";
 
 /** A function in the `tools` of a chat request. */
 export type CohereTool = FunctionTool;
@@ -157,11 +164,6 @@ const COHERE:
         return { role: "tool", tool_call_id: call.callId, content: [content] };
       },
       stream: () => ({ steps, rebuild: rebuildFunctionCall }),
-      notes: [
-        "An object is sent as a document, which citations can name; other values as text.",
-        "Messages are as the API takes them; the SDK wants toolCallId for tool_call_id.",
-        'A failure is a document with "error" and "code".',
-      ],
     },
   });
 

@@ -14,22 +14,14 @@ import {
   pointerStep,
   setOwn,
 } from "../../tool/mod.ts";
-import {
-  type Answer,
-  calledName,
-  given,
-  type MediaFormat,
-  noCall,
-  Shape,
-  textOf,
-  type WireCall,
-} from "../call_format.ts";
+import type { Answer, MediaFormat, WireCall } from "../call_format.ts";
+import { calledName, given, noCall, Shape, streamResponses, textOf } from "../wire.ts";
 import {
   type Chooses,
   loseParallel,
   type LoseSetting,
   type WireSettings,
-} from "../request_settings.ts";
+} from "../export_options.ts";
 import {
   beginTool,
   entriesOf,
@@ -68,7 +60,6 @@ import {
 } from "../target.ts";
 import { acceptNull } from "../transform/properties.ts";
 import { LENGTHS } from "../transform/keywords.ts";
-import { streamResponses } from "./shared.ts";
 
 // Tools
 
@@ -307,9 +298,7 @@ function contentOf(value: unknown, at: string): readonly WireCall[] {
 }
 
 function partsOf(list: readonly unknown[], at: string): readonly WireCall[] {
-  return list.flatMap((item, index) => {
-    const here = `${at}/${index}`;
-    const part = SHAPE.record(item, here);
+  return SHAPE.calls(list, at, (part, here) => {
     if (given(part, "functionCall")) return [callOf(part["functionCall"], `${here}/functionCall`)];
     // A list of calls, as the SDK's `functionCalls` has it.
     return isCall(part) ? [callOf(part, here)] : [];
@@ -602,15 +591,6 @@ const GEMINI: GeminiTarget<"gemini", GeminiFunction> = makeTarget({
     gather: (parts) => [{ role: "user", parts: [...parts] }],
     media: MEDIA,
     stream: streamResponses(read, ["candidates", "toolCall"]),
-    notes: [
-      "Images (PNG, JPEG, WebP) and PDF files in results are parts of the functionResponse, which " +
-      "Gemini 3 takes; the API refuses them for models before it.",
-      "All answers go into one content: Gemini wants as many answers as calls.",
-      "Send the model's own parts back with their thoughtSignature.",
-      'A result with a "$ref" in it is sent as text: as a value, Gemini would refuse the request.',
-      "Of several candidates, the first is read: the others are other continuations.",
-      "Arguments that are streamed in parts (Vertex, streamFunctionCallArguments) are refused.",
-    ],
   },
 });
 

@@ -5,26 +5,23 @@
  */
 
 import { defined, isObject } from "../../tool/mod.ts";
+import type { Answer, MediaFormat, StreamFormat, StreamStep, WireCall } from "../call_format.ts";
 import {
-  type Answer,
   calledName,
   given,
   isCutOff,
+  type JsonRecord,
+  type ListTarget,
   markCutOff,
-  type MediaFormat,
   noCall,
   parsed,
   Shape,
-  type StreamFormat,
-  type StreamStep,
   textOf,
-  type WireCall,
-} from "../call_format.ts";
-import type { Chooses, LoseSetting, WireSettings } from "../request_settings.ts";
-import type { JsonRecord } from "../json_fields.ts";
+  unlessEmpty,
+} from "../wire.ts";
+import type { Chooses, LoseSetting, WireSettings } from "../export_options.ts";
 import { ADVISORY, every } from "../form_rules.ts";
 import { features, makeTarget, type Provider } from "../target.ts";
-import { type ListTarget, unlessEmpty } from "./shared.ts";
 
 // Tools
 
@@ -240,13 +237,6 @@ const LANGCHAIN:
       }),
       media: MEDIA,
       stream: streamToolCallChunks,
-      notes: [
-        "Files in results are content blocks; structuredContent and metadata are the artifact.",
-        "Calls in invalid_tool_calls are read too, so that each call is answered; they come last.",
-        "The last call of a message that the token limit cut off is refused, if the message says so.",
-        "In a stream that says no reason why the model stopped, the end of the stream counts as one.",
-        "A message is as chat models take it, and as the fields of new ToolMessage().",
-      ],
     },
   });
 

@@ -4,22 +4,17 @@
  * @module
  */
 
-import { isSchema } from "../../schema/mod.ts";
 import {
   clip,
   type ContentBlock,
   defined,
   isObject,
-  isToolResult,
-  type JsonSchema,
-  type JsonSchemaObject,
   type JsonValue,
   pointerStep,
-  type ToolContent,
   type ToolIcon,
-  ToolResult,
 } from "../../tool/mod.ts";
-import { type Answer, given, type MediaFormat, Shape, type WireCall } from "../call_format.ts";
+import type { Answer, MediaFormat, WireCall } from "../call_format.ts";
+import { asObject, descriptionOf, given, type ListTarget, Shape } from "../wire.ts";
 import {
   beginTool,
   HINTS,
@@ -49,8 +44,7 @@ import {
   type Unstreamed,
 } from "../target.ts";
 import { locate, pathOf } from "../transform/trace.ts";
-import { eachNode, mapSchema } from "../transform/rewrite.ts";
-import { asObject, descriptionOf, type ListTarget } from "./shared.ts";
+import { eachNode } from "../transform/rewrite.ts";
 
 // Tools
 
@@ -201,13 +195,6 @@ export interface McpImportOptions extends ImportOptions {
    * @default {"http"}
    */
   readonly transport?: "http" | "stdio";
-  /**
-   * Take a result schema of exactly `{ result: … }` for the wrapping that servers before
-   * 2026-07-28 put around results that are no objects, and undo it, in results too.
-   *
-   * @default {false}
-   */
-  readonly unwrapResults?: boolean;
 }
 
 /** The fields that are read. The others are kept as extra fields. */
@@ -333,13 +320,6 @@ function readTool(
     session.warn(imported, schemaPath + header.path, "x-mcp-header", `"${clip(name)}" ${message}`);
   }
   imported.returns = readReturns(session, imported, tool["outputSchema"], `${path}/outputSchema`);
-  if (options.unwrapResults === true && imported.returns !== undefined) {
-    const inner = unwrapReturns(imported.returns);
-    if (inner !== undefined) {
-      imported.returns = inner;
-      imported.readResult = unwrapResult;
-    }
-  }
   imported.description = readText(session, imported, tool, "description");
   readAnnotations(session, imported, tool);
   const title = readText(session, imported, tool, "title");
@@ -482,60 +462,6 @@ function elsewhere(schema: JsonRecord, right: ReadonlySet<unknown>): HeaderProbl
   };
 }
 
-const PREFIX = "#/properties/result";
-
-/**
- * The schema `S` inside `{ type: "object", properties: { result: S }, required: ["result"] }`, with
- * its references adapted; `undefined` if the schema has another form or refers to the wrapping.
- */
-function unwrapReturns(schema: JsonSchema): JsonSchema | undefined {
-  if (!isObject(schema) || schema["type"] !== "object") return undefined;
-  const keywords = Object.keys(schema).filter((keyword) => keyword !== "$schema");
-  const properties = objectIn(schema, "properties");
-  const required = schema["required"];
-  if (
-    keywords.length !== 3 || properties === undefined || !Array.isArray(required) ||
-    required.length !== 1 || required[0] !== "result" ||
-    Object.keys(properties).join() !== "result" || !isSchema(properties["result"])
-  ) return undefined;
-  let outside = false;
-  const inner = mapSchema(undefined, properties["result"], {
-    enter(node) {
-      const ref = node["$ref"];
-      if (typeof ref !== "string" || !ref.startsWith("#")) return node;
-      if (ref !== PREFIX && !ref.startsWith(`${PREFIX}/`)) {
-        outside = true;
-        return node;
-      }
-      return { ...node, $ref: `#${ref.slice(PREFIX.length)}` };
-    },
-  });
-  return outside ? undefined : withDialect(inner, schema);
-}
-
-function withDialect(inner: JsonSchema, outer: JsonSchemaObject): JsonSchema {
-  const dialect = outer["$schema"];
-  return dialect === undefined || typeof inner === "boolean" || inner["$schema"] !== undefined
-    ? inner
-    : { $schema: dialect, ...inner };
-}
-
-/** The result inside `{ result: … }`, or any other result as it is. */
-function unwrapResult(result: unknown): unknown {
-  if (isToolResult(result)) {
-    if (!result.ok) return result;
-    if (!result.blocks) return ToolResult.ok(unwrapResult(result.content), result.durationMs);
-    const { content, structuredContent, ...rest } = result.content as ToolContent;
-    return ToolResult.blocks(content, {
-      ...rest,
-      ...(structuredContent === undefined
-        ? {}
-        : { structuredContent: unwrapResult(structuredContent) }),
-    });
-  }
-  return isObject(result) && Object.keys(result).join() === "result" ? result["result"] : result;
-}
-
 // The provider
 
 type McpTarget<Id extends string, Tool> = ListTarget<Id, Tool, McpToolAnswer> & Unstreamed;
@@ -544,7 +470,7 @@ type McpTarget<Id extends string, Tool> = ListTarget<Id, Tool, McpToolAnswer> & 
 const MEDIA: MediaFormat = { text: (text) => ({ type: "text", text }), file: (file) => file };
 
 /** How a revision takes results: from 2026-07-28 on, they say that they are complete. */
-function callFormat(complete: boolean, note: string): McpTarget<string, McpTool>["calls"] {
+function callFormat(complete: boolean): McpTarget<string, McpTool>["calls"] {
   return {
     // A request, its `params`, or a list of either.
     read(request) {
@@ -559,11 +485,6 @@ function callFormat(complete: boolean, note: string): McpTarget<string, McpTool>
         : result;
     },
     media: MEDIA,
-    notes: [
-      "A JSON-RPC request is answered with a JSON-RPC response, its params alone with the result.",
-      "Every failure is a result with isError, an unknown tool too: the model can read that.",
-      note,
-    ],
   };
 }
 
@@ -581,10 +502,7 @@ const MCP_2025_06_18: McpTarget<"mcp@2025-06-18", Mcp2025Tool> = makeTarget({
   draft07: true,
   // Results that are no objects are wrapped, so the root of a result schema is an object.
   wire: (view) => wire(view, false, false) as Mcp2025Tool,
-  calls: callFormat(
-    false,
-    'structuredContent is an object: a tool\'s other results are sent as { "result": value }.',
-  ),
+  calls: callFormat(false),
 });
 
 /** Revision 2025-11-25: icons, and calls as tasks. */
@@ -607,7 +525,7 @@ const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = makeTarget({
   input: KEYWORDS,
   output: { keywords: KEYWORDS, root: "any" },
   wire: (view) => wire(view, true, false),
-  calls: callFormat(true, "structuredContent is the result, whatever value it is."),
+  calls: callFormat(true),
 });
 
 export const mcp: Provider<

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { plainText } from "../call_format.ts";
+import { type ListTarget, plainText, streamResponses } from "../wire.ts";
 import {
   ADVISORY,
   DROPPED,
@@ -16,7 +16,6 @@ import {
 } from "../form_rules.ts";
 import { makeTarget, type Provider } from "../target.ts";
 import { functionCallReader, type FunctionTool, functionTool } from "./openai_chat.ts";
-import { type ListTarget, streamResponses } from "./shared.ts";
 
 /** A function in the `tools` of a chat request. */
 export type OllamaTool = FunctionTool;
@@ -82,11 +81,6 @@ const OLLAMA: ListTarget<"ollama", OllamaTool, OllamaToolMessage> = makeTarget({
       content: plainText(answer),
     }),
     stream: streamResponses(read, ["message"]),
-    notes: [
-      "Calls have no ids: answers belong to them by name and order.",
-      "A failure is text, beginning with its code: a tool message has no mark for it.",
-      "Each call comes whole in one chunk of a stream.",
-    ],
   },
 });
 

@@ -6,22 +6,21 @@
  */
 
 import { defined, isObject } from "../../tool/mod.ts";
+import type { StreamedParts, StreamFormat, StreamStep, WireCall } from "../call_format.ts";
 import {
   calledName,
+  descriptionOf,
   given,
   isCutOff,
+  type JsonRecord,
+  type ListTarget,
   markCutOff,
   noCall,
   plainText,
   Shape,
-  type StreamedParts,
-  type StreamFormat,
-  type StreamStep,
   textOf,
-  type WireCall,
-} from "../call_format.ts";
-import type { Chooses, WireSettings } from "../request_settings.ts";
-import type { JsonRecord } from "../json_fields.ts";
+} from "../wire.ts";
+import type { Chooses, WireSettings } from "../export_options.ts";
 import { features, makeTarget, type Provider, type ToolView } from "../target.ts";
 import {
   OPENAI_FORMATS,
@@ -29,7 +28,6 @@ import {
   OPENAI_STRICT_KEYWORDS,
   OPENAI_STRICT_LIMITS,
 } from "./openai.ts";
-import { descriptionOf, type ListTarget } from "./shared.ts";
 
 // Tools
 
@@ -283,11 +281,6 @@ const OPENAI_CHAT:
           : { role: "tool", tool_call_id: call.callId, content };
       },
       stream: streamFunctionCalls,
-      notes: [
-        "Of several choices, the first is read: the others are other continuations.",
-        "A failure is text, beginning with its code: a tool message has no mark for it.",
-        "Calls of custom tools are refused: an export has functions only.",
-      ],
     },
   });
 

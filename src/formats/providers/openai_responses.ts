@@ -7,22 +7,28 @@
 
 import { OPENAI_NAME_RULE } from "../../select/mod.ts";
 import { defined, isObject } from "../../tool/mod.ts";
+import type {
+  Answer,
+  MediaFormat,
+  StreamedParts,
+  StreamFormat,
+  StreamStep,
+  WireCall,
+} from "../call_format.ts";
 import {
-  type Answer,
+  asObject,
   calledName,
+  descriptionOf,
   given,
+  type JsonRecord,
+  type ListTarget,
   markCutOff,
-  type MediaFormat,
   plainText,
   Shape,
-  type StreamedParts,
-  type StreamFormat,
-  type StreamStep,
   textOf,
-  type WireCall,
-} from "../call_format.ts";
-import type { Chooses, LoseSetting, WireSettings } from "../request_settings.ts";
-import type { JsonRecord } from "../json_fields.ts";
+  unlessEmpty,
+} from "../wire.ts";
+import type { Chooses, LoseSetting, WireSettings } from "../export_options.ts";
 import { READ_BY_THE_MODEL } from "../form_rules.ts";
 import {
   type CombinationRule,
@@ -40,7 +46,6 @@ import {
   OPENAI_STRICT_LIMITS,
 } from "./openai.ts";
 import { CUSTOM_TOOL } from "./openai_chat.ts";
-import { asObject, descriptionOf, type ListTarget, unlessEmpty } from "./shared.ts";
 
 // Tools
 
@@ -242,7 +247,7 @@ function itemReader(title: string): (response: unknown) => readonly WireCall[] {
 }
 
 function readItems(shape: Shape, response: unknown): readonly WireCall[] {
-  if (Array.isArray(response)) return itemsOf(shape, response, "");
+  if (Array.isArray(response)) return shape.calls(response, "", itemOf);
   const top = shape.record(response, "", "a response or a list of output items");
   if (given(top, "response")) {
     return itemsOfOutput(shape, shape.record(top["response"], "/response"), "/response");
@@ -269,17 +274,13 @@ function isSearch({ type, execution }: JsonRecord): boolean {
 
 function itemsOfOutput(shape: Shape, response: JsonRecord, at: string): readonly WireCall[] {
   const output = shape.optionalList(response["output"], `${at}/output`);
-  const calls = itemsOf(shape, output, `${at}/output`);
+  const calls = shape.calls(output, `${at}/output`, itemOf);
   const last = output.at(-1);
   // Some servers leave out the status of items.
   return response["status"] === "incomplete" && isObject(last) && isCallItem(last) &&
       !given(last, "status")
     ? markCutOff(calls, "length")
     : calls;
-}
-
-function itemsOf(shape: Shape, list: readonly unknown[], at: string): readonly WireCall[] {
-  return list.flatMap((item, index) => itemOf(shape.record(item, `${at}/${index}`)));
 }
 
 function itemOf(raw: JsonRecord): readonly WireCall[] {
@@ -507,16 +508,6 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
     media: MEDIA,
     maxCharacters: 10_485_760,
     stream,
-    notes: [
-      "A failure is text, beginning with its code: an output item has no mark for it.",
-      "Images (PNG, JPEG, GIF, WebP) and documents in results are input_image and input_file.",
-      "The result of a tool whose result schema was sent is JSON, also if it is a text.",
-      "The caller of a call is repeated, which calls made by a program need.",
-      "What a search of your own finds is answered with its definitions. A search that fails is " +
-      "answered with none, because there is no place for its message.",
-      "Calls of custom tools are refused: an export has functions only.",
-      "Calls that OpenAI runs itself (mcp_call, web_search_call and so on) are not for you.",
-    ],
   },
 });
 
@@ -553,10 +544,6 @@ const OPENAI_REALTIME:
         item: { type: "function_call_output", call_id: call.callId, output: plainText(answer) },
       }),
       stream,
-      notes: [
-        "The messages are events; send response.create after the last one.",
-        "A failure is text, beginning with its code: an output item has no mark for it.",
-      ],
     },
   });
 

@@ -5,8 +5,8 @@
  */
 
 import { defined, HTTP_STATUS, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
-import { given, Shape, textOf, type WireCall } from "../call_format.ts";
-import type { JsonRecord } from "../json_fields.ts";
+import type { WireCall } from "../call_format.ts";
+import { given, type JsonRecord, Shape, textOf } from "../wire.ts";
 import { ADVISORY, ENFORCED, every, type KeywordTable, REJECTED, table } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
 import {
@@ -207,10 +207,6 @@ const CALLS: OpenApiTarget["calls"] = {
       },
     };
   },
-  notes: [
-    'A request is { path, body } or { operationId, body }; give the export\'s own "path" as template.',
-    "A failure is a problem document (RFC 9457) with the status that the HTTP handler gives it.",
-  ],
 };
 
 /** A document. Its owner fills in `info`. */

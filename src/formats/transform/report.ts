@@ -50,12 +50,13 @@ interface Entry extends Note {
 
 /** Collects the losses of one chain of rewrites. */
 export class Report {
-  readonly #entries: Entry[] = [];
+  readonly #entries: Entry[];
   readonly #trace: Trace;
 
   /** @param trace Leads back to the places in the first schema. */
   constructor(trace: Trace) {
     this.#trace = trace;
+    this.#entries = [];
   }
 
   /** Notes a loss of a keyword of `node`. */

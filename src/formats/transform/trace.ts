@@ -41,14 +41,19 @@ const MAX_STEPS = 2_000_000;
  * collector more than the rewrites themselves.
  */
 export class Trace {
-  readonly #origins = new Map<object, Origin>();
-  readonly #marks = new Map<object, Mark>();
+  readonly #origins: Map<object, Origin>;
+  readonly #marks: Map<object, Mark>;
   readonly #before: Trace | undefined;
-  #steps = 0;
+  readonly #countOne: () => void;
+  #steps: number;
 
   /** @param before The trace of the chain that made the schema with which this one begins. */
   constructor(before?: Trace) {
     this.#before = before;
+    this.#origins = new Map();
+    this.#marks = new Map();
+    this.#steps = 0;
+    this.#countOne = () => this.count(1);
   }
 
   /**
@@ -124,8 +129,6 @@ export class Trace {
   distinct<T>(values: readonly T[]): T[] {
     return distinctBy(values, (value) => this.keyOf(value));
   }
-
-  readonly #countOne = (): void => this.count(1);
 }
 
 /** The JSON values without duplicates. */

@@ -787,22 +787,6 @@ describe("losses", () => {
       "/definitions/x~0y/items/0/minLength",
     ]);
   });
-
-  it("can put examples and results in the description", () => {
-    const { tools, losses } = exportTools([rich], "mistral", {
-      describeExamples: true,
-      describeReturns: true,
-    });
-    assertEquals(
-      tools[0]?.function.description,
-      'Does rich.\n\nThe result fits this JSON Schema: {"type":"string"}\n\n' +
-        "Examples of arguments:\n{}\n\nDeprecated: Use poor.",
-    );
-    assertEquals(
-      losses.filter(({ grade }) => grade === "moved").map(({ keyword }) => keyword),
-      ["returns", "examples", "deprecated"],
-    );
-  });
 });
 
 describe("an empty list of callers", () => {

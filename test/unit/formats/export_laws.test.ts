@@ -7,8 +7,8 @@ import {
   encodeArguments,
   exportTools,
   listTargets,
-  resolveTarget,
   type TargetId,
+  targetOf,
 } from "../../../src/formats/mod.ts";
 import { normalizeOpenApi30 } from "../../../src/formats/transform/older_dialects.ts";
 import { closeObjects } from "../../../src/formats/transform/properties.ts";
@@ -198,7 +198,7 @@ describe("exportTools(), where the root must be one plain object", () => {
         fc.property(aTool, (tool) => {
           const { tools, rejected } = exportTools([tool], target);
           if (rejected.length > 0) return;
-          const root = exportedSchema(tools, resolveTarget(target)) as Record<string, unknown>;
+          const root = exportedSchema(tools, targetOf(target).id) as Record<string, unknown>;
           assertEquals(root["type"], "object");
           assertEquals(refused.filter((keyword) => keyword in root), []);
         }),
