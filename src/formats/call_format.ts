@@ -16,7 +16,7 @@ export interface AnsweredCall {
   readonly raw?: unknown;
 }
 
-/** A call as it is read from a response, before its tool is looked up. */
+/** A call in a response, before its tool is looked up. */
 export interface WireCall {
   /** The provider's id; absent or empty if it gave none. */
   readonly id?: string | undefined;
@@ -39,13 +39,13 @@ export interface WireCall {
 export type Answer =
   | {
     readonly ok: true;
-    /** What the tool answered, in the form of the exported result schema. */
+    /** The result of the tool, in the form of the exported result schema. */
     readonly value: JsonValue;
     /** The same as text: a string is itself, everything else is JSON. */
     readonly text: string;
     /** The provider was sent the schema of the value. */
     readonly typed: boolean;
-    /** What a result of blocks, such as an image, has besides. */
+    /** The blocks of a result that has some, such as an image. */
     readonly blocks?: AnswerBlocks;
     /** The tools that a search for tools has found, in the target's shape. */
     readonly found?: unknown;
@@ -53,7 +53,7 @@ export type Answer =
   | {
     readonly ok: false;
     readonly error: ToolCallError;
-    /** What went wrong, for the model. */
+    /** The reason of the failure, for the model. */
     readonly text: string;
   };
 
@@ -66,9 +66,9 @@ export interface AnswerBlocks {
   readonly content: readonly ContentBlock[];
   /** In the target's own blocks; absent if all of it is words. */
   readonly parts?: readonly unknown[];
-  /** Whether the tool gave words with them. */
+  /** True if the result has text blocks. */
   readonly hasText: boolean;
-  /** Whether the tool gave a value with them. */
+  /** True if the result has a value, too. */
   readonly hasValue: boolean;
   /** For the application. A target sends it only where no model reads it. */
   readonly metadata?: { readonly [key: string]: unknown };
@@ -89,12 +89,12 @@ export interface MediaFile {
  * @typeParam Block A block of the target.
  */
 export interface MediaFormat<Block = unknown> {
-  /** Whether the answer to a call may have files; absent: every one may. */
+  /** Returns true if the answer to a call may contain files. By default, every answer may. */
   takes?(call: AnsweredCall): boolean;
   /** Writes a text. */
   text(text: string): Block;
   /**
-   * Writes a file; `undefined` if the target takes none of its type: a text stands for it then.
+   * Writes a file; `undefined` if the target does not take its type: a text replaces it.
    *
    * @param id Another one for each file of a conversation.
    */
@@ -105,7 +105,7 @@ export interface MediaFormat<Block = unknown> {
  * How one provider writes calls and takes their results.
  *
  * @typeParam Part The answer to one call.
- * @typeParam Message What goes into the conversation.
+ * @typeParam Message A message of the conversation.
  */
 export interface CallFormat<Part = unknown, Message = unknown> {
   /**
@@ -118,12 +118,12 @@ export interface CallFormat<Part = unknown, Message = unknown> {
   write(call: AnsweredCall, answer: Answer): Part;
   /**
    * Puts the answers to all calls of a response together, in their order. There is at least one.
-   * Absent: each answer is a message.
+   * By default, each answer is a message.
    */
   gather?(parts: readonly Part[]): readonly Message[];
   /** Writes the blocks of results; absent: the target takes words only. */
   readonly media?: MediaFormat;
-  /** How long the text of an answer may be, in characters; absent: no limit is documented. */
+  /** The maximum length of the text of an answer, in characters; absent if none is documented. */
   readonly maxCharacters?: number;
   /** Reads the events of a streamed response; absent: its calls are not streamed. */
   readonly stream?: () => StreamFormat;
@@ -150,21 +150,21 @@ export type StreamStep =
   /** The model has stopped. */
   | { readonly type: "finish"; readonly cutOff: boolean };
 
-/** What was streamed of a call. */
+/** The streamed parts of a call. */
 export interface StreamedParts {
   readonly id: string | undefined;
   readonly name: string;
   readonly text: string;
-  /** What the event that began the call had. */
+  /** The content of the event that began the call. */
   readonly start: unknown;
 }
 
 /** How one provider streams calls. Each stream has its own, which may keep state. */
 export interface StreamFormat {
-  /** What an event says about calls. */
+  /** Returns the steps that an event contains. */
   steps(event: { readonly [field: string]: unknown }): readonly StreamStep[];
   /** The call in the form of a response or of a part of one: it is read as `read(value)`. */
   rebuild(parts: StreamedParts): unknown;
-  /** The model has stopped when the stream ends: no event says so. */
+  /** The end of the stream means that the model has stopped: there is no event for it. */
   readonly endsSilently?: true;
 }

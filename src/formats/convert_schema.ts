@@ -33,7 +33,7 @@ import { Trace } from "./transform/trace.ts";
 import { hoistReferences, pruneDefinitions } from "./transform/references.ts";
 import { type Context, type KeywordFate, Report, type SchemaLoss } from "./transform/report.ts";
 
-/** What a target says about one side of a tool. */
+/** The rules of a target for one side of a tool. */
 export interface SchemaPlan {
   readonly keywords: KeywordTable;
   readonly formats?: readonly string[] | undefined;
@@ -217,7 +217,7 @@ export class SchemaConverter {
   #asWritten(analysis: Analysis, schema: JsonSchema): Conversion | undefined {
     const { draft07, typed } = this.#plan;
     const verbatim = draft07 === true && analysis.namesDraft07;
-    // Strict modes want every object spelled out, also one that uses nothing they refuse.
+    // Strict modes require every object to be spelled out, even if it uses no rejected form.
     const spellsOut = typed === true || this.#transforms("open object");
     if (
       !verbatim && (spellsOut || ![...analysis.forms].every((form) => this.#unchanged.has(form)))
@@ -230,7 +230,7 @@ export class SchemaConverter {
     const hasBooleans = this.#transforms("boolean schema") && analysis.forms.has("boolean schema");
     return {
       ok: true,
-      // A target refuses booleans in every draft, and objects mean the same.
+      // Such a target rejects boolean schemas in every draft, and objects mean the same.
       schema: verbatim && hasBooleans
         ? booleansToObjects(written, { trace: new Trace() })
         : written,
@@ -301,8 +301,8 @@ export class SchemaConverter {
   }
 
   /**
-   * The forms that the provider does not document; the refusal, if one is left that it rejects. Forms
-   * that the passes have replaced are no reason to refuse a tool.
+   * Returns the forms that the provider does not document, or a refusal if a form is left that it
+   * rejects. A form that a pass has replaced does not count as left.
    */
   #uncertainForms(
     forms: FormSet,

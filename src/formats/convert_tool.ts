@@ -163,9 +163,9 @@ function fieldLoss(
   });
 }
 
-/** The result schema as it is sent. */
+/** The exported result schema. */
 interface ConvertedReturns {
-  /** Absent: it is not sent. */
+  /** Absent if it is not sent. */
   readonly schema?: JsonSchema;
   /** It was wrapped in an object, and results have to be. */
   readonly wraps: boolean;
@@ -291,7 +291,7 @@ function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Fea
   return used;
 }
 
-/** Whether the annotations differ from those that the tool's other fields imply. */
+/** True if the annotations differ from the annotations that the tool's other fields imply. */
 function saysAnnotations(tool: Tool, hints: ProviderHints): boolean {
   if (hints.annotations !== undefined) return hints.annotations !== null;
   const derived = deriveAnnotations(tool);
@@ -304,7 +304,7 @@ function saysAnnotations(tool: Tool, hints: ProviderHints): boolean {
 
 const NO_EXTRA: { readonly [field: string]: unknown } = Object.freeze({});
 
-/** Splits the extra fields into those that a target takes back, and the names of the others. */
+/** Returns the extra fields that a target takes back, and the names of the other ones. */
 function splitExtra(
   hints: ProviderHints,
   rule: Target["extra"],

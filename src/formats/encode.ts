@@ -21,9 +21,9 @@ import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./ta
 
 /**
  * Writes the result of one call as the provider's message, part, block or item. A failure is a text
- * that a model can act on, which names tools as the model knows them, marked as a failure if the
- * target has a mark for that. A result that cannot be sent (no JSON, too long, a file that is not
- * base64) is answered with a failure that says so.
+ * that a model can act on, with the names that the model uses. It is marked as a failure if the
+ * target has a field for that. A result that is not JSON, too long, or has a file that is not base64
+ * becomes a failure with the reason.
  *
  * @example Usage
  * ```ts
@@ -42,11 +42,11 @@ import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./ta
  * @typeParam Like The target.
  * @param target The target that the tools were exported to.
  * @param call The call, as {@linkcode decodeCalls} gave it.
- * @param result What the dispatcher answered.
+ * @param result The result from the dispatcher.
  * @param names The names of the export. They are needed for tools with a result schema: some targets
  * (OpenAI Responses, older revisions of MCP) hold results to the schema that they were sent.
- * @param onLoss Is told of each block of the result, such as an image, that the target does not
- * take. A text stands for it.
+ * @param onLoss Called for each block of the result, such as an image, that the target does not take
+ * and that a text replaces.
  * @returns The answer. `encodeResults` puts several together.
  * @throws {RangeError} If there is no such target.
  */
@@ -72,7 +72,7 @@ export function encodeResult<Like extends TargetLike>(
         `${found.title} does not take it, and a text stands for it`,
     });
   });
-  // What a call of an unknown name is refused with has the model's words already.
+  // The failure of a call with an unknown name contains the names of the model already.
   if (names !== undefined && encoding !== undefined && !answer.ok) {
     answer = { ...answer, text: inWireNames(answer.text, names) };
   }
@@ -85,7 +85,7 @@ export function encodeResult<Like extends TargetLike>(
 
 /**
  * Writes the results of all calls of a response as the messages to send back, in the order of the
- * calls: one message each, or one for all where the target wants that (Anthropic, Gemini, Bedrock,
+ * calls: one message each, or one for all where the target requires that (Anthropic, Gemini, Bedrock,
  * AI SDK).
  *
  * @example Usage
@@ -105,8 +105,8 @@ export function encodeResult<Like extends TargetLike>(
  * @param calls The calls, as {@linkcode decodeCalls} gave them.
  * @param results Their results, in the same order.
  * @param names The names of the export; see {@linkcode encodeResult}.
- * @param onLoss Is told of what the target does not take; see {@linkcode encodeResult}.
- * @returns The messages; none for no calls.
+ * @param onLoss Called for blocks that the target does not take; see {@linkcode encodeResult}.
+ * @returns The messages; an empty list if there are no calls.
  * @throws {RangeError} If there is no such target.
  * @throws {TypeError} If there are not as many results as calls.
  */
@@ -132,7 +132,7 @@ export function encodeResults<Like extends TargetLike>(
   return (format.gather?.(parts) ?? parts) as readonly MessageOf<Like>[];
 }
 
-/** The ids of exported tools in a text, replaced by the names that the model knows. */
+/** Replaces the ids of exported tools in a text by the names that the model uses. */
 function inWireNames(text: string, names: ExportNames): string {
   return text.replace(/"([\w.:-]{1,257})"/g, (found, id: string) => {
     const encoding = names.encodingOf(id);
@@ -148,10 +148,10 @@ function idsIn(value: JsonValue): readonly string[] {
   });
 }
 
-/** How long the text of a failure may be, in characters. Every provider takes that many. */
+/** The maximum length of the text of a failure, in characters. Every provider takes that many. */
 const MAX_FAILURE = 16_384;
 
-/** How many issues are listed. More do not help a model to correct a call. */
+/** The maximum number of listed issues. More do not help a model to correct a call. */
 const MAX_ISSUES = 8;
 
 /**
@@ -159,7 +159,7 @@ const MAX_ISSUES = 8;
  *
  * @param encoding How the tool was exported, if that is known.
  * @param format How the target takes results.
- * @param lose Is told of each block that has no place in the target.
+ * @param lose Called for each block that the target does not take.
  */
 function answerOf(
   callId: string,
@@ -240,7 +240,7 @@ function failureText(error: ToolCallError): string {
     .join("\n");
 }
 
-/** A block of a result that a target does not take: a text stands for it. */
+/** A block of a result that a target does not take, and that a text replaces. */
 export interface ResultLoss {
   /** The id of the call. */
   readonly callId: string;
@@ -259,17 +259,17 @@ type Read = { readonly text: string } | {
   readonly name?: string;
 };
 
-/** What a target is told of a result of blocks. */
+/** A result of blocks, written for a target. */
 interface WrittenContent {
   /** All of it in words. */
   readonly text: string;
-  /** Whether blocks of the tool's own are words. */
+  /** True if the tool returned text blocks. */
   readonly hasText: boolean;
   /** In the target's own blocks; absent if all of it is words. */
   readonly parts?: readonly unknown[];
   /** The first block whose bytes are not base64. */
   readonly broken?: number;
-  /** The blocks that have no place in the target. */
+  /** The blocks that the target does not take. */
   readonly lost: readonly { readonly index: number; readonly mimeType: string }[];
 }
 
@@ -279,7 +279,7 @@ interface WrittenContent {
  * @param content The blocks.
  * @param media How the target writes blocks; absent: it takes words only.
  * @param callId The id of the call.
- * @param instead What stands for the blocks if there is nothing in them.
+ * @param instead The text of a result whose blocks are empty.
  */
 function writeContent(
   content: readonly ContentBlock[],
@@ -300,7 +300,7 @@ function writeContent(
   for (const [index, block] of content.entries()) {
     const read = readBlock(block);
     if ("text" in read) {
-      // Providers refuse a request with an empty text.
+      // Providers reject a request with an empty text.
       if (read.text !== "") write(read.text);
       hasText ||= read.text !== "";
     } else if (!isBase64(read.data)) broken ??= index;
@@ -329,8 +329,8 @@ function isBase64(data: string): boolean {
 }
 
 /**
- * A tool in JavaScript, or a server of others, may have made any block. Of what is not known the type
- * is told only: it may hold bytes or metadata, which are not for models to read.
+ * Reads a block, which may be anything that a tool or a server has made. Only the type of an unknown
+ * block is passed on: it may hold bytes or metadata, which are not for models to read.
  */
 function readBlock(block: unknown): Read {
   const { type, text, data, mimeType, resource, uri } = isObject(block) ? block : {};
@@ -352,7 +352,7 @@ function readBlock(block: unknown): Read {
 /** Media types have no case, and their parameters do not matter here. */
 function typeOf(mimeType: unknown): string {
   const type = typeof mimeType === "string" ? mimeType.split(";")[0]?.trim().toLowerCase() : "";
-  // A common name for it, which no provider knows.
+  // A common alias, which providers do not accept.
   return type === "image/jpg" ? "image/jpeg" : type || "application/octet-stream";
 }
 
@@ -372,7 +372,7 @@ function linkText(block: unknown, uri: string): string {
   }`;
 }
 
-/** What the model is told of a file that it cannot get. */
+/** The text that replaces a file which the target does not take. */
 function standIn({ mimeType, data, name }: Exclude<Read, { readonly text: string }>): string {
   const bytes = Math.floor(data.replace(/=+$/, "").length * 3 / 4);
   const size = bytes === 0 ? "" : ` (${bytes} bytes)`;

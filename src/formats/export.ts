@@ -1,6 +1,6 @@
 /**
  * Exports a set of tools to one target. It takes the whole set, because names, limits and budgets
- * are those of a request.
+ * apply to a request.
  *
  * @module
  */
@@ -39,21 +39,21 @@ import {
   type ToolsOf,
 } from "./targets.ts";
 
-/** What an export gives. Its reports are frozen. */
+/** The result of an export. Its reports are frozen. */
 export interface ExportResult<Tools = unknown, Id extends string = string, Request = object> {
   /** The target's id. */
   readonly target: Id;
   /**
-   * What goes into a request, in the target's shape. It is this result's own copy, made when it is
-   * first read, because frameworks and clients write to the tools that they are given.
+   * The tools of a request, in the target's shape. They are a copy for this result, made at the first
+   * access, because frameworks and clients modify the tools that they receive.
    */
   readonly tools: Tools;
   /**
-   * The other fields of a request, which `toolChoice` and `parallel` of the options ask for. Spread
+   * The other fields of a request, which follow from the options `toolChoice` and `parallel`. Spread
    * them where the tools go; for Bedrock into `toolConfig`, for the client of Google into `config`.
    */
   readonly request: Request;
-  /** What the target cannot express, in the order of the tools, then of their schemas. */
+  /** The parts of tools that the target cannot express, in the order of the tools and their schemas. */
   readonly losses: readonly Loss[];
   readonly rejected: readonly RejectedTool[];
   readonly names: ExportNames;
@@ -61,8 +61,8 @@ export interface ExportResult<Tools = unknown, Id extends string = string, Reque
 }
 
 /**
- * What can be exported: a toolset, of which the available tools are taken, or a list. Of a bridge,
- * targets that load tools when a search finds them are sent what is to be loaded, too.
+ * A source of tools: a toolset, whose available tools are exported, or a list. A target with tool
+ * search also receives the tools that a bridge loads on demand.
  */
 export type Exportable = readonly Tool[] | {
   available(): readonly Tool[];
@@ -98,8 +98,8 @@ export function partsOf(exported: ExportResult): readonly ExportedPart[] {
 }
 
 /**
- * Those of an export's deferred tools that a search has found, in the target's shape. The others are
- * with the model already, and providers refuse to load them again.
+ * Returns the deferred tools of an export that a search has found, in the target's shape. The model
+ * has the other ones already, and providers reject a second load.
  */
 export function loadFound(target: Target, names: ExportNames, ids: readonly string[]): unknown {
   const deferred = parts.get(names)?.filter(({ view }) => view.hints.deferLoading === true);
@@ -107,12 +107,12 @@ export function loadFound(target: Target, names: ExportNames, ids: readonly stri
   return target.assemble(ids.flatMap((id) => byId.get(id) ?? []));
 }
 
-/** Finished exports, by list, then by target and options. Only frozen lists are kept. */
+/** The finished exports of frozen lists, by list, then by target and options. */
 const exported = new WeakMap<readonly Tool[], Map<string, ExportResult>>();
 
 /**
- * Exports tools to a target: the tools in its shape, what is lost, which tools cannot be sent, and
- * the names by which calls are decoded.
+ * Exports tools to a target. The result has the tools in the target's shape, the losses, the rejected
+ * tools, and the names by which calls are decoded.
  *
  * The same frozen list, target and options are exported once: a repeated export costs a look-up, and
  * a copy of the tools when they are read.
@@ -133,11 +133,11 @@ const exported = new WeakMap<readonly Tool[], Map<string, ExportResult>>();
  * @typeParam Like The target.
  * @param source A toolset, or a list of tools.
  * @param target The target: its name, an alias of one, or what `defineTarget` made.
- * @param options What to do about losses, and what to add to descriptions.
+ * @param options The handling of losses, and the settings of the request.
  * @returns The export.
  * @throws {RangeError} If there is no such target.
- * @throws {TypeError} If two tools have one id, an option is wrong, `toolChoice` names a tool that is
- * not sent, or `onLoss` is `throw` and a tool's input or a setting would be misrepresented.
+ * @throws {TypeError} If two tools have one id, an option is invalid, `toolChoice` names a tool that
+ * is not sent, or `onLoss` is `throw` and a tool's input or a setting would be misrepresented.
  */
 export function exportTools<Like extends TargetLike>(
   source: Exportable,
@@ -158,15 +158,15 @@ export function exportTools<Like extends TargetLike>(
     }
   }
   // The types follow from the same record as the tools.
-  return lend(result, found, options) as ExportResult<
+  return copyExport(result, found, options) as ExportResult<
     ToolsOf<Like>,
     TargetOf<Like>["id"],
     RequestOf<Like>
   >;
 }
 
-/** The export with tools of its own: the kept ones stay as they are. */
-function lend(kept: ExportResult, to: Target, options: ExportOptions): ExportResult {
+/** Returns a stored export with its own copy of the tools, and with the settings of the request. */
+function copyExport(kept: ExportResult, to: Target, options: ExportOptions): ExportResult {
   const { target, losses, rejected, names, warnings } = kept;
   const sendsTools = Array.isArray(kept.tools) ? kept.tools.length > 0 : names.encodings.length > 0;
   const { fields, warnings: more } = writeSettings(options, to, names, sendsTools);
@@ -196,7 +196,7 @@ function copyOf(value: unknown): unknown {
   return copy;
 }
 
-/** The key of an export among those of one list. */
+/** The key of an export of one list. */
 function exportKey(target: object, options: ExportOptions): string {
   const of = `${numberOf(target)}`;
   if (options === DEFAULTS) return of;
@@ -229,7 +229,7 @@ interface ProviderEntry {
   readonly wire: { readonly name?: unknown };
 }
 
-/** One export: the tools that are sent so far, and what is reported. */
+/** The state of one export: the tools that are sent so far, and the reports. */
 class Export {
   readonly #target: Target;
   readonly #options: ExportOptions;
@@ -344,7 +344,7 @@ class Export {
     if (!strict || strictMode === undefined) return attempt(plain);
     const first = attempt(strictMode);
     if (first.ok || this.#options.strictFallback === false) return first;
-    // A full request has no room for the tool in either mode.
+    // A full request cannot hold the tool in either mode.
     return first.rule === "maxTools" ? first : attempt(plain, first);
   }
 
@@ -372,7 +372,7 @@ class Export {
       warnings.add(form, tool, `whether it takes ${KEYWORD_FORMS[form]} is not documented`);
     }
     for (const { name, effect, applies, message } of this.#target.combinations ?? []) {
-      // Deferred tools need a search, which is there.
+      // Deferred tools need a search, which the request has.
       if (effect !== "warn" || (this.#searches && name === "deferLoading")) continue;
       if (applies(hints, tool)) warnings.add(name, tool, message);
     }
@@ -385,7 +385,7 @@ class Export {
     }
   }
 
-  /** The tools of the export followed by those that the provider runs. */
+  /** Returns the exported tools, followed by the tools that the provider runs. */
   #withEntries(assembled: unknown, entries: readonly ProviderEntry[]): unknown {
     const taken = new Set<string>();
     for (const { encoding: { namespace, name } } of this.#sent) {

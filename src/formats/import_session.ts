@@ -1,6 +1,6 @@
 /**
- * One import: importers read a document's tools, and the session bounds them, names them, makes
- * them, and collects what there is to say about them.
+ * The state of one import. Importers read the tools of a document; the session limits, names and
+ * creates them, and collects the warnings.
  *
  * @module
  */
@@ -51,7 +51,7 @@ import { mapSchema, without } from "./transform/rewrite.ts";
 
 /** A tool as an importer reads it, before it is named and made. */
 export interface ImportedTool {
-  /** The name that the source knows it by. */
+  /** The name of the tool in the source. */
   readonly sourceName: string;
   /** The name that it should get, if that is another one. It is made legal. */
   readonly wantedName?: string;
@@ -66,13 +66,13 @@ export interface ImportedTool {
   icons?: readonly ToolIcon[];
   examples?: readonly ToolExample[];
   deprecated?: boolean;
-  /** What the source says about the tool's behaviour. */
+  /** The hints of the source about the tool's behaviour. */
   hints: ToolAnnotations;
-  /** What the tool's `meta` keeps for exporters. */
+  /** The hints that the tool's `meta` has for exporters. */
   provider: { -readonly [Key in keyof ProviderHints]: ProviderHints[Key] };
   /** The rest of the tool's `meta`. */
   meta?: JsonRecord | undefined;
-  /** Runs a call, if the source says how. Otherwise the option `execute` does. */
+  /** Runs a call, if the source defines that. Otherwise the option `execute` does. */
   execute?: (args: JsonRecord, context: ToolContext) => ToolOutput<unknown>;
   /** Changes the arguments of a call before the option `execute` gets them. */
   writeArguments?: (args: JsonRecord) => JsonRecord;
@@ -84,7 +84,7 @@ export interface Importer<
   Options extends ImportOptions = ImportOptions,
 > {
   readonly source: Source;
-  /** Whether a document looks like one of the source. */
+  /** Returns true if a document looks like one of the source. */
   looksLike(document: unknown): boolean;
   /** Reads the tools of a document. */
   read(tools: ImportSession, document: unknown, options: Options): void;
@@ -95,11 +95,11 @@ interface Noted extends Omit<ImportWarning, "tool"> {
 }
 
 const MAX_WARNINGS = 1_000;
-/** How long texts may be, in characters. */
+/** The maximum lengths of texts, in characters. */
 const MAX_TITLE = 500;
 const MAX_DESCRIPTION = 8_192;
 
-/** How many icons a tool may have, and how many characters the address of one. */
+/** The maximum number of icons of a tool, and of characters in the address of one. */
 const MAX_ICONS = 16;
 const MAX_ICON = 65_536;
 
@@ -113,7 +113,7 @@ interface ToolTexts {
 }
 
 /**
- * Removes from the texts of a tool what is not seen, and shortens those that are too long.
+ * Removes hidden characters from the texts of a tool, and shortens long texts.
  *
  * @returns The fields that changed.
  */
@@ -157,21 +157,21 @@ export class ImportSession {
   readonly #read: ImportedTool[] = [];
   readonly #notes: Noted[] = [];
   readonly #rejected: RejectedImport[] = [];
-  /** What was found in the texts of each tool, before they were cleaned. */
+  /** The findings in the texts of each tool, before the texts were cleaned. */
   readonly #found = new Map<ImportedTool, readonly Finding[]>();
   /** The parts of the document in whose texts nothing was found. */
   readonly #plain = new WeakSet<object>();
-  /** The names of the tools that the owner does not want. */
+  /** The names of the tools that the options exclude. */
   readonly #leftOut = new Set<string>();
   #entries = 0;
-  /** What the patterns of all tools may still cost: a hostile source has time for no more. */
+  /** The number of states that the patterns of all tools may still have, against hostile sources. */
   #patternStates = 1_000_000;
   #values: number;
   /** The sizes of the parts that were counted, so that a shared part is measured once. */
   readonly #sizes = new WeakMap<object, number>();
   #cache: ImportResult["cache"];
 
-  /** @throws {TypeError | RangeError} If an option is wrong. */
+  /** @throws {TypeError | RangeError} If an option is invalid. */
   constructor(source: string, options: ImportOptions) {
     this.source = source;
     this.#options = options;
@@ -241,7 +241,7 @@ export class ImportSession {
     }
   }
 
-  /** Takes a tool that was read, or rejects it if a schema is wrong. */
+  /** Adds a tool, or rejects it if a schema is invalid. */
   add(imported: ImportedTool): void {
     const { parameters, returns, path, sourceName } = imported;
     if (!isWanted(this.#options, sourceName)) return void this.#leftOut.add(sourceName);
@@ -282,7 +282,7 @@ export class ImportSession {
     this.#read.push(imported);
   }
 
-  /** The icons that can be handed on: few, small, and not of a scheme that runs or reads files. */
+  /** Returns the icons that are safe to pass on: few, small, with a scheme that runs and reads no file. */
   #goodIcons(imported: ImportedTool, icons: readonly ToolIcon[]): readonly ToolIcon[] {
     const good = icons.filter(({ src }) =>
       src.length <= MAX_ICON && /^(https?:\/\/|data:image\/)/i.test(src)
@@ -350,7 +350,7 @@ export class ImportSession {
     this.#values -= size;
   }
 
-  /** Whether the limit of values is exceeded. */
+  /** True if the limit of values is exceeded. */
   get isFull(): boolean {
     return this.#values < 0;
   }
@@ -392,7 +392,7 @@ export class ImportSession {
         continue;
       }
       try {
-        // Nothing imported is trusted, also where the registry's engine is not hardened.
+        // Nothing imported is trusted, even if the registry's engine is not hardened.
         const tool = hardenTool(this.#make(imported, name, word));
         ids.set(imported, tool.id);
         tools.push(tool);
@@ -501,7 +501,7 @@ export class ImportSession {
   }
 }
 
-/** All that a source says of a tool in words. */
+/** All texts of a tool from its source. */
 function textsOf(imported: ImportedTool): JsonRecord {
   const { sourceName, title, description, parameters, returns, examples, meta } = imported;
   const { annotations, extra } = imported.provider;
@@ -525,7 +525,7 @@ function isTooSlow(pattern: unknown, budget: PatternBudget): boolean {
   }
 }
 
-/** How many values a JSON value holds, itself included. It stops counting above `limit`. */
+/** Counts the values in a JSON value, itself included. It stops counting above `limit`. */
 function countValues(value: unknown, limit: number): number {
   if (value === undefined) return 0;
   let count = 1;
@@ -595,7 +595,7 @@ export function readHints(value: unknown): ToolAnnotations {
   return hints;
 }
 
-/** All hints, with MCP's cautious defaults for those that the source does not give. */
+/** All hints, with MCP's cautious defaults for absent hints. */
 function withDefaults(hints: ToolAnnotations): Required<ToolAnnotations> {
   const { readOnlyHint = false, destructiveHint = !readOnlyHint } = hints;
   const { idempotentHint = readOnlyHint, openWorldHint = true } = hints;

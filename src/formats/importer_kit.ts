@@ -1,6 +1,6 @@
 /**
- * What importers are built with: an import session, readers of JSON, and the steps that importers
- * of a list of tools share.
+ * The parts of importers: an import session, readers of JSON, and the steps that importers of a list
+ * of tools share.
  *
  * @module
  */
@@ -125,7 +125,7 @@ export function beginTool(
   };
 }
 
-/** Reads the hints that OpenAI, Anthropic and Bedrock write alike. */
+/** Reads the hints that OpenAI, Anthropic and Bedrock write in the same way. */
 export function readSharedHints({ provider }: ImportedTool, tool: JsonRecord): void {
   const strict = flagIn(tool, "strict");
   const deferLoading = flagIn(tool, "defer_loading");
@@ -173,7 +173,7 @@ function parametersOf(
 ): JsonSchemaObject | undefined {
   const name = clip(imported.sourceName);
   if (raw === undefined || raw === null) {
-    // What providers assume for a function without parameters.
+    // Providers assume no parameters.
     if (root === "any") return NO_PARAMETERS;
     session.reject(
       imported.sourceName,
@@ -207,8 +207,8 @@ function parametersOf(
 }
 
 /**
- * The schema with `null` accepted wherever `nullable: true` stands beside a `type`, since providers
- * accept schemas that were written for OpenAPI 3.0. The root is not changed, because arguments are
+ * The schema with `null` accepted where it has `nullable: true` and a `type`, because providers accept
+ * schemas that were written for OpenAPI 3.0. The root is not changed, because arguments are
  * an object.
  */
 function withNull(
@@ -235,7 +235,7 @@ function withNull(
   return read as JsonSchemaObject;
 }
 
-/** The schema of the results. A value that is no schema is left out, with a warning. */
+/** The schema of the results. A value that is not a schema is omitted, with a warning. */
 export function readReturns(
   session: ImportSession,
   imported: ImportedTool,

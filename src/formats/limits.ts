@@ -78,7 +78,7 @@ export class RequestLimits {
     }
   }
 
-  /** What a tool adds to each limit that concerns it. */
+  /** The amounts that a tool adds to the limits that apply to it. */
   #amounts(tool: ToolView): readonly (readonly [Limit, number])[] {
     let size: SchemaSize | undefined;
     return this.#limits.flatMap((limit): (readonly [Limit, number])[] => {
@@ -93,7 +93,7 @@ export class RequestLimits {
   }
 }
 
-/** What a provider's limits count in one schema. */
+/** The sizes of one schema that limits of providers count. */
 export interface SchemaSize {
   /** Properties, at every level. */
   readonly properties: number;

@@ -81,7 +81,7 @@ const COMPLEX_PATTERN = /\(\?[=!<]|\\[1-9bBk]/;
 /** The form of one keyword of a node. */
 export function formOfKeyword(keyword: string, node: JsonSchemaObject, root: boolean): KeywordForm {
   const value = node[keyword];
-  // Every schema has one, so it is asked for first.
+  // Every schema has one, so it is checked first.
   if (keyword === "type") {
     return Array.isArray(value) ? "type list" : value === "null" ? "type null" : "type";
   }
@@ -203,7 +203,7 @@ class FormFinder {
     };
   }
 
-  /** Adds the forms of a schema and of those in it. */
+  /** Adds the forms of a schema and its subschemas. */
   add(node: JsonSchemaObject, root: boolean): void {
     if (this.#depth > MAX_DEPTH) throw tooDeep();
     this.#depth++;

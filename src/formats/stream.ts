@@ -17,14 +17,14 @@ import { findTarget, type TargetName, type TargetOf } from "./targets.ts";
 /** Options for {@linkcode accumulateCalls}. */
 export interface AccumulateOptions {
   /**
-   * How long the arguments of all calls may be together, in characters. A call that exceeds it is
-   * refused; the others are not.
+   * The maximum length of the arguments of all calls together, in characters. Only the call that
+   * exceeds it is rejected.
    *
    * @default {4_194_304}
    */
   readonly maxCharacters?: number;
   /**
-   * How many calls there may be.
+   * The maximum number of calls.
    *
    * @default {1_024}
    */
@@ -37,12 +37,12 @@ export interface PartialCall {
   readonly callId: string | undefined;
   /** The name as far as the model has written it. */
   readonly wireName: string;
-  /** The id of the tool, once the name is that of an exported tool. It may still become longer. */
+  /** The id of the tool, once its name is complete. The name may still become longer. */
   readonly tool: string | undefined;
   /**
-   * What is known of the arguments, in the form of the tool's own schema; `undefined` before they
-   * begin. Texts may be cut, lists and objects incomplete, and the numbers and words that have not
-   * ended are left out.
+   * The known part of the arguments, in the form of the tool's own schema; `undefined` before they
+   * begin. Texts, lists and objects may be incomplete; numbers and words that have not ended are
+   * omitted.
    */
   readonly partialArguments: unknown;
 }
@@ -53,7 +53,7 @@ export interface CallAccumulator {
    * Takes the next event of the stream, parsed. Events that say nothing about calls are ignored.
    *
    * @returns The calls that this event completed.
-   * @throws {TypeError} If it is no object, or the stream has ended.
+   * @throws {TypeError} If the event is not an object, or the stream has ended.
    * @throws {RangeError} If there are more calls than allowed.
    */
   push(event: unknown): readonly DecodedCall[];
@@ -61,11 +61,11 @@ export interface CallAccumulator {
   calls(): readonly DecodedCall[];
   /**
    * The calls that have begun and are not complete, in that order: for showing what the model is
-   * writing. It reads all of their text, so ask once per picture that is drawn, not per event.
+   * writing. It reads all of their text, so call it once per rendering, not per event.
    */
   partial(): readonly PartialCall[];
   /**
-   * Ends the stream, also one that broke off. Calls that are incomplete are refused.
+   * Ends the stream, even if it broke off. Incomplete calls are rejected.
    *
    * @returns All calls, in the order in which they began; the same when it is called again.
    */
@@ -97,7 +97,7 @@ const checkCount = wholeFrom(1);
  *
  * A call is returned as soon as it is known to be complete: at its own end if the target marks that
  * (Responses, Anthropic, Bedrock, Cohere), otherwise when the model stops. Calls may be
- * interleaved. A call that the token limit or a broken connection cut off is refused, never run
+ * interleaved. A call that the token limit or a broken connection cut off is rejected, never run
  * with a part of its arguments. LangChain's streams may not say why the model stopped: their end counts as a stop.
  *
  * @example Usage
@@ -121,8 +121,8 @@ const checkCount = wholeFrom(1);
  * @param target The target that the tools were exported to.
  * @param names The names of the export.
  * @param options Bounds.
- * @returns What takes the events.
- * @throws {RangeError} If there is no such target, or a bound is no whole number above 0.
+ * @returns The accumulator of the calls.
+ * @throws {RangeError} If there is no such target, or a bound is not a whole number above 0.
  * @throws {TypeError} If its calls are not streamed.
  */
 export function accumulateCalls(

@@ -48,7 +48,7 @@ export function quote(value: unknown, length?: number): string {
   return typeof value === "string" ? `"${clip(value, length)}"` : `of type ${typeof value}`;
 }
 
-/** Whether a member is neither absent nor `null`. */
+/** True if a member is neither absent nor `null`. */
 export function given(record: JsonRecord, field: string): boolean {
   return record[field] !== undefined && record[field] !== null;
 }
@@ -59,13 +59,13 @@ export function textOf(value: unknown): string | undefined {
 }
 
 /**
- * The name of a call. A call without a name is refused alone, so that the other calls are answered.
+ * The name of a call. Only the call without a name is rejected, so that the other calls are answered.
  */
 export function calledName(value: unknown): { readonly name: string; readonly refusal?: string } {
   return typeof value === "string" ? { name: value } : { name: "", refusal: "it names no tool" };
 }
 
-/** An entry in a list of calls that is not a call. It is refused alone. */
+/** An entry in a list of calls that is not a call. Only this entry is rejected. */
 export function noCall(raw: unknown): {
   readonly name: string;
   readonly input: undefined;
@@ -118,7 +118,7 @@ export class Shape {
     });
   }
 
-  /** A list that may be left out. */
+  /** A list that may be absent. */
   optionalList(value: unknown, at: string): readonly unknown[] {
     return value === undefined || value === null ? [] : this.list(value, at);
   }
@@ -142,7 +142,7 @@ const REASONS: ReadonlySet<unknown> = new Set([
   "TIMEOUT",
 ]);
 
-/** Whether a stop reason means that the response is incomplete. */
+/** True if a stop reason means that the response is incomplete. */
 export function isCutOff(reason: unknown): boolean {
   return REASONS.has(reason);
 }
@@ -158,14 +158,14 @@ export function parsed(text: string): unknown {
   if (text.trim() === "") return {};
   try {
     const value: unknown = JSON.parse(text);
-    // JSON inside a JSON text is left as it is, and validation reports it.
+    // JSON inside a JSON text stays unchanged, and validation reports it.
     return typeof value === "string" ? text : value ?? {};
   } catch {
     return text;
   }
 }
 
-/** Whether the arguments of a model that was stopped are whole: a text with a closed object is. */
+/** True if the arguments of a model that was stopped are complete: a text with a closed object. */
 export function isWhole(input: unknown): boolean {
   return typeof input === "string" && input.trim() !== "" && isObject(parsed(input));
 }
@@ -183,7 +183,7 @@ export function unlessEmpty<Item>(list: readonly Item[]): Item[] | undefined {
   return list.length === 0 ? undefined : [...list];
 }
 
-/** The description, for targets where it may be left out. */
+/** The description, for targets where it is optional. */
 export function descriptionOf(view: ToolView): { description?: string } {
   return view.sendsDescription ? { description: view.description } : {};
 }
@@ -229,7 +229,7 @@ export function streamResponses(
   };
 }
 
-/** The text of an answer, for targets that have no mark for a failure. */
+/** The text of an answer, for targets without a field for failures. */
 export function plainText(answer: Answer): string {
   return answer.ok ? answer.text : `Error (${answer.error.code}): ${answer.text}`;
 }

@@ -138,7 +138,7 @@ export interface AiSdkRequest {
   providerOptions?: { [provider: string]: { [option: string]: boolean } };
 }
 
-/** The SDK has no setting of its own for several calls at once, but some providers have. */
+/** The SDK has no setting for several calls in one response, but some providers have. */
 function choose({ toolChoice, parallel }: WireSettings): AiSdkRequest {
   return defined({
     toolChoice: typeof toolChoice === "object"
@@ -211,7 +211,7 @@ export type AiSdkContentPart =
     filename?: string;
   };
 
-/** Every file: the SDK passes it on, and the package of the provider says what it takes. */
+/** Every file: the SDK passes it on, and the package of the provider accepts or rejects it. */
 const MEDIA: MediaFormat<AiSdkContentPart> = {
   text: (text) => ({ type: "text", text }),
   file: ({ mimeType, data, name }) => ({

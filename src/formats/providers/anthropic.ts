@@ -62,7 +62,7 @@ import type { ProviderHints } from "../provider_hints.ts";
 
 // Tools
 
-/** Who may call a tool: the model, or a version of the code execution tool. */
+/** An allowed caller of a tool: the model, or a version of the code execution tool. */
 export type AnthropicCaller =
   | "direct"
   | "code_execution_20250825"
@@ -84,7 +84,7 @@ export interface AnthropicTool {
 
 const NAMES: NameRule = { also: "-", max: 128, separator: "__" };
 
-/** A request with other property keys is refused. */
+/** A request with other property keys is rejected. */
 export const ANTHROPIC_KEYS: NameRule = { also: ".-", max: 64, separator: "_" };
 
 const FEATURES: readonly Feature[] = [
@@ -235,7 +235,7 @@ export interface AnthropicRequest {
 }
 
 function choose({ toolChoice, parallel }: WireSettings): AnthropicRequest {
-  // Several calls at once are the default, and a model that calls nothing has none.
+  // Several calls in one response are the default, and `none` allows no call.
   const one = parallel === false ? { disable_parallel_tool_use: true } : {};
   if (toolChoice === "none") return { tool_choice: { type: "none" } };
   if (typeof toolChoice === "object") {
@@ -339,7 +339,7 @@ export interface AnthropicToolMessage {
   content: AnthropicToolResult[];
 }
 
-/** What was found of the tools in the request; a text where that is nothing. */
+/** The references to found tools of the request; a text if there are none. */
 function contentOf(answer: Answer): AnthropicToolResult["content"] {
   // The export wrote them.
   const found = (answer.ok ? answer.found ?? [] : []) as readonly AnthropicTool[];
@@ -396,7 +396,7 @@ function rebuild({ id, name, text, start }: StreamedParts): unknown {
 
 // Import
 
-/** The fields that are read. The others are kept as extra fields. */
+/** The fields that are read. Others become extra fields. */
 const KNOWN: ReadonlySet<string> = new Set([
   "type",
   "name",

@@ -94,7 +94,7 @@ function wire(view: ToolView, strict: boolean | undefined): BedrockTool {
   };
 }
 
-/** The tools, with a cache point after each tool that asks for one. */
+/** The tools, with a cache point after each tool whose hints request one. */
 function assemble(
   tools: readonly { readonly view: ToolView; readonly wire: BedrockTool }[],
 ): (BedrockTool | BedrockCachePoint)[] {
@@ -326,7 +326,7 @@ function rebuild({ id, name, text }: StreamedParts): unknown {
 
 // Import
 
-/** The fields that are read. The others are kept as extra fields. */
+/** The fields that are read. Others become extra fields. */
 const KNOWN: ReadonlySet<string> = new Set(["name", "description", "inputSchema", "strict"]);
 
 /** A cache point covers the tools before it. The last of them keeps it as a hint. */
@@ -384,7 +384,7 @@ type BedrockTarget<Id extends string> =
   >
   & Chooses<typeof choose>;
 
-/** `toolConfig.tools`. Without a tool, leave `toolConfig` out: an empty list is refused. */
+/** `toolConfig.tools`. Without a tool, omit `toolConfig`: an empty list is rejected. */
 const BEDROCK: BedrockTarget<"bedrock"> = makeTarget({
   id: "bedrock",
   choose,

@@ -116,12 +116,12 @@ export interface GeminiTools<Declaration> {
 /** At most 64 characters by the protos and the API's errors; the SDK's comments say 128. */
 const NAMES: NameRule = { also: ".-", max: 64, separator: ".", letterFirst: true };
 
-/** What the typed schema documents for property keys. */
+/** The documented rule for property keys in the typed schema. */
 const TYPED_KEYS: NameRule = { also: "", max: 64, separator: "_", letterFirst: true };
 
 /**
- * `parametersJsonSchema`. Google does not document it. The table follows that of
- * `responseJsonSchema`, and marks the uncertain rules.
+ * `parametersJsonSchema`. Google does not document it. The table follows the
+ * documentation of `responseJsonSchema`, and marks the uncertain rules.
  */
 const JSON_SCHEMA: KeywordTable = table(
   every(ENFORCED),
@@ -239,7 +239,7 @@ function asTyped(schema: JsonSchema): GeminiSchema {
 function assemble<Declaration>(
   tools: readonly { readonly view: ToolView; readonly wire: Declaration }[],
 ): GeminiTools<Declaration>[] {
-  // An entry without a function is refused.
+  // An entry without a function is rejected.
   return tools.length === 0 ? [] : [{ functionDeclarations: tools.map((tool) => tool.wire) }];
 }
 
@@ -336,14 +336,14 @@ const FILES: ReadonlySet<string> = new Set([
   "application/pdf",
 ]);
 
-/** Texts are in the response itself, beside which the files are. */
+/** Texts are in the response itself, and files are in `parts`. */
 const MEDIA: MediaFormat<GeminiInlineData | undefined> = {
   text: () => undefined,
   file: ({ mimeType, data }) =>
     FILES.has(mimeType) ? { inlineData: { mimeType, data } } : undefined,
 };
 
-/** The response of a call that succeeded, and the files beside it. */
+/** The response to a successful call, and its files. */
 function responseOf(
   { value, text, blocks }: Answer & { readonly ok: true },
 ): Pick<GeminiFunctionResponse["functionResponse"], "response" | "parts"> {
@@ -372,7 +372,7 @@ export interface GeminiToolContent {
 }
 
 /**
- * Gemini takes `$ref` anywhere in a response for a reference to a part, and refuses the request.
+ * Gemini reads `$ref` anywhere in a response as a reference to a part, and rejects the request.
  */
 function hasReference(value: JsonValue): boolean {
   const open: JsonValue[] = [value];
@@ -386,7 +386,7 @@ function hasReference(value: JsonValue): boolean {
 
 // Import
 
-/** The fields that are read. The others are kept as extra fields. */
+/** The fields that are read. Others become extra fields. */
 const KNOWN: ReadonlySet<string> = new Set([
   "name",
   "description",
@@ -414,7 +414,7 @@ function declarationsIn(entry: unknown): [string, readonly unknown[]] | undefine
   return undefined;
 }
 
-/** How many entries are looked at to recognise a document. */
+/** The maximum number of entries that are inspected to detect a document. */
 const MAX_ENTRIES = 100;
 
 function readDeclaration(
@@ -436,7 +436,7 @@ function readDeclaration(
   session.add(imported);
 }
 
-/** The JSON Schema of a field: given as it is, or translated from the typed schema. */
+/** The JSON Schema of a field, translated from a typed schema if it is one. */
 function schemaOf(
   session: ImportSession,
   imported: ImportedTool,
@@ -469,10 +469,10 @@ const TYPES: ReadonlyMap<unknown, string> = new Map(
   ]),
 );
 
-/** How many parts of a schema are looked at to recognise it. */
+/** The maximum number of parts of a schema that are inspected to detect its form. */
 const MAX_SCHEMAS = 10_000;
 
-/** Whether a schema is a typed one: it or a part of it has its type in capitals. */
+/** True if a schema is a typed schema: it or a part of it has its type in capitals. */
 function isTypedSchema(schema: unknown): boolean {
   const schemas: unknown[] = [schema];
   const add = (found: unknown): void => {

@@ -92,7 +92,7 @@ function callOf(raw: JsonRecord): WireCall {
 }
 
 /**
- * Why the model stopped, in the words of the provider's package; `undefined` if it does not say.
+ * The stop reason from the provider's package; `undefined` if it is absent.
  */
 function stopReason(message: JsonRecord): string | undefined {
   for (const holder of ["response_metadata", "additional_kwargs"]) {
@@ -110,7 +110,7 @@ function stopReason(message: JsonRecord): string | undefined {
 
 // Not an interface: only a type alias is assignable to LangChain's index signature.
 /**
- * The fields of the message that answers one call: a message as it is, or for `new ToolMessage`.
+ * The fields of the message that answers one call. It is also a valid argument of `new ToolMessage`.
  */
 export type LangChainToolMessage = {
   type: "tool";
@@ -118,7 +118,7 @@ export type LangChainToolMessage = {
   name: string;
   content: string | LangChainContentBlock[];
   status: "success" | "error";
-  /** What the application gets of the result, and no model. */
+  /** The part of the result for the application, which models do not receive. */
   artifact?: { structuredContent?: unknown; metadata?: unknown };
 };
 
@@ -134,7 +134,7 @@ export type LangChainContentBlock =
     metadata?: { filename: string };
   };
 
-/** Every file: LangChain passes it on, and the package of the provider says what it takes. */
+/** Every file: LangChain passes it on, and the package of the provider accepts or rejects it. */
 const MEDIA: MediaFormat<LangChainContentBlock> = {
   text: (text) => ({ type: "text", text }),
   file({ mimeType, data, name }) {
@@ -151,7 +151,7 @@ const MEDIA: MediaFormat<LangChainContentBlock> = {
   },
 };
 
-/** What goes beside the content of a message. */
+/** The artifact of a message. */
 function artifactOf(answer: Answer): Pick<LangChainToolMessage, "artifact"> {
   if (!answer.ok || answer.blocks === undefined) return {};
   const { hasValue, metadata } = answer.blocks;

@@ -163,7 +163,7 @@ export interface McpToolResponse {
 }
 
 /**
- * What answers a call: the result, in a JSON-RPC response if the call came as a JSON-RPC request.
+ * The answer to a call: the result, in a JSON-RPC response if the call came as a JSON-RPC request.
  */
 export type McpToolAnswer = McpToolResult | McpToolResponse;
 
@@ -197,7 +197,7 @@ export interface McpImportOptions extends ImportOptions {
   readonly transport?: "http" | "stdio";
 }
 
-/** The fields that are read. The others are kept as extra fields. */
+/** The fields that are read. Others become extra fields. */
 const KNOWN: ReadonlySet<string> = new Set([
   "name",
   "title",
@@ -209,7 +209,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "_meta",
 ]);
 
-/** Whether a document looks like MCP's. */
+/** True if a document looks like a list of an MCP server. */
 function looksLikeMcp(document: unknown): boolean {
   const first = (list: readonly unknown[]): boolean => member(list[0], "inputSchema") !== undefined;
   const page = (value: unknown): boolean => first(toolsOf(value) ?? []);
@@ -500,7 +500,7 @@ const MCP_2025_06_18: McpTarget<"mcp@2025-06-18", Mcp2025Tool> = makeTarget({
   input: OLDER_KEYWORDS,
   output: { keywords: OLDER_KEYWORDS, root: "object" },
   draft07: true,
-  // Results that are no objects are wrapped, so the root of a result schema is an object.
+  // Other results than objects are wrapped, so the root of a result schema is an object.
   wire: (view) => wire(view, false, false) as Mcp2025Tool,
   calls: callFormat(false),
 });

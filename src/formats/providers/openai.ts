@@ -1,5 +1,5 @@
 /**
- * What OpenAI's surfaces share: keyword tables, formats, limits, and the importer of their tools
+ * The shared parts of OpenAI's surfaces: keyword tables, formats, limits, and the importer of tools
  * (Chat, the older `functions`, Responses with namespaces, Realtime), which reads Mistral's as
  * well.
  *
@@ -52,7 +52,7 @@ import { type Resolve, resolverOf } from "../transform/references.ts";
 import { Trace } from "../transform/trace.ts";
 import { copyNode, mapSchema } from "../transform/rewrite.ts";
 
-/** Without strict mode the schema is text for the model, but some forms are refused. */
+/** Without strict mode the schema is text for the model, but some forms are rejected. */
 export const OPENAI_KEYWORDS: KeywordTable = table(
   READ_BY_THE_MODEL,
   [into("one object"), ["root composition"]],
@@ -100,7 +100,7 @@ export const OPENAI_STRICT_KEYWORDS: KeywordTable = table(
   [unsure(ENFORCED), ["length", "no type", "enum complex"]],
 );
 
-/** The values of `format` that strict mode takes. Any other is refused. */
+/** The values of `format` that strict mode takes. Any other is rejected. */
 export const OPENAI_FORMATS: readonly string[] = [
   "date-time",
   "time",
@@ -127,7 +127,7 @@ export const OPENAI_STRICT_LIMITS: readonly Limit[] = [
 export interface OpenAiImportOptions extends ImportOptions {
   /**
    * In tools with `strict: true`, take required properties that accept `null` for optional ones.
-   * Strict mode writes optional properties like that, but also those that really accept `null`. The
+   * Strict mode writes optional properties like that, but properties that accept `null`, too. The
    * arguments that `execute` gets have the nulls again.
    *
    * @default {false}
@@ -135,7 +135,7 @@ export interface OpenAiImportOptions extends ImportOptions {
   readonly unstrict?: boolean;
 }
 
-/** The fields that are read. The others are kept as extra fields. */
+/** The fields that are read. Others become extra fields. */
 const KNOWN: ReadonlySet<string> = new Set([
   "type",
   "function",
@@ -149,7 +149,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "async",
 ]);
 
-/** Where the lists of tools stand in requests, sessions, and by themselves. */
+/** The fields of requests and sessions that hold the lists of tools. */
 const LISTS = ["tools", "functions"] as const;
 
 function readNamespace(
@@ -288,7 +288,7 @@ function relax(trace: Trace, node: JsonSchemaObject, resolve: Resolve): JsonSche
   return copy;
 }
 
-/** The schema without `null`, or `undefined` if it cannot simply be left out. */
+/** The schema without `null`, or `undefined` if `null` cannot be removed alone. */
 function withoutNull(trace: Trace, node: JsonSchemaObject): JsonSchema | undefined {
   const { type, anyOf, enum: values } = node;
   if (Array.isArray(type)) {

@@ -165,7 +165,7 @@ function choose({ toolChoice, parallel }: WireSettings): OpenAiChatRequest {
 
 // Results
 
-/** The message that answers one call; `role: "function"` answers the legacy `function_call`. */
+/** The message that answers one call; `role: "function"` is for the legacy `function_call`. */
 export type OpenAiChatToolMessage =
   | { role: "tool"; tool_call_id: string; content: string }
   | { role: "function"; name: string; content: string };

@@ -156,7 +156,7 @@ function wire(view: ToolView): ResponsesWire {
   };
 }
 
-/** What Responses and Realtime write alike. */
+/** The common part of Responses and Realtime. */
 function functionItem(view: ToolView): OpenAiRealtimeTool {
   return {
     ...view.extra,
@@ -261,13 +261,13 @@ function readItems(shape: Shape, response: unknown): readonly WireCall[] {
   throw shape.wrong("", 'an object with "output", "response" or "item", or an output item');
 }
 
-/** Whether an item is a call that the host runs. */
+/** True if an item is a call that the host runs. */
 function isCallItem(item: JsonRecord): boolean {
   return item["type"] === "function_call" || item["type"] === "custom_tool_call" ||
     isSearch(item);
 }
 
-/** Whether an item is a search for tools that the host runs. */
+/** True if an item is a search for tools that the host runs. */
 function isSearch({ type, execution }: JsonRecord): boolean {
   return type === "tool_search_call" && execution === "client";
 }
@@ -300,7 +300,7 @@ function itemOf(raw: JsonRecord): readonly WireCall[] {
 
 // Results
 
-/** Who made a call: the model, or a program that it wrote. */
+/** The caller: the model, or a program that it wrote. */
 export type OpenAiCaller = { type: "direct" } | { type: "program"; caller_id: string };
 
 /** The item that answers one call: of a function, of a search, or the refusal of a custom tool. */
@@ -365,7 +365,7 @@ const MEDIA: MediaFormat<OpenAiContentPart> = {
   },
 };
 
-/** The output of a call. A program that knows the schema parses it as JSON, so a text is quoted. */
+/** The output of a call. A program parses it as JSON by the schema, so a text is quoted. */
 function outputOf(answer: Answer): string | OpenAiContentPart[] {
   if (!answer.ok) return plainText(answer);
   const json = answer.typed ? JSON.stringify(answer.value) : undefined;
@@ -393,7 +393,7 @@ function steps(event: JsonRecord): readonly StreamStep[] {
   const key = keyOf(event);
   switch (type) {
     case "response.output_item.added":
-      // A search has no deltas, and only the export tells whether it is the host's.
+      // A search has no deltas, and only the export shows whether the host runs it.
       if (!isObject(item) || !isCallItem(item) || isSearch(item)) return [];
       return [{
         type: "open",
@@ -472,7 +472,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
   features: features(FEATURES),
   extra: { source: "openai", surface: "responses" },
   input: OPENAI_KEYWORDS,
-  // `output_schema` tells the model what a text result holds.
+  // The model reads text results by `output_schema`.
   output: { keywords: READ_BY_THE_MODEL, root: "any" },
   toolSearch: "definitions",
   limits: [{ name: "maxTools", value: 128, uncertain: true }],
@@ -498,7 +498,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
       const parts = {
         call_id: call.callId,
         output: outputOf(answer),
-        // It is repeated as it is, so that kinds unknown here work too.
+        // It is repeated unchanged, so that unknown kinds work, too.
         ...(isObject(raw["caller"]) ? { caller: raw["caller"] as unknown as OpenAiCaller } : {}),
       };
       return raw["type"] === "custom_tool_call"

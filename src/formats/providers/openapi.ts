@@ -164,7 +164,7 @@ function idIn(path: string, raw: JsonRecord, at: string): string | undefined {
 
 // Results
 
-/** What answers a request. */
+/** The response to a request. */
 export interface OpenApiResponse {
   status: number;
   headers: { "content-type": "application/json" | "application/problem+json" };

@@ -1,6 +1,6 @@
 /**
- * Keywords that are replaced by others: boolean schemas by objects, `const` by `enum`, an `enum` of
- * numbers by one of texts, exclusive bounds by inclusive ones, tuples by lists.
+ * Passes for single keywords: boolean schemas become objects, `const` an `enum`, an `enum` of numbers
+ * an `enum` of texts, exclusive bounds inclusive, tuples lists; other keywords move to descriptions.
  *
  * @module
  */
@@ -98,9 +98,9 @@ export function constToEnum(root: JsonSchema, { trace }: Tracing): JsonSchema {
 }
 
 /**
- * Rewrites an `enum` of numbers or booleans as one of texts, and remembers what each text stands
- * for. An `enum` that cannot be written so (lists, objects, `1` beside `"1"`, the empty text) is
- * said in the description, which is reported.
+ * Rewrites an `enum` of numbers or booleans as an `enum` of texts, and records the original values. An
+ * `enum` that cannot be written so (lists, objects, `1` and `"1"`, the empty text) is moved to the
+ * description, which is reported.
  */
 export function enumToText(root: JsonSchema, context: Context): JsonSchema {
   const { trace } = context;
@@ -195,7 +195,7 @@ export function tuplesToLists(root: JsonSchema, { trace, report }: Context): Jso
       if (!Array.isArray(tuple)) return node;
       const rest = isSchema(node["items"]) ? node["items"] : true;
       const closed = rest === false;
-      // If nothing is said about the other items, `items` would accept anything and hide the tuple.
+      // Without a rule for the other items, `items` would accept anything and hide the tuple.
       const told = rest !== true && !closed;
       const branches = trace.distinct<unknown>(told ? [...tuple, rest] : tuple);
       report.add(node, spot, {
@@ -216,14 +216,14 @@ export function tuplesToLists(root: JsonSchema, { trace, report }: Context): Jso
   });
 }
 
-/** Adds `items: {}` to arrays that do not say what they hold; both mean the same. */
+/** Adds `items: {}` to arrays without `items`; both mean the same. */
 export function addItems(root: JsonSchema, { trace }: Tracing): JsonSchema {
   return mapSchema(trace, root, {
     leave: (node) => lacksItems(node) ? changed(trace, node, { items: {} }) : node,
   });
 }
 
-/** Whether a schema describes arrays and does not say what they hold. */
+/** True if a schema describes arrays and has no `items`. */
 export function lacksItems(node: JsonSchemaObject): boolean {
   const { type } = node;
   return (type === "array" || (Array.isArray(type) && type.includes("array"))) &&
@@ -253,7 +253,7 @@ export function asTypedSchema(trace: Trace, root: JsonSchema): JsonSchema {
     },
   });
 }
-/** Whether a keyword says which values are accepted. */
+/** True if a keyword restricts the accepted values. */
 export function constrains(keyword: string): boolean {
   const known = KEYWORDS["2020-12"].get(keyword) ?? KEYWORDS["draft-07"].get(keyword);
   return known !== undefined && known.role !== "annotates";
@@ -302,7 +302,7 @@ export function dropKeywords(
   });
 }
 
-/** Leaves out a keyword that a target does not take here; says it in the description if it may. */
+/** Omits a keyword that a target does not take here, or moves it to the description. */
 export function leaveOut(
   { trace, report, describe }: Context,
   node: JsonSchemaObject,
@@ -323,7 +323,7 @@ export function leaveOut(
   return copy;
 }
 
-/** Whether another keyword takes over what this one covered, and may refuse it. */
+/** True if another keyword applies to the values that this one covered, and may reject them. */
 function opensAnother(keyword: string, node: JsonSchemaObject): boolean {
   if (keyword === "patternProperties") {
     return Object.hasOwn(node, "additionalProperties") && node["additionalProperties"] !== true;
@@ -344,7 +344,7 @@ function count(value: unknown, one: string, many: string): string {
 
 type Wording = (value: unknown) => string | undefined;
 
-/** The words for each keyword. A keyword that is not here says nothing that a model needs. */
+/** The words for each keyword. Models do not need the keywords that are missing here. */
 const WORDS: ReadonlyMap<string, Wording> = new Map<string, Wording>([
   ["minLength", (value) => `At least ${count(value, "character", "characters")}.`],
   ["maxLength", (value) => `At most ${count(value, "character", "characters")}.`],

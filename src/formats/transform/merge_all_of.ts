@@ -1,5 +1,5 @@
 /**
- * Merges `allOf` into one schema of the same meaning. What cannot be merged stays in `allOf`.
+ * Merges schemas: `allOf` and references become one schema of the same meaning.
  *
  * @module
  */
@@ -74,7 +74,7 @@ export function allOfMerger(trace: Trace, root: JsonSchema): (part: JsonSchema) 
   return (part) => mapSchema(trace, part, { leave });
 }
 
-/** One schema that accepts what both accept. What cannot be merged is left in its `allOf`. */
+/** Returns one schema that accepts a value if both do. Other parts stay in its `allOf`. */
 export function mergeSchemas(trace: Trace, a: JsonSchema, b: JsonSchema): JsonSchema {
   if (a === true) return b;
   if (b === true || a === false || a === b) return a;
@@ -191,7 +191,7 @@ function mergeBoth(trace: Trace, one: unknown, two: unknown): JsonSchema {
   return mergeSchemas(trace, one as JsonSchema, two as JsonSchema);
 }
 
-/** Merges what two schemas say about properties, if it can be said in one. */
+/** Merges the property keywords of two schemas, if one schema can express both. */
 function mergeObjects(trace: Trace, a: Merged, b: JsonSchemaObject): boolean {
   if (!OBJECT.some((keyword) => Object.hasOwn(b, keyword))) return true;
   const node = a.node;
@@ -199,7 +199,7 @@ function mergeObjects(trace: Trace, a: Merged, b: JsonSchemaObject): boolean {
   const restB = open(b);
   const patterns = isObject(node["patternProperties"]) || isObject(b["patternProperties"]);
   if (patterns && (restA !== true || restB !== true)) {
-    // A merge cannot tell which properties of one schema a pattern of the other covers.
+    // It is unknown which properties of one schema a pattern of the other one covers.
     if (OBJECT.some((keyword) => Object.hasOwn(node, keyword))) return false;
     for (const keyword of OBJECT) a.take(b, keyword);
     return true;
@@ -233,7 +233,7 @@ function mergeObjects(trace: Trace, a: Merged, b: JsonSchemaObject): boolean {
   return true;
 }
 
-/** What a schema says about the properties that it does not name. */
+/** The schema of the properties that a schema does not name. */
 function open(node: JsonSchemaObject): JsonSchema {
   const rest = node["additionalProperties"];
   return isSchema(rest) ? rest : true;
@@ -292,15 +292,15 @@ function withRest(trace: Trace, merged: Merged, rest: JsonSchema): JsonSchemaObj
   return merged.node;
 }
 
-/** How many nodes the result may have. References can double it at each step. */
+/** The maximum number of nodes of the result. References can double it at each step. */
 const MAX_NODES = 20_000;
 
-/** What stays of a recursive schema where it is cut: words, and the kind of value. */
+/** The keywords that stay where a recursive schema is cut. */
 const STAYS = ["type", "title", "description"] as const;
 
 /**
- * Replaces each local `$ref` by what it leads to, and drops `$defs`. A recursive reference is
- * followed once and then cut: the place only says the type, which is reported.
+ * Replaces each local `$ref` by its target, and drops `$defs`. A recursive reference is followed once
+ * and then cut to its type, which is reported.
  *
  * @throws {RangeError} If the result would have more than 20,000 subschemas.
  * @throws {TypeError} If a reference leads outside of the schema.
@@ -362,8 +362,8 @@ function cut(trace: Trace, node: JsonSchemaObject, target: JsonSchema): JsonSche
 }
 
 /**
- * Puts a `$ref` that stands beside other keywords alone into an `anyOf` of one, for targets that
- * want it alone. Beside an `anyOf`, what it leads to is merged in. All mean the same.
+ * Moves a `$ref` with sibling keywords into an `anyOf` of one branch, for targets that require it alone.
+ * Next to another `anyOf`, its target is merged in. All mean the same.
  */
 export function wrapReferences(root: JsonSchema, { trace }: Tracing): JsonSchema {
   const leave = (node: JsonSchemaObject, { root, depth }: Spot): JsonSchema => {

@@ -21,8 +21,8 @@ import { type Slot, Trace } from "./trace.ts";
 
 /**
  * Rewrites an older draft as 2020-12: `definitions`, lists in `items`, `additionalItems`,
- * `dependencies`, `$id: "#name"`, and what stands beside a `$ref` and does not count there.
- * Both accept the same values. `$schema` is left out.
+ * `dependencies`, `$id: "#name"`, and the siblings of a `$ref`, which older drafts ignore. Both accept
+ * the same values. `$schema` is omitted.
  */
 export function normalizeDraft(trace: Trace, root: JsonSchema, dialect: Dialect): JsonSchema {
   return mapSchema(trace, root, {
@@ -32,7 +32,7 @@ export function normalizeDraft(trace: Trace, root: JsonSchema, dialect: Dialect)
         node,
         dialect,
         (to, from) => moved.set(to, { node, keyword: from }),
-        // A tool's parameters say `type: "object"` at the root, whatever stands beside it.
+        // A tool's parameters have `type: "object"` at the root, even with a `$ref`.
         spot.root ? "type" : undefined,
       );
       const ref = newReference(made["$ref"], root, dialect);
@@ -45,8 +45,8 @@ export function normalizeDraft(trace: Trace, root: JsonSchema, dialect: Dialect)
 }
 
 /**
- * Whether a schema of draft-07 means the same when it is read as 2020-12: it may use
- * `definitions`, which references find by their path in both drafts.
+ * Returns true if a schema of draft-07 has the same meaning in 2020-12. It may use `definitions`, which
+ * references find by their path in both drafts.
  */
 export function readsAlike(schema: JsonSchema): boolean {
   let alike = true;
@@ -69,7 +69,7 @@ function newReference(ref: unknown, root: JsonSchema, dialect: Dialect): unknown
   const steps = fragmentSteps(ref);
   if (steps === undefined) return ref;
   let at: unknown = root;
-  // Inside of a map, a step is a name, also where it is written as a keyword.
+  // Inside a map, a step is a name, even if it is spelled like a keyword.
   let inMap = false;
   const moved: string[] = [];
   const old = isOldDraft(dialect);
@@ -97,10 +97,10 @@ const MAPS: readonly unknown[] = [
   "dependencies",
 ];
 
-/** What says nothing about values, and has no counterpart. */
+/** Keywords that do not restrict values and have no counterpart. */
 const FOREIGN = ["discriminator", "xml", "externalDocs"] as const;
 
-/** What may stand beside a `$ref`: words. OpenAPI 3.0 ignores everything else there. */
+/** The siblings of a `$ref` that OpenAPI 3.0 does not ignore. */
 const BESIDE_REF_IN_OPENAPI: readonly string[] = ["$ref", "title", "description", "summary"];
 
 /** The formats of OpenAPI 3.0 for what JSON Schema says with other keywords. */
@@ -111,10 +111,9 @@ const BINARY_FORMATS: ReadonlyMap<unknown, JsonSchemaObject> = new Map([
 
 /**
  * Rewrites a Schema Object of OpenAPI 3.0 as 2020-12: `nullable`, `exclusiveMinimum: true`,
- * `example`, the formats `byte` and `binary`, and what stands beside a `$ref`. References stay as
- * they are.
+ * `example`, the formats `byte` and `binary`, and the siblings of a `$ref`. References stay unchanged.
  *
- * @returns The new schema, and what of the old one it does not express.
+ * @returns The new schema and the losses.
  */
 export function normalizeOpenApi30(
   schema: JsonSchema,
@@ -173,7 +172,7 @@ function normalizeNode(
   return acceptNull(trace, plain);
 }
 
-/** `exclusiveMinimum: true` beside `minimum: 1` is `exclusiveMinimum: 1`. */
+/** `exclusiveMinimum: true` with `minimum: 1` is `exclusiveMinimum: 1`. */
 function numericBound(
   trace: Trace,
   node: JsonSchemaObject,

@@ -1,6 +1,6 @@
 /**
- * Optional properties as required ones that may be `null`, for targets that know no optional
- * properties, and `null` as the flag `nullable`, for targets that know no type `null`.
+ * Passes for properties: optional properties become nullable, `null` becomes the flag `nullable`, objects
+ * are closed, and illegal property keys are renamed.
  *
  * @module
  */
@@ -32,10 +32,10 @@ const WORDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a schema accepts `null`. Keywords about texts, lists and objects say nothing of it.
+ * Returns true if a schema accepts `null`. Keywords for texts, lists and objects do not matter.
  *
- * @param resolve What references in the schema mean. A reference that leads outside accepts nothing.
- * @param known The answers for schemas that references led to: each is looked at once.
+ * @param resolve Resolves references. A reference out of the schema accepts nothing.
+ * @param known The results for targets of references, each of which is checked only one time.
  */
 export function acceptsNull(
   schema: JsonSchema,
@@ -54,7 +54,7 @@ export function acceptsNull(
     known ??= new Map();
     let accepted = known.get(target);
     if (accepted === undefined) {
-      // A reference that leads back to its own place accepts nothing by itself.
+      // A reference to itself accepts nothing by itself.
       known.set(target, false);
       known.set(target, accepted = acceptsNull(target, resolve, known));
     }
@@ -97,7 +97,7 @@ export function acceptNull(
   return wrap(trace, node, (inner) => [inner, { type: "null" }]);
 }
 
-/** Puts a schema into a union and keeps the words about it outside. */
+/** Moves a schema into a union, without its descriptions. */
 function wrap(
   trace: Trace | undefined,
   node: JsonSchemaObject,
@@ -116,12 +116,11 @@ function wrap(
 }
 
 /**
- * Makes every property required; one that was optional accepts `null` in place of being left out.
- * Where a property accepted `null` already, `null` stays `null` and leaving it out cannot be
- * expressed.
+ * Makes every property required; an optional property accepts `null` instead of being absent. If it
+ * accepted `null` already, `null` stays `null`, and absence cannot be expressed.
  */
 export function optionalToNullable(root: JsonSchema, { trace, report }: Context): JsonSchema {
-  // What becomes required inside a schema does not change whether it accepts null.
+  // New required properties do not change whether a schema accepts null.
   const resolve = resolverOf(root);
   return mapSchema(trace, root, {
     leave: (node, spot) => {
@@ -237,7 +236,7 @@ function isOnlyNull(schema: unknown): boolean {
 function noneShared(a: JsonSchemaObject, b: JsonSchemaObject): boolean {
   return Object.keys(a).every((key) => !Object.hasOwn(b, key) || key === "description");
 }
-/** Whether a schema describes objects, and perhaps other values. */
+/** True if a schema describes objects, and perhaps other values. */
 export function describesObjects(node: JsonSchemaObject): boolean {
   const { type } = node;
   return type === "object" || (Array.isArray(type) && type.includes("object")) ||
@@ -252,7 +251,7 @@ export function closeObjects(root: JsonSchema, { trace, report }: Context): Json
   return mapSchema(trace, root, {
     leave: (node, spot) => {
       if (!describesObjects(node)) return node;
-      // Providers' own transforms write `properties` always, even without one.
+      // Providers' own transforms always write `properties`, even if it is empty.
       const named = isObject(node["properties"]) ? node : changed(trace, node, { properties: {} });
       if (node["additionalProperties"] === false) return named;
       const said = Object.hasOwn(node, "additionalProperties");
@@ -271,9 +270,9 @@ export function closeObjects(root: JsonSchema, { trace, report }: Context): Json
 }
 
 /**
- * Renames the property keys that `rule` does not allow, everywhere in the schema alike. No two
- * keys of a schema get the same name. An object that is open could hold the new key or the old one
- * as a separate loss, which is reported.
+ * Renames the property keys that the target does not allow, in the same way everywhere in the schema.
+ * No two keys get the same name. An open object could hold the new key or the old one, which is
+ * reported as a loss.
  */
 export function renameKeys(
   root: JsonSchema,
@@ -335,7 +334,7 @@ export function renameKeys(
 /** The keywords that hold a map from property keys. */
 const MAPS = ["properties", "dependentRequired", "dependentSchemas"] as const;
 
-/** Every property key that a node speaks of. */
+/** Every property key that a node names. */
 function keysIn(node: JsonSchemaObject): readonly string[] {
   const keys: string[] = [];
   for (const keyword of MAPS) {

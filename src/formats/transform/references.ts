@@ -1,6 +1,6 @@
 /**
- * What references in one schema lead to, which of them are recursive, and the definitions that they
- * need. Nothing outside of the schema is ever fetched.
+ * Resolves the references in one schema, finds recursive ones, and moves their targets to definitions.
+ * Nothing outside the schema is ever fetched.
  *
  * @module
  */
@@ -19,12 +19,12 @@ import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "
 import { changed, eachNode, mapOf, mapSchema, without } from "./rewrite.ts";
 import type { Trace } from "./trace.ts";
 
-/** Says which schema a `$ref` means; `undefined` if it leads outside. */
+/** Returns the target of a `$ref`; `undefined` if it is not in the schema. */
 export type Resolve = (ref: unknown) => JsonSchema | undefined;
 
 /**
- * Makes the function that says what references in `root` mean: to the root, or else to the first
- * embedded document that knows them.
+ * Returns the function that resolves references in `root`: from the root, or else from the first
+ * embedded document that has the target.
  */
 export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Resolve {
   const found = new Map<string, JsonSchema | undefined>();
@@ -33,7 +33,7 @@ export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Reso
   return (ref) => {
     if (typeof ref !== "string") return undefined;
     if (found.has(ref)) return found.get(ref);
-    // Names are looked for once, and only if a reference is more than a path from the root.
+    // Names are indexed only one time, and only if a reference is more than a path from the root.
     index ??= new ReferenceIndex(root, dialect);
     let target = index.resolve(ref, ROOT_URI);
     if (target === undefined) {
@@ -48,10 +48,10 @@ export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Reso
 }
 
 /**
- * Makes the function that answers with what a reference leads to, rewritten: once for each target.
+ * Returns the function that returns the rewritten target of a reference. Each is rewritten one time.
  *
- * @param rewrite Rewrites a target, which stands below `depth` levels.
- * @returns The function. It answers `undefined` for a reference that is recursive or leads outside.
+ * @param rewrite Rewrites a target, which is below `depth` levels.
+ * @returns The function. It returns `undefined` for a recursive or external reference.
  */
 export function referenceTargets(
   trace: Trace,
@@ -70,24 +70,24 @@ export function referenceTargets(
   };
 }
 
-/** A schema that will stand elsewhere, without what names it and what it defines for others. */
+/** A schema to move, without its names and definitions. */
 export function withoutNames(trace: Trace, schema: JsonSchema): JsonSchema {
   return isObject(schema)
     ? without(trace, schema, "$defs", "definitions", "$id", "$anchor", "$dynamicAnchor")
     : schema;
 }
 
-/** Where the references of a schema lead, by their text. */
+/** The special references of a schema, by their text. */
 export interface References {
-  /** Those that lead to a schema that contains them, or leads back to itself. */
+  /** References to a schema that contains them or refers to itself. */
   readonly recursive: ReadonlySet<string>;
-  /** Those that lead nowhere in this schema. */
+  /** References without a target in this schema. */
   readonly external: ReadonlySet<string>;
 }
 
 const NO_REFERENCES: References = { recursive: new Set(), external: new Set() };
 
-/** Finds the references of `root` that are recursive, and those that lead outside. */
+/** Finds the recursive and the external references of `root`. */
 export function findReferences(trace: Trace | undefined, root: JsonSchema): References {
   const resolve = resolverOf(root);
   const targets = new Map<string, JsonSchemaObject>();
@@ -117,8 +117,8 @@ export function findReferences(trace: Trace | undefined, root: JsonSchema): Refe
 }
 
 /**
- * The nodes of a graph that lead back to themselves: Tarjan's strongly connected components, with
- * an explicit stack, because a chain of definitions may exhaust the runtime's.
+ * Returns the nodes on cycles of a graph: Tarjan's strongly connected components, with an explicit
+ * stack, because a chain of definitions may exhaust the runtime's.
  */
 function onLoops<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): ReadonlySet<Node> {
   const looping = new Set<Node>();
@@ -151,7 +151,7 @@ function onLoops<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): ReadonlySet
       const from = way.at(-1);
       if (from !== undefined) lower(from.node, lowest.get(node));
       if (lowest.get(node) !== number.get(node)) continue;
-      // The node is the first of its component: the others are the nodes that were met after it.
+      // The node is the first of its component: the others were visited after it.
       const component = unsettled.splice(unsettled.lastIndexOf(node));
       for (const member of component) {
         waiting.delete(member);
@@ -169,8 +169,8 @@ export function definitionName(ref: unknown): string | undefined {
 }
 
 /**
- * Gives everything that is referred to a place in the root's `$defs`, so that other transforms may
- * move and change what stands elsewhere. References to the root itself stay.
+ * Moves the targets of all references to the root's `$defs`, so that other passes may move and change
+ * the other parts. References to the root itself stay.
  */
 export function hoistReferences(trace: Trace, root: JsonSchema): JsonSchema {
   if (!isObject(root)) return root;
@@ -209,7 +209,7 @@ export function hoistReferences(trace: Trace, root: JsonSchema): JsonSchema {
   return changed(trace, result, { $defs: definitions });
 }
 
-/** Leaves out the definitions of the root that nothing refers to. */
+/** Removes the unused definitions of the root. */
 export function pruneDefinitions(trace: Trace, root: JsonSchema): JsonSchema {
   if (!isObject(root) || !isObject(root["$defs"])) return root;
   const definitions = root["$defs"];
@@ -237,8 +237,8 @@ export function pruneDefinitions(trace: Trace, root: JsonSchema): JsonSchema {
 }
 
 /**
- * Rewrites the local references of a schema that will stand inside another document, at the JSON
- * Pointer `steps`. A schema with its own `$id` is left alone: its references follow it.
+ * Rewrites the local references of a schema for its new position in another document, the JSON Pointer
+ * `steps`. A schema with its own `$id` stays unchanged: its references are relative to that.
  */
 export function rebaseReferences(schema: JsonSchema, steps: readonly string[]): JsonSchema {
   if (isObject(schema) && Object.hasOwn(schema, "$id")) return schema;

@@ -13,32 +13,32 @@ import { hidesEffects, type Spot } from "./rewrite.ts";
 /** A loss in a schema, before it is known whose schema it is. */
 export type SchemaLoss = Omit<Loss, "tool" | "side">;
 
-/** What becomes of a keyword: it stays, it stays though the target ignores it, or it goes. */
+/** The treatment of a keyword: kept, kept although the target ignores it, or dropped. */
 export type KeywordFate = "keep" | "ignored" | "drop";
 
-/** What passes need that lose nothing. */
+/** The context of passes without losses. */
 export interface Tracing {
   readonly trace: Trace;
 }
 
-/** What the passes over one schema share. */
+/** The shared context of the passes over one schema. */
 export interface Context extends Tracing {
   readonly report: Report;
   /** Lost constraints are written into descriptions. */
   readonly describe: boolean;
-  /** A union that cannot be split is refused, because the tool can be sent without strict mode. */
+  /** A union that cannot be split is an error, because the tool can be sent without strict mode. */
   readonly refuses: boolean;
   /** The property keys that the target allows; absent: all. */
   readonly keys?: NameRule | undefined;
-  /** What becomes of a keyword of `node`. */
+  /** Returns the treatment of a keyword of `node`. */
   fateOf(keyword: string, node: JsonSchemaObject, isRoot: boolean): KeywordFate;
 }
 
-/** What a pass reports. */
+/** A reported loss. */
 export interface Note extends Pick<SchemaLoss, "keyword" | "action" | "grade" | "message"> {
   /** A step below the keyword, such as a property's name. */
   readonly step?: string;
-  /** What it would do if this place were the root; a `not` around it turns that round. */
+  /** The effect if this node were the root; a `not` around it reverses the effect. */
   readonly widens?: boolean;
   readonly narrows?: boolean;
 }

@@ -17,8 +17,8 @@ import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod
 import type { Slot, Trace } from "./trace.ts";
 
 /**
- * The keywords that hold schemas: those of 2020-12, and `additionalItems` of draft-07 for schemas
- * that are not yet rewritten. `dependencies` means nothing in 2020-12.
+ * The keywords that hold schemas: the keywords of 2020-12, and `additionalItems` of draft-07 for schemas
+ * that are not yet rewritten. `dependencies` has no meaning in 2020-12.
  */
 export const HOLDS: ReadonlyMap<string, Keyword> = new Map(
   [...KEYWORDS["draft-07"], ...KEYWORDS["2020-12"]].filter(([keyword, { shape }]) =>
@@ -26,12 +26,12 @@ export const HOLDS: ReadonlyMap<string, Keyword> = new Map(
   ),
 );
 
-/** How deep a schema may be nested. Registered schemas are bounded far below. */
+/** The maximum depth of a schema. Registered schemas are far less deep. */
 export const MAX_DEPTH = 512;
 
 /**
- * What a looser schema at a place does to the whole. Under `not` it makes the whole accept less;
- * under `oneOf` or `if` it may do either.
+ * The effect of a looser subschema on the whole schema. Under `not`, the whole accepts fewer values;
+ * under `oneOf` or `if`, it may accept more or fewer.
  */
 export type Effect = "same" | "flipped" | "both";
 
@@ -39,13 +39,13 @@ export type Effect = "same" | "flipped" | "both";
 export interface Spot {
   /** It is the whole schema. */
   readonly root: boolean;
-  /** What a looser schema here does to the whole, as far as the keywords above it tell. */
+  /** The effect of a looser subschema on the whole, by the keywords above it. */
   readonly effect: Effect;
   /** The whole schema. */
   readonly schema: JsonSchema;
   /** The keyword that holds it; `""` for the root. */
   readonly within: string;
-  /** How many levels are above it, those of a schema that refers to it included. */
+  /** The number of levels above it, including the levels of a schema that refers to it. */
   readonly depth: number;
 }
 
@@ -100,7 +100,7 @@ export function eachNode(
 }
 
 /**
- * Rebuilds a schema: `enter` runs on a node before its children, and what it returns is walked;
+ * Rebuilds a schema. `enter` runs on a node before its children, which are the children of its result;
  * `leave` runs after them.
  *
  * @param trace Counts the steps and records where new nodes came from.
@@ -171,9 +171,9 @@ export function copyNode(
 }
 
 /**
- * A copy of a node with other values for some keywords, and without those that are `undefined`.
+ * A copy of a node with other values for some keywords, and without the keywords with `undefined`.
  *
- * @param renamed What each keyword of the copy that has a new name was called in `node`.
+ * @param renamed The former names of renamed keywords.
  */
 export function changed(
   trace: Trace | undefined,
@@ -222,8 +222,8 @@ function effectWithin(effect: Effect, keyword: string, node: JsonSchemaObject): 
 }
 
 /**
- * Whether the keywords above a place do not tell what a looser schema there does to the whole: a
- * `$ref` under a negation leads elsewhere, and `unevaluated…` looks at what other keywords did.
+ * Returns true if the keywords above a node do not determine the effect of a looser schema there: a
+ * `$ref` under a negation is elsewhere, and `unevaluated…` depends on other keywords.
  */
 export function hidesEffects(trace: Trace, schema: JsonSchema): boolean {
   let negated = false;
@@ -239,7 +239,7 @@ export function hidesEffects(trace: Trace, schema: JsonSchema): boolean {
       Object.hasOwn(node, "unevaluatedProperties") || Object.hasOwn(node, "unevaluatedItems")
     ) both = true;
   });
-  // A reference may lead to a place that negates, and back.
+  // The target of a reference may be under a negation.
   return both || (negated && reference);
 }
 

@@ -1,20 +1,20 @@
 /**
- * Where the parts of a rewritten schema came from, what must be undone in values of it, and how much
- * work the rewriting took.
+ * Records the origins of the parts of a rewritten schema, the changes to undo in its values, and the
+ * amount of work.
  *
  * @module
  */
 
 import { canonicalJson, jsonEqual, type JsonValue, pointerStep } from "../../tool/mod.ts";
 
-/** What must be undone in a value that was written for a node. */
+/** The changes to undo in a value of a node. */
 export interface Mark {
   readonly values?: ReadonlyMap<string, JsonValue>;
   readonly nulls?: ReadonlySet<string>;
   readonly keys?: ReadonlyMap<string, string>;
 }
 
-/** A keyword of a node, or what it holds under a name or at an index. */
+/** A keyword of a node, or a member of its value. */
 export interface Slot {
   readonly node: object;
   readonly keyword: string;
@@ -25,7 +25,7 @@ interface Origin {
   readonly node: object;
   /** Keywords that had another name, or were taken from another node. */
   readonly moved?: ReadonlyMap<string, Slot>;
-  /** Set where the whole node replaces a boolean schema, which has no keywords. */
+  /** The slot of the boolean schema that the node replaces. */
   readonly whole?: Slot;
 }
 
@@ -78,12 +78,12 @@ export class Trace {
     this.#origins.set(made, { node: whole.node, whole });
   }
 
-  /** Records what must be undone in values of `node`. */
+  /** Records the changes to undo in values of `node`. */
   mark(node: object, more: Mark): void {
     this.#marks.set(node, { ...this.markOf(node), ...more });
   }
 
-  /** What must be undone in values of `node`, or of the nodes that it replaces. */
+  /** Returns the changes to undo in values of `node` or the nodes that it replaces. */
   markOf(node: object): Mark | undefined {
     for (let at: object | undefined = node; at !== undefined; at = this.#originOf(at)?.node) {
       for (let trace: Trace | undefined = this; trace !== undefined; trace = trace.#before) {
@@ -94,7 +94,7 @@ export class Trace {
     return undefined;
   }
 
-  /** The slot of the first schema that a keyword of `node` came from. */
+  /** Returns the slot of the first schema that a keyword of `node` came from. */
   originOf(node: object, keyword: string): Slot {
     let at: Slot = { node, keyword };
     for (;;) {

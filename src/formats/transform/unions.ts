@@ -1,6 +1,6 @@
 /**
- * Unions: `oneOf` as `anyOf`, and an `anyOf` that stands alone, with what stood beside it moved into
- * its branches.
+ * Passes for unions: `oneOf` becomes `anyOf`, the siblings of an `anyOf` move into its branches, and a
+ * union at the root becomes one object.
  *
  * @module
  */
@@ -14,12 +14,12 @@ import type { Context } from "./report.ts";
 import { changed, mapOf, mapSchema, requiredBy, rootSpot, type Spot, without } from "./rewrite.ts";
 import type { Trace } from "./trace.ts";
 
-/** How many branches are compared with each other. */
+/** The maximum number of branches that are compared with each other. */
 const MAX_COMPARED = 64;
 
 /**
- * Rewrites `oneOf` as `anyOf`. Where two branches could hold at once, that accepts more, which is
- * reported; branches of different types, or told apart by a constant, never hold at once.
+ * Rewrites `oneOf` as `anyOf`. If a value could match two branches, that accepts more, which is reported.
+ * Branches with different types or different constants exclude each other.
  */
 export function oneOfToAnyOf(root: JsonSchema, { trace, report }: Context): JsonSchema {
   const resolve = resolverOf(root);
@@ -47,7 +47,7 @@ export function oneOfToAnyOf(root: JsonSchema, { trace, report }: Context): Json
   });
 }
 
-/** Whether no value can satisfy two of the branches. `false` if it cannot tell. */
+/** True if no value can satisfy two of the branches; false if that is unknown. */
 function areDisjoint(trace: Trace, branches: readonly unknown[], resolve: Resolve): boolean {
   if (branches.length > MAX_COMPARED) return false;
   const known = branches.map((branch) =>
@@ -61,7 +61,7 @@ function areDisjoint(trace: Trace, branches: readonly unknown[], resolve: Resolv
   );
 }
 
-/** The facts that tell a branch from others. An absent fact is unknown. */
+/** The facts that distinguish a branch from others. An absent fact is unknown. */
 interface Outline {
   /** Nothing fits it. */
   readonly never: boolean;
@@ -118,7 +118,7 @@ function cannotBothHold(trace: Trace, a: Outline, b: Outline): boolean {
     return true;
   }
   if (a.values !== undefined && b.values !== undefined) return !shareAny(trace, a.values, b.values);
-  // A property that both need, with different constants, tells objects apart.
+  // A property that both require with different constants distinguishes objects.
   for (const [name, values] of a.tags) {
     const others = b.tags.get(name);
     if (others !== undefined && !shareAny(trace, values, others)) return true;
@@ -140,8 +140,8 @@ const BELONGS_TO_PROPERTIES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Moves the constraints beside an `anyOf` into its branches, for targets that want it alone. A
- * branch that is a reference becomes what that leads to, with the constraints.
+ * Moves the sibling constraints of an `anyOf` into its branches, for targets that require it alone. A
+ * reference becomes its target with the constraints.
  *
  * @throws {TypeError} If that is impossible somewhere, and the tool can be sent in another mode.
  */
@@ -184,7 +184,7 @@ export function distributeUnions(root: JsonSchema, context: Context): JsonSchema
     return outer;
   }
 
-  /** Merges what stands beside a union into a branch; `undefined` if that is no schema alone. */
+  /** Merges the siblings of a union into a branch; `undefined` if one schema cannot express that. */
   function mergeInto(
     inner: JsonSchemaObject,
     branch: JsonSchema,
@@ -205,7 +205,7 @@ export function distributeUnions(root: JsonSchema, context: Context): JsonSchema
   }
 }
 
-/** Whether a schema has the same keywords already, so that a reference to it may stay one. */
+/** True if a schema has the same keywords already, so that a reference to it may stay. */
 function saysAlready(
   trace: Trace,
   target: JsonSchema | undefined,
@@ -214,13 +214,13 @@ function saysAlready(
   return isObject(target) &&
     Object.keys(inner).every((keyword) => trace.isEqual(inner[keyword], target[keyword]));
 }
-/** How often a union may turn up behind a union. */
+/** The maximum number of unions inside unions at the root. */
 const MAX_ROUNDS = 16;
 
 /**
- * Makes the root one plain object: `$ref` and `allOf` are merged in; a union becomes one object
- * with the properties of all branches, of which those that every branch needs are required. What
- * is lost is said in the description.
+ * Makes the root one plain object. `$ref` and `allOf` are merged in; a union becomes one object with the
+ * properties of all branches, which are required if every branch requires them. Losses are moved to
+ * the description.
  */
 export function flattenRoot(first: JsonSchema, context: Context): JsonSchema {
   const { trace } = context;
@@ -252,10 +252,10 @@ function mergeIntoRoot(trace: Trace, root: JsonSchemaObject): JsonSchema {
   return isObject(merged) ? withDefinitions(trace, merged, whole) : merged;
 }
 
-/** The root with what its `$ref` leads to merged in. */
+/** The root with the target of its `$ref` merged in. */
 function dereference(trace: Trace, node: JsonSchemaObject, root: JsonSchemaObject): JsonSchema {
   let at: JsonSchema = node;
-  // A reference may lead to another one.
+  // The target may be another reference.
   for (let steps = 0; steps < 32 && isObject(at) && Object.hasOwn(at, "$ref"); steps++) {
     const target = resolverOf(root)(at["$ref"]);
     if (target === undefined) {
@@ -286,7 +286,7 @@ function flattenUnion(
     const whole = isObject(branch) ? dereference(trace, branch, root) : branch;
     return isObject(whole) && Array.isArray(whole["allOf"]) ? mergeInRoot(whole) : whole;
   }).map((branch) => isObject(branch) ? without(trace, branch, "$defs", "definitions") : branch)
-    // A branch for values that are no objects never holds for arguments.
+    // Arguments never match a branch for other values than objects.
     .filter((branch) => branch !== false && !(isObject(branch) && excludesObjects(branch)));
   const base = without(trace, root, keyword);
   const nodes = branches.filter(isObject);
@@ -330,7 +330,7 @@ function flattenUnion(
     all && requirers.every((names) => names.has(name))
   );
   const required = new Set([...requiredBy(base), ...shared]);
-  // Only if all branches are closed: they refused the properties that no branch names.
+  // Closed branches rejected the properties that no branch names.
   const closes = all && nodes.length > 0 && nodes.every(closed) &&
     !Object.hasOwn(base, "additionalProperties");
   const copy = changed(trace, base, {
@@ -345,7 +345,7 @@ function flattenUnion(
   return copy;
 }
 
-/** The node with the definitions of the root, which references in it lead to. */
+/** The node with the definitions of the root, for its references. */
 function withDefinitions(
   trace: Trace,
   node: JsonSchemaObject,
