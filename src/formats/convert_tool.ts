@@ -247,7 +247,7 @@ function exportExamples(
     }
     const path = `/examples/${index}`;
     const message =
-      "the example does not fit the schema that is sent: the request would be refused";
+      "the example does not fit the schema that is sent: the request would be rejected";
     losses.push(fieldLoss(tool, path, "examples", message));
   }
   return sent;

@@ -98,7 +98,7 @@ export function decodeCalls(
 ): readonly DecodedCall[] {
   const read = findTarget(target).calls.read(response);
   if (typeof names?.idOf !== "function") {
-    throw new TypeError("Cannot decode the calls: names must be those of exportTools' answer");
+    throw new TypeError("Cannot decode the calls: names must be the names of an export");
   }
   const wires = read.filter((wire) => isOurs(wire, names));
   const taken = new Set(wires.map(({ id }) => id));

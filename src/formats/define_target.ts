@@ -161,7 +161,7 @@ const checkTexts = must(
   "a list of strings",
   (value) => isListOf(value, (item) => typeof item === "string"),
 );
-const checkTrue = must("true, or left out", (value): value is true => value === true);
+const checkTrue = must("true, or absent", (value): value is true => value === true);
 const checkOtherTarget = must(
   "the name of a target, or what defineTarget made",
   (value): value is string | Target => isTargetName(value) || isTarget(value),

@@ -69,7 +69,7 @@ export function encodeResult<Like extends TargetLike>(
       path,
       mimeType,
       message: `Cannot send "${path}" of the result (${clip(mimeType)}): ` +
-        `${found.title} does not take it, and a text stands for it`,
+        `${found.title} does not take it, and a text replaces it`,
     });
   });
   // The failure of a call with an unknown name contains the names of the model already.

@@ -398,7 +398,7 @@ class Export {
     });
     if (Array.isArray(assembled)) return [...assembled, ...own.map(({ wire }) => wire)];
     for (const { tool } of own) {
-      const why = "its tools are no list; give the tool of the SDK beside them";
+      const why = "its tools are not a list; add the tool of the SDK yourself";
       this.#reject(tool, "definitions", why);
     }
     return assembled;
@@ -426,10 +426,12 @@ function assertUniqueIds(list: readonly Tool[]): void {
   for (const [index, tool] of list.entries()) {
     const id: unknown = tool?.id;
     if (typeof id !== "string") {
-      throw new TypeError(`Cannot export the tools: "/${index}" is no tool; defineTool makes one`);
+      throw new TypeError(
+        `Cannot export the tools: "/${index}" is not a tool; create it with defineTool`,
+      );
     }
     if (seen.has(id)) {
-      throw new TypeError(`Cannot export the tools: "${id}" is there twice`);
+      throw new TypeError(`Cannot export the tools: two tools have the id "${id}"`);
     }
     seen.add(id);
   }

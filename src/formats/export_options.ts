@@ -271,7 +271,7 @@ function onWire(
   if (encoding === undefined) {
     throw new TypeError(
       `Cannot export the tools: toolChoice names ${JSON.stringify(choice.tool)}, ` +
-        "which is not among those that are sent; a provider's own tool cannot be chosen",
+        "which is not sent; a provider's own tool cannot be chosen",
     );
   }
   const { name, namespace } = encoding;
@@ -290,6 +290,6 @@ export function chooseNothing({ toolChoice, parallel }: WireSettings, lose: Lose
 /** For targets that cannot be held to one call at a time. */
 export function loseParallel(parallel: boolean | undefined, lose: LoseSetting): void {
   if (parallel === false) {
-    lose("parallel", "a request has no field that keeps the model from calling several at once");
+    lose("parallel", "a request has no field that limits the model to one call");
   }
 }

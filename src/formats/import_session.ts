@@ -292,7 +292,7 @@ export class ImportSession {
         imported,
         `${imported.path}/icons`,
         "icons",
-        `Icons are left out: those beyond ${MAX_ICONS}, of more than ${MAX_ICON} characters, or ` +
+        `Icons are omitted: more than ${MAX_ICONS}, with more than ${MAX_ICON} characters, or ` +
           'with an address that does not begin with "https:", "http:" or "data:image/"',
       );
     }
@@ -322,7 +322,7 @@ export class ImportSession {
       });
       if (checkable === schema) throw cause;
       check(checkable);
-      const message = `${describeThrown(cause)}; such patterns are left out`;
+      const message = `${describeThrown(cause)}; such patterns are omitted`;
       this.warn(imported, imported.path, "pattern", message);
       return checkable;
     }
@@ -335,7 +335,7 @@ export class ImportSession {
         imported,
         imported.path,
         "text",
-        `Its ${place} had hidden characters or was too long: only what can be seen is kept, up to ` +
+        `Its ${place} had hidden characters or was too long: it was shortened to visible characters, up to ` +
           `${MAX_DESCRIPTION} characters of a description and ${MAX_TITLE} of a title`,
       );
     }
@@ -448,7 +448,7 @@ export class ImportSession {
     return new Map(named.flatMap(({ imported, id }) => {
       const other = looks.get(id);
       if (other === undefined) return [];
-      const message = `A name looks like that of "${clip(other)}"`;
+      const message = `A name looks like the name of "${clip(other)}"`;
       return [[imported, [{ rule: "look-alike", path: "", message }]]];
     }));
   }
@@ -572,7 +572,9 @@ function nameTools(
         imported,
         imported.path,
         "name",
-        `"${clip(imported.sourceName)}" is no name for a tool; it is called "${given}" here`,
+        `"${
+          clip(imported.sourceName)
+        }" is not a valid name for a tool; its name here is "${given}"`,
       );
     }
   }

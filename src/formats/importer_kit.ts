@@ -248,7 +248,7 @@ export function readReturns(
     imported,
     path,
     "returns",
-    `The result schema of "${clip(imported.sourceName)}" is no schema; results are not checked`,
+    `The result schema of "${clip(imported.sourceName)}" is not a schema; results are not checked`,
   );
   return undefined;
 }

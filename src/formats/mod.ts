@@ -13,7 +13,13 @@ export {
   partsOf,
 } from "./export.ts";
 export type * from "./export_options.ts";
-export * from "./exposure.ts";
+export {
+  type Adapter,
+  createAdapter,
+  type ExportedWithWarnings,
+  type ExportError,
+  Exposure,
+} from "./exposure.ts";
 export type { ExportNames, ToolEncoding, WireName } from "./export_names.ts";
 export * from "./provider_hints.ts";
 export {

@@ -95,7 +95,7 @@ const checkCount = wholeFrom(1);
 /**
  * Puts the calls of a streamed response together, from the events of the provider's API or SDK.
  *
- * A call is returned as soon as it is known to be complete: at its own end if the target marks that
+ * A call is returned when it is complete: at its own end if the target marks that
  * (Responses, Anthropic, Bedrock, Cohere), otherwise when the model stops. Calls may be
  * interleaved. A call that the token limit or a broken connection cut off is rejected, never run
  * with a part of its arguments. LangChain's streams may not say why the model stopped: their end counts as a stop.

@@ -72,7 +72,7 @@ export function noCall(raw: unknown): {
   readonly raw: unknown;
   readonly refusal: string;
 } {
-  return { name: "", input: undefined, raw, refusal: "it is no call of a tool" };
+  return { name: "", input: undefined, raw, refusal: "it is not a call of a tool" };
 }
 
 function kindOf(value: unknown): string {

@@ -187,7 +187,7 @@ const COMBINATIONS: readonly CombinationRule[] = [
   },
   {
     name: "cacheControl",
-    message: "one page says that a deferred tool cannot have cache_control, another that it can",
+    message: "the documentation is contradictory about cache_control of deferred tools",
     effect: "warn",
     applies: (hints) => hints.deferLoading === true && hints.cacheControl !== undefined,
   },
@@ -456,7 +456,7 @@ function readHints(session: ImportSession, imported: ImportedTool, tool: JsonRec
       imported,
       `${path}/cache_control`,
       "cache_control",
-      `The cache_control of "${clip(imported.sourceName)}" is not known, and is left out`,
+      `The cache_control of "${clip(imported.sourceName)}" is unknown, and is omitted`,
     );
   }
 }
@@ -527,6 +527,7 @@ const ANTHROPIC_STRICT:
     wire: (view) => wire(view, view.strict),
   });
 
+/** The targets and the importer of the provider. */
 export const anthropic: Provider<
   typeof ANTHROPIC | typeof ANTHROPIC_STRICT,
   Importer<"anthropic">

@@ -341,8 +341,8 @@ function readCachePoint(
     last.provider.cacheControl = cacheControl;
     return;
   }
-  const why = last === undefined ? "stands behind no tool" : "is not known";
-  session.warn(undefined, path, "cachePoint", `The cache point ${why}, and is left out`);
+  const why = last === undefined ? "follows no tool" : "is unknown";
+  session.warn(undefined, path, "cachePoint", `The cache point ${why}, and is omitted`);
 }
 
 function readEntry(
@@ -431,6 +431,7 @@ const BEDROCK_STRICT: BedrockTarget<"bedrock.strict"> = makeTarget({
   wire: (view) => wire(view, view.strict),
 });
 
+/** The targets and the importer of the provider. */
 export const bedrock: Provider<typeof BEDROCK | typeof BEDROCK_STRICT, Importer<"bedrock">> = {
   targets: [BEDROCK, BEDROCK_STRICT],
   importer: {

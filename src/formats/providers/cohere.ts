@@ -76,7 +76,7 @@ const KEYWORDS: KeywordTable = table(
   [into("enum"), ["const"]],
   [into("anyOf"), ["oneOf"]],
   [into("one schema"), ["allOf"]],
-  [into("what it leads to"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
+  [into("its target"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
   [into("its type"), ["$ref recursive"]],
   [into("{} or { not: {} }"), ["boolean schema"]],
   [REJECTED, ["$ref external"]],
@@ -167,4 +167,5 @@ const COHERE:
     },
   });
 
+/** The targets and the importer of the provider. */
 export const cohere: Provider<typeof COHERE> = { targets: [COHERE] };

@@ -199,7 +199,7 @@ const TYPED: KeywordTable = table(
   [into("anyOf"), ["oneOf"]],
   [into("branches"), ["anyOf with siblings"]],
   [into("one schema"), ["allOf"]],
-  [into("what it leads to"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
+  [into("its target"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
   [into("its type"), ["$ref recursive"]],
   [into("example"), ["examples"]],
   [into("{} or { not: {} }"), ["boolean schema"]],
@@ -455,7 +455,7 @@ function schemaOf(
         imported,
         path + at,
         keyword,
-        `"${clip(keyword)}" of "${clip(imported.sourceName)}" is no number, and is left out`,
+        `"${clip(keyword)}" of "${clip(imported.sourceName)}" is not a number, and is omitted`,
       );
     }),
     path,
@@ -620,6 +620,7 @@ const VERTEX: GeminiTarget<"vertex", GeminiFunction> = makeTarget({
   ],
 });
 
+/** The targets and the importer of the provider. */
 export const gemini: Provider<
   typeof GEMINI | typeof GEMINI_TYPED | typeof VERTEX,
   Importer<"gemini">

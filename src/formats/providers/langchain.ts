@@ -240,6 +240,7 @@ const LANGCHAIN:
     },
   });
 
+/** The targets and the importer of the provider. */
 export const langchain: Provider<typeof LANGCHAIN> = {
   targets: [LANGCHAIN],
 };

@@ -336,7 +336,7 @@ function readTool(
       imported,
       `${path}/_meta/provider`,
       "_meta",
-      '"provider" in "_meta" is left out: plue uses the name',
+      '"provider" in "_meta" is omitted: plue uses the name',
     );
   }
   readExtra(imported, tool);
@@ -401,7 +401,7 @@ function wrongField(
     imported,
     path,
     field,
-    `The ${field} of "${clip(imported.sourceName)}" must be ${wanted}, and is left out`,
+    `The ${field} of "${clip(imported.sourceName)}" must be ${wanted}, and is omitted`,
   );
 }
 
@@ -528,6 +528,7 @@ const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = makeTarget({
   calls: callFormat(true),
 });
 
+/** The targets and the importer of the provider. */
 export const mcp: Provider<
   typeof MCP_2025_06_18 | typeof MCP_2025_11_25 | typeof MCP_2026_07_28,
   Importer<"mcp", McpImportOptions>,

@@ -50,7 +50,7 @@ const KEYWORDS: KeywordTable = table(
   [into("a list"), ["tuple"]],
   [into("anyOf"), ["oneOf"]],
   [into("one schema"), ["allOf"]],
-  [into("what it leads to"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
+  [into("its target"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
   [into("its type"), ["$ref recursive"]],
   [into("{} or { not: {} }"), ["boolean schema"]],
   [REJECTED, ["$ref external"]],
@@ -84,4 +84,5 @@ const OLLAMA: ListTarget<"ollama", OllamaTool, OllamaToolMessage> = makeTarget({
   },
 });
 
+/** The targets and the importer of the provider. */
 export const ollama: Provider<typeof OLLAMA> = { targets: [OLLAMA] };

@@ -113,6 +113,7 @@ export const OPENAI_FORMATS: readonly string[] = [
   "uuid",
 ];
 
+/** The limits of Structured Outputs. */
 export const OPENAI_STRICT_LIMITS: readonly Limit[] = [
   { name: "maxProperties", value: 5_000 },
   { name: "maxDepth", value: 10 },
@@ -211,7 +212,7 @@ function readEntry(
       imported,
       path + pointerStep(field),
       field,
-      `${quote(field)} is not known here, and is left out`,
+      `${quote(field)} is unknown, and is omitted`,
     );
   }
   const parameters = readParameters(session, imported, tool["parameters"], `${at}/parameters`);

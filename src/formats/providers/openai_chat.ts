@@ -72,6 +72,7 @@ function wire(view: ToolView, strict: boolean | undefined): OpenAiChatTool {
 
 // Calls
 
+/** The reason to reject a call of a custom tool. */
 export const CUSTOM_TOOL =
   "it is a call of a custom tool, which takes text, and only functions were offered";
 
@@ -299,6 +300,7 @@ const OPENAI_CHAT_STRICT:
     wire: (view) => wire(view, view.strict),
   });
 
+/** The targets and the importer of the provider. */
 export const openaiChat: Provider<
   typeof OPENAI_CHAT | typeof OPENAI_CHAT_STRICT,
   never,

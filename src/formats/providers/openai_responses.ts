@@ -126,7 +126,7 @@ const COMBINATIONS: readonly CombinationRule[] = [
   },
   {
     name: "allowedCallers empty",
-    message: "an empty list of callers is refused; it is left out, and the model may call the tool",
+    message: "an empty list of callers is rejected; it is omitted, and the model may call the tool",
     effect: "warn",
     applies: (hints) => hints.allowedCallers?.length === 0,
   },
@@ -547,6 +547,7 @@ const OPENAI_REALTIME:
     },
   });
 
+/** The targets and the importer of the provider. */
 export const openaiResponses: Provider<
   typeof OPENAI_RESPONSES | typeof OPENAI_RESPONSES_STRICT | typeof OPENAI_REALTIME
 > = { targets: [OPENAI_RESPONSES, OPENAI_RESPONSES_STRICT, OPENAI_REALTIME] };

@@ -247,6 +247,7 @@ const OPENAPI_3_1: OpenApiTarget = makeTarget({
   calls: CALLS,
 });
 
+/** The targets and the importer of the provider. */
 export const openapi: Provider<
   typeof OPENAPI_3_1,
   never,

@@ -293,7 +293,7 @@ export function dropKeywords(
           message: described
             ? `"${keyword}" is said in the description`
             : keyword === "nullable"
-            ? '"nullable" is no JSON Schema, and is left out: null fits only where "type" has "null"'
+            ? '"nullable" is not JSON Schema, and is omitted: null fits only where "type" has "null"'
             : `"${keyword}" cannot be sent`,
         });
       }

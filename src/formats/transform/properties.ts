@@ -141,7 +141,7 @@ export function optionalToNullable(root: JsonSchema, { trace, report }: Context)
             action: "replaced",
             grade: "ambiguous",
             narrows: true,
-            message: `"${name}" may be left out or null; here it must be null`,
+            message: `"${name}" may be absent or null; here it must be null`,
           });
         } else {
           setOwn(made, name, acceptNull(trace, property, resolve));

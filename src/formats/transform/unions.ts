@@ -172,7 +172,7 @@ export function distributeUnions(root: JsonSchema, context: Context): JsonSchema
       if (!isSchema(branch)) continue;
       const one = mergeInto(inner, branch, spot.depth);
       if (one === undefined) {
-        const message = 'what stands beside "anyOf" cannot be merged into its branches';
+        const message = 'the siblings of "anyOf" cannot be merged into its branches';
         if (refuses) throw new TypeError(`Cannot split the union: ${message}`);
         return leaveOut(context, node, "anyOf", spot, message);
       }

@@ -136,8 +136,8 @@ describe("exportTools()", () => {
     const rows = [
       [undefined, "they must be a toolset or a list of tools"],
       [{ tools: [], select: () => [] }, "a registry gives a toolset by select()"],
-      [[{ name: "a", description: "A." }], '"/0" is no tool; defineTool makes one'],
-      [[null], '"/0" is no tool; defineTool makes one'],
+      [[{ name: "a", description: "A." }], '"/0" is not a tool; create it with defineTool'],
+      [[null], '"/0" is not a tool; create it with defineTool'],
     ] as const;
     for (const [source, words] of rows) {
       const error = assertThrows(
@@ -170,7 +170,7 @@ describe("exportTools()", () => {
     assertThrows(
       () => exportTools([withUnit, withUnit], "openai"),
       TypeError,
-      'Cannot export the tools: "weather" is there twice',
+      'Cannot export the tools: two tools have the id "weather"',
     );
   });
 
