@@ -21,7 +21,8 @@ export {
   Exposure,
 } from "./exposure.ts";
 export type { ExportNames, ToolEncoding, WireName } from "./export_names.ts";
-export * from "./provider_hints.ts";
+export { hintsOf, providerTool } from "./provider_hints.ts";
+export type * from "./provider_hints.ts";
 export {
   FunctionDefinition,
   type FunctionDefinitionJson,
@@ -41,9 +42,11 @@ export {
   type RefusedCall,
   type RoutedCall,
 } from "./decode.ts";
-export * from "./stream.ts";
-export * from "./encode.ts";
-export * from "./dispatch_response.ts";
+export { accumulateCalls } from "./stream.ts";
+export type * from "./stream.ts";
+export { encodeResult, encodeResults, type ResultLoss } from "./encode.ts";
+export { dispatchCalls, dispatchResponse, resumeTurn } from "./dispatch_response.ts";
+export type * from "./dispatch_response.ts";
 export {
   type ArgumentChoice,
   type ArgumentRewrite,
@@ -71,7 +74,7 @@ export {
   targetOf,
   type ToolsOf,
 } from "./targets.ts";
-export * from "./define_target.ts";
+export { defineTarget } from "./define_target.ts";
 export { FEATURES, LIMITS } from "./target.ts";
 export type * from "./target.ts";
 export type * from "./call_format.ts";

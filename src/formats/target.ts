@@ -201,6 +201,15 @@ export interface Target<
   readonly choose?: WriteSettings | undefined;
 }
 
+/** A target whose request has a list of its tools. */
+export type ListTarget<Id extends string, Tool, Part, Message = Part> = Target<
+  Id,
+  Tool,
+  Tool[],
+  Part,
+  Message
+>;
+
 /** A target whose calls are not streamed. */
 export interface Unstreamed {
   readonly calls: { readonly stream?: never };

@@ -6,7 +6,6 @@
 
 import { clip, isObject, type JsonSchema } from "../tool/mod.ts";
 import type { Answer, StreamFormat, StreamStep, WireCall } from "./call_format.ts";
-import type { Target, ToolView } from "./target.ts";
 
 /** A JSON object from outside. */
 export interface JsonRecord {
@@ -170,21 +169,14 @@ export function isWhole(input: unknown): boolean {
   return typeof input === "string" && input.trim() !== "" && isObject(parsed(input));
 }
 
-/** A target whose request has a list of its tools. */
-export type ListTarget<Id extends string, Tool, Part, Message = Part> = Target<
-  Id,
-  Tool,
-  Tool[],
-  Part,
-  Message
->;
-
 export function unlessEmpty<Item>(list: readonly Item[]): Item[] | undefined {
   return list.length === 0 ? undefined : [...list];
 }
 
 /** The description, for targets where it is optional. */
-export function descriptionOf(view: ToolView): { description?: string } {
+export function descriptionOf(
+  view: { readonly description: string; readonly sendsDescription: boolean },
+): { description?: string } {
   return view.sendsDescription ? { description: view.description } : {};
 }
 

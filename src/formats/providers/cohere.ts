@@ -6,15 +6,7 @@
 
 import { isObject } from "../../tool/mod.ts";
 import type { StreamStep } from "../call_format.ts";
-import {
-  isCutOff,
-  type JsonRecord,
-  type ListTarget,
-  member,
-  objectIn,
-  textIn,
-  textOf,
-} from "../wire.ts";
+import { isCutOff, type JsonRecord, member, objectIn, textIn, textOf } from "../wire.ts";
 import {
   type Chooses,
   loseParallel,
@@ -33,7 +25,7 @@ import {
   unsure,
 } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
-import { makeTarget, type Provider } from "../target.ts";
+import { type ListTarget, makeTarget, type Provider } from "../target.ts";
 import {
   functionCallReader,
   type FunctionTool,

@@ -11,7 +11,6 @@ import {
   given,
   isCutOff,
   type JsonRecord,
-  type ListTarget,
   markCutOff,
   noCall,
   parsed,
@@ -21,7 +20,7 @@ import {
 } from "../wire.ts";
 import type { Chooses, LoseSetting, WireSettings } from "../export_options.ts";
 import { ADVISORY, every } from "../form_rules.ts";
-import { features, makeTarget, type Provider } from "../target.ts";
+import { features, type ListTarget, makeTarget, type Provider } from "../target.ts";
 
 // Tools
 

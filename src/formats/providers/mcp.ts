@@ -14,7 +14,7 @@ import {
   type ToolIcon,
 } from "../../tool/mod.ts";
 import type { Answer, MediaFormat, WireCall } from "../call_format.ts";
-import { asObject, descriptionOf, given, type ListTarget, Shape } from "../wire.ts";
+import { asObject, descriptionOf, given, Shape } from "../wire.ts";
 import {
   beginTool,
   HINTS,
@@ -38,6 +38,7 @@ import type { NameRule } from "../../select/mod.ts";
 import {
   type Feature,
   features,
+  type ListTarget,
   makeTarget,
   type Provider,
   type ToolView,

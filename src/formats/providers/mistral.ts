@@ -5,9 +5,9 @@
  */
 
 import { defined } from "../../tool/mod.ts";
-import { type ListTarget, plainText } from "../wire.ts";
+import { plainText } from "../wire.ts";
 import { ADVISORY, into, READ_BY_THE_MODEL, table, unsure } from "../form_rules.ts";
-import { makeTarget, type Provider } from "../target.ts";
+import { type ListTarget, makeTarget, type Provider } from "../target.ts";
 import {
   functionCallReader,
   type FunctionTool,

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type ListTarget, plainText, streamResponses } from "../wire.ts";
+import { plainText, streamResponses } from "../wire.ts";
 import {
   ADVISORY,
   DROPPED,
@@ -14,7 +14,7 @@ import {
   REJECTED,
   table,
 } from "../form_rules.ts";
-import { makeTarget, type Provider } from "../target.ts";
+import { type ListTarget, makeTarget, type Provider } from "../target.ts";
 import { functionCallReader, type FunctionTool, functionTool } from "./openai_chat.ts";
 
 /** A function in the `tools` of a chat request. */

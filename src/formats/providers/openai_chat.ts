@@ -13,7 +13,6 @@ import {
   given,
   isCutOff,
   type JsonRecord,
-  type ListTarget,
   markCutOff,
   noCall,
   plainText,
@@ -21,7 +20,7 @@ import {
   textOf,
 } from "../wire.ts";
 import type { Chooses, WireSettings } from "../export_options.ts";
-import { features, makeTarget, type Provider, type ToolView } from "../target.ts";
+import { features, type ListTarget, makeTarget, type Provider, type ToolView } from "../target.ts";
 import {
   OPENAI_FORMATS,
   OPENAI_KEYWORDS,
