@@ -43,13 +43,14 @@ const MAX_STEPS = 2_000_000;
 export class Trace {
   readonly #origins: Map<object, Origin>;
   readonly #marks: Map<object, Mark>;
-  readonly #before: Trace | undefined;
+  /** This trace, and the earlier ones. */
+  readonly #chain: readonly Trace[];
   readonly #countOne: () => void;
   #steps: number;
 
   /** @param before The trace of the chain that made the schema with which this one begins. */
   constructor(before?: Trace) {
-    this.#before = before;
+    this.#chain = before === undefined ? [this] : [this, ...before.#chain];
     this.#origins = new Map();
     this.#marks = new Map();
     this.#steps = 0;
@@ -86,7 +87,7 @@ export class Trace {
   /** Returns the changes to undo in values of `node` or the nodes that it replaces. */
   markOf(node: object): Mark | undefined {
     for (let at: object | undefined = node; at !== undefined; at = this.#originOf(at)?.node) {
-      for (let trace: Trace | undefined = this; trace !== undefined; trace = trace.#before) {
+      for (const trace of this.#chain) {
         const found = trace.#marks.get(at);
         if (found !== undefined) return found;
       }
@@ -108,7 +109,7 @@ export class Trace {
   }
 
   #originOf(node: object): Origin | undefined {
-    for (let trace: Trace | undefined = this; trace !== undefined; trace = trace.#before) {
+    for (const trace of this.#chain) {
       const origin = trace.#origins.get(node);
       if (origin !== undefined) return origin;
     }
