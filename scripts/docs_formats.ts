@@ -52,7 +52,7 @@ function ruleCell({ action, enforcement, into, uncertain }: KeywordRule): string
     ? `→ ${into ?? ""}`
     : action === "drop"
     ? "–"
-    : "refused";
+    : "rejected";
   return uncertain === true ? `${cell} ?` : cell;
 }
 
@@ -74,7 +74,7 @@ function headOf(groups: readonly (readonly TargetInfo[])[]): readonly string[] {
 
 function targetTable(): string {
   return tableOf(
-    ["Target", "Also", "What it is", "Facts from"],
+    ["Target", "Alias", "Surface", "Facts from"],
     TARGETS.map(({ id, aliases, title, source }) => [
       `\`${id}\``,
       aliases.map((alias) => `\`${alias}\``).join(", "),
@@ -140,7 +140,7 @@ function formatList(): string {
   ).join("\n");
 }
 
-/** The types of files in the table. */
+/** The kinds of files in the table, with their media types. */
 const FILES: Readonly<Record<string, readonly string[]>> = {
   "images: PNG, JPEG, WebP": ["image/png", "image/jpeg", "image/webp"],
   "images: GIF": ["image/gif"],
@@ -178,15 +178,15 @@ export function formatsPage(): string {
 
 \`exportTools(toolset, target)\` from \`@plue/tools/formats\` writes a toolset in a provider's shape,
 and reports what the provider cannot express. \`listTargets()\` gives all of this page as data.
-\`defineTarget(record)\` makes a target of your own, also from one of these (\`targetOf(id)\`). The
-functions that export, decode and encode take it like a name.
+\`defineTarget(record)\` creates a target of your own, from scratch or from one of these
+(\`targetOf(id)\`). The functions that export, decode and encode accept it like a name.
 
 ${targetTable()}
 
 ## Names and limits
 
-An id that a target allows is sent as it is. Every other is mapped, and \`names\` leads back. A limit
-with (?) is not documented, or documented in two ways: it is a warning. A tool that a strict mode
+An id that a target allows is sent unchanged. Other ids are mapped, and \`names\` maps them back. A
+limit with (?) is not documented, or documented in two ways: it is a warning. A tool that a strict mode
 cannot hold is sent to the target that it falls back to, without \`strict\`.
 
 ${nameTable()}
@@ -202,7 +202,7 @@ ${featureTable()}
 
 \`yes\`: sent, and the target holds the model to it or documents that it reads it. \`read\`: sent, and
 the model reads it; nothing enforces it. \`ignored\`: sent, accepted, and not looked at. \`→\`: sent as
-something else. \`–\`: left out, and by default said in the description. \`refused\`: the tool is
+something else. \`–\`: omitted, and by default added to the description. \`rejected\`: the tool is
 rejected, or falls back. A \`?\` means that the provider does not document it.
 
 Whatever is sent, the arguments of a call are checked against the tool's own schema.
@@ -211,14 +211,14 @@ ${keywordTable()}
 
 ## Values of \`format\`
 
-Where a target takes only some, the others are said in the description:
+If a target accepts only some values, the others are added to the description:
 
 ${formatList()}
 
 ## Files in results
 
-\`yes\`: a block of the target. \`a text\`: a short text stands for it, and the turn's \`losses\` say so.
-The AI SDK and LangChain pass all of them on, and the package of the provider says what it takes.
+\`yes\`: a block of the target. \`a text\`: a short text replaces it, and the turn's \`losses\` report it.
+The AI SDK and LangChain pass all files on, and the package of the provider accepts or rejects them.
 
 ${fileTable()}
 `;

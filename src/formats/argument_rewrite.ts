@@ -1,6 +1,5 @@
 /**
- * The tree of what must be undone in values of an exported schema, and how a value tells which
- * branch of a union it is.
+ * Converts arguments between the form of an exported schema and the form of the tool's own schema.
  *
  * @module
  */
@@ -14,36 +13,35 @@ import {
   type JsonValue,
   setOwn,
 } from "../tool/mod.ts";
-import { type Resolve, resolverOf } from "./transform/definitions.ts";
-import { includesValue } from "./transform/json_equal.ts";
-import { markOf } from "./transform/origin.ts";
+import { type Resolve, resolverOf } from "./transform/references.ts";
+import type { Trace } from "./transform/trace.ts";
 import { eachChild, eachNode } from "./transform/rewrite.ts";
 
 /**
- * What to undo in a value that was written for the exported schema, as a tree beside that schema.
- * A part that is absent needs nothing undone. A recursive schema makes a cyclic tree, which is
+ * The changes to undo in a value that follows the exported schema: a tree of the same form as that
+ * schema. A part that is absent needs no change. A recursive schema makes a cyclic tree, which is
  * followed along the value, and therefore ends. `decodeArguments` reads it.
  */
 export interface ArgumentRewrite {
-  /** Values that were written as text: the text, and what it stands for. */
+  /** Values that were written as text, by that text. */
   readonly values?: ReadonlyMap<string, JsonValue>;
-  /** The properties (as sent) in which a `null` stands for "left out". */
+  /** The properties (as sent) in which a `null` means that the property is absent. */
   readonly nulls?: ReadonlySet<string>;
   /** The property keys as sent that differ from the tool's own, with the tool's own. */
   readonly keys?: ReadonlyMap<string, string>;
-  /** What to undo in a property, by its key as sent. */
+  /** The changes in each property, by its key as sent. */
   readonly properties?: ReadonlyMap<string, ArgumentRewrite>;
-  /** What to undo in the properties that the schema does not declare. */
+  /** The changes in properties that the schema does not declare. */
   readonly additionalProperties?: ArgumentRewrite;
   /** The properties (as sent) that the schema declares, where `additionalProperties` is here. */
   readonly declared?: ReadonlySet<string>;
-  /** What to undo in the first items of an array. */
+  /** The changes in the first items of an array. */
   readonly prefixItems?: readonly (ArgumentRewrite | undefined)[];
-  /** What to undo in the (other) items of an array. */
+  /** The changes in the (other) items of an array. */
   readonly items?: ArgumentRewrite;
-  /** The branches of a union, each with how to tell a value of it. The first that fits applies. */
+  /** The branches of a union. The first that accepts the value applies. */
   readonly choices?: readonly ArgumentChoice[];
-  /** What applies as well: `allOf`, and what a reference leads to. */
+  /** Further changes in the same value, from `allOf` and resolved references. */
   readonly also?: readonly ArgumentRewrite[];
 }
 
@@ -57,10 +55,10 @@ export interface ArgumentChoice {
   readonly rewrite: ArgumentRewrite;
 }
 
-/** How deep a value is looked at to tell which branch of a union it is. */
+/** The number of levels of a value that are compared with the branches of a union. */
 const MAX_LOOK = 4;
 
-/** How many parts of a value are looked at to tell one branch. The others count as fitting. */
+/** The maximum number of parts of a value that are compared with one branch. The others match. */
 const MAX_LOOKS = 10_000;
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -69,18 +67,19 @@ type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
  * Makes the tree of what must be undone in values of an exported schema.
  *
  * @param schema The exported schema, with the marks that the transforms put on it.
+ * @param trace Has the marks.
  * @returns The tree, or `undefined` if nothing needs undoing.
  */
-export function rewriteOf(schema: JsonSchema): ArgumentRewrite | undefined {
+export function rewriteOf(schema: JsonSchema, trace: Trace): ArgumentRewrite | undefined {
   const resolve = resolverOf(schema);
-  const concerned = concernedNodes(schema, resolve);
+  const concerned = concernedNodes(schema, resolve, trace);
   if (concerned.size === 0) return undefined;
   const made = new Map<JsonSchemaObject, Writable<ArgumentRewrite>>();
 
   const build = (part: unknown): ArgumentRewrite | undefined => {
     if (!isObject(part) || !concerned.has(part)) return undefined;
     let rewrite = made.get(part);
-    if (rewrite === undefined) made.set(part, rewrite = { ...markOf(part) });
+    if (rewrite === undefined) made.set(part, rewrite = { ...trace.markOf(part) });
     return rewrite;
   };
   const fill = (part: JsonSchemaObject, rewrite: Writable<ArgumentRewrite>): void => {
@@ -131,8 +130,12 @@ export function rewriteOf(schema: JsonSchema): ArgumentRewrite | undefined {
   return root;
 }
 
-/** The nodes that a transform marked, and all that lead to one of them, through references too. */
-function concernedNodes(schema: JsonSchema, resolve: Resolve): ReadonlySet<unknown> {
+/** The marked nodes, and all nodes that contain or refer to one. */
+function concernedNodes(
+  schema: JsonSchema,
+  resolve: Resolve,
+  trace: Trace,
+): ReadonlySet<unknown> {
   const concerned = new Set<JsonSchemaObject>();
   const leadHere = new Map<JsonSchemaObject, JsonSchemaObject[]>();
   const lead = (to: JsonSchema | undefined, from: JsonSchemaObject): void => {
@@ -141,8 +144,8 @@ function concernedNodes(schema: JsonSchema, resolve: Resolve): ReadonlySet<unkno
     if (list === undefined) leadHere.set(to, [from]);
     else list.push(from);
   };
-  eachNode(schema, (node) => {
-    if (markOf(node) !== undefined) concerned.add(node);
+  eachNode(trace, schema, (node) => {
+    if (trace.markOf(node) !== undefined) concerned.add(node);
     eachChild(node, (child) => lead(child, node));
     if (Object.hasOwn(node, "$ref")) lead(resolve(node["$ref"]), node);
   });
@@ -169,7 +172,7 @@ function looksLike(schema: unknown, value: unknown, depth: number, look: Look): 
     return schema["nullable"] === true && value === null;
   }
   if (Object.hasOwn(schema, "const") && !jsonEqual(schema["const"], value)) return false;
-  if (Array.isArray(values) && !includesValue(values, value)) return false;
+  if (Array.isArray(values) && !values.some((one) => jsonEqual(one, value))) return false;
   if (Array.isArray(anyOf) && !anyOf.some((one) => inner(one, value))) return false;
   if (Array.isArray(value) && isObject(items)) {
     return value.slice(0, 16).every((item) => inner(items, item));
@@ -186,7 +189,7 @@ function looksLike(schema: unknown, value: unknown, depth: number, look: Look): 
   );
 }
 
-/** How deep a value is followed. Deeper parts stay as they came, and validation refuses them. */
+/** The maximum depth. Deeper parts stay unchanged, and validation rejects them. */
 const MAX_DEPTH = 256;
 
 /** The rewrites that apply to one value: this one, those it includes, and the branches that fit. */
@@ -205,9 +208,9 @@ function applying(rewrite: ArgumentRewrite, value: unknown): readonly ArgumentRe
 }
 
 /**
- * Turns the arguments of a call, as the provider's model wrote them, into the tool's own: nulls
- * that stand for "left out" go, renamed keys and texts become what they were. Where nothing was
- * changed, the same value is returned; it is never written to.
+ * Converts the arguments of a call, as the model wrote them, into the form of the tool's own schema.
+ * Nulls of absent properties are removed; renamed keys and values that were sent as text are
+ * restored. The value is never modified: if nothing changes, the same value is returned.
  *
  * The value need not fit the schema: parts that do not fit are left for validation to report.
  *
@@ -227,7 +230,7 @@ function applying(rewrite: ArgumentRewrite, value: unknown): readonly ArgumentRe
  * ```
  *
  * @param value The arguments as they came.
- * @param rewrite What the export changed: `names.encodingOf(id)?.input`.
+ * @param rewrite The changes of the export: `names.encodingOf(id)?.input`.
  * @returns The arguments for the tool.
  */
 export function decodeArguments(value: unknown, rewrite: ArgumentRewrite | undefined): unknown {
@@ -298,27 +301,27 @@ function propertyRewrites(
  * them. Used for examples, and wherever a call is written rather than read.
  *
  * @param value Arguments that fit the tool's own schema.
- * @param rewrite What the export changed: `names.encodingOf(id)?.input`.
- * @returns The arguments as they stand on the wire.
+ * @param rewrite The changes of the export: `names.encodingOf(id)?.input`.
+ * @returns The arguments in the form of the exported schema.
  */
 export function encodeArguments(value: unknown, rewrite: ArgumentRewrite | undefined): unknown {
   if (rewrite === undefined) return value;
   return encode(value, [rewrite], { depth: 0, levels: Infinity, work: { left: MAX_WRITES } });
 }
 
-/** How many parts of a value are written, tries included. The others stay as they came. */
+/** The maximum number of parts of a value that are written, tries included. Others stay unchanged. */
 const MAX_WRITES = 100_000;
 
-/** How many combinations of branches are tried for one part of a value. */
+/** The maximum number of combinations of branches for one part of a value. */
 const MAX_COMBINATIONS = 64;
 
-/** How far to go in a value. */
+/** The position in a value, and the limits of the traversal. */
 interface Reach {
-  /** How deep in the value it is. */
+  /** The depth of the part in the value. */
   readonly depth: number;
-  /** How many more levels are to be written: those that a branch checks, or all. */
+  /** The number of levels to write: the levels that a branch compares, or all. */
   readonly levels: number;
-  /** How many parts may still be written. */
+  /** The number of parts that may still be written. */
   readonly work: { left: number };
 }
 
@@ -326,8 +329,8 @@ function encode(value: unknown, rewrites: readonly ArgumentRewrite[], reach: Rea
   const { depth, levels, work } = reach;
   if (rewrites.length === 0 || levels < 0 || depth > MAX_DEPTH || --work.left < 0) return value;
   if (rewrites.every(isSingle)) return encodeWith(value, rewrites, reach);
-  // Only the exported form tells which branch a value is. So the first levels are written for each
-  // branch, and the branch that they fit is written to the end.
+  // Only the exported form shows which branch a value belongs to. So the first levels are written for
+  // each branch, and the branch that accepts them is written to the end.
   const look = { ...reach, levels: Math.min(levels, MAX_LOOK) };
   let tries = 0;
   for (const combination of combinations(rewrites, depth, work)) {
@@ -341,7 +344,7 @@ function encode(value: unknown, rewrites: readonly ArgumentRewrite[], reach: Rea
   return value;
 }
 
-/** Whether a rewrite has no own parts that apply to the same value. */
+/** True if no further changes apply to the same value. */
 function isSingle({ also, choices }: ArgumentRewrite): boolean {
   return also === undefined && choices === undefined;
 }
@@ -352,7 +355,7 @@ interface Part {
   readonly choice?: ArgumentChoice;
 }
 
-/** The combinations of branches that may apply, one after the other, as they are asked for. */
+/** Generates the combinations of branches that may apply. */
 function* combinations(
   rewrites: readonly ArgumentRewrite[],
   depth: number,

@@ -1,5 +1,5 @@
 /**
- * One schema for one target: which transforms it needs, and in which order.
+ * Converts one schema for one target, by an ordered table of passes.
  *
  * @module
  */
@@ -8,36 +8,32 @@ import { type ArgumentRewrite, rewriteOf } from "./argument_rewrite.ts";
 import { detectDialect } from "../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
 import { formOfKeyword, type FormSet, formsOf } from "./schema_forms.ts";
-import {
-  ALL_FORMS,
-  KEYWORD_FORMS,
-  type KeywordForm,
-  type KeywordRule,
-  type KeywordTable,
-} from "./form_rules.ts";
+import { ALL_FORMS, KEYWORD_FORMS, type KeywordForm, type KeywordTable } from "./form_rules.ts";
 import type { NameRule } from "../select/mod.ts";
 import {
   addItems,
   asTypedSchema,
-  booleansToObjectsIn,
-  constToEnumIn,
-  enumToTextIn,
-  exclusiveToInclusiveIn,
-  tuplesToListsIn,
-} from "./transform/replace_keywords.ts";
-import { closeObjectsIn, renameKeysIn } from "./transform/objects.ts";
-import { dropKeywords, type KeywordFate } from "./transform/describe_constraints.ts";
-import { distributeUnions, oneOfToAnyOfIn } from "./transform/unions.ts";
-import { flattenRootIn } from "./transform/flatten_root.ts";
-import { inlineRefsIn, wrapReferences } from "./transform/inline_refs.ts";
-import { mergeAllOfIn } from "./transform/merge_all_of.ts";
-import { normalizeDraftIn, readsAlike } from "./transform/older_dialects.ts";
-import { nullToFlagIn, optionalToNullableIn } from "./transform/nullable.ts";
-import { type Trace, traced } from "./transform/origin.ts";
-import { hoistReferences, pruneDefinitions } from "./transform/definitions.ts";
-import { Report, type SchemaLoss } from "./transform/report.ts";
+  booleansToObjects,
+  constToEnum,
+  dropKeywords,
+  enumToText,
+  exclusiveToInclusive,
+  tuplesToLists,
+} from "./transform/keywords.ts";
+import {
+  closeObjects,
+  nullToFlag,
+  optionalToNullable,
+  renameKeys,
+} from "./transform/properties.ts";
+import { distributeUnions, flattenRoot, oneOfToAnyOf } from "./transform/unions.ts";
+import { inlineRefs, mergeAllOf, wrapReferences } from "./transform/merge_all_of.ts";
+import { normalizeDraft, readsAlike } from "./transform/older_dialects.ts";
+import { Trace } from "./transform/trace.ts";
+import { hoistReferences, pruneDefinitions } from "./transform/references.ts";
+import { type Context, type KeywordFate, Report, type SchemaLoss } from "./transform/report.ts";
 
-/** What a target says about one side of a tool. */
+/** The rules of a target for one side of a tool. */
 export interface SchemaPlan {
   readonly keywords: KeywordTable;
   readonly formats?: readonly string[] | undefined;
@@ -57,20 +53,27 @@ export type Conversion =
     /** The forms it uses that the provider does not document. */
     readonly uncertain: readonly KeywordForm[];
   }
-  | { readonly ok: false; readonly rule: string; readonly message: string };
+  | Refusal;
+
+/** Why a schema or a tool is not sent: the broken rule, and the end of a sentence. */
+export interface Refusal {
+  readonly ok: false;
+  readonly rule: string;
+  readonly message: string;
+}
 
 /** A schema as every target begins with it. */
 interface Analysis {
   /** In 2020-12. */
   readonly schema: JsonSchema;
   readonly forms: FormSet;
-  /** Its `$schema` says that it is draft-07. */
-  readonly saysDraft07: boolean;
+  /** Its `$schema` names draft-07. */
+  readonly namesDraft07: boolean;
   /** It does not name its draft, and means the same when it is read as 2020-12. */
   readonly readsAlike: boolean;
-  /** Where its parts were before it was rewritten in 2020-12. */
+  /** The trace of the rewriting to 2020-12. */
   readonly trace: Trace | undefined;
-  /** What became of it, by plan and by whether losses are described: a few, in a list. */
+  /** The finished conversions, by plan and by whether losses are described: a few, in a list. */
   readonly conversions: { readonly key: object; readonly conversion: Conversion }[];
 }
 
@@ -81,24 +84,68 @@ function analyse(schema: JsonSchema): Analysis {
   const there = isObject(schema) ? analyses.get(schema) : undefined;
   if (there !== undefined) return there;
   const dialect = detectDialect(schema);
-  const rewritten = dialect === "2020-12"
-    ? undefined
-    : traced(() => normalizeDraftIn(schema, dialect));
-  const current = rewritten?.result ?? schema;
-  const saysDraft = isObject(schema) && Object.hasOwn(schema, "$schema");
+  const trace = dialect === "2020-12" ? undefined : new Trace();
+  const current = trace === undefined ? schema : normalizeDraft(trace, schema, dialect);
+  const namesDraft = isObject(schema) && Object.hasOwn(schema, "$schema");
   const analysis: Analysis = {
     schema: current,
     forms: formsOf(current),
-    saysDraft07: dialect === "draft-07" && saysDraft,
-    readsAlike: dialect === "draft-07" && !saysDraft && readsAlike(schema),
-    trace: rewritten?.trace,
+    namesDraft07: dialect === "draft-07" && namesDraft,
+    readsAlike: dialect === "draft-07" && !namesDraft && readsAlike(schema),
+    trace,
     conversions: [],
   };
   if (isObject(schema)) analyses.set(schema, analysis);
   return analysis;
 }
 
-/** Forms whose keyword may be left if its transform could not replace it. */
+/** One step of a conversion: it replaces one form by others. */
+interface Pass {
+  /** The pass belongs to the plans that transform this form. */
+  readonly form: KeywordForm;
+  /**
+   * `found`: runs if the schema uses the form. `produced`: also if an earlier pass has changed the
+   * schema, which may have produced the form. `always`: runs on every schema.
+   */
+  readonly when: "found" | "produced" | "always";
+  /** The pass is skipped where the plan transforms this form and the schema uses it. */
+  readonly unless?: KeywordForm;
+  rewrite(schema: JsonSchema, context: Context): JsonSchema;
+}
+
+/** Forms whose passes move parts of the schema, which references along a path do not survive. */
+const MOVING: readonly KeywordForm[] = [
+  "root composition",
+  "allOf",
+  "anyOf with siblings",
+  "optional property",
+  "tuple",
+  "$ref elsewhere",
+];
+
+/** Passes that say the same with other forms, in their order. */
+const RESTRUCTURING: readonly Pass[] = [
+  { form: "root composition", when: "found", rewrite: flattenRoot },
+  { form: "$ref", when: "found", rewrite: inlineRefs },
+  { form: "oneOf", when: "produced", rewrite: oneOfToAnyOf },
+  { form: "allOf", when: "produced", rewrite: mergeAllOf },
+  { form: "$ref with siblings", when: "produced", unless: "$ref", rewrite: wrapReferences },
+  { form: "anyOf with siblings", when: "produced", rewrite: distributeUnions },
+  { form: "tuple", when: "produced", rewrite: tuplesToLists },
+  { form: "exclusive range", when: "produced", rewrite: exclusiveToInclusive },
+  { form: "const", when: "produced", rewrite: constToEnum },
+  { form: "boolean schema", when: "produced", rewrite: booleansToObjects },
+  { form: "items missing", when: "produced", rewrite: addItems },
+];
+
+/** Passes after which arguments must be decoded, in their order. They follow the dropped keywords. */
+const ENCODING: readonly Pass[] = [
+  { form: "optional property", when: "always", rewrite: optionalToNullable },
+  { form: "type list", when: "always", rewrite: nullToFlag },
+  { form: "enum scalar", when: "always", rewrite: enumToText },
+];
+
+/** Forms whose keyword may be left if its pass could not replace it. */
 const DROPPED_IF_LEFT: ReadonlySet<KeywordForm> = new Set<KeywordForm>([
   "root composition",
   "oneOf",
@@ -108,139 +155,55 @@ const DROPPED_IF_LEFT: ReadonlySet<KeywordForm> = new Set<KeywordForm>([
   "$ref",
 ]);
 
-/**
- * Makes the function that converts schemas by a plan. It remembers what it made, for as long as
- * the schema lives.
- */
-export function schemaConverter(
-  plan: SchemaPlan,
-): (schema: JsonSchema, describe: boolean) => Conversion {
-  const rule = (form: KeywordForm): KeywordRule => plan.keywords[form];
-  const transforms = (form: KeywordForm): boolean => rule(form).action === "transform";
-  const fateOfForm = (form: KeywordForm): KeywordFate => {
-    const { action, enforcement, uncertain } = rule(form);
-    if (action === "drop" || (action === "transform" && DROPPED_IF_LEFT.has(form))) return "drop";
-    return action === "keep" && enforcement === "ignored" && uncertain !== true
-      ? "ignored"
-      : "keep";
-  };
-  const fateOf = (keyword: string, node: JsonSchemaObject, isRoot: boolean): KeywordFate => {
-    const form = formOfKeyword(keyword, node, isRoot);
-    return form === "format" && plan.formats?.includes(String(node["format"])) === false
-      ? "drop"
-      : fateOfForm(form);
-  };
+/** Converts schemas by the rules of one side of one target. */
+export class SchemaConverter {
+  readonly #plan: SchemaPlan;
+  readonly #fateOf: Context["fateOf"];
   /** The forms of which something is dropped or reported as ignored. */
-  const dropping = new Set(
-    ALL_FORMS.filter((form) =>
-      fateOfForm(form) !== "keep" || (form === "format" && plan.formats !== undefined)
-    ),
-  );
+  readonly #dropped: FormSet;
   /** The forms that are sent unchanged and reported nowhere. */
-  const plain = new Set(
-    ALL_FORMS.filter((form) =>
-      rule(form).action === "keep" && rule(form).uncertain !== true && !dropping.has(form)
-    ),
-  );
-  // The keys of the conversions that are remembered.
-  const described = {};
-  const silent = {};
+  readonly #unchanged: FormSet;
+  /** The keys under which schemas store the conversions of this plan. */
+  readonly #described: object;
+  readonly #silent: object;
 
-  /** Says the same with other forms. Each transform runs only where its form is. */
-  function restructure(
-    first: JsonSchema,
-    forms: FormSet,
-    report: Report,
-    describe: boolean,
-  ): JsonSchema {
-    let schema = first;
-    const needs = (form: KeywordForm): boolean => transforms(form) && forms.has(form);
-    // A transform that merges schemas may produce forms that another one replaces.
-    const mayNeed = (form: KeywordForm): boolean =>
-      transforms(form) && (forms.has(form) || schema !== first);
-    const moves = needs("root composition") || needs("allOf") || needs("anyOf with siblings") ||
-      needs("optional property") || needs("tuple");
-    if (forms.has("$ref elsewhere") && (moves || needs("$ref elsewhere"))) {
-      schema = hoistReferences(schema);
-    }
-    if (needs("root composition")) schema = flattenRootIn(schema, report, describe);
-    if (needs("$ref")) schema = inlineRefsIn(schema, report);
-    if (mayNeed("oneOf")) schema = oneOfToAnyOfIn(schema, report);
-    if (mayNeed("allOf")) schema = mergeAllOfIn(schema);
-    if (mayNeed("$ref with siblings") && !needs("$ref")) schema = wrapReferences(schema);
-    if (mayNeed("anyOf with siblings")) {
-      schema = distributeUnions(schema, report, {
-        willDrop: (keyword, node) => fateOf(keyword, node, false) === "drop",
-        otherwise: plan.fallsBack === true ? "refuse" : describe ? "describe" : "drop",
-      });
-    }
-    if (mayNeed("tuple")) schema = tuplesToListsIn(schema, report);
-    if (mayNeed("exclusive range")) schema = exclusiveToInclusiveIn(schema, report);
-    if (mayNeed("const")) schema = constToEnumIn(schema);
-    if (mayNeed("boolean schema")) schema = booleansToObjectsIn(schema);
-    if (mayNeed("items missing")) schema = addItems(schema);
-    return schema;
+  constructor(plan: SchemaPlan) {
+    this.#plan = plan;
+    this.#fateOf = (keyword, node, isRoot) => {
+      const form = formOfKeyword(keyword, node, isRoot);
+      return form === "format" && plan.formats?.includes(String(node["format"])) === false
+        ? "drop"
+        : this.#fateOfForm(form);
+    };
+    this.#described = {};
+    this.#silent = {};
+    const { keywords, formats } = plan;
+    this.#dropped = new Set(
+      ALL_FORMS.filter((form) =>
+        this.#fateOfForm(form) !== "keep" || (form === "format" && formats !== undefined)
+      ),
+    );
+    this.#unchanged = new Set(
+      ALL_FORMS.filter((form) =>
+        keywords[form].action === "keep" && keywords[form].uncertain !== true &&
+        !this.#dropped.has(form)
+      ),
+    );
   }
 
-  function change(analysis: Analysis, first: JsonSchema, describe: boolean): Conversion {
-    const report = new Report();
-    let schema = restructure(analysis.schema, analysis.forms, report, describe);
-    let left = schema === analysis.schema ? analysis.forms : formsOf(schema);
-    if ([...left].some((form) => dropping.has(form))) {
-      schema = dropKeywords(schema, report, describe, fateOf);
-      left = formsOf(schema);
-    }
-    // Forms that the transforms have replaced are no reason to refuse a tool.
-    const uncertain: KeywordForm[] = [];
-    for (const form of ALL_FORMS) {
-      if (!analysis.forms.has(form) && !left.has(form)) continue;
-      const { action, uncertain: unsure } = rule(form);
-      if (action === "reject" && left.has(form)) {
-        return { ok: false, rule: form, message: `it uses ${KEYWORD_FORMS[form]}` };
-      }
-      if (unsure === true && (left.has(form) || action === "transform")) uncertain.push(form);
-    }
-    if (transforms("open object")) schema = closeObjectsIn(schema, report);
-    const beforeMarks = schema;
-    if (transforms("optional property")) schema = optionalToNullableIn(schema, report);
-    if (transforms("type list")) schema = nullToFlagIn(schema, report);
-    if (transforms("enum scalar")) schema = enumToTextIn(schema, report, describe);
-    if (plan.keys !== undefined && left.has("odd property key")) {
-      schema = renameKeysIn(schema, plan.keys, report);
-    }
-    if (schema !== analysis.schema) schema = pruneDefinitions(schema);
-    const rewrite = schema === beforeMarks ? undefined : rewriteOf(schema);
-    if (plan.typed === true) schema = asTypedSchema(schema);
-    return { ok: true, schema, losses: report.losses(first), rewrite, uncertain };
-  }
-
-  function convert(analysis: Analysis, schema: JsonSchema, describe: boolean): Conversion {
-    const verbatim = plan.draft07 === true && analysis.saysDraft07;
-    // Strict modes want every object spelled out, also one that uses nothing they refuse.
-    const spells = plan.typed === true || transforms("open object");
-    if (verbatim || (!spells && [...analysis.forms].every((form) => plain.has(form)))) {
-      const asWritten = verbatim || (plan.draft07 === true && analysis.readsAlike);
-      const written = asWritten ? schema : analysis.schema;
-      const hasBooleans = transforms("boolean schema") && analysis.forms.has("boolean schema");
-      return {
-        ok: true,
-        // A target refuses booleans in every draft, and objects mean the same.
-        schema: verbatim && hasBooleans ? booleansToObjectsIn(written) : written,
-        losses: [],
-        rewrite: undefined,
-        uncertain: [],
-      };
-    }
-    return traced(() => change(analysis, schema, describe), analysis.trace).result;
-  }
-
-  return (schema, describe) => {
-    const key = describe ? described : silent;
+  /**
+   * Converts a schema. The conversion is stored for as long as the schema lives.
+   *
+   * @param describe Write lost constraints into descriptions.
+   */
+  convert(schema: JsonSchema, describe: boolean): Conversion {
+    const key = describe ? this.#described : this.#silent;
     try {
       const analysis = analyse(schema);
       const there = analysis.conversions.find((made) => made.key === key);
       if (there !== undefined) return there.conversion;
-      const conversion = convert(analysis, schema, describe);
+      const conversion = this.#asWritten(analysis, schema) ??
+        this.#rewrite(analysis, schema, describe);
       analysis.conversions.push({ key, conversion });
       return conversion;
     } catch (error) {
@@ -248,5 +211,124 @@ export function schemaConverter(
       const message = error instanceof Error ? error.message : String(error);
       return { ok: false, rule: "schema", message };
     }
-  };
+  }
+
+  /** The conversion of a schema that needs no pass. */
+  #asWritten(analysis: Analysis, schema: JsonSchema): Conversion | undefined {
+    const { draft07, typed } = this.#plan;
+    const verbatim = draft07 === true && analysis.namesDraft07;
+    // Strict modes require every object to be spelled out, even if it uses no rejected form.
+    const spellsOut = typed === true || this.#transforms("open object");
+    if (
+      !verbatim && (spellsOut || ![...analysis.forms].every((form) => this.#unchanged.has(form)))
+    ) {
+      return undefined;
+    }
+    const written = verbatim || (draft07 === true && analysis.readsAlike)
+      ? schema
+      : analysis.schema;
+    const hasBooleans = this.#transforms("boolean schema") && analysis.forms.has("boolean schema");
+    return {
+      ok: true,
+      // Such a target rejects boolean schemas in every draft, and objects mean the same.
+      schema: verbatim && hasBooleans
+        ? booleansToObjects(written, { trace: new Trace() })
+        : written,
+      losses: [],
+      rewrite: undefined,
+      uncertain: [],
+    };
+  }
+
+  #rewrite(analysis: Analysis, first: JsonSchema, describe: boolean): Conversion {
+    const { keys, typed, fallsBack } = this.#plan;
+    const trace = new Trace(analysis.trace);
+    const context: Context = {
+      trace,
+      report: new Report(trace),
+      describe,
+      refuses: fallsBack === true,
+      keys,
+      fateOf: this.#fateOf,
+    };
+    const { forms } = analysis;
+    let schema = analysis.schema;
+    if (
+      forms.has("$ref elsewhere") &&
+      MOVING.some((form) => forms.has(form) && this.#transforms(form))
+    ) {
+      schema = hoistReferences(trace, schema);
+    }
+    schema = this.#run(RESTRUCTURING, schema, forms, context, analysis.schema);
+    let left = schema === analysis.schema ? forms : formsOf(schema, trace);
+    if ([...left].some((form) => this.#dropped.has(form))) {
+      schema = dropKeywords(schema, context);
+      left = formsOf(schema, trace);
+    }
+    const uncertain = this.#uncertainForms(forms, left);
+    if (!Array.isArray(uncertain)) return uncertain;
+    if (this.#transforms("open object")) schema = closeObjects(schema, context);
+    const closed = schema;
+    schema = this.#run(ENCODING, schema, left, context, schema);
+    // The legal keys of a target hold whatever its rule for the form says.
+    if (left.has("odd property key")) schema = renameKeys(schema, context);
+    if (schema !== analysis.schema) schema = pruneDefinitions(trace, schema);
+    const rewrite = schema === closed ? undefined : rewriteOf(schema, trace);
+    const losses = context.report.losses(first);
+    if (typed === true) schema = asTypedSchema(trace, schema);
+    return { ok: true, schema, losses, rewrite, uncertain };
+  }
+
+  /** Runs the passes of the plan whose form the schema uses, or may use by now. */
+  #run(
+    passes: readonly Pass[],
+    schema: JsonSchema,
+    forms: FormSet,
+    context: Context,
+    before: JsonSchema,
+  ): JsonSchema {
+    let current = schema;
+    for (const { form, when, unless, rewrite } of passes) {
+      if (
+        !this.#transforms(form) ||
+        (unless !== undefined && forms.has(unless) && this.#transforms(unless))
+      ) continue;
+      const runs = when === "always" || forms.has(form) ||
+        (when === "produced" && current !== before);
+      if (runs) current = rewrite(current, context);
+    }
+    return current;
+  }
+
+  /**
+   * Returns the forms that the provider does not document, or a refusal if a form is left that it
+   * rejects. A form that a pass has replaced does not count as left.
+   */
+  #uncertainForms(
+    forms: FormSet,
+    left: FormSet,
+  ): KeywordForm[] | Refusal {
+    const found: KeywordForm[] = [];
+    for (const form of ALL_FORMS) {
+      if (!forms.has(form) && !left.has(form)) continue;
+      const { action, uncertain } = this.#plan.keywords[form];
+      if (action === "reject" && left.has(form)) {
+        return { ok: false, rule: form, message: `it uses ${KEYWORD_FORMS[form]}` };
+      }
+      if (uncertain === true && (left.has(form) || action === "transform")) found.push(form);
+    }
+    return found;
+  }
+
+  #transforms(form: KeywordForm): boolean {
+    return this.#plan.keywords[form].action === "transform";
+  }
+
+  #fateOfForm(form: KeywordForm): KeywordFate {
+    const { action, enforcement, uncertain } = this.#plan.keywords[form];
+    if (action === "drop" || (action === "transform" && DROPPED_IF_LEFT.has(form))) return "drop";
+    return action === "keep" && enforcement === "ignored" && uncertain !== true
+      ? "ignored"
+      : "keep";
+  }
 }

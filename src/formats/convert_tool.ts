@@ -15,11 +15,10 @@ import {
   type Tool,
 } from "../tool/mod.ts";
 import { type ArgumentRewrite, encodeArguments } from "./argument_rewrite.ts";
-import { type Conversion, schemaConverter } from "./convert_schema.ts";
+import { type Refusal, SchemaConverter } from "./convert_schema.ts";
 import type { ToolEncoding, WireName } from "./export_names.ts";
 import type { ExportOptions, Loss, LossSide } from "./export_options.ts";
 import type { KeywordForm } from "./form_rules.ts";
-import type { Load } from "./limits.ts";
 import { hintsOf, type ProviderHints } from "./provider_hints.ts";
 import {
   type Feature,
@@ -28,15 +27,12 @@ import {
   type ToolView,
   type WireExample,
 } from "./target.ts";
-import { strictModeOf } from "./targets.ts";
-import { rebaseReferences } from "./transform/definitions.ts";
+import { rebaseReferences } from "./transform/references.ts";
 import type { SchemaLoss } from "./transform/report.ts";
 
-type Convert = (schema: JsonSchema, describe: boolean) => Conversion;
-
 interface Converters {
-  readonly input: Convert;
-  readonly output: Convert | undefined;
+  readonly input: SchemaConverter;
+  readonly output: SchemaConverter | undefined;
 }
 
 const converters = new WeakMap<Target, Converters>();
@@ -46,32 +42,22 @@ function convertersOf(target: Target): Converters {
     const { input: keywords, output, keys, formats, typed, draft07, fallback } = target;
     const fallsBack = fallback !== undefined;
     return {
-      input: schemaConverter({ keywords, keys, formats, typed, draft07, fallsBack }),
+      input: new SchemaConverter({ keywords, keys, formats, typed, draft07, fallsBack }),
       // Keys are not renamed in results, because the tool writes them.
-      output: output && schemaConverter({ keywords: output.keywords, typed, draft07 }),
+      output: output && new SchemaConverter({ keywords: output.keywords, typed, draft07 }),
     };
   });
 }
 
-/** A converted tool that may still be too much for the request. */
-export interface Candidate {
-  readonly tool: Tool;
+/** A converted tool. Nothing else is stored of an exported tool but its wire form. */
+export interface ConvertedTool {
+  readonly ok: true;
   readonly view: ToolView;
   readonly encoding: ToolEncoding;
   readonly losses: readonly Loss[];
+  /** The forms that its schemas use and that the provider does not document. */
   readonly uncertain: readonly KeywordForm[];
-  readonly load: Load;
 }
-
-/** Why a tool is not sent: the rule, and the end of a sentence. */
-export interface Refusal {
-  readonly ok: false;
-  readonly rule: string;
-  readonly message: string;
-}
-
-/** A converted tool, or why it cannot be sent. */
-export type Attempt = { readonly ok: true; readonly candidate: Candidate } | Refusal;
 
 /**
  * Converts one tool by the rules of a target, or of its strict mode.
@@ -84,7 +70,7 @@ export function convertTool(
   rules: Target,
   options: ExportOptions,
   instead?: Refusal,
-): Attempt {
+): ConvertedTool | Refusal {
   const hints = hintsOf(tool);
   const describe = (options.onLoss ?? "describe") === "describe";
   const strict = rules.fallback !== undefined;
@@ -94,7 +80,7 @@ export function convertTool(
   if (combination !== undefined) {
     return { ok: false, rule: combination.name, message: combination.message };
   }
-  const converted = convertersOf(rules).input(tool.parameters, describe);
+  const converted = convertersOf(rules).input.convert(tool.parameters, describe);
   if (!converted.ok) return converted;
   const parameters = converted.schema;
   if (!isObject(parameters)) {
@@ -115,7 +101,7 @@ export function convertTool(
   addLosses(losses, tool, "input", converted.losses);
   const result = convertReturns(tool, rules, describe);
   addLosses(losses, tool, "output", result.losses);
-  const fields = describeTool(tool, rules, options);
+  const fields = describeTool(tool, rules);
   losses.push(...fields.losses);
 
   const { rewrite } = converted;
@@ -147,15 +133,13 @@ export function convertTool(
       ? { searches: true as const }
       : {}),
   });
-  const load: Load = {
-    parameters,
-    description: fields.description,
-    // Without a strict mode, the limits on a schema hold for every tool.
-    strict: strict || strictModeOf(rules) === undefined,
-    deferred: hints.deferLoading === true,
+  return {
+    ok: true,
+    view,
+    encoding,
+    losses,
+    uncertain: [...converted.uncertain, ...result.uncertain],
   };
-  const uncertain = [...converted.uncertain, ...result.uncertain];
-  return { ok: true, candidate: { tool, view, encoding, losses, uncertain, load } };
 }
 
 function fieldLoss(
@@ -179,9 +163,9 @@ function fieldLoss(
   });
 }
 
-/** The result schema as it is sent. */
+/** The exported result schema. */
 interface ConvertedReturns {
-  /** Absent: it is not sent. */
+  /** Absent if it is not sent. */
   readonly schema?: JsonSchema;
   /** It was wrapped in an object, and results have to be. */
   readonly wraps: boolean;
@@ -195,7 +179,7 @@ function convertReturns(tool: Tool, rules: Target, describe: boolean): Converted
   if (tool.returns === undefined || output === undefined) {
     return { wraps: false, losses: [], uncertain: [] };
   }
-  const result = output(tool.returns, describe);
+  const result = output.convert(tool.returns, describe);
   if (!result.ok) return { wraps: false, losses: [outputLoss(result.message)], uncertain: [] };
   const { schema, losses, uncertain } = result;
   const wraps = rules.output?.root === "object" && !describesOneObject(schema);
@@ -263,7 +247,7 @@ function exportExamples(
     }
     const path = `/examples/${index}`;
     const message =
-      "the example does not fit the schema that is sent: the request would be refused";
+      "the example does not fit the schema that is sent: the request would be rejected";
     losses.push(fieldLoss(tool, path, "examples", message));
   }
   return sent;
@@ -307,7 +291,7 @@ function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Fea
   return used;
 }
 
-/** Whether the annotations differ from those that the tool's other fields imply. */
+/** True if the annotations differ from the annotations that the tool's other fields imply. */
 function saysAnnotations(tool: Tool, hints: ProviderHints): boolean {
   if (hints.annotations !== undefined) return hints.annotations !== null;
   const derived = deriveAnnotations(tool);
@@ -320,7 +304,7 @@ function saysAnnotations(tool: Tool, hints: ProviderHints): boolean {
 
 const NO_EXTRA: { readonly [field: string]: unknown } = Object.freeze({});
 
-/** Splits the extra fields into those that a target takes back, and the names of the others. */
+/** Returns the extra fields that a target takes back, and the names of the other ones. */
 function splitExtra(
   hints: ProviderHints,
   rule: Target["extra"],
@@ -338,18 +322,15 @@ function splitExtra(
 }
 
 /** The fields of a tool that are sent. */
-export interface ToolFields {
+interface ToolFields {
   readonly description: string;
   /** The extra fields of the tool's source that the target takes back. */
   readonly extra: { readonly [field: string]: unknown };
   readonly losses: readonly Loss[];
 }
 
-/** How long an example or a result schema in a description may be. */
-const MAX_DESCRIBED = 2_000;
-
 /** Writes the description for a target, and reports the fields that the target lacks. */
-export function describeTool(tool: Tool, target: Target, options: ExportOptions): ToolFields {
+function describeTool(tool: Tool, target: Target): ToolFields {
   const hints = hintsOf(tool);
   let description = tool.description;
   const losses: Loss[] = [];
@@ -360,9 +341,12 @@ export function describeTool(tool: Tool, target: Target, options: ExportOptions)
       }
       continue;
     }
-    const words = wordsOf(tool, feature, options);
-    if (words !== undefined) description = `${description.trimEnd()}\n\n${words}`;
-    losses.push(missing(tool, path, feature, words !== undefined));
+    const described = feature === "deprecated";
+    if (described) {
+      const reason = typeof tool.deprecated === "string" ? `: ${tool.deprecated}` : ".";
+      description = `${description.trimEnd()}\n\nDeprecated${reason}`;
+    }
+    losses.push(missing(tool, path, feature, described));
   }
   const { extra, lost } = splitExtra(hints, target.extra);
   for (const field of lost) {
@@ -370,31 +354,6 @@ export function describeTool(tool: Tool, target: Target, options: ExportOptions)
     losses.push(missing(tool, path, field, false));
   }
   return { description, extra, losses };
-}
-
-function wordsOf(tool: Tool, feature: Feature, options: ExportOptions): string | undefined {
-  switch (feature) {
-    case "deprecated":
-      return typeof tool.deprecated === "string" ? `Deprecated: ${tool.deprecated}` : "Deprecated.";
-    case "examples":
-      return options.describeExamples === true
-        ? clip(
-          `Examples of arguments:\n${
-            tool.examples.map(({ input }) => JSON.stringify(input)).join("\n")
-          }`,
-        )
-        : undefined;
-    case "returns":
-      return options.describeReturns === true
-        ? clip(`The result fits this JSON Schema: ${JSON.stringify(tool.returns)}`)
-        : undefined;
-    default:
-      return undefined;
-  }
-}
-
-function clip(text: string): string {
-  return text.length > MAX_DESCRIBED ? `${text.slice(0, MAX_DESCRIBED - 1)}…` : text;
 }
 
 /** The loss of a field that the target lacks, or that the description says instead. */

@@ -6,7 +6,8 @@
 
 import { nearIds } from "../tool/mod.ts";
 import { type ArgumentRewrite, decodeArguments } from "./argument_rewrite.ts";
-import { isWhole, parsed, type WireCall } from "./call_format.ts";
+import type { WireCall } from "./call_format.ts";
+import { isWhole, parsed } from "./wire.ts";
 import { type ExportNames, quoted } from "./export_names.ts";
 import { findTarget, type TargetLike } from "./targets.ts";
 
@@ -18,7 +19,7 @@ export interface CallProblem {
   readonly message: string;
 }
 
-/** What every decoded call has. */
+/** The fields of every decoded call. */
 export interface CallParts {
   /** The provider's id of the call; where it gives none, `call_1`, `call_2`… by place. */
   readonly callId: string;
@@ -27,8 +28,8 @@ export interface CallParts {
   /** The namespace that the model wrote, where the target has namespaces. */
   readonly namespace?: string;
   /**
-   * The arguments in the form of the tool's own schema: what the export changed is undone. Text
-   * that is not JSON stays as it is, and a dispatcher reports it.
+   * The arguments in the form of the tool's own schema: the changes of the export are undone. Text
+   * that is not JSON stays unchanged, and a dispatcher reports it.
    */
   readonly arguments: unknown;
   /** The call as the provider sent it. */
@@ -52,16 +53,16 @@ export interface RefusedCall extends CallParts {
 /** A call of a response. */
 export type DecodedCall = RoutedCall | RefusedCall;
 
-/** How many similar names are suggested for a wrong one. */
+/** The maximum number of similar names that are suggested for an unknown name. */
 const MAX_NEAR = 3;
 
 /**
  * Decodes the calls in a provider's response. It takes a whole response or a part of one: the
  * message, its content, a list of calls, one call.
  *
- * Names become ids again, and what the export changed in the arguments is undone: nulls that strict
- * mode added, renamed keys, values written as text. A call that must not be run (no tool was
- * exported under its name, or its arguments were cut off) has a `problem`, and no `name`.
+ * Names become ids again, and the changes of the export to arguments are undone: nulls that strict
+ * mode added, renamed keys, values written as text. A call that must not be run has a `problem` and
+ * no `name`: no tool was exported under its name, or its arguments were cut off.
  *
  * `dispatchCalls` runs the calls and answers all of them. If you run them yourself, answer a call
  * that has a `problem` with `ToolResult.error(problem.code, problem.message)`.
@@ -84,11 +85,11 @@ const MAX_NEAR = 3;
  * ```
  *
  * @param target The target that the tools were exported to.
- * @param response What the provider sent, parsed.
+ * @param response The parsed response.
  * @param names The names of the export.
  * @returns The calls, in their order; none if the model calls nothing.
  * @throws {RangeError} If there is no such target.
- * @throws {TypeError} If the response has another shape. The message says where.
+ * @throws {TypeError} If the response has another shape. The message contains the place.
  */
 export function decodeCalls(
   target: TargetLike,
@@ -97,7 +98,7 @@ export function decodeCalls(
 ): readonly DecodedCall[] {
   const read = findTarget(target).calls.read(response);
   if (typeof names?.idOf !== "function") {
-    throw new TypeError("Cannot decode the calls: names must be those of exportTools' answer");
+    throw new TypeError("Cannot decode the calls: names must be the names of an export");
   }
   const wires = read.filter((wire) => isOurs(wire, names));
   const taken = new Set(wires.map(({ id }) => id));
@@ -112,7 +113,7 @@ export function decodeCalls(
   });
 }
 
-/** Whether a call is for the host of this export: a search that the export does not have is not. */
+/** True if the host of this export runs the call: it runs a search only if the export has one. */
 export function isOurs({ searches }: WireCall, names: ExportNames): boolean {
   return searches !== true || searchIn(names) !== undefined;
 }
@@ -140,7 +141,7 @@ export function decodeWireCall(wire: WireCall, callId: string, names: ExportName
     : { ...parts, name: id };
 }
 
-/** The arguments for the tool: parsed, with what the export changed undone. */
+/** The parsed arguments, with the changes of the export undone. */
 function decodeInput(input: unknown, rewrite: ArgumentRewrite | undefined): unknown {
   const value = typeof input === "string" ? parsed(input) : input ?? {};
   return typeof value === "string" ? value : decodeArguments(value, rewrite);

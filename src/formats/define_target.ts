@@ -35,8 +35,8 @@ import {
 import { isTarget, isTargetName } from "./targets.ts";
 
 /**
- * Defines a target, for a provider that has none here or that differs in something. Functions that
- * take a target's name take the target as well.
+ * Defines a target for a provider that plue does not have, or a variant of a target. Functions that
+ * take the name of a target take the returned target, too.
  *
  * @example Usage
  * ```ts
@@ -61,10 +61,10 @@ import { isTarget, isTargetName } from "./targets.ts";
  *
  * @typeParam Id Its name.
  * @typeParam Wire One tool in its shape.
- * @typeParam Tools What goes into a request; by default a list of tools.
+ * @typeParam Tools The tools of a request; by default a list.
  * @typeParam Part The answer to one call.
- * @typeParam Message What goes into the conversation; by default one answer.
- * @param definition Its rules and functions; a field that is left out has a default.
+ * @typeParam Message A message of the conversation; by default one answer.
+ * @param definition Its rules and functions; an omitted field has a default.
  * @returns The target, frozen.
  * @throws {TypeError} If something is missing, unknown or wrong.
  */
@@ -82,13 +82,13 @@ export function defineTarget<
   const action = typeof id === "string"
     ? `define the target "${clip(id, 100)}"`
     : "define the target";
-  // Only checked fields are left, and the type says what they must be.
+  // Only checked fields are left, which match the type.
   return makeTarget(
     readRecord(action, fields, TARGET, "") as unknown as typeof definition,
   );
 }
 
-/** The checks of an object's fields; those that may be left out are marked. */
+/** The checks of an object's fields. The check of an optional field is in a list. */
 type Fields<Of> = {
   readonly [Field in keyof Required<Of>]: Check | readonly [mayBeAbsent: Check];
 };
@@ -113,7 +113,7 @@ function readRecord<Of>(
 
 const checkObject = must("an object", isObject);
 
-/** The check of an object with these fields. The object itself is kept. */
+/** The check of an object with these fields. It returns the object itself. */
 function record<Of>(fields: Fields<Of>): Check {
   return (action, value, place) => {
     readRecord(action, checkObject(action, value, place), fields, place);
@@ -161,7 +161,7 @@ const checkTexts = must(
   "a list of strings",
   (value) => isListOf(value, (item) => typeof item === "string"),
 );
-const checkTrue = must("true, or left out", (value): value is true => value === true);
+const checkTrue = must("true, or absent", (value): value is true => value === true);
 const checkOtherTarget = must(
   "the name of a target, or what defineTarget made",
   (value): value is string | Target => isTargetName(value) || isTarget(value),
@@ -207,7 +207,7 @@ const checkLimit = record<Limit>({
   uncertain: [checkTrue],
 });
 
-/** What each field of a definition must be; one in a list may be left out. */
+/** The check of each field of a definition. The check of an optional field is in a list. */
 const TARGET: Fields<Target> = {
   id: checkWord,
   wire: checkFunction,
@@ -221,7 +221,6 @@ const TARGET: Fields<Target> = {
       file: checkFunction,
     })],
     maxCharacters: [number("a whole number of 1 or more", 1)],
-    notes: [checkTexts],
     stream: [checkFunction],
   }),
   title: [checkText],

@@ -17,9 +17,8 @@ import {
 } from "../tool/mod.ts";
 import { decodeArguments } from "./argument_rewrite.ts";
 import { decodeCalls, type DecodedCall, type RoutedCall } from "./decode.ts";
-import { encodeResults } from "./encode.ts";
+import { encodeResults, type ResultLoss } from "./encode.ts";
 import type { ExportNames } from "./export_names.ts";
-import type { ResultLoss } from "./result_content.ts";
 import type { MessageOf, TargetLike } from "./targets.ts";
 
 /**
@@ -28,7 +27,7 @@ import type { MessageOf, TargetLike } from "./targets.ts";
  * Contract: it gives one result for each call, in the order of the calls, and does not reject when
  * a call fails.
  *
- * @typeParam Context What the host adds to the calls.
+ * @typeParam Context The context that the host adds to the calls.
  */
 export interface CallDispatcher<Context = unknown> {
   dispatchAll(
@@ -49,13 +48,13 @@ export interface CallDispatcher<Context = unknown> {
   ): Promise<readonly ToolResult[]>;
 }
 
-/** What a turn needs besides the response. */
+/** Options for a turn. */
 export interface TurnOptions<Context = unknown> {
   /** Runs the calls: a `ToolDispatcher` over the tools that were exported. */
   readonly dispatcher: CallDispatcher<Context>;
   /** The names of the export. */
   readonly names: ExportNames;
-  /** What the host adds to each call. */
+  /** The context that the host adds to each call. */
   readonly context?: Context;
 }
 
@@ -73,19 +72,19 @@ export interface WaitingTurnCall {
   readonly error?: ToolCallError;
 }
 
-/** A turn. JSON: it may be kept while its calls wait, and continued in another process. */
+/** A turn. It is JSON: it can be stored while its calls wait, and resumed in another process. */
 export interface Turn<Message = unknown> {
   readonly calls: readonly DecodedCall[];
   /** The result of each call, in their order. */
   readonly results: readonly ToolResult[];
   /**
-   * What to send back; empty if the model called nothing. The answers of calls that wait are not in
-   * it, and providers want all of them: send it once `suspended` is empty.
+   * The messages to send back; empty if the model called no tool. They lack the results of calls that
+   * wait, and providers require all results: send them once `suspended` is empty.
    */
   readonly messages: readonly Message[];
   /** The calls that wait for answers. {@linkcode resumeTurn} continues them. */
   readonly suspended: readonly WaitingTurnCall[];
-  /** The images and files in results that the target does not take. Texts stand for them. */
+  /** The images and files in results that the target does not take. Texts replace them. */
   readonly losses: readonly ResultLoss[];
 }
 
@@ -96,8 +95,8 @@ export interface TurnAnswers {
 
 /**
  * Does a whole turn: reads the calls in a response, runs them in parallel, and writes the messages
- * to send back, in the order of the calls. Every call is answered, also one whose tool was never
- * exported, whose arguments are not JSON, or which was cut off.
+ * to send back, in the order of the calls. Every call is answered, even if its tool was not exported,
+ * its arguments are not JSON, or it was cut off.
  *
  * Calls that share an id are all run, and each is answered under that id.
  *
@@ -129,8 +128,8 @@ export interface TurnAnswers {
  *
  * @typeParam Like The target.
  * @param target The target that the tools were exported to.
- * @param response What the provider sent, parsed.
- * @param options What runs the calls, and the names of the export.
+ * @param response The parsed response.
+ * @param options The dispatcher, and the names of the export.
  * @returns The calls, their results, and the messages.
  * @throws {RangeError} If there is no such target.
  * @throws {TypeError} If the response has another shape.
@@ -144,12 +143,12 @@ export async function dispatchResponse<Like extends TargetLike, Context = unknow
 }
 
 /**
- * The rest of a turn whose calls were decoded already, such as those of a stream.
+ * Runs the rest of a turn whose calls are decoded, such as the calls of a stream.
  *
  * @typeParam Like The target.
  * @param target The target that the tools were exported to.
  * @param calls The calls.
- * @param options What runs the calls, and the names of the export.
+ * @param options The dispatcher, and the names of the export.
  * @returns The calls, their results, and the messages.
  * @throws {RangeError} If there is no such target.
  */
@@ -190,8 +189,8 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
 
 /**
  * Continues the calls of a turn that wait for answers, in this process or another one with the same
- * tickets. Calls without an answer go on waiting, and so do those that cannot be continued now because
- * a store is out of reach or too many calls run: give their answers again later.
+ * tickets. Calls without an answer continue to wait, and so do calls that cannot be resumed now because
+ * a store is unreachable or too many calls run: pass their answers again later.
  *
  * @example Usage
  * ```ts
@@ -226,7 +225,7 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
  * @param target The target of the turn.
  * @param turn The turn, which may have been JSON meanwhile.
  * @param answers By the ids of the calls, as `suspended` has them.
- * @param options What runs the calls, and the names of the export.
+ * @param options The dispatcher, and the names of the export.
  * @returns The turn with the results that there are now: `messages` has all of them.
  * @throws {RangeError} If there is no such target.
  * @throws {TypeError} If an answer is to no question of its call, or is none. Nothing has run then.
@@ -273,7 +272,7 @@ function decoderOf(
   return rewrite === undefined ? {} : { decode: (args) => decodeArguments(args, rewrite) };
 }
 
-/** Whether a call was not continued because that cannot be done now. */
+/** True if a call was not resumed for a reason that may pass. */
 function isPassing({ code, retryable }: ToolCallError): boolean {
   return retryable && (code === "unavailable" || code === "overloaded");
 }
@@ -308,7 +307,7 @@ function checkAnswers(callId: string, questions: readonly Question[], answers: A
   }
 }
 
-/** A turn with these results: messages for those that are there. */
+/** Returns a turn with these results, and messages for the calls that do not wait. */
 function turnOf<Like extends TargetLike>(
   target: Like,
   calls: readonly DecodedCall[],

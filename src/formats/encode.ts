@@ -6,24 +6,24 @@
 
 import {
   clip,
+  type ContentBlock,
   isObject,
   type JsonValue,
   type ToolCallError,
   type ToolContent,
   ToolResult,
 } from "../tool/mod.ts";
-import type { Answer, AnsweredCall, MediaFormat } from "./call_format.ts";
 import { loadFound } from "./export.ts";
 import { type ExportNames, quoted, type ToolEncoding } from "./export_names.ts";
-import { listIn, textIn } from "./json_fields.ts";
-import { type ResultLoss, writeContent, type WrittenContent } from "./result_content.ts";
+import type { Answer, AnsweredCall, MediaFormat } from "./call_format.ts";
+import { listIn, textIn } from "./wire.ts";
 import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./targets.ts";
 
 /**
  * Writes the result of one call as the provider's message, part, block or item. A failure is a text
- * that a model can act on, which names tools as the model knows them, marked as a failure if the
- * target has a mark for that. A result that cannot be sent (no JSON, too long, a file that is not
- * base64) is answered with a failure that says so.
+ * that a model can act on, with the names that the model uses. It is marked as a failure if the
+ * target has a field for that. A result that is not JSON, too long, or has a file that is not base64
+ * becomes a failure with the reason.
  *
  * @example Usage
  * ```ts
@@ -42,11 +42,11 @@ import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./ta
  * @typeParam Like The target.
  * @param target The target that the tools were exported to.
  * @param call The call, as {@linkcode decodeCalls} gave it.
- * @param result What the dispatcher answered.
+ * @param result The result from the dispatcher.
  * @param names The names of the export. They are needed for tools with a result schema: some targets
  * (OpenAI Responses, older revisions of MCP) hold results to the schema that they were sent.
- * @param onLoss Is told of each block of the result, such as an image, that the target does not
- * take. A text stands for it.
+ * @param onLoss Called for each block of the result, such as an image, that the target does not take
+ * and that a text replaces.
  * @returns The answer. `encodeResults` puts several together.
  * @throws {RangeError} If there is no such target.
  */
@@ -69,10 +69,10 @@ export function encodeResult<Like extends TargetLike>(
       path,
       mimeType,
       message: `Cannot send "${path}" of the result (${clip(mimeType)}): ` +
-        `${found.title} does not take it, and a text stands for it`,
+        `${found.title} does not take it, and a text replaces it`,
     });
   });
-  // What a call of an unknown name is refused with has the model's words already.
+  // The failure of a call with an unknown name contains the names of the model already.
   if (names !== undefined && encoding !== undefined && !answer.ok) {
     answer = { ...answer, text: inWireNames(answer.text, names) };
   }
@@ -85,7 +85,7 @@ export function encodeResult<Like extends TargetLike>(
 
 /**
  * Writes the results of all calls of a response as the messages to send back, in the order of the
- * calls: one message each, or one for all where the target wants that (Anthropic, Gemini, Bedrock,
+ * calls: one message each, or one for all where the target requires that (Anthropic, Gemini, Bedrock,
  * AI SDK).
  *
  * @example Usage
@@ -105,8 +105,8 @@ export function encodeResult<Like extends TargetLike>(
  * @param calls The calls, as {@linkcode decodeCalls} gave them.
  * @param results Their results, in the same order.
  * @param names The names of the export; see {@linkcode encodeResult}.
- * @param onLoss Is told of what the target does not take; see {@linkcode encodeResult}.
- * @returns The messages; none for no calls.
+ * @param onLoss Called for blocks that the target does not take; see {@linkcode encodeResult}.
+ * @returns The messages; an empty list if there are no calls.
  * @throws {RangeError} If there is no such target.
  * @throws {TypeError} If there are not as many results as calls.
  */
@@ -132,7 +132,7 @@ export function encodeResults<Like extends TargetLike>(
   return (format.gather?.(parts) ?? parts) as readonly MessageOf<Like>[];
 }
 
-/** The ids of exported tools in a text, replaced by the names that the model knows. */
+/** Replaces the ids of exported tools in a text by the names that the model uses. */
 function inWireNames(text: string, names: ExportNames): string {
   return text.replace(/"([\w.:-]{1,257})"/g, (found, id: string) => {
     const encoding = names.encodingOf(id);
@@ -148,10 +148,10 @@ function idsIn(value: JsonValue): readonly string[] {
   });
 }
 
-/** How long the text of a failure may be, in characters. Every provider takes that many. */
+/** The maximum length of the text of a failure, in characters. Every provider takes that many. */
 const MAX_FAILURE = 16_384;
 
-/** How many issues are listed. More do not help a model to correct a call. */
+/** The maximum number of listed issues. More do not help a model to correct a call. */
 const MAX_ISSUES = 8;
 
 /**
@@ -159,7 +159,7 @@ const MAX_ISSUES = 8;
  *
  * @param encoding How the tool was exported, if that is known.
  * @param format How the target takes results.
- * @param lose Is told of each block that has no place in the target.
+ * @param lose Called for each block that the target does not take.
  */
 function answerOf(
   callId: string,
@@ -238,4 +238,144 @@ function failureText(error: ToolCallError): string {
   const more = issues.slice(0, MAX_ISSUES).filter((issue) => !message.includes(issue.message));
   return [message, ...more.map((issue) => `- ${issue.path || "the whole"}: ${issue.message}`)]
     .join("\n");
+}
+
+/** A block of a result that a target does not take, and that a text replaces. */
+export interface ResultLoss {
+  /** The id of the call. */
+  readonly callId: string;
+  /** Where, as a JSON Pointer into the content of the result. */
+  readonly path: string;
+  /** The media type of the block, or its type if it has none. */
+  readonly mimeType: string;
+  /** The whole sentence. */
+  readonly message: string;
+}
+
+/** A block in words, or the bytes of a file. */
+type Read = { readonly text: string } | {
+  readonly mimeType: string;
+  readonly data: string;
+  readonly name?: string;
+};
+
+/** A result of blocks, written for a target. */
+interface WrittenContent {
+  /** All of it in words. */
+  readonly text: string;
+  /** True if the tool returned text blocks. */
+  readonly hasText: boolean;
+  /** In the target's own blocks; absent if all of it is words. */
+  readonly parts?: readonly unknown[];
+  /** The first block whose bytes are not base64. */
+  readonly broken?: number;
+  /** The blocks that the target does not take. */
+  readonly lost: readonly { readonly index: number; readonly mimeType: string }[];
+}
+
+/**
+ * Writes blocks for a target.
+ *
+ * @param content The blocks.
+ * @param media How the target writes blocks; absent: it takes words only.
+ * @param callId The id of the call.
+ * @param instead The text of a result whose blocks are empty.
+ */
+function writeContent(
+  content: readonly ContentBlock[],
+  media: MediaFormat | undefined,
+  callId: string,
+  instead: string | undefined,
+): WrittenContent {
+  const lost: { index: number; mimeType: string }[] = [];
+  const texts: string[] = [];
+  const parts: unknown[] = [];
+  let hasText = false;
+  let hasFiles = false;
+  let broken: number | undefined;
+  const write = (text: string): void => {
+    texts.push(text);
+    parts.push(media?.text(text));
+  };
+  for (const [index, block] of content.entries()) {
+    const read = readBlock(block);
+    if ("text" in read) {
+      // Providers reject a request with an empty text.
+      if (read.text !== "") write(read.text);
+      hasText ||= read.text !== "";
+    } else if (!isBase64(read.data)) broken ??= index;
+    else {
+      const part = read.data === "" ? undefined : media?.file(read, `${callId}-${index}`);
+      hasFiles ||= part !== undefined;
+      if (part !== undefined) parts.push(part);
+      else {
+        lost.push({ index, mimeType: read.mimeType });
+        write(standIn(read));
+      }
+    }
+  }
+  if (parts.length === 0 && instead !== undefined) write(instead);
+  return {
+    ...{ text: texts.join("\n"), hasText, lost },
+    ...(hasFiles ? { parts } : {}),
+    ...(broken === undefined ? {} : { broken }),
+  };
+}
+
+/** Whether a text is base64 as providers take it: padded, and without line breaks. */
+function isBase64(data: string): boolean {
+  // V8 overflows its stack on a group of four that is repeated for megabytes.
+  return data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
+}
+
+/**
+ * Reads a block, which may be anything that a tool or a server has made. Only the type of an unknown
+ * block is passed on: it may hold bytes or metadata, which are not for models to read.
+ */
+function readBlock(block: unknown): Read {
+  const { type, text, data, mimeType, resource, uri } = isObject(block) ? block : {};
+  if (type === "text" && typeof text === "string") return { text };
+  if ((type === "image" || type === "audio") && typeof data === "string") {
+    return { mimeType: typeOf(mimeType), data };
+  }
+  if (type === "resource" && isObject(resource) && typeof resource["uri"] === "string") {
+    const { uri, text, blob } = resource;
+    if (typeof text === "string") return { text: `${uri}\n${text}` };
+    if (typeof blob === "string") {
+      return { mimeType: typeOf(resource["mimeType"]), data: blob, ...nameIn(uri) };
+    }
+  }
+  if (type === "resource_link" && typeof uri === "string") return { text: linkText(block, uri) };
+  return { mimeType: typeof type === "string" ? type : "unknown", data: "" };
+}
+
+/** Media types have no case, and their parameters do not matter here. */
+function typeOf(mimeType: unknown): string {
+  const type = typeof mimeType === "string" ? mimeType.split(";")[0]?.trim().toLowerCase() : "";
+  // A common alias, which providers do not accept.
+  return type === "image/jpg" ? "image/jpeg" : type || "application/octet-stream";
+}
+
+/** The name of the file at an address. */
+function nameIn(uri: string): { readonly name?: string } {
+  const name = uri.split(/[?#]/)[0]?.match(/[^/:]+$/)?.[0];
+  return name === undefined ? {} : { name };
+}
+
+function linkText(block: unknown, uri: string): string {
+  const { name, title, description, mimeType, size } = block as Record<string, unknown>;
+  const label = title ?? name;
+  const about = [mimeType, typeof size === "number" ? `${size} bytes` : undefined, description]
+    .filter((part) => part !== undefined);
+  return `${label === undefined ? "" : `${label}: `}${uri}${
+    about.length === 0 ? "" : ` (${about.join(", ")})`
+  }`;
+}
+
+/** The text that replaces a file which the target does not take. */
+function standIn({ mimeType, data, name }: Exclude<Read, { readonly text: string }>): string {
+  const bytes = Math.floor(data.replace(/=+$/, "").length * 3 / 4);
+  const size = bytes === 0 ? "" : ` (${bytes} bytes)`;
+  const named = name === undefined ? "" : ` "${clip(name)}"`;
+  return `[A file${named} of the type ${clip(mimeType)}${size} cannot be shown here.]`;
 }

@@ -1,15 +1,17 @@
 /**
  * Exports a set of tools to one target. It takes the whole set, because names, limits and budgets
- * are those of a request.
+ * apply to a request.
  *
  * @module
  */
 
 import { numberOf, type Tool } from "../tool/mod.ts";
-import { type Attempt, type Candidate, convertTool, type Refusal } from "./convert_tool.ts";
+import type { Refusal } from "./convert_schema.ts";
+import { type ConvertedTool, convertTool } from "./convert_tool.ts";
 import {
   createExportNames,
   type ExportNames,
+  type ToolEncoding,
   wireAliases,
   type WireName,
   wireNames,
@@ -21,11 +23,11 @@ import {
   ExportWarnings,
   type Loss,
   type RejectedTool,
+  writeSettings,
 } from "./export_options.ts";
-import { writeSettings } from "./request_settings.ts";
 import { KEYWORD_FORMS } from "./form_rules.ts";
 import { RequestLimits } from "./limits.ts";
-import { hintsOf } from "./provider_hints.ts";
+import { hintsOf, type ProviderHints } from "./provider_hints.ts";
 import { LIMITS, type Target, type ToolView } from "./target.ts";
 import {
   findTarget,
@@ -37,21 +39,21 @@ import {
   type ToolsOf,
 } from "./targets.ts";
 
-/** What an export gives. Its reports are frozen. */
+/** The result of an export. Its reports are frozen. */
 export interface ExportResult<Tools = unknown, Id extends string = string, Request = object> {
   /** The target's id. */
   readonly target: Id;
   /**
-   * What goes into a request, in the target's shape. It is this result's own copy, made when it is
-   * first read, because frameworks and clients write to the tools that they are given.
+   * The tools of a request, in the target's shape. They are a copy for this result, made at the first
+   * access, because frameworks and clients modify the tools that they receive.
    */
   readonly tools: Tools;
   /**
-   * The other fields of a request, which `toolChoice` and `parallel` of the options ask for. Spread
+   * The other fields of a request, which follow from the options `toolChoice` and `parallel`. Spread
    * them where the tools go; for Bedrock into `toolConfig`, for the client of Google into `config`.
    */
   readonly request: Request;
-  /** What the target cannot express, in the order of the tools, then of their schemas. */
+  /** The parts of tools that the target cannot express, in the order of the tools and their schemas. */
   readonly losses: readonly Loss[];
   readonly rejected: readonly RejectedTool[];
   readonly names: ExportNames;
@@ -59,8 +61,8 @@ export interface ExportResult<Tools = unknown, Id extends string = string, Reque
 }
 
 /**
- * What can be exported: a toolset, of which the available tools are taken, or a list. Of a bridge,
- * targets that load tools when a search finds them are sent what is to be loaded, too.
+ * A source of tools: a toolset, whose available tools are exported, or a list. A target with tool
+ * search also receives the tools that a bridge loads on demand.
  */
 export type Exportable = readonly Tool[] | {
   available(): readonly Tool[];
@@ -96,8 +98,8 @@ export function partsOf(exported: ExportResult): readonly ExportedPart[] {
 }
 
 /**
- * Those of an export's deferred tools that a search has found, in the target's shape. The others are
- * with the model already, and providers refuse to load them again.
+ * Returns the deferred tools of an export that a search has found, in the target's shape. The model
+ * has the other ones already, and providers reject a second load.
  */
 export function loadFound(target: Target, names: ExportNames, ids: readonly string[]): unknown {
   const deferred = parts.get(names)?.filter(({ view }) => view.hints.deferLoading === true);
@@ -105,12 +107,12 @@ export function loadFound(target: Target, names: ExportNames, ids: readonly stri
   return target.assemble(ids.flatMap((id) => byId.get(id) ?? []));
 }
 
-/** Finished exports, by list, then by target and options. Only frozen lists are kept. */
+/** The finished exports of frozen lists, by list, then by target and options. */
 const exported = new WeakMap<readonly Tool[], Map<string, ExportResult>>();
 
 /**
- * Exports tools to a target: the tools in its shape, what is lost, which tools cannot be sent, and
- * the names by which calls are decoded.
+ * Exports tools to a target. The result has the tools in the target's shape, the losses, the rejected
+ * tools, and the names by which calls are decoded.
  *
  * The same frozen list, target and options are exported once: a repeated export costs a look-up, and
  * a copy of the tools when they are read.
@@ -131,11 +133,11 @@ const exported = new WeakMap<readonly Tool[], Map<string, ExportResult>>();
  * @typeParam Like The target.
  * @param source A toolset, or a list of tools.
  * @param target The target: its name, an alias of one, or what `defineTarget` made.
- * @param options What to do about losses, and what to add to descriptions.
+ * @param options The handling of losses, and the settings of the request.
  * @returns The export.
  * @throws {RangeError} If there is no such target.
- * @throws {TypeError} If two tools have one id, an option is wrong, `toolChoice` names a tool that is
- * not sent, or `onLoss` is `throw` and a tool's input or a setting would be misrepresented.
+ * @throws {TypeError} If two tools have one id, an option is invalid, `toolChoice` names a tool that
+ * is not sent, or `onLoss` is `throw` and a tool's input or a setting would be misrepresented.
  */
 export function exportTools<Like extends TargetLike>(
   source: Exportable,
@@ -149,22 +151,22 @@ export function exportTools<Like extends TargetLike>(
   let byKey = exported.get(list);
   let result = byKey?.get(key);
   if (result === undefined) {
-    result = exportList(list, found, options);
+    result = new Export(list, found, options).run(list);
     if (Object.isFrozen(list)) {
       if (byKey === undefined) exported.set(list, byKey = new Map());
       byKey.set(key, result);
     }
   }
   // The types follow from the same record as the tools.
-  return lend(result, found, options) as ExportResult<
+  return copyExport(result, found, options) as ExportResult<
     ToolsOf<Like>,
     TargetOf<Like>["id"],
     RequestOf<Like>
   >;
 }
 
-/** The export with tools of its own: the kept ones stay as they are. */
-function lend(kept: ExportResult, to: Target, options: ExportOptions): ExportResult {
+/** Returns a stored export with its own copy of the tools, and with the settings of the request. */
+function copyExport(kept: ExportResult, to: Target, options: ExportOptions): ExportResult {
   const { target, losses, rejected, names, warnings } = kept;
   const sendsTools = Array.isArray(kept.tools) ? kept.tools.length > 0 : names.encodings.length > 0;
   const { fields, warnings: more } = writeSettings(options, to, names, sendsTools);
@@ -194,15 +196,19 @@ function copyOf(value: unknown): unknown {
   return copy;
 }
 
-/** The key of an export among those of one list. */
+/** The key of an export of one list. */
 function exportKey(target: object, options: ExportOptions): string {
   const of = `${numberOf(target)}`;
   if (options === DEFAULTS) return of;
-  const { onLoss, strictFallback, namespaces, describeExamples, describeReturns, path, engine } =
-    options;
-  return `${of} ${onLoss} ${strictFallback} ${namespaces} ${describeExamples} ${describeReturns} ${
-    engine === undefined ? "" : numberOf(engine)
-  } ${path}`;
+  const { onLoss, strictFallback, namespaces, path, engine } = options;
+  return [
+    of,
+    onLoss,
+    strictFallback,
+    namespaces,
+    engine === undefined ? "" : numberOf(engine),
+    path,
+  ].join(" ");
 }
 
 function listOf(source: Exportable, { toolSearch }: Target): readonly Tool[] {
@@ -217,195 +223,215 @@ function listOf(source: Exportable, { toolSearch }: Target): readonly Tool[] {
   );
 }
 
-function exportList(
-  list: readonly Tool[],
-  target: Target,
-  options: ExportOptions,
-): ExportResult {
-  refuseTwins(list);
-  const namespaces = options.namespaces === false ? undefined : target.namespaces;
-  const names = wireNames(list, target.names, namespaces);
-  const strictMode = strictModeOf(target);
-  const searches = target.toolSearch !== undefined &&
-    list.some((tool) => hintsOf(tool).toolSearch === true);
-  const omitsDeferred = searches && target.toolSearch === "definitions";
-  const limits = new RequestLimits(
+/** A tool that a provider runs by itself, with its entry for the target. */
+interface ProviderEntry {
+  readonly tool: Tool;
+  readonly wire: { readonly name?: unknown };
+}
+
+/** The state of one export: the tools that are sent so far, and the reports. */
+class Export {
+  readonly #target: Target;
+  readonly #options: ExportOptions;
+  /** One of the tools is the host's search, which the target has as such. */
+  readonly #searches: boolean;
+  /** The results of a search are definitions, so deferred tools are not in the request. */
+  readonly #omitsDeferred: boolean;
+  readonly #limits: RequestLimits;
+  readonly #warnings: ExportWarnings;
+  readonly #losses: Loss[];
+  readonly #rejected: RejectedTool[];
+  readonly #sent: ConvertedTool[];
+
+  constructor(list: readonly Tool[], target: Target, options: ExportOptions) {
+    assertUniqueIds(list);
+    this.#target = target;
+    this.#options = options;
+    this.#searches = target.toolSearch !== undefined &&
+      list.some((tool) => hintsOf(tool).toolSearch === true);
+    this.#omitsDeferred = this.#searches && target.toolSearch === "definitions";
+    this.#warnings = new ExportWarnings(target.title);
+    const strictMode = strictModeOf(target);
     // The limits of a strict mode concern strict tools only.
-    (strictMode !== undefined && list.some((tool) => hintsOf(tool).strict === true)
-      ? strictMode
-      : target).limits,
-    omitsDeferred,
-  );
-  const warnings = new ExportWarnings(target.title);
-  const losses: Loss[] = [];
-  const rejected: RejectedTool[] = [];
-  const sent: Candidate[] = [];
-  const providers: { readonly tool: Tool; readonly wire: { readonly name?: unknown } }[] = [];
-  /** The names on the wire, which no provider's own tool may have as well. */
-  const taken = new Set<string>();
-  const reject = (tool: Tool, rule: string, why: string): void => {
-    const message = `Cannot export "${tool.id}" to ${target.id}: ${why}`;
-    if (rule === "onLoss" && options.onLoss === "throw") throw new TypeError(message);
-    rejected.push(Object.freeze({ tool: tool.id, rule, message }));
-  };
-  for (const tool of list) {
-    const { definitions } = hintsOf(tool);
-    if (definitions !== undefined) {
-      const wire = definitions[target.id] ?? definitions[plainModeOf(target).id];
-      if (wire !== undefined) providers.push({ tool, wire });
+    const isStrict = list.some((tool) => hintsOf(tool).strict === true);
+    const { limits } = isStrict && strictMode !== undefined ? strictMode : target;
+    this.#limits = new RequestLimits(limits, strictMode === undefined, this.#omitsDeferred);
+    this.#losses = [];
+    this.#rejected = [];
+    this.#sent = [];
+  }
+
+  run(list: readonly Tool[]): ExportResult {
+    const target = this.#target;
+    const namespaces = this.#options.namespaces === false ? undefined : target.namespaces;
+    const names = wireNames(list, target.names, namespaces);
+    const entries: ProviderEntry[] = [];
+    for (const tool of list) {
+      const { definitions } = hintsOf(tool);
+      // `wireNames` names every tool.
+      const converted = definitions === undefined
+        ? this.#admit(tool, names.get(tool) as WireName)
+        : this.#providerEntry(tool, definitions);
+      if ("wire" in converted) entries.push(converted);
+      else if (!converted.ok) this.#reject(tool, converted.rule, converted.message);
       else {
-        const others = Object.keys(definitions).join(", ");
-        reject(tool, "definitions", `a provider runs it, and it is defined for ${others} only`);
+        this.#warnOfTool(converted);
+        this.#limits.add(converted.view);
+        this.#losses.push(...converted.losses);
+        this.#sent.push(converted);
       }
-      continue;
     }
-    // `wireNames` names every tool.
-    const attempt = admit(tool, names.get(tool) as WireName, target, limits, options);
-    if (!attempt.ok) {
-      reject(tool, attempt.rule, attempt.message);
-      continue;
+    const wires: { readonly view: ToolView; readonly wire: unknown }[] = [];
+    const encodings: ToolEncoding[] = [];
+    const tools: Tool[] = [];
+    for (const { view, encoding } of this.#sent) {
+      wires.push({ view, wire: target.wire(view) });
+      encodings.push(encoding);
+      tools.push(view.tool);
     }
-    const { candidate } = attempt;
-    warnOfTool(warnings, candidate, target, limits, searches);
-    limits.add(candidate.load);
-    losses.push(...candidate.losses);
-    sent.push(candidate);
-    if (candidate.encoding.namespace === undefined) taken.add(candidate.encoding.name);
-  }
-  const own = providers.filter(({ tool, wire: { name } }) => {
-    if (typeof name !== "string") return true;
-    if (taken.has(name)) reject(tool, "definitions", `another tool is sent as "${name}"`);
-    return taken.size < taken.add(name).size;
-  });
-  const wires = sent.map(({ view }) => ({ view, wire: target.wire(view) }));
-  // What a search answers as definitions is not in the request.
-  const assembled = target.assemble(
-    omitsDeferred ? wires.filter(({ view }) => view.hints.deferLoading !== true) : wires,
-  );
-  const isList = Array.isArray(assembled);
-  const tools = isList ? [...assembled, ...own.map(({ wire }) => wire)] : assembled;
-  for (const { tool } of isList ? [] : own) {
-    reject(tool, "definitions", "its tools are no list; give the tool of the SDK beside them");
-  }
-  warnOfRequest(warnings, sent, tools, target);
-  deepFreeze(tools);
-  const exportNames = createExportNames(
-    target.id,
-    sent.map(({ encoding }) => encoding),
-    wireAliases(sent.map(({ tool }) => tool), target.names, namespaces),
-  );
-  parts.set(exportNames, wires);
-  return Object.freeze({
-    target: target.id,
-    tools,
-    request: {},
-    losses: Object.freeze(losses),
-    rejected: Object.freeze(rejected),
-    names: exportNames,
-    warnings: warnings.list(),
-  });
-}
-
-/**
- * Converts a tool and checks whether it fits: in strict mode first, then without if that is
- * allowed.
- */
-function admit(
-  tool: Tool,
-  name: WireName,
-  target: Target,
-  limits: RequestLimits,
-  options: ExportOptions,
-): Attempt {
-  const strictMode = strictModeOf(target);
-  const plain = plainModeOf(target);
-  const attempt = (rules: Target, instead?: Refusal): Attempt => {
-    const converted = convertTool(tool, name, rules, options, instead);
-    return converted.ok ? refusal(converted.candidate, limits, options) ?? converted : converted;
-  };
-  // A tool may ask for another mode than the target's.
-  const wanted = hintsOf(tool).strict;
-  const strict = typeof wanted === "boolean" ? wanted : strictMode === target;
-  if (!strict || strictMode === undefined) return attempt(plain);
-  const first = attempt(strictMode);
-  if (first.ok || options.strictFallback === false) return first;
-  // A full request has no room for the tool in either mode.
-  return first.rule === "maxTools" ? first : attempt(plain, first);
-}
-
-/** Why a converted tool is not sent, or `undefined`. */
-function refusal(
-  { losses, load }: Candidate,
-  limits: RequestLimits,
-  options: ExportOptions,
-): Refusal | undefined {
-  if (options.onLoss === "reject-tool" || options.onLoss === "throw") {
-    const wrong = losses.find((loss) =>
-      loss.side === "input" && (loss.widens || loss.grade === "lost")
+    const assembled = target.assemble(
+      this.#omitsDeferred ? wires.filter(({ view }) => view.hints.deferLoading !== true) : wires,
     );
+    const wire = this.#withEntries(assembled, entries);
+    this.#warnOfRequest(wire);
+    deepFreeze(wire);
+    const exportNames = createExportNames(
+      target.id,
+      encodings,
+      wireAliases(tools, target.names, namespaces),
+    );
+    parts.set(exportNames, wires);
+    return Object.freeze({
+      target: target.id,
+      tools: wire,
+      request: {},
+      losses: Object.freeze(this.#losses),
+      rejected: Object.freeze(this.#rejected),
+      names: exportNames,
+      warnings: this.#warnings.list(),
+    });
+  }
+
+  #reject(tool: Tool, rule: string, why: string): void {
+    const message = `Cannot export "${tool.id}" to ${this.#target.id}: ${why}`;
+    if (rule === "onLoss" && this.#options.onLoss === "throw") throw new TypeError(message);
+    this.#rejected.push(Object.freeze({ tool: tool.id, rule, message }));
+  }
+
+  /** The entry of a tool that a provider runs; a refusal if it is not defined for the target. */
+  #providerEntry(
+    tool: Tool,
+    definitions: NonNullable<ProviderHints["definitions"]>,
+  ): ProviderEntry | Refusal {
+    const wire = definitions[this.#target.id] ?? definitions[plainModeOf(this.#target).id];
+    if (wire !== undefined) return { tool, wire };
+    const others = Object.keys(definitions).join(", ");
+    const message = `a provider runs it, and it is defined for ${others} only`;
+    return { ok: false, rule: "definitions", message };
+  }
+
+  /** Converts a tool that fits: in strict mode first, then without if that is allowed. */
+  #admit(tool: Tool, name: WireName): ConvertedTool | Refusal {
+    const strictMode = strictModeOf(this.#target);
+    const plain = plainModeOf(this.#target);
+    const attempt = (rules: Target, instead?: Refusal): ConvertedTool | Refusal => {
+      const converted = convertTool(tool, name, rules, this.#options, instead);
+      return converted.ok ? this.#refusal(converted) ?? converted : converted;
+    };
+    // A tool may ask for another mode than the target's.
+    const wanted = hintsOf(tool).strict;
+    const strict = typeof wanted === "boolean" ? wanted : strictMode === this.#target;
+    if (!strict || strictMode === undefined) return attempt(plain);
+    const first = attempt(strictMode);
+    if (first.ok || this.#options.strictFallback === false) return first;
+    // A full request cannot hold the tool in either mode.
+    return first.rule === "maxTools" ? first : attempt(plain, first);
+  }
+
+  /** The reason not to send a converted tool, or `undefined`. */
+  #refusal({ losses, view }: ConvertedTool): Refusal | undefined {
+    const { onLoss } = this.#options;
+    const wrong = onLoss === "reject-tool" || onLoss === "throw"
+      ? losses.find(({ side, widens, grade }) => side === "input" && (widens || grade === "lost"))
+      : undefined;
     if (wrong !== undefined) {
       const message = `at "${wrong.path}" of its parameters, ${wrong.message}`;
       return { ok: false, rule: "onLoss", message };
     }
+    const excess = this.#limits.excess(view).find(({ limit }) => limit.uncertain !== true);
+    return excess && { ok: false, rule: excess.limit.name, message: excess.message };
   }
-  const excess = limits.excess(load).find(({ limit }) => limit.uncertain !== true);
-  return excess === undefined
-    ? undefined
-    : { ok: false, rule: excess.limit.name, message: excess.message };
+
+  #warnOfTool({ view, uncertain }: ConvertedTool): void {
+    const { tool, hints, namespace } = view;
+    const warnings = this.#warnings;
+    for (const { limit, message } of this.#limits.excess(view)) {
+      warnings.add(limit.name, tool, message);
+    }
+    for (const form of uncertain) {
+      warnings.add(form, tool, `whether it takes ${KEYWORD_FORMS[form]} is not documented`);
+    }
+    for (const { name, effect, applies, message } of this.#target.combinations ?? []) {
+      // Deferred tools need a search, which the request has.
+      if (effect !== "warn" || (this.#searches && name === "deferLoading")) continue;
+      if (applies(hints, tool)) warnings.add(name, tool, message);
+    }
+    if (namespace !== undefined && hints.namespaceDescription === undefined) {
+      warnings.add(
+        "namespaceDescription",
+        tool,
+        "a namespace needs a description; one was made up",
+      );
+    }
+  }
+
+  /** Returns the exported tools, followed by the tools that the provider runs. */
+  #withEntries(assembled: unknown, entries: readonly ProviderEntry[]): unknown {
+    const taken = new Set<string>();
+    for (const { encoding: { namespace, name } } of this.#sent) {
+      if (namespace === undefined) taken.add(name);
+    }
+    const own = entries.filter(({ tool, wire: { name } }) => {
+      if (typeof name !== "string") return true;
+      if (taken.has(name)) this.#reject(tool, "definitions", `another tool is sent as "${name}"`);
+      return taken.size < taken.add(name).size;
+    });
+    if (Array.isArray(assembled)) return [...assembled, ...own.map(({ wire }) => wire)];
+    for (const { tool } of own) {
+      const why = "its tools are not a list; add the tool of the SDK yourself";
+      this.#reject(tool, "definitions", why);
+    }
+    return assembled;
+  }
+
+  #warnOfRequest(tools: unknown): void {
+    const { limits } = this.#target;
+    const most = limits.find((limit) => limit.name === "maxToolText")?.value;
+    const length = most === undefined ? 0 : JSON.stringify(tools).length;
+    if (most !== undefined && length > most) {
+      const message = `the tools have ${length} of at most ${most} ${LIMITS.maxToolText}`;
+      this.#warnings.add("maxToolText", undefined, message);
+    }
+    const deferred = this.#sent.filter(({ view }) => view.hints.deferLoading === true).length;
+    const least = limits.find((limit) => limit.name === "minLoadedTools")?.value ?? 0;
+    if (deferred > 0 && this.#sent.length - deferred < least) {
+      const message = "all tools are deferred: one must not be";
+      this.#warnings.add("minLoadedTools", undefined, message);
+    }
+  }
 }
 
-function warnOfTool(
-  warnings: ExportWarnings,
-  { tool, view, load, uncertain }: Candidate,
-  target: Target,
-  limits: RequestLimits,
-  searches: boolean,
-): void {
-  for (const { limit, message } of limits.excess(load)) warnings.add(limit.name, tool, message);
-  for (const form of uncertain) {
-    warnings.add(form, tool, `whether it takes ${KEYWORD_FORMS[form]} is not documented`);
-  }
-  for (const { name, effect, applies, message } of target.combinations ?? []) {
-    // Deferred tools need a search, which is there.
-    if (effect !== "warn" || (searches && name === "deferLoading")) continue;
-    if (applies(view.hints, tool)) warnings.add(name, tool, message);
-  }
-  if (view.namespace !== undefined && view.hints.namespaceDescription === undefined) {
-    warnings.add("namespaceDescription", tool, "a namespace needs a description; one was made up");
-  }
-}
-
-function warnOfRequest(
-  warnings: ExportWarnings,
-  sent: readonly Candidate[],
-  tools: unknown,
-  target: Target,
-): void {
-  const most = target.limits.find((limit) => limit.name === "maxToolText")?.value;
-  const length = most === undefined ? 0 : JSON.stringify(tools).length;
-  if (most !== undefined && length > most) {
-    warnings.add(
-      "maxToolText",
-      undefined,
-      `the tools have ${length} of at most ${most} ${LIMITS.maxToolText}`,
-    );
-  }
-  const deferred = sent.filter(({ load }) => load.deferred).length;
-  const least = target.limits.find((limit) => limit.name === "minLoadedTools")?.value ?? 0;
-  if (deferred > 0 && sent.length - deferred < least) {
-    warnings.add("minLoadedTools", undefined, "all tools are deferred: one must not be");
-  }
-}
-
-function refuseTwins(list: readonly Tool[]): void {
+function assertUniqueIds(list: readonly Tool[]): void {
   const seen = new Set<string>();
   for (const [index, tool] of list.entries()) {
     const id: unknown = tool?.id;
     if (typeof id !== "string") {
-      throw new TypeError(`Cannot export the tools: "/${index}" is no tool; defineTool makes one`);
+      throw new TypeError(
+        `Cannot export the tools: "/${index}" is not a tool; create it with defineTool`,
+      );
     }
     if (seen.has(id)) {
-      throw new TypeError(`Cannot export the tools: "${id}" is there twice`);
+      throw new TypeError(`Cannot export the tools: two tools have the id "${id}"`);
     }
     seen.add(id);
   }

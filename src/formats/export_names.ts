@@ -28,9 +28,9 @@ export function quoted(
 export interface ToolEncoding extends WireName {
   /** The id of the tool. */
   readonly id: string;
-  /** Whether the provider was told to follow the schema strictly. */
+  /** True if the tool was sent in strict mode. */
   readonly strict: boolean;
-  /** What to undo in the arguments of a call; absent if nothing was changed. */
+  /** The changes to undo in the arguments of a call; absent if there are none. */
   readonly input?: ArgumentRewrite;
   /** The result schema was sent, so results on the wire must fit it. */
   readonly sendsReturns: boolean;
@@ -62,7 +62,7 @@ export interface ExportNames {
 /**
  * Makes the names of an export.
  *
- * @param aliases The names on the wire that the tools' aliases stand for.
+ * @param aliases The names on the wire of the tools' aliases.
  */
 export function createExportNames(
   target: string,
@@ -79,7 +79,7 @@ export function createExportNames(
   }
   for (const { namespace, name, alias, id } of aliases) {
     const names = byNamespace.get(namespace) ?? new Map<string, string>();
-    // What was exported wins over what was once.
+    // A current name wins over an alias.
     if (!names.has(name)) byNamespace.set(namespace, names.set(name, alias));
     const encoding = byId.get(id);
     if (encoding !== undefined) byAlias.set(alias, encoding);
@@ -93,7 +93,7 @@ export function createExportNames(
   });
 }
 
-/** A name on the wire that an alias stands for. */
+/** The name on the wire of an alias. */
 export interface WireAlias extends WireName {
   readonly alias: string;
   /** The id of the tool. */
@@ -167,8 +167,8 @@ export function wireNames(
 }
 
 /**
- * The names that imported tools had in their source, so that they are exported under them: those
- * that the target allows, and that no other tool has or could get.
+ * The names that imported tools had in their source, and under which they are exported if the target
+ * allows them and no other tool has or could get them.
  */
 function sourceNames(tools: readonly Tool[], rule: NameRule): ReadonlyMap<Tool, string> {
   const names = new Map<Tool, string>();

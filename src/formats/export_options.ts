@@ -1,34 +1,34 @@
 /**
- * The options of an export, their checks, and what an export reports: losses, rejected tools, and
- * warnings.
+ * The options of an export with their checks, the settings of a request, and the losses, rejected
+ * tools and warnings that an export reports.
  *
  * @module
  */
 
 import type { SchemaEngine } from "../schema/mod.ts";
-import { checkToolChoice, type RequestSettings } from "./request_settings.ts";
-import { type Check, checkFlag, must, readFields, type Tool } from "../tool/mod.ts";
+import { type Check, checkFlag, isObject, must, readFields, type Tool } from "../tool/mod.ts";
+import type { ExportNames } from "./export_names.ts";
 
-/** What to do about a loss. See {@linkcode ExportOptions.onLoss}. */
+/** The handling of a loss. See {@linkcode ExportOptions.onLoss}. */
 export type OnLoss = "warn" | "describe" | "reject-tool" | "throw";
 
 /** Options for `exportTools`. */
 export interface ExportOptions extends RequestSettings {
   /**
-   * What to do about what a target cannot express. Every choice reports all losses.
+   * The handling of parts that a target cannot express. Every choice reports all losses.
    *
    * - `describe`: say lost constraints in the description of the schema that had them.
    * - `warn`: leave them out.
    * - `reject-tool`: reject a tool whose input is *misrepresented*: a loss there widens what is
-   *   accepted, or is graded `lost`. Fields of the tool and its result schema do not count. What a
-   *   strict mode misrepresents is sent without it, where `strictFallback` allows that.
+   *   accepted, or is graded `lost`. Fields of the tool and its result schema do not count. A
+   *   tool that a strict mode misrepresents is sent without it, if `strictFallback` allows that.
    * - `throw`: as `reject-tool`, but throw a `TypeError` that names the first such tool.
    *
    * @default {"describe"}
    */
   readonly onLoss?: OnLoss;
   /**
-   * In a strict mode, send a tool that the mode cannot hold (an open map, no room in the budget)
+   * In a strict mode, send a tool that the mode cannot hold (an open map, a full budget)
    * without `strict`, and report that. Otherwise it is rejected.
    *
    * @default {true}
@@ -42,29 +42,24 @@ export interface ExportOptions extends RequestSettings {
    */
   readonly namespaces?: boolean;
   /**
-   * Add the examples to the description where the target has no field for them.
-   *
-   * @default {false}
-   */
-  readonly describeExamples?: boolean;
-  /**
-   * Add the result schema to the description where the target has no field for it.
-   *
-   * @default {false}
-   */
-  readonly describeReturns?: boolean;
-  /**
-   * Where a call of a tool is sent, for OpenAPI; `{id}` stands for the id.
+   * The path of the operation that calls a tool, for OpenAPI, with `{id}` for the id.
    *
    * @default {"/tools/{id}/execute"}
    */
   readonly path?: string;
   /**
-   * Checks the examples against the schema that is sent: those that do not fit are left out, since
-   * a provider refuses the whole request for one. Absent: all but `format` is checked.
+   * Validates examples against the schema that is sent. Examples that do not fit are omitted, because
+   * a provider rejects the whole request for one. By default, all keywords but `format` are checked.
    */
   readonly engine?: SchemaEngine;
 }
+
+const checkToolChoice: Check<ToolChoice> = must(
+  '"auto", "none", "required" or { tool: id }',
+  (value): value is ToolChoice =>
+    value === "auto" || value === "none" || value === "required" ||
+    isObject(value) && typeof value["tool"] === "string" && Object.keys(value).length === 1,
+);
 
 const FIELDS = {
   onLoss: must(
@@ -74,8 +69,6 @@ const FIELDS = {
   ),
   strictFallback: checkFlag,
   namespaces: checkFlag,
-  describeExamples: checkFlag,
-  describeReturns: checkFlag,
   path: must(
     'text that begins with "/" and contains "{id}"',
     (value): value is string =>
@@ -99,24 +92,24 @@ export function checkExportOptions(options: ExportOptions): void {
 export type LossSide = "input" | "output" | "tool";
 
 /**
- * How much is gone.
+ * The grade of a loss.
  *
  * - `lost`: it is not sent, or the target throws it away.
- * - `weakened`: something looser (or tighter) is sent in its place, or the target ignores it.
+ * - `weakened`: something looser (or tighter) is sent instead, or the target ignores it.
  * - `moved`: it is said in a description.
- * - `ambiguous`: it cannot be decoded with certainty: two different values look alike on the wire.
+ * - `ambiguous`: it cannot be decoded with certainty: two different values have one form on the wire.
  */
 export type LossGrade = "lost" | "weakened" | "moved" | "ambiguous";
 
-/** What was done about something that a target cannot express. */
+/** The treatment of a part that a target cannot express. */
 export type LossAction =
   /** Not sent. */
   | "dropped"
   /** Left out of the schema, and said in the description. */
   | "described"
-  /** Something else is sent in its place. */
+  /** Something else is sent instead. */
   | "replaced"
-  /** Sent as it is, though the target ignores it. */
+  /** Sent unchanged, although the target ignores it. */
   | "sent";
 
 /** One thing that a target cannot express. */
@@ -130,9 +123,9 @@ export interface Loss {
   readonly keyword: string;
   readonly action: LossAction;
   readonly grade: LossGrade;
-  /** The exported schema accepts values that the tool's own schema refuses. */
+  /** The exported schema accepts values that the tool's own schema rejects. */
   readonly widens: boolean;
-  /** The exported schema refuses values that the tool's own schema accepts. */
+  /** The exported schema rejects values that the tool's own schema accepts. */
   readonly narrows: boolean;
   /** The whole sentence. */
   readonly message: string;
@@ -171,7 +164,7 @@ export class ExportWarnings {
     this.#title = title;
   }
 
-  /** Warns of a rule. The first `text` for a rule is kept. */
+  /** Warns of a rule. Only the first `text` of a rule is stored. */
   add(rule: string, tool: Tool | undefined, text: string): void {
     const there = this.#found.get(rule);
     if (there === undefined) {
@@ -193,5 +186,110 @@ export class ExportWarnings {
         });
       }),
     );
+  }
+}
+
+/** The tools that the model may or must call: any, none, at least one, or one by its id. */
+export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
+
+/** The settings of a request. */
+export interface RequestSettings {
+  /**
+   * The tools that the model may or must call. `required` and the id of a tool are for one request: in
+   * a loop, the model would never return a text.
+   *
+   * @default {"auto"}
+   */
+  readonly toolChoice?: ToolChoice;
+  /** Allows or forbids several calls in one response. By default, the provider decides. */
+  readonly parallel?: boolean;
+}
+
+/** The settings as a target gets them: a tool by its name on the wire. */
+export interface WireSettings {
+  readonly toolChoice?: Exclude<ToolChoice, object> | {
+    readonly name: string;
+    readonly namespace?: string;
+  };
+  readonly parallel?: boolean;
+}
+
+/** Says that a target has no field for a setting. */
+export type LoseSetting = (rule: keyof RequestSettings, message: string) => void;
+
+/** A target that has fields for the settings. */
+export interface Chooses<Choose> {
+  readonly choose: Choose;
+}
+
+/** How a target writes the settings of a request. */
+export type WriteSettings = (settings: WireSettings, lose: LoseSetting) => object;
+
+/** The fields of a request, and the warnings about settings that the target does not have. */
+export interface WrittenSettings {
+  readonly fields: object;
+  readonly warnings: readonly { readonly rule: string; readonly message: string }[];
+}
+
+const NOTHING: WrittenSettings = Object.freeze({ fields: {}, warnings: Object.freeze([]) });
+
+/**
+ * Writes the settings of a request in the target's fields. A request without tools has no settings,
+ * because providers reject a choice without tools.
+ *
+ * @throws {TypeError} If the chosen tool is not sent.
+ */
+export function writeSettings(
+  { toolChoice, parallel }: RequestSettings,
+  target: { readonly title: string; readonly choose?: WriteSettings | undefined },
+  names: ExportNames,
+  sendsTools: boolean,
+): WrittenSettings {
+  if (toolChoice === undefined && parallel === undefined) return NOTHING;
+  const warnings: { readonly rule: string; readonly message: string }[] = [];
+  const lose: LoseSetting = (rule, message) => {
+    warnings.push(Object.freeze({ rule, message: `${target.title}: ${message}` }));
+  };
+  const settings = {
+    ...(toolChoice === undefined ? {} : { toolChoice: onWire(toolChoice, names) }),
+    ...(parallel === undefined ? {} : { parallel }),
+  };
+  if (!sendsTools) {
+    if (toolChoice === "required") lose("toolChoice", "there is no tool that the model could call");
+    return { fields: {}, warnings };
+  }
+  const choose = target.choose ?? chooseNothing;
+  return { fields: choose(settings, lose), warnings };
+}
+
+function onWire(
+  choice: ToolChoice,
+  names: ExportNames,
+): NonNullable<WireSettings["toolChoice"]> {
+  if (typeof choice === "string") return choice;
+  const encoding = names.encodingOf(choice.tool);
+  if (encoding === undefined) {
+    throw new TypeError(
+      `Cannot export the tools: toolChoice names ${JSON.stringify(choice.tool)}, ` +
+        "which is not sent; a provider's own tool cannot be chosen",
+    );
+  }
+  const { name, namespace } = encoding;
+  return { name, ...(namespace === undefined ? {} : { namespace }) };
+}
+
+/** Writes no settings, for targets without such fields. Their default behaviour is not a loss. */
+export function chooseNothing({ toolChoice, parallel }: WireSettings, lose: LoseSetting): object {
+  if (toolChoice !== undefined && toolChoice !== "auto") {
+    lose("toolChoice", "a request has no field for the choice of a tool");
+  }
+  loseParallel(parallel, lose);
+  return {};
+}
+
+/** For targets that cannot be held to one call at a time. */
+export function loseParallel(parallel: boolean | undefined, lose: LoseSetting): void {
+  if (parallel === false) {
+    lose("parallel", "a request has no field that limits the model to one call");
   }
 }

@@ -122,7 +122,7 @@ export class Exposure<Like extends TargetLike = TargetName> {
     return tools;
   }
 
-  /** The tools that could be exported, which parts of them are not sent, and which are missing. */
+  /** Exports the tools, with warnings about omitted parts and errors for missing tools. */
   exportWithWarnings(): ExportedWithWarnings<ToolsOf<Like>> {
     const { tools, rejected, losses, warnings } = this.adapter.export(this.toolset);
     return {

@@ -1,12 +1,12 @@
 /**
- * A target's rules for schemas: for every form that a schema can use, how it is exported and what the
- * target does with it. A form is a keyword, or several that only mean something together, or a use
- * of one that targets treat differently.
+ * The rules of a target for schemas: for each form of a schema, the export action and the enforcement
+ * by the target. A form is a keyword, a group of keywords with one meaning, or a use of a keyword that
+ * targets treat differently.
  *
  * @module
  */
 
-/** The forms, each with what it is, in the order of the tables. */
+/** The forms, each with a description, in the order of the tables. */
 export const KEYWORD_FORMS = {
   "root composition": "`anyOf`, `oneOf`, `allOf`, `not`, `enum`, `const` or `$ref` at the root",
   "type": "`type` with one type",
@@ -21,10 +21,10 @@ export const KEYWORD_FORMS = {
   "odd property key": "a property key other than `[A-Za-z_][A-Za-z0-9_]{0,63}`",
   "required": "`required`",
   "optional property": "a property that is not required",
-  "optional nullable property": "a property that may be left out or `null`",
+  "optional nullable property": "a property that may be absent or `null`",
   "undeclared required": "`required` names a property that `properties` does not",
   "additionalProperties false": "`additionalProperties: false`",
-  "open object": "an object that does not say `additionalProperties`",
+  "open object": "an object without `additionalProperties`",
   "map": "`additionalProperties: true` or a schema, or an object without properties",
   "patternProperties": "`patternProperties`",
   "propertyNames": "`propertyNames`",
@@ -49,14 +49,14 @@ export const KEYWORD_FORMS = {
   "exclusive range": "`exclusiveMinimum`, `exclusiveMaximum`",
   "multipleOf": "`multipleOf`",
   "anyOf": "`anyOf` below the root",
-  "anyOf with siblings": "`anyOf` beside other constraints",
+  "anyOf with siblings": "`anyOf` with sibling constraints",
   "oneOf": "`oneOf` below the root",
   "allOf": "`allOf` below the root",
   "$ref": "`$ref` to a part of the schema, `$defs`",
-  "$ref with siblings": "`$ref` beside other keywords",
+  "$ref with siblings": "`$ref` with sibling keywords",
   "$ref elsewhere": "`$ref` to a part that is not in the root's `$defs`",
-  "$ref recursive": "`$ref` that leads back to itself",
-  "$ref external": "`$ref` that leads outside of the schema",
+  "$ref recursive": "recursive `$ref`",
+  "$ref external": "`$ref` out of the schema",
   "dynamic reference": "`$dynamicRef`, `$dynamicAnchor`, `$anchor`",
   "$id": "`$id`",
   "$schema": "`$schema`",
@@ -69,9 +69,9 @@ export const KEYWORD_FORMS = {
   "usage notes": "`deprecated`, `readOnly`, `writeOnly`",
   "content": "`contentEncoding`, `contentMediaType`, `contentSchema`",
   "boolean schema": "`true` or `false` as a schema",
-  "no type": "a schema that says nothing about the type",
+  "no type": "a schema without a type",
   "propertyOrdering": "`propertyOrdering` (Gemini)",
-  "nullable": "`nullable: true` (OpenAPI 3.0), which is no JSON Schema",
+  "nullable": "`nullable: true` (OpenAPI 3.0)",
   "unknown": "`x-…` and whatever else",
 } as const;
 
@@ -84,7 +84,7 @@ export const ALL_FORMS: readonly KeywordForm[] = Object.keys(KEYWORD_FORMS) as K
 /** How a form of schema is exported. */
 export type KeywordAction = "keep" | "drop" | "transform" | "reject";
 
-/** What the target does with a form that is sent. */
+/** The enforcement of a form by the target. */
 export type KeywordEnforcement =
   /** It holds the model to it, or documents that it reads it. */
   | "enforced"
@@ -97,7 +97,7 @@ export type KeywordEnforcement =
 export interface KeywordRule {
   readonly action: KeywordAction;
   readonly enforcement: KeywordEnforcement;
-  /** What it becomes, for `transform`. */
+  /** The replacement, for `transform`. */
   readonly into?: string;
   /** The provider does not document it. It is reported as a warning, never as an error. */
   readonly uncertain?: true;
@@ -112,7 +112,7 @@ export const ENFORCED: KeywordRule = Object.freeze({ action: "keep", enforcement
 export const ADVISORY: KeywordRule = Object.freeze({ action: "keep", enforcement: "advisory" });
 /** Sent; the target accepts it and does nothing with it. */
 export const IGNORED: KeywordRule = Object.freeze({ action: "keep", enforcement: "ignored" });
-/** Left out: the target refuses it, or throws it away. */
+/** Omitted: the target rejects or ignores it. */
 export const DROPPED: KeywordRule = Object.freeze({ action: "drop", enforcement: "ignored" });
 /** The tool cannot be sent. In a strict mode it is sent without that mode. */
 export const REJECTED: KeywordRule = Object.freeze({ action: "reject", enforcement: "ignored" });

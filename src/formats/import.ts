@@ -5,10 +5,9 @@
  */
 
 import { clip } from "../tool/mod.ts";
-import type { ImportOptions, ImportResult } from "./import_options.ts";
-import type { PinnedImport, WithPins } from "./import_pins.ts";
+import type { ImportOptions, ImportResult, PinnedImport, WithPins } from "./import_options.ts";
 import { type Importer, ImportSession } from "./import_session.ts";
-import { textIn } from "./json_fields.ts";
+import { textIn } from "./wire.ts";
 import * as providers from "./providers/index.ts";
 import type { KnownProvider } from "./targets.ts";
 
@@ -21,10 +20,10 @@ type All<Union> = (Union extends unknown ? (value: Union) => void : never) exten
   (value: infer Every) => void ? Every
   : never;
 
-/** What a document is: the provider or protocol whose form it has. */
+/** The provider or protocol whose form a document has. */
 export type ImportSource = KnownImporter["source"];
 
-/** The options of each source; those of `auto` are the options of all sources. */
+/** The options of each source. The source `auto` has the options of all. */
 export type ImportOptionsOf =
   & { readonly [Import in KnownImporter as Import["source"]]: OptionsOf<Import> }
   & { readonly auto: All<OptionsOf<KnownImporter>> };
@@ -43,10 +42,9 @@ export const IMPORT_SOURCES: readonly ImportSource[] = Object.freeze(
 );
 
 /**
- * Imports tools as without `pins`, and holds back those that are not as they were when they were
- * approved.
+ * Imports tools, and holds back the tools that differ from their approved definitions.
  *
- * @returns A promise of the import, and of what is held back.
+ * @returns A promise of the import, with the tools that are held back.
  */
 export function importTools<Source extends ImportSource | "auto">(
   source: Source,
@@ -58,11 +56,11 @@ export function importTools<Source extends ImportSource | "auto">(
  * Anthropic, Gemini or Bedrock. `importOpenApi` of `@plue/tools/openapi` reads OpenAPI documents.
  *
  * The document need not be trusted. Its size is bounded, and nothing is fetched to read it. A bad
- * tool is rejected with a reason, and the others are imported. What a document says about the
- * behaviour of its tools is not verified: give {@linkcode ImportOptions.risk} if that matters.
+ * tool is rejected with a reason, and the others are imported. The hints of a document about the
+ * behaviour of its tools are not verified: set {@linkcode ImportOptions.risk} if that matters.
  *
- * The tool's `meta.provider` records which fields were absent, so that an export to the tool's
- * source gives back what was read.
+ * The tool's `meta.provider` records the absent fields, so that an export to the tool's source returns
+ * the original definition.
  *
  * @example Usage
  * ```ts
@@ -85,11 +83,11 @@ export function importTools<Source extends ImportSource | "auto">(
  * assert.equal(rejected[0]?.name, "broken");
  * ```
  *
- * @param source What the document is; `auto` recognises it.
+ * @param source The form of the document; `auto` detects it.
  * @param document The document, as `JSON.parse` gives it.
  * @param options Namespace, risk, tags, how calls run, limits, and the options of the source.
- * @returns The tools, what to know about them, and what was rejected and why.
- * @throws {TypeError | RangeError} If the source or an option is wrong. Never for the document.
+ * @returns The tools, warnings about them, and the rejected entries with reasons.
+ * @throws {TypeError | RangeError} If the source or an option is invalid. Never for the document.
  */
 export function importTools<Source extends ImportSource | "auto">(
   source: Source,
@@ -132,7 +130,7 @@ function readTools(
     return Object.freeze({ ...session.finish(), source: undefined });
   }
   const session = new ImportSession(importer.source, options);
-  // The options of a source are those of its importer, and `auto` has the options of all.
+  // Each importer reads its own options, and `auto` has the options of all.
   (importer as Importer<ImportSource, ImportOptions>).read(session, document, options);
   return session.finish() as ImportResult<ImportSource>;
 }

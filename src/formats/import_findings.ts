@@ -1,16 +1,16 @@
 /**
- * Remarks about the text of imported tools: characters that people do not see, words that speak to
- * the model, and names that look like other names.
+ * Finds suspicious text in imported tools: hidden characters, instructions to the model, and names
+ * that look like other names.
  *
  * @module
  */
 
 import { cleanText, clip, pointerStep } from "../tool/mod.ts";
 
-/** What a remark is about. */
+/** The kind of a finding. */
 export type FindingRule = "hidden-text" | "instruction" | "look-alike";
 
-/** A remark about a tool. It never proves an attack, and its absence never proves that there is none. */
+/** Suspicious text of a tool. A finding does not prove an attack, nor does its absence exclude one. */
 export interface Finding {
   readonly rule: FindingRule;
   /** Where, as a JSON Pointer into the fields that were looked at. */
@@ -37,13 +37,13 @@ const INSTRUCTIONS: readonly RegExp[] = [
   /\b(?:send|include|pass|append|attach|forward|provide) (?:\w{1,20} ){0,4}?(?:whole|entire|full|complete|previous|all) (?:\w{1,20} ){0,2}?(?:conversation|chat|message|tool) (?:history|histories|context|results?)\b/,
 ];
 
-/** How many remarks one tool gets. */
+/** The maximum number of findings for one tool. */
 const MAX_FINDINGS = 8;
 
 /**
- * Looks at every text in `fields`, those of the names of properties too.
+ * Searches every text in `fields`, including the names of properties.
  *
- * @param fields JSON: what a source says of one tool.
+ * @param fields The definition of one tool by its source, as JSON.
  * @param clean The parts that were looked at before, and in which nothing was found.
  */
 export function textFindings(
@@ -169,20 +169,20 @@ function latinised(text: string): string {
 }
 
 /**
- * What a name looks like. Names that differ only in letters that look alike have the same one: of
- * other alphabets, in another case or width, digits for letters, `rn` for `m`.
+ * Returns the skeleton of a name. Names have the same skeleton if they differ only in similar letters:
+ * of other alphabets, in another case or width, digits for letters, `rn` for `m`.
  */
 export function skeleton(name: string): string {
   return [...toLatin(name)].map((letter) => AS_LETTERS.get(letter) ?? letter).join("")
     .replaceAll("rn", "m").replaceAll("vv", "w");
 }
 
-/** The same of what may stand for an id: exports write a namespace as the beginning of a name. */
+/** The skeleton of an id. Exports write a namespace as the beginning of a name. */
 function asId(text: string): string {
   return skeleton(text).replace(/[^\p{L}\p{N}]+/gu, "_");
 }
 
-/** The names of a tool: its id here, and the name that its source knows it by. */
+/** The names of a tool: its id, and its name in the source. */
 export interface ToolNames {
   readonly id: string;
   readonly name: string;
@@ -190,9 +190,9 @@ export interface ToolNames {
 
 /**
  * Finds names that look like another tool's name or id: of the same list, or of tools that stand
- * `beside` it. The same name in another namespace is none of these: the namespaces tell them apart.
+ * `beside` it. The same name in another namespace is allowed: the namespaces distinguish them.
  *
- * @returns What each of these ids looks like.
+ * @returns The id that each of these ids looks like.
  */
 export function lookAlikes(
   tools: readonly ToolNames[],

@@ -1,5 +1,5 @@
 /**
- * The options of an import, their checks, and what an import gives.
+ * The options of an import with their checks, the result of an import, and the port for pins.
  *
  * @module
  */
@@ -30,7 +30,7 @@ export interface ImportWarning {
   readonly tool?: string;
   /** Where, as a JSON Pointer into the document. */
   readonly path: string;
-  /** What it is about, in one word: a field, a keyword, or a rule. */
+  /** Its subject in one word: a field, a keyword, or a rule. */
   readonly rule: string;
   /** The whole sentence. */
   readonly message: string;
@@ -49,19 +49,19 @@ export interface RejectedImport {
 }
 
 /**
- * What an import gives.
+ * The result of an import.
  *
  * @typeParam Source The sources that it may be of.
  */
 export interface ImportResult<Source extends string = string> {
-  /** What the document was taken for; `undefined` if `auto` recognised nothing. */
+  /** The source of the document; `undefined` if `auto` has not detected one. */
   readonly source: Source | undefined;
   /** The tools, in the order of the document. */
   readonly tools: readonly Tool[];
-  /** What to know about them. At most 1,000. */
+  /** Warnings about the tools and the document. At most 1,000. */
   readonly warnings: readonly ImportWarning[];
   readonly rejected: readonly RejectedImport[];
-  /** How long an MCP server allows its list to be kept, and for whom. */
+  /** The cache lifetime and scope that an MCP server sets for its list. */
   readonly cache?: { readonly ttlMs?: number; readonly scope?: "public" | "private" };
 }
 
@@ -69,31 +69,31 @@ export interface ImportResult<Source extends string = string> {
 export interface RiskQuestion {
   /** The id that the tool will have. */
   readonly id: string;
-  /** The name that the source knows it by. */
+  /** The name of the tool in the source. */
   readonly sourceName: string;
-  /** What the source says about it. These are hints: a server may lie. */
+  /** The annotations from the source. These are hints: a server may lie. */
   readonly annotations: ToolAnnotations;
-  /** The risk that follows from the hints, and from what was found in its text. */
+  /** The risk that follows from the hints and the findings. */
   readonly suggested: RiskLevel;
-  /** What was found in its text and its name: `hidden-text`, `instruction`, `look-alike`. */
+  /** The findings in its text and name: `hidden-text`, `instruction`, `look-alike`. */
   readonly findings: readonly string[];
 }
 
 /**
- * One value for all tools of an import, a value by the name that the source knows a tool by, with
- * `"*"` for those that are not named, or a function that decides.
+ * One value for all tools of an import; or a record of values by the tools' names in the source, with
+ * `"*"` for all other tools; or a function that returns the value.
  */
 export type PerTool<Value> =
   | Value
   | { readonly [name: string]: Value }
   | ((question: RiskQuestion) => Value);
 
-/** Some of the tools, by the names that the source knows them by. */
+/** A selection of tools by their names in the source. */
 export type ImportFilter = readonly string[] | ((name: string) => boolean);
 
 /** Runs a call of an imported tool. */
 export type ImportExecute = (
-  /** The name that the source knows the tool by. */
+  /** The name of the tool in the source. */
   name: string,
   args: { readonly [key: string]: unknown },
   context: ToolContext,
@@ -102,13 +102,13 @@ export type ImportExecute = (
 /** Bounds of an import, against documents that are made to exhaust memory or time. */
 export interface ImportLimits {
   /**
-   * How many entries of the document are looked at.
+   * The maximum number of entries of the document that are read.
    *
    * @default {5_000}
    */
   readonly maxTools?: number;
   /**
-   * How many JSON values the tools may have together. A part that an OpenAPI document shares counts
+   * The maximum number of JSON values of all tools. A part that an OpenAPI document shares counts
    * once for every operation that uses it.
    *
    * @default {2_000_000}
@@ -128,7 +128,7 @@ export interface ImportOptions {
    * The risk of the tools, or how to decide it. By default it follows the hints that the source
    * gives: `low` if the tool only reads, `high` if it may destroy, `medium` if nothing is known.
    * A tool in whose text or name something was found is at least `high`, unless a record or a
-   * function says otherwise. A record leaves the tools that it does not name as they are.
+   * function says otherwise. A record does not change the risk of tools that it does not name.
    *
    * Hints are not verified: give the risk for a source that you do not trust.
    */
@@ -138,15 +138,15 @@ export interface ImportOptions {
    * is rejected: a server may add tools at any time.
    */
   readonly roles?: PerTool<readonly string[] | undefined>;
-  /** What a caller of the tools must hold. A tool that a record does not name is rejected. */
+  /** The scopes that a caller must have. A tool that a record does not name is rejected. */
   readonly scopes?: PerTool<readonly string[]>;
   /** Tools of other sources, such as a registry's: a name that looks like theirs is a warning. */
   readonly beside?: Iterable<Tool>;
-  /** Not in these options, but in `WithPins`: an import with pins answers a promise. */
+  /** Only in `WithPins`: an import with pins returns a promise. */
   readonly pins?: undefined;
-  /** Tags for all tools, besides those of the document. Only this option can give `read-only`. */
+  /** Tags for all tools, added to the tags of the document. Only this option can set `read-only`. */
   readonly tags?: readonly string[];
-  /** Runs the calls. Absent: the tools are definitions only. */
+  /** Runs the calls. Without it, the tools are definitions only. */
   readonly execute?: ImportExecute;
   readonly limits?: ImportLimits;
 }
@@ -168,7 +168,7 @@ const ACTION = "import tools";
  * Checks the options.
  *
  * @returns The limits.
- * @throws {TypeError | RangeError} If one is wrong.
+ * @throws {TypeError | RangeError} If one is invalid.
  */
 export function checkImportOptions(options: ImportOptions): Required<ImportLimits> {
   const { namespace, risk, tags, limits = {} } = options;
@@ -222,7 +222,7 @@ function valueFor<Value>(
   return name === undefined ? missing : record[name] as Value;
 }
 
-/** Whether the owner wants a tool of this name. */
+/** True if the options select a tool of this name. */
 export function isWanted({ include, exclude }: ImportOptions, name: string): boolean {
   // A function that answers nonsense lets nothing in.
   return (include === undefined || isIn(include, name) === true) &&
@@ -233,7 +233,7 @@ function isIn(filter: ImportFilter, name: string): unknown {
   return typeof filter === "function" ? atOnce(filter(name)) : filter.includes(name);
 }
 
-/** What the owner decides about a tool. */
+/** The decisions of the host about a tool. */
 export interface OwnersWord {
   readonly risk: RiskLevel;
   readonly roles: readonly string[] | undefined;
@@ -247,7 +247,7 @@ const MISSING: readonly string[] = Object.freeze([]);
 /**
  * The risk, the roles and the scopes of a tool.
  *
- * @throws {TypeError} If a function answers something else.
+ * @throws {TypeError} If a function returns another value.
  */
 export function ownersWord(options: ImportOptions, question: RiskQuestion): OwnersWord {
   const { risk, roles, scopes } = options;
@@ -273,4 +273,88 @@ export function ownersWord(options: ImportOptions, question: RiskQuestion): Owne
       ? { missing: "scopes" }
       : {}),
   };
+}
+
+/** Options of an import that holds back tools which differ from their approved definitions. */
+export type WithPins<Options extends ImportOptions> =
+  & Omit<Options, "pins">
+  & {
+    /** The approved definitions: `toolPins` of `@plue/tools/pins`. */
+    readonly pins: ImportPins;
+  };
+
+/**
+ * The severity of a change, in increasing order:
+ * - `wording`: only texts that describe;
+ * - `narrowed`: fewer arguments or results are valid, or the tool no longer exists;
+ * - `widened`: more arguments or results may be valid, or a tool is new, or the effect is unknown;
+ * - `risk_raised`: the hints are riskier, calls go elsewhere, or a text or a name looks like an attack.
+ */
+export type PinGrade = "wording" | "narrowed" | "widened" | "risk_raised";
+
+/** One difference between the approved and the offered definition. */
+export interface PinChange {
+  /** Where, as a JSON Pointer into the definitions. */
+  readonly path: string;
+  readonly grade: PinGrade;
+}
+
+/** A tool that is held back: not listed, found, exported or called until it is approved. */
+export interface HeldTool {
+  readonly id: string;
+  /**
+   * The change since the approval. `unverified`: the pins cannot be read or stored, so the change is
+   * unknown.
+   */
+  readonly kind: "new" | "changed" | "renamed" | "vanished" | "unverified";
+  /** The gravest of its changes. */
+  readonly grade: PinGrade;
+  /** The differences, of a tool that has changed. At most 100. */
+  readonly changes: readonly PinChange[];
+  /** The id that a renamed tool had. */
+  readonly formerId?: string;
+  /** The definition that was approved, if there is one. */
+  readonly before?: Readonly<Record<string, unknown>>;
+  /** The definition that is offered now, unless the tool has vanished. It is not to be trusted. */
+  readonly after?: Readonly<Record<string, unknown>>;
+  /** The digest of the offered definition; `""` if the tool has vanished. */
+  readonly digest: string;
+  /** The answer in a sentence, without any text of the source. */
+  readonly reason: string;
+  /**
+   * A placeholder for a registry, so that `explain` can return the reason. It contains nothing from the
+   * source but the name.
+   */
+  readonly tool: Tool;
+}
+
+/** The result of an import with pins. */
+export interface PinnedImport<Source extends string = string> extends ImportResult<Source> {
+  /** The tools that match their approved definitions. */
+  readonly tools: readonly Tool[];
+  /** The others. */
+  readonly held: readonly HeldTool[];
+  /**
+   * Approves tools that are held back, with their definitions in this import, and stores the approval.
+   *
+   * @param tools Their ids, or their entries in `held`. The latter is safe against a tool that has
+   * changed again since then.
+   * @returns The import with these tools let in.
+   * @throws {TypeError} If a tool is not held back, or has changed since.
+   * @throws {Error} If the pins cannot be read or stored.
+   */
+  approve(...tools: readonly (string | HeldTool)[]): Promise<PinnedImport<Source>>;
+}
+
+/** Compares imports with the approved definitions. */
+export interface ImportPins {
+  /**
+   * Holds back tools that are not approved. Never rejects: undecidable tools are held back.
+   *
+   * @param key Which import it is: its namespace.
+   */
+  check<Source extends string>(
+    imported: ImportResult<Source>,
+    key: string,
+  ): Promise<PinnedImport<Source>>;
 }

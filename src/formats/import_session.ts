@@ -1,6 +1,6 @@
 /**
- * One import: importers read a document's tools, and the session bounds them, names them, makes
- * them, and collects what there is to say about them.
+ * The state of one import. Importers read the tools of a document; the session limits, names and
+ * creates them, and collects the warnings.
  *
  * @module
  */
@@ -44,14 +44,14 @@ import {
   type RejectedImport,
 } from "./import_options.ts";
 import { type Finding, lookAlikes, textFindings } from "./import_findings.ts";
-import { flagIn, type JsonRecord, objectIn, textIn } from "./json_fields.ts";
+import { flagIn, type JsonRecord, objectIn, textIn } from "./wire.ts";
 import { mapNames, type NameRule } from "../select/mod.ts";
 import type { ProviderHints } from "./provider_hints.ts";
 import { mapSchema, without } from "./transform/rewrite.ts";
 
 /** A tool as an importer reads it, before it is named and made. */
 export interface ImportedTool {
-  /** The name that the source knows it by. */
+  /** The name of the tool in the source. */
   readonly sourceName: string;
   /** The name that it should get, if that is another one. It is made legal. */
   readonly wantedName?: string;
@@ -66,18 +66,16 @@ export interface ImportedTool {
   icons?: readonly ToolIcon[];
   examples?: readonly ToolExample[];
   deprecated?: boolean;
-  /** What the source says about the tool's behaviour. */
+  /** The hints of the source about the tool's behaviour. */
   hints: ToolAnnotations;
-  /** What the tool's `meta` keeps for exporters. */
+  /** The hints that the tool's `meta` has for exporters. */
   provider: { -readonly [Key in keyof ProviderHints]: ProviderHints[Key] };
   /** The rest of the tool's `meta`. */
   meta?: JsonRecord | undefined;
-  /** Runs a call, if the source says how. Otherwise the option `execute` does. */
+  /** Runs a call, if the source defines that. Otherwise the option `execute` does. */
   execute?: (args: JsonRecord, context: ToolContext) => ToolOutput<unknown>;
   /** Changes the arguments of a call before the option `execute` gets them. */
   writeArguments?: (args: JsonRecord) => JsonRecord;
-  /** Changes the results of the option `execute`. */
-  readResult?: (result: unknown) => unknown;
 }
 
 /** Recognises and reads the documents of one source. */
@@ -86,7 +84,7 @@ export interface Importer<
   Options extends ImportOptions = ImportOptions,
 > {
   readonly source: Source;
-  /** Whether a document looks like one of the source. */
+  /** Returns true if a document looks like one of the source. */
   looksLike(document: unknown): boolean;
   /** Reads the tools of a document. */
   read(tools: ImportSession, document: unknown, options: Options): void;
@@ -97,11 +95,11 @@ interface Noted extends Omit<ImportWarning, "tool"> {
 }
 
 const MAX_WARNINGS = 1_000;
-/** How long texts may be, in characters. */
+/** The maximum lengths of texts, in characters. */
 const MAX_TITLE = 500;
 const MAX_DESCRIPTION = 8_192;
 
-/** How many icons a tool may have, and how many characters the address of one. */
+/** The maximum number of icons of a tool, and of characters in the address of one. */
 const MAX_ICONS = 16;
 const MAX_ICON = 65_536;
 
@@ -115,7 +113,7 @@ interface ToolTexts {
 }
 
 /**
- * Removes from the texts of a tool what is not seen, and shortens those that are too long.
+ * Removes hidden characters from the texts of a tool, and shortens long texts.
  *
  * @returns The fields that changed.
  */
@@ -127,7 +125,7 @@ export function cleanTexts(tool: ToolTexts): ReadonlySet<string> {
     return cleaned;
   };
   const cleanSchema = (schema: JsonSchema, place: string): JsonSchema =>
-    mapSchema(schema, {
+    mapSchema(undefined, schema, {
       enter(node) {
         let result = node;
         for (const word of ["title", "description", "$comment"]) {
@@ -159,21 +157,21 @@ export class ImportSession {
   readonly #read: ImportedTool[] = [];
   readonly #notes: Noted[] = [];
   readonly #rejected: RejectedImport[] = [];
-  /** What was found in the texts of each tool, before they were cleaned. */
+  /** The findings in the texts of each tool, before the texts were cleaned. */
   readonly #found = new Map<ImportedTool, readonly Finding[]>();
   /** The parts of the document in whose texts nothing was found. */
   readonly #plain = new WeakSet<object>();
-  /** The names of the tools that the owner does not want. */
+  /** The names of the tools that the options exclude. */
   readonly #leftOut = new Set<string>();
   #entries = 0;
-  /** What the patterns of all tools may still cost: a hostile source has time for no more. */
+  /** The number of states that the patterns of all tools may still have, against hostile sources. */
   #patternStates = 1_000_000;
   #values: number;
   /** The sizes of the parts that were counted, so that a shared part is measured once. */
   readonly #sizes = new WeakMap<object, number>();
   #cache: ImportResult["cache"];
 
-  /** @throws {TypeError | RangeError} If an option is wrong. */
+  /** @throws {TypeError | RangeError} If an option is invalid. */
   constructor(source: string, options: ImportOptions) {
     this.source = source;
     this.#options = options;
@@ -243,7 +241,7 @@ export class ImportSession {
     }
   }
 
-  /** Takes a tool that was read, or rejects it if a schema is wrong. */
+  /** Adds a tool, or rejects it if a schema is invalid. */
   add(imported: ImportedTool): void {
     const { parameters, returns, path, sourceName } = imported;
     if (!isWanted(this.#options, sourceName)) return void this.#leftOut.add(sourceName);
@@ -284,7 +282,7 @@ export class ImportSession {
     this.#read.push(imported);
   }
 
-  /** The icons that can be handed on: few, small, and not of a scheme that runs or reads files. */
+  /** Returns the icons that are safe to pass on: few, small, with a scheme that runs and reads no file. */
   #goodIcons(imported: ImportedTool, icons: readonly ToolIcon[]): readonly ToolIcon[] {
     const good = icons.filter(({ src }) =>
       src.length <= MAX_ICON && /^(https?:\/\/|data:image\/)/i.test(src)
@@ -294,7 +292,7 @@ export class ImportSession {
         imported,
         `${imported.path}/icons`,
         "icons",
-        `Icons are left out: those beyond ${MAX_ICONS}, of more than ${MAX_ICON} characters, or ` +
+        `Icons are omitted: more than ${MAX_ICONS}, with more than ${MAX_ICON} characters, or ` +
           'with an address that does not begin with "https:", "http:" or "data:image/"',
       );
     }
@@ -318,12 +316,13 @@ export class ImportSession {
     } catch (cause) {
       if (!(cause instanceof SyntaxError)) throw cause;
       const budget: PatternBudget = { left };
-      const checkable = mapSchema(schema, {
-        enter: (node) => isTooSlow(node["pattern"], budget) ? without(node, "pattern") : node,
+      const checkable = mapSchema(undefined, schema, {
+        enter: (node) =>
+          isTooSlow(node["pattern"], budget) ? without(undefined, node, "pattern") : node,
       });
       if (checkable === schema) throw cause;
       check(checkable);
-      const message = `${describeThrown(cause)}; such patterns are left out`;
+      const message = `${describeThrown(cause)}; such patterns are omitted`;
       this.warn(imported, imported.path, "pattern", message);
       return checkable;
     }
@@ -336,7 +335,7 @@ export class ImportSession {
         imported,
         imported.path,
         "text",
-        `Its ${place} had hidden characters or was too long: only what can be seen is kept, up to ` +
+        `Its ${place} had hidden characters or was too long: it was shortened to visible characters, up to ` +
           `${MAX_DESCRIPTION} characters of a description and ${MAX_TITLE} of a title`,
       );
     }
@@ -351,7 +350,7 @@ export class ImportSession {
     this.#values -= size;
   }
 
-  /** Whether the limit of values is exceeded. */
+  /** True if the limit of values is exceeded. */
   get isFull(): boolean {
     return this.#values < 0;
   }
@@ -393,7 +392,7 @@ export class ImportSession {
         continue;
       }
       try {
-        // Nothing imported is trusted, also where the registry's engine is not hardened.
+        // Nothing imported is trusted, even if the registry's engine is not hardened.
         const tool = hardenTool(this.#make(imported, name, word));
         ids.set(imported, tool.id);
         tools.push(tool);
@@ -449,7 +448,7 @@ export class ImportSession {
     return new Map(named.flatMap(({ imported, id }) => {
       const other = looks.get(id);
       if (other === undefined) return [];
-      const message = `A name looks like that of "${clip(other)}"`;
+      const message = `A name looks like the name of "${clip(other)}"`;
       return [[imported, [{ rule: "look-alike", path: "", message }]]];
     }));
   }
@@ -462,7 +461,6 @@ export class ImportSession {
       hints,
       provider,
       meta,
-      readResult,
       writeArguments,
       execute,
     } = imported;
@@ -496,15 +494,14 @@ export class ImportSession {
           // The dispatcher has checked the arguments against an object schema.
           execute: (args, context) => {
             const given = writeArguments?.(args as JsonRecord) ?? args as JsonRecord;
-            const output = run(sourceName, given, context as ToolContext);
-            return readResult === undefined ? output : Promise.resolve(output).then(readResult);
+            return run(sourceName, given, context as ToolContext);
           },
         }),
     });
   }
 }
 
-/** All that a source says of a tool in words. */
+/** All texts of a tool from its source. */
 function textsOf(imported: ImportedTool): JsonRecord {
   const { sourceName, title, description, parameters, returns, examples, meta } = imported;
   const { annotations, extra } = imported.provider;
@@ -528,7 +525,7 @@ function isTooSlow(pattern: unknown, budget: PatternBudget): boolean {
   }
 }
 
-/** How many values a JSON value holds, itself included. It stops counting above `limit`. */
+/** Counts the values in a JSON value, itself included. It stops counting above `limit`. */
 function countValues(value: unknown, limit: number): number {
   if (value === undefined) return 0;
   let count = 1;
@@ -575,7 +572,9 @@ function nameTools(
         imported,
         imported.path,
         "name",
-        `"${clip(imported.sourceName)}" is no name for a tool; it is called "${given}" here`,
+        `"${
+          clip(imported.sourceName)
+        }" is not a valid name for a tool; its name here is "${given}"`,
       );
     }
   }
@@ -598,7 +597,7 @@ export function readHints(value: unknown): ToolAnnotations {
   return hints;
 }
 
-/** All hints, with MCP's cautious defaults for those that the source does not give. */
+/** All hints, with MCP's cautious defaults for absent hints. */
 function withDefaults(hints: ToolAnnotations): Required<ToolAnnotations> {
   const { readOnlyHint = false, destructiveHint = !readOnlyHint } = hints;
   const { idempotentHint = readOnlyHint, openWorldHint = true } = hints;

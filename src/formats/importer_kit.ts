@@ -1,6 +1,6 @@
 /**
- * What importers are built with: an import session, readers of JSON, and the steps that importers
- * of a list of tools share.
+ * The parts of importers: an import session, readers of JSON, and the steps that importers of a list
+ * of tools share.
  *
  * @module
  */
@@ -13,13 +13,13 @@ import {
   NO_PARAMETERS,
 } from "../tool/mod.ts";
 import type { ImportedTool, ImportSession } from "./import_session.ts";
-import { flagIn, type JsonRecord, listIn, objectIn, textIn } from "./json_fields.ts";
-import { acceptNull } from "./transform/nullable.ts";
+import { flagIn, type JsonRecord, listIn, objectIn, textIn } from "./wire.ts";
+import { acceptNull } from "./transform/properties.ts";
 import { mapSchema, without } from "./transform/rewrite.ts";
 
 export type { ImportOptions, ImportResult } from "./import_options.ts";
 export { FINDING_RULES } from "./import_findings.ts";
-export type { PinnedImport, WithPins } from "./import_pins.ts";
+export type { PinnedImport, WithPins } from "./import_options.ts";
 export {
   HINTS,
   type ImportedTool,
@@ -36,11 +36,11 @@ export {
   quote,
   textIn,
   wordsIn,
-} from "./json_fields.ts";
-export { distinct } from "./transform/json_equal.ts";
-export { definitionName } from "./transform/definitions.ts";
+} from "./wire.ts";
+export { distinct } from "./transform/trace.ts";
+export { definitionName } from "./transform/references.ts";
 export { normalizeOpenApi30 } from "./transform/older_dialects.ts";
-export { copyNode, eachNode, mapChildren, mapSchema, without } from "./transform/rewrite.ts";
+export { eachNode, mapChildren, mapSchema, without } from "./transform/rewrite.ts";
 
 /** An entry, and its path in the document. */
 export interface Entry {
@@ -125,7 +125,7 @@ export function beginTool(
   };
 }
 
-/** Reads the hints that OpenAI, Anthropic and Bedrock write alike. */
+/** Reads the hints that OpenAI, Anthropic and Bedrock write in the same way. */
 export function readSharedHints({ provider }: ImportedTool, tool: JsonRecord): void {
   const strict = flagIn(tool, "strict");
   const deferLoading = flagIn(tool, "defer_loading");
@@ -173,7 +173,7 @@ function parametersOf(
 ): JsonSchemaObject | undefined {
   const name = clip(imported.sourceName);
   if (raw === undefined || raw === null) {
-    // What providers assume for a function without parameters.
+    // Providers assume no parameters.
     if (root === "any") return NO_PARAMETERS;
     session.reject(
       imported.sourceName,
@@ -207,8 +207,8 @@ function parametersOf(
 }
 
 /**
- * The schema with `null` accepted wherever `nullable: true` stands beside a `type`, since providers
- * accept schemas that were written for OpenAPI 3.0. The root is not changed, because arguments are
+ * The schema with `null` accepted where it has `nullable: true` and a `type`, because providers accept
+ * schemas that were written for OpenAPI 3.0. The root is not changed, because arguments are
  * an object.
  */
 function withNull(
@@ -217,10 +217,10 @@ function withNull(
   schema: JsonSchemaObject,
   path: string,
 ): JsonSchemaObject {
-  const read = mapSchema(schema, {
+  const read = mapSchema(undefined, schema, {
     leave: (node, { root }) =>
       node["nullable"] === true && Object.hasOwn(node, "type") && !root
-        ? acceptNull(without(node, "nullable"))
+        ? acceptNull(undefined, without(undefined, node, "nullable"))
         : node,
   });
   if (read !== schema) {
@@ -235,7 +235,7 @@ function withNull(
   return read as JsonSchemaObject;
 }
 
-/** The schema of the results. A value that is no schema is left out, with a warning. */
+/** The schema of the results. A value that is not a schema is omitted, with a warning. */
 export function readReturns(
   session: ImportSession,
   imported: ImportedTool,
@@ -248,7 +248,7 @@ export function readReturns(
     imported,
     path,
     "returns",
-    `The result schema of "${clip(imported.sourceName)}" is no schema; results are not checked`,
+    `The result schema of "${clip(imported.sourceName)}" is not a schema; results are not checked`,
   );
   return undefined;
 }

@@ -5,16 +5,8 @@
  */
 
 import { isObject, type JsonSchema } from "../tool/mod.ts";
-import { type Limit, type LimitName, LIMITS } from "./target.ts";
+import { type Limit, type LimitName, LIMITS, type ToolView } from "./target.ts";
 import { eachChild, requiredBy } from "./transform/rewrite.ts";
-
-/** What a tool adds to a request. */
-export interface Load {
-  readonly parameters: JsonSchema;
-  readonly description: string;
-  readonly strict: boolean;
-  readonly deferred: boolean;
-}
 
 /** A limit that a tool would exceed. */
 export interface Excess {
@@ -24,8 +16,8 @@ export interface Excess {
 
 /** How a limit is counted. */
 interface Count {
-  /** What a tool adds: a number, or a part of its schema's size; `undefined`: it is not counted. */
-  readonly of: keyof SchemaSize | ((load: Load) => number | undefined);
+  /** The amount that a tool adds: a number, or a part of its schema's size; `undefined`: it is not counted. */
+  readonly of: keyof SchemaSize | ((tool: ToolView) => number | undefined);
   /** Only strict tools count. In a target without a strict mode, every tool is strict. */
   readonly strict?: true;
   /** The limit holds for each tool by itself. */
@@ -34,7 +26,7 @@ interface Count {
 
 const COUNTS: { readonly [Name in LimitName]?: Count } = {
   maxTools: { of: () => 1 },
-  maxDeferredTools: { of: ({ deferred }) => deferred ? 1 : undefined },
+  maxDeferredTools: { of: ({ hints }) => hints.deferLoading === true ? 1 : undefined },
   maxStrictTools: { of: () => 1, strict: true },
   maxOptional: { of: "optional", strict: true },
   maxUnions: { of: "unions", strict: true },
@@ -51,18 +43,23 @@ const COUNTS: { readonly [Name in LimitName]?: Count } = {
 /** Counts the tools of one request. */
 export class RequestLimits {
   readonly #limits: readonly Limit[];
+  readonly #allStrict: boolean;
   readonly #omitsDeferred: boolean;
   readonly #used = new Map<LimitName, number>();
 
-  /** @param omitsDeferred Deferred tools are not in the request: only limits on each concern them. */
-  constructor(limits: readonly Limit[], omitsDeferred: boolean) {
+  /**
+   * @param allStrict The target has no strict mode: its limits on schemas hold for every tool.
+   * @param omitsDeferred Deferred tools are not in the request: only limits on each concern them.
+   */
+  constructor(limits: readonly Limit[], allStrict: boolean, omitsDeferred: boolean) {
     this.#limits = limits;
+    this.#allStrict = allStrict;
     this.#omitsDeferred = omitsDeferred;
   }
 
   /** The limits that one more tool would exceed. It is not counted. */
-  excess(load: Load): readonly Excess[] {
-    return this.#amounts(load).flatMap(([limit, adds]) => {
+  excess(tool: ToolView): readonly Excess[] {
+    return this.#amounts(tool).flatMap(([limit, adds]) => {
       const { name, value } = limit;
       if (name === "minRequired") {
         const message = `it has ${adds} of at least ${value} ${LIMITS[name]}`;
@@ -75,28 +72,28 @@ export class RequestLimits {
   }
 
   /** Counts a tool that is sent. */
-  add(load: Load): void {
-    for (const [{ name }, adds] of this.#amounts(load)) {
+  add(tool: ToolView): void {
+    for (const [{ name }, adds] of this.#amounts(tool)) {
       if (COUNTS[name]?.each !== true) this.#used.set(name, (this.#used.get(name) ?? 0) + adds);
     }
   }
 
-  /** What a tool adds to each limit that concerns it. */
-  #amounts(load: Load): readonly (readonly [Limit, number])[] {
+  /** The amounts that a tool adds to the limits that apply to it. */
+  #amounts(tool: ToolView): readonly (readonly [Limit, number])[] {
     let size: SchemaSize | undefined;
     return this.#limits.flatMap((limit): (readonly [Limit, number])[] => {
       const { of, strict, each } = COUNTS[limit.name] ?? {};
-      if (of === undefined || (strict === true && !load.strict)) return [];
-      if (this.#omitsDeferred && load.deferred && each !== true) return [];
+      if (of === undefined || (strict === true && !tool.strict && !this.#allStrict)) return [];
+      if (this.#omitsDeferred && tool.hints.deferLoading === true && each !== true) return [];
       const adds = typeof of === "function"
-        ? of(load)
-        : (size ??= measureSchema(load.parameters))[of];
+        ? of(tool)
+        : (size ??= measureSchema(tool.parameters))[of];
       return adds === undefined ? [] : [[limit, adds]];
     });
   }
 }
 
-/** What a provider's limits count in one schema. */
+/** The sizes of one schema that limits of providers count. */
 export interface SchemaSize {
   /** Properties, at every level. */
   readonly properties: number;

@@ -1,12 +1,12 @@
 /**
- * What is known of a JSON value of which only the beginning has come.
+ * Reads the beginning of a JSON text whose rest has not arrived.
  *
  * @module
  */
 
 import { type JsonValue, setOwn } from "../tool/mod.ts";
 
-/** How deep a value is read. What is deeper is left out. */
+/** The maximum depth. Deeper values are omitted. */
 const MAX_DEPTH = 64;
 
 const WHITE = /[ \t\n\r]*/y;
@@ -15,11 +15,11 @@ const SCALAR = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?)(
 const CHARACTERS = /[^"\\]+|(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,1000}/y;
 
 /**
- * Reads the beginning of a JSON text. What may still change is left out: numbers and words at the
- * very end, and members whose value has not begun. Texts, lists and objects may grow, so a value
+ * Reads the beginning of a JSON text. Parts that may still change are omitted: numbers and words at
+ * the end, and members whose value has not begun. Texts, lists and objects may grow, so a value
  * that is returned is always the beginning of the values that are returned for more of the text.
  *
- * @param text The beginning. What is no JSON ends it.
+ * @param text The beginning. It ends at the first invalid character.
  * @returns The value, or `undefined` if nothing is known yet.
  */
 export function readPartialJson(text: string): JsonValue | undefined {
@@ -40,7 +40,7 @@ export function readPartialJson(text: string): JsonValue | undefined {
     return true;
   }
 
-  /** `ended` is false if more of the value may come, or it is no JSON. */
+  /** `ended` is false if more of the value may follow, or the text is invalid. */
   function read(depth: number): { readonly value: JsonValue; readonly ended: boolean } | undefined {
     take(WHITE);
     if (depth > MAX_DEPTH) return undefined;
@@ -58,7 +58,7 @@ export function readPartialJson(text: string): JsonValue | undefined {
     at++;
     let inside = "";
     for (let found; (found = take(CHARACTERS)) !== null;) inside += found[0];
-    // Half of a pair may come alone, and control characters are written as they are by some models.
+    // Half of a surrogate pair may come alone, and some models do not escape control characters.
     const escaped = inside.replace(/\p{Cc}/gu, (one) => JSON.stringify(one).slice(1, -1));
     const value: string = JSON.parse(`"${escaped}"`);
     const ended = text[at] === '"';

@@ -1,31 +1,31 @@
 /**
- * What a tool says to providers beside its own fields.
+ * The hints of a tool for providers, and tools that a provider runs by itself.
  *
  * @module
  */
 
-import type { Tool } from "../tool/mod.ts";
+import { isObject, makeTool, refuse, type Tool } from "../tool/mod.ts";
 
 /**
- * What a tool says to providers beside its own fields. It stands in the tool's `meta`, under
- * `provider`; importers put there what they found. The rest of `meta` is MCP's `_meta`.
+ * The hints of a tool for providers. They are in the tool's `meta`, under `provider`, where importers
+ * write them. The rest of `meta` is MCP's `_meta`.
  */
 export interface ProviderHints {
   /**
-   * `true`: use strict mode for this tool, also in the target without it (`openai.chat` beside
-   * `openai.chat.strict`). In a target that has no strict mode this is a loss. `false`: do not use
-   * it.
+   * `true`: use strict mode for this tool, even if the target is the one without it (`openai.chat`
+   * instead of `openai.chat.strict`). For a target without a strict mode, this is a loss. `false`: do
+   * not use it.
    */
   readonly strict?: boolean;
   /** Load the tool only when a tool search finds it (OpenAI Responses, Anthropic). */
   readonly deferLoading?: boolean;
   /**
-   * The tool searches those that are deferred. Its result has a list `tools`, each entry an id, a
+   * The tool searches the deferred tools. Its result has a list `tools`, each entry an id, a
    * text that begins with one, or an object with the id as `name`. OpenAI Responses and Anthropic are
    * sent it and its results as their own client-side tool search; elsewhere it is a tool as others.
    */
   readonly toolSearch?: boolean;
-  /** Who may call it: `direct`, `programmatic`, or a version of Anthropic's code execution. */
+  /** The allowed callers: `direct`, `programmatic`, or a version of Anthropic's code execution. */
   readonly allowedCallers?: readonly string[];
   /** It runs long; the model need not wait (OpenAI Responses, Gemini Live). */
   readonly async?: boolean;
@@ -72,4 +72,62 @@ export function hintsOf(tool: Tool): ProviderHints {
   return typeof hints === "object" && hints !== null && !Array.isArray(hints)
     ? hints as ProviderHints
     : NO_HINTS;
+}
+
+/** The definition of a tool for {@linkcode providerTool}. */
+export interface ProviderToolDefinition {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly title?: string;
+  /** For people: no provider is sent it. */
+  readonly description: string;
+  readonly tags?: readonly string[];
+  readonly roles?: readonly string[];
+  readonly scopes?: readonly string[];
+  readonly risk?: Tool["risk"];
+  /**
+   * The entry in the list of tools of each target, by the target's id, as the provider documents it.
+   * A strict mode uses the entry of the target without it.
+   */
+  readonly definitions: { readonly [target: string]: { readonly [field: string]: unknown } };
+}
+
+/**
+ * Makes a tool that a provider runs by itself, such as its web search or its code execution. It is
+ * selected like other tools, and exported as its definition for each target. A target without a
+ * definition rejects it. The provider handles its calls and results: plue does not read them.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { exportTools, providerTool } from "@plue/tools/formats";
+ *
+ * const search = providerTool({
+ *   name: "web_search",
+ *   description: "Searches the web.",
+ *   definitions: {
+ *     "anthropic": { type: "web_search_20250305", name: "web_search", max_uses: 3 },
+ *     "openai.responses": { type: "web_search" },
+ *     "gemini": { googleSearch: {} },
+ *   },
+ * });
+ * assert.deepEqual<unknown>(exportTools([search], "openai.responses").tools, [{ type: "web_search" }]);
+ * assert.equal(exportTools([search], "mistral").rejected[0]?.tool, "web_search");
+ * ```
+ *
+ * @param definition Its name, its fields, and its definitions.
+ * @returns The tool, without `execute`.
+ * @throws {TypeError} If there is no definition, or one is not an object.
+ */
+export function providerTool({ definitions, ...fields }: ProviderToolDefinition): Tool {
+  const action = `make the provider's tool "${fields.name}"`;
+  if (!isObject(definitions) || Object.keys(definitions).length === 0) {
+    refuse(action, '"/definitions" must have a definition for at least one target');
+  }
+  for (const [target, definition] of Object.entries(definitions)) {
+    if (!isObject(definition)) {
+      refuse(action, `"/definitions/${target}" must be an object, as the provider documents it`);
+    }
+  }
+  return makeTool({ ...fields, meta: { provider: { definitions } } });
 }

@@ -6,16 +6,15 @@
 
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
 import type { KeywordForm } from "./form_rules.ts";
-import { constrains } from "./transform/describe_constraints.ts";
-import { acceptsNull } from "./transform/nullable.ts";
-import { describesObjects } from "./transform/objects.ts";
+import { constrains, lacksItems } from "./transform/keywords.ts";
+import { acceptsNull, describesObjects } from "./transform/properties.ts";
 import {
   definitionName,
   findReferences,
   type Resolve,
   resolverOf,
-} from "./transform/definitions.ts";
-import { lacksItems } from "./transform/replace_keywords.ts";
+} from "./transform/references.ts";
+import type { Trace } from "./transform/trace.ts";
 import { eachChildIn, HOLDS, MAX_DEPTH, requiredBy, tooDeep } from "./transform/rewrite.ts";
 
 export type FormSet = ReadonlySet<KeywordForm>;
@@ -82,7 +81,7 @@ const COMPLEX_PATTERN = /\(\?[=!<]|\\[1-9bBk]/;
 /** The form of one keyword of a node. */
 export function formOfKeyword(keyword: string, node: JsonSchemaObject, root: boolean): KeywordForm {
   const value = node[keyword];
-  // Every schema has one, so it is asked for first.
+  // Every schema has one, so it is checked first.
   if (keyword === "type") {
     return Array.isArray(value) ? "type list" : value === "null" ? "type null" : "type";
   }
@@ -166,14 +165,15 @@ const FACTS: ReadonlyMap<string, KeywordFacts> = new Map(
  * The forms that a schema uses.
  *
  * @param schema A schema of 2020-12.
+ * @param trace Counts the steps, for a schema that passes made.
  * @returns Each form once.
  */
-export function formsOf(schema: JsonSchema): FormSet {
+export function formsOf(schema: JsonSchema, trace?: Trace): FormSet {
   const finder = new FormFinder(schema);
   if (!isObject(schema)) return finder.forms.add("boolean schema");
   finder.add(schema, true);
   if (finder.refers) {
-    const { recursive, external } = findReferences(schema);
+    const { recursive, external } = findReferences(trace, schema);
     if (recursive.size > 0) finder.forms.add("$ref recursive");
     if (external.size > 0) finder.forms.add("$ref external");
   }
@@ -203,7 +203,7 @@ class FormFinder {
     };
   }
 
-  /** Adds the forms of a schema and of those in it. */
+  /** Adds the forms of a schema and its subschemas. */
   add(node: JsonSchemaObject, root: boolean): void {
     if (this.#depth > MAX_DEPTH) throw tooDeep();
     this.#depth++;

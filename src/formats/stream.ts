@@ -4,9 +4,10 @@
  * @module
  */
 
-import { isObject, wholeFrom } from "../tool/mod.ts";
+import { isObject, once, wholeFrom } from "../tool/mod.ts";
 import { decodeArguments } from "./argument_rewrite.ts";
-import { isWhole, type StreamStep, type WireCall } from "./call_format.ts";
+import type { CallFormat, StreamFormat, StreamStep, WireCall } from "./call_format.ts";
+import { isWhole } from "./wire.ts";
 import { type DecodedCall, decodeWireCall, isOurs, refused } from "./decode.ts";
 import type { ExportNames } from "./export_names.ts";
 import { readPartialJson } from "./partial_json.ts";
@@ -16,14 +17,14 @@ import { findTarget, type TargetName, type TargetOf } from "./targets.ts";
 /** Options for {@linkcode accumulateCalls}. */
 export interface AccumulateOptions {
   /**
-   * How long the arguments of all calls may be together, in characters. A call that exceeds it is
-   * refused; the others are not.
+   * The maximum length of the arguments of all calls together, in characters. Only the call that
+   * exceeds it is rejected.
    *
    * @default {4_194_304}
    */
   readonly maxCharacters?: number;
   /**
-   * How many calls there may be.
+   * The maximum number of calls.
    *
    * @default {1_024}
    */
@@ -36,12 +37,12 @@ export interface PartialCall {
   readonly callId: string | undefined;
   /** The name as far as the model has written it. */
   readonly wireName: string;
-  /** The id of the tool, once the name is that of an exported tool. It may still become longer. */
+  /** The id of the tool, once its name is complete. The name may still become longer. */
   readonly tool: string | undefined;
   /**
-   * What is known of the arguments, in the form of the tool's own schema; `undefined` before they
-   * begin. Texts may be cut, lists and objects incomplete, and the numbers and words that have not
-   * ended are left out.
+   * The known part of the arguments, in the form of the tool's own schema; `undefined` before they
+   * begin. Texts, lists and objects may be incomplete; numbers and words that have not ended are
+   * omitted.
    */
   readonly partialArguments: unknown;
 }
@@ -52,7 +53,7 @@ export interface CallAccumulator {
    * Takes the next event of the stream, parsed. Events that say nothing about calls are ignored.
    *
    * @returns The calls that this event completed.
-   * @throws {TypeError} If it is no object, or the stream has ended.
+   * @throws {TypeError} If the event is not an object, or the stream has ended.
    * @throws {RangeError} If there are more calls than allowed.
    */
   push(event: unknown): readonly DecodedCall[];
@@ -60,11 +61,11 @@ export interface CallAccumulator {
   calls(): readonly DecodedCall[];
   /**
    * The calls that have begun and are not complete, in that order: for showing what the model is
-   * writing. It reads all of their text, so ask once per picture that is drawn, not per event.
+   * writing. It reads all of their text, so call it once per rendering, not per event.
    */
   partial(): readonly PartialCall[];
   /**
-   * Ends the stream, also one that broke off. Calls that are incomplete are refused.
+   * Ends the stream, even if it broke off. Incomplete calls are rejected.
    *
    * @returns All calls, in the order in which they began; the same when it is called again.
    */
@@ -94,10 +95,10 @@ const checkCount = wholeFrom(1);
 /**
  * Puts the calls of a streamed response together, from the events of the provider's API or SDK.
  *
- * A call is returned as soon as it is known to be complete: at its own end if the target marks that
+ * A call is returned when it is complete: at its own end if the target marks that
  * (Responses, Anthropic, Bedrock, Cohere), otherwise when the model stops. Calls may be
- * interleaved. A call that the token limit or a broken connection cut off is refused, never run
- * with a part of its arguments; see `callNotes("langchain")` for the one exception.
+ * interleaved. A call that the token limit or a broken connection cut off is rejected, never run
+ * with a part of its arguments. LangChain's streams may not say why the model stopped: their end counts as a stop.
  *
  * @example Usage
  * ```ts
@@ -120,8 +121,8 @@ const checkCount = wholeFrom(1);
  * @param target The target that the tools were exported to.
  * @param names The names of the export.
  * @param options Bounds.
- * @returns What takes the events.
- * @throws {RangeError} If there is no such target, or a bound is no whole number above 0.
+ * @returns The accumulator of the calls.
+ * @throws {RangeError} If there is no such target, or a bound is not a whole number above 0.
  * @throws {TypeError} If its calls are not streamed.
  */
 export function accumulateCalls(
@@ -129,56 +130,72 @@ export function accumulateCalls(
   names: ExportNames,
   options: AccumulateOptions = {},
 ): CallAccumulator {
-  const { maxCharacters = 4_194_304, maxCalls = 1_024 } = options;
-  checkCount("accumulate calls", maxCharacters, "maxCharacters");
-  checkCount("accumulate calls", maxCalls, "maxCalls");
-  const { id, calls: format } = findTarget(target);
-  if (format.stream === undefined) {
-    throw new TypeError(`Cannot accumulate calls of "${id}": they are not streamed`);
-  }
-  const reader = format.stream();
-  // In the order in which they began.
-  const slots = new Map<string, Slot>();
-  let characters = 0;
-  let made = 0;
-  let ended = false;
+  return new Accumulator(target, names, options);
+}
 
-  function push(event: unknown): readonly DecodedCall[] {
-    if (ended) throw new TypeError("Cannot push an event: the stream has ended");
+/** The state of one stream. */
+class Accumulator implements CallAccumulator {
+  readonly #names: ExportNames;
+  readonly #format: CallFormat;
+  readonly #reader: StreamFormat;
+  readonly #maxCharacters: number;
+  readonly #maxCalls: number;
+  /** The calls, in the order in which they began. */
+  readonly #slots = new Map<string, Slot>();
+  #characters = 0;
+  #newIds = 0;
+  #ended = false;
+
+  constructor(target: StreamTarget | Target, names: ExportNames, options: AccumulateOptions) {
+    const { maxCharacters = 4_194_304, maxCalls = 1_024 } = options;
+    this.#maxCharacters = checkCount("accumulate calls", maxCharacters, "maxCharacters");
+    this.#maxCalls = checkCount("accumulate calls", maxCalls, "maxCalls");
+    const { id, calls } = findTarget(target);
+    if (calls.stream === undefined) {
+      throw new TypeError(`Cannot accumulate calls of "${id}": they are not streamed`);
+    }
+    this.#names = names;
+    this.#format = calls;
+    this.#reader = calls.stream();
+  }
+
+  push(event: unknown): readonly DecodedCall[] {
+    if (this.#ended) throw new TypeError("Cannot push an event: the stream has ended");
     if (!isObject(event)) {
       throw new TypeError("Cannot push an event: it must be an object, parsed from its JSON");
     }
-    return reader.steps(event).flatMap((step) => take(step));
+    return this.#reader.steps(event).flatMap((step) => this.#take(step));
   }
 
-  function calls(): readonly DecodedCall[] {
-    return [...slots.values()].flatMap(({ call }) => call === undefined ? [] : [call]);
+  calls(): readonly DecodedCall[] {
+    return [...this.#slots.values()].flatMap(({ call }) => call === undefined ? [] : [call]);
   }
 
-  function partial(): readonly PartialCall[] {
-    return [...slots.values()].filter(({ opened, call }) => opened && call === undefined).map(
-      (slot) => {
-        const { id: callId, name: wireName, namespace } = rebuild(slot, false);
-        const tool = names.idOf(wireName, namespace);
-        const known = readPartialJson(slot.text);
-        const rewrite = tool === undefined ? undefined : names.encodingOf(tool)?.input;
-        const partialArguments = known === undefined ? undefined : decodeArguments(known, rewrite);
-        return { callId, wireName, tool, partialArguments };
-      },
+  partial(): readonly PartialCall[] {
+    const open = [...this.#slots.values()].filter(({ opened, call }) =>
+      opened && call === undefined
     );
+    return open.map((slot) => {
+      const { id: callId, name: wireName, namespace } = this.#rebuild(slot, false);
+      const tool = this.#names.idOf(wireName, namespace);
+      const known = readPartialJson(slot.text);
+      const rewrite = tool === undefined ? undefined : this.#names.encodingOf(tool)?.input;
+      const partialArguments = known === undefined ? undefined : decodeArguments(known, rewrite);
+      return { callId, wireName, tool, partialArguments };
+    });
   }
 
-  function end(): readonly DecodedCall[] {
-    if (!ended) {
-      ended = true;
-      finish(reader.endsSilently !== true, true);
+  end(): readonly DecodedCall[] {
+    if (!this.#ended) {
+      this.#ended = true;
+      this.#finish(this.#reader.endsSilently !== true, true);
     }
-    return calls();
+    return this.calls();
   }
 
-  function take(step: StreamStep): readonly DecodedCall[] {
-    if (step.type === "finish") return finish(step.cutOff, false);
-    const slot = slotOf(step.key);
+  #take(step: StreamStep): readonly DecodedCall[] {
+    if (step.type === "finish") return this.#finish(step.cutOff, false);
+    const slot = this.#slotOf(step.key);
     if (slot.call !== undefined) return [];
     switch (step.type) {
       case "open":
@@ -188,107 +205,93 @@ export function accumulateCalls(
         slot.start ??= step.start;
         return [];
       case "text":
-        write(slot, slot.text + step.text);
+        this.#write(slot, slot.text + step.text);
         return [];
       case "input":
-        write(slot, step.text);
+        this.#write(slot, step.text);
         slot.closed = true;
         return [];
       case "whole": {
-        const [wire] = format.read([step.raw]).filter((wire) => isOurs(wire, names));
-        if (wire === undefined) slots.delete(step.key);
-        return wire === undefined ? [] : [complete(slot, wire)];
+        const [wire] = this.#format.read([step.raw]).filter((one) => isOurs(one, this.#names));
+        if (wire === undefined) this.#slots.delete(step.key);
+        return wire === undefined ? [] : [this.#complete(slot, wire)];
       }
       case "close":
         if (!slot.opened) {
-          write(slot, "");
-          slots.delete(step.key);
+          this.#write(slot, "");
+          this.#slots.delete(step.key);
           return [];
         }
         slot.closed = true;
-        // A call without arguments may have been cut off: the stop reason tells.
-        return slot.text === "" ? [] : [complete(slot, rebuild(slot, false))];
+        // A call without arguments may have been cut off, which the stop reason shows.
+        return slot.text === "" ? [] : [this.#complete(slot, this.#rebuild(slot, false))];
     }
   }
 
-  function slotOf(key: string): Slot {
-    let slot = slots.get(key);
-    if (slot !== undefined) return slot;
-    if (slots.size >= maxCalls) {
-      throw new RangeError(
-        `Cannot accumulate the calls: there are more than ${maxCalls} in the response`,
-      );
-    }
-    slot = {
-      id: undefined,
-      name: "",
-      start: undefined,
-      text: "",
-      opened: false,
-      closed: false,
-      tooLong: false,
-      call: undefined,
-    };
-    slots.set(key, slot);
-    return slot;
+  #slotOf(key: string): Slot {
+    return once(this.#slots, key, () => {
+      if (this.#slots.size >= this.#maxCalls) {
+        throw new RangeError(
+          `Cannot accumulate the calls: there are more than ${this.#maxCalls} in the response`,
+        );
+      }
+      return {
+        id: undefined,
+        name: "",
+        start: undefined,
+        text: "",
+        opened: false,
+        closed: false,
+        tooLong: false,
+        call: undefined,
+      };
+    });
   }
 
-  function write(slot: Slot, text: string): void {
+  #write(slot: Slot, text: string): void {
     if (slot.tooLong) return;
-    characters += text.length - slot.text.length;
+    this.#characters += text.length - slot.text.length;
     slot.text = text;
-    if (characters <= maxCharacters) return;
-    characters -= text.length;
+    if (this.#characters <= this.#maxCharacters) return;
+    this.#characters -= text.length;
     slot.text = "";
     slot.tooLong = true;
   }
 
-  /** The model has stopped, or the stream broke off. */
-  function finish(cutOff: boolean, broken: boolean): readonly DecodedCall[] {
-    const done: DecodedCall[] = [];
-    for (const slot of slots.values()) {
-      if (!slot.opened || slot.call !== undefined) continue;
-      const whole = broken && slot.closed;
-      done.push(complete(slot, rebuild(slot, cutOff && !whole && !isWhole(slot.text))));
-    }
-    return done;
+  /** Completes the open calls when the model has stopped or the stream broke off. */
+  #finish(cutOff: boolean, broken: boolean): readonly DecodedCall[] {
+    const open = [...this.#slots.values()].filter(({ opened, call }) =>
+      opened && call === undefined
+    );
+    return open.map((slot) => {
+      const isComplete = (broken && slot.closed) || isWhole(slot.text);
+      return this.#complete(slot, this.#rebuild(slot, cutOff && !isComplete));
+    });
   }
 
-  function rebuild(slot: Slot, cutOff: boolean): WireCall {
-    const { id, name, text, start } = slot;
-    const [wire] = format.read(reader.rebuild({ id, name, text, start }));
+  #rebuild({ id, name, text, start }: Slot, cutOff: boolean): WireCall {
+    const [wire] = this.#format.read(this.#reader.rebuild({ id, name, text, start }));
     // `read` reads what `rebuild` makes, so this default is only for the type.
-    const call = wire ?? { id, name, input: text, raw: start };
-    return { ...call, cutOff };
+    return { ...wire ?? { id, name, input: text, raw: start }, cutOff };
   }
 
-  function newId(): string {
-    const taken = new Set([...slots.values()].map(({ id, call }) => call?.callId ?? id));
-    for (;;) {
-      const id = `call_${++made}`;
-      if (!taken.has(id)) return id;
-    }
-  }
-
-  function complete(slot: Slot, wire: WireCall): DecodedCall {
+  #complete(slot: Slot, wire: WireCall): DecodedCall {
     slot.opened = true;
-    const callId = wire.id ?? newId();
-    const call = decodeWireCall(wire, callId, names);
+    const call = decodeWireCall(wire, wire.id ?? this.#newId(), this.#names);
+    const excess = `the arguments of the response have more than ${this.#maxCharacters} characters`;
     slot.call = slot.tooLong
-      ? {
-        ...call,
-        name: undefined,
-        problem: refused(
-          "invalid_arguments",
-          wire,
-          `the arguments of the response have more than ${maxCharacters} characters`,
-        ),
-      }
+      ? { ...call, name: undefined, problem: refused("invalid_arguments", wire, excess) }
       : call;
-    // The call holds the text, which counts against the bound while the call is kept.
+    // The call holds the text, which counts against the bound while the call is stored.
     slot.text = "";
     return slot.call;
   }
 
-  return { push, calls, partial, end };
+  #newId(): string {
+    const taken = new Set([...this.#slots.values()].map(({ id, call }) => call?.callId ?? id));
+    for (;;) {
+      const id = `call_${++this.#newIds}`;
+      if (!taken.has(id)) return id;
+    }
+  }
 }

@@ -1,20 +1,19 @@
 /**
- * What a target is: one record with the rules for tools as data, the functions that write tools in
- * its shape, and those that read its calls and write their results.
+ * The record of a target: its rules for tools as data, and the functions that write tools, read calls
+ * and write results in its shape.
  *
  * @module
  */
 
 import { type NameRule, OPENAI_NAME_RULE } from "../select/mod.ts";
 import type { JsonSchema, JsonSchemaObject, Tool } from "../tool/mod.ts";
-import type { Chooses, WriteSettings } from "./request_settings.ts";
+import type { Chooses, ExportOptions, WriteSettings } from "./export_options.ts";
 import type { CallFormat } from "./call_format.ts";
-import type { ExportOptions } from "./export_options.ts";
 import type { Importer } from "./import_session.ts";
 import { type KeywordTable, READ_BY_THE_MODEL } from "./form_rules.ts";
 import type { ProviderHints } from "./provider_hints.ts";
 
-/** The fields of a tool that a target may have, each with what it is. */
+/** The fields of a tool that a target may have, each with a description. */
 export const FEATURES = {
   title: "a name for people",
   namespace: "its own namespaces",
@@ -52,7 +51,7 @@ export type FeatureSupport = "native" | "described" | "none";
 /** A target's fields. */
 export type FeatureTable = { readonly [F in Feature]: FeatureSupport };
 
-/** The limits of a request, each with what it counts. */
+/** The limits of a request, each with the counted unit. */
 export const LIMITS = {
   maxTools: "tools in one request",
   maxDeferredTools: "tools that are loaded through tool search",
@@ -71,7 +70,7 @@ export const LIMITS = {
   minLoadedTools: "tools that are not deferred, where any is",
 } as const;
 
-/** What a limit counts. */
+/** The name of a limit. */
 export type LimitName = keyof typeof LIMITS;
 
 /** A limit of a target. */
@@ -85,11 +84,11 @@ export interface Limit {
 /** How a target takes result schemas. */
 export interface OutputRule {
   readonly keywords: KeywordTable;
-  /** `object`: a schema whose root is no object is wrapped, and so is the result. */
+  /** `object`: a schema with another root than an object is wrapped, and so is the result. */
   readonly root: "any" | "object";
 }
 
-/** An example of arguments as it is sent. */
+/** An exported example of arguments. */
 export interface WireExample {
   /** The arguments, as the exported schema has them. */
   readonly input: { readonly [key: string]: unknown };
@@ -103,14 +102,14 @@ export interface ToolView {
   readonly name: string;
   /** The namespace on the wire, where the target has its own. */
   readonly namespace: string | undefined;
-  /** The description, also if it was made up. */
+  /** The description, even if it was generated. */
   readonly description: string;
-  /** The description was not made up, or something was added to it. */
+  /** The description was not generated, or something was added to it. */
   readonly sendsDescription: boolean;
   readonly parameters: JsonSchemaObject;
   readonly returns: JsonSchema | undefined;
   readonly strict: boolean;
-  /** The examples that fit the exported schema, as they are sent. */
+  /** The exported examples, which fit the exported schema. */
   readonly examples: readonly WireExample[];
   readonly hints: ProviderHints;
   /** The extra fields of the tool's source that the target takes back. */
@@ -126,11 +125,11 @@ export interface CombinationRule {
   readonly message: string;
   /** `warn`: say so. `not strict`: send the tool without strict mode. */
   readonly effect: "warn" | "not strict";
-  /** Whether it concerns a tool. */
+  /** Returns true if the rule applies to a tool. */
   applies(hints: ProviderHints, tool: Tool): boolean;
 }
 
-/** Which extra fields of imported tools a target takes back: those of its own provider. */
+/** The extra fields of imported tools that a target takes back: the fields of its own provider. */
 export interface ExtraRule {
   /** As {@linkcode ProviderHints.source} has it. */
   readonly source: string;
@@ -145,9 +144,9 @@ export interface ExtraRule {
  *
  * @typeParam Id Its name.
  * @typeParam Wire One tool in its shape.
- * @typeParam Tools What goes into a request.
+ * @typeParam Tools The tools of a request.
  * @typeParam Part The answer to one call.
- * @typeParam Message What goes into the conversation.
+ * @typeParam Message A message of the conversation.
  */
 export interface Target<
   Id extends string = string,
@@ -178,11 +177,11 @@ export interface Target<
   readonly formats?: readonly string[];
   /**
    * How it takes what a search of the host's has found: as `references` to deferred tools of the
-   * request, or as `definitions`, and then deferred tools are not in the request. Absent: it has no
+   * request, or as `definitions`, and then deferred tools are not in the request. Absent if it has no
    * such search.
    */
   readonly toolSearch?: "references" | "definitions";
-  /** A draft-07 schema that says so in `$schema` is sent word for word. */
+  /** A schema whose `$schema` is draft-07 is sent unchanged. */
   readonly draft07?: true;
   /** Gemini's typed schema: type names in capitals, lengths as texts. */
   readonly typed?: true;
@@ -202,14 +201,22 @@ export interface Target<
   readonly choose?: WriteSettings | undefined;
 }
 
+/** A target whose request has a list of its tools. */
+export type ListTarget<Id extends string, Tool, Part, Message = Part> = Target<
+  Id,
+  Tool,
+  Tool[],
+  Part,
+  Message
+>;
+
 /** A target whose calls are not streamed. */
 export interface Unstreamed {
   readonly calls: { readonly stream?: never };
 }
 
 /**
- * What `defineTarget` is given: a target, of which only `id`, `wire` and `calls` are
- * required.
+ * The argument of `defineTarget`: a target, of which only `id`, `wire` and `calls` are required.
  */
 export type TargetDefinition<
   Id extends string = string,
@@ -233,7 +240,7 @@ export type TargetDefinition<
     readonly calls: CallFormat<Part, Message>;
   };
 
-/** Fills in what a definition leaves out, and freezes it. It checks nothing. */
+/** Adds the defaults to a definition, and freezes it. It checks nothing. */
 export function makeTarget<
   const Id extends string,
   Wire,
@@ -280,7 +287,7 @@ export function features(native: readonly Feature[] = []): FeatureTable {
  *
  * @typeParam Targets Its targets.
  * @typeParam Import Its importer.
- * @typeParam Aliases Other names, each with the id of the target that it stands for.
+ * @typeParam Aliases Other names, each with the id of its target.
  */
 export interface Provider<
   Targets extends Target = Target,

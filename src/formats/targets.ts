@@ -21,7 +21,7 @@ type AnyProvider = Provider<Target, Importer, { readonly [alias: string]: string
 /** A target of this package. */
 type KnownTarget = KnownProvider["targets"][number];
 
-/** The aliases of each provider, with the targets that they stand for. */
+/** The aliases of each provider, with their targets. */
 type Aliases = NonNullable<KnownProvider["aliases"]>;
 
 type KeysOf<Union> = Union extends unknown ? keyof Union & string : never;
@@ -38,21 +38,20 @@ export type TargetAlias = KeysOf<Aliases>;
 /** The name of a target: its id, or an alias. */
 export type TargetName = TargetId | TargetAlias;
 
-/** The id of the target that a name stands for. */
-export type ResolveTarget<Name extends TargetName> = Name extends TargetAlias
-  ? ValueOf<Aliases, Name>
+/** The id of the target with a name. */
+type ResolveTarget<Name extends TargetName> = Name extends TargetAlias ? ValueOf<Aliases, Name>
   : Name;
 
 /** A target, by its name or as `defineTarget` made it. */
 export type TargetLike = TargetName | Target;
 
-/** The record that a name stands for; a record is its own. */
+/** The record of a name or of a record itself. */
 export type TargetOf<Like extends TargetLike> = Like extends TargetName
   ? Extract<KnownTarget, { readonly id: ResolveTarget<Like> }>
   : Like extends Target ? Like
   : never;
 
-/** What goes into a request to a target. */
+/** The tools of a request to a target. */
 export type ToolsOf<Like extends TargetLike> = ReturnType<TargetOf<Like>["assemble"]>;
 
 /** The fields of a request for its settings, by the target or its name. */
@@ -61,22 +60,13 @@ export type RequestOf<Like extends TargetLike> = TargetOf<Like> extends {
 } ? Fields
   : object;
 
-/** What answers one call, by the target or its name. */
+/** The answer to one call, by the target or its name. */
 export type AnswerOf<Like extends TargetLike> = ReturnType<TargetOf<Like>["calls"]["write"]>;
 
 /** A message with answers, by the target or its name. */
 export type MessageOf<Like extends TargetLike> = ReturnType<
   NonNullable<TargetOf<Like>["calls"]["gather"]>
 >[number];
-
-/** What each target's export is. */
-export type TargetTools = { readonly [Id in TargetId]: ToolsOf<Id> };
-
-/** What answers one call of each target. */
-export type TargetAnswers = { readonly [Id in TargetId]: AnswerOf<Id> };
-
-/** What goes into the conversation of each target: one message per call, or one for all. */
-export type TargetMessages = { readonly [Id in TargetId]: MessageOf<Id> };
 
 const PROVIDERS: readonly AnyProvider[] = Object.values(providers);
 
@@ -95,7 +85,7 @@ function byName(): Map<string, Target> {
   return found;
 }
 
-/** Whether `value` names a target, or is an alias of one. */
+/** True if `value` is the name of a target, or an alias. */
 export function isTargetName(value: unknown): value is TargetName {
   return typeof value === "string" && BY_NAME.has(value);
 }
@@ -111,7 +101,7 @@ export function isTargetName(value: unknown): value is TargetName {
  * assert.equal(targetOf("openai").id, "openai.chat");
  * ```
  *
- * @param target The target's name. A target of your own is given back.
+ * @param target The target's name. A target of your own is returned.
  * @throws {RangeError} If there is no such target.
  */
 export function targetOf<Like extends TargetLike>(target: Like): TargetOf<Like> {
@@ -119,7 +109,7 @@ export function targetOf<Like extends TargetLike>(target: Like): TargetOf<Like> 
   return findTarget(target) as TargetOf<Like>;
 }
 
-/** Whether `value` is the record of a target. */
+/** True if `value` is the record of a target. */
 export function isTarget(value: unknown): value is Target {
   return isObject(value) && isObject(value["calls"]) && isFunction(value["calls"]["read"]) &&
     isObject(value["features"]) && isFunction(value["wire"]);
@@ -140,7 +130,7 @@ export function findTarget(target: string | Target): Target {
   );
 }
 
-/** The rules of a target's strict mode: its own, or those of the target beside it. */
+/** The rules of a target's strict mode: its own, or the named one. */
 export function strictModeOf(target: Target): Target | undefined {
   if (target.fallback !== undefined) return target;
   return target.strictMode === undefined ? undefined : findTarget(target.strictMode);
@@ -148,20 +138,6 @@ export function strictModeOf(target: Target): Target | undefined {
 
 export function plainModeOf(target: Target): Target {
   return target.fallback === undefined ? target : findTarget(target.fallback);
-}
-
-/** The target that a name stands for. */
-export function resolveTarget(target: TargetName): TargetId {
-  return findTarget(target).id as TargetId;
-}
-
-/**
- * What to know about the calls and answers of a target, in whole sentences.
- *
- * @throws {RangeError} If there is no such target.
- */
-export function callNotes(target: TargetLike): readonly string[] {
-  return findTarget(target).calls.notes ?? [];
 }
 
 /**
@@ -177,7 +153,7 @@ export interface TargetInfo<Id extends string = TargetId> {
   readonly aliases: readonly TargetAlias[];
   /** The tool names that are allowed. */
   readonly names: NameRule;
-  /** Whether it has its own namespaces. */
+  /** True if it has its own namespaces. */
   readonly namespaces: boolean;
   /** The property keys that are allowed; absent: all. */
   readonly keys?: NameRule;

@@ -16,11 +16,11 @@ import {
   type ExportNames,
   type ExportOptions,
   Exposure,
-  resolveTarget,
   type ResultLoss,
   resumeTurn,
   type StreamTarget,
   type TargetName,
+  targetOf,
   type TurnAnswers,
 } from "../../formats/mod.ts";
 import {
@@ -217,8 +217,32 @@ async function* loop<Context>(
   options: RunToolsOptions<ClientTarget, Context>,
   streamed: boolean,
 ): AsyncGenerator<ToolRunEvent, void> {
-  yield* new ToolLoop(client, Object(request), Object(options), streamed).run();
-}
+  const options: RunToolsOptions<ClientTarget, Context> = Object(said);
+  refuseOthers(ACTION, options, FIELDS);
+  const { dispatcher, signal, maxTurns = 20, suspended } = options;
+  const given: Json = Object(request);
+  const target = targetOf(options.target as TargetName).id as StreamTarget;
+  const format = clientFormat(target) ??
+    refuse(ACTION, `there is no client for the target "${target}"`);
+  if (!isFunction(dispatcher?.dispatchAll)) {
+    refuse(ACTION, "the option dispatcher must be a ToolDispatcher over the tools");
+  }
+  checkTurns(ACTION, maxTurns, "maxTurns");
+  const create = createOf(client, format);
+  const exposure = new Exposure(options.tools, target, options.options);
+  const { toolChoice, ...rest } = options.options ?? {};
+  // A model that has to call a tool each time would never answer.
+  const later = toolChoice === "required" || typeof toolChoice === "object"
+    ? new Exposure(options.tools, target, rest)
+    : exposure;
+  const context = { ...options.context, ...(signal === undefined ? {} : { signal }) } as Context;
+  if (isObject(given["conversation"]) || typeof given["conversation"] === "string") {
+    refuse(ACTION, "the request must not name a conversation: the loop sends all of it each time");
+  }
+  const messages: unknown[] = conversationOf(given, format);
+  let carried: Json = {};
+  let response: unknown;
+  const losses: ResultLoss[] = [];
 
 /** The calls of one turn, and the names of its export. */
 interface Turn extends SuspendedTurn {

@@ -6,7 +6,6 @@
  */
 
 import {
-  copyNode,
   definitionName,
   eachNode,
   mapChildren,
@@ -80,7 +79,7 @@ export class SchemaReader {
   /** The names of the definitions that a part of a read schema refers to. */
   refsOf(schema: JsonSchema): ReadonlySet<string> {
     const refs = new Set<string>();
-    eachNode(schema, (node) => {
+    eachNode(undefined, schema, (node) => {
       const name = definitionName(node["$ref"]);
       if (name !== undefined && this.#definitions.has(name)) refs.add(name);
     });
@@ -149,7 +148,7 @@ export class SchemaReader {
     // An `$id` changes the base of the references below it; `checkSchema` checks those.
     if (!this.#document.is30 && typeof schema["$id"] === "string") return schema;
     const seen = this.#reference(this.#withoutHidden(schema, direction), refs);
-    return mapChildren(seen, (child) => this.#convert(child, direction, refs));
+    return mapChildren(undefined, seen, (child) => this.#convert(child, direction, refs));
   }
 
   /**
@@ -159,17 +158,15 @@ export class SchemaReader {
   #reference(node: JsonSchemaObject, refs: Set<string>): JsonSchemaObject {
     const dialect = node["$schema"];
     const clean = typeof dialect === "string" && OAS_DIALECT.test(dialect)
-      ? without(node, "$schema", "definitions")
-      : without(node, "definitions");
+      ? without(undefined, node, "$schema", "definitions")
+      : without(undefined, node, "definitions");
     const ref = clean["$ref"];
     if (typeof ref !== "string") return clean;
     const target = this.#document.at(ref);
     if (target === undefined || !isSchema(target.value)) return clean;
     const name = this.#nameOf(target, ref);
     refs.add(name);
-    const copy = copyNode(clean);
-    copy["$ref"] = fragment(["$defs", name]);
-    return copy;
+    return { ...clean, $ref: fragment(["$defs", name]) };
   }
 
   #nameOf(target: { readonly value: unknown; readonly path: string }, ref: string): string {
@@ -189,7 +186,7 @@ export class SchemaReader {
     const flag = direction === "input" ? "readOnly" : "writeOnly";
     const hidden = Object.keys(properties).filter((name) => this.#has(flag, properties[name]));
     if (hidden.length === 0) return node;
-    const copy = copyNode(node);
+    const copy: Record<string, unknown> = { ...node };
     const shown = { ...properties } as Record<string, unknown>;
     for (const name of hidden) delete shown[name];
     copy["properties"] = shown;

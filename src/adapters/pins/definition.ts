@@ -42,7 +42,7 @@ const SETS = ["required", "enum", "type", "anyOf", "oneOf", "allOf", "examples"]
 
 /** Returns a schema with sorted sets. */
 function inOrder(schema: JsonSchema): JsonSchema {
-  return mapSchema(schema, {
+  return mapSchema(undefined, schema, {
     leave: (node) => {
       const changed: Record<string, unknown> = {};
       for (const keyword of SETS) {
@@ -259,6 +259,6 @@ function bare(keyword: string, value: unknown): unknown {
   if (value === undefined) return undefined;
   const withoutTexts = (node: JsonSchemaObject): JsonSchemaObject =>
     Object.fromEntries(Object.entries(node).filter(([word]) => !WORDING.has(word)));
-  const holder = mapSchema({ [keyword]: value }, { leave: withoutTexts });
+  const holder = mapSchema(undefined, { [keyword]: value }, { leave: withoutTexts });
   return inOrder(holder);
 }

@@ -5,22 +5,23 @@
  */
 
 import { defined, isObject, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
+import type { MediaFormat, WireCall } from "../call_format.ts";
 import {
+  asObject,
   calledName,
   given,
+  type JsonRecord,
   markCutOff,
-  type MediaFormat,
   noCall,
   Shape,
   textOf,
-  type WireCall,
-} from "../call_format.ts";
-import type { Chooses, WireSettings } from "../request_settings.ts";
-import type { JsonRecord } from "../json_fields.ts";
+  unlessEmpty,
+  type WireValue,
+} from "../wire.ts";
+import type { Chooses, WireSettings } from "../export_options.ts";
 import { ADVISORY, every, into, type KeywordTable, table } from "../form_rules.ts";
 import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
 import type { ProviderHints } from "../provider_hints.ts";
-import { asObject, unlessEmpty, type WireValue } from "./shared.ts";
 
 // Tools
 
@@ -137,7 +138,7 @@ export interface AiSdkRequest {
   providerOptions?: { [provider: string]: { [option: string]: boolean } };
 }
 
-/** The SDK has no setting of its own for several calls at once, but some providers have. */
+/** The SDK has no setting for several calls in one response, but some providers have. */
 function choose({ toolChoice, parallel }: WireSettings): AiSdkRequest {
   return defined({
     toolChoice: typeof toolChoice === "object"
@@ -210,7 +211,7 @@ export type AiSdkContentPart =
     filename?: string;
   };
 
-/** Every file: the SDK passes it on, and the package of the provider says what it takes. */
+/** Every file: the SDK passes it on, and the package of the provider accepts or rejects it. */
 const MEDIA: MediaFormat<AiSdkContentPart> = {
   text: (text) => ({ type: "text", text }),
   file: ({ mimeType, data, name }) => ({
@@ -292,16 +293,10 @@ const AI_SDK:
           rebuild: () => undefined,
         };
       },
-      notes: [
-        "Files in results are parts of the output, in the form of the SDK from version 7 on.",
-        "All answers go into one tool message.",
-        "Calls that the provider runs itself (providerExecuted) are not for you.",
-        "The last call of a result that the token limit cut off is refused.",
-        "The SDK runs tools that have an execute by itself; answer calls of the others.",
-      ],
     },
   });
 
+/** The targets and the importer of the provider. */
 export const aiSdk: Provider<typeof AI_SDK> = {
   targets: [AI_SDK],
 };

@@ -5,21 +5,19 @@
  */
 
 import { clip, defined, isObject } from "../../tool/mod.ts";
+import type { Answer, MediaFormat, StreamedParts, StreamStep, WireCall } from "../call_format.ts";
 import {
-  type Answer,
   calledName,
+  descriptionOf,
   given,
   isCutOff,
   markCutOff,
-  type MediaFormat,
   parsed,
   Shape,
-  type StreamedParts,
-  type StreamStep,
   textOf,
-  type WireCall,
-} from "../call_format.ts";
-import type { Chooses, WireSettings } from "../request_settings.ts";
+  unlessEmpty,
+} from "../wire.ts";
+import type { Chooses, WireSettings } from "../export_options.ts";
 import {
   beginTool,
   entriesOf,
@@ -55,16 +53,16 @@ import {
   type CombinationRule,
   type Feature,
   features,
+  type ListTarget,
   makeTarget,
   type Provider,
   type ToolView,
 } from "../target.ts";
 import type { ProviderHints } from "../provider_hints.ts";
-import { descriptionOf, type ListTarget, unlessEmpty } from "./shared.ts";
 
 // Tools
 
-/** Who may call a tool: the model, or a version of the code execution tool. */
+/** An allowed caller of a tool: the model, or a version of the code execution tool. */
 export type AnthropicCaller =
   | "direct"
   | "code_execution_20250825"
@@ -86,7 +84,7 @@ export interface AnthropicTool {
 
 const NAMES: NameRule = { also: "-", max: 128, separator: "__" };
 
-/** A request with other property keys is refused. */
+/** A request with other property keys is rejected. */
 export const ANTHROPIC_KEYS: NameRule = { also: ".-", max: 64, separator: "_" };
 
 const FEATURES: readonly Feature[] = [
@@ -189,7 +187,7 @@ const COMBINATIONS: readonly CombinationRule[] = [
   },
   {
     name: "cacheControl",
-    message: "one page says that a deferred tool cannot have cache_control, another that it can",
+    message: "the documentation is contradictory about cache_control of deferred tools",
     effect: "warn",
     applies: (hints) => hints.deferLoading === true && hints.cacheControl !== undefined,
   },
@@ -237,7 +235,7 @@ export interface AnthropicRequest {
 }
 
 function choose({ toolChoice, parallel }: WireSettings): AnthropicRequest {
-  // Several calls at once are the default, and a model that calls nothing has none.
+  // Several calls in one response are the default, and `none` allows no call.
   const one = parallel === false ? { disable_parallel_tool_use: true } : {};
   if (toolChoice === "none") return { tool_choice: { type: "none" } };
   if (typeof toolChoice === "object") {
@@ -270,10 +268,7 @@ function read(response: unknown): readonly WireCall[] {
 }
 
 function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
-  return list.flatMap((item, index) => {
-    const raw = SHAPE.record(item, `${at}/${index}`);
-    return raw["type"] === "tool_use" ? [blockOf(raw)] : [];
-  });
+  return SHAPE.calls(list, at, (raw) => raw["type"] === "tool_use" ? [blockOf(raw)] : []);
 }
 
 function blockOf(raw: JsonRecord): WireCall {
@@ -344,7 +339,7 @@ export interface AnthropicToolMessage {
   content: AnthropicToolResult[];
 }
 
-/** What was found of the tools in the request; a text where that is nothing. */
+/** The references to found tools of the request; a text if there are none. */
 function contentOf(answer: Answer): AnthropicToolResult["content"] {
   // The export wrote them.
   const found = (answer.ok ? answer.found ?? [] : []) as readonly AnthropicTool[];
@@ -401,7 +396,7 @@ function rebuild({ id, name, text, start }: StreamedParts): unknown {
 
 // Import
 
-/** The fields that are read. The others are kept as extra fields. */
+/** The fields that are read. Others become extra fields. */
 const KNOWN: ReadonlySet<string> = new Set([
   "type",
   "name",
@@ -461,7 +456,7 @@ function readHints(session: ImportSession, imported: ImportedTool, tool: JsonRec
       imported,
       `${path}/cache_control`,
       "cache_control",
-      `The cache_control of "${clip(imported.sourceName)}" is not known, and is left out`,
+      `The cache_control of "${clip(imported.sourceName)}" is unknown, and is omitted`,
     );
   }
 }
@@ -509,14 +504,6 @@ const ANTHROPIC:
       gather: (parts) => [{ role: "user", content: [...parts] }],
       media: MEDIA,
       stream: () => ({ steps, rebuild }),
-      notes: [
-        "Images (PNG, JPEG, GIF, WebP) and PDF files in results are blocks; calls from code take texts.",
-        "All answers go into one user message, which must come next and must begin with them.",
-        "After calls made by code execution, send the message's container id back with the request.",
-        "Calls that Anthropic runs itself (server_tool_use, mcp_tool_use) are not for you.",
-        "What a search of your own finds is answered as references to the request's deferred tools.",
-        "A last block that the token limit cut off is refused: its input may be a part only.",
-      ],
     },
   });
 
@@ -540,6 +527,7 @@ const ANTHROPIC_STRICT:
     wire: (view) => wire(view, view.strict),
   });
 
+/** The targets and the importer of the provider. */
 export const anthropic: Provider<
   typeof ANTHROPIC | typeof ANTHROPIC_STRICT,
   Importer<"anthropic">

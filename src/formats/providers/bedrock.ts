@@ -5,27 +5,31 @@
  */
 
 import { defined, isObject } from "../../tool/mod.ts";
+import type {
+  Answer,
+  MediaFile,
+  MediaFormat,
+  StreamedParts,
+  StreamStep,
+  WireCall,
+} from "../call_format.ts";
 import {
-  type Answer,
   calledName,
+  descriptionOf,
   given,
   isCutOff,
   markCutOff,
-  type MediaFile,
-  type MediaFormat,
   parsed,
   Shape,
-  type StreamedParts,
-  type StreamStep,
   textOf,
-  type WireCall,
-} from "../call_format.ts";
+  type WireValue,
+} from "../wire.ts";
 import {
   type Chooses,
   loseParallel,
   type LoseSetting,
   type WireSettings,
-} from "../request_settings.ts";
+} from "../export_options.ts";
 import {
   beginTool,
   entriesOf,
@@ -51,7 +55,6 @@ import {
   ANTHROPIC_STRICT_KEYWORDS,
   cacheFor,
 } from "./anthropic.ts";
-import { descriptionOf, type WireValue } from "./shared.ts";
 
 // Tools
 
@@ -91,7 +94,7 @@ function wire(view: ToolView, strict: boolean | undefined): BedrockTool {
   };
 }
 
-/** The tools, with a cache point after each tool that asks for one. */
+/** The tools, with a cache point after each tool whose hints request one. */
 function assemble(
   tools: readonly { readonly view: ToolView; readonly wire: BedrockTool }[],
 ): (BedrockTool | BedrockCachePoint)[] {
@@ -151,9 +154,7 @@ function messageOf(value: unknown, at: string, reason: unknown): readonly WireCa
 }
 
 function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
-  return list.flatMap((item, index) => {
-    const here = `${at}/${index}`;
-    const raw = SHAPE.record(item, here);
+  return SHAPE.calls(list, at, (raw, here) => {
     if (!given(raw, "toolUse")) return [];
     const use = SHAPE.record(raw["toolUse"], `${here}/toolUse`);
     // AWS runs server tools.
@@ -325,7 +326,7 @@ function rebuild({ id, name, text }: StreamedParts): unknown {
 
 // Import
 
-/** The fields that are read. The others are kept as extra fields. */
+/** The fields that are read. Others become extra fields. */
 const KNOWN: ReadonlySet<string> = new Set(["name", "description", "inputSchema", "strict"]);
 
 /** A cache point covers the tools before it. The last of them keeps it as a hint. */
@@ -340,8 +341,8 @@ function readCachePoint(
     last.provider.cacheControl = cacheControl;
     return;
   }
-  const why = last === undefined ? "stands behind no tool" : "is not known";
-  session.warn(undefined, path, "cachePoint", `The cache point ${why}, and is left out`);
+  const why = last === undefined ? "follows no tool" : "is unknown";
+  session.warn(undefined, path, "cachePoint", `The cache point ${why}, and is omitted`);
 }
 
 function readEntry(
@@ -383,7 +384,7 @@ type BedrockTarget<Id extends string> =
   >
   & Chooses<typeof choose>;
 
-/** `toolConfig.tools`. Without a tool, leave `toolConfig` out: an empty list is refused. */
+/** `toolConfig.tools`. Without a tool, omit `toolConfig`: an empty list is rejected. */
 const BEDROCK: BedrockTarget<"bedrock"> = makeTarget({
   id: "bedrock",
   choose,
@@ -415,14 +416,6 @@ const BEDROCK: BedrockTarget<"bedrock"> = makeTarget({
     gather: (parts) => [{ role: "user", content: [...parts] }],
     media: MEDIA,
     stream: () => ({ steps, rebuild }),
-    notes: [
-      "Images, documents and videos in results are blocks; which of them a model takes differs.",
-      "All answers go into one user message.",
-      "Objects are sent as json, which takes nothing else; other values as text.",
-      "Only some models (Claude, Nova) look at status; the text says that it is a failure too.",
-      "Send toolConfig with every request that has these blocks in its history.",
-      "A last block that the token limit cut off is refused: its input may be a part only.",
-    ],
   },
 });
 
@@ -438,6 +431,7 @@ const BEDROCK_STRICT: BedrockTarget<"bedrock.strict"> = makeTarget({
   wire: (view) => wire(view, view.strict),
 });
 
+/** The targets and the importer of the provider. */
 export const bedrock: Provider<typeof BEDROCK | typeof BEDROCK_STRICT, Importer<"bedrock">> = {
   targets: [BEDROCK, BEDROCK_STRICT],
   importer: {

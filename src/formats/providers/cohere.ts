@@ -5,14 +5,14 @@
  */
 
 import { isObject } from "../../tool/mod.ts";
-import { isCutOff, type StreamStep, textOf } from "../call_format.ts";
+import type { StreamStep } from "../call_format.ts";
+import { isCutOff, type JsonRecord, member, objectIn, textIn, textOf } from "../wire.ts";
 import {
   type Chooses,
   loseParallel,
   type LoseSetting,
   type WireSettings,
-} from "../request_settings.ts";
-import { type JsonRecord, member, objectIn, textIn } from "../json_fields.ts";
+} from "../export_options.ts";
 import {
   ADVISORY,
   ENFORCED,
@@ -25,14 +25,13 @@ import {
   unsure,
 } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
-import { makeTarget, type Provider } from "../target.ts";
+import { type ListTarget, makeTarget, type Provider } from "../target.ts";
 import {
   functionCallReader,
   type FunctionTool,
   functionTool,
   rebuildFunctionCall,
 } from "./openai_chat.ts";
-import type { ListTarget } from "./shared.ts";
 
 /** A function in the `tools` of a chat request. */
 export type CohereTool = FunctionTool;
@@ -69,7 +68,7 @@ const KEYWORDS: KeywordTable = table(
   [into("enum"), ["const"]],
   [into("anyOf"), ["oneOf"]],
   [into("one schema"), ["allOf"]],
-  [into("what it leads to"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
+  [into("its target"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
   [into("its type"), ["$ref recursive"]],
   [into("{} or { not: {} }"), ["boolean schema"]],
   [REJECTED, ["$ref external"]],
@@ -157,12 +156,8 @@ const COHERE:
         return { role: "tool", tool_call_id: call.callId, content: [content] };
       },
       stream: () => ({ steps, rebuild: rebuildFunctionCall }),
-      notes: [
-        "An object is sent as a document, which citations can name; other values as text.",
-        "Messages are as the API takes them; the SDK wants toolCallId for tool_call_id.",
-        'A failure is a document with "error" and "code".',
-      ],
     },
   });
 
+/** The targets and the importer of the provider. */
 export const cohere: Provider<typeof COHERE> = { targets: [COHERE] };

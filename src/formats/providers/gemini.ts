@@ -14,22 +14,14 @@ import {
   pointerStep,
   setOwn,
 } from "../../tool/mod.ts";
-import {
-  type Answer,
-  calledName,
-  given,
-  type MediaFormat,
-  noCall,
-  Shape,
-  textOf,
-  type WireCall,
-} from "../call_format.ts";
+import type { Answer, MediaFormat, WireCall } from "../call_format.ts";
+import { calledName, given, noCall, Shape, streamResponses, textOf } from "../wire.ts";
 import {
   type Chooses,
   loseParallel,
   type LoseSetting,
   type WireSettings,
-} from "../request_settings.ts";
+} from "../export_options.ts";
 import {
   beginTool,
   entriesOf,
@@ -66,9 +58,8 @@ import {
   type Target,
   type ToolView,
 } from "../target.ts";
-import { acceptNull } from "../transform/nullable.ts";
-import { LENGTHS } from "../transform/replace_keywords.ts";
-import { streamResponses } from "./shared.ts";
+import { acceptNull } from "../transform/properties.ts";
+import { LENGTHS } from "../transform/keywords.ts";
 
 // Tools
 
@@ -125,12 +116,12 @@ export interface GeminiTools<Declaration> {
 /** At most 64 characters by the protos and the API's errors; the SDK's comments say 128. */
 const NAMES: NameRule = { also: ".-", max: 64, separator: ".", letterFirst: true };
 
-/** What the typed schema documents for property keys. */
+/** The documented rule for property keys in the typed schema. */
 const TYPED_KEYS: NameRule = { also: "", max: 64, separator: "_", letterFirst: true };
 
 /**
- * `parametersJsonSchema`. Google does not document it. The table follows that of
- * `responseJsonSchema`, and marks the uncertain rules.
+ * `parametersJsonSchema`. Google does not document it. The table follows the
+ * documentation of `responseJsonSchema`, and marks the uncertain rules.
  */
 const JSON_SCHEMA: KeywordTable = table(
   every(ENFORCED),
@@ -208,7 +199,7 @@ const TYPED: KeywordTable = table(
   [into("anyOf"), ["oneOf"]],
   [into("branches"), ["anyOf with siblings"]],
   [into("one schema"), ["allOf"]],
-  [into("what it leads to"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
+  [into("its target"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
   [into("its type"), ["$ref recursive"]],
   [into("example"), ["examples"]],
   [into("{} or { not: {} }"), ["boolean schema"]],
@@ -248,7 +239,7 @@ function asTyped(schema: JsonSchema): GeminiSchema {
 function assemble<Declaration>(
   tools: readonly { readonly view: ToolView; readonly wire: Declaration }[],
 ): GeminiTools<Declaration>[] {
-  // An entry without a function is refused.
+  // An entry without a function is rejected.
   return tools.length === 0 ? [] : [{ functionDeclarations: tools.map((tool) => tool.wire) }];
 }
 
@@ -307,9 +298,7 @@ function contentOf(value: unknown, at: string): readonly WireCall[] {
 }
 
 function partsOf(list: readonly unknown[], at: string): readonly WireCall[] {
-  return list.flatMap((item, index) => {
-    const here = `${at}/${index}`;
-    const part = SHAPE.record(item, here);
+  return SHAPE.calls(list, at, (part, here) => {
     if (given(part, "functionCall")) return [callOf(part["functionCall"], `${here}/functionCall`)];
     // A list of calls, as the SDK's `functionCalls` has it.
     return isCall(part) ? [callOf(part, here)] : [];
@@ -347,14 +336,14 @@ const FILES: ReadonlySet<string> = new Set([
   "application/pdf",
 ]);
 
-/** Texts are in the response itself, beside which the files are. */
+/** Texts are in the response itself, and files are in `parts`. */
 const MEDIA: MediaFormat<GeminiInlineData | undefined> = {
   text: () => undefined,
   file: ({ mimeType, data }) =>
     FILES.has(mimeType) ? { inlineData: { mimeType, data } } : undefined,
 };
 
-/** The response of a call that succeeded, and the files beside it. */
+/** The response to a successful call, and its files. */
 function responseOf(
   { value, text, blocks }: Answer & { readonly ok: true },
 ): Pick<GeminiFunctionResponse["functionResponse"], "response" | "parts"> {
@@ -383,7 +372,7 @@ export interface GeminiToolContent {
 }
 
 /**
- * Gemini takes `$ref` anywhere in a response for a reference to a part, and refuses the request.
+ * Gemini reads `$ref` anywhere in a response as a reference to a part, and rejects the request.
  */
 function hasReference(value: JsonValue): boolean {
   const open: JsonValue[] = [value];
@@ -397,7 +386,7 @@ function hasReference(value: JsonValue): boolean {
 
 // Import
 
-/** The fields that are read. The others are kept as extra fields. */
+/** The fields that are read. Others become extra fields. */
 const KNOWN: ReadonlySet<string> = new Set([
   "name",
   "description",
@@ -425,7 +414,7 @@ function declarationsIn(entry: unknown): [string, readonly unknown[]] | undefine
   return undefined;
 }
 
-/** How many entries are looked at to recognise a document. */
+/** The maximum number of entries that are inspected to detect a document. */
 const MAX_ENTRIES = 100;
 
 function readDeclaration(
@@ -447,7 +436,7 @@ function readDeclaration(
   session.add(imported);
 }
 
-/** The JSON Schema of a field: given as it is, or translated from the typed schema. */
+/** The JSON Schema of a field, translated from a typed schema if it is one. */
 function schemaOf(
   session: ImportSession,
   imported: ImportedTool,
@@ -466,7 +455,7 @@ function schemaOf(
         imported,
         path + at,
         keyword,
-        `"${clip(keyword)}" of "${clip(imported.sourceName)}" is no number, and is left out`,
+        `"${clip(keyword)}" of "${clip(imported.sourceName)}" is not a number, and is omitted`,
       );
     }),
     path,
@@ -480,10 +469,10 @@ const TYPES: ReadonlyMap<unknown, string> = new Map(
   ]),
 );
 
-/** How many parts of a schema are looked at to recognise it. */
+/** The maximum number of parts of a schema that are inspected to detect its form. */
 const MAX_SCHEMAS = 10_000;
 
-/** Whether a schema is a typed one: it or a part of it has its type in capitals. */
+/** True if a schema is a typed schema: it or a part of it has its type in capitals. */
 function isTypedSchema(schema: unknown): boolean {
   const schemas: unknown[] = [schema];
   const add = (found: unknown): void => {
@@ -552,7 +541,7 @@ function readTypedSchema(
         setOwn(result, keyword, value);
     }
   }
-  return schema["nullable"] === true ? acceptNull(result) : result;
+  return schema["nullable"] === true ? acceptNull(undefined, result) : result;
 }
 
 function readMap(value: unknown, read: (item: unknown, name: string) => unknown): unknown {
@@ -602,15 +591,6 @@ const GEMINI: GeminiTarget<"gemini", GeminiFunction> = makeTarget({
     gather: (parts) => [{ role: "user", parts: [...parts] }],
     media: MEDIA,
     stream: streamResponses(read, ["candidates", "toolCall"]),
-    notes: [
-      "Images (PNG, JPEG, WebP) and PDF files in results are parts of the functionResponse, which " +
-      "Gemini 3 takes; the API refuses them for models before it.",
-      "All answers go into one content: Gemini wants as many answers as calls.",
-      "Send the model's own parts back with their thoughtSignature.",
-      'A result with a "$ref" in it is sent as text: as a value, Gemini would refuse the request.',
-      "Of several candidates, the first is read: the others are other continuations.",
-      "Arguments that are streamed in parts (Vertex, streamFunctionCallArguments) are refused.",
-    ],
   },
 });
 
@@ -640,6 +620,7 @@ const VERTEX: GeminiTarget<"vertex", GeminiFunction> = makeTarget({
   ],
 });
 
+/** The targets and the importer of the provider. */
 export const gemini: Provider<
   typeof GEMINI | typeof GEMINI_TYPED | typeof VERTEX,
   Importer<"gemini">

@@ -5,26 +5,22 @@
  */
 
 import { defined, isObject } from "../../tool/mod.ts";
+import type { Answer, MediaFormat, StreamFormat, StreamStep, WireCall } from "../call_format.ts";
 import {
-  type Answer,
   calledName,
   given,
   isCutOff,
+  type JsonRecord,
   markCutOff,
-  type MediaFormat,
   noCall,
   parsed,
   Shape,
-  type StreamFormat,
-  type StreamStep,
   textOf,
-  type WireCall,
-} from "../call_format.ts";
-import type { Chooses, LoseSetting, WireSettings } from "../request_settings.ts";
-import type { JsonRecord } from "../json_fields.ts";
+  unlessEmpty,
+} from "../wire.ts";
+import type { Chooses, LoseSetting, WireSettings } from "../export_options.ts";
 import { ADVISORY, every } from "../form_rules.ts";
-import { features, makeTarget, type Provider } from "../target.ts";
-import { type ListTarget, unlessEmpty } from "./shared.ts";
+import { features, type ListTarget, makeTarget, type Provider } from "../target.ts";
 
 // Tools
 
@@ -95,7 +91,7 @@ function callOf(raw: JsonRecord): WireCall {
 }
 
 /**
- * Why the model stopped, in the words of the provider's package; `undefined` if it does not say.
+ * The stop reason from the provider's package; `undefined` if it is absent.
  */
 function stopReason(message: JsonRecord): string | undefined {
   for (const holder of ["response_metadata", "additional_kwargs"]) {
@@ -113,7 +109,7 @@ function stopReason(message: JsonRecord): string | undefined {
 
 // Not an interface: only a type alias is assignable to LangChain's index signature.
 /**
- * The fields of the message that answers one call: a message as it is, or for `new ToolMessage`.
+ * The fields of the message that answers one call. It is also a valid argument of `new ToolMessage`.
  */
 export type LangChainToolMessage = {
   type: "tool";
@@ -121,7 +117,7 @@ export type LangChainToolMessage = {
   name: string;
   content: string | LangChainContentBlock[];
   status: "success" | "error";
-  /** What the application gets of the result, and no model. */
+  /** The part of the result for the application, which models do not receive. */
   artifact?: { structuredContent?: unknown; metadata?: unknown };
 };
 
@@ -137,7 +133,7 @@ export type LangChainContentBlock =
     metadata?: { filename: string };
   };
 
-/** Every file: LangChain passes it on, and the package of the provider says what it takes. */
+/** Every file: LangChain passes it on, and the package of the provider accepts or rejects it. */
 const MEDIA: MediaFormat<LangChainContentBlock> = {
   text: (text) => ({ type: "text", text }),
   file({ mimeType, data, name }) {
@@ -154,7 +150,7 @@ const MEDIA: MediaFormat<LangChainContentBlock> = {
   },
 };
 
-/** What goes beside the content of a message. */
+/** The artifact of a message. */
 function artifactOf(answer: Answer): Pick<LangChainToolMessage, "artifact"> {
   if (!answer.ok || answer.blocks === undefined) return {};
   const { hasValue, metadata } = answer.blocks;
@@ -240,16 +236,10 @@ const LANGCHAIN:
       }),
       media: MEDIA,
       stream: streamToolCallChunks,
-      notes: [
-        "Files in results are content blocks; structuredContent and metadata are the artifact.",
-        "Calls in invalid_tool_calls are read too, so that each call is answered; they come last.",
-        "The last call of a message that the token limit cut off is refused, if the message says so.",
-        "In a stream that says no reason why the model stopped, the end of the stream counts as one.",
-        "A message is as chat models take it, and as the fields of new ToolMessage().",
-      ],
     },
   });
 
+/** The targets and the importer of the provider. */
 export const langchain: Provider<typeof LANGCHAIN> = {
   targets: [LANGCHAIN],
 };

@@ -4,22 +4,17 @@
  * @module
  */
 
-import { isSchema } from "../../schema/mod.ts";
 import {
   clip,
   type ContentBlock,
   defined,
   isObject,
-  isToolResult,
-  type JsonSchema,
-  type JsonSchemaObject,
   type JsonValue,
   pointerStep,
-  type ToolContent,
   type ToolIcon,
-  ToolResult,
 } from "../../tool/mod.ts";
-import { type Answer, given, type MediaFormat, Shape, type WireCall } from "../call_format.ts";
+import type { Answer, MediaFormat, WireCall } from "../call_format.ts";
+import { asObject, descriptionOf, given, Shape } from "../wire.ts";
 import {
   beginTool,
   HINTS,
@@ -43,14 +38,14 @@ import type { NameRule } from "../../select/mod.ts";
 import {
   type Feature,
   features,
+  type ListTarget,
   makeTarget,
   type Provider,
   type ToolView,
   type Unstreamed,
 } from "../target.ts";
-import { locate, pathOf } from "../transform/origin.ts";
-import { copyNode, eachNode, mapSchema } from "../transform/rewrite.ts";
-import { asObject, descriptionOf, type ListTarget } from "./shared.ts";
+import { locate, pathOf } from "../transform/trace.ts";
+import { eachNode } from "../transform/rewrite.ts";
 
 // Tools
 
@@ -169,7 +164,7 @@ export interface McpToolResponse {
 }
 
 /**
- * What answers a call: the result, in a JSON-RPC response if the call came as a JSON-RPC request.
+ * The answer to a call: the result, in a JSON-RPC response if the call came as a JSON-RPC request.
  */
 export type McpToolAnswer = McpToolResult | McpToolResponse;
 
@@ -201,16 +196,9 @@ export interface McpImportOptions extends ImportOptions {
    * @default {"http"}
    */
   readonly transport?: "http" | "stdio";
-  /**
-   * Take a result schema of exactly `{ result: … }` for the wrapping that servers before
-   * 2026-07-28 put around results that are no objects, and undo it, in results too.
-   *
-   * @default {false}
-   */
-  readonly unwrapResults?: boolean;
 }
 
-/** The fields that are read. The others are kept as extra fields. */
+/** The fields that are read. Others become extra fields. */
 const KNOWN: ReadonlySet<string> = new Set([
   "name",
   "title",
@@ -222,7 +210,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "_meta",
 ]);
 
-/** Whether a document looks like MCP's. */
+/** True if a document looks like a list of an MCP server. */
 function looksLikeMcp(document: unknown): boolean {
   const first = (list: readonly unknown[]): boolean => member(list[0], "inputSchema") !== undefined;
   const page = (value: unknown): boolean => first(toolsOf(value) ?? []);
@@ -333,13 +321,6 @@ function readTool(
     session.warn(imported, schemaPath + header.path, "x-mcp-header", `"${clip(name)}" ${message}`);
   }
   imported.returns = readReturns(session, imported, tool["outputSchema"], `${path}/outputSchema`);
-  if (options.unwrapResults === true && imported.returns !== undefined) {
-    const inner = unwrapReturns(imported.returns);
-    if (inner !== undefined) {
-      imported.returns = inner;
-      imported.readResult = unwrapResult;
-    }
-  }
   imported.description = readText(session, imported, tool, "description");
   readAnnotations(session, imported, tool);
   const title = readText(session, imported, tool, "title");
@@ -356,7 +337,7 @@ function readTool(
       imported,
       `${path}/_meta/provider`,
       "_meta",
-      '"provider" in "_meta" is left out: plue uses the name',
+      '"provider" in "_meta" is omitted: plue uses the name',
     );
   }
   readExtra(imported, tool);
@@ -421,7 +402,7 @@ function wrongField(
     imported,
     path,
     field,
-    `The ${field} of "${clip(imported.sourceName)}" must be ${wanted}, and is left out`,
+    `The ${field} of "${clip(imported.sourceName)}" must be ${wanted}, and is omitted`,
   );
 }
 
@@ -473,69 +454,13 @@ function wrongHeader(schema: JsonRecord): HeaderProblem | undefined {
 /** A header on a part that `properties` alone do not reach. */
 function elsewhere(schema: JsonRecord, right: ReadonlySet<unknown>): HeaderProblem | undefined {
   let wrong: object | undefined;
-  eachNode(schema, (node) => {
+  eachNode(undefined, schema, (node) => {
     if (Object.hasOwn(node, "x-mcp-header") && !right.has(node)) wrong ??= node;
   });
   return wrong === undefined ? undefined : {
     path: `${pathOf(wrong, locate(schema))}/x-mcp-header`,
     message: 'it must stand on a property that is reached through "properties" alone',
   };
-}
-
-const PREFIX = "#/properties/result";
-
-/**
- * The schema `S` inside `{ type: "object", properties: { result: S }, required: ["result"] }`, with
- * its references adapted; `undefined` if the schema has another form or refers to the wrapping.
- */
-function unwrapReturns(schema: JsonSchema): JsonSchema | undefined {
-  if (!isObject(schema) || schema["type"] !== "object") return undefined;
-  const keywords = Object.keys(schema).filter((keyword) => keyword !== "$schema");
-  const properties = objectIn(schema, "properties");
-  const required = schema["required"];
-  if (
-    keywords.length !== 3 || properties === undefined || !Array.isArray(required) ||
-    required.length !== 1 || required[0] !== "result" ||
-    Object.keys(properties).join() !== "result" || !isSchema(properties["result"])
-  ) return undefined;
-  let outside = false;
-  const inner = mapSchema(properties["result"], {
-    enter(node) {
-      const ref = node["$ref"];
-      if (typeof ref !== "string" || !ref.startsWith("#")) return node;
-      if (ref !== PREFIX && !ref.startsWith(`${PREFIX}/`)) {
-        outside = true;
-        return node;
-      }
-      const copy = copyNode(node);
-      copy["$ref"] = `#${ref.slice(PREFIX.length)}`;
-      return copy;
-    },
-  });
-  return outside ? undefined : withDialect(inner, schema);
-}
-
-function withDialect(inner: JsonSchema, outer: JsonSchemaObject): JsonSchema {
-  const dialect = outer["$schema"];
-  return dialect === undefined || typeof inner === "boolean" || inner["$schema"] !== undefined
-    ? inner
-    : { $schema: dialect, ...inner };
-}
-
-/** The result inside `{ result: … }`, or any other result as it is. */
-function unwrapResult(result: unknown): unknown {
-  if (isToolResult(result)) {
-    if (!result.ok) return result;
-    if (!result.blocks) return ToolResult.ok(unwrapResult(result.content), result.durationMs);
-    const { content, structuredContent, ...rest } = result.content as ToolContent;
-    return ToolResult.blocks(content, {
-      ...rest,
-      ...(structuredContent === undefined
-        ? {}
-        : { structuredContent: unwrapResult(structuredContent) }),
-    });
-  }
-  return isObject(result) && Object.keys(result).join() === "result" ? result["result"] : result;
 }
 
 // The provider
@@ -546,7 +471,7 @@ type McpTarget<Id extends string, Tool> = ListTarget<Id, Tool, McpToolAnswer> & 
 const MEDIA: MediaFormat = { text: (text) => ({ type: "text", text }), file: (file) => file };
 
 /** How a revision takes results: from 2026-07-28 on, they say that they are complete. */
-function callFormat(complete: boolean, note: string): McpTarget<string, McpTool>["calls"] {
+function callFormat(complete: boolean): McpTarget<string, McpTool>["calls"] {
   return {
     // A request, its `params`, or a list of either.
     read(request) {
@@ -561,11 +486,6 @@ function callFormat(complete: boolean, note: string): McpTarget<string, McpTool>
         : result;
     },
     media: MEDIA,
-    notes: [
-      "A JSON-RPC request is answered with a JSON-RPC response, its params alone with the result.",
-      "Every failure is a result with isError, an unknown tool too: the model can read that.",
-      note,
-    ],
   };
 }
 
@@ -581,12 +501,9 @@ const MCP_2025_06_18: McpTarget<"mcp@2025-06-18", Mcp2025Tool> = makeTarget({
   input: OLDER_KEYWORDS,
   output: { keywords: OLDER_KEYWORDS, root: "object" },
   draft07: true,
-  // Results that are no objects are wrapped, so the root of a result schema is an object.
+  // Other results than objects are wrapped, so the root of a result schema is an object.
   wire: (view) => wire(view, false, false) as Mcp2025Tool,
-  calls: callFormat(
-    false,
-    'structuredContent is an object: a tool\'s other results are sent as { "result": value }.',
-  ),
+  calls: callFormat(false),
 });
 
 /** Revision 2025-11-25: icons, and calls as tasks. */
@@ -609,9 +526,10 @@ const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = makeTarget({
   input: KEYWORDS,
   output: { keywords: KEYWORDS, root: "any" },
   wire: (view) => wire(view, true, false),
-  calls: callFormat(true, "structuredContent is the result, whatever value it is."),
+  calls: callFormat(true),
 });
 
+/** The targets and the importer of the provider. */
 export const mcp: Provider<
   typeof MCP_2025_06_18 | typeof MCP_2025_11_25 | typeof MCP_2026_07_28,
   Importer<"mcp", McpImportOptions>,

@@ -5,17 +5,16 @@
  */
 
 import { defined } from "../../tool/mod.ts";
-import { plainText } from "../call_format.ts";
+import { plainText } from "../wire.ts";
 import { ADVISORY, into, READ_BY_THE_MODEL, table, unsure } from "../form_rules.ts";
-import { makeTarget, type Provider } from "../target.ts";
+import { type ListTarget, makeTarget, type Provider } from "../target.ts";
 import {
   functionCallReader,
   type FunctionTool,
   functionTool,
   streamFunctionCalls,
 } from "./openai_chat.ts";
-import type { Chooses, WireSettings } from "../request_settings.ts";
-import type { ListTarget } from "./shared.ts";
+import type { Chooses, WireSettings } from "../export_options.ts";
 
 /** A function in the `tools` of a chat request. */
 export type MistralTool = FunctionTool;
@@ -72,12 +71,8 @@ const MISTRAL:
         content: plainText(answer),
       }),
       stream: streamFunctionCalls,
-      notes: [
-        "Arguments are read as text and as an object: Mistral sends both.",
-        "Messages are as the API takes them; the SDK wants toolCallId for tool_call_id.",
-        "A failure is text, beginning with its code: a tool message has no mark for it.",
-      ],
     },
   });
 
+/** The targets and the importer of the provider. */
 export const mistral: Provider<typeof MISTRAL> = { targets: [MISTRAL] };

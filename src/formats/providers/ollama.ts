@@ -4,7 +4,7 @@
  * @module
  */
 
-import { plainText } from "../call_format.ts";
+import { plainText, streamResponses } from "../wire.ts";
 import {
   ADVISORY,
   DROPPED,
@@ -14,9 +14,8 @@ import {
   REJECTED,
   table,
 } from "../form_rules.ts";
-import { makeTarget, type Provider } from "../target.ts";
+import { type ListTarget, makeTarget, type Provider } from "../target.ts";
 import { functionCallReader, type FunctionTool, functionTool } from "./openai_chat.ts";
-import { type ListTarget, streamResponses } from "./shared.ts";
 
 /** A function in the `tools` of a chat request. */
 export type OllamaTool = FunctionTool;
@@ -51,7 +50,7 @@ const KEYWORDS: KeywordTable = table(
   [into("a list"), ["tuple"]],
   [into("anyOf"), ["oneOf"]],
   [into("one schema"), ["allOf"]],
-  [into("what it leads to"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
+  [into("its target"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
   [into("its type"), ["$ref recursive"]],
   [into("{} or { not: {} }"), ["boolean schema"]],
   [REJECTED, ["$ref external"]],
@@ -82,12 +81,8 @@ const OLLAMA: ListTarget<"ollama", OllamaTool, OllamaToolMessage> = makeTarget({
       content: plainText(answer),
     }),
     stream: streamResponses(read, ["message"]),
-    notes: [
-      "Calls have no ids: answers belong to them by name and order.",
-      "A failure is text, beginning with its code: a tool message has no mark for it.",
-      "Each call comes whole in one chunk of a stream.",
-    ],
   },
 });
 
+/** The targets and the importer of the provider. */
 export const ollama: Provider<typeof OLLAMA> = { targets: [OLLAMA] };

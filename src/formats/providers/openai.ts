@@ -1,5 +1,5 @@
 /**
- * What OpenAI's surfaces share: keyword tables, formats, limits, and the importer of their tools
+ * The shared parts of OpenAI's surfaces: keyword tables, formats, limits, and the importer of tools
  * (Chat, the older `functions`, Responses with namespaces, Realtime), which reads Mistral's as
  * well.
  *
@@ -47,12 +47,12 @@ import {
 } from "../form_rules.ts";
 import type { Limit, Provider } from "../target.ts";
 import { encodeArguments, rewriteOf } from "../argument_rewrite.ts";
-import { acceptsNull } from "../transform/nullable.ts";
-import { mark, originOf, traced } from "../transform/origin.ts";
-import { type Resolve, resolverOf } from "../transform/definitions.ts";
+import { acceptsNull } from "../transform/properties.ts";
+import { type Resolve, resolverOf } from "../transform/references.ts";
+import { Trace } from "../transform/trace.ts";
 import { copyNode, mapSchema } from "../transform/rewrite.ts";
 
-/** Without strict mode the schema is text for the model, but some forms are refused. */
+/** Without strict mode the schema is text for the model, but some forms are rejected. */
 export const OPENAI_KEYWORDS: KeywordTable = table(
   READ_BY_THE_MODEL,
   [into("one object"), ["root composition"]],
@@ -100,7 +100,7 @@ export const OPENAI_STRICT_KEYWORDS: KeywordTable = table(
   [unsure(ENFORCED), ["length", "no type", "enum complex"]],
 );
 
-/** The values of `format` that strict mode takes. Any other is refused. */
+/** The values of `format` that strict mode takes. Any other is rejected. */
 export const OPENAI_FORMATS: readonly string[] = [
   "date-time",
   "time",
@@ -113,6 +113,7 @@ export const OPENAI_FORMATS: readonly string[] = [
   "uuid",
 ];
 
+/** The limits of Structured Outputs. */
 export const OPENAI_STRICT_LIMITS: readonly Limit[] = [
   { name: "maxProperties", value: 5_000 },
   { name: "maxDepth", value: 10 },
@@ -127,7 +128,7 @@ export const OPENAI_STRICT_LIMITS: readonly Limit[] = [
 export interface OpenAiImportOptions extends ImportOptions {
   /**
    * In tools with `strict: true`, take required properties that accept `null` for optional ones.
-   * Strict mode writes optional properties like that, but also those that really accept `null`. The
+   * Strict mode writes optional properties like that, but properties that accept `null`, too. The
    * arguments that `execute` gets have the nulls again.
    *
    * @default {false}
@@ -135,7 +136,7 @@ export interface OpenAiImportOptions extends ImportOptions {
   readonly unstrict?: boolean;
 }
 
-/** The fields that are read. The others are kept as extra fields. */
+/** The fields that are read. Others become extra fields. */
 const KNOWN: ReadonlySet<string> = new Set([
   "type",
   "function",
@@ -149,7 +150,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "async",
 ]);
 
-/** Where the lists of tools stand in requests, sessions, and by themselves. */
+/** The fields of requests and sessions that hold the lists of tools. */
 const LISTS = ["tools", "functions"] as const;
 
 function readNamespace(
@@ -211,7 +212,7 @@ function readEntry(
       imported,
       path + pointerStep(field),
       field,
-      `${quote(field)} is not known here, and is left out`,
+      `${quote(field)} is unknown, and is omitted`,
     );
   }
   const parameters = readParameters(session, imported, tool["parameters"], `${at}/parameters`);
@@ -256,18 +257,17 @@ export interface Unstrict {
  * @returns The schema, or `undefined` if nothing changes.
  */
 function nullableToOptional(strict: JsonSchemaObject): Unstrict | undefined {
-  // `relax` marks the strict schema, and the marks last as long as the trace.
-  const { schema, rewrite } = traced(() => {
-    const resolve = resolverOf(strict);
-    const schema = mapSchema(strict, { leave: (node) => relax(node, resolve) });
-    return { schema, rewrite: rewriteOf(strict) };
-  }).result;
+  // `relax` marks the strict schema in the trace.
+  const trace = new Trace();
+  const resolve = resolverOf(strict);
+  const schema = mapSchema(trace, strict, { leave: (node) => relax(trace, node, resolve) });
+  const rewrite = rewriteOf(strict, trace);
   if (schema === strict || !isObject(schema)) return undefined;
   // Only missing properties are added, so an object stays one.
   return { schema, putBack: (args) => encodeArguments(args, rewrite) as JsonRecord };
 }
 
-function relax(node: JsonSchemaObject, resolve: Resolve): JsonSchemaObject {
+function relax(trace: Trace, node: JsonSchemaObject, resolve: Resolve): JsonSchemaObject {
   const { properties, required } = node;
   if (!isObject(properties) || !Array.isArray(required)) return node;
   const optional = required.filter((name): name is string => {
@@ -275,27 +275,27 @@ function relax(node: JsonSchemaObject, resolve: Resolve): JsonSchemaObject {
       ? properties[name]
       : undefined;
     return isObject(property) && acceptsNull(property, resolve) &&
-      withoutNull(property) !== undefined;
+      withoutNull(trace, property) !== undefined;
   });
   if (optional.length === 0) return node;
-  mark(originOf(node, "properties").node, { nulls: new Set(optional) });
+  trace.mark(trace.originOf(node, "properties").node, { nulls: new Set(optional) });
   const relaxed = { ...properties };
   for (const name of optional) {
-    setOwn(relaxed, name, withoutNull(properties[name] as JsonSchemaObject));
+    setOwn(relaxed, name, withoutNull(trace, properties[name] as JsonSchemaObject));
   }
-  const copy = copyNode(node);
+  const copy = copyNode(trace, node);
   copy["properties"] = relaxed;
   copy["required"] = required.filter((name) => !optional.includes(name));
   return copy;
 }
 
-/** The schema without `null`, or `undefined` if it cannot simply be left out. */
-function withoutNull(node: JsonSchemaObject): JsonSchema | undefined {
+/** The schema without `null`, or `undefined` if `null` cannot be removed alone. */
+function withoutNull(trace: Trace, node: JsonSchemaObject): JsonSchema | undefined {
   const { type, anyOf, enum: values } = node;
   if (Array.isArray(type)) {
     const types = type.filter((one) => one !== "null");
     if (types.length === 0) return undefined;
-    const copy = copyNode(node);
+    const copy = copyNode(trace, node);
     copy["type"] = types.length === 1 ? types[0] : types;
     if (Array.isArray(values)) copy["enum"] = values.filter((value) => value !== null);
     return copy;
@@ -303,7 +303,7 @@ function withoutNull(node: JsonSchemaObject): JsonSchema | undefined {
   if (!Array.isArray(anyOf)) return undefined;
   const branches = anyOf.filter((branch) => !(isObject(branch) && branch["type"] === "null"));
   if (branches.length === 0 || branches.length === anyOf.length) return undefined;
-  const copy = copyNode(node);
+  const copy = copyNode(trace, node);
   const [only] = branches;
   if (branches.length > 1) {
     copy["anyOf"] = branches;

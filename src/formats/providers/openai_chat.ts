@@ -6,30 +6,27 @@
  */
 
 import { defined, isObject } from "../../tool/mod.ts";
+import type { StreamedParts, StreamFormat, StreamStep, WireCall } from "../call_format.ts";
 import {
   calledName,
+  descriptionOf,
   given,
   isCutOff,
+  type JsonRecord,
   markCutOff,
   noCall,
   plainText,
   Shape,
-  type StreamedParts,
-  type StreamFormat,
-  type StreamStep,
   textOf,
-  type WireCall,
-} from "../call_format.ts";
-import type { Chooses, WireSettings } from "../request_settings.ts";
-import type { JsonRecord } from "../json_fields.ts";
-import { features, makeTarget, type Provider, type ToolView } from "../target.ts";
+} from "../wire.ts";
+import type { Chooses, WireSettings } from "../export_options.ts";
+import { features, type ListTarget, makeTarget, type Provider, type ToolView } from "../target.ts";
 import {
   OPENAI_FORMATS,
   OPENAI_KEYWORDS,
   OPENAI_STRICT_KEYWORDS,
   OPENAI_STRICT_LIMITS,
 } from "./openai.ts";
-import { descriptionOf, type ListTarget } from "./shared.ts";
 
 // Tools
 
@@ -74,6 +71,7 @@ function wire(view: ToolView, strict: boolean | undefined): OpenAiChatTool {
 
 // Calls
 
+/** The reason to reject a call of a custom tool. */
 export const CUSTOM_TOOL =
   "it is a call of a custom tool, which takes text, and only functions were offered";
 
@@ -167,7 +165,7 @@ function choose({ toolChoice, parallel }: WireSettings): OpenAiChatRequest {
 
 // Results
 
-/** The message that answers one call; `role: "function"` answers the legacy `function_call`. */
+/** The message that answers one call; `role: "function"` is for the legacy `function_call`. */
 export type OpenAiChatToolMessage =
   | { role: "tool"; tool_call_id: string; content: string }
   | { role: "function"; name: string; content: string };
@@ -283,11 +281,6 @@ const OPENAI_CHAT:
           : { role: "tool", tool_call_id: call.callId, content };
       },
       stream: streamFunctionCalls,
-      notes: [
-        "Of several choices, the first is read: the others are other continuations.",
-        "A failure is text, beginning with its code: a tool message has no mark for it.",
-        "Calls of custom tools are refused: an export has functions only.",
-      ],
     },
   });
 
@@ -306,6 +299,7 @@ const OPENAI_CHAT_STRICT:
     wire: (view) => wire(view, view.strict),
   });
 
+/** The targets and the importer of the provider. */
 export const openaiChat: Provider<
   typeof OPENAI_CHAT | typeof OPENAI_CHAT_STRICT,
   never,

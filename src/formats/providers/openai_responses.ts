@@ -7,27 +7,33 @@
 
 import { OPENAI_NAME_RULE } from "../../select/mod.ts";
 import { defined, isObject } from "../../tool/mod.ts";
+import type {
+  Answer,
+  MediaFormat,
+  StreamedParts,
+  StreamFormat,
+  StreamStep,
+  WireCall,
+} from "../call_format.ts";
 import {
-  type Answer,
+  asObject,
   calledName,
+  descriptionOf,
   given,
+  type JsonRecord,
   markCutOff,
-  type MediaFormat,
   plainText,
   Shape,
-  type StreamedParts,
-  type StreamFormat,
-  type StreamStep,
   textOf,
-  type WireCall,
-} from "../call_format.ts";
-import type { Chooses, LoseSetting, WireSettings } from "../request_settings.ts";
-import type { JsonRecord } from "../json_fields.ts";
+  unlessEmpty,
+} from "../wire.ts";
+import type { Chooses, LoseSetting, WireSettings } from "../export_options.ts";
 import { READ_BY_THE_MODEL } from "../form_rules.ts";
 import {
   type CombinationRule,
   type Feature,
   features,
+  type ListTarget,
   makeTarget,
   type Provider,
   type Target,
@@ -40,7 +46,6 @@ import {
   OPENAI_STRICT_LIMITS,
 } from "./openai.ts";
 import { CUSTOM_TOOL } from "./openai_chat.ts";
-import { asObject, descriptionOf, type ListTarget, unlessEmpty } from "./shared.ts";
 
 // Tools
 
@@ -121,7 +126,7 @@ const COMBINATIONS: readonly CombinationRule[] = [
   },
   {
     name: "allowedCallers empty",
-    message: "an empty list of callers is refused; it is left out, and the model may call the tool",
+    message: "an empty list of callers is rejected; it is omitted, and the model may call the tool",
     effect: "warn",
     applies: (hints) => hints.allowedCallers?.length === 0,
   },
@@ -151,7 +156,7 @@ function wire(view: ToolView): ResponsesWire {
   };
 }
 
-/** What Responses and Realtime write alike. */
+/** The common part of Responses and Realtime. */
 function functionItem(view: ToolView): OpenAiRealtimeTool {
   return {
     ...view.extra,
@@ -242,7 +247,7 @@ function itemReader(title: string): (response: unknown) => readonly WireCall[] {
 }
 
 function readItems(shape: Shape, response: unknown): readonly WireCall[] {
-  if (Array.isArray(response)) return itemsOf(shape, response, "");
+  if (Array.isArray(response)) return shape.calls(response, "", itemOf);
   const top = shape.record(response, "", "a response or a list of output items");
   if (given(top, "response")) {
     return itemsOfOutput(shape, shape.record(top["response"], "/response"), "/response");
@@ -256,30 +261,26 @@ function readItems(shape: Shape, response: unknown): readonly WireCall[] {
   throw shape.wrong("", 'an object with "output", "response" or "item", or an output item');
 }
 
-/** Whether an item is a call that the host runs. */
+/** True if an item is a call that the host runs. */
 function isCallItem(item: JsonRecord): boolean {
   return item["type"] === "function_call" || item["type"] === "custom_tool_call" ||
     isSearch(item);
 }
 
-/** Whether an item is a search for tools that the host runs. */
+/** True if an item is a search for tools that the host runs. */
 function isSearch({ type, execution }: JsonRecord): boolean {
   return type === "tool_search_call" && execution === "client";
 }
 
 function itemsOfOutput(shape: Shape, response: JsonRecord, at: string): readonly WireCall[] {
   const output = shape.optionalList(response["output"], `${at}/output`);
-  const calls = itemsOf(shape, output, `${at}/output`);
+  const calls = shape.calls(output, `${at}/output`, itemOf);
   const last = output.at(-1);
   // Some servers leave out the status of items.
   return response["status"] === "incomplete" && isObject(last) && isCallItem(last) &&
       !given(last, "status")
     ? markCutOff(calls, "length")
     : calls;
-}
-
-function itemsOf(shape: Shape, list: readonly unknown[], at: string): readonly WireCall[] {
-  return list.flatMap((item, index) => itemOf(shape.record(item, `${at}/${index}`)));
 }
 
 function itemOf(raw: JsonRecord): readonly WireCall[] {
@@ -299,7 +300,7 @@ function itemOf(raw: JsonRecord): readonly WireCall[] {
 
 // Results
 
-/** Who made a call: the model, or a program that it wrote. */
+/** The caller: the model, or a program that it wrote. */
 export type OpenAiCaller = { type: "direct" } | { type: "program"; caller_id: string };
 
 /** The item that answers one call: of a function, of a search, or the refusal of a custom tool. */
@@ -364,7 +365,7 @@ const MEDIA: MediaFormat<OpenAiContentPart> = {
   },
 };
 
-/** The output of a call. A program that knows the schema parses it as JSON, so a text is quoted. */
+/** The output of a call. A program parses it as JSON by the schema, so a text is quoted. */
 function outputOf(answer: Answer): string | OpenAiContentPart[] {
   if (!answer.ok) return plainText(answer);
   const json = answer.typed ? JSON.stringify(answer.value) : undefined;
@@ -392,7 +393,7 @@ function steps(event: JsonRecord): readonly StreamStep[] {
   const key = keyOf(event);
   switch (type) {
     case "response.output_item.added":
-      // A search has no deltas, and only the export tells whether it is the host's.
+      // A search has no deltas, and only the export shows whether the host runs it.
       if (!isObject(item) || !isCallItem(item) || isSearch(item)) return [];
       return [{
         type: "open",
@@ -471,7 +472,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
   features: features(FEATURES),
   extra: { source: "openai", surface: "responses" },
   input: OPENAI_KEYWORDS,
-  // `output_schema` tells the model what a text result holds.
+  // The model reads text results by `output_schema`.
   output: { keywords: READ_BY_THE_MODEL, root: "any" },
   toolSearch: "definitions",
   limits: [{ name: "maxTools", value: 128, uncertain: true }],
@@ -497,7 +498,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
       const parts = {
         call_id: call.callId,
         output: outputOf(answer),
-        // It is repeated as it is, so that kinds unknown here work too.
+        // It is repeated unchanged, so that unknown kinds work, too.
         ...(isObject(raw["caller"]) ? { caller: raw["caller"] as unknown as OpenAiCaller } : {}),
       };
       return raw["type"] === "custom_tool_call"
@@ -507,16 +508,6 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
     media: MEDIA,
     maxCharacters: 10_485_760,
     stream,
-    notes: [
-      "A failure is text, beginning with its code: an output item has no mark for it.",
-      "Images (PNG, JPEG, GIF, WebP) and documents in results are input_image and input_file.",
-      "The result of a tool whose result schema was sent is JSON, also if it is a text.",
-      "The caller of a call is repeated, which calls made by a program need.",
-      "What a search of your own finds is answered with its definitions. A search that fails is " +
-      "answered with none, because there is no place for its message.",
-      "Calls of custom tools are refused: an export has functions only.",
-      "Calls that OpenAI runs itself (mcp_call, web_search_call and so on) are not for you.",
-    ],
   },
 });
 
@@ -553,13 +544,10 @@ const OPENAI_REALTIME:
         item: { type: "function_call_output", call_id: call.callId, output: plainText(answer) },
       }),
       stream,
-      notes: [
-        "The messages are events; send response.create after the last one.",
-        "A failure is text, beginning with its code: an output item has no mark for it.",
-      ],
     },
   });
 
+/** The targets and the importer of the provider. */
 export const openaiResponses: Provider<
   typeof OPENAI_RESPONSES | typeof OPENAI_RESPONSES_STRICT | typeof OPENAI_REALTIME
 > = { targets: [OPENAI_RESPONSES, OPENAI_RESPONSES_STRICT, OPENAI_REALTIME] };

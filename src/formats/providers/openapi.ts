@@ -5,8 +5,8 @@
  */
 
 import { defined, HTTP_STATUS, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
-import { given, Shape, textOf, type WireCall } from "../call_format.ts";
-import type { JsonRecord } from "../json_fields.ts";
+import type { WireCall } from "../call_format.ts";
+import { given, type JsonRecord, Shape, textOf } from "../wire.ts";
 import { ADVISORY, ENFORCED, every, type KeywordTable, REJECTED, table } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
 import {
@@ -18,7 +18,7 @@ import {
   type ToolView,
   type Unstreamed,
 } from "../target.ts";
-import { rebaseReferences } from "../transform/definitions.ts";
+import { rebaseReferences } from "../transform/references.ts";
 
 // Tools
 
@@ -164,7 +164,7 @@ function idIn(path: string, raw: JsonRecord, at: string): string | undefined {
 
 // Results
 
-/** What answers a request. */
+/** The response to a request. */
 export interface OpenApiResponse {
   status: number;
   headers: { "content-type": "application/json" | "application/problem+json" };
@@ -207,10 +207,6 @@ const CALLS: OpenApiTarget["calls"] = {
       },
     };
   },
-  notes: [
-    'A request is { path, body } or { operationId, body }; give the export\'s own "path" as template.',
-    "A failure is a problem document (RFC 9457) with the status that the HTTP handler gives it.",
-  ],
 };
 
 /** A document. Its owner fills in `info`. */
@@ -251,6 +247,7 @@ const OPENAPI_3_1: OpenApiTarget = makeTarget({
   calls: CALLS,
 });
 
+/** The targets and the importer of the provider. */
 export const openapi: Provider<
   typeof OPENAPI_3_1,
   never,

@@ -1,16 +1,15 @@
 /**
- * Merges `allOf` into one schema of the same meaning. What cannot be merged stays in `allOf`.
+ * Merges schemas: `allOf` and references become one schema of the same meaning.
  *
  * @module
  */
 
 import { isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
-import { distinct, sameValue, valueKey, valueKeys } from "./json_equal.ts";
-import { cameFrom, countSteps, type Place } from "./origin.ts";
-import { referenceTargets } from "./definitions.ts";
-import { transformed, type TransformResult } from "./report.ts";
-import { mapOf, mapSchema, type Spot, without } from "./rewrite.ts";
+import { referenceTargets, resolverOf, withoutNames } from "./references.ts";
+import { changed, mapOf, mapSchema, type Spot, without } from "./rewrite.ts";
+import type { Context, Tracing } from "./report.ts";
+import type { Slot, Trace } from "./trace.ts";
 
 /** Keywords that mean something only together. */
 const OBJECT = ["properties", "patternProperties", "additionalProperties"] as const;
@@ -44,57 +43,51 @@ const WORDS: ReadonlySet<string> = new Set(
 /**
  * Merges the branches of each `allOf` into the schema that has it. References in a branch are
  * followed, unless they are recursive.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { mergeAllOf } from "@plue/tools/formats";
- *
- * const { schema } = mergeAllOf({ minimum: 1, allOf: [{ minimum: 3 }, { type: "integer" }] });
- * assert.deepEqual(schema, { minimum: 3, type: "integer" });
- * ```
  */
-export function mergeAllOf(schema: JsonSchema): TransformResult {
-  return transformed(schema, mergeAllOfIn);
-}
-
-/** {@linkcode mergeAllOf} inside a chain of transforms. */
-export function mergeAllOfIn(root: JsonSchema): JsonSchema {
-  return allOfMerger(root)(root);
+export function mergeAllOf(root: JsonSchema, { trace }: Tracing): JsonSchema {
+  return allOfMerger(trace, root)(root);
 }
 
 /** Makes the function that does so in parts of `root`. A referenced schema is merged once. */
-export function allOfMerger(root: JsonSchema): (part: JsonSchema) => JsonSchema {
+export function allOfMerger(trace: Trace, root: JsonSchema): (part: JsonSchema) => JsonSchema {
   const leave = (node: JsonSchemaObject, { depth }: Spot): JsonSchema => {
     const branches = node["allOf"];
     if (!Array.isArray(branches)) return node;
-    let merged: JsonSchema = without(node, "allOf");
+    let merged: JsonSchema = without(trace, node, "allOf");
     for (const branch of branches) {
-      if (isSchema(branch)) merged = mergeSchemas(merged, expand(branch, depth));
+      if (isSchema(branch)) merged = mergeSchemas(trace, merged, expand(branch, depth));
     }
     return merged;
   };
-  const targetOf = referenceTargets(root, (target, depth) => mapSchema(target, { leave }, depth));
+  const targetOf = referenceTargets(
+    trace,
+    root,
+    (target, depth) => mapSchema(trace, target, { leave }, depth),
+  );
   const expand = (branch: JsonSchema, depth: number): JsonSchema => {
     if (!isObject(branch) || typeof branch["$ref"] !== "string") return branch;
     const target = targetOf(branch["$ref"], depth);
-    return target === undefined ? branch : mergeSchemas(without(branch, "$ref"), target);
+    return target === undefined
+      ? branch
+      : mergeSchemas(trace, without(trace, branch, "$ref"), target);
   };
-  return (part) => mapSchema(part, { leave });
+  return (part) => mapSchema(trace, part, { leave });
 }
 
-/** One schema that accepts what both accept. What cannot be merged is left in its `allOf`. */
-export function mergeSchemas(a: JsonSchema, b: JsonSchema): JsonSchema {
+/** Returns one schema that accepts a value if both do. Other parts stay in its `allOf`. */
+export function mergeSchemas(trace: Trace, a: JsonSchema, b: JsonSchema): JsonSchema {
   if (a === true) return b;
   if (b === true || a === false || a === b) return a;
   if (b === false) return false;
-  if (BOUND.some((keyword) => Object.hasOwn(b, keyword))) return withRest(copyWithMoves(a), b);
+  if (BOUND.some((keyword) => Object.hasOwn(b, keyword))) {
+    return withRest(trace, copyWithMoves(trace, a), b);
+  }
 
-  countSteps(1);
-  const result = copyWithMoves(a);
+  trace.count(1);
+  const result = copyWithMoves(trace, a);
   const rest: Record<string, unknown> = {};
-  if (!mergeObjects(result, b)) take(OBJECT, b, rest);
-  if (!mergeArrays(result, b)) take(ARRAY, b, rest);
+  if (!mergeObjects(trace, result, b)) take(OBJECT, b, rest);
+  if (!mergeArrays(trace, result, b)) take(ARRAY, b, rest);
   for (const group of GROUPS) {
     const free = !group.some((keyword) => Object.hasOwn(result.node, keyword));
     if (free) group.forEach((keyword) => result.take(b, keyword));
@@ -106,7 +99,7 @@ export function mergeSchemas(a: JsonSchema, b: JsonSchema): JsonSchema {
       result.take(b, keyword);
       continue;
     }
-    const merged = mergeKeyword(keyword, result.node[keyword], b[keyword]);
+    const merged = mergeKeyword(trace, keyword, result.node[keyword], b[keyword]);
     if (merged === NEVER) return false;
     if (merged === APART) rest[keyword] = b[keyword];
     else result.set(keyword, merged, b);
@@ -114,8 +107,8 @@ export function mergeSchemas(a: JsonSchema, b: JsonSchema): JsonSchema {
   const { type } = result.node;
   if (Array.isArray(type) && type.length === 0) return false;
   if (Object.keys(rest).length === 0) return result.node;
-  cameFrom(rest, b);
-  return withRest(result, rest);
+  trace.cameFrom(rest, b);
+  return withRest(trace, result, rest);
 }
 
 /** The two cannot be one keyword, but can be in two schemas. */
@@ -123,17 +116,17 @@ const APART: unique symbol = Symbol("apart");
 /** Nothing satisfies both. */
 const NEVER: unique symbol = Symbol("never");
 
-function mergeKeyword(keyword: string, a: unknown, b: unknown): unknown {
+function mergeKeyword(trace: Trace, keyword: string, a: unknown, b: unknown): unknown {
   if (WORDS.has(keyword)) return a;
   if (LARGER.has(keyword)) return Math.max(a as number, b as number);
   if (SMALLER.has(keyword)) return Math.min(a as number, b as number);
-  if (sameValue(a, b)) return a;
+  if (trace.isEqual(a, b)) return a;
   switch (keyword) {
     case "type":
       return mergeTypes(listOf(a), listOf(b));
     case "enum": {
-      const others = valueKeys(listOf(b));
-      const both = listOf(a).filter((value) => others.has(valueKey(value)));
+      const others = new Set(listOf(b).map((value) => trace.keyOf(value)));
+      const both = listOf(a).filter((value) => others.has(trace.keyOf(value)));
       return both.length === 0 ? NEVER : both;
     }
     case "const":
@@ -143,16 +136,20 @@ function mergeKeyword(keyword: string, a: unknown, b: unknown): unknown {
     case "uniqueItems":
       return a === true || b === true;
     case "allOf":
-      return joined(listOf(a), listOf(b));
+      return joined(trace, listOf(a), listOf(b));
     case "multipleOf":
       if ((a as number) % (b as number) === 0) return a;
       return (b as number) % (a as number) === 0 ? b : APART;
     case "propertyNames":
-      return mergeSchemas(a as JsonSchema, b as JsonSchema);
+      return mergeSchemas(trace, a as JsonSchema, b as JsonSchema);
     case "dependentRequired":
-      return mergeMaps(a, b, (one, two) => distinct([...(one as string[]), ...(two as string[])]));
+      return mergeMaps(
+        a,
+        b,
+        (one, two) => trace.distinct([...(one as string[]), ...(two as string[])]),
+      );
     case "dependentSchemas":
-      return mergeMaps(a, b, mergeBoth);
+      return mergeMaps(a, b, (one, two) => mergeBoth(trace, one, two));
     default:
       return APART;
   }
@@ -173,8 +170,8 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 /** Two lists in one. Its length is counted, because lists may double at each level. */
-function joined(a: readonly unknown[], b: readonly unknown[]): readonly unknown[] {
-  countSteps(a.length + b.length);
+function joined(trace: Trace, a: readonly unknown[], b: readonly unknown[]): readonly unknown[] {
+  trace.count(a.length + b.length);
   return [...a, ...b];
 }
 
@@ -190,19 +187,19 @@ function mergeMaps(
   return result;
 }
 
-function mergeBoth(one: unknown, two: unknown): JsonSchema {
-  return mergeSchemas(one as JsonSchema, two as JsonSchema);
+function mergeBoth(trace: Trace, one: unknown, two: unknown): JsonSchema {
+  return mergeSchemas(trace, one as JsonSchema, two as JsonSchema);
 }
 
-/** Merges what two schemas say about properties, if it can be said in one. */
-function mergeObjects(a: Merged, b: JsonSchemaObject): boolean {
+/** Merges the property keywords of two schemas, if one schema can express both. */
+function mergeObjects(trace: Trace, a: Merged, b: JsonSchemaObject): boolean {
   if (!OBJECT.some((keyword) => Object.hasOwn(b, keyword))) return true;
   const node = a.node;
   const restA = open(node);
   const restB = open(b);
   const patterns = isObject(node["patternProperties"]) || isObject(b["patternProperties"]);
   if (patterns && (restA !== true || restB !== true)) {
-    // A merge cannot tell which properties of one schema a pattern of the other covers.
+    // It is unknown which properties of one schema a pattern of the other one covers.
     if (OBJECT.some((keyword) => Object.hasOwn(node, keyword))) return false;
     for (const keyword of OBJECT) a.take(b, keyword);
     return true;
@@ -211,11 +208,11 @@ function mergeObjects(a: Merged, b: JsonSchemaObject): boolean {
   const ownB = mapOf(b["properties"]);
   const properties: Record<string, unknown> = {};
   const names = new Set([...Object.keys(ownA), ...Object.keys(ownB)]);
-  countSteps(names.size);
+  trace.count(names.size);
   for (const name of names) {
     const one = Object.hasOwn(ownA, name) ? ownA[name] as JsonSchema : restA;
     const two = Object.hasOwn(ownB, name) ? ownB[name] as JsonSchema : restB;
-    setOwn(properties, name, mergeSchemas(one, two));
+    setOwn(properties, name, mergeSchemas(trace, one, two));
   }
   if (Object.keys(properties).length > 0 || Object.hasOwn(node, "properties")) {
     a.set("properties", properties, b);
@@ -223,29 +220,33 @@ function mergeObjects(a: Merged, b: JsonSchemaObject): boolean {
   if (patterns) {
     const { patternProperties: one = {} } = node;
     const { patternProperties: two = {} } = b;
-    a.set("patternProperties", mergeMaps(one, two, mergeBoth), b);
+    a.set(
+      "patternProperties",
+      mergeMaps(one, two, (mine, other) => mergeBoth(trace, mine, other)),
+      b,
+    );
   }
-  const rest = mergeSchemas(restA, restB);
+  const rest = mergeSchemas(trace, restA, restB);
   if (rest !== true || Object.hasOwn(node, "additionalProperties")) {
     a.set("additionalProperties", rest, b);
   }
   return true;
 }
 
-/** What a schema says about the properties that it does not name. */
+/** The schema of the properties that a schema does not name. */
 function open(node: JsonSchemaObject): JsonSchema {
   const rest = node["additionalProperties"];
   return isSchema(rest) ? rest : true;
 }
 
-function mergeArrays(a: Merged, b: JsonSchemaObject): boolean {
+function mergeArrays(trace: Trace, a: Merged, b: JsonSchemaObject): boolean {
   if (!ARRAY.some((keyword) => Object.hasOwn(b, keyword))) return true;
   if (!ARRAY.some((keyword) => Object.hasOwn(a.node, keyword))) {
     for (const keyword of ARRAY) a.take(b, keyword);
     return true;
   }
   if (Object.hasOwn(a.node, "prefixItems") || Object.hasOwn(b, "prefixItems")) return false;
-  a.set("items", mergeBoth(a.node["items"], b["items"]), b);
+  a.set("items", mergeBoth(trace, a.node["items"], b["items"]), b);
   return true;
 }
 
@@ -266,10 +267,10 @@ interface Merged {
   set(keyword: string, value: unknown, from: JsonSchemaObject): void;
 }
 
-function copyWithMoves(a: JsonSchemaObject): Merged {
+function copyWithMoves(trace: Trace, a: JsonSchemaObject): Merged {
   const node = { ...a };
-  const moved = new Map<string, Place>();
-  cameFrom(node, a, moved);
+  const moved = new Map<string, Slot>();
+  trace.cameFrom(node, a, moved);
   return {
     node,
     take(from, keyword) {
@@ -285,8 +286,100 @@ function copyWithMoves(a: JsonSchemaObject): Merged {
   };
 }
 
-function withRest(merged: Merged, rest: JsonSchema): JsonSchemaObject {
+function withRest(trace: Trace, merged: Merged, rest: JsonSchema): JsonSchemaObject {
   const there = merged.node["allOf"];
-  merged.node["allOf"] = joined(Array.isArray(there) ? there : [], [rest]);
+  merged.node["allOf"] = joined(trace, Array.isArray(there) ? there : [], [rest]);
   return merged.node;
+}
+
+/** The maximum number of nodes of the result. References can double it at each step. */
+const MAX_NODES = 20_000;
+
+/** The keywords that stay where a recursive schema is cut. */
+const STAYS = ["type", "title", "description"] as const;
+
+/**
+ * Replaces each local `$ref` by its target, and drops `$defs`. A recursive reference is followed once
+ * and then cut to its type, which is reported.
+ *
+ * @throws {RangeError} If the result would have more than 20,000 subschemas.
+ * @throws {TypeError} If a reference leads outside of the schema.
+ */
+export function inlineRefs(root: JsonSchema, { trace, report }: Context): JsonSchema {
+  const resolve = resolverOf(root);
+  let left = MAX_NODES;
+  const open = new Set<JsonSchema>([root]);
+
+  const inline = (part: JsonSchema, depth: number): JsonSchema =>
+    mapSchema(trace, part, {
+      enter: (node) => {
+        if (--left < 0) {
+          throw new RangeError(
+            `Cannot inline the references: the schema would have more than ${MAX_NODES} subschemas`,
+          );
+        }
+        return node;
+      },
+      leave: (node, spot) =>
+        typeof node["$ref"] === "string" ? follow(node, node["$ref"], spot) : node,
+    }, depth);
+
+  const follow = (node: JsonSchemaObject, ref: string, spot: Spot): JsonSchema => {
+    const target = resolve(ref);
+    if (target === undefined) {
+      throw new TypeError(
+        `Cannot inline the reference "${ref.slice(0, 100)}": it leads outside of the schema`,
+      );
+    }
+    if (open.has(target)) {
+      report.add(node, spot, {
+        keyword: "$ref",
+        action: "replaced",
+        grade: "weakened",
+        widens: true,
+        message: "a recursive schema is cut here: only its type is said",
+      });
+      return cut(trace, node, target);
+    }
+    open.add(target);
+    const inner = inline(withoutNames(trace, target), spot.depth + 1);
+    open.delete(target);
+    return mergeSchemas(trace, without(trace, node, "$ref"), inner);
+  };
+
+  return inline(isObject(root) ? without(trace, root, "$defs", "definitions") : root, 0);
+}
+
+function cut(trace: Trace, node: JsonSchemaObject, target: JsonSchema): JsonSchemaObject {
+  const rest: Record<string, unknown> = { ...without(trace, node, "$ref") };
+  for (const keyword of STAYS) {
+    if (isObject(target) && Object.hasOwn(target, keyword) && !Object.hasOwn(rest, keyword)) {
+      rest[keyword] = target[keyword];
+    }
+  }
+  trace.cameFrom(rest, node);
+  return rest;
+}
+
+/**
+ * Moves a `$ref` with sibling keywords into an `anyOf` of one branch, for targets that require it alone.
+ * Next to another `anyOf`, its target is merged in. All mean the same.
+ */
+export function wrapReferences(root: JsonSchema, { trace }: Tracing): JsonSchema {
+  const leave = (node: JsonSchemaObject, { root, depth }: Spot): JsonSchema => {
+    if (!Object.hasOwn(node, "$ref") || root || Object.keys(node).length === 1) return node;
+    const branch: JsonSchemaObject = { $ref: node["$ref"] };
+    trace.cameFrom(branch, node);
+    if (!Object.hasOwn(node, "anyOf")) {
+      return changed(trace, node, { $ref: undefined, anyOf: [branch] });
+    }
+    const target = targetOf(node["$ref"], depth) ?? { allOf: [branch] };
+    return mergeSchemas(trace, without(trace, node, "$ref"), target);
+  };
+  const targetOf = referenceTargets(
+    trace,
+    root,
+    (target, depth) => mapSchema(trace, withoutNames(trace, target), { leave }, depth),
+  );
+  return mapSchema(trace, root, { leave });
 }

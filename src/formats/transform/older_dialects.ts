@@ -14,57 +14,43 @@ import {
   isOldDraft,
 } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
-import { acceptNull } from "./nullable.ts";
-import { cameFrom, type Place } from "./origin.ts";
-import { type Report, transformed, type TransformResult } from "./report.ts";
+import { acceptNull } from "./properties.ts";
+import { Report, type SchemaLoss } from "./report.ts";
 import { changed, eachNode, mapSchema, type Spot, without } from "./rewrite.ts";
+import { type Slot, Trace } from "./trace.ts";
 
 /**
- * Rewrites draft-07 as 2020-12: `definitions`, lists in `items`, `additionalItems`,
- * `dependencies`, `$id: "#name"`, and what stands beside a `$ref` and does not count there.
- * Both accept the same values. `$schema` is left out.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { normalizeDraft07 } from "@plue/tools/formats";
- *
- * const { schema } = normalizeDraft07({ type: "array", items: [{ type: "string" }] });
- * assert.deepEqual(schema, { type: "array", prefixItems: [{ type: "string" }] });
- * ```
+ * Rewrites an older draft as 2020-12: `definitions`, lists in `items`, `additionalItems`,
+ * `dependencies`, `$id: "#name"`, and the siblings of a `$ref`, which older drafts ignore. Both accept
+ * the same values. `$schema` is omitted.
  */
-export function normalizeDraft07(schema: JsonSchema): TransformResult {
-  return transformed(schema, (root) => normalizeDraftIn(root, "draft-07"));
-}
-
-/** {@linkcode normalizeDraft07} inside a chain of transforms, for every draft before 2020-12. */
-export function normalizeDraftIn(root: JsonSchema, dialect: Dialect): JsonSchema {
-  return mapSchema(root, {
+export function normalizeDraft(trace: Trace, root: JsonSchema, dialect: Dialect): JsonSchema {
+  return mapSchema(trace, root, {
     enter: (node, spot) => {
-      const moved = new Map<string, Place>();
+      const moved = new Map<string, Slot>();
       const made = asDraft2020(
         node,
         dialect,
         (to, from) => moved.set(to, { node, keyword: from }),
-        // A tool's parameters say `type: "object"` at the root, whatever stands beside it.
+        // A tool's parameters have `type: "object"` at the root, even with a `$ref`.
         spot.root ? "type" : undefined,
       );
       const ref = newReference(made["$ref"], root, dialect);
       if (made === node && ref === made["$ref"]) return node;
       const result = ref === undefined ? made : { ...made, $ref: ref };
-      cameFrom(result, node, moved);
+      trace.cameFrom(result, node, moved);
       return result;
     },
   });
 }
 
 /**
- * Whether a schema of draft-07 means the same when it is read as 2020-12: it may use
- * `definitions`, which references find by their path in both drafts.
+ * Returns true if a schema of draft-07 has the same meaning in 2020-12. It may use `definitions`, which
+ * references find by their path in both drafts.
  */
 export function readsAlike(schema: JsonSchema): boolean {
   let alike = true;
-  eachNode(schema, (node, spot) => {
+  eachNode(undefined, schema, (node, spot) => {
     const { $id } = node;
     if (
       Array.isArray(node["items"]) || Object.hasOwn(node, "dependencies") ||
@@ -83,7 +69,7 @@ function newReference(ref: unknown, root: JsonSchema, dialect: Dialect): unknown
   const steps = fragmentSteps(ref);
   if (steps === undefined) return ref;
   let at: unknown = root;
-  // Inside of a map, a step is a name, also where it is written as a keyword.
+  // Inside a map, a step is a name, even if it is spelled like a keyword.
   let inMap = false;
   const moved: string[] = [];
   const old = isOldDraft(dialect);
@@ -111,10 +97,10 @@ const MAPS: readonly unknown[] = [
   "dependencies",
 ];
 
-/** What says nothing about values, and has no counterpart. */
+/** Keywords that do not restrict values and have no counterpart. */
 const FOREIGN = ["discriminator", "xml", "externalDocs"] as const;
 
-/** What may stand beside a `$ref`: words. OpenAPI 3.0 ignores everything else there. */
+/** The siblings of a `$ref` that OpenAPI 3.0 does not ignore. */
 const BESIDE_REF_IN_OPENAPI: readonly string[] = ["$ref", "title", "description", "summary"];
 
 /** The formats of OpenAPI 3.0 for what JSON Schema says with other keywords. */
@@ -125,28 +111,30 @@ const BINARY_FORMATS: ReadonlyMap<unknown, JsonSchemaObject> = new Map([
 
 /**
  * Rewrites a Schema Object of OpenAPI 3.0 as 2020-12: `nullable`, `exclusiveMinimum: true`,
- * `example`, the formats `byte` and `binary`, and what stands beside a `$ref`. References stay as
- * they are.
+ * `example`, the formats `byte` and `binary`, and the siblings of a `$ref`. References stay unchanged.
  *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { normalizeOpenApi30 } from "@plue/tools/formats";
- *
- * const { schema } = normalizeOpenApi30({ type: "number", nullable: true, minimum: 0, exclusiveMinimum: true });
- * assert.deepEqual(schema, { type: ["number", "null"], exclusiveMinimum: 0 });
- * ```
+ * @returns The new schema and the losses.
  */
-export function normalizeOpenApi30(schema: JsonSchema): TransformResult {
-  return transformed(
-    schema,
-    (root, report) => mapSchema(root, { enter: (node, spot) => normalizeNode(node, spot, report) }),
-  );
+export function normalizeOpenApi30(
+  schema: JsonSchema,
+): { readonly schema: JsonSchema; readonly losses: readonly SchemaLoss[] } {
+  const trace = new Trace();
+  const report = new Report(trace);
+  const made = mapSchema(trace, schema, {
+    enter: (node, spot) => normalizeNode(node, spot, trace, report),
+  });
+  return { schema: made, losses: report.losses(schema) };
 }
 
-function normalizeNode(node: JsonSchemaObject, spot: Spot, report: Report): JsonSchemaObject {
+function normalizeNode(
+  node: JsonSchemaObject,
+  spot: Spot,
+  trace: Trace,
+  report: Report,
+): JsonSchemaObject {
   if (typeof node["$ref"] === "string") {
     return without(
+      trace,
       node,
       ...Object.keys(node).filter((keyword) => !BESIDE_REF_IN_OPENAPI.includes(keyword)),
     );
@@ -161,16 +149,16 @@ function normalizeNode(node: JsonSchemaObject, spot: Spot, report: Report): Json
       message: `"${keyword}" has no counterpart in JSON Schema`,
     });
   }
-  result = without(result, ...FOREIGN);
-  result = numericBound(result, "exclusiveMinimum", "minimum");
-  result = numericBound(result, "exclusiveMaximum", "maximum");
+  result = without(trace, result, ...FOREIGN);
+  result = numericBound(trace, result, "exclusiveMinimum", "minimum");
+  result = numericBound(trace, result, "exclusiveMaximum", "maximum");
   if (Object.hasOwn(result, "example")) {
     const { example, examples = [example] } = result;
-    result = changed(result, { example: undefined, examples });
+    result = changed(trace, result, { example: undefined, examples });
   }
   const meaning = BINARY_FORMATS.get(result["format"]);
-  if (meaning !== undefined) result = changed(result, { format: undefined, ...meaning });
-  const plain = without(result, "nullable");
+  if (meaning !== undefined) result = changed(trace, result, { format: undefined, ...meaning });
+  const plain = without(trace, result, "nullable");
   if (result["nullable"] !== true) return plain;
   if (!Object.hasOwn(node, "type")) {
     report.add(node, spot, {
@@ -181,17 +169,18 @@ function normalizeNode(node: JsonSchemaObject, spot: Spot, report: Report): Json
       message: '"nullable" without "type" is read as accepting null, which not every reader does',
     });
   }
-  return acceptNull(plain);
+  return acceptNull(trace, plain);
 }
 
-/** `exclusiveMinimum: true` beside `minimum: 1` is `exclusiveMinimum: 1`. */
+/** `exclusiveMinimum: true` with `minimum: 1` is `exclusiveMinimum: 1`. */
 function numericBound(
+  trace: Trace,
   node: JsonSchemaObject,
   exclusive: "exclusiveMinimum" | "exclusiveMaximum",
   inclusive: "minimum" | "maximum",
 ): JsonSchemaObject {
   if (typeof node[exclusive] !== "boolean") return node;
   return node[exclusive] && typeof node[inclusive] === "number"
-    ? changed(node, { [exclusive]: node[inclusive], [inclusive]: undefined })
-    : without(node, exclusive);
+    ? changed(trace, node, { [exclusive]: node[inclusive], [inclusive]: undefined })
+    : without(trace, node, exclusive);
 }

@@ -6,25 +6,39 @@
 
 import { type JsonSchema, type JsonSchemaObject, once, pointerStep } from "../../tool/mod.ts";
 import type { Loss } from "../export_options.ts";
-import { locate, originOf, pathOf, traced } from "./origin.ts";
+import { locate, pathOf, type Trace } from "./trace.ts";
+import type { NameRule } from "../../select/mod.ts";
 import { hidesEffects, type Spot } from "./rewrite.ts";
 
 /** A loss in a schema, before it is known whose schema it is. */
 export type SchemaLoss = Omit<Loss, "tool" | "side">;
 
-/** What a transform returns. */
-export interface TransformResult {
-  /** The new schema. It shares what did not change with the old one, which stays as it is. */
-  readonly schema: JsonSchema;
-  /** What the new schema does not express, in the order of the old one. */
-  readonly losses: readonly SchemaLoss[];
+/** The treatment of a keyword: kept, kept although the target ignores it, or dropped. */
+export type KeywordFate = "keep" | "ignored" | "drop";
+
+/** The context of passes without losses. */
+export interface Tracing {
+  readonly trace: Trace;
 }
 
-/** What a transform notes. */
+/** The shared context of the passes over one schema. */
+export interface Context extends Tracing {
+  readonly report: Report;
+  /** Lost constraints are written into descriptions. */
+  readonly describe: boolean;
+  /** A union that cannot be split is an error, because the tool can be sent without strict mode. */
+  readonly refuses: boolean;
+  /** The property keys that the target allows; absent: all. */
+  readonly keys?: NameRule | undefined;
+  /** Returns the treatment of a keyword of `node`. */
+  fateOf(keyword: string, node: JsonSchemaObject, isRoot: boolean): KeywordFate;
+}
+
+/** A reported loss. */
 export interface Note extends Pick<SchemaLoss, "keyword" | "action" | "grade" | "message"> {
   /** A step below the keyword, such as a property's name. */
   readonly step?: string;
-  /** What it would do if this place were the root; a `not` around it turns that round. */
+  /** The effect if this node were the root; a `not` around it reverses the effect. */
   readonly widens?: boolean;
   readonly narrows?: boolean;
 }
@@ -34,9 +48,16 @@ interface Entry extends Note {
   readonly spot: Spot;
 }
 
-/** Collects losses. Give one to several transforms in a row to have them in one list. */
+/** Collects the losses of one chain of rewrites. */
 export class Report {
-  readonly #entries: Entry[] = [];
+  readonly #entries: Entry[];
+  readonly #trace: Trace;
+
+  /** @param trace Leads back to the places in the first schema. */
+  constructor(trace: Trace) {
+    this.#trace = trace;
+    this.#entries = [];
+  }
 
   /** Notes a loss of a keyword of `node`. */
   add(node: JsonSchemaObject, spot: Spot, note: Note): void {
@@ -48,7 +69,7 @@ export class Report {
     if (this.#entries.length === 0) return NONE;
     const places = locate(first);
     const found = this.#entries.map((entry) => {
-      const { node, keyword, step } = originOf(entry.node, entry.keyword);
+      const { node, keyword, step } = this.#trace.originOf(entry.node, entry.keyword);
       return { entry, keyword, node, step: step ?? entry.step, at: places.get(node)?.at ?? 0 };
     });
     found.sort((a, b) =>
@@ -57,7 +78,8 @@ export class Report {
       compare(String(a.step ?? ""), String(b.step ?? ""))
     );
     const hiding = new Map<JsonSchema, boolean>();
-    const hides = (schema: JsonSchema): boolean => once(hiding, schema, () => hidesEffects(schema));
+    const hides = (schema: JsonSchema): boolean =>
+      once(hiding, schema, () => hidesEffects(this.#trace, schema));
     const losses: SchemaLoss[] = [];
     const seen = new Set<string>();
     for (const { entry, keyword, node, step } of found) {
@@ -90,16 +112,4 @@ const NONE: readonly SchemaLoss[] = Object.freeze([]);
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** Runs one transform by itself: the public face of each. */
-export function transformed(
-  schema: JsonSchema,
-  transform: (schema: JsonSchema, report: Report) => JsonSchema,
-): TransformResult {
-  return traced(() => {
-    const report = new Report();
-    const result = transform(schema, report);
-    return { schema: result, losses: report.losses(schema) };
-  }).result;
 }

@@ -14,11 +14,11 @@ import {
   mapSchemasOf,
 } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
-import { cameFrom, countSteps } from "./origin.ts";
+import type { Slot, Trace } from "./trace.ts";
 
 /**
- * The keywords that hold schemas: those of 2020-12, and `additionalItems` of draft-07 for schemas
- * that are not yet rewritten. `dependencies` means nothing in 2020-12.
+ * The keywords that hold schemas: the keywords of 2020-12, and `additionalItems` of draft-07 for schemas
+ * that are not yet rewritten. `dependencies` has no meaning in 2020-12.
  */
 export const HOLDS: ReadonlyMap<string, Keyword> = new Map(
   [...KEYWORDS["draft-07"], ...KEYWORDS["2020-12"]].filter(([keyword, { shape }]) =>
@@ -26,12 +26,12 @@ export const HOLDS: ReadonlyMap<string, Keyword> = new Map(
   ),
 );
 
-/** How deep a schema may be nested. Registered schemas are bounded far below. */
+/** The maximum depth of a schema. Registered schemas are far less deep. */
 export const MAX_DEPTH = 512;
 
 /**
- * What a looser schema at a place does to the whole. Under `not` it makes the whole accept less;
- * under `oneOf` or `if` it may do either.
+ * The effect of a looser subschema on the whole schema. Under `not`, the whole accepts fewer values;
+ * under `oneOf` or `if`, it may accept more or fewer.
  */
 export type Effect = "same" | "flipped" | "both";
 
@@ -39,13 +39,13 @@ export type Effect = "same" | "flipped" | "both";
 export interface Spot {
   /** It is the whole schema. */
   readonly root: boolean;
-  /** What a looser schema here does to the whole, as far as the keywords above it tell. */
+  /** The effect of a looser subschema on the whole, by the keywords above it. */
   readonly effect: Effect;
   /** The whole schema. */
   readonly schema: JsonSchema;
   /** The keyword that holds it; `""` for the root. */
   readonly within: string;
-  /** How many levels are above it, those of a schema that refers to it included. */
+  /** The number of levels above it, including the levels of a schema that refers to it. */
   readonly depth: number;
 }
 
@@ -80,34 +80,34 @@ export function eachChildIn(
 }
 
 /**
- * Calls `see` with every subschema that is an object, the schema itself first, and `seeBoolean`
- * with the others and the keyword that holds them.
+ * Calls `see` with every subschema that is an object, the schema itself first.
+ *
+ * @param trace Counts the steps, for a schema that rewrites made.
  */
 export function eachNode(
+  trace: Trace | undefined,
   schema: JsonSchema,
   see: (node: JsonSchemaObject, spot: Spot) => void,
-  seeBoolean?: (value: boolean, keyword: string) => void,
 ): void {
-  function step(part: JsonSchema, spot: Spot): void {
+  function visit(part: JsonSchema, spot: Spot): void {
     if (!isObject(part)) return;
     if (spot.depth > MAX_DEPTH) throw tooDeep();
-    countSteps(1);
+    trace?.count(1);
     see(part, spot);
-    eachChild(part, (child, keyword) => {
-      if (typeof child === "boolean") seeBoolean?.(child, keyword);
-      else step(child, spotWithin(spot, keyword, part));
-    });
+    eachChild(part, (child, keyword) => visit(child, spotWithin(spot, keyword, part)));
   }
-  step(schema, rootSpot(schema));
+  visit(schema, rootSpot(schema));
 }
 
 /**
- * Rebuilds a schema: `enter` runs on a node before its children, and what it returns is walked;
+ * Rebuilds a schema. `enter` runs on a node before its children, which are the children of its result;
  * `leave` runs after them.
  *
- * @param depth How many levels are above it already, where a reference led here.
+ * @param trace Counts the steps and records where new nodes came from.
+ * @param depth The number of levels above the schema, where a reference led here.
  */
 export function mapSchema(
+  trace: Trace | undefined,
   schema: JsonSchema,
   visit: { readonly enter?: NodeRewrite; readonly leave?: NodeRewrite },
   depth = 0,
@@ -117,10 +117,11 @@ export function mapSchema(
   function step(part: JsonSchema, spot: Spot): JsonSchema {
     if (!isObject(part)) return part;
     if (spot.depth > MAX_DEPTH) throw tooDeep();
-    countSteps(1);
+    trace?.count(1);
     const entered = enter === undefined ? part : enter(part, spot);
     if (!isObject(entered)) return entered;
     const rebuilt = mapChildren(
+      trace,
       entered,
       (child, keyword) => isObject(child) ? step(child, spotWithin(spot, keyword, entered)) : child,
     );
@@ -142,6 +143,7 @@ function spotWithin(spot: Spot, keyword: string, node: JsonSchemaObject): Spot {
 
 /** Rebuilds the schemas that `node` holds directly. */
 export function mapChildren(
+  trace: Trace | undefined,
   node: JsonSchemaObject,
   change: (child: JsonSchema, keyword: string) => JsonSchema,
 ): JsonSchemaObject {
@@ -152,25 +154,29 @@ export function mapChildren(
     const value = node[keyword];
     const made = mapSchemasOf(value, shape, (child) => change(child, keyword));
     if (made === value) continue;
-    result ??= copyNode(node);
+    result ??= copyNode(trace, node);
     result[keyword] = made;
   }
   return result ?? node;
 }
 
-/** A copy of a node to change. It remembers which node it came from. */
-export function copyNode(node: JsonSchemaObject): Record<string, unknown> {
+/** A copy of a node to change. */
+export function copyNode(
+  trace: Trace | undefined,
+  node: JsonSchemaObject,
+): Record<string, unknown> {
   const copy = { ...node };
-  cameFrom(copy, node);
+  trace?.cameFrom(copy, node);
   return copy;
 }
 
 /**
- * A copy of a node with other values for some keywords, and without those that are `undefined`.
+ * A copy of a node with other values for some keywords, and without the keywords with `undefined`.
  *
- * @param renamed What each keyword of the copy that has a new name was called in `node`.
+ * @param renamed The former names of renamed keywords.
  */
 export function changed(
+  trace: Trace | undefined,
   node: JsonSchemaObject,
   changes: JsonSchemaObject,
   renamed: { readonly [to: string]: string } = {},
@@ -180,15 +186,22 @@ export function changed(
     if (changes[keyword] === undefined) delete copy[keyword];
     else copy[keyword] = changes[keyword];
   }
-  const places = Object.entries(renamed).map(([to, keyword]) => [to, { node, keyword }] as const);
-  cameFrom(copy, node, places.length === 0 ? undefined : new Map(places));
+  const moved = Object.entries(renamed).map(([to, keyword]): [string, Slot] => [
+    to,
+    { node, keyword },
+  ]);
+  trace?.cameFrom(copy, node, moved.length === 0 ? undefined : new Map(moved));
   return copy;
 }
 
 /** A copy of a node without some keywords, or the node itself if it has none of them. */
-export function without(node: JsonSchemaObject, ...keywords: readonly string[]): JsonSchemaObject {
+export function without(
+  trace: Trace | undefined,
+  node: JsonSchemaObject,
+  ...keywords: readonly string[]
+): JsonSchemaObject {
   if (!keywords.some((keyword) => Object.hasOwn(node, keyword))) return node;
-  const copy = copyNode(node);
+  const copy = copyNode(trace, node);
   for (const keyword of keywords) delete copy[keyword];
   return copy;
 }
@@ -209,14 +222,14 @@ function effectWithin(effect: Effect, keyword: string, node: JsonSchemaObject): 
 }
 
 /**
- * Whether the keywords above a place do not tell what a looser schema there does to the whole: a
- * `$ref` under a negation leads elsewhere, and `unevaluated…` looks at what other keywords did.
+ * Returns true if the keywords above a node do not determine the effect of a looser schema there: a
+ * `$ref` under a negation is elsewhere, and `unevaluated…` depends on other keywords.
  */
-export function hidesEffects(schema: JsonSchema): boolean {
+export function hidesEffects(trace: Trace, schema: JsonSchema): boolean {
   let negated = false;
   let reference = false;
   let both = false;
-  eachNode(schema, (node, spot) => {
+  eachNode(trace, schema, (node, spot) => {
     if (Object.hasOwn(node, "$ref") || Object.hasOwn(node, "$dynamicRef")) {
       reference = true;
       if (spot.effect !== "same") both = true;
@@ -226,7 +239,7 @@ export function hidesEffects(schema: JsonSchema): boolean {
       Object.hasOwn(node, "unevaluatedProperties") || Object.hasOwn(node, "unevaluatedItems")
     ) both = true;
   });
-  // A reference may lead to a place that negates, and back.
+  // The target of a reference may be under a negation.
   return both || (negated && reference);
 }
 

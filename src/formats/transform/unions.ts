@@ -1,49 +1,33 @@
 /**
- * Unions: `oneOf` as `anyOf`, and an `anyOf` that stands alone, with what stood beside it moved into
- * its branches.
+ * Passes for unions: `oneOf` becomes `anyOf`, the siblings of an `anyOf` move into its branches, and a
+ * union at the root becomes one object.
  *
  * @module
  */
 
 import { isSchema } from "../../schema/mod.ts";
-import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
-import { constrains, leaveOut } from "./describe_constraints.ts";
-import { sameValue, valueKey, valueKeys } from "./json_equal.ts";
-import { mergeSchemas } from "./merge_all_of.ts";
-import { cameFrom, countSteps } from "./origin.ts";
-import { referenceTargets, type Resolve, resolverOf, withoutNames } from "./definitions.ts";
-import { type Report, transformed, type TransformResult } from "./report.ts";
-import { changed, mapSchema, type Spot, without } from "./rewrite.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
+import { addWords, constrains, leaveOut } from "./keywords.ts";
+import { allOfMerger, mergeAllOf, mergeSchemas } from "./merge_all_of.ts";
+import { referenceTargets, type Resolve, resolverOf, withoutNames } from "./references.ts";
+import type { Context } from "./report.ts";
+import { changed, mapOf, mapSchema, requiredBy, rootSpot, type Spot, without } from "./rewrite.ts";
+import type { Trace } from "./trace.ts";
 
-/** How many branches are compared with each other. */
+/** The maximum number of branches that are compared with each other. */
 const MAX_COMPARED = 64;
 
 /**
- * Rewrites `oneOf` as `anyOf`. Where two branches could hold at once, that accepts more, which is
- * reported; branches of different types, or told apart by a constant, never hold at once.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { oneOfToAnyOf } from "@plue/tools/formats";
- *
- * const { schema, losses } = oneOfToAnyOf({ oneOf: [{ type: "string" }, { type: "number" }] });
- * assert.deepEqual(schema, { anyOf: [{ type: "string" }, { type: "number" }] });
- * assert.deepEqual(losses, []);
- * ```
+ * Rewrites `oneOf` as `anyOf`. If a value could match two branches, that accepts more, which is reported.
+ * Branches with different types or different constants exclude each other.
  */
-export function oneOfToAnyOf(schema: JsonSchema): TransformResult {
-  return transformed(schema, oneOfToAnyOfIn);
-}
-
-/** {@linkcode oneOfToAnyOf} inside a chain of transforms. */
-export function oneOfToAnyOfIn(root: JsonSchema, report: Report): JsonSchema {
+export function oneOfToAnyOf(root: JsonSchema, { trace, report }: Context): JsonSchema {
   const resolve = resolverOf(root);
-  return mapSchema(root, {
+  return mapSchema(trace, root, {
     enter: (node, spot) => {
       const branches = node["oneOf"];
       if (!Array.isArray(branches)) return node;
-      if (!areDisjoint(branches, resolve)) {
+      if (!areDisjoint(trace, branches, resolve)) {
         report.add(node, spot, {
           keyword: "oneOf",
           action: "replaced",
@@ -53,28 +37,31 @@ export function oneOfToAnyOfIn(root: JsonSchema, report: Report): JsonSchema {
         });
       }
       if (!Object.hasOwn(node, "anyOf")) {
-        return changed(node, { oneOf: undefined, anyOf: branches }, { anyOf: "oneOf" });
+        return changed(trace, node, { oneOf: undefined, anyOf: branches }, { anyOf: "oneOf" });
       }
       const second: JsonSchemaObject = { anyOf: branches };
-      cameFrom(second, node, new Map([["anyOf", { node, keyword: "oneOf" }]]));
+      trace.cameFrom(second, node, new Map([["anyOf", { node, keyword: "oneOf" }]]));
       const others = Array.isArray(node["allOf"]) ? node["allOf"] : [];
-      return changed(node, { oneOf: undefined, allOf: [...others, second] });
+      return changed(trace, node, { oneOf: undefined, allOf: [...others, second] });
     },
   });
 }
 
-/** Whether no value can satisfy two of the branches. `false` if it cannot tell. */
-function areDisjoint(branches: readonly unknown[], resolve: Resolve): boolean {
+/** True if no value can satisfy two of the branches; false if that is unknown. */
+function areDisjoint(trace: Trace, branches: readonly unknown[], resolve: Resolve): boolean {
   if (branches.length > MAX_COMPARED) return false;
   const known = branches.map((branch) =>
-    outlineOf(isObject(branch) && Object.hasOwn(branch, "$ref") ? resolve(branch["$ref"]) : branch)
+    outlineOf(
+      trace,
+      isObject(branch) && Object.hasOwn(branch, "$ref") ? resolve(branch["$ref"]) : branch,
+    )
   );
   return known.every((one, index) =>
-    known.slice(index + 1).every((two) => cannotBothHold(one, two))
+    known.slice(index + 1).every((two) => cannotBothHold(trace, one, two))
   );
 }
 
-/** The facts that tell a branch from others. An absent fact is unknown. */
+/** The facts that distinguish a branch from others. An absent fact is unknown. */
 interface Outline {
   /** Nothing fits it. */
   readonly never: boolean;
@@ -86,7 +73,7 @@ interface Outline {
 
 const NO_TAGS: Outline["tags"] = new Map();
 
-function outlineOf(branch: unknown): Outline {
+function outlineOf(trace: Trace, branch: unknown): Outline {
   if (!isObject(branch)) {
     return { never: branch === false, types: undefined, values: undefined, tags: NO_TAGS };
   }
@@ -95,8 +82,8 @@ function outlineOf(branch: unknown): Outline {
   return {
     never: false,
     types,
-    values: valuesOf(branch),
-    tags: onlyObjects ? tagsOf(branch) : NO_TAGS,
+    values: valuesOf(trace, branch),
+    tags: onlyObjects ? tagsOf(trace, branch) : NO_TAGS,
   };
 }
 
@@ -107,47 +94,43 @@ function typesOf({ type }: JsonSchemaObject): ReadonlySet<unknown> | undefined {
   return new Set(list.map((one) => one === "integer" ? "number" : one));
 }
 
-function valuesOf(node: JsonSchemaObject): ReadonlySet<string> | undefined {
-  if (Object.hasOwn(node, "const")) return new Set([valueKey(node["const"])]);
-  return Array.isArray(node["enum"]) ? valueKeys(node["enum"]) : undefined;
+function valuesOf(trace: Trace, node: JsonSchemaObject): ReadonlySet<string> | undefined {
+  if (Object.hasOwn(node, "const")) return new Set([trace.keyOf(node["const"])]);
+  return Array.isArray(node["enum"])
+    ? new Set(node["enum"].map((value) => trace.keyOf(value)))
+    : undefined;
 }
 
-function tagsOf({ properties, required }: JsonSchemaObject): Outline["tags"] {
+function tagsOf(trace: Trace, { properties, required }: JsonSchemaObject): Outline["tags"] {
   if (!isObject(properties) || !Array.isArray(required)) return NO_TAGS;
   const tags = new Map<string, ReadonlySet<string>>();
   for (const name of required) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    const values = isObject(property) ? valuesOf(property) : undefined;
+    const values = isObject(property) ? valuesOf(trace, property) : undefined;
     if (values !== undefined) tags.set(name, values);
   }
   return tags;
 }
 
-function cannotBothHold(a: Outline, b: Outline): boolean {
+function cannotBothHold(trace: Trace, a: Outline, b: Outline): boolean {
   if (a.never || b.never) return true;
-  if (a.types !== undefined && b.types !== undefined && !shareAny(a.types, b.types)) return true;
-  if (a.values !== undefined && b.values !== undefined) return !shareAny(a.values, b.values);
-  // A property that both need, with different constants, tells objects apart.
+  if (a.types !== undefined && b.types !== undefined && !shareAny(trace, a.types, b.types)) {
+    return true;
+  }
+  if (a.values !== undefined && b.values !== undefined) return !shareAny(trace, a.values, b.values);
+  // A property that both require with different constants distinguishes objects.
   for (const [name, values] of a.tags) {
     const others = b.tags.get(name);
-    if (others !== undefined && !shareAny(values, others)) return true;
+    if (others !== undefined && !shareAny(trace, values, others)) return true;
   }
   return false;
 }
 
-function shareAny<T>(a: ReadonlySet<T>, b: ReadonlySet<T>): boolean {
+function shareAny<T>(trace: Trace, a: ReadonlySet<T>, b: ReadonlySet<T>): boolean {
   const [few, many] = a.size < b.size ? [a, b] : [b, a];
-  countSteps(few.size);
+  trace.count(few.size);
   for (const value of few) if (many.has(value)) return true;
   return false;
-}
-
-/** How {@linkcode distributeUnions} deals with what it cannot move. */
-export interface Distribution {
-  /** Whether a keyword will be dropped later: it need not be moved. */
-  readonly willDrop: (keyword: string, node: JsonSchemaObject) => boolean;
-  /** What becomes of a union whose branches what stands beside it cannot be merged into. */
-  readonly otherwise: "refuse" | "describe" | "drop";
 }
 
 /** Keywords that a `properties` which is moved takes along: without them it would mean less. */
@@ -157,19 +140,20 @@ const BELONGS_TO_PROPERTIES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Moves the constraints beside an `anyOf` into its branches, for targets that want it alone. A
- * branch that is a reference becomes what that leads to, with the constraints.
+ * Moves the sibling constraints of an `anyOf` into its branches, for targets that require it alone. A
+ * reference becomes its target with the constraints.
  *
- * @throws {TypeError} If that is impossible somewhere, and `otherwise` is `refuse`.
+ * @throws {TypeError} If that is impossible somewhere, and the tool can be sent in another mode.
  */
-export function distributeUnions(root: JsonSchema, report: Report, how: Distribution): JsonSchema {
-  const { willDrop, otherwise } = how;
+export function distributeUnions(root: JsonSchema, context: Context): JsonSchema {
+  const { trace, refuses, fateOf } = context;
   const resolve = resolverOf(root);
   const targetOf = referenceTargets(
+    trace,
     root,
-    (target, depth) => mapSchema(withoutNames(target), { leave: distribute }, depth),
+    (target, depth) => mapSchema(trace, withoutNames(trace, target), { leave: distribute }, depth),
   );
-  return mapSchema(root, { leave: distribute });
+  return mapSchema(trace, root, { leave: distribute });
 
   function distribute(node: JsonSchemaObject, spot: Spot): JsonSchema {
     const branches = node["anyOf"];
@@ -178,29 +162,29 @@ export function distributeUnions(root: JsonSchema, report: Report, how: Distribu
     const inner: Record<string, unknown> = {};
     for (const keyword of Object.keys(node)) {
       const moves = keyword !== "anyOf" && constrains(keyword) &&
-        (BELONGS_TO_PROPERTIES.has(keyword) || !willDrop(keyword, node));
+        (BELONGS_TO_PROPERTIES.has(keyword) || fateOf(keyword, node, false) !== "drop");
       (moves ? inner : outer)[keyword] = node[keyword];
     }
     if (Object.keys(inner).length === 0) return node;
-    cameFrom(inner, node);
+    trace.cameFrom(inner, node);
     const merged: JsonSchema[] = [];
     for (const branch of branches) {
       if (!isSchema(branch)) continue;
       const one = mergeInto(inner, branch, spot.depth);
       if (one === undefined) {
-        const message = 'what stands beside "anyOf" cannot be merged into its branches';
-        if (otherwise === "refuse") throw new TypeError(`Cannot split the union: ${message}`);
-        return leaveOut(node, "anyOf", spot, report, otherwise === "describe", message);
+        const message = 'the siblings of "anyOf" cannot be merged into its branches';
+        if (refuses) throw new TypeError(`Cannot split the union: ${message}`);
+        return leaveOut(context, node, "anyOf", spot, message);
       }
       if (one !== false) merged.push(one);
     }
     if (merged.length === 0) return false;
     outer["anyOf"] = merged;
-    cameFrom(outer, node);
+    trace.cameFrom(outer, node);
     return outer;
   }
 
-  /** Merges what stands beside a union into a branch; `undefined` if that is no schema alone. */
+  /** Merges the siblings of a union into a branch; `undefined` if one schema cannot express that. */
   function mergeInto(
     inner: JsonSchemaObject,
     branch: JsonSchema,
@@ -208,21 +192,191 @@ export function distributeUnions(root: JsonSchema, report: Report, how: Distribu
   ): JsonSchema | undefined {
     let own = branch;
     if (isObject(branch) && Object.hasOwn(branch, "$ref")) {
-      if (saysAlready(resolve(branch["$ref"]), inner)) return branch;
+      if (saysAlready(trace, resolve(branch["$ref"]), inner)) return branch;
       const target = targetOf(branch["$ref"], depth);
       if (target === undefined) return undefined;
-      own = mergeSchemas(without(branch, "$ref"), target);
+      own = mergeSchemas(trace, without(trace, branch, "$ref"), target);
     }
-    const one = mergeSchemas(inner, own);
+    const one = mergeSchemas(trace, inner, own);
     if (!isObject(one)) return one;
-    const mayStay = otherwise !== "refuse" && Object.hasOwn(inner, "allOf");
+    const mayStay = !refuses && Object.hasOwn(inner, "allOf");
     const apart = Object.hasOwn(one, "$ref") || (Object.hasOwn(one, "allOf") && !mayStay);
     return apart ? undefined : one;
   }
 }
 
-/** Whether a schema has the same keywords already, so that a reference to it may stay one. */
-function saysAlready(target: JsonSchema | undefined, inner: JsonSchemaObject): boolean {
+/** True if a schema has the same keywords already, so that a reference to it may stay. */
+function saysAlready(
+  trace: Trace,
+  target: JsonSchema | undefined,
+  inner: JsonSchemaObject,
+): boolean {
   return isObject(target) &&
-    Object.keys(inner).every((keyword) => sameValue(inner[keyword], target[keyword]));
+    Object.keys(inner).every((keyword) => trace.isEqual(inner[keyword], target[keyword]));
+}
+/** The maximum number of unions inside unions at the root. */
+const MAX_ROUNDS = 16;
+
+/**
+ * Makes the root one plain object. `$ref` and `allOf` are merged in; a union becomes one object with the
+ * properties of all branches, which are required if every branch requires them. Losses are moved to
+ * the description.
+ */
+export function flattenRoot(first: JsonSchema, context: Context): JsonSchema {
+  const { trace } = context;
+  if (!isObject(first)) return first;
+  let root: JsonSchema = first;
+  // A merged schema may bring its own reference or union.
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    root = mergeIntoRoot(trace, root);
+    if (!isObject(root)) throw new TypeError("Cannot flatten the schema: no value can satisfy it");
+    const union = ["anyOf", "oneOf"].find((keyword) => Object.hasOwn(root as object, keyword));
+    if (union === undefined) break;
+    root = flattenUnion(root, union, context);
+  }
+  if (!isObject(root)) return root;
+  root = without(trace, root, "$ref");
+  for (const keyword of ["anyOf", "oneOf", "allOf", "not", "enum", "const"]) {
+    if (!Object.hasOwn(root, keyword)) continue;
+    const message = `"${keyword}" cannot stand at the root`;
+    root = leaveOut(context, root, keyword, rootSpot(root), message);
+  }
+  return root;
+}
+
+/** The root with its `$ref` and its `allOf` merged in. */
+function mergeIntoRoot(trace: Trace, root: JsonSchemaObject): JsonSchema {
+  const whole = dereference(trace, root, root);
+  if (!isObject(whole) || !Array.isArray(whole["allOf"])) return whole;
+  const merged = mergeAllOf(whole, { trace });
+  return isObject(merged) ? withDefinitions(trace, merged, whole) : merged;
+}
+
+/** The root with the target of its `$ref` merged in. */
+function dereference(trace: Trace, node: JsonSchemaObject, root: JsonSchemaObject): JsonSchema {
+  let at: JsonSchema = node;
+  // The target may be another reference.
+  for (let steps = 0; steps < 32 && isObject(at) && Object.hasOwn(at, "$ref"); steps++) {
+    const target = resolverOf(root)(at["$ref"]);
+    if (target === undefined) {
+      throw new TypeError("Cannot flatten the schema: its root refers to something outside of it");
+    }
+    const bare: JsonSchema = without(trace, at, "$ref");
+    if (target === root) return bare;
+    at = mergeSchemas(
+      trace,
+      bare,
+      isObject(target)
+        ? without(trace, target, "$defs", "$id", "$anchor", "$dynamicAnchor")
+        : target,
+    );
+  }
+  return isObject(at) ? without(trace, at, "$ref") : at;
+}
+
+function flattenUnion(
+  root: JsonSchemaObject,
+  keyword: string,
+  { trace, report, describe }: Context,
+): JsonSchemaObject {
+  const list = root[keyword];
+  if (!Array.isArray(list)) return root;
+  const mergeInRoot = allOfMerger(trace, root);
+  const branches = list.filter(isSchema).map((branch) => {
+    const whole = isObject(branch) ? dereference(trace, branch, root) : branch;
+    return isObject(whole) && Array.isArray(whole["allOf"]) ? mergeInRoot(whole) : whole;
+  }).map((branch) => isObject(branch) ? without(trace, branch, "$defs", "definitions") : branch)
+    // Arguments never match a branch for other values than objects.
+    .filter((branch) => branch !== false && !(isObject(branch) && excludesObjects(branch)));
+  const base = without(trace, root, keyword);
+  const nodes = branches.filter(isObject);
+  const [only] = nodes;
+  if (branches.length === 1 && only !== undefined) {
+    const merged = mergeSchemas(trace, base, only);
+    if (isObject(merged)) return merged;
+  }
+  const all = nodes.length === branches.length;
+  const closed = (branch: JsonSchemaObject): boolean =>
+    branch["additionalProperties"] === false && !Object.hasOwn(branch, "patternProperties");
+  const listed = new Map<string, JsonSchema[]>();
+  for (const branch of nodes) {
+    for (const [name, schema] of Object.entries(mapOf(branch["properties"]))) {
+      const schemas = listed.get(name) ?? [];
+      schemas.push(schema as JsonSchema);
+      listed.set(name, schemas);
+    }
+  }
+  const properties = { ...mapOf(base["properties"]) };
+  let narrows = false;
+  for (const [name, schemas] of listed) {
+    narrows ||= branches.some((branch) =>
+      !isObject(branch) ||
+      (!closed(branch) && !Object.hasOwn(mapOf(branch["properties"]), name))
+    );
+    const united = unite(trace, schemas, base);
+    const there = Object.hasOwn(properties, name) ? properties[name] as JsonSchema : true;
+    setOwn(properties, name, mergeSchemas(trace, there, united));
+  }
+  report.add(root, rootSpot(root), {
+    keyword,
+    action: describe ? "described" : "replaced",
+    grade: describe ? "moved" : "weakened",
+    widens: true,
+    narrows,
+    message: `"${keyword}" at the root is sent as one object with the properties of all branches`,
+  });
+  const requirers = nodes.map(requiredBy);
+  const shared = [...requirers[0] ?? []].filter((name) =>
+    all && requirers.every((names) => names.has(name))
+  );
+  const required = new Set([...requiredBy(base), ...shared]);
+  // Closed branches rejected the properties that no branch names.
+  const closes = all && nodes.length > 0 && nodes.every(closed) &&
+    !Object.hasOwn(base, "additionalProperties");
+  const copy = changed(trace, base, {
+    ...(Object.keys(properties).length > 0 && { properties }),
+    ...(required.size > 0 && { required: [...required] }),
+    ...(closes && { additionalProperties: false }),
+  });
+  if (!Object.hasOwn(base, "properties")) {
+    trace.cameFrom(copy, base, new Map([["properties", { node: root, keyword }]]));
+  }
+  if (describe) addWords(copy, keyword, list);
+  return copy;
+}
+
+/** The node with the definitions of the root, for its references. */
+function withDefinitions(
+  trace: Trace,
+  node: JsonSchemaObject,
+  root: JsonSchemaObject,
+): JsonSchemaObject {
+  return !Object.hasOwn(root, "$defs") || node["$defs"] === root["$defs"]
+    ? node
+    : changed(trace, node, { $defs: root["$defs"] });
+}
+
+function excludesObjects(branch: JsonSchemaObject): boolean {
+  const { type } = branch;
+  return type !== undefined && type !== "object" &&
+    !(Array.isArray(type) && type.includes("object"));
+}
+
+/** One schema for a property that several branches describe. */
+function unite(trace: Trace, schemas: readonly JsonSchema[], from: JsonSchemaObject): JsonSchema {
+  const different = trace.distinct(schemas);
+  const only = different[0];
+  if (different.length === 1 && only !== undefined) return only;
+  const nodes = different.filter(isObject);
+  const first = nodes[0];
+  let union: JsonSchemaObject = { anyOf: different };
+  if (
+    nodes.length === different.length && nodes.every((node) => Object.hasOwn(node, "const"))
+  ) {
+    const type = first?.["type"];
+    const alike = type !== undefined && nodes.every((node) => node["type"] === type);
+    union = { ...(alike && { type }), enum: nodes.map((node) => node["const"]) };
+  }
+  trace.cameFrom(union, first ?? from);
+  return union;
 }

@@ -92,7 +92,7 @@ describe("decodeCalls()", () => {
     assertThrows(
       () => decodeCalls("openai", [], result),
       TypeError,
-      "Cannot decode the calls: names must be those of exportTools' answer",
+      "Cannot decode the calls: names must be the names of an export",
     );
   });
 
@@ -219,7 +219,7 @@ describe("a call that names no tool, or is none", () => {
       messages.map((message) => "tool_call_id" in message && [message.role, message.tool_call_id]),
       [["tool", "1"], ["tool", "call_1"], ["tool", "2"]],
     );
-    assertStringIncludes(messages[0]?.content ?? "", 'Cannot call "": it is no call of a tool');
+    assertStringIncludes(messages[0]?.content ?? "", 'Cannot call "": it is not a call of a tool');
     assertEquals(messages[2]?.content, "cleared");
   });
 });

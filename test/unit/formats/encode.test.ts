@@ -1,7 +1,6 @@
 import { assert, assertEquals, assertFalse, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
-  callNotes,
   encodeResult,
   encodeResults,
   listTargets,
@@ -388,15 +387,5 @@ describe("encodeResults()", () => {
       TypeError,
       "there are 1 for 2 calls",
     );
-  });
-});
-
-describe("callNotes()", () => {
-  it("has whole sentences for every target", () => {
-    for (const { id } of listTargets()) {
-      const notes = callNotes(id);
-      assert(notes.length > 0, id);
-      for (const note of notes) assert(/^[A-Zs].*[.]$/.test(note), note);
-    }
   });
 });

@@ -136,8 +136,8 @@ describe("exportTools()", () => {
     const rows = [
       [undefined, "they must be a toolset or a list of tools"],
       [{ tools: [], select: () => [] }, "a registry gives a toolset by select()"],
-      [[{ name: "a", description: "A." }], '"/0" is no tool; defineTool makes one'],
-      [[null], '"/0" is no tool; defineTool makes one'],
+      [[{ name: "a", description: "A." }], '"/0" is not a tool; create it with defineTool'],
+      [[null], '"/0" is not a tool; create it with defineTool'],
     ] as const;
     for (const [source, words] of rows) {
       const error = assertThrows(
@@ -170,7 +170,7 @@ describe("exportTools()", () => {
     assertThrows(
       () => exportTools([withUnit, withUnit], "openai"),
       TypeError,
-      'Cannot export the tools: "weather" is there twice',
+      'Cannot export the tools: two tools have the id "weather"',
     );
   });
 
@@ -786,22 +786,6 @@ describe("losses", () => {
       "/definitions/x~0y/items",
       "/definitions/x~0y/items/0/minLength",
     ]);
-  });
-
-  it("can put examples and results in the description", () => {
-    const { tools, losses } = exportTools([rich], "mistral", {
-      describeExamples: true,
-      describeReturns: true,
-    });
-    assertEquals(
-      tools[0]?.function.description,
-      'Does rich.\n\nThe result fits this JSON Schema: {"type":"string"}\n\n' +
-        "Examples of arguments:\n{}\n\nDeprecated: Use poor.",
-    );
-    assertEquals(
-      losses.filter(({ grade }) => grade === "moved").map(({ keyword }) => keyword),
-      ["returns", "examples", "deprecated"],
-    );
   });
 });
 

@@ -3,15 +3,15 @@ import { describe, it } from "bun:test";
 import fc from "fast-check";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import {
-  closeObjects,
   decodeArguments,
   encodeArguments,
   exportTools,
   listTargets,
-  normalizeOpenApi30,
-  resolveTarget,
   type TargetId,
+  targetOf,
 } from "../../../src/formats/mod.ts";
+import { normalizeOpenApi30 } from "../../../src/formats/transform/older_dialects.ts";
+import { closeObjects } from "../../../src/formats/transform/properties.ts";
 import { checkSchema } from "../../../src/schema/mod.ts";
 import {
   type JsonSchema,
@@ -21,6 +21,7 @@ import {
 } from "../../../src/tool/mod.ts";
 import { aParametersSchema, aValue, aValueFor } from "../../support/arbitrary_schema.ts";
 import { cases } from "../../support/laws.ts";
+import { runPass } from "./run_pass.ts";
 
 fc.configureGlobal(cases(100));
 
@@ -41,7 +42,7 @@ const aTool = aParametersSchema().filter((parameters) => {
 
 /** Tools of closed objects: strict modes close all others, which narrows what can be sent. */
 const aClosedTool = aTool.map(({ parameters }) =>
-  toolOf(closeObjects(parameters).schema as JsonSchemaObject)
+  toolOf(runPass(closeObjects)(parameters).schema as JsonSchemaObject)
 );
 
 const accepts = (schema: JsonSchema, value: unknown): boolean =>
@@ -197,7 +198,7 @@ describe("exportTools(), where the root must be one plain object", () => {
         fc.property(aTool, (tool) => {
           const { tools, rejected } = exportTools([tool], target);
           if (rejected.length > 0) return;
-          const root = exportedSchema(tools, resolveTarget(target)) as Record<string, unknown>;
+          const root = exportedSchema(tools, targetOf(target).id) as Record<string, unknown>;
           assertEquals(root["type"], "object");
           assertEquals(refused.filter((keyword) => keyword in root), []);
         }),

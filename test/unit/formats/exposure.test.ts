@@ -40,7 +40,7 @@ describe("Exposure", () => {
     assertThrows(
       () => new Exposure([bad, ping], "openai").export(),
       TypeError,
-      'Cannot export "bad" to openai.chat: it uses `$ref` that leads outside of the schema',
+      'Cannot export "bad" to openai.chat: it uses `$ref` out of the schema',
     );
   });
 
@@ -53,7 +53,7 @@ describe("Exposure", () => {
     assertEquals(errors.map((error) => [error instanceof Error, error.tool, error.message]), [[
       true,
       "bad",
-      'Cannot export "bad" to openai.chat: it uses `$ref` that leads outside of the schema',
+      'Cannot export "bad" to openai.chat: it uses `$ref` out of the schema',
     ]]);
   });
 

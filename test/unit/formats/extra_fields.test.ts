@@ -1,6 +1,6 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
-import { listIn } from "../../../src/formats/json_fields.ts";
+import { listIn } from "../../../src/formats/wire.ts";
 import {
   exportTools,
   type ImportSource,

@@ -4,13 +4,13 @@ import {
   decodeArguments,
   encodeArguments,
   exportTools,
-  inlineRefs,
   listTargets,
-  mergeAllOf,
-  oneOfToAnyOf,
   type TargetName,
 } from "../../../src/formats/mod.ts";
+import { inlineRefs, mergeAllOf } from "../../../src/formats/transform/merge_all_of.ts";
+import { oneOfToAnyOf } from "../../../src/formats/transform/unions.ts";
 import { type JsonSchema, makeTool, type Tool } from "../../../src/tool/mod.ts";
+import { runPass } from "./run_pass.ts";
 
 type Node = { readonly [keyword: string]: unknown };
 
@@ -110,10 +110,10 @@ describe("exportTools(), given a schema that unfolds to more than anybody has ti
 
   it("bounds what is inlined, and how deep, with the same words on every runtime", () => {
     const wide = chain(MANY, (next) => object({ a: next, b: next }), { type: "string" });
-    assertThrows(() => inlineRefs(wide), RangeError, "more than 20000 subschemas");
+    assertThrows(() => runPass(inlineRefs)(wide), RangeError, "more than 20000 subschemas");
     const deep = chain(2_000, (next) => object({ a: next }), { type: "string" });
     assertThrows(
-      () => inlineRefs(deep),
+      () => runPass(inlineRefs)(deep),
       RangeError,
       "Cannot walk the schema: it has more than 512",
     );
@@ -124,7 +124,7 @@ describe("exportTools(), given a schema that unfolds to more than anybody has ti
     const leaf = object(
       Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`p${index}`, {}])),
     );
-    const { losses } = inlineRefs(chain(MANY, (next) => object({ a: next }), leaf));
+    const { losses } = runPass(inlineRefs)(chain(MANY, (next) => object({ a: next }), leaf));
     assertEquals(losses, []);
   });
 });
@@ -138,7 +138,7 @@ describe("exportTools(), given long lists", () => {
     for (const values of lists) {
       const one = counted(values);
       const two = counted(values.slice(1));
-      const { schema } = mergeAllOf({ allOf: [{ enum: one.list }, { enum: two.list }] });
+      const { schema } = runPass(mergeAllOf)({ allOf: [{ enum: one.list }, { enum: two.list }] });
       assertEquals(schema, { enum: values.slice(1) });
       assert(one.reads() + two.reads() < 20 * COUNT, `${one.reads()} and ${two.reads()} reads`);
     }
@@ -149,7 +149,7 @@ describe("exportTools(), given long lists", () => {
       const values = counted(numbers.map((number) => `${branch} ${number}`));
       return { values, schema: { enum: values.list } };
     });
-    const { losses } = oneOfToAnyOf({ oneOf: branches.map(({ schema }) => schema) });
+    const { losses } = runPass(oneOfToAnyOf)({ oneOf: branches.map(({ schema }) => schema) });
     assertEquals(losses, []);
     const reads = branches.reduce((sum, { values }) => sum + values.reads(), 0);
     assert(reads < 10 * 20 * COUNT, `${reads} reads`);
@@ -168,7 +168,7 @@ describe("exportTools(), given long lists", () => {
         },
       },
     }), { type: "string" });
-    mergeAllOf({ ...schema, allOf: [ref(`d${COUNT - 1}`)] });
+    runPass(mergeAllOf)({ ...schema, allOf: [ref(`d${COUNT - 1}`)] });
     assert(reads > COUNT && reads < 50 * COUNT, `${reads} reads`);
   });
 
@@ -185,7 +185,7 @@ describe("exportTools(), given long lists", () => {
         },
       };
     }
-    const { schema } = inlineRefs({ properties, $defs });
+    const { schema } = runPass(inlineRefs)({ properties, $defs });
     assertEquals(Object.keys((schema as Node)["properties"] as Node).length, COUNT);
     assert(reads < 20 * COUNT, `${reads} reads`);
   });

@@ -90,7 +90,7 @@ describe("importTools()", () => {
     assertEquals(
       warnings[0]?.message,
       'Cannot use the parameters of "a": "/properties/a/pattern" must be a regular expression ' +
-        'without references back to groups ("\\1"), not "^(a+)\\1+$"; such patterns are left out',
+        'without references back to groups ("\\1"), not "^(a+)\\1+$"; such patterns are omitted',
     );
     // A pattern of names restricts the allowed names.
     assertEquals(rejected.map(({ name, rule }) => [name, rule]), [

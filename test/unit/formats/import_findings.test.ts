@@ -179,7 +179,7 @@ describe("importTools() of names that look alike", () => {
       const { tools: beside } = imported([{ name: other }], { namespace: "good" });
       const { warnings, tools } = imported([{ name }], { namespace: "bad", beside });
       const warning = warnings.find(({ rule }) => rule === "look-alike");
-      assertEquals(warning?.message.includes(`looks like that of "good:${other}"`), true);
+      assertEquals(warning?.message.includes(`looks like the name of "good:${other}"`), true);
       assertEquals(tools[0]?.risk, "high");
     });
   }

@@ -160,7 +160,7 @@ describe("the settings of a request", () => {
     assertThrows(
       () => exportTools(tools, "anthropic", { toolChoice }),
       TypeError,
-      'toolChoice names "math:subtract", which is not among those that are sent',
+      'toolChoice names "math:subtract", which is not sent',
     );
     for (const wrong of ["any", { tool: 1 }, { tool: "ping", name: "x" }, null]) {
       assertThrows(
@@ -176,7 +176,7 @@ describe("the settings of a request", () => {
     assertThrows(
       () => exportTools(tools, "mcp", options),
       TypeError,
-      "Cannot export the tools to MCP 2026-07-28: a request has no field that keeps the model",
+      "Cannot export the tools to MCP 2026-07-28: a request has no field that limits the model",
     );
   });
 

@@ -254,7 +254,7 @@ describe("results of blocks", () => {
       path: "/content/1",
       mimeType: "audio/wav",
       message: 'Cannot send "/content/1" of the result (audio/wav): ' +
-        "Anthropic Messages does not take it, and a text stands for it",
+        "Anthropic Messages does not take it, and a text replaces it",
     });
     for (const target of ["ai-sdk", "langchain", "mcp"] as const) {
       assertEquals(lossesOf(target, [TEXT, IMAGE, AUDIO, FILE]).filter(() => target !== "mcp"), []);

@@ -6,8 +6,8 @@ import {
   isTargetName,
   KEYWORD_FORMS,
   listTargets,
-  resolveTarget,
   type TargetName,
+  targetOf,
 } from "../../../src/formats/mod.ts";
 import { makeTool } from "../../../src/tool/mod.ts";
 
@@ -404,7 +404,7 @@ describe("listTargets()", () => {
       ["openapi", "openapi@3.1"],
       ["cohere", "cohere"],
     ];
-    for (const [alias, id] of aliases) assertEquals(resolveTarget(alias), id);
+    for (const [alias, id] of aliases) assertEquals(targetOf(alias).id, id);
     assertEquals(isTargetName("openai.unknown"), false);
   });
 });

@@ -2,7 +2,6 @@ import { assert, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
   accumulateCalls,
-  callNotes,
   decodeCalls,
   encodeResult,
   encodeResults,
@@ -228,11 +227,5 @@ describe("a search of the host's, elsewhere", () => {
       encodeResult("openai.chat", call, ToolResult.ok({ tools: ["ping"] }), names).content,
       '{"tools":["ping"]}',
     );
-  });
-
-  it("is noted for the targets that have one", () => {
-    for (const target of ["openai.responses", "anthropic"] as const) {
-      assertEquals(callNotes(target).some((note) => note.includes("search of your own")), true);
-    }
   });
 });

@@ -25,8 +25,8 @@ describe('importTools("bedrock")', () => {
       { cachePoint: { type: "other" } },
     ]);
     assertEquals(warnings.map(({ path, message }) => [path, message]), [
-      ["/0", "The cache point stands behind no tool, and is left out"],
-      ["/2", "The cache point is not known, and is left out"],
+      ["/0", "The cache point follows no tool, and is omitted"],
+      ["/2", "The cache point is unknown, and is omitted"],
     ]);
     assertEquals(exportTools(tools, "bedrock").tools.length, 1);
   });

@@ -1,7 +1,6 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { exportTools, importTools } from "../../../../src/formats/mod.ts";
-import { ToolResult } from "../../../../src/tool/mod.ts";
 import { call } from "../../../support/call_tool.ts";
 
 const INPUT = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
@@ -403,39 +402,8 @@ describe('importTools("mcp")', () => {
     },
   };
 
-  it("undoes the wrapping of results on demand, in the schema and in results", async () => {
-    const execute = (): unknown => Promise.resolve({ result: [1, 2] });
-    const { tools } = importTools("mcp", [WRAPPED], { unwrapResults: true, execute });
-    assertEquals(tools[0]?.returns, {
-      type: "array",
-      items: { $ref: "#/$defs/b" },
-      $defs: { b: { type: "integer" } },
-    });
-    const result = await call(tools, "a", {});
-    assertEquals(result.ok && result.content, [1, 2]);
-    const made = importTools("mcp", [WRAPPED], {
-      unwrapResults: true,
-      execute: () => ToolResult.ok({ result: [3] }),
-    });
-    const second = await call(made.tools, "a", {});
-    assertEquals(second.ok && second.content, [3]);
-  });
-
-  it("leaves what only looks wrapped", () => {
-    const plain = importTools("mcp", [WRAPPED]).tools[0]?.returns;
-    assertEquals(plain, WRAPPED.outputSchema);
-    for (
-      const change of [
-        { description: "more" },
-        { required: [] },
-        { properties: { result: {}, more: {} } },
-        { properties: { result: { $ref: "#" } } },
-      ]
-    ) {
-      const outputSchema = { ...WRAPPED.outputSchema, ...change };
-      const { tools } = importTools("mcp", [{ ...WRAPPED, outputSchema }], { unwrapResults: true });
-      assertEquals(tools[0]?.returns, outputSchema);
-    }
+  it("imports a result schema that wraps another one as it is", () => {
+    assertEquals(importTools("mcp", [WRAPPED]).tools[0]?.returns, WRAPPED.outputSchema);
   });
 
   it("rejects an invalid page", () => {

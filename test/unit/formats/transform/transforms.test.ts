@@ -2,24 +2,31 @@ import { assertEquals, assertNotStrictEquals, assertStrictEquals, assertThrows }
 import { describe, it } from "bun:test";
 import {
   booleansToObjects,
-  closeObjects,
   constToEnum,
-  describeConstraints,
+  dropKeywords,
   enumToText,
   exclusiveToInclusive,
-  flattenRoot,
-  inlineRefs,
+  tuplesToLists,
+} from "../../../../src/formats/transform/keywords.ts";
+import {
+  inlineRefs as inline,
   mergeAllOf,
-  normalizeDraft07,
+} from "../../../../src/formats/transform/merge_all_of.ts";
+import {
+  normalizeDraft,
   normalizeOpenApi30,
+} from "../../../../src/formats/transform/older_dialects.ts";
+import {
+  closeObjects,
   nullToFlag,
-  oneOfToAnyOf,
   optionalToNullable,
   renameKeys,
-  type TransformResult,
-  tuplesToLists,
-} from "../../../../src/formats/mod.ts";
+} from "../../../../src/formats/transform/properties.ts";
+import { flattenRoot, oneOfToAnyOf } from "../../../../src/formats/transform/unions.ts";
 import type { JsonSchema } from "../../../../src/tool/mod.ts";
+import { type Rewritten, runPass } from "../run_pass.ts";
+
+const inlineRefs = runPass(inline);
 
 /** A short form of a loss: pointer, kind, and direction. */
 type Short = readonly [path: string, grade: string, effect: "" | "wider" | "narrower" | "either"];
@@ -31,7 +38,7 @@ interface Row {
   readonly losses?: readonly Short[];
 }
 
-function short({ losses }: TransformResult): Short[] {
+function short({ losses }: Rewritten): Short[] {
   return losses.map(({ path, grade, widens, narrows }) => [
     path,
     grade,
@@ -41,7 +48,7 @@ function short({ losses }: TransformResult): Short[] {
 
 function check(
   name: string,
-  transform: (schema: JsonSchema) => TransformResult,
+  transform: (schema: JsonSchema) => Rewritten,
   rows: readonly Row[],
 ): void {
   describe(name, () => {
@@ -61,7 +68,7 @@ function check(
   });
 }
 
-check("normalizeDraft07()", normalizeDraft07, [
+check("normalizeDraft()", runPass((root, { trace }) => normalizeDraft(trace, root, "draft-07")), [
   {
     title: "moves definitions, and the references to them",
     from: {
@@ -194,7 +201,7 @@ describe("inlineRefs()", () => {
   });
 });
 
-check("mergeAllOf()", mergeAllOf, [
+check("mergeAllOf()", runPass(mergeAllOf), [
   {
     title: "takes the tighter of two bounds",
     from: { allOf: [{ minimum: 1, maxLength: 9 }, { minimum: 3, maxLength: 5 }] },
@@ -264,7 +271,7 @@ check("mergeAllOf()", mergeAllOf, [
   },
 ]);
 
-check("oneOfToAnyOf()", oneOfToAnyOf, [
+check("oneOfToAnyOf()", runPass(oneOfToAnyOf), [
   {
     title: "loses nothing where a constant tells the branches apart",
     from: {
@@ -294,7 +301,7 @@ check("oneOfToAnyOf()", oneOfToAnyOf, [
   },
 ]);
 
-check("optionalToNullable()", optionalToNullable, [
+check("optionalToNullable()", runPass(optionalToNullable), [
   {
     title: "adds null to the type and to the enum",
     from: { properties: { a: { type: "string", enum: ["x"] } } },
@@ -342,7 +349,7 @@ check("optionalToNullable()", optionalToNullable, [
   },
 ]);
 
-check("nullToFlag()", nullToFlag, [
+check("nullToFlag()", runPass(nullToFlag), [
   {
     title: "writes a union with null as the other branch",
     from: { description: "A", anyOf: [{ type: "string", minLength: 1 }, { type: "null" }] },
@@ -361,7 +368,7 @@ check("nullToFlag()", nullToFlag, [
   },
 ]);
 
-check("closeObjects()", closeObjects, [
+check("closeObjects()", runPass(closeObjects), [
   {
     title: "closes every object and says what cannot be sent",
     from: { type: "object", properties: { a: { type: "object", additionalProperties: true } } },
@@ -377,7 +384,7 @@ check("closeObjects()", closeObjects, [
   },
 ]);
 
-check("tuplesToLists()", tuplesToLists, [
+check("tuplesToLists()", runPass(tuplesToLists), [
   {
     title: "joins the items, once each",
     from: { prefixItems: [{ type: "null" }, { type: "null" }], items: false, maxItems: 9 },
@@ -392,7 +399,7 @@ check("tuplesToLists()", tuplesToLists, [
   },
 ]);
 
-check("exclusiveToInclusive()", exclusiveToInclusive, [
+check("exclusiveToInclusive()", runPass(exclusiveToInclusive), [
   {
     title: "is exact for integers",
     from: { type: "integer", exclusiveMinimum: 0.5, exclusiveMaximum: 10, maximum: 20 },
@@ -411,12 +418,12 @@ check("exclusiveToInclusive()", exclusiveToInclusive, [
   },
 ]);
 
-check("constToEnum()", constToEnum, [
+check("constToEnum()", runPass(constToEnum), [
   { title: "makes an enum of one", from: { const: null }, to: { enum: [null] } },
   { title: "sees that nothing fits", from: { enum: [1], const: 2 }, to: false },
 ]);
 
-check("enumToText()", enumToText, [
+check("enumToText()", runPass(enumToText), [
   {
     title: "writes numbers and booleans as texts",
     from: { type: "integer", enum: [1, 2], minimum: 1 },
@@ -430,7 +437,7 @@ check("enumToText()", enumToText, [
   },
 ]);
 
-check("booleansToObjects()", booleansToObjects, [
+check("booleansToObjects()", runPass(booleansToObjects), [
   {
     title: "leaves out what can never be there",
     from: { properties: { a: false, b: true }, additionalProperties: false },
@@ -449,7 +456,7 @@ check("booleansToObjects()", booleansToObjects, [
   },
 ]);
 
-check("flattenRoot()", flattenRoot, [
+check("flattenRoot()", runPass(flattenRoot), [
   {
     title: "joins the branches of a union, and the constants that tell them apart",
     from: {
@@ -489,8 +496,10 @@ check("flattenRoot()", flattenRoot, [
 ]);
 
 check(
-  "describeConstraints()",
-  (schema) => describeConstraints(schema, ["minLength", "not", "default"]),
+  "dropKeywords()",
+  runPass(dropKeywords, {
+    fateOf: (keyword) => ["minLength", "not", "default"].includes(keyword) ? "drop" : "keep",
+  }),
   [
     {
       title: "moves what is named into the description, and points at the first schema",
@@ -510,7 +519,7 @@ check(
   ],
 );
 
-check("renameKeys()", (schema) => renameKeys(schema, { also: "", max: 16, separator: "_" }), [
+check("renameKeys()", runPass(renameKeys, { keys: { also: "", max: 16, separator: "_" } }), [
   {
     title: "renames a key wherever it is spoken of, and keeps names apart",
     from: {
@@ -532,14 +541,14 @@ describe("transforms", () => {
   it("share what did not change", () => {
     const kept = { type: "string" };
     const from = { properties: { a: kept, b: { type: "integer", exclusiveMinimum: 0 } } };
-    const { schema } = exclusiveToInclusive(from);
+    const { schema } = runPass(exclusiveToInclusive)(from);
     assertNotStrictEquals(schema, from);
     assertStrictEquals((schema as typeof from).properties.a, kept);
   });
 
   it("keep a property that is named __proto__", () => {
     const from = JSON.parse('{"properties":{"__proto__":{"type":"string"}}}');
-    const { schema } = optionalToNullable(from);
+    const { schema } = runPass(optionalToNullable)(from);
     assertEquals(
       JSON.stringify(schema),
       '{"properties":{"__proto__":{"type":["string","null"]}},"required":["__proto__"]}',

@@ -1,6 +1,6 @@
 /**
- * The references of one schema: their targets, recursion, and the required definitions. Nothing
- * outside of the schema is ever fetched.
+ * Resolves the references in one schema, finds recursive ones, and moves their targets to definitions.
+ * Nothing outside the schema is ever fetched.
  *
  * @module
  */
@@ -17,13 +17,14 @@ import {
 } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../../tool/mod.ts";
 import { changed, eachNode, mapOf, mapSchema, without } from "./rewrite.ts";
+import type { Trace } from "./trace.ts";
 
-/** Returns the schema of a `$ref`, or `undefined` if it is outside. */
+/** Returns the target of a `$ref`; `undefined` if it is not in the schema. */
 export type Resolve = (ref: unknown) => JsonSchema | undefined;
 
 /**
- * Creates a function that resolves references in `root`: in the root, or else in the first embedded
- * document that defines them.
+ * Returns the function that resolves references in `root`: from the root, or else from the first
+ * embedded document that has the target.
  */
 export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Resolve {
   const found = new Map<string, JsonSchema | undefined>();
@@ -32,7 +33,7 @@ export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Reso
   return (ref) => {
     if (typeof ref !== "string") return undefined;
     if (found.has(ref)) return found.get(ref);
-    // Names are collected once, and only if a reference is more than a path from the root.
+    // Names are indexed only one time, and only if a reference is more than a path from the root.
     index ??= new ReferenceIndex(root, dialect);
     let target = index.resolve(ref, ROOT_URI);
     if (target === undefined) {
@@ -47,12 +48,13 @@ export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Reso
 }
 
 /**
- * Creates a function that returns the rewritten target of a reference, once for each target.
+ * Returns the function that returns the rewritten target of a reference. Each is rewritten one time.
  *
- * @param rewrite Rewrites a target at the depth `depth`.
+ * @param rewrite Rewrites a target, which is below `depth` levels.
  * @returns The function. It returns `undefined` for a recursive or external reference.
  */
 export function referenceTargets(
+  trace: Trace,
   root: JsonSchema,
   rewrite: (target: JsonSchema, depth: number) => JsonSchema,
 ): (ref: unknown, depth: number) => JsonSchema | undefined {
@@ -62,35 +64,35 @@ export function referenceTargets(
   return (ref, depth) => {
     const target = resolve(ref);
     if (target === undefined) return undefined;
-    recursive ??= findReferences(root).recursive;
+    recursive ??= findReferences(trace, root).recursive;
     if (recursive.has(String(ref))) return undefined;
     return once(rewritten, target, () => rewrite(target, depth + 1));
   };
 }
 
-/** Returns a schema to be moved, without its identifiers and definitions. */
-export function withoutNames(schema: JsonSchema): JsonSchema {
+/** A schema to move, without its names and definitions. */
+export function withoutNames(trace: Trace, schema: JsonSchema): JsonSchema {
   return isObject(schema)
-    ? without(schema, "$defs", "definitions", "$id", "$anchor", "$dynamicAnchor")
+    ? without(trace, schema, "$defs", "definitions", "$id", "$anchor", "$dynamicAnchor")
     : schema;
 }
 
-/** The targets of a schema's references, by their text. */
+/** The special references of a schema, by their text. */
 export interface References {
-  /** References to a schema that contains them or is recursive. */
+  /** References to a schema that contains them or refers to itself. */
   readonly recursive: ReadonlySet<string>;
-  /** References that cannot be resolved in this schema. */
+  /** References without a target in this schema. */
   readonly external: ReadonlySet<string>;
 }
 
 const NO_REFERENCES: References = { recursive: new Set(), external: new Set() };
 
 /** Finds the recursive and the external references of `root`. */
-export function findReferences(root: JsonSchema): References {
+export function findReferences(trace: Trace | undefined, root: JsonSchema): References {
   const resolve = resolverOf(root);
   const targets = new Map<string, JsonSchemaObject>();
   const external = new Set<string>();
-  eachNode(root, (node) => {
+  eachNode(trace, root, (node) => {
     const ref = node["$ref"];
     if (typeof ref !== "string" || targets.has(ref) || external.has(ref)) return;
     const target = resolve(ref);
@@ -103,7 +105,7 @@ export function findReferences(root: JsonSchema): References {
     if (leads.has(target)) continue; // Two texts may mean one schema.
     const next = new Set<JsonSchemaObject>();
     leads.set(target, next);
-    eachNode(target, (node) => {
+    eachNode(trace, target, (node) => {
       const to = typeof node["$ref"] === "string" ? targets.get(node["$ref"]) : undefined;
       if (to !== undefined) next.add(to);
     });
@@ -115,7 +117,7 @@ export function findReferences(root: JsonSchema): References {
 }
 
 /**
- * Returns the recursive nodes of a graph: Tarjan's strongly connected components, with an explicit
+ * Returns the nodes on cycles of a graph: Tarjan's strongly connected components, with an explicit
  * stack, because a chain of definitions may exhaust the runtime's.
  */
 function onLoops<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): ReadonlySet<Node> {
@@ -149,7 +151,7 @@ function onLoops<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): ReadonlySet
       const from = way.at(-1);
       if (from !== undefined) lower(from.node, lowest.get(node));
       if (lowest.get(node) !== number.get(node)) continue;
-      // The node is the first of its component: the others are the nodes after it on the stack.
+      // The node is the first of its component: the others were visited after it.
       const component = unsettled.splice(unsettled.lastIndexOf(node));
       for (const member of component) {
         waiting.delete(member);
@@ -167,10 +169,10 @@ export function definitionName(ref: unknown): string | undefined {
 }
 
 /**
- * Moves all targets of references to the root's `$defs`, so that other transforms may move and
- * change the rest. References to the root itself stay.
+ * Moves the targets of all references to the root's `$defs`, so that other passes may move and change
+ * the other parts. References to the root itself stay.
  */
-export function hoistReferences(root: JsonSchema): JsonSchema {
+export function hoistReferences(trace: Trace, root: JsonSchema): JsonSchema {
   if (!isObject(root)) return root;
   const names = new Map<JsonSchema, string>();
   const given = mapOf(root["$defs"]);
@@ -188,13 +190,15 @@ export function hoistReferences(root: JsonSchema): JsonSchema {
   };
   const resolve = resolverOf(root);
   const rewrite = (part: JsonSchema): JsonSchema =>
-    mapSchema(part, {
+    mapSchema(trace, part, {
       enter: (node, spot) => {
         const target = Object.hasOwn(node, "$ref") ? resolve(node["$ref"]) : undefined;
-        const inner = spot.root && part === root ? node : without(node, "$defs", "definitions");
+        const inner = spot.root && part === root
+          ? node
+          : without(trace, node, "$defs", "definitions");
         if (!isObject(target) || target === root) return inner;
         const ref = fragment(["$defs", nameOf(target)]);
-        return ref === inner["$ref"] ? inner : changed(inner, { $ref: ref });
+        return ref === inner["$ref"] ? inner : changed(trace, inner, { $ref: ref });
       },
     });
   const result = rewrite(root);
@@ -202,24 +206,24 @@ export function hoistReferences(root: JsonSchema): JsonSchema {
   const definitions = { ...mapOf(result["$defs"]) };
   // Rewriting one may add more, which a map's iterator also visits.
   for (const [name, target] of extra) setOwn(definitions, name, rewrite(target));
-  return changed(result, { $defs: definitions });
+  return changed(trace, result, { $defs: definitions });
 }
 
-/** Removes unused definitions of the root. */
-export function pruneDefinitions(root: JsonSchema): JsonSchema {
+/** Removes the unused definitions of the root. */
+export function pruneDefinitions(trace: Trace, root: JsonSchema): JsonSchema {
   if (!isObject(root) || !isObject(root["$defs"])) return root;
   const definitions = root["$defs"];
   const used = new Set<string>();
   let whole = false;
   const collect = (part: JsonSchema): void =>
-    eachNode(part, (node) => {
+    eachNode(trace, part, (node) => {
       const ref = node["$ref"];
       if (typeof ref !== "string" || ref === "#") return;
       const name = definitionName(ref);
       if (name === undefined) whole = true;
       else used.add(name);
     });
-  collect(without(root, "$defs"));
+  collect(without(trace, root, "$defs"));
   // A set's iterator also visits items that are added meanwhile.
   for (const name of used) {
     const target = Object.hasOwn(definitions, name) ? definitions[name] : undefined;
@@ -229,19 +233,19 @@ export function pruneDefinitions(root: JsonSchema): JsonSchema {
   if (whole || names.every((name) => used.has(name))) return root;
   const kept: Record<string, unknown> = {};
   for (const name of names) if (used.has(name)) setOwn(kept, name, definitions[name]);
-  return changed(root, { $defs: Object.keys(kept).length > 0 ? kept : undefined });
+  return changed(trace, root, { $defs: Object.keys(kept).length > 0 ? kept : undefined });
 }
 
 /**
- * Rewrites the local references of a schema that moves to the JSON Pointer `steps` of another
- * document. A schema with its own `$id` stays unchanged, because its references are relative to it.
+ * Rewrites the local references of a schema for its new position in another document, the JSON Pointer
+ * `steps`. A schema with its own `$id` stays unchanged: its references are relative to that.
  */
 export function rebaseReferences(schema: JsonSchema, steps: readonly string[]): JsonSchema {
   if (isObject(schema) && Object.hasOwn(schema, "$id")) return schema;
-  return mapSchema(schema, {
+  return mapSchema(undefined, schema, {
     leave: (node) => {
       const inner = typeof node["$ref"] === "string" ? fragmentSteps(node["$ref"]) : undefined;
-      return inner === undefined ? node : changed(node, { $ref: fragment([...steps, ...inner]) });
+      return inner === undefined ? node : { ...node, $ref: fragment([...steps, ...inner]) };
     },
   });
 }

@@ -1,0 +1,424 @@
+/**
+ * Passes for single keywords: boolean schemas become objects, `const` an `enum`, an `enum` of numbers
+ * an `enum` of texts, exclusive bounds inclusive, tuples lists; other keywords move to descriptions.
+ *
+ * @module
+ */
+
+import { isSchema, KEYWORDS } from "../../schema/mod.ts";
+import {
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+  type JsonValue,
+  setOwn,
+} from "../../tool/mod.ts";
+import type { Context, Report, Tracing } from "./report.ts";
+import { changed, copyNode, HOLDS, mapSchema, requiredBy, type Spot, without } from "./rewrite.ts";
+import type { Slot, Trace } from "./trace.ts";
+
+/** Every target takes a boolean as the value of these. */
+const USUAL: ReadonlySet<string> = new Set(["additionalProperties", "unevaluatedProperties"]);
+
+/**
+ * Rewrites boolean schemas: `true` as `{}`, `false` as nothing where nothing means the same (a
+ * property of a closed object, a branch of `anyOf`, the rest of a list), else as `{ not: {} }`.
+ */
+export function booleansToObjects(root: JsonSchema, { trace }: Tracing): JsonSchema {
+  const result = mapSchema(trace, root, { enter: (node) => writeBooleans(trace, node) });
+  return typeof result === "boolean" ? plain(trace, result) : result;
+}
+
+/** A boolean schema as an object, which remembers where the boolean stood. */
+function plain(trace: Trace, schema: JsonSchema, slot?: Slot): JsonSchema {
+  if (typeof schema !== "boolean") return schema;
+  const made: JsonSchemaObject = schema ? {} : { not: {} };
+  if (slot !== undefined) trace.replacesBoolean(made, slot);
+  return made;
+}
+
+function writeBooleans(trace: Trace, node: JsonSchemaObject): JsonSchemaObject {
+  let result = node;
+  const set = (keyword: string, value: unknown): void => {
+    result = changed(trace, result, { [keyword]: value });
+  };
+  for (const keyword of Object.keys(node)) {
+    const value = node[keyword];
+    const shape = HOLDS.get(keyword)?.shape;
+    if (Array.isArray(value) && shape === "schemas") {
+      if (!value.some((item) => typeof item === "boolean")) continue;
+      const skips = keyword === "anyOf" || keyword === "oneOf";
+      const list = value.flatMap((item: JsonSchema, step) =>
+        skips && item === false ? [] : [plain(trace, item, { node, keyword, step })]
+      );
+      set(keyword, list.length === 0 ? [plain(trace, false, { node, keyword })] : list);
+    } else if (shape === "map") {
+      if (!isObject(value) || !Object.values(value).some((item) => typeof item === "boolean")) {
+        continue;
+      }
+      const closed = keyword === "properties" && node["additionalProperties"] === false &&
+        !isObject(node["patternProperties"]);
+      const required = requiredBy(node);
+      const map: Record<string, unknown> = {};
+      for (const name of Object.keys(value)) {
+        if (value[name] === false && closed && !required.has(name)) continue;
+        setOwn(map, name, plain(trace, value[name] as JsonSchema, { node, keyword, step: name }));
+      }
+      set(keyword, map);
+    } else if (keyword === "items" && typeof value === "boolean") {
+      const tuple = Object.hasOwn(node, "prefixItems");
+      if (value) set("items", tuple ? undefined : plain(trace, true, { node, keyword }));
+      else if (!tuple) {
+        set("items", plain(trace, true, { node, keyword }));
+        result = changed(trace, result, { maxItems: 0 }, { maxItems: keyword });
+      }
+    } else if (typeof value === "boolean" && shape === "schema" && !USUAL.has(keyword)) {
+      set(keyword, plain(trace, value, { node, keyword }));
+    }
+  }
+  return result;
+}
+
+/**
+ * Rewrites `const` as an `enum` of one value. Both accept the same.
+ */
+export function constToEnum(root: JsonSchema, { trace }: Tracing): JsonSchema {
+  return mapSchema(trace, root, {
+    leave: (node) => {
+      if (!Object.hasOwn(node, "const")) return node;
+      const values = node["enum"];
+      // Beside an `enum` that lacks it, nothing fits.
+      if (Array.isArray(values) && !values.some((value) => trace.isEqual(value, node["const"]))) {
+        return false;
+      }
+      const renamed = Object.hasOwn(node, "enum") ? undefined : { enum: "const" };
+      return changed(trace, node, { const: undefined, enum: [node["const"]] }, renamed);
+    },
+  });
+}
+
+/**
+ * Rewrites an `enum` of numbers or booleans as an `enum` of texts, and records the original values. An
+ * `enum` that cannot be written so (lists, objects, `1` and `"1"`, the empty text) is moved to the
+ * description, which is reported.
+ */
+export function enumToText(root: JsonSchema, context: Context): JsonSchema {
+  const { trace } = context;
+  return mapSchema(trace, root, {
+    leave: (node, spot) => {
+      const values = node["enum"];
+      if (!Array.isArray(values)) return node;
+      const texts = values.map((value) => typeof value === "object" ? null : String(value));
+      const possible = texts.every((text) => text !== null && text !== "") &&
+        new Set(texts).size === texts.length;
+      if (!possible) {
+        const message = '"enum" may only hold texts that are not empty';
+        return leaveOut(context, node, "enum", spot, message);
+      }
+      if (
+        values.every((value) => typeof value === "string") && node["type"] === "string"
+      ) return node;
+      // Bounds of the number say nothing about its text.
+      const bare = without(trace, node, "minimum", "maximum", "multipleOf", "format");
+      const copy = changed(trace, bare, { type: "string", enum: texts });
+      const stands = new Map<string, JsonValue>();
+      values.forEach((value: JsonValue, index) => {
+        if (typeof value !== "string") stands.set(texts[index] as string, value);
+      });
+      if (stands.size > 0) trace.mark(copy, { values: stands });
+      return copy;
+    },
+  });
+}
+
+/**
+ * Rewrites `exclusiveMinimum` and `exclusiveMaximum` as `minimum` and `maximum`. For integers
+ * both say the same; for other numbers the bound itself is accepted, which is reported.
+ */
+export function exclusiveToInclusive(root: JsonSchema, { trace, report }: Context): JsonSchema {
+  return mapSchema(trace, root, {
+    leave: (node, spot) => {
+      const low = include(trace, node, spot, report, "exclusiveMinimum", "minimum", 1);
+      return include(trace, low, spot, report, "exclusiveMaximum", "maximum", -1);
+    },
+  });
+}
+
+function include(
+  trace: Trace,
+  node: JsonSchemaObject,
+  spot: Spot,
+  report: Report,
+  exclusive: "exclusiveMinimum" | "exclusiveMaximum",
+  inclusive: "minimum" | "maximum",
+  step: 1 | -1,
+): JsonSchemaObject {
+  const bound = node[exclusive];
+  if (typeof bound !== "number") return node;
+  const whole = isWhole(node["type"]);
+  // The next integer beyond the bound; above 2^53 there may be none that a number can hold.
+  const next = step === 1 ? Math.floor(bound) + 1 : Math.ceil(bound) - 1;
+  const exact = whole && Number.isSafeInteger(next);
+  const value = exact ? next : bound;
+  const other = node[inclusive];
+  const otherWins = typeof other === "number" && (step === 1 ? other > bound : other < bound);
+  if (!exact && !otherWins) {
+    report.add(node, spot, {
+      keyword: exclusive,
+      action: "replaced",
+      grade: "weakened",
+      widens: true,
+      message: `"${exclusive}" is sent as "${inclusive}": the bound itself is let in`,
+    });
+  }
+  if (typeof other !== "number") {
+    const changes = { [exclusive]: undefined, [inclusive]: value };
+    return changed(trace, node, changes, { [inclusive]: exclusive });
+  }
+  const tighter = step === 1 ? Math.max(other, value) : Math.min(other, value);
+  return changed(trace, node, { [exclusive]: undefined, [inclusive]: tighter });
+}
+
+function isWhole(type: unknown): boolean {
+  if (type === "integer") return true;
+  return Array.isArray(type) && type.includes("integer") && !type.includes("number");
+}
+
+/**
+ * Rewrites `prefixItems` as `items` that accept what any of them accepts. Where `items: false`
+ * bounded the tuple, `maxItems` does.
+ */
+export function tuplesToLists(root: JsonSchema, { trace, report }: Context): JsonSchema {
+  return mapSchema(trace, root, {
+    leave: (node, spot) => {
+      const tuple = node["prefixItems"];
+      if (!Array.isArray(tuple)) return node;
+      const rest = isSchema(node["items"]) ? node["items"] : true;
+      const closed = rest === false;
+      // Without a rule for the other items, `items` would accept anything and hide the tuple.
+      const told = rest !== true && !closed;
+      const branches = trace.distinct<unknown>(told ? [...tuple, rest] : tuple);
+      report.add(node, spot, {
+        keyword: "prefixItems",
+        action: "replaced",
+        grade: "weakened",
+        widens: branches.length > 1 || !closed,
+        narrows: rest === true,
+        message: "a tuple is sent as a list: which item stands where is not said",
+      });
+      const union = { anyOf: branches };
+      trace.cameFrom(union, node);
+      const items = branches.length === 1 ? branches[0] : union;
+      const max = node["maxItems"];
+      const maxItems = Math.min(typeof max === "number" ? max : Infinity, tuple.length);
+      return changed(trace, node, { prefixItems: undefined, items, ...(closed && { maxItems }) });
+    },
+  });
+}
+
+/** Adds `items: {}` to arrays without `items`; both mean the same. */
+export function addItems(root: JsonSchema, { trace }: Tracing): JsonSchema {
+  return mapSchema(trace, root, {
+    leave: (node) => lacksItems(node) ? changed(trace, node, { items: {} }) : node,
+  });
+}
+
+/** True if a schema describes arrays and has no `items`. */
+export function lacksItems(node: JsonSchemaObject): boolean {
+  const { type } = node;
+  return (type === "array" || (Array.isArray(type) && type.includes("array"))) &&
+    !Object.hasOwn(node, "items");
+}
+
+/** The keys that hold 64-bit integers, which JSON has as texts. */
+export const LENGTHS: ReadonlySet<string> = new Set(
+  "minItems maxItems minLength maxLength minProperties maxProperties".split(" "),
+);
+
+/** Writes type names in capitals, lengths as texts, and the first of the examples as `example`. */
+export function asTypedSchema(trace: Trace, root: JsonSchema): JsonSchema {
+  return mapSchema(trace, root, {
+    leave: (node) => {
+      const copy = copyNode(trace, node);
+      if (typeof copy["type"] === "string") copy["type"] = copy["type"].toUpperCase();
+      for (const keyword of LENGTHS) {
+        if (typeof copy[keyword] === "number") copy[keyword] = String(copy[keyword]);
+      }
+      const examples = copy["examples"];
+      delete copy["examples"];
+      if (Array.isArray(examples) && examples.length > 0 && !Object.hasOwn(copy, "example")) {
+        copy["example"] = examples[0];
+      }
+      return copy;
+    },
+  });
+}
+/** True if a keyword restricts the accepted values. */
+export function constrains(keyword: string): boolean {
+  const known = KEYWORDS["2020-12"].get(keyword) ?? KEYWORDS["draft-07"].get(keyword);
+  return known !== undefined && known.role !== "annotates";
+}
+
+/** Leaves out the keywords whose fate is `drop`, and reports those too that are ignored. */
+export function dropKeywords(
+  root: JsonSchema,
+  { trace, report, describe, fateOf }: Context,
+): JsonSchema {
+  return mapSchema(trace, root, {
+    enter: (node, spot) => {
+      let copy: Record<string, unknown> | undefined;
+      for (const keyword of Object.keys(node)) {
+        const fate = fateOf(keyword, node, spot.root);
+        if (fate === "keep") continue;
+        if (fate === "ignored") {
+          if (!constrains(keyword)) continue;
+          report.add(node, spot, {
+            keyword,
+            action: "sent",
+            grade: "weakened",
+            widens: true,
+            message: `"${keyword}" is sent, but not enforced`,
+          });
+          continue;
+        }
+        copy ??= copyNode(trace, node);
+        delete copy[keyword];
+        const described = describe && addWords(copy, keyword, node[keyword]);
+        report.add(node, spot, {
+          keyword,
+          action: described ? "described" : "dropped",
+          grade: described ? "moved" : "lost",
+          widens: constrains(keyword),
+          narrows: constrains(keyword) && opensAnother(keyword, node),
+          message: described
+            ? `"${keyword}" is said in the description`
+            : keyword === "nullable"
+            ? '"nullable" is not JSON Schema, and is omitted: null fits only where "type" has "null"'
+            : `"${keyword}" cannot be sent`,
+        });
+      }
+      return copy ?? node;
+    },
+  });
+}
+
+/** Omits a keyword that a target does not take here, or moves it to the description. */
+export function leaveOut(
+  { trace, report, describe }: Context,
+  node: JsonSchemaObject,
+  keyword: string,
+  spot: Spot,
+  message: string,
+): JsonSchemaObject {
+  report.add(node, spot, {
+    keyword,
+    action: describe ? "described" : "dropped",
+    grade: describe ? "moved" : "lost",
+    widens: true,
+    message,
+  });
+  const copy = copyNode(trace, node);
+  delete copy[keyword];
+  if (describe) addWords(copy, keyword, node[keyword]);
+  return copy;
+}
+
+/** True if another keyword applies to the values that this one covered, and may reject them. */
+function opensAnother(keyword: string, node: JsonSchemaObject): boolean {
+  if (keyword === "patternProperties") {
+    return Object.hasOwn(node, "additionalProperties") && node["additionalProperties"] !== true;
+  }
+  return keyword === "prefixItems" && Object.hasOwn(node, "items") && node["items"] !== true;
+}
+
+const MAX_WORDS = 400;
+
+function json(value: unknown): string {
+  const text = JSON.stringify(value) ?? "";
+  return text.length > MAX_WORDS ? `${text.slice(0, MAX_WORDS - 1)}…` : text;
+}
+
+function count(value: unknown, one: string, many: string): string {
+  return `${json(value)} ${value === 1 ? one : many}`;
+}
+
+type Wording = (value: unknown) => string | undefined;
+
+/** The words for each keyword. Models do not need the keywords that are missing here. */
+const WORDS: ReadonlyMap<string, Wording> = new Map<string, Wording>([
+  ["minLength", (value) => `At least ${count(value, "character", "characters")}.`],
+  ["maxLength", (value) => `At most ${count(value, "character", "characters")}.`],
+  ["pattern", (value) => `Matches the regular expression ${String(value).slice(0, MAX_WORDS)}`],
+  ["format", (value) => `Format: ${String(value).slice(0, MAX_WORDS)}.`],
+  ["minimum", (value) => `At least ${json(value)}.`],
+  ["maximum", (value) => `At most ${json(value)}.`],
+  ["exclusiveMinimum", (value) => `More than ${json(value)}.`],
+  ["exclusiveMaximum", (value) => `Less than ${json(value)}.`],
+  ["multipleOf", (value) => `A multiple of ${json(value)}.`],
+  ["minItems", (value) => `At least ${count(value, "item", "items")}.`],
+  ["maxItems", (value) => `At most ${count(value, "item", "items")}.`],
+  ["uniqueItems", (value) => value === true ? "No two items are the same." : undefined],
+  ["contains", (value) => `At least one item fits ${json(value)}`],
+  ["minProperties", (value) => `At least ${count(value, "property", "properties")}.`],
+  ["maxProperties", (value) => `At most ${count(value, "property", "properties")}.`],
+  ["enum", (value) => `One of: ${json(value)}`],
+  ["const", (value) => `Always ${json(value)}.`],
+  ["default", (value) => `Default: ${json(value)}`],
+  ["examples", (value) => `Examples: ${json(value)}`],
+  ["example", (value) => `Example: ${json(value)}`],
+  ["deprecated", (value) => value === true ? "Deprecated." : undefined],
+  ["contentEncoding", (value) => `Encoded as ${String(value).slice(0, MAX_WORDS)}.`],
+  ["contentMediaType", (value) => `Media type: ${String(value).slice(0, MAX_WORDS)}.`],
+  ["additionalProperties", restWords],
+  ["unevaluatedProperties", restWords],
+  ["patternProperties", (value) => `Properties by pattern of their names: ${json(value)}`],
+  ["propertyNames", (value) => `The property names fit ${json(value)}`],
+  ["dependentRequired", dependentWords],
+  ["dependentSchemas", (value) => `If a property is given, the whole fits: ${json(value)}`],
+  ["not", (value) => `Must not fit ${json(value)}`],
+  ["if", (value) => `If it fits ${json(value)}, more rules apply.`],
+  ["then", (value) => `If so: ${json(value)}`],
+  ["else", (value) => `If not: ${json(value)}`],
+  ["anyOf", (value) => unionWords("At least one", value)],
+  ["oneOf", (value) => unionWords("Exactly one", value)],
+  ["allOf", (value) => `Also fits ${json(value)}`],
+  ["prefixItems", (value) => `The first items fit, in this order: ${json(value)}`],
+]);
+
+function restWords(value: unknown): string | undefined {
+  if (value === true) return undefined;
+  return value === false ? "No other properties." : `Other properties fit ${json(value)}`;
+}
+
+function dependentWords(value: unknown): string {
+  const lines = Object.entries(value as Record<string, unknown>).map(([name, needs]) =>
+    `"${name}" needs ${Array.isArray(needs) ? needs.map((need) => `"${need}"`).join(", ") : ""}`
+  );
+  return `${lines.join("; ").slice(0, MAX_WORDS)}.`;
+}
+
+/** A union of `required` lists reads better as the names than as the schemas. */
+function unionWords(how: string, value: unknown): string {
+  const branches = Array.isArray(value) ? value : [];
+  const names = branches.map((branch: { readonly required?: unknown } | null) => {
+    const required = branch?.required;
+    const only = typeof branch === "object" && branch !== null &&
+      Object.keys(branch).every((keyword) => keyword === "required");
+    return only && Array.isArray(required)
+      ? required.map((name) => `"${name}"`).join(" and ")
+      : undefined;
+  });
+  return names.every((name) => name !== undefined)
+    ? `${how} of these must be given: ${names.join("; ").slice(0, MAX_WORDS)}.`
+    : `${how} of these fits: ${json(value)}`;
+}
+
+/** Adds what a keyword said to the description. */
+export function addWords(node: Record<string, unknown>, keyword: string, value: unknown): boolean {
+  const words = WORDS.get(keyword)?.(value);
+  if (words === undefined) return false;
+  const before = typeof node["description"] === "string" ? node["description"].trimEnd() : "";
+  const gap = before === "" ? "" : /[.!?:…]$/.test(before) ? " " : ". ";
+  node["description"] = before + gap + words;
+  return true;
+}

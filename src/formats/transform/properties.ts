@@ -1,0 +1,358 @@
+/**
+ * Passes for properties: optional properties become nullable, `null` becomes the flag `nullable`, objects
+ * are closed, and illegal property keys are renamed.
+ *
+ * @module
+ */
+
+import { isSchema } from "../../schema/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
+import { isLegalName, mapNames } from "../../select/mod.ts";
+import { type Resolve, resolverOf } from "./references.ts";
+import type { Context } from "./report.ts";
+import {
+  changed,
+  copyNode,
+  eachNode,
+  mapOf,
+  mapSchema,
+  requiredBy,
+  type Spot,
+  without,
+} from "./rewrite.ts";
+import type { Trace } from "./trace.ts";
+
+/** The descriptions that stay outside when a schema is wrapped in a union. */
+const WORDS: ReadonlySet<string> = new Set([
+  "title",
+  "description",
+  "default",
+  "examples",
+  "deprecated",
+]);
+
+/**
+ * Returns true if a schema accepts `null`. Keywords for texts, lists and objects do not matter.
+ *
+ * @param resolve Resolves references. A reference out of the schema accepts nothing.
+ * @param known The results for targets of references, each of which is checked only one time.
+ */
+export function acceptsNull(
+  schema: JsonSchema,
+  resolve: Resolve,
+  known?: Map<JsonSchema, boolean>,
+): boolean {
+  if (!isObject(schema)) return schema;
+  const { type, enum: values, anyOf, oneOf, allOf, not } = schema;
+  if (type !== undefined && type !== "null" && !(Array.isArray(type) && type.includes("null"))) {
+    return false;
+  }
+  if (Array.isArray(values) && !values.includes(null)) return false;
+  if (Object.hasOwn(schema, "const") && schema["const"] !== null) return false;
+  if (Object.hasOwn(schema, "$ref")) {
+    const target = resolve(schema["$ref"]) ?? false;
+    known ??= new Map();
+    let accepted = known.get(target);
+    if (accepted === undefined) {
+      // A reference to itself accepts nothing by itself.
+      known.set(target, false);
+      known.set(target, accepted = acceptsNull(target, resolve, known));
+    }
+    if (!accepted) return false;
+  }
+  const accepts = (part: unknown): boolean => !isSchema(part) || acceptsNull(part, resolve, known);
+  if (Array.isArray(anyOf) && !anyOf.some(accepts)) return false;
+  if (Array.isArray(oneOf) && oneOf.filter(accepts).length !== 1) return false;
+  if (Array.isArray(allOf) && !allOf.every(accepts)) return false;
+  if (isSchema(not) && accepts(not)) return false;
+  const condition = schema["if"];
+  return !isSchema(condition) || accepts(schema[accepts(condition) ? "then" : "else"]);
+}
+
+const NOWHERE: Resolve = () => undefined;
+
+/** The schema with `null` accepted too. */
+export function acceptNull(
+  trace: Trace | undefined,
+  node: JsonSchemaObject,
+  resolve: Resolve = NOWHERE,
+): JsonSchemaObject {
+  if (acceptsNull(node, resolve)) return node;
+  const { type, enum: values } = node;
+  const simple = (typeof type === "string" || Array.isArray(type)) &&
+    !["$ref", "const", "anyOf", "oneOf", "allOf", "not", "if"].some((keyword) =>
+      Object.hasOwn(node, keyword)
+    );
+  if (simple) {
+    const types: readonly unknown[] = Array.isArray(type) ? type : [type];
+    return changed(trace, node, {
+      ...(!types.includes("null") && { type: [...types, "null"] }),
+      ...(Array.isArray(values) && !values.includes(null) && { enum: [...values, null] }),
+    });
+  }
+  const only = Object.keys(node).every((key) => key === "anyOf" || WORDS.has(key));
+  if (only && Array.isArray(node["anyOf"])) {
+    return changed(trace, node, { anyOf: [...node["anyOf"], { type: "null" }] });
+  }
+  return wrap(trace, node, (inner) => [inner, { type: "null" }]);
+}
+
+/** Moves a schema into a union, without its descriptions. */
+function wrap(
+  trace: Trace | undefined,
+  node: JsonSchemaObject,
+  branches: (inner: JsonSchemaObject) => readonly JsonSchema[],
+): JsonSchemaObject {
+  const outer: Record<string, unknown> = {};
+  const inner = copyNode(trace, node);
+  for (const word of WORDS) {
+    if (!Object.hasOwn(node, word)) continue;
+    outer[word] = node[word];
+    delete inner[word];
+  }
+  outer["anyOf"] = branches(inner);
+  trace?.cameFrom(outer, node);
+  return outer;
+}
+
+/**
+ * Makes every property required; an optional property accepts `null` instead of being absent. If it
+ * accepted `null` already, `null` stays `null`, and absence cannot be expressed.
+ */
+export function optionalToNullable(root: JsonSchema, { trace, report }: Context): JsonSchema {
+  // New required properties do not change whether a schema accepts null.
+  const resolve = resolverOf(root);
+  return mapSchema(trace, root, {
+    leave: (node, spot) => {
+      const properties = node["properties"];
+      if (!isObject(properties)) return node;
+      const names = Object.keys(properties);
+      const required = requiredBy(node);
+      const optional = names.filter((name) => !required.has(name));
+      if (optional.length === 0 && Array.isArray(node["required"])) return node;
+      const made = { ...properties };
+      const nulls = new Set<string>();
+      for (const name of optional) {
+        const property = properties[name] as JsonSchema;
+        if (!isObject(property) || acceptsNull(property, resolve)) {
+          report.add(node, spot, {
+            keyword: "properties",
+            step: name,
+            action: "replaced",
+            grade: "ambiguous",
+            narrows: true,
+            message: `"${name}" may be absent or null; here it must be null`,
+          });
+        } else {
+          setOwn(made, name, acceptNull(trace, property, resolve));
+          nulls.add(name);
+        }
+      }
+      const others = [...required].map(String).filter((name) => !Object.hasOwn(properties, name));
+      const copy = changed(trace, node, { properties: made, required: [...names, ...others] });
+      if (nulls.size > 0) trace.mark(copy, { nulls });
+      return copy;
+    },
+  });
+}
+
+/**
+ * Writes the type `null` as the flag `nullable`, and a list of types as a union: the form of
+ * OpenAPI 3.0 and of Gemini's typed schema.
+ */
+export function nullToFlag(root: JsonSchema, context: Context): JsonSchema {
+  // On the way down, so that a union is rewritten before its branch that is only null.
+  return mapSchema(context.trace, root, { enter: (node, spot) => flagNull(node, spot, context) });
+}
+
+function flagNull(node: JsonSchemaObject, spot: Spot, context: Context): JsonSchemaObject {
+  const { trace, report } = context;
+  let result = node;
+  if (Array.isArray(result["enum"]) && result["enum"].includes(null)) {
+    const values = result["enum"].filter((value) => value !== null);
+    result = changed(
+      trace,
+      result,
+      values.length > 0 ? { enum: values } : { enum: undefined, type: "null" },
+    );
+    // Without a type, the enum alone allowed the null.
+    if (result["type"] === undefined) result = changed(trace, result, { nullable: true });
+  }
+  const branches = result["anyOf"];
+  if (Array.isArray(branches) && branches.some(isOnlyNull)) {
+    const others: unknown[] = branches.filter((branch) => !isOnlyNull(branch));
+    const copy = changed(trace, result, { anyOf: undefined, nullable: true });
+    const only = others[0];
+    if (others.length === 1 && isObject(only) && noneShared(copy, only)) {
+      const merged = { ...only, ...copy };
+      trace.cameFrom(merged, only);
+      return flagNull(merged, spot, context);
+    }
+    result = changed(trace, copy, others.length > 0 ? { anyOf: others } : { type: "null" });
+  }
+  const type = result["type"];
+  if (Array.isArray(type)) {
+    const types = type.filter((one) => one !== "null");
+    const copy = copyNode(trace, result);
+    if (types.length < type.length && types.length > 0) copy["nullable"] = true;
+    if (types.length <= 1) copy["type"] = types[0] ?? "null";
+    else if (Array.isArray(copy["anyOf"])) delete copy["type"];
+    else {
+      const { nullable, ...inner } = copy;
+      const union = wrap(trace, inner, (bare) =>
+        types.map((one) => {
+          const branch: Record<string, unknown> = { ...bare, type: one };
+          trace.cameFrom(branch, node);
+          return branch;
+        }));
+      const made: Record<string, unknown> = nullable === true ? { ...union, nullable } : union;
+      trace.cameFrom(made, node);
+      return made;
+    }
+    result = copy;
+  }
+  if (result["type"] === "null") {
+    report.add(node, spot, {
+      keyword: Object.hasOwn(node, "type") ? "type" : "enum",
+      action: "replaced",
+      grade: "weakened",
+      widens: true,
+      message: "a value that is always null is sent as a string that may be null",
+    });
+    return changed(trace, without(trace, result, "const", "enum"), {
+      type: "string",
+      nullable: true,
+    });
+  }
+  return result;
+}
+
+function isOnlyNull(schema: unknown): boolean {
+  return isObject(schema) &&
+    (schema["type"] === "null" || schema["const"] === null ||
+      (Array.isArray(schema["enum"]) && schema["enum"].length === 1 && schema["enum"][0] === null));
+}
+
+function noneShared(a: JsonSchemaObject, b: JsonSchemaObject): boolean {
+  return Object.keys(a).every((key) => !Object.hasOwn(b, key) || key === "description");
+}
+/** True if a schema describes objects, and perhaps other values. */
+export function describesObjects(node: JsonSchemaObject): boolean {
+  const { type } = node;
+  return type === "object" || (Array.isArray(type) && type.includes("object")) ||
+    (type === undefined && isObject(node["properties"]));
+}
+
+/**
+ * Adds `additionalProperties: false` to every object. Other keys than the named ones cannot be
+ * sent, which is reported as narrowing for each place.
+ */
+export function closeObjects(root: JsonSchema, { trace, report }: Context): JsonSchema {
+  return mapSchema(trace, root, {
+    leave: (node, spot) => {
+      if (!describesObjects(node)) return node;
+      // Providers' own transforms always write `properties`, even if it is empty.
+      const named = isObject(node["properties"]) ? node : changed(trace, node, { properties: {} });
+      if (node["additionalProperties"] === false) return named;
+      const said = Object.hasOwn(node, "additionalProperties");
+      report.add(node, spot, {
+        keyword: "additionalProperties",
+        action: "replaced",
+        grade: said ? "lost" : "weakened",
+        narrows: true,
+        message: said
+          ? "other properties than the named ones cannot be sent"
+          : "other properties than the named ones are not forbidden, but cannot be sent",
+      });
+      return changed(trace, named, { additionalProperties: false });
+    },
+  });
+}
+
+/**
+ * Renames the property keys that the target does not allow, in the same way everywhere in the schema.
+ * No two keys get the same name. An open object could hold the new key or the old one, which is
+ * reported as a loss.
+ */
+export function renameKeys(
+  root: JsonSchema,
+  { trace, report, keys: rule }: Context,
+): JsonSchema {
+  if (rule === undefined) return root;
+  const keys = new Set<string>();
+  eachNode(trace, root, (node) => {
+    for (const key of keysIn(node)) keys.add(key);
+  });
+  const all = [...keys];
+  if (all.every((key) => isLegalName(key, rule))) return root;
+  const names = mapNames(all, rule);
+  const nameOf = (key: string): string => names.get(key) ?? key;
+  return mapSchema(trace, root, {
+    leave: (node, spot) => {
+      const properties = mapOf(node["properties"]);
+      const renamed = keysIn(node).filter((key) => nameOf(key) !== key);
+      if (renamed.length === 0) return node;
+      const rename = (key: unknown): string => nameOf(String(key));
+      const changes: Record<string, unknown> = {};
+      for (const keyword of MAPS) {
+        const map = node[keyword];
+        if (!isObject(map)) continue;
+        changes[keyword] = renameMap(
+          map,
+          nameOf,
+          (value) =>
+            keyword === "dependentRequired" && Array.isArray(value) ? value.map(rename) : value,
+        );
+      }
+      for (const keyword of ["required", "propertyOrdering"]) {
+        const list = node[keyword];
+        if (Array.isArray(list)) changes[keyword] = list.map(rename);
+      }
+      const copy = changed(trace, node, changes);
+      trace.mark(copy, { keys: new Map(renamed.map((key) => [nameOf(key), key])) });
+      const open = node["additionalProperties"] !== false ||
+        Object.hasOwn(node, "patternProperties") || Object.hasOwn(node, "propertyNames");
+      if (!open) return copy;
+      for (const key of new Set(renamed)) {
+        report.add(node, spot, {
+          keyword: Object.hasOwn(properties, key) ? "properties" : "required",
+          step: key,
+          action: "replaced",
+          grade: "ambiguous",
+          widens: true,
+          narrows: true,
+          message: `"${key}" is sent as "${
+            nameOf(key)
+          }"; the object is open, so both may come back`,
+        });
+      }
+      return copy;
+    },
+  });
+}
+
+/** The keywords that hold a map from property keys. */
+const MAPS = ["properties", "dependentRequired", "dependentSchemas"] as const;
+
+/** Every property key that a node names. */
+function keysIn(node: JsonSchemaObject): readonly string[] {
+  const keys: string[] = [];
+  for (const keyword of MAPS) {
+    const map = node[keyword];
+    if (isObject(map)) keys.push(...Object.keys(map));
+  }
+  const lists: unknown[] = [node["required"]];
+  if (isObject(node["dependentRequired"])) lists.push(...Object.values(node["dependentRequired"]));
+  for (const list of lists) if (Array.isArray(list)) keys.push(...list.map(String));
+  return keys;
+}
+
+function renameMap(
+  map: { readonly [key: string]: unknown },
+  nameOf: (key: string) => string,
+  change: (value: unknown) => unknown,
+): Record<string, unknown> {
+  const result: Record<string, unknown> = {};
+  for (const key of Object.keys(map)) setOwn(result, nameOf(key), change(map[key]));
+  return result;
+}
