@@ -217,32 +217,8 @@ async function* loop<Context>(
   options: RunToolsOptions<ClientTarget, Context>,
   streamed: boolean,
 ): AsyncGenerator<ToolRunEvent, void> {
-  const options: RunToolsOptions<ClientTarget, Context> = Object(said);
-  refuseOthers(ACTION, options, FIELDS);
-  const { dispatcher, signal, maxTurns = 20, suspended } = options;
-  const given: Json = Object(request);
-  const target = targetOf(options.target as TargetName).id as StreamTarget;
-  const format = clientFormat(target) ??
-    refuse(ACTION, `there is no client for the target "${target}"`);
-  if (!isFunction(dispatcher?.dispatchAll)) {
-    refuse(ACTION, "the option dispatcher must be a ToolDispatcher over the tools");
-  }
-  checkTurns(ACTION, maxTurns, "maxTurns");
-  const create = createOf(client, format);
-  const exposure = new Exposure(options.tools, target, options.options);
-  const { toolChoice, ...rest } = options.options ?? {};
-  // A model that has to call a tool each time would never answer.
-  const later = toolChoice === "required" || typeof toolChoice === "object"
-    ? new Exposure(options.tools, target, rest)
-    : exposure;
-  const context = { ...options.context, ...(signal === undefined ? {} : { signal }) } as Context;
-  if (isObject(given["conversation"]) || typeof given["conversation"] === "string") {
-    refuse(ACTION, "the request must not name a conversation: the loop sends all of it each time");
-  }
-  const messages: unknown[] = conversationOf(given, format);
-  let carried: Json = {};
-  let response: unknown;
-  const losses: ResultLoss[] = [];
+  yield* new ToolLoop(client, Object(request), Object(options), streamed).run();
+}
 
 /** The calls of one turn, and the names of its export. */
 interface Turn extends SuspendedTurn {
@@ -274,7 +250,7 @@ class ToolLoop<Context> {
   ) {
     refuseOthers(ACTION, options, FIELDS);
     const { dispatcher, signal, maxTurns = 20 } = options;
-    this.#target = resolveTarget(options.target as TargetName) as StreamTarget;
+    this.#target = targetOf(options.target as TargetName).id as StreamTarget;
     this.#format = clientFormat(this.#target) ??
       refuse(ACTION, `there is no client for the target "${this.#target}"`);
     if (!isFunction(dispatcher?.dispatchAll)) {
