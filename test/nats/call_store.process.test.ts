@@ -133,7 +133,7 @@ describe("natsCallStore()", () => {
     await using own = await TestServer.start();
     const connection = await own.connect();
     const store = await natsCallStore(connection);
-    // After the store's own, so that the store knows of it too.
+    // After the store's own subscription, so that the store has it too.
     const lost = event();
     void (async () => {
       for await (const { type } of connection.status()) if (type === "disconnect") lost.come();

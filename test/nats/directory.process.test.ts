@@ -268,7 +268,7 @@ describe("The directory of tools in NATS", () => {
       ...{ secret: SECRET, drainTimeoutMs: 0 },
       onError: (error) => void log.push(error),
     });
-    // After the worker's own, so that the worker knows of it too.
+    // After the worker's own, so that the worker has it too.
     const lost = event();
     void (async () => {
       for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
@@ -276,7 +276,7 @@ describe("The directory of tools in NATS", () => {
     await own.kill();
     await lost.came;
     await served.close();
-    // What went to callers was not sent.
+    // Nothing was sent to callers.
     assertEquals(log.map(String).filter((error) => !error.includes("disconnected")), []);
   });
 });

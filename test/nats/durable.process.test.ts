@@ -239,7 +239,7 @@ describe("Durable calls over NATS", () => {
     for (
       const expected of [
         ["output_too_large", false, "it has run", 2],
-        // The failure is kept.
+        // The failure is stored.
         ["output_too_large", false, "it has run", 2],
       ]
     ) {
@@ -303,7 +303,7 @@ describe("Durable calls over NATS", () => {
     goOn.come();
     const results = await Promise.all(waiting);
     assertEquals(results.map((result) => result.ok && result.content), Array(4).fill("built"));
-    // What has ended does not count.
+    // Completed tasks do not count.
     const next = await run(one, "ann");
     assertEquals(next.ok && next.content, "built");
   });

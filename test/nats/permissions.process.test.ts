@@ -93,7 +93,7 @@ describe("Users of NATS with narrow permissions", () => {
     assertEquals(await store.delete("ticket.ann.1", revision), true);
     assertEquals(errors, []);
 
-    // What neither may.
+    // Subjects that neither may use.
     for (const connection of [worker, caller]) {
       const { streams } = await jetstreamManager(connection);
       const forged = {

@@ -442,7 +442,7 @@ export class ToolRequest {
    * The body, as JSON.
    *
    * @param empty The value of an empty body. By default, an empty body is rejected.
-   * @throws {ProblemError} If it is too large, late, not JSON, or not declared to be.
+   * @throws {ProblemError} If it is too large, late, not JSON, or not declared as JSON.
    */
   readJson(empty?: unknown): Promise<unknown> {
     requireJson(this.raw.headers);

@@ -84,9 +84,9 @@ export class HostTools {
   /**
    * @param tools All tools of this side.
    * @param config The host's configuration.
-   * @param onChange Is called when the list may have changed.
-   * @param tick Calls a function again and again.
-   * @param now Tells the time, in milliseconds.
+   * @param onChange Called when the list may have changed.
+   * @param tick Calls a function at intervals.
+   * @param now Returns the time, in milliseconds.
    * @throws {NativeConfigError} If the host's configuration is invalid.
    */
   constructor(

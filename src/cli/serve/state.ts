@@ -51,7 +51,7 @@ const RECOVER_TURN = "recover.turn";
  * @param wanted The user's folder; `undefined` for the default.
  * @param own The module's folder, or the state shared with other servers. By default, the state
  * ends with the process.
- * @throws {CommandError} If the folder that the user wants cannot be used.
+ * @throws {CommandError} If the user's folder cannot be used.
  */
 export async function openState(
   wanted: string | undefined,

@@ -343,7 +343,7 @@ describe("POST /tools/:id/execute", () => {
 
   for (const accept of ["application/json", "text/event-stream"]) {
     it(`returns a failure for a result that changes after it was checked, as ${accept}`, async () => {
-      // JSON to whoever looks first; each later look throws.
+      // JSON at the first access; each later look throws.
       const changing = () => {
         let looks = 0;
         return Object.defineProperty({}, "a", {

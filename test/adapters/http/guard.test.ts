@@ -28,7 +28,7 @@ describe("createGuard()", () => {
   });
 
   it("rejects a request with two hosts", () => {
-    // What workerd makes of two headers: no program can make such a request.
+    // The form in which workerd combines two headers; no program can send such a request.
     const request = { url: "http://localhost, evil.example/tools", headers: new Headers() };
     for (const allowedHosts of [["localhost"], "any"] as const) {
       const problem = createGuard({ allowedHosts })(request as Request);

@@ -108,7 +108,7 @@ describe("createMcpEndpoint()", () => {
     ] as const
   ) {
     it(`rejects ${JSON.stringify(options)}`, () => {
-      // What JavaScript may hand in.
+      // Values that only JavaScript can pass.
       const wrong = options as { pageSize?: number };
       assertThrows(() => createMcpEndpoint(new ToolRegistry(), wrong), error, what);
     });

@@ -121,7 +121,7 @@ describe("importMcpServer()", () => {
     ] as const
   ) {
     it(`rejects ${JSON.stringify(source)}`, async () => {
-      // What JavaScript may hand in.
+      // Values that only JavaScript can pass.
       const wrong = source as string;
       await assertRejects(() => importMcpServer(wrong, { namespace: "x" }), TypeError, what);
     });

@@ -56,7 +56,7 @@ describe("ConcurrencyLimiter", () => {
     assertEquals(order, ["bob 1", "ann 1", "bob 2", "ann 2", "bob 3"]);
   });
 
-  it("keeps a share of the queue for each principal", async () => {
+  it("reserves a quota of the queue for each principal", async () => {
     const limiter = new ConcurrencyLimiter(1, Infinity, 4);
     limiter.acquire("a", "bob");
     const [, , , last] = ["1", "2", "3", "4"].map(() => waits(limiter.acquire("a", "bob")));
@@ -70,7 +70,7 @@ describe("ConcurrencyLimiter", () => {
       false,
       4,
     ]);
-    // Its turn is lost: it holds no place to give back.
+    // It never had a slot, so there is nothing to release.
     last?.cancel();
     assertEquals(limiter.acquire("a", "ann"), false);
     limiter.release("a");
@@ -78,7 +78,7 @@ describe("ConcurrencyLimiter", () => {
     assertEquals(await first.granted, true);
   });
 
-  it("refuses when the queue is full", () => {
+  it("rejects when the queue is full", () => {
     const limiter = new ConcurrencyLimiter(1, Infinity, 1);
     limiter.acquire("a");
     waits(limiter.acquire("a"));

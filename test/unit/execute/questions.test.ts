@@ -78,7 +78,7 @@ describe("ToolDispatcher.stream() of a call that continues", () => {
   });
 });
 
-/** A caller who gives these answers, one after the other, and what it was asked. */
+/** A caller with prepared answers, and the questions that it received. */
 function answering(
   ...answers: readonly (Answer | undefined)[]
 ): { readonly asked: Question[]; readonly context: DispatchContext } {
