@@ -10,7 +10,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { makeTool, type Tool } from "../src/tool/mod.ts";
-import { SEARCH_QUESTIONS, type SearchQuestion } from "./search_questions.ts";
+import { importOpenApi } from "../src/adapters/openapi/mod.ts";
+import { GITHUB_API_QUESTIONS, SEARCH_QUESTIONS, type SearchQuestion } from "./search_questions.ts";
 import { miniSearch, plainBm25, plueSearch, type Rival, RIVALS } from "./search_rivals.ts";
 
 /** Ids of tools for a query, best first. */
@@ -64,6 +65,24 @@ export function readGithubTools(): readonly Tool[] | undefined {
   return tools.map(({ name, description, inputSchema, annotations }) =>
     makeTool({ name, description, title: annotations?.title, parameters: inputSchema })
   );
+}
+
+/** The two halves of the questions about GitHub's REST API. */
+export const API_TUNED: readonly SearchQuestion[] = GITHUB_API_QUESTIONS.filter((_, place) =>
+  place % 2 === 0
+);
+export const API_HELD_OUT: readonly SearchQuestion[] = GITHUB_API_QUESTIONS.filter((_, place) =>
+  place % 2 === 1
+);
+
+/**
+ * Returns the 1,223 operations of GitHub's REST API, or `undefined` where their document is absent:
+ * `generated/api.github.com.json` of the npm package `@octokit/openapi` 23.0.2. The environment
+ * variable `GITHUB_OPENAPI` may name its path.
+ */
+export function readGithubApi(): readonly Tool[] | undefined {
+  const file = process.env["GITHUB_OPENAPI"] ?? join(DATA, "api.github.com.json");
+  return existsSync(file) ? importOpenApi(JSON.parse(readFileSync(file, "utf8"))).tools : undefined;
 }
 
 /** The sets of others, by name; none where they are not there. */
@@ -152,6 +171,13 @@ function printQuality(): void {
     { name: "ours, tuned half", tools: github, questions: TUNED },
     { name: "ours, untuned half", tools: github, questions: HELD_OUT },
   ];
+  const api = readGithubApi();
+  if (api !== undefined) {
+    ours.push(
+      { name: "REST API, tuned half", tools: api, questions: API_TUNED },
+      { name: "REST API, untuned half", tools: api, questions: API_HELD_OUT },
+    );
+  }
   const sets = [...readSearchSets(), ...ours].filter(({ name }) =>
     name.includes(process.argv[2] ?? "")
   );
@@ -175,7 +201,11 @@ function printQuality(): void {
     ];
     measured.forEach((quality, at) => {
       line([SEARCHES[at] ?? "", ...FIGURES.map((figure) => quality[figure].toFixed(3))]);
-      const group = name.startsWith("ours") ? "ours" : name.startsWith("dev_") ? "dev_*" : "others";
+      const group = /^(ours|REST)/.test(name)
+        ? name.split(",")[0]
+        : name.startsWith("dev_")
+        ? "dev_*"
+        : "others";
       const key = `${group}, ${SEARCHES[at]}`;
       results.set(key, [...results.get(key) ?? [], quality]);
     });

@@ -210,8 +210,85 @@ const ROWS: readonly (readonly [query: string, accept: string])[] = [
   ["get project fields", "projects_get projects_list"],
 ];
 
-/** All questions. */
-export const SEARCH_QUESTIONS: readonly SearchQuestion[] = ROWS.map(([query, accept]) => ({
-  query,
-  accept: accept.split(" "),
-}));
+/** All questions about the tools of GitHub's MCP server. */
+export const SEARCH_QUESTIONS: readonly SearchQuestion[] = ROWS.map(toQuestion);
+
+/**
+ * Questions about the 1,223 operations of GitHub's REST API. They were written before the index was
+ * tuned on the ones in even places; the ones in odd places are held out.
+ */
+const REST_ROWS: readonly (readonly [query: string, accept: string])[] = [
+  ["create an issue", "issues_create"],
+  ["open a pull request", "pulls_create"],
+  ["list pull requests of a repository", "pulls_list"],
+  ["list branches of a repository", "repos_list-branches"],
+  ["close an issue", "issues_update"],
+  ["close a pull request", "pulls_update"],
+  ["comment on an issue", "issues_create-comment"],
+  ["comment on a commit", "repos_create-commit-comment"],
+  ["list my repositories", "repos_list-for-authenticated-user"],
+  ["list my gists", "gists_list"],
+  ["delete a branch", "git_delete-ref"],
+  ["rename a branch", "repos_rename-branch"],
+  ["merge a pull request", "pulls_merge"],
+  ["merge one branch into another", "repos_merge"],
+  ["create a release", "repos_create-release"],
+  ["publish a new release", "repos_create-release"],
+  ["star a repository", "activity_star-repo-for-authenticated-user"],
+  ["unstar a repository", "activity_unstar-repo-for-authenticated-user"],
+  ["invite somebody to an organization", "orgs_create-invitation orgs_set-membership-for-user"],
+  ["invite a collaborator to a repository", "repos_add-collaborator"],
+  ["who am I", "users_get-authenticated"],
+  ["my email addresses", "users_list-emails-for-authenticated-user"],
+  ["my notifications", "activity_list-notifications-for-authenticated-user"],
+  [
+    "which organizations do I belong to",
+    "orgs_list-for-authenticated-user orgs_list-memberships-for-authenticated-user",
+  ],
+  ["show my teams", "teams_list-for-authenticated-user"],
+  ["issues assigned to me", "issues_list issues_list-for-authenticated-user"],
+  ["list issues", "issues_list-for-repo issues_list"],
+  ["list commits", "repos_list-commits"],
+  ["get the latest release", "repos_get-latest-release"],
+  ["search code", "search_code"],
+  ["add a label to an issue", "issues_add-labels"],
+  ["remove a label from an issue", "issues_remove-label"],
+  ["delete a comment on an issue", "issues_delete-comment"],
+  ["edit a comment on an issue", "issues_update-comment"],
+  ["add an emoji reaction to an issue", "reactions_create-for-issue"],
+  ["remove my reaction from an issue comment", "reactions_delete-for-issue-comment"],
+  ["assign someone to an issue", "issues_add-assignees"],
+  ["request a review from a teammate", "pulls_request-reviewers"],
+  ["approve a pull request", "pulls_create-review pulls_submit-review"],
+  ["reply to a review comment", "pulls_create-reply-for-review-comment"],
+  ["rerun failed jobs of a workflow", "actions_re-run-workflow-failed-jobs"],
+  ["cancel a workflow run", "actions_cancel-workflow-run"],
+  ["start a workflow manually", "actions_create-workflow-dispatch"],
+  ["download the logs of a workflow run", "actions_download-workflow-run-logs"],
+  [
+    "list secrets of a repository",
+    "actions_list-repo-secrets codespaces_list-repo-secrets dependabot_list-repo-secrets",
+  ],
+  ["set an actions secret for a repository", "actions_create-or-update-repo-secret"],
+  ["fork a repository", "repos_create-fork"],
+  ["create a new repository", "repos_create-for-authenticated-user repos_create-in-org"],
+  ["delete a repository", "repos_delete"],
+  ["archive a repository", "repos_update"],
+  ["protect a branch", "repos_update-branch-protection"],
+  ["add a webhook to a repository", "repos_create-webhook"],
+  ["follow a user", "users_follow"],
+  ["who follows me", "users_list-followers-for-authenticated-user"],
+  ["block a user", "users_block"],
+  ["remove a member from an organization", "orgs_remove-member orgs_remove-membership-for-user"],
+  ["read a file from a repository", "repos_get-content"],
+  ["write a file to a repository", "repos_create-or-update-file-contents"],
+  ["list files changed in a pull request", "pulls_list-files"],
+  ["compare two branches", "repos_compare-commits-with-basehead repos_compare-commits"],
+];
+
+/** All questions about GitHub's REST API. */
+export const GITHUB_API_QUESTIONS: readonly SearchQuestion[] = REST_ROWS.map(toQuestion);
+
+function toQuestion([query, accept]: readonly [query: string, accept: string]): SearchQuestion {
+  return { query, accept: accept.split(" ") };
+}

@@ -6,7 +6,7 @@
 
 import MiniSearch, { type Options } from "minisearch";
 import { createToolIndex, type ToolIndexOptions } from "../src/registry/search/mod.ts";
-import { searchFields } from "../src/registry/search/fields.ts";
+import { searchFields } from "../src/registry/search/words.ts";
 import { lexicon, splitWords, stem } from "../src/registry/search/words.ts";
 import { makeTool, type Tool } from "../src/tool/mod.ts";
 import type { Search } from "./search_quality.ts";

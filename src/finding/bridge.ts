@@ -40,18 +40,18 @@ import { signatureOf } from "./signature.ts";
 /** Options for {@linkcode createToolBridge}. */
 export interface ToolBridgeOptions {
   /**
-   * Ids of tools that are listed beside the bridge's own. Those that the toolset does not have, such
-   * as tools that one of several callers does not see, are passed over.
+   * Ids of tools that are listed in addition to the bridge's own. Ids that the toolset does not have
+   * are ignored: one of several callers may not see a tool.
    */
   readonly pinned?: readonly string[] | undefined;
   /**
-   * How many tools a search gives, from 1 to 50, unless the model asks for another number.
+   * The number of tools that a search returns, from 1 to 50, unless the model requests another one.
    *
    * @default {5}
    */
   readonly limit?: number | undefined;
   /**
-   * How much a search tells of a tool: a line with its signature, or its schema too, with or without
+   * The detail of a found tool: a line with its signature, or also its schema, with or without
    * examples.
    *
    * @default {"signature"}
@@ -71,10 +71,10 @@ const SEARCH = "search_tools";
 const DESCRIBE = "describe_tools";
 const CALL = "call_tool";
 
-/** How many tools one search gives, and one description takes, at most. */
+/** The maximum number of tools in one search and in one description. */
 const MAX_TOOLS = 50;
 
-/** How much of a query is read: an index may send it to a provider. */
+/** The maximum length of a query in characters: an index may send it to a provider. */
 const MAX_QUERY = 8_192;
 
 const CHECKS = {
@@ -92,7 +92,7 @@ const CHECKS = {
 } satisfies { readonly [Field in keyof ToolBridgeOptions]-?: Check };
 
 /**
- * Makes a toolset that stands for another one: it lists `search_tools`, `describe_tools` and
+ * Makes a toolset that represents another one: it lists `search_tools`, `describe_tools` and
  * `call_tool`, and its calls reach every tool behind it. What the toolset does not have can be
  * neither found, described nor called. A call is led to its tool before anything else is asked, so
  * checks, approval, limits, idempotency keys, metrics and failures are those of that tool. Tools
@@ -137,7 +137,7 @@ const CHECKS = {
  * assert.equal(read.ok && read.content, "text");
  * ```
  *
- * @param toolset What the bridge stands for. Of a bridge, it is what that one stands for.
+ * @param toolset The target tools. If it is a bridge, its target tools.
  * @param options What is listed, and how.
  * @returns The bridge, a toolset: it can be listed, exported, served and dispatched.
  * @throws {TypeError} If an option is unknown or wrong.
@@ -158,7 +158,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
   readonly behind: Toolset;
   readonly #own: Toolset;
   readonly #options: ToolBridgeOptions;
-  /** What was available behind the bridge at the last listing, and what was made of it. */
+  /** The target tools at the last listing, and the lists that were made of them. */
   #seen: readonly Tool[] | undefined;
   #listing: readonly Tool[] = [];
   #loadable: readonly Tool[] | undefined;
@@ -220,7 +220,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
   ): Call | undefined {
     if (call.name !== CALL) return this.#own.has(call.name) ? undefined : call;
     const target = targetIn(call.arguments, maxLength);
-    // What is wrong with the arguments is found when `call_tool` checks them.
+    // `call_tool` reports invalid arguments.
     return target && { ...call, ...target };
   }
 
@@ -240,7 +240,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
   }
 }
 
-/** What a call of `call_tool` names; `undefined` if its arguments are wrong. */
+/** Returns the target of a call of `call_tool`; `undefined` if its arguments are invalid. */
 function targetIn(
   given: unknown,
   maxLength: number,
@@ -383,7 +383,7 @@ function unknown(name: string, toolset: Toolset): string {
   return `There is no tool ${JSON.stringify(clip(name))}${hint}`;
 }
 
-/** What a model is told of a tool. */
+/** Returns the description of a tool for a model. */
 function told(tool: Tool, detail: ToolDetail): Record<string, unknown> {
   const { title, description, parameters, returns, examples, deprecated, requiresApproval } =
     describeTool(tool);
@@ -391,7 +391,7 @@ function told(tool: Tool, detail: ToolDetail): Record<string, unknown> {
     ...{ title, description, parameters, returns, deprecated, requiresApproval },
     ...(detail === "full" && { examples }),
   };
-  // Results are JSON, which has no `undefined`.
+  // `undefined` is not a JSON value.
   return { name: tool.id, ...defined(fields) };
 }
 

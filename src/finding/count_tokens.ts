@@ -1,5 +1,5 @@
 /**
- * How many tokens a text takes, without a tokenizer: the text is cut into the pieces that OpenAI's
+ * Estimates the tokens of a text without a tokenizer: the text is cut into the pieces that OpenAI's
  * o200k cuts it into, and each piece costs what pieces of its kind and length cost on average.
  *
  * @module
@@ -32,7 +32,7 @@ const WORDS = {
   upper: { space: [1.2, 0.45, 3], none: [1.04, 0.39, 2], other: [1.54, 0, 2] },
 } as const;
 
-/** What a run of punctuation costs, in the same way. */
+/** The cost of a run of punctuation, in the same form. */
 const PUNCTUATION = [1.22, 0.72, 3.5] as const;
 
 /**

@@ -34,11 +34,10 @@ import {
   type ToolDefinition,
   wholeFrom,
 } from "../tool/mod.ts";
-import { type Choice, chooseWithin } from "./choose_within.ts";
 import { countTokens, type TokenCounter } from "./count_tokens.ts";
 import { argumentsOf, firstSentence } from "./signature.ts";
 
-/** How many tokens an export takes. */
+/** The number of tokens of an export. */
 export interface TokenMeasure {
   /** The whole, with what is around the tools. */
   readonly total: number;
@@ -64,7 +63,7 @@ export interface TokenMeasure {
  *
  * @param exported The answer of `exportTools`.
  * @param count Counts tokens, such as a provider's tokenizer. By default an estimate of o200k.
- * @throws {TypeError} If it is no export of `exportTools`.
+ * @throws {TypeError} If it is not the result of `exportTools`.
  */
 export function measureTokens(
   exported: ExportResult,
@@ -87,7 +86,7 @@ function tokensOf(value: unknown, count: TokenCounter): number {
 }
 
 /**
- * How much of a tool is shown:
+ * The detail of a tool in an export:
  * - `full`: everything;
  * - `no-examples`: without examples;
  * - `signature`: the first sentence of the description and the arguments as a type of TypeScript,
@@ -102,7 +101,7 @@ export interface FitBudgetOptions<Like extends TargetLike = TargetLike> {
   readonly tokens: number;
   /** The target of the export. */
   readonly target: Like;
-  /** What the tools are for. Only tools that fit it are shown, and the best are preferred. */
+  /** The purpose of the tools. Only tools that fit it are shown, and the best are preferred. */
   readonly query?: string | undefined;
   /**
    * In place of a query: the tools that fit, best first, such as the answer of
@@ -121,24 +120,24 @@ export interface FitBudgetOptions<Like extends TargetLike = TargetLike> {
 export interface FittedTool {
   readonly id: string;
   readonly detail: ToolDetail;
-  /** What it takes by itself. */
+  /** The number of tokens of this tool alone. */
   readonly tokens: number;
 }
 
 /** A tool that is not shown. */
 export interface LeftOutTool {
   readonly id: string;
-  /** There is no room, the query asks for something else, or the target cannot hold it. */
+  /** The budget is used up, the query does not find the tool, or the target cannot hold it. */
   readonly reason: "budget" | "query" | "target";
   /** The whole sentence. */
   readonly message: string;
 }
 
-/** What {@linkcode fitBudget} chose. */
+/** The result of {@linkcode fitBudget}. */
 export interface FittedTools<Tools = unknown, Id extends string = string> {
   /** The export of the tools that are shown. */
   readonly exported: ExportResult<Tools, Id>;
-  /** How many tokens the export takes. */
+  /** The number of tokens of the export. */
   readonly tokens: number;
   /** The tools that are shown, in the order of the export. */
   readonly tools: readonly FittedTool[];
@@ -149,7 +148,7 @@ export interface FittedTools<Tools = unknown, Id extends string = string> {
 const checkList = must("a list of ids of tools", (value) => Array.isArray(value));
 const checkId = must("the id of a tool", isToolId);
 
-/** The check of a list of ids, which says which of them is wrong. */
+/** Checks a list of ids. The message names the invalid one. */
 export const checkIds: Check<readonly string[]> = (action, value, place) =>
   Array.from(
     checkList(action, value, place) as readonly unknown[],
@@ -171,7 +170,7 @@ const ACTION = "fit the tools into a budget";
 /** By how many tokens tools may take less together than by themselves. */
 const SLACK = 8;
 
-/** What a tool in less detail is worth, next to the whole tool. */
+/** The worth of a tool by its detail. */
 const WORTH: Readonly<Record<ToolDetail, number>> = {
   full: 1,
   "no-examples": 0.95,
@@ -206,7 +205,7 @@ const DETAILS: readonly ToolDetail[] = ["full", "no-examples", "signature"];
  *
  * @param source The tools to choose from: those of a toolset that are available now, or a list. Of a
  * bridge, its own tools are always shown.
- * @returns The export, what is in it, and what was left out and why.
+ * @returns The export, its tools, and the omitted tools with reasons.
  * @throws {RangeError} If not even one tool, or not all pinned ones, fit: the message says what they
  * take at least.
  * @throws {TypeError} If an option is unknown or wrong, or a pinned tool is not available or cannot be
@@ -233,51 +232,46 @@ export function fitBudget<const Like extends TargetLike>(
     : searchToolset(buildToolset(source), query, { limit: available.length });
   const send = (tools: readonly Tool[]): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"]> =>
     exportTools(tools, target, exportOptions);
+  const tokensOfExport = (tools: readonly Tool[]): number => tokensOf(send(tools).tools, count);
 
-  const remembers = typeof target === "string" && count === countTokens && !exportOptions;
-  const worth = worthOf(available, fitting, pinned);
-  const leftOut: LeftOutTool[] = [];
-  const candidates: Candidate[] = [];
-  for (const tool of available) {
-    const value = worth.get(tool.id);
-    if (value === undefined) {
-      leftOut.push(left(tool, "query", "it does not fit the query"));
-      continue;
-    }
-    const forms = remembers
-      ? rememberedForms(tool, target as string, () => formsOf(tool, send, count))
-      : formsOf(tool, send, count);
-    const isPinned = pinned.includes(tool.id);
-    if (typeof forms !== "string") candidates.push({ tool, value, forms, pinned: isPinned });
-    else if (isPinned) refuse(ACTION, `the pinned tool "${tool.id}" cannot be sent: ${forms}`);
-    else leftOut.push({ id: tool.id, reason: "target", message: forms });
-  }
-  /** What these tools take together, each in the least detail. */
-  const measure = (of: readonly Candidate[]): number =>
-    tokensOf(send(of.flatMap(({ forms }) => forms.at(-1)?.tool ?? [])).tools, count);
-  const around = measure([]);
+  const caches = typeof target === "string" && count === countTokens && !exportOptions;
+  const { candidates, leftOut } = findCandidates(
+    available,
+    worthOf(available, fitting, pinned),
+    pinned,
+    (tool) => {
+      const make = (): readonly Form[] | string => formsOf(tool, send, count);
+      return caches ? cachedForms(tool, target as string, make) : make();
+    },
+  );
   const pins = candidates.filter((candidate) => candidate.pinned);
 
   // The tools by themselves do not take quite what they take together, so the whole is counted.
-  for (let room = budget - around + SLACK, kept = candidates;;) {
+  for (let room = budget - tokensOfExport([]) + SLACK, kept = candidates;;) {
     let chosen = choose(kept, room);
     if (chosen.length === 0 || pins.some((pin) => !chosen.some((one) => one.candidate === pin))) {
       // By themselves they may take more than they do together.
-      chosen = leastChoice(budget, kept, pins, measure);
+      chosen = leastChoice(budget, kept, pins, tokensOfExport);
     }
     const exported = send(chosen.map(({ form }) => form.tool));
     const tokens = tokensOf(exported.tools, count);
     const tooMany = exported.rejected.length;
-    if (tokens <= budget && tooMany === 0) {
-      const shown = new Set(chosen.map(({ candidate }) => candidate.tool));
-      for (const { tool, forms } of candidates) {
-        if (shown.has(tool)) continue;
-        leftOut.push(
+    if (tooMany > 0) {
+      const least = leastWorth(chosen, tooMany);
+      if (least.size === 0) refuse(ACTION, exported.rejected[0]?.message ?? "");
+      kept = kept.filter((candidate) => !least.has(candidate));
+    } else if (tokens > budget) {
+      const taken = chosen.reduce((sum, { form }) => sum + form.tokens, 0);
+      // By half of what is too much: a smaller step may keep a better choice.
+      room = taken - Math.max(1, (tokens - budget) >> 1);
+    } else {
+      const shown = new Set(chosen.map(({ candidate }) => candidate));
+      const others = candidates.filter((candidate) => !shown.has(candidate))
+        .map(({ tool, forms }) =>
           kept.some((candidate) => candidate.tool === tool)
-            ? left(tool, "budget", `there is no room for its ${leastOf(forms)} tokens`)
-            : left(tool, "target", `${exported.target} takes no more tools`),
+            ? leaveOut(tool, "budget", `there is no room for its ${leastOf(forms)} tokens`)
+            : leaveOut(tool, "target", `${exported.target} takes no more tools`)
         );
-      }
       return {
         exported,
         tokens,
@@ -286,22 +280,42 @@ export function fitBudget<const Like extends TargetLike>(
           detail,
           tokens,
         })),
-        leftOut: leftOut.sort((a, b) => a.id < b.id ? -1 : 1),
+        leftOut: [...leftOut, ...others].sort((a, b) => a.id < b.id ? -1 : 1),
       };
     }
-    if (tooMany > 0) {
-      // The target has a limit of its own: the tools that are worth least go.
-      const least = chosen.map(({ candidate }) => candidate).filter(({ pinned }) => !pinned)
-        .sort((a, b) => a.value - b.value || (a.tool.id < b.tool.id ? 1 : -1)).slice(0, tooMany);
-      if (least.length === 0) refuse(ACTION, exported.rejected[0]?.message ?? "");
-      const gone = new Set(least);
-      kept = kept.filter((candidate) => !gone.has(candidate));
-    } else {
-      const taken = chosen.reduce((sum, { form }) => sum + form.tokens, 0);
-      // By half of what is too much: a smaller step may keep a better choice.
-      room = taken - Math.max(1, (tokens - budget) >> 1);
-    }
   }
+}
+
+/** Returns the tools that may be shown, and those that the query or the target leaves out. */
+function findCandidates(
+  available: readonly Tool[],
+  worth: ReadonlyMap<string, number>,
+  pinned: readonly string[],
+  formsOf: (tool: Tool) => readonly Form[] | string,
+): { readonly candidates: readonly Candidate[]; readonly leftOut: readonly LeftOutTool[] } {
+  const leftOut: LeftOutTool[] = [];
+  const candidates: Candidate[] = [];
+  for (const tool of available) {
+    const value = worth.get(tool.id);
+    if (value === undefined) {
+      leftOut.push(leaveOut(tool, "query", "it does not fit the query"));
+      continue;
+    }
+    const forms = formsOf(tool);
+    const isPinned = pinned.includes(tool.id);
+    if (typeof forms !== "string") candidates.push({ tool, value, forms, pinned: isPinned });
+    else if (isPinned) refuse(ACTION, `the pinned tool "${tool.id}" cannot be sent: ${forms}`);
+    else leftOut.push({ id: tool.id, reason: "target", message: forms });
+  }
+  return { candidates, leftOut };
+}
+
+/** Returns the `count` chosen tools that are worth least, for a target that takes fewer. */
+function leastWorth(chosen: readonly Chosen[], count: number): ReadonlySet<Candidate> {
+  return new Set(
+    chosen.map(({ candidate }) => candidate).filter(({ pinned }) => !pinned)
+      .sort((a, b) => a.value - b.value || (a.tool.id < b.tool.id ? 1 : -1)).slice(0, count),
+  );
 }
 
 function toolsOf(source: Toolset | readonly Tool[]): readonly Tool[] {
@@ -315,7 +329,7 @@ function toolsOf(source: Toolset | readonly Tool[]): readonly Tool[] {
     );
 }
 
-interface Form extends Choice {
+interface Form {
   readonly detail: ToolDetail;
   /** The tool as it is exported. */
   readonly tool: Tool;
@@ -329,7 +343,7 @@ interface Candidate {
   readonly pinned: boolean;
 }
 
-/** What each tool is worth. A tool that is absent does not fit the query. */
+/** Returns the worth of each tool that fits the query. */
 function worthOf(
   available: readonly Tool[],
   fitting: readonly Tool[] | undefined,
@@ -350,15 +364,15 @@ function worthOf(
 }
 
 /** The forms of each tool by target, under the default options. Tools do not change. */
-const remembered = new WeakMap<Tool, Map<string, readonly Form[] | string>>();
+const formsByTarget = new WeakMap<Tool, Map<string, readonly Form[] | string>>();
 
 /** Exporting and counting is most of the work: 0.4 ms a tool. */
-function rememberedForms(
+function cachedForms(
   tool: Tool,
   target: string,
   make: () => readonly Form[] | string,
 ): readonly Form[] | string {
-  return once(once(remembered, tool, () => new Map()), target, make);
+  return once(once(formsByTarget, tool, () => new Map()), target, make);
 }
 
 /** The ways to show a tool; or why the target cannot hold it. */
@@ -381,7 +395,7 @@ function formsOf(
     // With the comma that stands before it.
     const tokens = Math.max(1, tokensOf(`,${JSON.stringify(part.wire)}`, count));
     const least = forms.at(-1)?.tokens ?? Infinity;
-    if (tokens < least) forms.push({ detail, tool: shown, tokens, weight: tokens, worth: 0 });
+    if (tokens < least) forms.push({ detail, tool: shown, tokens });
   }
   return forms.length === 0 ? message : forms;
 }
@@ -417,58 +431,102 @@ interface Chosen {
 }
 
 /**
- * The least that can be shown: the pinned tools, or else the smallest one.
+ * Returns the least that can be shown: the pinned tools, or else the smallest tool.
  *
- * @throws {RangeError} If the budget does not fit it.
+ * @throws {RangeError} If that takes more than the budget.
  */
 function leastChoice(
   budget: number,
   candidates: readonly Candidate[],
   pins: readonly Candidate[],
-  measure: (of: readonly Candidate[]) => number,
+  tokensOfExport: (tools: readonly Tool[]) => number,
 ): readonly Chosen[] {
-  let shown = pins;
-  let least = measure(pins);
+  const inLeastDetail = (of: readonly Candidate[]): readonly Chosen[] =>
+    of.flatMap((candidate) => candidate.forms.slice(-1).map((form) => ({ candidate, form })));
+  const measure = (chosen: readonly Chosen[]): number =>
+    tokensOfExport(chosen.map(({ form }) => form.tool));
+  let shown = inLeastDetail(pins);
+  let least = measure(shown);
   let what = pins.length === 0 ? "no tools at all take" : "the pinned tools take";
   if (pins.length === 0 && candidates.length > 0) {
     least = Infinity;
     for (const candidate of candidates) {
-      const tokens = measure([candidate]);
+      const one = inLeastDetail([candidate]);
+      const tokens = measure(one);
       if (tokens >= least) continue;
-      [shown, least] = [[candidate], tokens];
+      [shown, least] = [one, tokens];
       what = `the smallest tool, "${candidate.tool.id}", takes`;
     }
   }
   if (least > budget) {
     throw new RangeError(`Cannot ${ACTION} of ${budget} tokens: ${what} ${least}`);
   }
-  return shown.flatMap((candidate) => {
-    const form = candidate.forms.at(-1);
-    return form === undefined ? [] : [{ candidate, form }];
-  });
+  return shown;
 }
 
-/** Which form of which candidates to show: the pinned ones at least, in their order. */
+/** Bounds the time of {@linkcode choose}: some 5 ms. */
+const MAX_STEPS = 1_000_000;
+
+/**
+ * Chooses which form of which candidates to show within `room`, in their order. Takes the forms that
+ * are worth most per token, once as they come, and once with each form fixed: an exchange that mends
+ * what the plain order wastes at the end. With many tools only the best forms are tried.
+ */
 function choose(candidates: readonly Candidate[], room: number): readonly Chosen[] {
-  const most = candidates.length;
-  const groups = candidates.map(({ forms, value, pinned }) =>
-    forms.map((form): Form => ({
-      ...form,
-      // A pinned tool is worth more than all others together.
-      worth: value * WORTH[form.detail] + (pinned ? most + 1 : 0),
-    }))
-  );
-  const picks = chooseWithin(groups, room);
-  return candidates.flatMap((candidate, index) => {
-    const form = groups[index]?.[picks[index] ?? -1];
-    return form === undefined ? [] : [{ candidate, form }];
-  });
+  const steps = candidates.flatMap((candidate) => {
+    let last = { tokens: 0, worth: 0 };
+    return candidate.forms.toReversed().map((form): Step => {
+      const worth = worthOfForm(candidate, form);
+      const gain = (worth - last.worth) / Math.max(1, form.tokens - last.tokens);
+      last = { tokens: form.tokens, worth };
+      return { candidate, form, worth, gain };
+    });
+  }).sort((a, b) => b.gain - a.gain);
+  let best = take(steps, room);
+  for (const fixed of steps.slice(0, Math.floor(MAX_STEPS / Math.max(1, steps.length)))) {
+    const rest = steps.filter(({ candidate }) => candidate !== fixed.candidate);
+    const other = take([fixed, ...rest], room);
+    if (other.worth > best.worth) best = other;
+  }
+  return candidates.flatMap((candidate) => best.chosen.get(candidate) ?? []);
+}
+
+/** A form of a candidate, with the gain per token over its next smaller form. */
+interface Step extends Chosen {
+  readonly worth: number;
+  readonly gain: number;
+}
+
+/** A pinned tool is worth more than all others together. */
+function worthOfForm({ value, pinned }: Candidate, { detail }: Form): number {
+  return value * WORTH[detail] + (pinned ? PINNED : 0);
+}
+const PINNED = 1_000_000;
+
+/** Takes the steps in their order while there is room. */
+function take(
+  steps: readonly Step[],
+  room: number,
+): { readonly chosen: ReadonlyMap<Candidate, Step>; readonly worth: number } {
+  const chosen = new Map<Candidate, Step>();
+  let left = room;
+  let sum = 0;
+  for (const step of steps) {
+    const now = chosen.get(step.candidate);
+    const tokens = step.form.tokens - (now?.form.tokens ?? 0);
+    const worth = step.worth - (now?.worth ?? 0);
+    if (tokens > left || worth <= 0) continue;
+    chosen.set(step.candidate, step);
+    left -= tokens;
+    sum += worth;
+  }
+  return { chosen, worth: sum };
 }
 
 function leastOf(forms: readonly Form[]): number {
   return forms.at(-1)?.tokens ?? 0;
 }
 
-function left({ id }: Tool, reason: LeftOutTool["reason"], why: string): LeftOutTool {
+function leaveOut({ id }: Tool, reason: LeftOutTool["reason"], why: string): LeftOutTool {
   return { id, reason, message: `"${id}" is left out: ${why}` };
 }

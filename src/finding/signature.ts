@@ -16,9 +16,9 @@ export interface TypeText {
 
 /** How deep types are written out; a reference and a union are a level, too. */
 const MAX_LEVELS = 8;
-/** How many types are written in all: references may multiply. */
+/** The maximum number of types in a signature: references may multiply. */
 const MAX_TYPES = 200;
-/** How many values of an enum, members of a union or properties of an object are written. */
+/** The maximum number of values of an enum, members of a union or properties of an object. */
 const MAX_ITEMS = 40;
 
 /** Keywords that a type says, or that are no rules. */
@@ -60,7 +60,7 @@ export function signatureOf(tool: Tool): string {
   return `${tool.id}(${args})${lossy ? " [lossy]" : ""}: ${firstSentence(tool)}`;
 }
 
-/** Writes types, and notes what they do not say. */
+/** Writes types, and sets `lossy` if they omit a rule. */
 class Writer {
   lossy = false;
   readonly #root: JsonSchemaObject;

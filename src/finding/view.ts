@@ -1,6 +1,6 @@
 /**
- * Views: a tool under another name, with fewer or other arguments. Calls of a view are led back to
- * the tool, and checked against the tool's own schema.
+ * Views: a tool under another name, with fewer or other arguments. The arguments of a call are mapped
+ * to those of the tool, and checked against the tool's own schema.
  *
  * @module
  */
@@ -251,7 +251,7 @@ function checkChange(action: string, schema: JsonSchemaObject, change: Change): 
   }
 }
 
-/** Keywords of a root that speak of arguments by name or number, other than those that are led back. */
+/** Keywords of a root schema that constrain several arguments together. A view omits them. */
 const RULES = [
   ...["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "const", "enum", "default"],
   ...["dependentRequired", "dependentSchemas", "minProperties", "maxProperties", "propertyNames"],
@@ -263,7 +263,7 @@ function withoutRules(schema: JsonSchemaObject): JsonSchemaObject {
   const kept = Object.fromEntries(
     Object.entries(schema).filter(([keyword]) => !RULES.includes(keyword)),
   );
-  // The keyword says that the schema is one of draft-07.
+  // The keyword identifies a schema of draft-07.
   return "dependencies" in kept ? { ...kept, dependencies: {} } : kept;
 }
 
@@ -310,12 +310,12 @@ function linked(schema: JsonSchemaObject): JsonSchemaObject {
   /** The schema at its new place. */
   function moved(part: JsonSchema): JsonSchema {
     const id = isObject(part) ? part[dialect === "draft-04" ? "id" : "$id"] : undefined;
-    // What is in a document of its own refers to that.
+    // References in an embedded document resolve to that document.
     if (!isObject(part) || (typeof id === "string" && !id.startsWith("#"))) return part;
     return changed(part, moved);
   }
 
-  /** The schema with its references led to the new place, and other schemas in it. */
+  /** Returns the schema with references to the new location, and with changed subschemas. */
   function changed(
     part: JsonSchemaObject,
     change: (child: JsonSchema) => JsonSchema,
@@ -358,7 +358,7 @@ function shownSchema(original: JsonSchemaObject, change: Change): JsonSchemaObje
   };
 }
 
-/** The tool's arguments of those that fit the view. What is bound comes last. */
+/** Maps the arguments of the view to the tool's arguments. Bound values come last. */
 function led(args: Args, { bind, defaults, rename }: Change): Args {
   const original = new Map([...rename].map(([name, shown]) => [shown, name]));
   const result: Record<string, unknown> = Object.fromEntries(defaults);
@@ -370,7 +370,7 @@ function led(args: Args, { bind, defaults, rename }: Change): Args {
 }
 
 /**
- * The issue in the view's words. What is wrong with a bound argument is not the caller's to know.
+ * Returns the issue in terms of the view. Issues of bound arguments are hidden from the caller.
  *
  * @param names The arguments of the tool.
  */
@@ -383,14 +383,14 @@ function told(issue: Issue, change: Change, names: ReadonlySet<string>): Issue {
     const place = pointerStep(shown) + path.slice(pointerStep(name).length);
     return { ...issue, path: place, message: message.replace(path, () => place) };
   }
-  // A rule of the tool's own says what it wants in words of its own.
+  // A validator of the tool writes its own message.
   if (name === undefined && keyword === "custom") return issue;
   const inWords = new Map([...names].map((one) => {
     const now = shownName(one, change);
     return [JSON.stringify(one), now && JSON.stringify(now)];
   }));
-  // A rule over all arguments is told if all that it names is shown. Other words in quotes may be
-  // bound values, and paths those of bound arguments.
+  // An issue of all arguments is passed on if the view shows every name in it. Other quoted words may
+  // be bound values, and paths may belong to bound arguments.
   const quoted = /"(?:[^"\\]|\\.)*"/g;
   const tells = path === "" && !/\s\//.test(message) &&
     (message.match(quoted) ?? []).every((word) => inWords.get(word) !== undefined);
@@ -405,7 +405,7 @@ function told(issue: Issue, change: Change, names: ReadonlySet<string>): Issue {
   return { path: "", keyword, expected: "other arguments", message: why };
 }
 
-/** The example in the view's words; none where the view cannot say it. */
+/** Returns the example with the view's arguments; none if the view cannot express it. */
 function shownExample(example: ToolExample, change: Change): readonly ToolExample[] {
   if (!isObject(example.input)) return [];
   const input: Record<string, unknown> = {};

@@ -1,17 +1,16 @@
 /**
- * A {@linkcode ToolIndex} that ranks by words: BM25F over the fields of a tool, with synonyms,
- * unfinished words and typing errors; and search in a toolset with it.
+ * A {@linkcode ToolIndex} that ranks by words (BM25F), with synonyms, unfinished words and typing
+ * errors; and search in a toolset with it.
  *
- * What a word weighs in a tool is worked out once, when the tool comes in. Fields are measured
- * against fixed usual lengths, not against the average of the moment. How rare a word is, is counted
- * among the tools that the caller sees, so a hidden tool does not show in an order or a score.
+ * The weight of a word in a tool is computed when the tool is added. The length of a field is
+ * compared with a fixed usual length, and rarity is counted among the visible tools, so a hidden tool
+ * changes neither order nor scores.
  *
  * @module
  */
 
 import type { Toolset } from "../../select/mod.ts";
 import { type Check, numberFrom, once, readFields, type Tool } from "../../tool/mod.ts";
-import { searchFields, type ToolField } from "./fields.ts";
 import {
   findTools,
   foundAtOnce,
@@ -20,140 +19,79 @@ import {
   type ToolAnswer,
   type ToolHit,
   type ToolIndex,
-  type ToolMatch,
   type ToolSearchOptions,
   type ToolSearchScope,
 } from "./find.ts";
-import { checkLines, closeWords, joinWords, lexicon, splitWords, stem } from "./words.ts";
+import {
+  type Arrays,
+  countVisible,
+  createArrays,
+  type Entry,
+  FIELDS,
+  matchesOf,
+  type Meaning,
+  ORDERED,
+  type Query,
+  type QueryWord,
+  rank,
+  rarityOf,
+  SATURATION,
+  score,
+  slotIn,
+  STEPS,
+  type Term,
+  type View,
+  type WordPair,
+} from "./score.ts";
+import {
+  actionsOf,
+  checkLines,
+  closeWords,
+  joinWords,
+  type Lexicon,
+  lexicon,
+  searchFields,
+  splitWords,
+  stem,
+} from "./words.ts";
 
-/** How fast more of the same word stops to count: k1 of BM25. */
-const SATURATION = 4;
-/** How much the length of a field counts: b of BM25. */
+/** The influence of a field's length: b of BM25. */
 const LENGTH_SHARE = 0.6;
-/** What a synonym is worth, compared with the word itself. */
+/** The likeness of a synonym. */
 const SYNONYM = 0.5;
-/** What a word is worth, at most, that may be meant by a mistyped or unfinished one. */
+/** The highest likeness of the word that a mistyped or unfinished one may mean. */
 const GUESS = 0.7;
-/** What a whole name is worth, when a query is nothing but the name. */
+/** The weight of a whole name, for a query that is nothing but the name. */
 const WHOLE_NAME = 5;
-/** What two neighbouring words are worth together, compared with the rarer of them. */
-const PAIR = 0.1;
-/** How many of the best tools are read for neighbouring words. */
-const READ_FOR_PAIRS = 16;
-/** From this many words on, it no longer counts how many of them a tool has. */
-const MANY_WORDS = 14;
-/** What the sentence that fits best is worth, compared with the whole query. */
-const SENTENCE_SHARE = 0.4;
-/** The score that the best tool must reach by default. See `bench/search_quality.ts`. */
+/** The default of `minScore`. See `bench/search_quality.ts`. */
 const MIN_SCORE = 0.048;
 
 const MAX_QUERY = 8_192;
 const MAX_QUERY_WORDS = 512;
 const MAX_SENTENCES = 8;
+/** The length of a sentence in which "my" counts. */
+const MAX_CALLER_WORDS = 10;
 const MAX_FIELD_WORDS = 1_024;
-const MAX_STEMS = 4_096;
-const MAX_REMEMBERED_GUESSES = 512;
-/** How many words one unknown word may mean. */
+/** The size of the caches of stems and of guesses. */
+const MAX_CACHED = 4_096;
+/** The number of words that one unknown word may mean. */
 const MAX_GUESSES = 8;
 
-/** A weight is kept as one of so many steps, in one number with the slot of its tool. */
-const STEPS = 4_096;
-
+/** Words of the lexicon that are often written apart. */
+const APART = /\blook up\b|\bwho am i\b/gi;
+/** The caller's own things: "my repositories", "assigned to me", "which teams do I have". */
+const CALLER = /\b(my|mine|me$|whoami|(am|do|have) i)\b/i;
 const SENTENCE_END = /[.!?;]+(?=\s|$)|[\n。！？；।؟۔]+/u;
-const FIELDS: readonly ToolField[] = [
-  "name",
-  "title",
-  "namespace",
-  "tags",
-  "category",
-  "description",
-  "parameters",
-];
-/** The fields whose words are kept in order, for their neighbours: name, title and description. */
-const ORDERED: readonly number[] = [0, 1, 5];
-
-/** A word that tools have. */
-interface Term {
-  readonly word: string;
-  /** For each tool that has it, its slot times {@linkcode STEPS}, and what the word weighs there. */
-  readonly postings: number[];
-  /** While a hit is explained: the fields that have the word, a bit each. */
-  fields: number;
-}
-
-const NONE: readonly never[] = [];
-
-interface Entry {
-  readonly id: string;
-  /** The words of each field. */
-  readonly fields: readonly (readonly Term[])[];
-  /** How many different words it has. */
-  readonly size: number;
-}
-
-/** The tools that a caller sees. */
-interface View {
-  /** By slot, 1 for a tool that the caller sees; `undefined` for all of them. */
-  readonly shown: Uint8Array | undefined;
-  readonly size: number;
-  /** How many changes the index had seen. */
-  readonly changes: number;
-}
-
-/** A word of a query. */
-interface Asked {
-  readonly typed: string;
-  /** Where it stands, a bit each: the whole query, and then its sentences. */
-  parts: number;
-  /** How much it says. */
-  rarity: number;
-  /** What it may mean, of what visible tools have: how likely that is, and how much it says. */
-  terms: readonly (readonly [term: Term, likeness: number, rarity: number])[];
-}
-
-/** A query. */
-interface Question {
-  /** The words by their stems. */
-  readonly words: ReadonlyMap<string, Asked>;
-  /** Neighbouring words, and where they stand. */
-  readonly pairs: readonly (readonly [first: Asked, second: Asked, parts: number])[];
-  /** How many parts are ranked: the whole, and its sentences if there are several. */
-  readonly parts: number;
-}
-
-/** A word of the query that follows another one. */
-interface Pair {
-  readonly term: Term;
-  readonly worth: number;
-  parts: number;
-}
-
-/** What the tools score for a part of a query. */
-interface Ranking {
-  /** By slot; 0 for tools that the caller does not see. */
-  readonly scores: Float32Array;
-  /** By slot, for tools with a score: how much is said by the words that it does not have. */
-  readonly missing: Float32Array;
-  /** How much a missing word takes off a score. */
-  readonly fade: number;
-  readonly highest: number;
-}
-
-/**
- * Arrays to rank a part of a query in, by slot: the scores; what is missing; of the word that is
- * looked at, the most that one of its meanings is worth; and the last word that the tool has.
- */
-type Room = [Float32Array, Float32Array, Float32Array, Float32Array];
 
 /** Options for {@linkcode createToolIndex}. */
 export interface ToolIndexOptions {
   /**
-   * What your users say, besides what plue knows: each text is words that are used for one another
-   * (`"bill invoice receipt"`), or a short form with its long one (`"so = sales order"`).
+   * Words of your users, in addition to those of plue: each text is a group of words with one meaning
+   * (`"bill invoice receipt"`), or a short form and its long form (`"so = sales order"`).
    */
   readonly synonyms?: readonly string[] | undefined;
   /**
-   * The score that the best tool must reach where a search does not say; 0 for any.
+   * The score that the best tool must reach where a search has no `minScore`; 0 for any.
    *
    * @default {0.048}
    */
@@ -165,11 +103,12 @@ const OPTIONS = { synonyms: checkLines, minScore: numberFrom(0, 1) } satisfies {
 };
 
 /**
- * Makes an empty index that ranks by words. It reads names, titles, tags, categories, descriptions
- * and parameters; of a query it reads 8,192 characters, and 512 words of a sentence.
+ * Returns an empty index that ranks by words. It reads names, titles, namespaces, tags, categories,
+ * descriptions and parameters; of a query it reads 8,192 characters, and 512 words of a sentence.
  *
- * A score is between 0 and 1. The best tool's says how much of the query it has, by how rare the
- * words are; the others' are in proportion to it.
+ * A score is between 0 and 1. The score of the best tool is the share of the query that it has,
+ * weighted by rarity. The other scores are in proportion to it. A tool with a word of the query
+ * itself comes before a tool with only a synonym.
  *
  * @example Usage
  * ```ts
@@ -187,370 +126,277 @@ const OPTIONS = { synonyms: checkLines, minScore: numberFrom(0, 1) } satisfies {
  * @throws {TypeError | RangeError} If an option is unknown or wrong.
  */
 export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
-  const { synonyms: lines = [], minScore: least = MIN_SCORE } = readFields(
+  const { synonyms = [], minScore = MIN_SCORE } = readFields(
     "make a search index",
     options,
     OPTIONS,
   );
-  const { stopWords, abbreviations, synonyms, beginnings } = lexicon(lines);
-  const terms = new Map<string, Term>();
-  /** The words by their first letter. */
-  const byLetter = new Map<string, Set<string>>();
-  const slotOf = new Map<string, number>();
-  const entries: (Entry | undefined)[] = [];
-  const freeSlots: number[] = [];
-  let changes = 0;
-  // By the list that a caller sees, which is the same list until something changes.
-  const views = new WeakMap<readonly Tool[], View>();
-  // Most words of a tool are in others too.
-  const stemsOf = new Map<string, readonly string[]>();
-  // People ask in the same words, also in those that no tool has.
-  const guesses = new Map<string, readonly (readonly [word: string, likeness: number])[]>();
-  // Kept for the next query: to make such arrays takes as long as to rank (110 µs of 450 on Bun).
-  const rooms: Room[] = [];
+  return new WordIndex(new Vocabulary(lexicon(synonyms)), minScore);
+}
 
-  function add(tool: Tool): void {
-    remove(tool.id);
-    changes++;
-    const sums = new Map<Term, number>();
-    const lists: Term[][] = FIELDS.map(() => []);
-    const note = (word: string, amount: number, list: Term[] | undefined): void => {
-      const term = termOf(word);
-      sums.set(term, (sums.get(term) ?? 0) + amount);
-      list?.push(term);
-    };
-    for (const name of new Set([joinWords(tool.name), joinWords(tool.id)])) {
-      if (name !== "") note(name, WHOLE_NAME, lists[0]);
-    }
-    for (const [text, weight, usualWords, field] of searchFields(tool)) {
-      const words = splitWords(text, MAX_FIELD_WORDS).flatMap(stems);
-      const amount = weight / (1 - LENGTH_SHARE + LENGTH_SHARE * words.length / usualWords);
-      for (const word of words) note(word, amount, lists[FIELDS.indexOf(field)]);
-    }
-    const slot = freeSlots.pop() ?? entries.length;
-    slotOf.set(tool.id, slot);
-    entries[slot] = {
-      id: tool.id,
-      fields: lists.map((list, field) => ORDERED.includes(field) ? [...list] : [...new Set(list)]),
-      size: sums.size,
-    };
-    for (const [{ postings }, sum] of sums) {
-      postings.push(STEPS * slot + Math.round((STEPS - 1) * sum / (SATURATION + sum)));
-    }
+/** The words of the tools. */
+class Vocabulary {
+  readonly lexicon: Lexicon;
+  readonly #terms = new Map<string, Term>();
+  readonly #byLetter = new Map<string, Set<string>>();
+  readonly #stems = new Map<string, readonly string[]>();
+  readonly #guesses = new Map<string, readonly (readonly [word: string, likeness: number])[]>();
+
+  constructor(lexicon: Lexicon) {
+    this.lexicon = lexicon;
   }
 
-  function termOf(word: string): Term {
-    return once(terms, word, () => {
-      guesses.clear();
-      once(byLetter, word.slice(0, 1), () => new Set()).add(word);
-      return { word, postings: [], fields: 0 };
+  get(word: string): Term | undefined {
+    return this.#terms.get(word);
+  }
+
+  add(word: string): Term {
+    return once(this.#terms, word, () => {
+      this.#guesses.clear();
+      once(this.#byLetter, word.slice(0, 1), () => new Set()).add(word);
+      return { word, postings: [] };
     });
   }
 
-  function remove(id: string): void {
-    const slot = slotOf.get(id);
+  remove({ word }: Term): void {
+    this.#guesses.clear();
+    this.#terms.delete(word);
+    this.#byLetter.get(word.slice(0, 1))?.delete(word);
+  }
+
+  /** Returns the stem of a word, the stems of its long form, or none for a stop word. */
+  stems(word: string): readonly string[] {
+    return cached(this.#stems, word, () => {
+      const base = stem(word);
+      const { stopWords, abbreviations } = this.lexicon;
+      return stopWords.has(base) ? [] : abbreviations.get(base) ?? [base];
+    });
+  }
+
+  /** Returns the words that an unknown word may mean, likeliest first. */
+  guesses(word: string): readonly (readonly [word: string, likeness: number])[] {
+    return cached(
+      this.#guesses,
+      word,
+      () => closeWords(word, this.#byLetter.get(word.slice(0, 1)) ?? []),
+    );
+  }
+}
+
+function cached<Value>(cache: Map<string, Value>, key: string, make: () => Value): Value {
+  if (cache.size >= MAX_CACHED) cache.clear();
+  return once(cache, key, make);
+}
+
+/** Its methods are own functions, so that an index can be spread into another one. */
+class WordIndex implements ToolIndex {
+  readonly #vocabulary: Vocabulary;
+  readonly #minScore: number;
+  readonly #slots = new Map<string, number>();
+  readonly #entries: (Entry | undefined)[] = [];
+  readonly #freeSlots: number[] = [];
+  #changes = 0;
+  /** By the list of visible tools, which is the same list until something changes. */
+  readonly #views = new WeakMap<readonly Tool[], View & { readonly changes: number }>();
+  /** Reused, because creating them takes as long as ranking (110 µs of 450 on Bun). */
+  readonly #arrays: Arrays[] = [];
+
+  constructor(vocabulary: Vocabulary, minScore: number) {
+    this.#vocabulary = vocabulary;
+    this.#minScore = minScore;
+  }
+
+  readonly add = (tool: Tool): void => {
+    this.remove(tool.id);
+    this.#changes++;
+    const { entry, weights } = readTool(tool, this.#vocabulary);
+    const slot = this.#freeSlots.pop() ?? this.#entries.length;
+    this.#slots.set(tool.id, slot);
+    this.#entries[slot] = entry;
+    for (const [{ postings }, weight] of weights) {
+      postings.push(STEPS * slot + Math.round((STEPS - 1) * weight / (SATURATION + weight)));
+    }
+  };
+
+  readonly remove = (id: string): void => {
+    const slot = this.#slots.get(id);
     if (slot === undefined) return;
-    changes++;
-    for (const { word, postings } of new Set(entries[slot]?.fields.flat())) {
-      // The last one takes its place: the order within a term means nothing.
+    this.#changes++;
+    for (const term of new Set(this.#entries[slot]?.fields.flat())) {
+      const { postings } = term;
+      // The order of postings has no meaning, so the last one fills the gap.
       const index = postings.findIndex((posting) => slotIn(posting) === slot);
       postings[index] = postings.at(-1) as number;
       postings.pop();
-      if (postings.length === 0) {
-        terms.delete(word);
-        byLetter.get(word.slice(0, 1))?.delete(word);
-        guesses.clear();
-      }
+      if (postings.length === 0) this.#vocabulary.remove(term);
     }
-    entries[slot] = undefined;
-    slotOf.delete(id);
-    freeSlots.push(slot);
+    this.#entries[slot] = undefined;
+    this.#slots.delete(id);
+    this.#freeSlots.push(slot);
+  };
+
+  readonly search = (
+    query: string,
+    limit: number,
+    { among, minScore = this.#minScore }: ToolSearchScope = {},
+  ): readonly ToolHit[] => {
+    const view = this.#view(among);
+    const take = Math.min(Math.floor(limit), view.size);
+    if (!(take > 0)) return [];
+    const asked = readQuery(query.slice(0, MAX_QUERY), this.#vocabulary, view);
+    const rankings = Array.from(
+      { length: asked.parts },
+      (_, part) => score(asked, part, view, this.#arraysFor(part)),
+    );
+    const found = rank(this.#entries, asked, rankings, take);
+    if ((found[0]?.score ?? 0) < minScore) return [];
+    return found.map(({ slot, score }) => {
+      const entry = this.#entries[slot] as Entry;
+      return { id: entry.id, score, matches: matchesOf(entry, asked) };
+    });
+  };
+
+  #arraysFor(part: number): Arrays {
+    const size = this.#entries.length;
+    const arrays = this.#arrays[part];
+    if (arrays?.scores.length === size) return arrays;
+    return this.#arrays[part] = createArrays(size);
   }
 
-  function stems(word: string): readonly string[] {
-    let found = stemsOf.get(word);
-    if (found === undefined) {
-      const base = stem(word);
-      found = stopWords.has(base) ? [] : abbreviations.get(base) ?? [base];
-      if (stemsOf.size >= MAX_STEMS) stemsOf.clear();
-      stemsOf.set(word, found);
-    }
-    return found;
-  }
-
-  function viewOf(among: readonly Tool[] | undefined): View {
-    if (among === undefined) return { shown: undefined, size: slotOf.size, changes };
-    let view = views.get(among);
-    if (view?.changes !== changes) {
-      const shown = new Uint8Array(entries.length);
-      for (const { id } of among) shown[slotOf.get(id) ?? -1] = 1;
+  #view(among: readonly Tool[] | undefined): View {
+    const total = this.#slots.size;
+    if (among === undefined) return { shown: undefined, size: total };
+    let view = this.#views.get(among);
+    if (view?.changes !== this.#changes) {
+      const shown = new Uint8Array(this.#entries.length);
+      for (const { id } of among) shown[this.#slots.get(id) ?? -1] = 1;
       const size = shown.reduce((sum, one) => sum + one, 0);
-      view = { shown: size === slotOf.size ? undefined : shown, size, changes };
-      views.set(among, view);
+      view = { shown: size === total ? undefined : shown, size, changes: this.#changes };
+      this.#views.set(among, view);
     }
     return view;
   }
+}
 
-  function read(text: string, { shown }: View): Question {
-    const words = new Map<string, Asked>();
-    const pairs: [Asked, Asked, number][] = [];
-    let parts = 1;
-    const note = (base: string, typed: string, bits: number): Asked => {
-      const word = once(words, base, () => ({ typed, parts: 0, rarity: 0, terms: NONE }));
-      word.parts |= bits;
-      return word;
-    };
-    for (const sentence of text.split(SENTENCE_END)) {
-      const split = splitWords(sentence, MAX_QUERY_WORDS);
-      const found = split.map(stems);
-      // Who asks for several things asks for each in a sentence of its own.
-      const isPart = parts <= MAX_SENTENCES && found.flat().length > 1;
-      const bits = isPart ? 1 | 1 << parts++ : 1;
-      let previous: Asked | undefined;
-      for (const [index, word] of split.entries()) {
-        for (const base of found[index] as readonly string[]) {
-          const next = note(base, word, bits);
-          if (previous !== undefined) pairs.push([previous, next, bits]);
-          previous = next;
-        }
-        // Written apart, but known as one word: "look up", "who am I".
-        let joined = word;
-        for (let next = index + 1; next < index + 3 && beginnings.has(joined); next++) {
-          joined += split[next] ?? "";
-          if (synonyms.has(joined)) note(joined, joined, bits);
-          for (const base of abbreviations.get(joined) ?? []) note(base, joined, bits);
-        }
+/** Returns the terms of a tool with their weights. Adds new words to the vocabulary. */
+function readTool(
+  tool: Tool,
+  vocabulary: Vocabulary,
+): { readonly entry: Entry; readonly weights: ReadonlyMap<Term, number> } {
+  const weights = new Map<Term, number>();
+  const fields: Term[][] = FIELDS.map(() => []);
+  const note = (word: string, amount: number, list: Term[] | undefined): void => {
+    const term = vocabulary.add(word);
+    weights.set(term, (weights.get(term) ?? 0) + amount);
+    list?.push(term);
+  };
+  for (const [text, weight, usualLength, field] of searchFields(tool)) {
+    const words = splitWords(text, MAX_FIELD_WORDS).flatMap((word) => vocabulary.stems(word));
+    const amount = weight / (1 - LENGTH_SHARE + LENGTH_SHARE * words.length / usualLength);
+    for (const word of words) note(word, amount, fields[FIELDS.indexOf(field)]);
+  }
+  const [name = [], title = []] = fields;
+  const heading = [...new Set(title.length > 0 ? title : name)];
+  for (const whole of new Set([joinWords(tool.name), joinWords(tool.id)])) {
+    if (whole !== "") note(whole, WHOLE_NAME, name);
+  }
+  return {
+    weights,
+    entry: {
+      id: tool.id,
+      fields: fields.map((list, at) => ORDERED.includes(at) ? [...list] : [...new Set(list)]),
+      heading,
+      action: actionsOf(tool.title ?? "") || actionsOf(tool.name, true) ||
+        actionsOf(tool.description),
+      size: weights.size,
+    },
+  };
+}
+
+/** Returns a query in the terms of the visible tools. */
+function readQuery(text: string, vocabulary: Vocabulary, view: View): Query {
+  const words = new Map<string, { typed: string; parts: number } & QueryWord>();
+  const pairs: WordPair[] = [];
+  const { abbreviations, actions } = vocabulary.lexicon;
+  let parts = 1;
+  const isKnown = (word: string): boolean => countVisible(vocabulary.get(word), view) > 0;
+  const note = (base: string, typed: string, bits: number): QueryWord => {
+    const word = once(
+      words,
+      base,
+      () => ({ typed, parts: 0, ...understand(base, vocabulary, view) }),
+    );
+    word.parts |= bits;
+    return word;
+  };
+  const joined = text.replace(APART, (words) => words.replaceAll(" ", ""));
+  for (const sentence of joined.split(SENTENCE_END)) {
+    const split = splitWords(sentence, MAX_QUERY_WORDS);
+    const found = split.map((word) => vocabulary.stems(word));
+    // A question for several things has a sentence for each.
+    const isPart = parts <= MAX_SENTENCES && found.flat().length > 1;
+    const bits = isPart ? 1 | 1 << parts++ : 1;
+    let previous: QueryWord | undefined;
+    for (const [index, bases] of found.entries()) {
+      for (const base of bases) {
+        const next = note(base, split[index] as string, bits);
+        if (previous !== undefined) pairs.push([previous, next, bits]);
+        previous = next;
       }
     }
-    const name = joinWords(text);
-    if (count(terms.get(name), shown) > 0) note(name, text.trim(), 1);
-    return { words, pairs, parts: parts > 2 ? parts : 1 };
+    if (split.length > MAX_CALLER_WORDS || !CALLER.test(sentence)) continue;
+    for (const base of abbreviations.get("my") ?? []) if (isKnown(base)) note(base, "my", bits);
   }
-
-  /** Finds out what a word of a query may mean. */
-  function understand(word: string, asked: Asked, { shown, size }: View): void {
-    const found: [Term, likeness: number, rarity: number][] = [];
-    const note = (other: string, likeness: number): void => {
-      const term = terms.get(other);
-      const having = count(term, shown);
-      if (term !== undefined && having > 0) found.push([term, likeness, rarity(having, size)]);
-    };
-    note(word, 1);
-    // A rare synonym says no more than the word that was asked for, or than its commonest meaning.
-    const most = found[0]?.[2];
-    for (const other of synonyms.get(word) ?? NONE) if (other !== word) note(other, SYNONYM);
-    // "reopen" and "unlock" are about what is open and locked; "research" is not about a search.
-    if (most === undefined && /^(un|re(?=[aeiou]))/.test(word)) note(word.slice(2), SYNONYM);
-    if (found.length === 0) {
-      let close = guesses.get(word);
-      if (close === undefined) {
-        close = closeWords(word, byLetter.get(word.slice(0, 1)) ?? NONE);
-        if (guesses.size >= MAX_REMEMBERED_GUESSES) guesses.clear();
-        guesses.set(word, close);
-      }
-      for (const [other, likeness] of close) {
-        if (found.length < MAX_GUESSES) note(other, GUESS * likeness);
-      }
-    }
-    asked.rarity = most ?? Math.min(rarity(0, size), ...found.map(([, , own]) => own));
-    asked.terms = found;
+  const name = joinWords(text);
+  if (isKnown(name)) note(name, text.trim(), 1);
+  // The verb alone is no match: for "show folder", tools that show something else are not first.
+  const nouns = [...words].filter(([word]) => !actions.has(word));
+  const byTerm = new Map<Term, QueryWord[]>();
+  for (const word of words.values()) {
+    for (const { term } of word.meanings) once(byTerm, term, () => []).push(word);
   }
-
-  /** Scores the tools for a part of a query. */
-  function rank({ words }: Question, part: number, { shown }: View): Ranking {
-    const size = entries.length;
-    if (rooms[part]?.[0].length !== size) {
-      rooms[part] = [0, 0, 0, 0].map(() => new Float32Array(size)) as Room;
-    }
-    const [scores, missing, best, turns] = rooms[part] as Room;
-    for (const list of [scores, missing, turns]) list.fill(0);
-    let total = 0;
-    let turn = 0;
-    for (const { rarity: most, terms: found, parts } of words.values()) {
-      if ((parts & 1 << part) === 0) continue;
-      total += most;
-      turn++;
-      for (const [{ postings }, likeness, own] of found) {
-        const worth = likeness * Math.min(own, most) / STEPS;
-        for (let index = 0; index < postings.length; index++) {
-          const posting = postings[index] as number;
-          const slot = slotIn(posting);
-          if (turns[slot] !== turn) {
-            turns[slot] = turn;
-            best[slot] = 0;
-            (missing[slot] as number) -= most * likeness;
-          }
-          // Of the words that may be meant, a tool counts for the one that fits it best.
-          const more = worth * (posting & STEPS - 1) - (best[slot] as number);
-          if (more > 0) {
-            (best[slot] as number) += more;
-            (scores[slot] as number) += more;
-          }
-        }
-      }
-    }
-    // A tool that has half of three words is worth half. No tool has all of fifty.
-    const fade = Math.max(0, (MANY_WORDS - turn) / (MANY_WORDS - 1)) / total;
-    let highest = 0;
-    for (let slot = 0; slot < scores.length; slot++) {
-      if (scores[slot] === 0) continue;
-      const lack = missing[slot] = Math.max(0, total + (missing[slot] as number));
-      const score = shown?.[slot] === 0 ? 0 : (scores[slot] as number) * (1 - fade * lack);
-      scores[slot] = score;
-      if (score > highest) highest = score;
-    }
-    return { scores, missing, fade, highest };
-  }
-
-  function search(
-    query: string,
-    limit: number,
-    { among, minScore = least }: ToolSearchScope = {},
-  ): readonly ToolHit[] {
-    const view = viewOf(among);
-    const take = Math.min(Math.floor(limit), view.size);
-    if (!(take > 0)) return [];
-    const question = read(query.slice(0, MAX_QUERY), view);
-    for (const [word, asked] of question.words) understand(word, asked, view);
-    const parts = Array.from({ length: question.parts }, (_, part) => rank(question, part, view));
-    const [whole] = parts as [Ranking];
-    const sentences = parts.length > 1 ? parts.slice(1) : parts;
-    // What was for the words of the whole query is free again.
-    const fits = (rooms[0] as Room)[2];
-    const fit = (slot: number): number => {
-      const own = (whole.scores[slot] as number) / whole.highest;
-      let most = 0;
-      for (let index = 0; own > 0 && index < sentences.length; index++) {
-        const { scores, highest } = sentences[index] as Ranking;
-        const score = (scores[slot] as number) / highest;
-        if (score > most) most = score;
-      }
-      return own + SENTENCE_SHARE * (most - own);
-    };
-    const byFit = (a: number, b: number): number =>
-      (fits[b] as number) - (fits[a] as number) ||
-      ((entries[a] as Entry).id < (entries[b] as Entry).id ? -1 : 1);
-    const enough = Math.max(take, READ_FOR_PAIRS);
-    let found: number[] = [];
-    let lowest = 0;
-    for (let slot = 0; slot < fits.length; slot++) {
-      const own = fits[slot] = fit(slot);
-      if (own > 0 && own >= lowest && found.push(slot) === 4 * enough) {
-        found = found.sort(byFit).slice(0, enough);
-        lowest = fits[found.at(-1) as number] as number;
-      }
-    }
-    found.sort(byFit);
-    if (found.length === 0) return [];
-    const pairs = pairsOf(question);
-    for (const slot of found.slice(0, READ_FOR_PAIRS)) {
-      const had = pairsIn(entries[slot] as Entry, pairs);
-      if (had.size === 0) continue;
-      parts.forEach(({ scores, missing, fade }, part) => {
-        const share = 1 - fade * (missing[slot] as number);
-        for (const { parts, worth } of had) {
-          if (parts & 1 << part) (scores[slot] as number) += share * worth;
-        }
-      });
-      fits[slot] = fit(slot);
-    }
-    const slots = found.slice(0, enough).sort(byFit).slice(0, take);
-    const top = slots[0] as number;
-    const share = shareOf(whole, top, (entries[top] as Entry).size);
-    if (share < minScore) return [];
-    return slots.map((slot) => ({
-      id: (entries[slot] as Entry).id,
-      score: share * (fits[slot] as number) / (fits[top] as number),
-      matches: matchesOf(entries[slot] as Entry, question),
-    }));
-  }
-
-  return { add, remove, search };
+  return {
+    words: [...words.values()],
+    byTerm,
+    literalFirst: nouns.length === 0 ||
+      nouns.some(([, { meanings }]) => meanings[0]?.isSynonym === false),
+    pairs,
+    parts: parts > 2 ? parts : 1,
+    action: actionsOf(text),
+  };
 }
 
-/** How much of the query a tool has, between 0 and 1. */
-function shareOf({ scores, missing, fade }: Ranking, slot: number, size: number): number {
-  const lack = missing[slot] as number;
-  const own = (scores[slot] as number) / (1 - fade * lack);
-  // A tool that says much has words of any query by chance. It counts by the power of 1/4, from ten
-  // words on, and what is missing by 7/8: by square roots, which are exact on every engine.
-  const words = Math.max(size, 10);
-  const chance = Math.sqrt(lack * Math.sqrt(lack * Math.sqrt(lack * words * words)));
-  return own / (own + chance / 2);
-}
-
-/** The neighbours in a query: by the first word, what follows it. */
-function pairsOf({ pairs }: Question): Map<Term, Pair[]> {
-  const found = new Map<Term, Pair[]>();
-  for (const [first, second, parts] of pairs) {
-    const [before, term] = [first, second].map(({ terms }) => terms[0]?.[0]);
-    if (before === undefined || term === undefined) continue;
-    const list = once(found, before, () => []);
-    const same = list.find((pair) => pair.term === term);
-    if (same !== undefined) same.parts |= parts;
-    else list.push({ term, worth: PAIR * Math.max(first.rarity, second.rarity), parts });
+/** Returns what a word may mean, in terms of the visible tools. */
+function understand(
+  word: string,
+  vocabulary: Vocabulary,
+  view: View,
+): { readonly rarity: number; readonly meanings: readonly Meaning[] } {
+  const meanings: Meaning[] = [];
+  const note = (other: string, likeness: number, isSynonym: boolean): void => {
+    const term = vocabulary.get(other);
+    const count = countVisible(term, view);
+    if (term === undefined || count === 0) return;
+    meanings.push({ term, likeness, isSynonym, rarity: rarityOf(count, view.size) });
+  };
+  note(word, 1, false);
+  // A synonym that is rarer than the word itself counts as much as the word.
+  const own = meanings[0]?.rarity;
+  for (const other of vocabulary.lexicon.synonyms.get(word) ?? []) {
+    if (other !== word) note(other, SYNONYM, true);
   }
-  return found;
-}
-
-/** Which neighbours in a query a tool has. */
-function pairsIn({ fields }: Entry, pairs: ReadonlyMap<Term, readonly Pair[]>): Set<Pair> {
-  const had = new Set<Pair>();
-  for (const field of ORDERED) {
-    const list = fields[field] as readonly Term[];
-    for (let index = 1; index < list.length; index++) {
-      for (const pair of pairs.get(list[index - 1] as Term) ?? NONE) {
-        if (pair.term === list[index]) had.add(pair);
-      }
+  // "reopen" and "unlock" are about what is open and locked; "research" is not about a search.
+  if (own === undefined && /^(un|re(?=[aeiou]))/.test(word)) note(word.slice(2), SYNONYM, true);
+  if (meanings.length === 0) {
+    for (const [other, likeness] of vocabulary.guesses(word)) {
+      if (meanings.length < MAX_GUESSES) note(other, GUESS * likeness, false);
     }
   }
-  return had;
+  const rarity = own ?? Math.min(rarityOf(0, view.size), ...meanings.map(({ rarity }) => rarity));
+  return { rarity, meanings };
 }
 
-/** Which words of the query a tool has, and where. */
-function matchesOf({ fields }: Entry, { words }: Question): ToolMatch[] {
-  fields.forEach((list, field) => {
-    for (const term of list) term.fields |= 1 << field;
-  });
-  const matches: ToolMatch[] = [];
-  for (const { typed, terms } of words.values()) {
-    const bits = terms.reduce((sum, [term]) => sum | term.fields, 0);
-    if (bits > 0) matches.push({ word: typed, fields: fieldsOf(bits) });
-  }
-  for (const list of fields) for (const term of list) term.fields = 0;
-  return matches;
-}
-
-/** The slot of the tool that a posting is about. */
-function slotIn(posting: number): number {
-  return posting / STEPS | 0;
-}
-
-/** How many of the tools that the caller sees have a word. */
-function count(term: Term | undefined, shown: Uint8Array | undefined): number {
-  if (term === undefined || shown === undefined) return term?.postings.length ?? 0;
-  let found = 0;
-  for (const posting of term.postings) found += shown[slotIn(posting)] as number;
-  return found;
-}
-
-/**
- * Rare words say more. Rounded, because engines differ in the last bits of a logarithm. A few tools
- * do not show how rare a word is, so they are taken for a hundred.
- */
-function rarity(count: number, size: number): number {
-  const others = Math.max(size, 100) - count;
-  return Math.round(1_024 * Math.log(1 + (others + 0.5) / (count + 0.5))) / 1_024;
-}
-
-const fieldLists: (readonly ToolField[] | undefined)[] = [];
-
-/** The fields of a set of bits. The same list for the same bits: hits share them. */
-function fieldsOf(bits: number): readonly ToolField[] {
-  return fieldLists[bits] ??= Object.freeze(FIELDS.filter((_, index) => bits & 1 << index));
-}
-
-/** The indexes of sources that keep none, by their list of tools, which never changes. */
+/** The indexes of sources without an index of their own, by their list of tools. */
 const indexes = new WeakMap<readonly Tool[], ToolIndex>();
 
 /**
@@ -590,7 +436,7 @@ export function searchToolset(
 }
 
 /**
- * {@linkcode searchToolset} for any index: it waits for one that is asynchronous.
+ * {@linkcode searchToolset} for any index: it waits for an asynchronous one.
  *
  * @param toolset Where to search.
  * @param query Words, or an identifier, in any case.

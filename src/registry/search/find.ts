@@ -20,9 +20,18 @@ import {
   type Tool,
   wholeFrom,
 } from "../../tool/mod.ts";
-import type { ToolField } from "./fields.ts";
 
-/** A word of a query that a tool has, as it was written or in another form, or a synonym of it. */
+/** Where in a tool a word was found. */
+export type ToolField =
+  | "name"
+  | "title"
+  | "namespace"
+  | "tags"
+  | "category"
+  | "description"
+  | "parameters";
+
+/** A word of a query that was found in a tool: the word itself, another form of it, or a synonym. */
 export interface ToolMatch {
   /** The word as the query has it, in lower case. */
   readonly word: string;
@@ -34,13 +43,13 @@ export interface ToolMatch {
 export interface ToolHit {
   /** The tool's id. */
   readonly id: string;
-  /** How well it fits, greater than 0. What a score means is up to the index. */
+  /** The quality of the match, greater than 0. Each index has a scale of its own. */
   readonly score: number;
   /** Why it was found, if the index ranks by words. */
   readonly matches?: readonly ToolMatch[] | undefined;
 }
 
-/** What a search looks at, and when it answers nothing. */
+/** The visible tools and the lowest score of a search. */
 export interface ToolSearchScope {
   /**
    * The tools that the caller sees. Only they may be found, and nothing that depends on other tools
@@ -52,11 +61,11 @@ export interface ToolSearchScope {
   readonly minScore?: number | undefined;
 }
 
-/** What an index answers: at once, or later, such as one that asks a provider for vectors. */
+/** The hits of an index, or a promise of them, for example while a provider computes vectors. */
 export type ToolAnswer = readonly ToolHit[] | Promise<readonly ToolHit[]>;
 
 /**
- * Finds tools by what they say of themselves. `createToolIndex` ranks by words; another index may
+ * Finds tools by their texts. `createToolIndex` ranks by words; another index may
  * rank by vectors, and may be asynchronous; `fuseIndexes` makes one of several.
  *
  * Contract:
@@ -67,9 +76,9 @@ export type ToolAnswer = readonly ToolHit[] | Promise<readonly ToolHit[]>;
  *   may reject.
  */
 export interface ToolIndex<Answer extends ToolAnswer = readonly ToolHit[]> {
-  /** Takes a tool in. A tool with the same id is replaced. */
+  /** Adds a tool. A tool with the same id is replaced. */
   add(tool: Tool): void;
-  /** Takes a tool out. An id that is not there is ignored. */
+  /** Removes a tool. An unknown id is ignored. */
   remove(id: string): void;
   /** The best `limit` tools for a query. */
   search(query: string, limit: number, scope?: ToolSearchScope): Answer;
@@ -166,7 +175,7 @@ function found(toolset: Toolset, answer: readonly ToolHit[], most: number): Foun
   ) as unknown as FoundTools;
 }
 
-/** What was found, by an index that answers at once. */
+/** Returns the found tools of a synchronous index, and throws for an asynchronous one. */
 export function foundAtOnce(answer: FoundTools | Promise<FoundTools>): FoundTools {
   if (!isThenable(answer)) return answer;
   answer.then(undefined, NO_LOG);
@@ -223,4 +232,73 @@ export class IndexFollower {
       this.#onError(id, error);
     });
   }
+}
+
+/** The constant k of reciprocal rank fusion; 60 in the paper of Cormack, Clarke and Büttcher (2009). */
+const EVENNESS = 60;
+/** The lowest limit of the search in each index. */
+const DEPTH = 100;
+
+/**
+ * Makes one index of several. A tool's score is 1 if it is first in all of them, and falls with its
+ * places; an index that does not find it adds nothing. Each index has its own `minScore`; the one of
+ * a search is for the fused score.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { createToolIndex, ToolRegistry } from "@plue/tools";
+ * import { fuseIndexes } from "@plue/tools/search";
+ *
+ * const registry = new ToolRegistry({
+ *   index: () => fuseIndexes(createToolIndex(), createToolIndex({ synonyms: ["bill invoice"] })),
+ *   tools: [{ name: "invoice-send", description: "Sends an invoice." }],
+ * });
+ * assert.equal(registry.searchTools("the bill")[0]?.id, "invoice-send");
+ * ```
+ *
+ * @param indexes Empty indexes. If one of them answers later, the fused one does.
+ */
+export function fuseIndexes<Answer extends ToolAnswer>(
+  ...indexes: readonly ToolIndex<Answer>[]
+): ToolIndex<Answer> {
+  return {
+    add(tool: Tool): void {
+      for (const index of indexes) index.add(tool);
+    },
+    remove(id: string): void {
+      for (const index of indexes) index.remove(id);
+    },
+    search(query: string, limit: number, { among, minScore = 0 }: ToolSearchScope = {}): Answer {
+      const take = Math.max(0, Math.floor(limit) || 0);
+      const depth = Math.max(take, DEPTH);
+      const answers = indexes.map((index) => index.search(query, depth, { among }));
+      const fused: ToolAnswer = answers.some(isThenable)
+        ? Promise.all(answers).then((lists) => fuse(lists, take, minScore))
+        : fuse(answers as readonly (readonly ToolHit[])[], take, minScore);
+      // It is a promise if and only if one of the answers is.
+      return fused as Answer;
+    },
+  };
+}
+
+function fuse(
+  lists: readonly (readonly ToolHit[])[],
+  take: number,
+  minScore: number,
+): readonly ToolHit[] {
+  const share = (EVENNESS + 1) / lists.length;
+  const fused = new Map<string, { score: number; matches: readonly ToolMatch[] | undefined }>();
+  for (const list of lists) {
+    list.forEach(({ id, matches }, place) => {
+      const known = fused.get(id);
+      fused.set(id, {
+        score: (known?.score ?? 0) + share / (EVENNESS + 1 + place),
+        matches: known?.matches ?? matches,
+      });
+    });
+  }
+  const hits = [...fused].map(([id, hit]): ToolHit => ({ id, ...hit }))
+    .sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
+  return (hits[0]?.score ?? 0) < minScore ? [] : hits.slice(0, take);
 }

@@ -12,14 +12,14 @@ export {
   searchToolsetAsync,
   type ToolIndexOptions,
 } from "./bm25_index.ts";
-export type { ToolField } from "./fields.ts";
-export type {
-  FoundTools,
-  ToolAnswer,
-  ToolHit,
-  ToolIndex,
-  ToolMatch,
-  ToolSearchOptions,
-  ToolSearchScope,
+export {
+  type FoundTools,
+  fuseIndexes,
+  type ToolAnswer,
+  type ToolField,
+  type ToolHit,
+  type ToolIndex,
+  type ToolMatch,
+  type ToolSearchOptions,
+  type ToolSearchScope,
 } from "./find.ts";
-export { fuseIndexes } from "./fuse.ts";

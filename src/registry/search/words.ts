@@ -1,11 +1,12 @@
 /**
- * Words: how a text is split into them, which form of a word is its stem, which words a mistyped one
- * may mean, and which words people use for one another when they look for a tool.
+ * Words: splitting a text, stems, corrections of typing errors, the lexicon of synonyms and stop
+ * words, and the texts of a tool that are searched.
  *
  * @module
  */
 
-import { type Check, isWithinEdits, refuse } from "../../tool/mod.ts";
+import { type Check, isWithinEdits, refuse, type Tool } from "../../tool/mod.ts";
+import type { ToolField } from "./find.ts";
 
 /** Longer words are cut, so that the keys of the index stay short. */
 const MAX_WORD = 48;
@@ -78,11 +79,11 @@ function runs(text: string): readonly string[] {
  * need not be a word. An Arabic word loses its article. Other words stay as they are.
  */
 export function stem(word: string): string {
-  // The Arabic article, and what is written together with it: and, with, like, so.
+  // The Arabic article, with the particles that are attached to it: and, with, like, so.
   if (!/^[a-z]{3,}$/.test(word)) return word.replace(/^[وبكف]?ال(?=..)/, "");
   return word
     .replace(/(ss|sh|ch|x|zz)es$|([^sui])s$/, "$1$2")
-    // Not "string": what is left must have a vowel.
+    // Not "string": the rest must have a vowel.
     .replace(/^(?=.{5})([^aeiouy]*[aeiouy].*)(ing|ed)$/, "$1")
     .replace(/^(.{5,})ment$|^(.{3,}[st])ion$/, "$1$2")
     .replace(/^(.{4,})er$/, "$1")
@@ -101,18 +102,15 @@ export function stem(word: string): string {
 export function closeWords(word: string, known: Iterable<string>): [string, number][] {
   if (/\p{N}|^[a-z]{1,2}$/u.test(word)) return [];
   const limit = word.length < 4 ? 0 : word.length < 8 ? 1 : 2;
-  const letters = letterMask(word);
   const second = word.charCodeAt(1);
   const found: [string, number][] = [];
   for (const other of known) {
     const longer = other.length - word.length;
-    // The second letter says no to most words, sooner than "startsWith" does.
+    // Comparing the second letter excludes most words, and is faster than "startsWith".
     if (longer >= 0 && (limit === 0 || other.charCodeAt(1) === second) && other.startsWith(word)) {
       found.push([other, 0.5 + word.length / other.length / 2]);
     } else if (
-      longer <= limit && longer >= -limit &&
-      bitCount(letters ^ letterMask(other)) <= 2 * limit &&
-      isWithinEdits(word, other, limit)
+      longer <= limit && longer >= -limit && isWithinEdits(word, other, limit)
     ) {
       found.push([other, isWithinEdits(word, other, 1) ? 1 : 0.5]);
     }
@@ -120,34 +118,48 @@ export function closeWords(word: string, known: Iterable<string>): [string, numb
   return found.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 }
 
-/** A bit per letter. One typing error changes two at most, so one comparison rules most words out. */
-function letterMask(word: string): number {
-  let mask = 0;
-  for (let index = 0; index < word.length; index++) mask |= 1 << word.charCodeAt(index);
-  return mask;
-}
-
-function bitCount(bits: number): number {
-  let count = 0;
-  for (; bits !== 0; count++) bits &= bits - 1;
-  return count;
-}
-
 /** Words that say nothing about a tool. */
 const STOP_WORDS =
   "a about all am an and any are as be by can could do does for from had has have how i if in into is it its like me my need of on or our please so some that the their them there these they this those to tool use via was we what when where which who will with would you your";
 
-/** Abbreviations with what they stand for, and groups of words that are used for one another. */
+/**
+ * Abbreviations with their long forms, and groups of synonyms. A digit before a group is the action
+ * of its verbs, as bits: 1 reads, 2 creates, 4 updates, 8 deletes.
+ */
 const WORDS =
-  "pr=pull request|repo=repository|dir=directory|org=organization|config=configuration|db=database|doc=document|env=environment|whoami=current user profile|delete remove drop erase discard|create make new add open|list show get fetch view read|open read view|update edit change modify set|write save put|rename title|search find lookup query grep|comment reply answer|ci workflow pipeline build job|directory folder|run execute trigger start|stop cancel abort|copy duplicate clone fork|issue ticket bug|user person account member|latest newest last recent|version release|notification inbox alert|terminal shell command|send post submit|access permission|log history";
+  "my=authenticated|pr=pull request|repo=repository|dir=directory|org=organization|config=configuration|db=database|doc=document|env=environment|whoami=current user profile|8 delete remove drop erase discard|2 create make new add open|1 list show get fetch view read|1 open read view|4 update edit change modify set|6 write save put|rename title|1 search find lookup query grep|2 comment reply answer|ci workflow pipeline build job|directory folder|run execute trigger start|stop cancel abort|copy duplicate clone fork|issue ticket bug|user person account member|latest newest last recent|version release|notification inbox alert|terminal shell command|2 send post submit|access permission|log history";
+
+/** Other verbs, and question words, with their actions. */
+const VERBS =
+  "1 check describe download display count what which who whose where when my|2 publish invite insert upload|4 add assign close rename replace|12 write manage";
+
+/**
+ * Returns the actions that a text begins with, a bit each: "Create or update a file" creates and
+ * updates. Stop words before the verb are skipped.
+ *
+ * @param anywhere Whether the verb may be behind other words, as in the name `issues_list`.
+ */
+export function actionsOf(text: string, anywhere = false): number {
+  const { actions, stopWords } = lexicon();
+  let found = 0;
+  for (const word of splitWords(text.slice(0, MAX_ACTION_TEXT), MAX_LINE).map(stem)) {
+    const bits = actions.get(word) ?? 0;
+    found |= bits;
+    if (bits === 0 && word !== "or" && (found > 0 || !(anywhere || stopWords.has(word)))) break;
+  }
+  return found;
+}
+
+/** The number of characters in which a verb is searched. */
+const MAX_ACTION_TEXT = 100;
 
 /** The lexicon, every word as its stem. */
 export interface Lexicon {
   readonly stopWords: ReadonlySet<string>;
   readonly abbreviations: ReadonlyMap<string, readonly string[]>;
   readonly synonyms: ReadonlyMap<string, readonly string[]>;
-  /** What abbreviations and synonyms begin with. */
-  readonly beginnings: ReadonlySet<string>;
+  /** The actions of verbs, as bits. */
+  readonly actions: ReadonlyMap<string, number>;
 }
 
 let known: Lexicon | undefined;
@@ -160,18 +172,20 @@ export function lexicon(lines: readonly string[] = []): Lexicon {
   if (lines.length === 0 && known !== undefined) return known;
   const abbreviations = new Map<string, readonly string[]>();
   const synonyms = new Map<string, readonly string[]>();
+  const actions = new Map<string, number>();
   for (const line of [...WORDS.split("|"), ...lines]) {
-    const [group = [], long] = line.split("=").map(stems);
+    const [group = [], long] = line.replace(/^\d /, "").split("=").map(stems);
     for (const word of group) {
+      const bits = (actions.get(word) ?? 0) | parseInt(line);
+      if (bits > 0) actions.set(word, bits);
       if (long !== undefined) abbreviations.set(word, long);
       else synonyms.set(word, [...new Set([...synonyms.get(word) ?? [], ...group])]);
     }
   }
-  const beginnings = new Set<string>();
-  for (const word of [...abbreviations.keys(), ...synonyms.keys()]) {
-    for (let end = 1; end < word.length; end++) beginnings.add(word.slice(0, end));
+  for (const line of VERBS.split("|")) {
+    for (const word of stems(line)) actions.set(word, (actions.get(word) ?? 0) | parseInt(line));
   }
-  const made = { stopWords: new Set(stems(STOP_WORDS)), abbreviations, synonyms, beginnings };
+  const made = { stopWords: new Set(stems(STOP_WORDS)), abbreviations, synonyms, actions };
   if (lines.length === 0) known = made;
   return made;
 }
@@ -191,3 +205,73 @@ export const checkLines: Check<readonly string[]> = (action, value, place) => {
   if (Array.isArray(value) && value.every(isLine)) return value;
   refuse(action, `${place} must be a list of texts like "bill invoice" or "so = sales order"`);
 };
+
+/** A text, how much its words weigh, how many words such a text usually has, and its field. */
+export type SearchField = readonly [
+  text: string,
+  weight: number,
+  usualWords: number,
+  field: ToolField,
+];
+
+/** Characters that are read of one field. */
+const MAX_TEXT = 8_192;
+/** Subschemas that are read of one tool, and entries of each of them. */
+const MAX_SCHEMAS = 256;
+
+/** The fields of a tool, from its name to the texts of its parameters. */
+export function searchFields(tool: Tool): SearchField[] {
+  const names: string[] = [];
+  const texts: string[] = [];
+  readSchema(tool.parameters, names, texts);
+  // The weights were tuned on several catalogues together: see `bench/search_quality.ts`.
+  return [
+    [tool.name, 3, 4, "name"],
+    [tool.title ?? "", 3, 4, "title"],
+    [tool.namespace ?? "", 3, 2, "namespace"],
+    [join(tool.tags), 2, 3, "tags"],
+    [tool.category ?? "", 2, 1, "category"],
+    [join([tool.description]), 1, 20, "description"],
+    [join(names), 0.75, 10, "parameters"],
+    [join(texts), 0.15, 40, "parameters"],
+  ];
+}
+
+function join(texts: readonly string[]): string {
+  return texts.join(" ").slice(0, MAX_TEXT);
+}
+
+/**
+ * Collects names of parameters and the values they list (a tool with a `method` parameter does what
+ * its values say), and descriptions. Breadth first, so that a large schema is read from its root.
+ */
+function readSchema(root: unknown, names: string[], texts: string[]): void {
+  const queue = [root];
+  for (let index = 0; index < queue.length; index++) {
+    for (const [key, value] of entries(queue[index])) {
+      if (key === "properties") {
+        for (const [name, schema] of entries(value)) {
+          names.push(name);
+          queue.push(schema);
+        }
+      } else if (key === "enum" || key === "const") {
+        names.push(...[value].flat().slice(0, MAX_SCHEMAS).filter(isText));
+      } else if (isText(value)) {
+        if (key === "description" || key === "title") texts.push(value);
+      } else {
+        queue.push(value);
+      }
+    }
+    queue.length = Math.min(queue.length, MAX_SCHEMAS);
+  }
+}
+
+function entries(value: unknown): [string, unknown][] {
+  return typeof value === "object" && value !== null
+    ? Object.entries(value).slice(0, MAX_SCHEMAS)
+    : [];
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}

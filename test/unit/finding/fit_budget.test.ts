@@ -15,7 +15,6 @@ import {
   type FitBudgetOptions,
   type ToolDetail,
 } from "../../../src/finding/mod.ts";
-import { chooseWithin } from "../../../src/finding/choose_within.ts";
 import { atDetail } from "../../../src/finding/fit_budget.ts";
 import {
   defineTarget,
@@ -360,56 +359,4 @@ describe("fitBudget()", () => {
       );
     });
   }
-});
-
-describe("chooseWithin()", () => {
-  const groups = fc.array(
-    fc.array(
-      fc.record({
-        weight: fc.integer({ min: 1, max: 30 }),
-        worth: fc.integer({ min: 1, max: 50 }),
-      }),
-      {
-        minLength: 1,
-        maxLength: 3,
-      },
-    ),
-    { minLength: 1, maxLength: 5 },
-  );
-
-  it("is exact, and within its limit", () => {
-    fc.assert(
-      fc.property(groups, fc.integer({ min: -1, max: 90 }), (forms, capacity) => {
-        let best = 0;
-        for (let way = 0; way < 4 ** forms.length; way++) {
-          const chosen = forms.flatMap((of, index) => of[((way >> (2 * index)) & 3) - 1] ?? []);
-          const weight = chosen.reduce((sum, form) => sum + form.weight, 0);
-          const worth = chosen.reduce((sum, form) => sum + form.worth, 0);
-          if (weight <= capacity && worth > best) best = worth;
-        }
-        const picked = chooseWithin(forms, capacity).flatMap((pick, index) =>
-          forms[index]?.[pick] ?? []
-        );
-        assertLessOrEqual(
-          picked.reduce((sum, form) => sum + form.weight, 0),
-          Math.max(0, capacity),
-        );
-        assertEquals(picked.reduce((sum, form) => sum + form.worth, 0), best);
-      }),
-      cases(500),
-    );
-  });
-
-  it("loses little where there is too much to be exact", () => {
-    // The same small things many times over, so that the best choice is known.
-    const forms = Array.from(
-      { length: 4_000 },
-      () => [{ weight: 100, worth: 10 }, { weight: 50, worth: 7 }],
-    );
-    const picked = chooseWithin(forms, 100_000).flatMap((pick, index) =>
-      forms[index]?.[pick] ?? []
-    );
-    assertLessOrEqual(picked.reduce((sum, form) => sum + form.weight, 0), 100_000);
-    assertGreaterOrEqual(picked.reduce((sum, form) => sum + form.worth, 0), 0.99 * 2_000 * 7);
-  });
 });

@@ -123,6 +123,45 @@ describe("createToolIndex()", () => {
     assertEquals(found.search("list files", 1).map(({ id }) => id), ["file-list"]);
   });
 
+  it("puts tools with a word of the query before tools that only have a synonym", () => {
+    const found = indexOf(tools(
+      "net-fetch: Downloads.",
+      "fetch-view: Gets.",
+      "disk-usage: Counts the bytes that a file takes up, and says when somebody read it last.",
+      "file-read: Reads a file.",
+    ));
+    const order = (query: string): string[] => found.search(query, 9).map(({ id }) => id);
+    assertEquals(order("file-read"), ["file-read", "disk-usage", "fetch-view", "net-fetch"]);
+    assertEquals(order("read"), ["file-read", "disk-usage", "fetch-view", "net-fetch"]);
+    const scores = found.search("file-read", 9).map(({ score }) => score);
+    assertEquals(scores, scores.toSorted((a, b) => b - a));
+  });
+
+  const titled = (...titles: string[]): ToolIndex =>
+    indexOf(
+      titles.map((title, number) =>
+        makeTool({ name: `t${number}`, title, description: "Calls the API." })
+      ),
+    );
+
+  it("prefers the tool whose title has no other words than the query", () => {
+    const found = titled("List pull request stacks", "List pull requests", "List stacks");
+    assertEquals(found.search("list pull requests of a repository", 1)[0]?.id, "t1");
+  });
+
+  it("prefers the tool that does what the verb of the query says", () => {
+    const found = titled("Delete an issue comment", "Create an issue comment");
+    assertEquals(found.search("comment on an issue", 1)[0]?.id, "t1");
+    assertEquals(found.search("remove a comment on an issue", 1)[0]?.id, "t0");
+  });
+
+  it('takes "my" for the authenticated user', () => {
+    const found = titled("List repositories", "List repositories for the authenticated user");
+    assertEquals(found.search("list my repositories", 1)[0]?.id, "t1");
+    assertEquals(found.search("repositories assigned to me", 1)[0]?.id, "t1");
+    assertEquals(found.search("list repositories", 1)[0]?.id, "t0");
+  });
+
   it("weighs what an unknown word may mean as one word", () => {
     const found = indexOf([
       makeTool({ name: "file-write", description: "Makes it new, if need be." }),
@@ -265,9 +304,9 @@ describe("the hits of createToolIndex()", () => {
       "Please open a pull request for the branch. Then list the commits, and shel 检索.";
     assertEquals(index.search(query, 4).map(({ id, score }) => [id, score]), [
       ["pull_request_create", 0.2938915353565792],
-      ["git-log", 0.23315537972195005],
-      ["pull_request_merge", 0.18430480127517737],
-      ["file-list", 0.1337065299655718],
+      ["git-log", 0.19984747366986355],
+      ["pull_request_merge", 0.16967744284128924],
+      ["file-list", 0.11938082160350162],
     ]);
   });
 });

@@ -1,6 +1,6 @@
 import { assertEquals, assertLessOrEqual } from "@std/assert";
 import { describe, it } from "bun:test";
-import { searchFields } from "../../../../src/registry/search/fields.ts";
+import { searchFields } from "../../../../src/registry/search/words.ts";
 import { makeTool } from "../../../../src/tool/mod.ts";
 
 function texts(parameters?: object, more: object = {}): string[] {
