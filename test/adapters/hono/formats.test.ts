@@ -159,7 +159,7 @@ describe("GET /tools?format=", () => {
       ["losses=1", 'goes with "format"'],
       ["toolChoice=auto", 'goes with "format"'],
       ["format=openai.chat&toolChoice=a%20b", "auto, none, required or the id of a tool"],
-      ["format=openai.chat&toolChoice=zzz", 'toolChoice names "zzz", which is not among'],
+      ["format=openai.chat&toolChoice=zzz", 'toolChoice names "zzz", which is not sent'],
       ["format=openai.chat&parallel=0", "true or false"],
     ] as const
   ) {

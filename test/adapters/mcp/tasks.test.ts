@@ -17,7 +17,8 @@ const ALL = { ...TASKS, elicitation: { form: {}, url: {} } };
 
 interface Message {
   readonly status: number;
-  // The type of the result is up to the test. deno-lint-ignore no-explicit-any
+  // The type of the result is up to the test.
+  // deno-lint-ignore no-explicit-any
   readonly result?: any;
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
 }

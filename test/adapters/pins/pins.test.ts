@@ -290,7 +290,7 @@ describe("a tool that is held back", () => {
     assertEquals(registry.searchTools("read sends").some(({ id }) => id === "x:read"), false);
     assertEquals(exportTools(toolset, "openai.chat").tools.length, 1);
     const result = await new ToolDispatcher(registry).dispatch({ name: "x:read", arguments: {} });
-    assertEquals(result.ok ? "ran" : result.error.code, "unknown_tool");
+    assertEquals(result.ok ? "ran" : result.error.code, "unavailable");
     assertEquals(JSON.stringify(registry.tools).includes("sends it"), false);
     assertEquals(
       toolset.explain("x:read").reason,
