@@ -24,13 +24,13 @@ import type { Call, DispatchPhase, Layer, Outcome } from "./layer.ts";
 /** A call whose arguments are validated. */
 export interface CheckedCall extends Call {
   readonly context: ToolContext<never, never, never>;
-  /** How large the arguments are as JSON, at most. */
+  /** An upper bound of the size of the arguments as JSON. */
   readonly argumentBytes: number;
   /** Sets the arguments that the schema of a library returned, which need not be JSON. */
   setParsed(value: unknown): void;
   /**
-   * Continues with `next` once the value is there: at once, or after a wait; with `failed` if that
-   * rejects. Never rejects.
+   * Continues with `next` when the value is available, synchronously or after a wait, or with
+   * `failed` if it rejects. Never rejects.
    */
   after<T>(
     doing: string,
@@ -38,7 +38,7 @@ export interface CheckedCall extends Call {
     next: (value: T) => Outcome,
     failed?: (error: unknown) => Outcome,
   ): Outcome;
-  /** The failure for what a ring, a layer or the tool threw. */
+  /** Returns the failure for an error of a ring, a layer or the tool. */
   thrown(error: unknown, phase?: DispatchPhase, why?: string): ToolFailure;
 }
 
@@ -49,8 +49,8 @@ const THREE_DIGITS = /\d{3}/;
 const LARGE_NUMBER = /e\+?\d{3}|\d{200}/i;
 
 /**
- * Parses `given`, a JSON string or a value that is JSON, into the arguments of the call. Nothing stands
- * for `{}`.
+ * Parses `given`, a JSON string or a value that is JSON, into the arguments of the call. Missing
+ * arguments mean `{}`.
  *
  * @param reader Reads text that is not JSON. Without it, such text fails the call.
  * @returns The failure, if they cannot be parsed.
@@ -84,7 +84,8 @@ export function parseArguments(
       return undefined;
     }
   }
-  // A copy: the tool receives what was validated, also if the caller changes its object later.
+  // A copy, so that the tool receives the validated arguments even if the caller changes its object
+  // later.
   const verdict = readJson(value, bytes === undefined ? limit : Infinity, bytes === undefined);
   if (verdict.kind === "large") return tooLarge(call);
   if (verdict.kind === "refused") return unparsed(call, `: ${describeRefusal(verdict)}`);
@@ -116,8 +117,8 @@ export function validate<C extends CheckedCall>(
 }
 
 /**
- * Checks the arguments against the tool's JSON Schema. The arguments of a view become those of its
- * tool.
+ * Checks the arguments against the tool's JSON Schema. The arguments of a view are converted to its
+ * tool's arguments.
  */
 function checkSchema<C extends CheckedCall>(
   { view }: Tool,
@@ -143,7 +144,10 @@ function checkSchema<C extends CheckedCall>(
   };
 }
 
-/** Has the schema of a library check the arguments: it also fills in defaults and transforms. */
+/**
+ * Validates the arguments with the schema of a library, which also fills in defaults and
+ * transforms.
+ */
 function applyStandard<C extends CheckedCall>(tool: Tool, next: Ring<C>): Ring<C> {
   const { parametersStandard: schema } = tool;
   return schema === undefined ? next : (call) =>
@@ -176,12 +180,12 @@ function applyRule<C extends CheckedCall>({ validate }: Tool, next: Ring<C>): Ri
   };
 }
 
-/** The failure for what a rule returned; `undefined` if the arguments pass. */
+/** Returns the failure for a rule's result, or `undefined` if the arguments pass. */
 export function readRule(call: Call, answer: unknown): ToolFailure | undefined {
   if (answer === undefined || answer === null || answer === "") return undefined;
   const issues = typeof answer === "string" ? [{ message: clip(answer, 300) }] : answer;
   if (!Array.isArray(issues)) {
-    // A rule that returns `false` may have meant a refusal: the call does not continue.
+    // A rule that returns `false` may mean a rejection: the call does not continue.
     return call.fail("denied", "a rule for its arguments gave no proper answer");
   }
   return issues.length === 0
@@ -189,7 +193,7 @@ export function readRule(call: Call, answer: unknown): ToolFailure | undefined {
     : mismatch(call, inView(call.tool, readIssues(issues)), "break a rule");
 }
 
-/** Issues of arguments of the tool behind all views, in terms of `tool`. */
+/** Converts issues of the original tool's arguments to the names of `tool`. */
 function inView({ view }: Tool, issues: readonly Issue[]): readonly Issue[] {
   return view === undefined ? issues : issues.map(view.tell);
 }

@@ -64,21 +64,24 @@ export interface Plan {
   readonly tool: Tool;
   readonly host: ToolHost;
   readonly layered: Ring;
-  /** For calls that no layer concerns: the innermost ring ends the call, which saves two promises. */
+  /**
+   * For calls without applicable layers: the innermost ring ends the call, which saves two
+   * promises.
+   */
   readonly direct: Ring | undefined;
-  /** The layers that concern only some calls. */
+  /** Layers that apply to some calls only. */
   readonly conditional: readonly Layer[];
   /** The functions of the observers. */
   readonly observers: { readonly [Name in keyof CallObserver]-?: Observe[] };
   /** The layer that reads arguments that are not JSON, if there is one. */
   readonly reader: Layer | undefined;
   readonly layerCount: number;
-  /** What no layer of this tool meets. */
+  /** The requirements that no layer of this tool meets. */
   readonly unmet: readonly Requirement[];
   readonly timeoutMs: number;
 }
 
-/** What a call uses of its kernel. */
+/** The part of the kernel that a call uses. */
 export interface CallShared {
   readonly settings: KernelSettings;
   /** The class of the contexts that tools receive. */
@@ -88,8 +91,8 @@ export interface CallShared {
 }
 
 /**
- * How calls with each requirement fail where no layer meets it, and which calls of a tool have it:
- * without a call, whether any may.
+ * The failures for each requirement without a layer, and a predicate for the calls of a tool with
+ * it. Without a call it returns whether any call may have it.
  */
 export const REQUIREMENTS: {
   readonly [Name in Requirement]: readonly [
@@ -109,7 +112,7 @@ export const REQUIREMENTS: {
   ],
 };
 
-/** Whether the tool of a failed call ran: the end of one that still runs is not known. */
+/** Returns whether the tool of a failed call ran. The outcome of a running tool is unknown. */
 const RAN: { readonly [State in ToolState]: ToolRun } = {
   "not started": "no",
   running: "unknown",
@@ -124,10 +127,10 @@ const MAX_CALL_ID = 256;
 /** Unwinds the layers of a call that was ended from outside. */
 class Interrupted extends Error {}
 
-/** A wait that the end of the call interrupts. The one that began last is interrupted first. */
+/** A wait that the end of the call interrupts. The latest wait is interrupted first. */
 interface Wait {
   isActive: boolean;
-  /** It stays in the list until those that began after it have ended. */
+  /** It stays in the list until later waits have ended. */
   hasEnded: boolean;
   readonly outer: Wait | undefined;
   /** Interrupts the wait, and then calls `next`. */
@@ -144,7 +147,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   readonly settings: KernelSettings;
   arguments: unknown;
   plainArguments: unknown;
-  /** How large the arguments are as JSON, at most. */
+  /** An upper bound of the size of the arguments as JSON. */
   argumentBytes = 0;
   toolState: ToolState = "not started";
   /** Absent until the tool is ready: layers of stage `call` must not use it. */
@@ -152,7 +155,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   readonly #kernel: CallShared;
   readonly #plan: Plan;
   readonly #startedAt: number;
-  /** The innermost ring ends the call: no layer takes part in it. */
+  /** The innermost ring ends the call, because no layer applies to it. */
   #isDirect = false;
   #isOver = false;
   #isEnded = false;
@@ -213,11 +216,12 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     let disarm: (() => void) | undefined;
     const interrupt = (): void => {
       const { closeTimeoutMs, clock, graceMs } = this.settings;
-      // Each layer may take its time to close; one that waits by itself has as long as a tool.
+      // Each layer may use its time to close; a layer that waits without `call.wait` has as long as
+      // a tool.
       const ms = this.#isOver ? closeTimeoutMs * (this.#plan.layerCount + 2) : graceMs;
       disarm = clock.setTimeout(() => giveUp(), ms);
     };
-    // The outermost wait, for layers that wait by themselves.
+    // The outermost wait, for layers that wait without `call.wait`.
     const wait: Wait = { isActive: true, hasEnded: false, outer: undefined, interrupt };
     this.#wait = wait;
     const end = (result: ToolResult): Outcome => {
@@ -234,11 +238,14 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     });
   }
 
-  /** True if the layer takes part, also if its condition cannot be read: a check is never skipped. */
+  /**
+   * True if the layer applies. If its condition throws the layer applies, so that a check is never
+   * skipped.
+   */
   concerns(layer: Layer): boolean {
     const { when, meets } = layer;
     try {
-      // Whatever its condition says: a requirement is never passed over.
+      // Independent of its condition, because a requirement is never skipped.
       if (meets !== undefined && REQUIREMENTS[meets][1](this.tool, this)) return true;
       if (when === undefined) return meets === undefined;
       if (typeof when === "string") return this.options[when] !== undefined;
@@ -249,7 +256,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     }
   }
 
-  /** Runs a ring. What it throws is a failure. */
+  /** Runs a ring. An error becomes a failure. */
   enter(ring: Ring): Outcome {
     try {
       return ring(this);
@@ -259,8 +266,8 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 
   /**
-   * Continues with `next` once the value is there: at once, or after a wait; with `failed` if that
-   * rejects. Never rejects.
+   * Continues with `next` when the value is available, synchronously or after a wait, or with
+   * `failed` if it rejects. Never rejects.
    */
   after<T>(
     doing: string,
@@ -274,7 +281,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       : next(value as T);
   }
 
-  /** The first ring: is the tool available, what it requires of layers, its arguments, its start. */
+  /** The first ring: availability, requirements, arguments, and the tool's start. */
   open(next: Ring): Outcome {
     const { tool, interruptedBy } = this;
     if (this.#isOver) return refuse("run the call again", "it is closed");
@@ -306,7 +313,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       this.runtime = runtime;
       return next(this);
     }
-    // A tool that is ready too late is released.
+    // A tool that becomes ready too late is released.
     runtime.then((late) => this.#isOver ? this.#release(late) : undefined, NO_LOG);
     return this.after("starting up", runtime, (ready) => {
       this.runtime = ready;
@@ -346,7 +353,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return call.#endWith(output);
   }
 
-  /** The end of the tool, with what it returned. */
+  /** Handles the tool's result. */
   #endWith(output: unknown): Outcome {
     this.toolState = "ended";
     let result: Outcome;
@@ -362,7 +369,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       : this.#pass(result);
   }
 
-  /** Streams what a generator yields as fast as it is consumed, and returns its result. */
+  /** Streams the yields of a generator at the pace of the consumer, and returns its result. */
   async #drain(generator: Generator): Promise<unknown> {
     // Async, because an object that only looks like a generator may throw, or return no promise.
     this.#stopTool = async () => await generator.return(undefined);
@@ -392,7 +399,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   /** The end of a call without layers, whose innermost ring has its result. */
   #pass(result: ToolResult): Outcome {
     if (this.#isDirect) return this.#finish(result);
-    // For layers that decide by it whether to run the tool again.
+    // For layers that may run the tool again.
     if (!result.ok) this.#complete(result);
     return result;
   }
@@ -424,7 +431,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   #finish(result: ToolResult): Outcome {
     if (this.#isEnded) return result;
     if (this.#wait?.outer !== undefined) {
-      // A layer has returned before the rest of the call has: inner layers give back what they hold.
+      // A layer has returned before the rest of the call: inner layers release their resources.
       this.deadline.abort(new DOMException("The call has ended", "AbortError"));
     }
     const closed = this.close(result);
@@ -478,7 +485,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
 
   defer(cleanup: Cleanup): void {
     checkFunction("defer a cleanup", cleanup, "it");
-    // A tool that still runs though its call has been closed cleans up at once, rather than never.
+    // The tool still runs but its call was closed, so the cleanup runs immediately.
     if (this.#cleanups === null) void this.#cleanUp([cleanup]);
     else (this.#cleanups ??= []).push(cleanup);
   }
@@ -488,8 +495,8 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 
   /**
-   * Runs the cleanups. One that fails does not stop the others. Those that take too long go on after
-   * the call.
+   * Runs the cleanups. One that fails does not stop the others. Slow cleanups continue after the
+   * call.
    */
   async #cleanUp(cleanups: readonly Cleanup[]): Promise<void> {
     const { clock, closeTimeoutMs } = this.settings;
@@ -523,7 +530,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         next();
       });
       if (!wait.isActive) {
-        // Nobody waits for it, and it must not end the process.
+        // Its result is ignored, and it must not end the process.
         if (typeof work !== "function") atOnce(work);
         return;
       }
@@ -564,14 +571,14 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         this.toolState = "ended";
         if (this.#endWait(wait)) resolve(this.#endWith(value));
       }, (error) => {
-        // Before the check for an interruption: what a tool throws late is reported.
+        // Before the check for an interruption, so that late errors of a tool are reported.
         const failed = this.#threw(error);
         if (this.#endWait(wait)) resolve(this.#pass(failed));
       });
     });
   }
 
-  /** Whether the tool stops within the grace period. */
+  /** Waits for the tool until the end of the grace period. Returns true if it stopped. */
   async #stop(output: PromiseLike<unknown>): Promise<boolean> {
     if (this.toolState === "ended") return true;
     const { clock, graceMs } = this.settings;
@@ -630,7 +637,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return interruption(this.tool.id, cause, doing, acknowledged ?? stopped);
   }
 
-  /** The failure for what a ring, a layer or the tool threw. */
+  /** Returns the failure for an error of a ring, a layer or the tool. */
   thrown(
     error: unknown,
     phase: DispatchPhase = "internal",
@@ -667,7 +674,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return this.#deadline;
   }
 
-  /** What has ended the call from outside, whether or not a wait has noticed. */
+  /** The external end of the call, even if no wait has noticed it. */
   get interruptedBy(): "aborted" | "timeout" | undefined {
     const { signal, timeoutMs = 1 } = this.options;
     if (this.#deadline !== undefined) {
@@ -711,10 +718,10 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 }
 
-/** The dispatcher completes a result that it has made, before it is handed out. */
+/** Completes a result before it is returned. */
 type Settable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** The result, or a copy of one that another call may have had, or that is frozen. */
+/** Returns the result, or a copy if it is frozen or may belong to another call. */
 function ownResult(result: ToolResult): Settable<ToolResult> {
   const { ok } = result;
   const isForeign = isToolResult(result as unknown) || Object.isFrozen(result) ||
@@ -723,7 +730,7 @@ function ownResult(result: ToolResult): Settable<ToolResult> {
   return ok ? { ...result } : { ...result, error: { ...result.error } };
 }
 
-/** Completes a failure: whether the tool ran, and whether the call may be repeated. */
+/** Completes a failure with `ran` and `retryable`. */
 export function completeFailure({ error, replayed }: ToolFailure, ran: ToolRun, tool?: Tool): void {
   if (error.code === "input_required") return;
   const settable = error as Settable<ToolFailure["error"]>;
@@ -738,7 +745,7 @@ function isGenerator(value: unknown): value is Generator {
     Symbol.asyncIterator in value;
 }
 
-/** The name that the caller gave the call. */
+/** The caller's id of the call. */
 export function chosenCallId(request: Partial<ToolCall> | null | undefined): string | undefined {
   const callId = request?.callId;
   return isWord(callId) ? clip(callId, MAX_CALL_ID) : undefined;

@@ -58,7 +58,7 @@ export class CallContext implements ToolContext<never, never, never> {
     return this.#call.deadline.signal;
   }
 
-  /** The services of the registry, with those of the call laid over them. */
+  /** The services of the registry, overridden by the call's services. */
   get services(): Services {
     const { runtime, options: { services } } = this.#call;
     return services === undefined
@@ -138,12 +138,12 @@ async function withoutQuestions(): Promise<never> {
   return await refuse("ask or take a step", "the dispatcher has no layer of questions");
 }
 
-/** What the lower services inherit from a class stays, and so does what is `undefined` above them. */
+/** Inherited members of the lower services stay, and so do members that are `undefined` above. */
 function overlay(below: Services, above: Services): Services {
   return Object.setPrototypeOf({ ...below, ...defined(above) }, Object.getPrototypeOf(below));
 }
 
-/** A call as hooks, rules and approvers see it. */
+/** The view of a call for hooks, rules and approvers. */
 export class CallView implements CallInfo {
   readonly tool: Tool;
   readonly callId: string;
@@ -156,7 +156,7 @@ export class CallView implements CallInfo {
   readonly #args: unknown;
   #shown: unknown;
 
-  /** @param args The arguments to show, by default those of the call now. */
+  /** @param args The arguments to show, by default the call's current arguments. */
   constructor(call: Call, args: unknown = call.arguments) {
     const { sessionId, messageId, principal } = call.options;
     this.tool = call.tool;
@@ -180,7 +180,7 @@ export class CallView implements CallInfo {
 
   /** A frozen copy, so that a hook cannot change what was validated. */
   get arguments(): unknown {
-    // What a library's schema made of the arguments may not be JSON, and is then shown as it is.
+    // Arguments that a library's schema converted may not be JSON, and are then shown unchanged.
     return this.#shown ??= frozenCopy(this.#args) ?? this.#args;
   }
 }

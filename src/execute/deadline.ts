@@ -17,9 +17,9 @@ const listeners = new WeakMap<AbortSignal, Set<Deadline>>();
 
 /** The end of one call, created when the call first waits or its tool first reads its signal. */
 export class Deadline {
-  /** What ended the call; `undefined` while it may go on. */
+  /** The external end of the call; `undefined` while it may continue. */
   cause: InterruptCause | undefined;
-  /** Why the call was ended from outside; a `CallFailure` becomes its result. */
+  /** The reason of the external end; a `CallFailure` becomes the result. */
   reason: unknown;
   /** The call cannot be interrupted any more. */
   isClosed = false;
@@ -33,7 +33,7 @@ export class Deadline {
   #disarm: (() => void) | undefined;
 
   /**
-   * @param expiresAt When the time is over, by `clock.now()`.
+   * @param expiresAt The end of the time limit, by `clock.now()`.
    * @param interruptCall Called once if the call is ended from outside. Must not throw.
    */
   constructor(

@@ -28,13 +28,13 @@ import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 const NO_CONTEXT: DispatchContext = Object.freeze({});
 const EVERYTHING: Selection = Object.freeze({});
 
-/** How the failure of a suspended call begins that does not continue. */
+/** The beginning of the failure of a ticket that does not resume a call. */
 export const CONTINUE = "Cannot continue the call: ";
 
 /** Receives a call before it runs. */
 export type CallStarted = (call: Call) => void;
 
-/** What a dispatcher shares with its views for other callers: how calls run. */
+/** The state that a dispatcher shares with its views for other callers. */
 export class Kernel implements CallShared {
   readonly settings: KernelSettings;
   readonly Context: typeof CallContext;
@@ -82,14 +82,15 @@ export class Kernel implements CallShared {
     return failed;
   }
 
-  /** An id for a call that has none. */
+  /** Creates an id for a call without one. */
   nextCallId(): string {
-    // Not before the first call: edge runtimes refuse randomness while a module loads.
+    // Not before the first call, because edge runtimes do not allow randomness while a module
+    // loads.
     this.#callIdPrefix ??= `call_${crypto.randomUUID().slice(0, 13)}`;
     return `${this.#callIdPrefix}-${(++this.#calls).toString(36)}`;
   }
 
-  /** Passes what was thrown to the host. */
+  /** Passes an error to the host. */
   report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void {
     this.settings.onError({ toolId, callId, phase, error });
   }
@@ -104,9 +105,9 @@ export class Kernel implements CallShared {
  * cleanups. The layers of stage `call` are around all of it.
  *
  * A timeout or an abort ends the call as soon as the tool stops, and at the latest after `graceMs`,
- * also when the tool ignores its signal: `acknowledged` says which it was. What such a tool sends or
- * returns later is dropped. A tool that neither waits nor returns cannot be ended: JavaScript has one
- * thread.
+ * even if the tool ignores its signal; `acknowledged` is then false. Later output and results of
+ * such a tool are dropped. A tool that neither waits nor returns cannot be ended: JavaScript has
+ * one thread.
  *
  * @example Usage
  * ```ts
@@ -135,7 +136,8 @@ export class Dispatcher {
    * @param source The tools that may be called: a toolset of a registry, or a registry for all of its
    * tools. A registry is followed as it changes.
    * @param options The layers, limits and clock.
-   * @throws {TypeError | RangeError} If an option is wrong, or the toolset was made from a list.
+   * @throws {TypeError | RangeError} If an option is invalid, or the toolset was created from a
+   * list.
    */
   constructor(source: Toolset | SelectableToolHost, options: DispatcherOptions = {}) {
     // A view of another dispatcher receives its kernel instead of options.
@@ -159,7 +161,7 @@ export class Dispatcher {
     return this.#kernel.settings;
   }
 
-  /** How large the arguments of a call may be, in bytes of JSON. */
+  /** The maximum size of a call's arguments, in bytes of JSON. */
   get maxArgumentBytes(): number {
     return this.#kernel.settings.maxArgumentBytes;
   }
@@ -176,7 +178,7 @@ export class Dispatcher {
   /**
    * Runs one call.
    *
-   * @param call The call, as a model wrote it. One that continues needs a `ToolDispatcher`.
+   * @param call The call of a model. A resumed call needs a `ToolDispatcher`.
    * @param context What the host adds; `null` adds nothing.
    * @returns The result. Never rejects.
    */
@@ -186,9 +188,9 @@ export class Dispatcher {
   }
 
   /**
-   * Runs one call, as `dispatch` does, and returns at once if nothing in it waits.
+   * Runs one call, as `dispatch` does, but returns synchronously if nothing in it waits.
    *
-   * @param started Receives the call before it runs; not called where there is no such tool.
+   * @param started Receives the call before it runs; not called for an unknown tool.
    */
   run(
     call: ToolCall | ResumedCall,
@@ -204,7 +206,7 @@ export class Dispatcher {
       const { bridge } = toolset;
       const target = bridge?.lead(request, this.maxArgumentBytes);
       if (bridge && target) return this.withToolset(bridge.behind).run(target, context, started);
-      // Models and hosts in JavaScript may give anything.
+      // Models and hosts in JavaScript may pass any value.
       const { name, ticket }: ToolCall & ResumedCall = Object(call);
       if (ticket !== undefined) return this.continueCall(call as ResumedCall, options, started);
       const tool = toolset.resolve(name);
@@ -232,10 +234,10 @@ export class Dispatcher {
   }
 
   /**
-   * A dispatcher for another caller, who sees other tools. It shares this one's options and layers, and
-   * costs next to nothing.
+   * Returns a dispatcher for another caller with other tools. It shares this one's options and
+   * layers, and is cheap.
    *
-   * @throws {TypeError} If the toolset was made from a list.
+   * @throws {TypeError} If the toolset was created from a list.
    */
   withToolset(toolset: Toolset): Dispatcher {
     return new Dispatcher(toolset, this.#kernel as DispatcherOptions);

@@ -1,5 +1,5 @@
 /**
- * The failures of a call, in words for a model.
+ * The failures of a call, with messages for a model.
  *
  * @module
  */
@@ -19,18 +19,18 @@ import {
 } from "../tool/mod.ts";
 import type { InterruptCause } from "./deadline.ts";
 
-/** How long a message that a tool, a hook or a rule wrote may be, in characters. */
+/** The maximum length of a message from a tool, a hook or a rule, in characters. */
 const MAX_MESSAGE = 2_000;
 
-/** Details of a failure beside its code and message. */
+/** Details of a failure in addition to its code and message. */
 export type FailureDetails = Pick<
   FailureOptions,
   "issues" | "acknowledged" | "retryable" | "retryAfterMs" | "ran"
 >;
 
 /**
- * Ends a call with a failure of this code and message, wherever it is thrown: in a tool, which gets it
- * from a function of its context, or in a layer. It is not reported to `onError`.
+ * Ends a call with a failure of this code and message, when it is thrown in a tool, which receives
+ * it from a function of its context, or in a layer. It is not reported to `onError`.
  */
 export class CallFailure extends Error {
   readonly code: FailureCode;
@@ -48,7 +48,7 @@ export class InputUnavailable extends CallFailure {
   }
 }
 
-/** A failure that names what could not be done, and why. */
+/** A failure with the failed action and the reason. */
 export function failure(
   code: FailureCode,
   id: string,
@@ -87,8 +87,8 @@ export function unknownTool(name: string, hint = ""): ToolFailure {
 /**
  * A failure of a call that was ended from outside.
  *
- * @param doing What it was doing: "waiting for a slot".
- * @param acknowledged Whether its tool stopped; `undefined` if the tool did not run.
+ * @param doing The activity of the call: "waiting for a slot".
+ * @param acknowledged True if its tool stopped; `undefined` if the tool did not run.
  */
 export function interruption(
   id: string,
@@ -136,7 +136,7 @@ export function readResult(value: unknown): ToolResult | undefined {
     issues: Array.isArray(issues) ? readIssues(issues) : undefined,
   });
   if (code !== "input_required") return failed;
-  // Only a dispatcher gives tickets: the tool dispatched another call, which waits.
+  // Only a dispatcher creates tickets: the tool dispatched another call, which is suspended.
   const { questions, ticket } = value;
   return Array.isArray(questions) && typeof ticket === "string"
     ? { ...failed, questions, ticket }

@@ -1,6 +1,6 @@
 /**
- * Functions that the host handed in: hooks, rules, approvers and repairs. How they are called and
- * checked, and how their answers are read.
+ * Functions of the host: hooks, rules, approvers and repairs. They are called and checked here, and
+ * their results are parsed.
  *
  * @module
  */
@@ -23,15 +23,15 @@ import {
   type ToolSuccess,
 } from "../tool/mod.ts";
 
-/** Returned in place of a value by a host's function that threw or rejected. */
+/** The result of a host's function that threw or rejected. */
 export const FAILED: unique symbol = Symbol("plue.failed");
 
 /**
- * Calls a host's function and waits for it, or for the end of the call. What it throws, then or later,
- * is reported.
+ * Calls a host's function and waits for it, or for the end of the call. Its errors, even late ones,
+ * are reported.
  *
- * @param doing What the call does meanwhile, for messages.
- * @param limitMs How long this may take, in place of the call's timeout.
+ * @param doing The activity of the call, for messages.
+ * @param limitMs The time limit, instead of the call's timeout.
  */
 export function callHost<T>(
   call: Call,
@@ -69,7 +69,7 @@ export const checkHook: Check<ToolHooks> = must(
 
 const ANSWERS: readonly string[] = ["arguments", "result", "refuse"];
 
-/** What is wrong with the answer of a `before` hook; `undefined` if nothing is. */
+/** Returns the problem with the result of a `before` hook, or `undefined`. */
 export function findProblem(answer: NonNullable<BeforeAnswer>): string | undefined {
   if (!isObject(answer)) return "it is not an object";
   const fields = Object.keys(answer);
@@ -83,7 +83,7 @@ export function findProblem(answer: NonNullable<BeforeAnswer>): string | undefin
     : undefined;
 }
 
-/** Fails the call of a hook that failed, or that returned something wrong, which is reported. */
+/** Fails the call if a hook failed or returned an invalid value, and reports it. */
 export function failHook(
   call: Call,
   { name: given }: ToolHooks,
@@ -100,7 +100,7 @@ export function failHook(
   return call.fail("denied", `${ran}${name} failed, so the ${what}`);
 }
 
-/** Checks the content of a hook's success, as the tool's would be. */
+/** Checks the content of a hook's success like a tool's. */
 export async function checkContent(
   call: Call,
   { content, blocks, truncated }: ToolSuccess,
@@ -114,17 +114,19 @@ export const checkRepair: Check<RepairHook> = must(
   (value): value is RepairHook => isFunction(value),
 );
 
-/** Whether a repair has returned arguments: nothing stands for `{}` only where a model says it. */
+/**
+ * Returns true if a repair has returned arguments: missing arguments mean `{}` only from a model.
+ */
 export function isWritten(args: unknown): boolean {
   return typeof args === "string" ? !["", "null"].includes(args.trim()) : (args ?? null) !== null;
 }
 
-/** The note of a repair that says nothing else. */
+/** The note of a repair without a message. */
 const REPAIRED = "the arguments were repaired";
-/** How many repairs a result names. */
+/** The maximum number of repairs in a result. */
 export const MAX_REPAIRS = 16;
 
-/** What was repaired, with texts of bounded length. */
+/** Returns the repairs, with texts of bounded length. */
 export function readNotes(list: unknown): readonly ArgumentRepair[] {
   if (!Array.isArray(list) || list.length === 0) return [{ path: "", message: REPAIRED }];
   return list.slice(0, MAX_REPAIRS).map((note) => {

@@ -30,8 +30,8 @@ export interface DispatcherOptions {
   /** The layers of every call. Within a stage the first layer is the outermost. */
   readonly layers?: readonly (Layer | readonly Layer[])[];
   /**
-   * How long a call may take, in milliseconds, waiting for a slot included and waiting for the
-   * approver not. A tool or a caller may lower it or, up to `maxTimeoutMs`, a tool may raise it.
+   * The timeout of a call in milliseconds. It includes the wait for a slot, but not the wait for
+   * the approver. A tool or a caller may lower it or, up to `maxTimeoutMs`, a tool may raise it.
    *
    * @default {60_000}
    */
@@ -43,39 +43,39 @@ export interface DispatcherOptions {
    */
   readonly maxTimeoutMs?: number;
   /**
-   * How long a tool has, after a timeout or an abort, to stop, in milliseconds. The call ends as soon
-   * as the tool stops, and at the latest then. 0 does not wait at all.
+   * The grace period for a tool to stop after a timeout or an abort, in milliseconds. The call ends
+   * as soon as the tool stops, and at the latest then. 0 does not wait at all.
    *
    * @default {1_000}
    */
   readonly graceMs?: number;
   /**
-   * How long commit, rollback, all cleanups together, and each `after` hook may take, in
+   * The time limit of commit, rollback, all cleanups together, and each `after` hook, in
    * milliseconds.
    *
    * @default {10_000}
    */
   readonly closeTimeoutMs?: number;
   /**
-   * How large the arguments may be, in bytes of JSON.
+   * The maximum size of the arguments, in bytes of JSON.
    *
    * @default {1_048_576}
    */
   readonly maxArgumentBytes?: number;
   /**
-   * How large a result, and each value sent on the way, may be, in bytes of JSON. At least 128. A
-   * larger result fails with `output_too_large`.
+   * The maximum size of a result, and of each value that is sent before it, in bytes of JSON. At
+   * least 128. A larger result fails with `output_too_large`.
    *
    * @default {1_048_576}
    */
   readonly maxOutputBytes?: number;
-  /** Receives what was thrown, stack and all, for the host's log. Errors of this function are ignored. */
+  /** Receives errors with their stacks, for the host's log. Errors of this function are ignored. */
   onError?(report: DispatchErrorReport): void;
-  /** Tells the time. */
+  /** The clock. */
   readonly clock?: Clock;
 }
 
-/** The default of an option that is a number, and its least and greatest value. */
+/** The default of a numeric option, and its minimum and maximum. */
 export type NumberOption = readonly [otherwise: number, least: number, most?: number];
 
 const NUMBERS = {
@@ -91,7 +91,7 @@ const OTHERS = ["layers", "onError", "clock"];
 
 export const MAKE = "make a dispatcher";
 
-/** Options that are numbers. */
+/** Numeric options. */
 export interface NumberOptions {
   readonly [name: string]: NumberOption;
 }
@@ -99,7 +99,7 @@ export interface NumberOptions {
 /**
  * Checks options. Throws a `TypeError` or a `RangeError` that names the option.
  *
- * @param more The options of a dispatcher with more of them that are numbers, which are read, too.
+ * @param more Further numeric options of another dispatcher, which are read, too.
  * @param others The names of its other options.
  */
 export function resolveSettings<More extends NumberOptions = Record<never, NumberOption>>(
@@ -131,7 +131,7 @@ function checkLayer(layer: unknown): Layer {
   checkStage(action, stage, "its stage");
   checkMeets(action, meets, "its meets");
   const parts = defined({ for: around, observe, unresolved, ...context });
-  // Fields of its own are allowed, so a misspelt one is only noticed where nothing else is left.
+  // The dispatcher has further fields, so a misspelt one is only noticed at the end.
   if (Object.keys(parts).length === 0) {
     refuse(action, "it has no effect without for, observe, unresolved or context");
   }
@@ -140,7 +140,7 @@ function checkLayer(layer: unknown): Layer {
   return layer as Layer;
 }
 
-/** Reads the options that are numbers, and fails on a field that is neither one nor among `others`. */
+/** Reads the numeric options, and fails on a field that is neither numeric nor among `others`. */
 export function readNumbers<Ranges extends { readonly [name: string]: NumberOption }>(
   group: string,
   given: { readonly [Name in keyof Ranges]?: number | undefined },

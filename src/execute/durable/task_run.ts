@@ -1,5 +1,5 @@
 /**
- * A call that runs in this process, and may outlive the request that began it.
+ * A call that runs in this process, and may outlive its request.
  *
  * @module
  */
@@ -16,11 +16,11 @@ export interface Run {
   progress: ToolProgress | undefined;
   /** Called when there is progress. */
   changed: () => void;
-  /** Lets go of the caller's request. */
+  /** Detaches the call from the caller's request. */
   detach(): void;
 }
 
-/** Runs a call with a signal of its own. */
+/** Runs a call with a separate signal. */
 export function beginRun(
   owner: string,
   context: DispatchContext,
@@ -32,7 +32,7 @@ export function beginRun(
   const abort = (): void => controller.abort(caller?.reason);
   let isAttached = true;
   let cancel = (): void => {};
-  // On Workers, the request that cancels a task must not run the code of the one that began it.
+  // On Workers, a request that cancels a task must not run the code of the request that started it.
   void new Promise<void>((resolve) => cancel = resolve).then(() =>
     controller.abort(new DOMException("The task was cancelled", "AbortError"))
   );

@@ -1,5 +1,5 @@
 /**
- * Tasks: calls with a life of their own, which are asked about by their ids.
+ * Tasks: calls that outlive their request, and are read by their ids.
  *
  * @module
  */
@@ -49,45 +49,47 @@ import { tooLarge, wrongAnswers } from "./tickets.ts";
 
 /** Options for {@linkcode callTasks}. */
 export interface CallTasksOptions {
-  /** Keeps the tasks. */
+  /** The store of the tasks. */
   readonly store: CallStore;
   /**
-   * How long a task is kept after its last change, in milliseconds.
+   * The lifetime of a task after its last change, in milliseconds.
    *
    * @default {86_400_000}
    */
   readonly ttlMs?: number;
   /**
-   * How long a process holds a task without renewing it, in milliseconds. A task whose process has
-   * died is known to be dead after that.
+   * The duration of the lease on a running task, in milliseconds. After it the task's process
+   * counts as dead.
    *
    * @default {30_000}
    */
   readonly leaseMs?: number;
   /**
-   * How often clients should ask, and how often `follow` does, in milliseconds.
+   * The polling interval for clients and `follow`, in milliseconds.
    *
    * @default {1_000}
    */
   readonly pollMs?: number;
   /**
-   * How many tasks of one principal run in this process at once. Further ones fail with `overloaded`.
+   * The maximum number of running tasks of one principal in this process. Further ones fail with
+   * `overloaded`.
    *
    * @default {64}
    */
   readonly maxRunning?: number;
   /**
-   * Gives the context of a call that `recover` takes up, if its tool declares one: that of the call
-   * itself is not kept. A call that gets none, or not within `leaseMs`, fails with `unavailable`.
+   * Returns the context for a call that `recover` resumes, if its tool declares one, because the
+   * original context is not stored. A call without a context within `leaseMs` fails with
+   * `unavailable`.
    */
   callContext?(call: RecoveredCall): unknown;
-  /** Is told what goes wrong with the store while a task runs, and what `callContext` throws. */
+  /** Receives errors of the store during a task, and errors of `callContext`. */
   onError?(error: unknown): void;
-  /** Tells the time. */
+  /** The clock. */
   readonly clock?: Clock;
 }
 
-/** A call that is taken up. */
+/** A call that is resumed. */
 export interface RecoveredCall {
   /** The tool's id. */
   readonly tool: string;
@@ -96,20 +98,20 @@ export interface RecoveredCall {
   readonly messageId?: string | undefined;
 }
 
-/** Whose tasks are meant. */
+/** The principal of the tasks. */
 export interface TaskOwner {
   readonly principal?: string | undefined;
   /**
-   * What the caller sees now. A task whose tool is not in it, nor behind its bridge, is not found.
-   * Absent: all of the principal's tasks are.
+   * The caller's current toolset. A task whose tool is neither in it nor bridged by it is not
+   * found. By default all tasks of the principal are found.
    */
   readonly toolset?: Toolset | undefined;
 }
 
-/** Which tasks to list. */
+/** Options of a list. */
 export interface TaskListOptions extends TaskOwner {
   /**
-   * How many at most.
+   * The maximum number of tasks.
    *
    * @default {50}
    */
@@ -121,26 +123,27 @@ export interface TaskListOptions extends TaskOwner {
 /** A part of the tasks of a principal, the newest first. */
 export interface TaskList {
   readonly tasks: readonly TaskState[];
-  /** There are more. */
+  /** The cursor of the next page, if there is one. */
   readonly nextCursor?: string;
 }
 
-/** What a task waits for, and what it has of that. */
+/** The questions of a task, and the answers so far. */
 type Asked = Pick<TaskRecord, "ticket" | "questions" | "answers">;
 
-/** How often the end of a task is tried to be written. */
+/** The number of attempts to write the end of a task. */
 const MAX_ENDINGS = 10;
-/** How many bytes the records of a page may have together. */
+/** The maximum size of a page's records, in bytes. */
 const MAX_PAGE_BYTES = 4_194_304;
 const CURSOR = /^[\w-]{1,64}$/;
 
 /**
- * Runs calls as tasks. A task goes on when the request that began it has ended, reports its progress
- * into its record, can be asked, answered and cancelled, and is kept for some time after its end. Only
- * the principal that began it finds it.
+ * Runs calls as tasks. A task continues after the end of its request, and writes its progress into
+ * its record. It can be read, answered and cancelled, and is stored for some time after its end.
+ * Only the principal that started it can find it.
  *
- * A process holds the tasks that it runs, and renews that. When it dies, they are `failed` with
- * `unavailable`; those of an `idempotent` tool are taken up by the next process that calls `recover`.
+ * A process holds and renews leases on the tasks that it runs. If it dies, they are `failed` with
+ * `unavailable`; tasks of an `idempotent` tool are resumed by the next process that calls
+ * `recover`.
  *
  * @example Usage
  * ```ts
@@ -162,7 +165,7 @@ const CURSOR = /^[\w-]{1,64}$/;
  * assert.equal(await tasks.get(task.id, { principal: "bob" }), undefined);
  * ```
  *
- * @throws {TypeError | RangeError} If an option is wrong.
+ * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function callTasks(options: CallTasksOptions): CallTasks {
   return new CallTasks(options);
@@ -179,7 +182,7 @@ export class CallTasks {
   readonly #callContext: CallTasksOptions["callContext"];
   /** By key. */
   readonly #runs: Map<string, Run> = new Map();
-  /** The owners of tasks whose record is being written: they take places, too. */
+  /** The principals of tasks whose record is being written, which count as running. */
   readonly #starting: string[] = [];
 
   /** @ignore Use {@linkcode callTasks}. */
@@ -208,9 +211,9 @@ export class CallTasks {
   /**
    * Starts a call as a task.
    *
-   * @param dispatcher Runs the call, for the tools that its caller sees.
+   * @param dispatcher Runs the call, for the caller's tools.
    * @param context What the host adds. The task outlives its signal and its callbacks.
-   * @returns The task, or why there is none.
+   * @returns The task, or the reason why there is none.
    */
   async start(
     dispatcher: ToolDispatcher,
@@ -249,7 +252,7 @@ export class CallTasks {
    * Runs a call, which becomes a task if it takes longer than `afterMs` milliseconds, as far as its
    * tool allows that.
    *
-   * @param call A call, or one that goes on and is repeated with its ticket.
+   * @param call A call, or a resumed call that is repeated with its ticket.
    * @returns The result, or the task.
    */
   async run(
@@ -267,7 +270,7 @@ export class CallTasks {
     }
     const owner = await ownerDigest(context.principal);
     const id = this.#records.newId();
-    // The tool is told the id that its task has; a call that goes on has one in its ticket.
+    // The tool receives the id of its task; a resumed call has one in its ticket.
     const isResumed = "ticket" in call;
     const named = isResumed ? call : { ...call, callId: call.callId ?? id };
     const run = beginRun(owner, context, (own) => dispatcher.dispatch(named, own));
@@ -284,7 +287,7 @@ export class CallTasks {
       this.#starting.push(owner);
       try {
         const made = await this.#records.make(id, tool, { ...led, arguments: args.value }, context);
-        // What it was told until it went on is in its ticket: it cannot be taken up.
+        // Its earlier answers are in its ticket, so another process cannot resume it.
         const record = isResumed ? { ...made, idempotent: false } : made;
         await this.#records.create(owner, record);
         this.#hold(owner, record, run);
@@ -299,7 +302,7 @@ export class CallTasks {
     }
   }
 
-  /** The task with that id; `undefined` if the principal has none. */
+  /** Returns the task with an id, or `undefined` if the principal has none. */
   async get(id: string, owner: TaskOwner = {}): Promise<TaskState | undefined> {
     const record = await this.#find(id, owner);
     return record && this.#records.shown(record);
@@ -312,7 +315,7 @@ export class CallTasks {
   }
 
   /**
-   * Cancels a task: its signal aborts, in whatever process it runs. One that has ended stays as it is.
+   * Cancels a task: its signal aborts, in any process. A completed task stays unchanged.
    *
    * @returns The task; `undefined` if the principal has none with that id.
    */
@@ -337,10 +340,11 @@ export class CallTasks {
   }
 
   /**
-   * Answers questions of a task, which then goes on in this process. It keeps the answers, and goes on
-   * waiting, as long as others are missing.
+   * Answers questions of a task, which then resumes in this process. As long as answers are
+   * missing, it stores the given ones and keeps waiting.
    *
-   * @returns The task; why the answers were not taken; `undefined` if the principal has no such task.
+   * @returns The task; the reason for rejected answers; or `undefined` if the principal has no such
+   * task.
    */
   async answer(
     dispatcher: ToolDispatcher,
@@ -366,7 +370,7 @@ export class CallTasks {
     const holder = newId();
     const { ticket = "" } = before;
     let asked: Asked = {};
-    // Only the ticket that was read is used, and by one of those who answer.
+    // The ticket is used once, even with concurrent answers.
     const after = await this.#records.change(key, (now) => {
       if (now.status !== "input_required" || now.ticket !== ticket) return undefined;
       const { questions = [], ticket: _, answers: earlier, ...rest } = now;
@@ -393,11 +397,11 @@ export class CallTasks {
   }
 
   /**
-   * The tasks of a principal, the newest first. A page ends early where its tasks are large, and may
-   * be empty where the caller does not see their tools.
+   * Returns the tasks of a principal, the newest first. A page ends early if its tasks are large,
+   * and may be empty if their tools are hidden.
    *
-   * @throws {TypeError | RangeError} If the limit is no whole number from 1 on, or the cursor is not one
-   * that a page gave.
+   * @throws {TypeError | RangeError} If the limit is not a positive integer, or the cursor is
+   * invalid.
    */
   async list(
     { principal, toolset, limit = 50, cursor }: TaskListOptions = {},
@@ -424,7 +428,9 @@ export class CallTasks {
     return { tasks };
   }
 
-  /** The task now and after each change, until it has ended. Nothing for one that is not found. */
+  /**
+   * Yields the task now and after each change, until its end. Yields nothing for an unknown task.
+   */
   async *follow(
     id: string,
     { principal, toolset, signal }: TaskOwner & { readonly signal?: AbortSignal } = {},
@@ -450,11 +456,12 @@ export class CallTasks {
   }
 
   /**
-   * Looks for tasks whose process has died: those of idempotent tools are taken up here, the others
-   * have failed. Call it when the program starts, and now and then.
+   * Searches for tasks of processes that died: tasks of idempotent tools are resumed here, the
+   * others have failed. Call it when the program starts, and at intervals.
    *
-   * @param dispatcher Runs what is taken up. It has all tools: the caller was let in when the call began.
-   * @returns How many were taken up.
+   * @param dispatcher Runs the resumed calls. It has all tools, because the caller was authorized
+   * at the start of the call.
+   * @returns The number of resumed tasks.
    */
   async recover(dispatcher: ToolDispatcher): Promise<number> {
     let count = 0;
@@ -470,7 +477,7 @@ export class CallTasks {
       if (after?.holder !== holder) continue;
       const { tool: name, arguments: args, callId, principal, ...ids } = after;
       const { sessionId, messageId } = ids;
-      // Without its idempotency key, which the run that has died may still hold.
+      // Without its idempotency key, which the dead run may still hold.
       const context = { principal: principal ?? undefined, sessionId, messageId };
       const call = { name, arguments: args, callId };
       const owner = key.split(".")[1] ?? "";
@@ -484,7 +491,7 @@ export class CallTasks {
     return count;
   }
 
-  /** Runs a call that is taken up, with the context that its owner gives. */
+  /** Runs a resumed call, with the context from the host. */
   async #again(
     dispatcher: ToolDispatcher,
     call: ToolCall,
@@ -505,7 +512,7 @@ export class CallTasks {
     return await dispatcher.dispatch(call, { ...own, ...(context !== undefined && { context }) });
   }
 
-  /** Why a call is not started as a task, if it is not. */
+  /** Returns the reason why a call is not started as a task, if there is one. */
   #refuse(tool: Tool | undefined, call: ToolCall, owner: string): ToolFailure | undefined {
     if (tool === undefined) return unknownTool(clip(String(call.name)));
     if (tool.execution === "sync") {
@@ -546,7 +553,7 @@ export class CallTasks {
     let isDirty = false;
     const flush = (): void => {
       isDirty = writing !== undefined;
-      // One write at a time: what comes meanwhile is in the next one.
+      // One write at a time; the next one contains later progress.
       writing ??= own((record) => ({ ...record, ...this.#records.touched(), ...progressOf(run) }))
         .catch(this.#log)
         .then(() => {
@@ -558,7 +565,7 @@ export class CallTasks {
       disarm = this.#clock.setTimeout(async () => {
         try {
           const record = await own((before) => ({ ...before, ...this.#records.held() }));
-          // Another process has cancelled it, or has taken it up.
+          // Another process has cancelled or resumed it.
           if (record?.holder !== holder || record.status !== "working") run.abort();
         } catch (error) {
           this.#log(error);
@@ -586,7 +593,7 @@ export class CallTasks {
     asked: Asked | undefined,
   ): Promise<void> {
     let result = given;
-    // The answers were not taken: nothing has run, so they may come again.
+    // The answers were not used: nothing has run, so they may be sent again.
     const waits = !result.ok && result.error.retryable && asked !== undefined &&
       (result.error.code === "unavailable" || result.error.code === "overloaded");
     for (let tries = 1; tries <= MAX_ENDINGS; tries++) {
@@ -625,7 +632,7 @@ export class CallTasks {
   }
 }
 
-/** The tool that a call means, and the call as that tool gets it, also through a bridge. */
+/** Returns the tool of a call, and the call for that tool, even through a bridge. */
 function findTool(
   { toolset, maxArgumentBytes }: ToolDispatcher,
   call: ToolCall,

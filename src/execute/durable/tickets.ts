@@ -1,5 +1,5 @@
 /**
- * Tickets: what continues a call that waits, in whatever process.
+ * Tickets, which resume suspended calls in any process.
  *
  * @module
  */
@@ -30,49 +30,49 @@ import { MAX_MEMORY_BYTES, readAnswer } from "../question_session.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
 import { base64url, contextDigest, definitionDigest, ownerDigest } from "./digest.ts";
 
-/** Why a ticket cannot be opened. */
+/** The reason why a ticket cannot be opened. */
 export type UnopenedTicket = "damaged" | "unknown_key" | "gone";
 
-/** What a ticket is sealed for. */
+/** The properties of a sealed ticket. */
 export interface TicketLabel {
-  /** Names the ticket: 22 letters, digits, `_` and `-`. */
+  /** The id of the ticket: 22 letters, digits, `_` and `-`. */
   readonly id: string;
-  /** Stands for the principal: 43 letters, digits, `_` and `-`. */
+  /** The digest of the principal: 43 letters, digits, `_` and `-`. */
   readonly owner: string;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
 }
 
 /**
- * Makes a text of a ticket's content that nobody else can read, change or make.
+ * Encrypts and authenticates the content of tickets.
  *
  * Contract:
- * - `open` gives exactly the bytes of a text that `seal` gave, and never throws for what a caller
- *   may send.
- * - Both may reject where they need something that is out of reach.
+ * - `open` returns exactly the bytes of a text from `seal`, and never throws for any text of a
+ *   caller may send.
+ * - Both may reject if a dependency is unreachable.
  */
 export interface TicketSealer {
   seal(content: Uint8Array, label: TicketLabel): Promise<string>;
   open(ticket: string): Promise<Uint8Array | UnopenedTicket>;
   /**
-   * Puts `used` in the place of a content that is kept. One of several at once succeeds, and gets what
-   * puts the content back; the others get `undefined`. Absent: the option `store` remembers what was
-   * used.
+   * Replaces a stored content by `used`. Of several concurrent calls one succeeds, and receives a
+   * function that restores the content; the others receive `undefined`. Without it the option
+   * `store` records used tickets.
    */
   use?(ticket: string, used: Uint8Array): Promise<(() => Promise<void>) | undefined>;
 }
 
-/** Options that all tickets have. */
+/** Options of all tickets. */
 export interface TicketOptions {
   /**
-   * How long a ticket is good, in milliseconds.
+   * The lifetime of a ticket, in milliseconds.
    *
    * @default {86_400_000}
    */
   readonly ttlMs?: number;
   /**
-   * Remembers which tickets were used, so that each continues its call once. Without it a ticket may
-   * be used again while it lives.
+   * Records used tickets, so that each resumes its call once. Without it a ticket may be used
+   * repeatedly during its lifetime.
    */
   readonly store?: CallStore;
 }
@@ -93,20 +93,20 @@ interface TicketContent {
   readonly sessionId?: string | undefined;
   readonly messageId?: string | undefined;
   readonly idempotencyKey?: string | undefined;
-  /** The keys of the questions that are to be answered. */
+  /** The keys of the open questions. */
   readonly questions: readonly string[];
   readonly memory: CallMemory;
-  /** The call was continued: its arguments and its memory are gone. */
+  /** The call was resumed: its arguments and answers are deleted. */
   readonly used?: true;
 }
 
-/** The fields of a call that goes on. Another one was misspelt, and would be ignored. */
+/** The fields of a resumed call. Any other field is misspelt, and would be ignored. */
 const FIELDS: readonly string[] = ["ticket", "answers", "name", "arguments", "callId"];
-/** How large the content of a ticket may be, in bytes. */
+/** The maximum size of a ticket's content, in bytes. */
 const MAX_CONTENT = 524_288;
 /** Tickets are not longer: sealing makes a third more of the content. */
 const MAX_TICKET = 750_000;
-/** How long a ticket may be good: a hundred years. */
+/** The maximum lifetime of a ticket: a hundred years. */
 const MAX_TTL_MS = 3_153_600_000_000;
 
 const UNOPENED: Readonly<Record<UnopenedTicket, string>> = {
@@ -117,7 +117,7 @@ const UNOPENED: Readonly<Record<UnopenedTicket, string>> = {
 
 const USED = "its ticket was used before";
 
-/** Makes tickets with a sealer. */
+/** Creates tickets with a sealer. */
 export function createTickets(sealer: TicketSealer, options: TicketOptions = {}): CallTickets {
   const action = "make tickets";
   refuseOthers(action, options, ["ttlMs", "store"]);
@@ -155,7 +155,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       const opened = await sealer.open(ticket);
       if (typeof opened === "string") return refused(UNOPENED[opened]);
       const content = contentIn(opened);
-      // First: the others would tell another caller of the call.
+      // First, because the other errors would reveal the call to another caller.
       if (content.principal !== (principal ?? null)) {
         return refused("its ticket was given to another caller");
       }
@@ -187,11 +187,10 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
 }
 
 /**
- * Tickets that are short, and kept in a store with what they stand for, in the clear. They need no
- * key. Each call that waits takes room in the store; once it goes on, a mark of it stays until its
- * ticket expires.
+ * Creates short tickets whose content is in a store, unencrypted. They need no key. Each suspended
+ * call uses space in the store; after it resumes, a mark stays until its ticket expires.
  *
- * @throws {TypeError | RangeError} If an option is wrong.
+ * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function storedTickets(
   store: CallStore,
@@ -243,7 +242,7 @@ async function contentOf(call: WaitingCall, id: string, expiresAt: number): Prom
   };
 }
 
-/** In what a call that is repeated differs from that of its ticket; `undefined` if it is the same. */
+/** Returns the difference between a repeated call and its ticket, or `undefined` if they match. */
 function otherCall(
   { request, findTool }: ReturnedTicket,
   content: TicketContent,
@@ -258,12 +257,12 @@ function otherCall(
     const given = typeof args === "string" ? JSON.parse(args.trim() || "{}") : args;
     if (canonicalJson(given ?? {}) === canonicalJson(content.arguments)) return undefined;
   } catch {
-    // Refused below.
+    // Rejected below.
   }
   return "its arguments are not those that its ticket was given for";
 }
 
-/** What is wrong with answers to the questions with these keys; `undefined` if nothing is. */
+/** Returns the problem with answers to the questions with these keys, or `undefined`. */
 export function wrongAnswers(
   given: Answers | undefined,
   keys: readonly string[],
@@ -271,7 +270,7 @@ export function wrongAnswers(
   if (given !== undefined && !isObject(given)) return '"answers" must be an object';
   for (const [key, value] of Object.entries(given ?? {})) {
     const shown = JSON.stringify(clip(key));
-    // An answer before its question would be a yes to what was never shown.
+    // An answer before its question would approve something that was never shown.
     if (!keys.includes(key)) return `there is no question ${shown}`;
     if (readAnswer(value) === undefined) {
       return `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel", and at most 64 kB of JSON as "content"`;
@@ -280,7 +279,7 @@ export function wrongAnswers(
   return undefined;
 }
 
-/** What the ticket remembers, with the answers that came; or what is wrong with these. */
+/** Returns the ticket's data with the new answers, or the problem with these. */
 function readAnswers(
   given: Answers | undefined,
   { questions, memory }: TicketContent,
@@ -296,14 +295,17 @@ function readAnswers(
   return tooLarge(answered) ?? answered;
 }
 
-/** Says that answers, or what a ticket remembers, are too large; `undefined` if they are not. */
+/** Returns an error if answers, or a ticket's data, are too large. */
 export function tooLarge(memory: object): string | undefined {
   return utf8Length(JSON.stringify(memory)) > MAX_MEMORY_BYTES
     ? `its answers and steps have more than ${MAX_MEMORY_BYTES} bytes of JSON together`
     : undefined;
 }
 
-/** Uses up a ticket. Gives what makes it valid again; `undefined` if it was used before. */
+/**
+ * Marks a ticket as used. Returns a function that makes it valid again, or `undefined` if it was
+ * used before.
+ */
 async function claim(
   store: CallStore | undefined,
   { id, principal, expiresAt }: TicketContent,
