@@ -25,25 +25,25 @@ export interface DurationMetrics {
 export interface ToolMetrics {
   /** The tool's id. */
   readonly id: string;
-  /** Calls that have ended. */
+  /** Completed calls. */
   readonly calls: number;
   /** Calls that succeeded. */
   readonly succeeded: number;
   /** Calls that failed. */
   readonly failed: number;
-  /** Calls that ended because they wait for answers. They neither succeeded nor failed. */
+  /** Suspended calls, which neither succeeded nor failed. */
   readonly suspended: number;
   /** Failed calls by code; codes that did not occur are absent. */
   readonly errors: { readonly [Code in FailureCode]?: number };
-  /** Calls that were answered with the result of an earlier one. Part of `calls`. */
+  /** Calls with the result of an earlier one. Part of `calls`. */
   readonly replayed: number;
   /** Calls that named the tool by one of its aliases. Counted when they begin. */
   readonly aliased: number;
-  /** Calls that have begun and not ended. */
+  /** Running calls. */
   readonly inFlight: number;
   /** Tools that ignored their signal and still run, though their calls have ended. */
   readonly abandoned: number;
-  /** When the last call ended: milliseconds since 1970; `null` before that. */
+  /** The time of the last end, in milliseconds since 1970; `null` before that. */
   readonly lastRun: number | null;
   /** Without replayed calls; `null` before another has ended. */
   readonly duration: DurationMetrics | null;

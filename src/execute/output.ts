@@ -1,5 +1,5 @@
 /**
- * Makes a result of what a tool returned: JSON, within the limit, and valid by its schema.
+ * Converts the return value of a tool to a result: JSON, within the limit, and valid by its schema.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import type { Call, Outcome } from "./layer.ts";
 /** The smallest limit on output: a marker of truncation must fit. */
 export const MIN_OUTPUT_BYTES = 128;
 
-/** Reads what the tool returned: a value, or a result that it made itself. */
+/** Reads the tool's return value: a value, or a `ToolResult`. */
 export function readOutput(call: Call, output: unknown): Outcome {
   if (!isToolResult(output)) {
     return call.tool.returnsStandard === undefined
@@ -33,21 +33,21 @@ export function readOutput(call: Call, output: unknown): Outcome {
   return result.ok ? toResult(call, result.content, result.blocks, result.truncated) : result;
 }
 
-/** How large a result, and each value sent on the way, may be, in bytes of JSON. */
+/** The maximum size of a result, and of each value that is sent before it, in bytes of JSON. */
 export function maxOutputBytes({ options, settings }: Call): number {
   const { maxOutputBytes: limit } = settings;
   const { maxOutputBytes: lower } = options;
   return lower !== undefined && lower < limit ? Math.max(lower, MIN_OUTPUT_BYTES) : limit;
 }
 
-/** How a text ends that was cut, here or at a worker. What is left need not match a schema. */
+/** The end of a truncated text, from here or a worker. A truncated text need not match a schema. */
 const CUT = /… \[truncated: \d+ of (?:more than )?\d+ bytes\]$/;
 
-/** Contents that are too large, by call: for the layer that cuts them. */
+/** Contents that are too large, by call, for the layer that truncates them. */
 export const oversized: WeakMap<Call, readonly [content: unknown, blocks: true | undefined]> =
   new WeakMap();
 
-/** The result of a call with this content. */
+/** Returns the result of a call with this content. */
 export function toResult(
   call: Call,
   content: unknown,
@@ -66,15 +66,15 @@ export function toResult(
   return checked instanceof Promise ? checked.then(accept) : accept(checked);
 }
 
-/** What the schema of the result is about: with blocks, the value beside them. */
+/** Returns the value that the result schema describes: with blocks, the structured content. */
 function valueOf(content: unknown, blocks: true | undefined): unknown {
-  // A tool in JavaScript may have put anything beside the mark.
+  // A tool in JavaScript may have set any value next to the mark.
   return blocks ? (content as ToolContent | null)?.structuredContent ?? null : content;
 }
 
 function check(
   call: Call,
-  // A tool that returns nothing has the result `null`: JSON has no other nothing.
+  // A tool that returns nothing has the result `null`, because JSON has no `undefined`.
   given: unknown = null,
   blocks: true | undefined,
   isCut: boolean,
@@ -103,7 +103,7 @@ function check(
   return blocks || isCut ? success(content, blocks, isCut) : { ok: true, content, durationMs: 0 };
 }
 
-/** Whether a value, which a tool in JavaScript may have made, has a list of blocks. */
+/** Returns true if a value, possibly from JavaScript, has a list of blocks. */
 export function hasBlocks(
   content: unknown,
 ): content is { readonly content: readonly unknown[] } {

@@ -1,5 +1,5 @@
 /**
- * How calls of a tool run, composed once per tool from rings and layers.
+ * The composition of a tool's calls from rings and layers, once per tool.
  *
  * From the outside in: the layers of stage `call`; closing with its cleanups; availability, parsing
  * and starting up; the layers of stage `input`; validation; the layers of stage `run`; the tool.
@@ -32,7 +32,8 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
       ? outcome.then((result) => call.close(result))
       : call.close(outcome);
   });
-  // A condition that is a function may read the arguments, so it is evaluated where they are parsed.
+  // A condition that is a function may read the arguments, so it is evaluated after they are
+  // parsed.
   const isPlain = applied.every(({ when, meets, stage }) =>
     (when ?? meets) !== undefined && (typeof when !== "function" || stage === "call")
   );
@@ -63,7 +64,7 @@ function observersOf(tool: Tool, kernel: CallShared): Plan["observers"] {
     yielded: [],
   };
   for (const layer of kernel.settings.layers) {
-    // An observer that cannot be made must not fail the calls.
+    // An observer that cannot be created must not fail the calls.
     callHook(() => {
       const observer = Object(atOnce(layer.observe?.(tool)));
       for (const [name, list] of Object.entries(observers)) {
@@ -74,13 +75,13 @@ function observersOf(tool: Tool, kernel: CallShared): Plan["observers"] {
   return observers;
 }
 
-/** Runs one layer. Whatever it throws or returns, the call has a result. */
+/** Runs one layer. The call has a result even if the layer throws or returns an invalid value. */
 function surround(call: KernelCall, layer: Layer, around: LayerFunction, next: Ring): Outcome {
   const check = (result: ToolResult): ToolResult => {
     try {
       if (result.ok === true || (result.ok === false && isObject(result.error))) return result;
     } catch {
-      // It is none, or a getter of it throws.
+      // It is not a result, or a getter of it throws.
     }
     return call.thrown(new TypeError(`The layer "${layer.name}" returned no result`));
   };
@@ -96,7 +97,8 @@ function surround(call: KernelCall, layer: Layer, around: LayerFunction, next: R
   if (!(outcome instanceof Promise) && rest === undefined) return check(outcome);
   const failed = (error: unknown): ToolResult => call.thrown(error);
   const settled = Promise.resolve(outcome).then(check, failed);
-  // What it did not wait for ends first: layers around it must not commit while the tool still runs.
+  // Wait for calls of `next` that the layer did not await: layers around it must not commit while
+  // the tool still runs.
   return rest === undefined
     ? settled
     : settled.then((result) => rest?.then(() => result) ?? result);

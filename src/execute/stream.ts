@@ -1,5 +1,5 @@
 /**
- * A call as a stream of events: what its tool sends while it runs, and its result.
+ * A call as a stream of events: the output of its tool, and its result.
  *
  * @module
  */
@@ -21,7 +21,7 @@ export interface MetadataEvent extends EventBase {
   readonly value: unknown;
 }
 
-/** The tool said how far it has come. */
+/** The tool reported its progress. */
 export interface ProgressEvent extends EventBase {
   readonly type: "progress";
   readonly progress: ToolProgress;
@@ -37,16 +37,18 @@ export interface OutputEvent extends EventBase {
 export interface ResultEvent extends EventBase {
   readonly type: "result";
   readonly result: ToolResult;
-  /** How many events were lost: values that are not JSON, and metadata that was not taken in time. */
+  /**
+   * The number of lost events: values that are not JSON, and metadata that was not read in time.
+   */
   readonly dropped: number;
 }
 
-/** What a streamed call says while it runs. Values are frozen copies. */
+/** An event of a streamed call. Values are frozen copies. */
 export type ToolEvent = MetadataEvent | ProgressEvent | OutputEvent | ResultEvent;
 
 type Unnumbered<Event> = Omit<Event, keyof EventBase>;
 
-/** An event that has no number yet: numbers are given when it is taken. */
+/** An event without a number; it receives one when it is read. */
 type QueuedEvent =
   | Unnumbered<MetadataEvent>
   | Unnumbered<ProgressEvent>
@@ -62,10 +64,10 @@ export type RunCall = (
 ) => Outcome;
 
 /**
- * The events of one call, to be consumed once.
+ * Yields the events of one call, once.
  *
- * @param maxEvents How many events wait for their consumer. Large outputs count as several.
- * @param context What the host adds to the call. Its own callbacks are called as well.
+ * @param maxEvents The maximum number of unread events. Large outputs count as several.
+ * @param context The host's context for the call. Its own callbacks are called as well.
  * @param nextCallId Creates an id for a call without a tool.
  */
 export function streamCall(
@@ -82,7 +84,7 @@ export function streamCall(
   let result: ToolResult | undefined;
   let hasLeft = false;
   let ended: Promise<void> | undefined;
-  /** The consumer, and what waits for room. */
+  /** The waiting consumer, and the waiting producers. */
   const waiting: (() => void)[] = [];
   const change = (): Promise<void> => new Promise((resolve) => waiting.push(resolve));
   const wake = (): void => {
@@ -98,7 +100,7 @@ export function streamCall(
   const streamed: DispatchContext = {
     ...context,
     metadata(value) {
-      // The notice of a failure is not an event: the stream has the result for that.
+      // The notice of a failure is not an event, because the stream ends with the result.
       if (call?.isOver === false) {
         if (sum < maxEvents) add({ type: "metadata", value }, 1);
         else dropped++;
@@ -106,7 +108,7 @@ export function streamCall(
       callHook(() => context.metadata?.(value), report);
     },
     progress(progress) {
-      // It replaces progress that has not been consumed, so it always has room.
+      // It replaces unread progress, so it always fits.
       const stale = queue.findIndex(([{ type }]) => type === "progress");
       if (stale !== -1) sum -= queue.splice(stale, 1).length;
       add({ type: "progress", progress }, 1);
@@ -164,7 +166,9 @@ export function streamCall(
       return this;
     },
     next: () => events.next(),
-    /** Leaves the stream: the call is aborted. Resolves when it has ended, cleanups and all. */
+    /**
+     * Leaves the stream and aborts the call. Resolves when the call and its cleanups have ended.
+     */
     async return() {
       hasLeft = true;
       leave();

@@ -74,7 +74,9 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
    * the tool, in its transaction.
    */
   readonly layers?: readonly (Layer | readonly Layer[])[];
-  /** Compiles schemas, for a toolset that was made from a list. A registry brings its own. */
+  /**
+   * Compiles schemas, for a toolset that was created from a list. A registry has its own engine.
+   */
   readonly engine?: SchemaEngine;
   /** For tools that require a transaction. Without it, they fail with `transaction_failed`. */
   readonly transactions?: TransactionManager;
@@ -82,11 +84,11 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
   readonly hooks?: ToolHooks | readonly ToolHooks[];
   /**
    * Repairs arguments that are not valid, or not JSON: `coerceArguments` of `@plue/tools/calls`, a
-   * model, a library. Several run in order, each once, until the arguments are valid. The result says
-   * in `repaired` what was changed.
+   * model, a library. Several run in order, each once, until the arguments are valid. The result
+   * lists the changes in `repaired`.
    */
   readonly repair?: RepairHook | readonly RepairHook[];
-  /** Traces and measures every call: `openTelemetry` of `@plue/tools/telemetry` makes it. */
+  /** Traces and measures every call: `openTelemetry` of `@plue/tools/telemetry` creates it. */
   readonly telemetry?: CallTelemetry;
   /** Rules for the arguments of every tool. */
   readonly validators?: readonly CallValidator[];
@@ -96,43 +98,46 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
    */
   readonly approve?: Approver | "ask";
   /**
-   * Lets calls wait for answers that their callers cannot give at once: `sealedTickets` or
-   * `storedTickets` of `@plue/tools/calls`. Without it, only a caller with `onQuestion` can be asked.
+   * Suspends calls whose callers cannot answer immediately: `sealedTickets` or `storedTickets` of
+   * `@plue/tools/calls`. Without it, only callers with `onQuestion` can answer.
    */
   readonly tickets?: CallTickets;
   /**
-   * How long to wait for the approver, or for the answer to a question, in milliseconds.
+   * The time limit of the approver, and of an answer to a question, in milliseconds.
    *
    * @default {600_000}
    */
   readonly approvalTimeoutMs?: number;
   /**
-   * What happens to a text that is larger than `maxOutputBytes`. Other values fail with
+   * The treatment of a text that is larger than `maxOutputBytes`. Other values fail with
    * `output_too_large`.
    *
    * @default {"fail"}
    */
   readonly outputOverflow?: OutputOverflow;
-  /** How many calls may run and wait. */
+  /** Limits of running and queued calls. */
   readonly limits?: ConcurrencyLimits;
-  /** How long and how many results are stored for their idempotency keys. */
+  /** Limits of the results that are stored for idempotency keys. */
   readonly idempotency?: IdempotencyOptions;
   /**
-   * How many calls one `dispatchAll` takes. Further ones fail with `overloaded`.
+   * The maximum number of calls of one `dispatchAll`. Further ones fail with `overloaded`.
    *
    * @default {128}
    */
   readonly maxCallsPerBatch?: number;
   /**
-   * How many events of a streamed call wait for their consumer. A generator then waits, progress
-   * keeps its newest, and metadata is dropped and counted. An output counts as one for every 16 KiB.
+   * The maximum number of unread events of a streamed call. Beyond it a generator waits, only the
+   * newest progress is kept, and metadata is dropped and counted. An output counts as one event per
+   * 16 KiB.
    *
    * @default {64}
    */
   readonly maxBufferedEvents?: number;
 }
 
-/** A kernel that also runs the tools of lists, and says more of tools that are not in the toolset. */
+/**
+ * A kernel that also runs the tools of lists, and gives reasons for tools outside of the toolset.
+ */
 class ListKernel extends Kernel {
   readonly #engine: SchemaEngine | undefined;
   readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
@@ -155,7 +160,8 @@ class ListKernel extends Kernel {
   }
 
   override unknown(name: string, toolset: Toolset): ToolFailure {
-    // A tool that is never available is in no toolset, and its calls fail as of one that is not now.
+    // A tool that is never available is in no toolset. Its calls fail like calls of a tool that is
+    // currently unavailable.
     if (toolset.source.getTool(name)?.isAvailable === false) {
       const failed = toolset.explain(name, explainTool).steps.filter(({ passed }) => !passed);
       if (failed.every(({ step }) => step === "availability")) return notAvailable(name);
@@ -166,7 +172,7 @@ class ListKernel extends Kernel {
   }
 }
 
-/** What a dispatcher and its views share. */
+/** The state that a dispatcher and its views share. */
 interface Shared extends Kernel {
   readonly metrics: MetricsLayer;
   readonly limit: { readonly queued: number };
@@ -236,16 +242,16 @@ function compose(options: ToolDispatcherOptions, counted?: MetricsLayer): Shared
 }
 
 /**
- * Runs calls of the tools in a toolset: from a model's arguments to a result that is valid, or a
- * failure that the model can read. It never rejects and never throws for what a call does.
+ * Runs calls of the tools in a toolset: from a model's arguments to a valid result, or a failure
+ * for the model. It never rejects or throws because of a call.
  *
  * The order is always the same: find the tool, is it available, parse the arguments, make the tool
  * ready, its idempotency key, the host's context, repairs, `before` hooks, schema, rules, approval, a
  * slot, transaction, run, check the result, commit or roll back, cleanups, `after` hooks, count.
  *
  * A timeout or an abort ends the call as soon as the tool stops, and at the latest after `graceMs`,
- * also when the tool ignores its signal: `acknowledged` says which it was. What such a tool sends or
- * returns later is dropped; its transaction is rolled back and its cleanups run without it. A tool
+ * even if the tool ignores its signal; `acknowledged` is then false. Later output and results of
+ * such a tool are dropped; its transaction is rolled back and its cleanups run without it. A tool
  * that neither waits nor returns cannot be ended: JavaScript has one thread.
  *
  * @example Usage
@@ -280,30 +286,30 @@ export class ToolDispatcher extends Dispatcher {
    * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
    * registry is followed as it changes. Tools of a list have no services and no configuration, and
    * their `dispose` never runs: tools that need those belong in a registry.
-   * @param options What the host adds.
-   * @throws {TypeError | RangeError} If an option is wrong, or a toolset that was made from a list
-   * comes without the option `engine`.
+   * @param options The layers, limits and clock.
+   * @throws {TypeError | RangeError} If an option is invalid, or a toolset that was created from a
+   * list comes without the option `engine`.
    */
   constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {
-    // A view of another dispatcher receives what it shares with it instead of options.
+    // A view of another dispatcher receives the shared state instead of options.
     const shared = options instanceof Kernel ? options as Shared : compose(options);
     super(source, shared as DispatcherOptions);
     this.#shared = shared;
     this.traces = shared.traces;
   }
 
-  /** How many calls one `dispatchAll` takes. */
+  /** The maximum number of calls of one `dispatchAll`. */
   get maxCallsPerBatch(): number {
     return this.#shared.settings.maxCallsPerBatch;
   }
 
   /**
-   * Continues a call that waited for answers, in this process or another one with the same tickets.
-   * Its tool runs again from its beginning, with the answers and the steps that were taken.
+   * Resumes a suspended call, in this process or another one with the same tickets. Its tool runs
+   * again from its beginning, with the answers and the results of completed steps.
    *
-   * The ticket is good for the principal that it was given to, until it expires, and as long as the
-   * definition of the tool is the same. With a store it continues its call once; without one it may
-   * be used again while it lives.
+   * The ticket is valid for its principal, until it expires or the definition of the tool changes.
+   * With a store it resumes its call once; without one it may be used repeatedly during its
+   * lifetime.
    *
    * @example Usage
    * ```ts
@@ -334,7 +340,7 @@ export class ToolDispatcher extends Dispatcher {
    * assert.equal(result.ok && result.content, "launched");
    * ```
    *
-   * @param ticket What the suspended call gave.
+   * @param ticket The ticket of the suspended call.
    * @param answers By the keys of the questions. A question without an answer is asked again.
    * @param context What the host adds. The call keeps its id, session, message and idempotency key.
    * @returns The result, or another suspended call. Never rejects.
@@ -348,10 +354,10 @@ export class ToolDispatcher extends Dispatcher {
   }
 
   /**
-   * Runs one call, and says what happens meanwhile: any number of `metadata`, `progress` and
-   * `output` events, then exactly one `result`. The call begins when the first event is asked for.
-   * Leaving the loop aborts the call, and waits until it has ended. A generator runs only as fast as
-   * its output is taken.
+   * Runs one call, and yields its events: any number of `metadata`, `progress` and `output` events,
+   * then exactly one `result`. The call begins when the first event is read. Leaving the loop
+   * aborts the call, and waits until it has ended. A generator runs only as fast as its output is
+   * read.
    *
    * @example Usage
    * ```ts
@@ -405,10 +411,10 @@ export class ToolDispatcher extends Dispatcher {
    * ]);
    * ```
    *
-   * @param calls The calls. Those beyond `maxCallsPerBatch` fail with `overloaded`.
-   * @param context What the host adds to each. An idempotency key is made one key per call, by
-   * its place in the list.
-   * @returns The results, in the order of the calls. Rejects only if `calls` is no list.
+   * @param calls The calls. Calls beyond `maxCallsPerBatch` fail with `overloaded`.
+   * @param context What the host adds to each. An idempotency key is extended by the position of
+   * each call in the list.
+   * @returns The results, in the order of the calls. Rejects only if `calls` is not a list.
    */
   async dispatchAll(
     calls: readonly (ToolCall | ResumedCall)[],
@@ -436,8 +442,8 @@ export class ToolDispatcher extends Dispatcher {
   }
 
   /**
-   * A dispatcher for another caller, who sees other tools. It shares this one's options, limits,
-   * idempotency keys and metrics, and costs next to nothing.
+   * Returns a dispatcher for another caller with other tools. It shares this one's options, limits,
+   * idempotency keys and metrics, and is cheap.
    *
    * @example Usage
    * ```ts
@@ -454,19 +460,18 @@ export class ToolDispatcher extends Dispatcher {
    * assert.equal((await forGuests.dispatch({ name: "rm" })).ok, false);
    * ```
    *
-   * @throws {TypeError} If the toolset was made from a list, and there is no engine.
+   * @throws {TypeError} If the toolset was created from a list, and there is no engine.
    */
   override withToolset(toolset: Toolset): ToolDispatcher {
     return new ToolDispatcher(toolset, this.#shared as ToolDispatcherOptions);
   }
 
   /**
-   * A dispatcher with options, limits and keys of its own, whose calls are counted with these: both
-   * have the same metrics. For a process that takes calls in several ways. Calls that wait for their
-   * turn there are not counted.
+   * Returns a dispatcher with separate options, limits and keys, but the same metrics, for a
+   * process that receives calls in several ways. Its queued calls are not counted.
    *
-   * @param source The tools that may be called, as the constructor takes them.
-   * @throws {TypeError | RangeError} If an option is wrong.
+   * @param source The tools that may be called, as in the constructor.
+   * @throws {TypeError | RangeError} If an option is invalid.
    */
   withOptions(
     source: Toolset | SelectableToolHost,
@@ -481,7 +486,7 @@ export class ToolDispatcher extends Dispatcher {
     return { ...this.#shared.metrics.snapshot(), queued: this.#shared.limit.queued };
   }
 
-  /** Sets the metrics back to zero. Calls that are under way stay counted as such. */
+  /** Sets the metrics back to zero. Running calls stay counted as running. */
   resetMetrics(): void {
     this.#shared.metrics.reset();
   }
@@ -497,7 +502,7 @@ export class ToolDispatcher extends Dispatcher {
       : this.#resume(tickets, request, options, started);
   }
 
-  /** Continues the call of a ticket. */
+  /** Resumes the call of a ticket. */
   async #resume(
     tickets: CallTickets,
     request: ResumedCall,
@@ -521,7 +526,7 @@ export class ToolDispatcher extends Dispatcher {
   }
 }
 
-/** The context of one of several calls: a key for all becomes a key for each. */
+/** Returns the context of one of several calls, with a separate idempotency key. */
 function withKeyOf(context: DispatchContext, index: number): DispatchContext {
   const { idempotencyKey: key } = context;
   return key === undefined ? context : { ...context, idempotencyKey: `${key}#${index}` };

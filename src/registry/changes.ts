@@ -1,5 +1,5 @@
 /**
- * Delivers the changes of a registry to its subscribers, in order, whatever they do meanwhile.
+ * Delivers the changes of a registry to its subscribers, in order, even if listeners make changes.
  *
  * @module
  */
@@ -10,20 +10,20 @@ import { callHook, type Tool } from "../tool/mod.ts";
 export interface ToolChange {
   readonly type: "added" | "removed" | "updated" | "available" | "unavailable";
   /**
-   * The tool that was added or removed, that took the place of `previous`, or whose `isAvailable`
-   * function now says something else.
+   * The tool that was added or removed, that replaced `previous`, or whose `isAvailable` function
+   * has a new result.
    */
   readonly tool: Tool;
-  /** For `updated`: the tool that was there before. */
+  /** For `updated`: the replaced tool. */
   readonly previous?: Tool;
-  /** When it happened, in milliseconds since 1970, by the registry's clock. */
+  /** The time of the change, in milliseconds since 1970, by the registry's clock. */
   readonly timestamp: number;
 }
 
 /** The fields of a change besides its tool. */
 export interface ToolChangeDetails {
   /**
-   * When it happened, in milliseconds since 1970.
+   * The time of the change, in milliseconds since 1970.
    *
    * @default {Date.now()}
    */
@@ -37,7 +37,7 @@ interface UpdateDetails extends ToolChangeDetails {
 type ChangeOf<Details = ToolChangeDetails> = (tool: Tool, details?: Details) => ToolChange;
 
 /**
- * Makes changes, as a registry does: for a registry of your own, and for tests of listeners.
+ * Creates changes, for a registry of your own, and for tests of listeners.
  *
  * @example Usage
  * ```ts
@@ -56,7 +56,7 @@ export const ToolChange: {
   readonly added: ChangeOf;
   /** The tool was removed. */
   readonly removed: ChangeOf;
-  /** The tool took the place of the one with its id: of `previous`. */
+  /** The tool replaced `previous`, which had the same id. */
   readonly updated: ChangeOf<UpdateDetails>;
   /** The tool's `isAvailable` function returns true again. */
   readonly available: ChangeOf;
@@ -93,7 +93,7 @@ interface Subscription {
 /** The subscribers of one registry. */
 export class ChangeFeed {
   readonly #subscriptions: Set<Subscription> = new Set();
-  /** Deliveries that wait because a listener made a change while another one was delivered. */
+  /** Pending deliveries, because a listener made a change while another one was delivered. */
   readonly #waiting: (() => void)[] = [];
   #isDelivering = false;
   #isEnded = false;
@@ -104,16 +104,16 @@ export class ChangeFeed {
     this.#onError = onError;
   }
 
-  /** True if there is no listener, so that a change need not be made. */
+  /** True if there is no listener, so that no change needs to be created. */
   get isSilent(): boolean {
     return this.#subscriptions.size === 0;
   }
 
   /**
-   * Subscribes. The answer ends the subscription; a second call of it does nothing.
+   * Subscribes. Returns a function that ends the subscription; a second call of it does nothing.
    *
    * @param listener Receives every change from now on.
-   * @param onEnd Is called when the feed ends. Must not throw.
+   * @param onEnd Called when the feed ends. Must not throw.
    */
   subscribe(listener: ToolChangeListener, onEnd?: () => void): () => void {
     const subscription: Subscription = { listener, onEnd };
@@ -133,7 +133,7 @@ export class ChangeFeed {
     });
   }
 
-  /** Ends every subscription, once the changes that wait are delivered. */
+  /** Ends every subscription, after pending changes are delivered. */
   end(): void {
     this.#isEnded = true;
     this.#deliver(() => {

@@ -1,6 +1,6 @@
 /**
- * The life of a registered tool: compiled and set up (`init`) before its first call, disposed of
- * after its last; and the port by which a dispatcher requests a tool that is ready.
+ * The lifecycle of a registered tool: compiled and initialised (`init`) before its first call,
+ * disposed of after its last; and the interface through which a dispatcher acquires a ready tool.
  *
  * @module
  */
@@ -27,7 +27,7 @@ export interface ToolRuntime {
   /** The result of `init`. */
   readonly state: unknown;
   /**
-   * The validator of `tool.parameters`, compiled once. It accepts everything where the schema's own
+   * The validator of `tool.parameters`, compiled once. It accepts everything if the schema's own
    * library checks the arguments.
    */
   readonly parameters: SchemaValidator;
@@ -39,9 +39,9 @@ export interface ToolRuntime {
 export interface ToolHost extends ToolSource {
   readonly engine: SchemaEngine;
   /**
-   * Begins a call: compiles the schemas and runs `init` if that has not been done, and keeps
-   * `dispose` away until `release`. Answers at once when `init` has run (or there is none), so that a
-   * call need not wait.
+   * Begins a call: compiles the schemas and runs `init` if necessary, and delays `dispose` until
+   * `release`. Returns synchronously if `init` has run (or there is none), so that a call need not
+   * wait.
    *
    * @throws {ToolLifecycleError} If the tool is not registered, was replaced, its schemas
    * cannot be compiled, or its `init` failed.
@@ -56,7 +56,7 @@ export function isToolHost(source: ToolSource | undefined): source is ToolHost {
   return source !== undefined && typeof (source as Partial<ToolHost>).acquire === "function";
 }
 
-/** A tool could not be made ready. The message is written for a model; `cause` for the log. */
+/** A tool could not be initialised. The message is written for a model; `cause` for the log. */
 export class ToolLifecycleError extends Error {
   override readonly name = "ToolLifecycleError";
 }
@@ -74,9 +74,9 @@ export class RegisteredTool implements ToolRuntime {
   returns: SchemaValidator | undefined = undefined;
   /** True once the schemas are compiled, and `init` has run if there is one. */
   isReady = false;
-  /** The number of calls under way. */
+  /** The number of running calls. */
   calls = 0;
-  /** Called when the last call under way ends. */
+  /** Called when the last running call ends. */
   onIdle: (() => void) | undefined = undefined;
   #starting: Promise<void> | undefined;
   #isEnded = false;
@@ -113,9 +113,9 @@ export class RegisteredTool implements ToolRuntime {
   }
 
   /**
-   * Begins the first call, which it counts; what it returns, if anything, has to be waited for. It
-   * compiles before `init`, so that a tool that cannot be checked does nothing. Calls that arrive
-   * together share one `init`. One that failed is tried again.
+   * Begins and counts the first call; a returned promise must be awaited. It compiles before
+   * `init`, so that a tool with invalid schemas has no side effects. Concurrent calls share one
+   * `init`. A failed `init` is retried.
    */
   prepare(): Promise<void> | undefined {
     try {
@@ -128,7 +128,7 @@ export class RegisteredTool implements ToolRuntime {
     return this.#starting ??= this.#start().finally(() => this.#starting = undefined);
   }
 
-  /** Waits until no call is under way, where no new call can begin. */
+  /** Waits until no call is running, when no new call can begin. */
   idle(): Promise<void> {
     if (this.calls === 0) return Promise.resolve();
     return new Promise((resolve) => this.onIdle = resolve);
@@ -145,7 +145,7 @@ export class RegisteredTool implements ToolRuntime {
     const { services, config } = this;
     const { id, init } = this.tool;
     const context = { services, config: config as never };
-    // A state that comes after the timeout, or after the end, is never used.
+    // A state that arrives after the timeout, or after the end, is never used.
     const disposeLate = (state: unknown): Promise<void> =>
       this.#disposeOf(state).catch((error) => this.#settings.report("dispose", id, error));
     const state = await this.#inTime("ready: its init", () => init?.(context), disposeLate);
@@ -162,7 +162,7 @@ export class RegisteredTool implements ToolRuntime {
     if (dispose) await this.#inTime("disposed of: its dispose", () => dispose(state as never));
   }
 
-  /** The outcome of `work`, in time. One that comes after the timeout goes to `onLate`. */
+  /** Returns the result of `work` within the time limit. A later result is passed to `onLate`. */
   async #inTime<T>(
     what: string,
     work: () => T | Promise<T>,
@@ -178,7 +178,7 @@ export class RegisteredTool implements ToolRuntime {
     return this.#fail(`${what} did not end within ${ms} ms`);
   }
 
-  /** @param cause For the log: it may hold what a model must not read. */
+  /** @param cause The cause for the log, which may contain data that a model must not read. */
   #fail(what: string, cause?: unknown): never {
     throw new ToolLifecycleError(`Tool "${this.tool.id}" is not ${what}`, { cause });
   }

@@ -1,6 +1,6 @@
 /**
- * What a registry may be told, and what a tool must pass to get in. Everything that can fail
- * happens here, before the registry changes.
+ * The options of a registry, and the checks of a tool. Everything that can fail happens here,
+ * before the registry changes.
  *
  * @module
  */
@@ -31,19 +31,19 @@ import {
   type ToolDefinition,
 } from "../tool/mod.ts";
 
-/** The bounds of the schemas that a registry takes; see {@linkcode AdmitOptions}. */
+/** The bounds of the schemas that a registry accepts; see {@linkcode AdmitOptions}. */
 export type SchemaLimits = Omit<AdmitOptions, "what">;
 
-/** An error that reached no caller, for the host's log. */
+/** An error that reaches no caller, for the host's log. */
 export interface RegistryErrorReport {
-  /** The tool that it was about. */
+  /** The tool of the error. */
   readonly toolId: string;
   /**
    * A listener, an `isAvailable` function or a description function failed, the search index could not follow, or a tool was
    * not disposed of.
    */
   readonly phase: "listener" | "availability" | "description" | "index" | "dispose";
-  /** What was thrown, as it is. */
+  /** The thrown value, unchanged. */
   readonly error: unknown;
 }
 
@@ -51,9 +51,9 @@ export interface RegistryErrorReport {
 export interface RegistryOptions {
   /** Checks the tools' schemas when they are registered, and compiles them. */
   readonly engine: SchemaEngine;
-  /** Tools to register at once. */
+  /** Tools to register immediately. */
   readonly tools?: Iterable<Tool | ToolDefinition> | undefined;
-  /** Dependencies that the tools are handed, by name. */
+  /** Dependencies that the tools receive, by name. */
   readonly services?: Services | undefined;
   /**
    * The tools' configuration by id: JSON, checked against the tool's `config` schema when the tool
@@ -63,7 +63,7 @@ export interface RegistryOptions {
   /** Bounds of the schemas that are accepted. */
   readonly limits?: SchemaLimits | undefined;
   /**
-   * How long one tool's `init` or `dispose` may take, in milliseconds.
+   * The time limit of one tool's `init` or `dispose`, in milliseconds.
    *
    * @default {30_000}
    */
@@ -71,19 +71,19 @@ export interface RegistryOptions {
   /**
    * Receives errors that reach no caller: of a listener, of an `isAvailable` function (at each
    * listing), of a search index that cannot follow a change, of a `dispose` whose tool was
-   * unregistered before. Those of `dispose` are thrown by the registry's own `dispose()` as well. Its
-   * own errors are ignored.
+   * unregistered before. Errors of `dispose` are thrown by the registry's own `dispose()` as well.
+   * Errors of this function are ignored.
    */
   readonly onError?: ((report: RegistryErrorReport) => void) | undefined;
   /**
-   * Gives the events their timestamps, and bounds the time of `init` and `dispose`.
+   * The clock for timestamps of events, and for the time limit of `init` and `dispose`.
    *
    * @default The clock of the runtime.
    */
   readonly clock?: RegistryClock | undefined;
 }
 
-/** The options, all of them given. */
+/** The complete options. */
 type CompleteOptions = {
   readonly [Option in keyof RegistryOptions]-?: Exclude<RegistryOptions[Option], undefined>;
 };
@@ -117,17 +117,17 @@ export type Report = (phase: RegistryErrorReport["phase"], toolId: string, error
 
 /** Options for `registry.updateTool()`. */
 export interface UpdateOptions {
-  /** The configuration of the tool from now on. Absent: the one that it has. */
+  /** The new configuration of the tool. By default it keeps its own. */
   readonly config?: unknown;
 }
 
 /** Options for `registry.dispose()`. */
 export interface DisposeOptions {
-  /** Stops waiting for the calls under way: their tools are disposed of while they run. */
+  /** Stops waiting for running calls: their tools are disposed of while they run. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The options of a registry, with their defaults, but for its first tools. */
+/** The options of a registry with their defaults, without its first tools. */
 export interface RegistrySettings extends Omit<CompleteOptions, "tools" | "config" | "onError"> {
   /** Never throws. */
   readonly report: Report;
@@ -136,7 +136,7 @@ export interface RegistrySettings extends Omit<CompleteOptions, "tools" | "confi
 /**
  * Reads the options of a registry.
  *
- * @throws {TypeError | RangeError} If one is unknown or wrong.
+ * @throws {TypeError | RangeError} If one is unknown or invalid.
  */
 export function readOptions(options: RegistryOptions): CompleteOptions & RegistrySettings {
   const action = "make a registry";
@@ -153,15 +153,15 @@ export function readOptions(options: RegistryOptions): CompleteOptions & Registr
   return { ...read, report };
 }
 
-/** What the registry is about to do, in words, for messages. */
+/** The action of the registry, for messages. */
 export type AdmissionAction = "register" | "update";
 
 /**
  * Checks a tool's schemas and its configuration.
  *
- * @param given The configuration that the tool is given.
+ * @param given The configuration for the tool.
  * @returns The configuration: checked, copied, frozen.
- * @throws {TypeError} If something is wrong. The message names the tool, the schema and the JSON
+ * @throws {TypeError} If a part is invalid. The message contains the tool, the schema and the JSON
  * Pointer.
  */
 export function admit(
@@ -178,7 +178,7 @@ export function admit(
     const schema = tool[field];
     if (schema !== undefined && !isStandardSchema(schema)) check(schema, `its ${field}`);
   }
-  // A view's arguments are checked against the schemas of the tools that it shows, too.
+  // A view's arguments are checked against the schemas of its original tools, too.
   for (let shown = tool.view?.tool; shown; shown = shown.view?.tool) {
     check(shown.parameters, "its tool's parameters");
   }
@@ -187,7 +187,7 @@ export function admit(
       ? undefined
       : refuse(doing, "it is given a configuration, and takes none");
   }
-  // A tool whose configuration is optional throughout gets an empty one.
+  // A tool with only optional settings receives an empty configuration.
   const config = attempt(doing, () => copyJson(given ?? {}, "its configuration"));
   const validator = attempt(doing, () => compileOnce(engine, schema));
   if (validator.check(config)) return config;

@@ -50,7 +50,7 @@ const MAX_STORED_ERRORS = 100;
 
 /**
  * The mutable set of all tools: unique ids, change events, and each tool's life from `init` to
- * `dispose`. Callers see it through toolsets, which {@linkcode Registry.select} makes. The
+ * `dispose`. Callers use it through toolsets, which {@linkcode Registry.select} creates. The
  * `ToolRegistry` of `@plue/tools` is one with search, definitions, listings by field and `refresh`.
  *
  * @example Usage
@@ -75,7 +75,7 @@ export class Registry implements ToolHost {
   readonly #config: Map<string, unknown>;
   /** By id, in order of registration. */
   readonly #entries: Map<string, RegisteredTool> = new Map();
-  /** The id of the tool that has each id or alias. */
+  /** The tool's id, by each id and alias. */
   readonly #names: Map<string, string> = new Map();
   /** Sorted by id, in code-unit order. Replaced, never changed. */
   #sorted: readonly Tool[] = [];
@@ -93,10 +93,10 @@ export class Registry implements ToolHost {
   #ending: Promise<void> | undefined;
   /** Passes an error that reaches no caller to `onError`. */
   protected readonly report: Report;
-  /** Has the words of explanations, for the toolsets of the registry. */
+  /** Contains the explanations for the toolsets of the registry. */
   protected readonly explainer: Explainer | undefined;
 
-  /** @throws {TypeError | RangeError} If an option or one of the tools is wrong. */
+  /** @throws {TypeError | RangeError} If an option or one of the tools is invalid. */
   constructor(options: RegistryOptions) {
     const { tools, config, ...settings } = readOptions(options);
     this.engine = settings.engine;
@@ -117,7 +117,7 @@ export class Registry implements ToolHost {
     return this.#ids ??= Object.freeze(this.tools.map((tool) => tool.id));
   }
 
-  /** How many tools there are. */
+  /** The number of tools. */
   get count(): number {
     return this.#entries.size;
   }
@@ -130,9 +130,9 @@ export class Registry implements ToolHost {
   /**
    * Registers a tool.
    *
-   * @returns The tool: made, when a plain definition was given.
-   * @throws {TypeError} If its id is taken, or it is wrong: the message names the JSON Pointer of
-   * what is wrong in a schema. Nothing has changed then.
+   * @returns The tool, created if a plain definition was passed.
+   * @throws {TypeError} If its id is taken, or it is invalid; for a schema the message contains the
+   * JSON Pointer. Nothing has changed then.
    */
   registerTool(candidate: Tool | ToolDefinition): Tool {
     const [tool] = this.registerTools([candidate]);
@@ -146,7 +146,8 @@ export class Registry implements ToolHost {
     }
     const entries: RegisteredTool[] = [];
     for (const candidate of candidates) entries.push(this.#admit(makeTool(candidate), "register"));
-    // Checked after the loop, which ran the caller's code: that may have registered one of them.
+    // Checked after the loop, which ran the caller's code, because that may have registered one of
+    // them.
     const tools = entries.map(({ tool }) => tool);
     this.#checkNames(tools, "register");
     for (const entry of entries) this.#set(entry);
@@ -156,7 +157,7 @@ export class Registry implements ToolHost {
 
   /**
    * Replaces the tool with the same id. Calls of the old one run to their end; then it is disposed
-   * of. The new one is usable at once, and set up anew.
+   * of. The new one is usable immediately, and is initialised separately.
    *
    * @example A new configuration
    * ```ts
@@ -178,7 +179,7 @@ export class Registry implements ToolHost {
    * @param options Its configuration, if that changes.
    * @returns The new tool.
    * @throws {TypeError} If there is no tool with this id, or the new one or its configuration is
-   * wrong. Nothing has changed then.
+   * invalid. Nothing has changed then.
    */
   updateTool(candidate: Tool | ToolDefinition, options: UpdateOptions = {}): Tool {
     const tool = makeTool(candidate);
@@ -204,41 +205,41 @@ export class Registry implements ToolHost {
     return true;
   }
 
-  /** The tool with this id, available or not. */
+  /** Returns the tool with this id, available or not. */
   getTool(id: string): Tool | undefined {
     return this.#entries.get(id)?.tool;
   }
 
   /**
-   * The configuration of the tool with this id: checked, copied and frozen; `undefined` if it takes
-   * none, or there is no such tool.
+   * Returns the configuration of the tool with this id, checked, copied and frozen, or `undefined`
+   * if it has none, or there is no such tool.
    */
   getConfig(id: string): unknown {
     return this.#entries.get(id)?.config;
   }
 
-  /** Whether there is a tool with this id. */
+  /** Returns true if there is a tool with this id. */
   hasTool(id: string): boolean {
     return this.#entries.has(id);
   }
 
-  /** Asks a tool now whether it is available. A tool that is not registered is not. */
+  /** Returns true if a tool is currently available. An unregistered tool is not. */
   isAvailable(tool: Tool): boolean {
     const entry = this.#entries.get(tool.id);
     return entry?.tool === tool &&
       askAvailable(tool, entry, (error) => this.report("availability", tool.id, error));
   }
 
-  /** Is told by toolsets of a description function that failed; see `onError`. */
+  /** Receives errors of description functions from toolsets; see `onError`. */
   onDescribeError(tool: Tool, error: unknown): void {
     this.report("description", tool.id, error);
   }
 
   /**
-   * The tools that a selection picks, as a toolset. Until the registry changes, selections that say
-   * the same, with the same filters and policies, give the same toolset.
+   * Returns the selected tools as a toolset. Until the registry changes, equal selections, with the
+   * same filters and policies, return the same toolset.
    *
-   * @throws {TypeError} If the selection is wrong.
+   * @throws {TypeError} If the selection is invalid.
    */
   select(selection?: Selection): Toolset {
     if (selection === undefined) return this.#everything ??= this.#select({});
@@ -254,7 +255,7 @@ export class Registry implements ToolHost {
 
   /**
    * Subscribes to changes. Listeners are called in the order of the changes, before the change's
-   * method returns; one that throws stops nothing (see `onError`).
+   * method returns; errors of listeners stop nothing (see `onError`).
    *
    * @param listener Receives every change from now on.
    * @param onEnd Called when the registry is disposed of, after the last change. Must not throw.
@@ -276,7 +277,7 @@ export class Registry implements ToolHost {
 
   /** Ends a call that {@linkcode Registry.acquire} began. */
   release(runtime: ToolRuntime): void {
-    // Runtimes come from acquire, which gives nothing else.
+    // Runtimes come from acquire, which returns no other objects.
     const entry = runtime as RegisteredTool;
     if (--entry.calls === 0) entry.onIdle?.();
   }
@@ -329,7 +330,7 @@ export class Registry implements ToolHost {
   }
 
   /**
-   * Removes all tools and ends all subscriptions, at once; waits for the calls under way; then
+   * Removes all tools and ends all subscriptions immediately; waits for running calls; then
    * disposes of the tools one after another, the last registered first. A second call waits for the
    * same end.
    *
@@ -351,8 +352,8 @@ export class Registry implements ToolHost {
   }
 
   /**
-   * Called when the tool of an id was set or removed, before any listener: for what stands beside
-   * the registry and must never lag behind it.
+   * Called when the tool of an id was set or removed, before any listener, for parts that must
+   * never lag behind the registry.
    */
   protected follow(_id: string, _tool: Tool | undefined): void {}
 
@@ -376,7 +377,7 @@ export class Registry implements ToolHost {
     return new Toolset(this, this.#list(), selection, "tools", undefined, this.explainer);
   }
 
-  /** Refuses tools whose ids or aliases are those of other tools. */
+  /** Rejects tools with the ids or aliases of other tools. */
   #checkNames(tools: readonly Tool[], action: AdmissionAction): void {
     const claimed = new Map<string, string>();
     for (const tool of tools) {
@@ -422,9 +423,9 @@ export class Registry implements ToolHost {
   }
 
   /**
-   * The tools as they are now, in order of id. What changed is merged in: one change among 10,000
-   * tools does not sort them again, and 10,000 registrations in a row sort once. The list is not
-   * frozen, which is slow for a long one (JavaScriptCore: 2 ms for 10,000 tools).
+   * Returns the current tools, in order of id. Changes are merged: one change among 10,000 tools
+   * does not sort them again, and 10,000 registrations in a row sort once. The list is not frozen,
+   * because freezing a long one is slow (JavaScriptCore: 2 ms for 10,000 tools).
    */
   #list(): readonly Tool[] {
     if (this.#changed.size > 0) {
@@ -434,7 +435,7 @@ export class Registry implements ToolHost {
     return this.#sorted;
   }
 
-  /** Disposes of one tool that was taken out, when its calls have ended. */
+  /** Disposes of a removed tool, when its calls have ended. */
   #retire(entry: RegisteredTool): void {
     const { id, dispose } = entry.tool;
     if (dispose === undefined) return;
@@ -445,7 +446,7 @@ export class Registry implements ToolHost {
     this.#retiring.add(retiring);
   }
 
-  /** Disposes of the last tools, one after another, when nothing is under way. */
+  /** Disposes of the last tools, one after another, when no call is running. */
   async #end(entries: readonly RegisteredTool[], signal: AbortSignal | undefined): Promise<void> {
     await new Promise((resolve) => {
       signal?.addEventListener("abort", resolve, { once: true });
@@ -458,13 +459,16 @@ export class Registry implements ToolHost {
   }
 }
 
-/** Two selections that say the same, with the same filters and policies, have one key. */
+/**
+ * Returns the key of a selection. Equal selections, with the same filters and policies, have the
+ * same key.
+ */
 function keyOf(selection: Selection): string {
   const { filters = [], policies = [], ...data } = checkSelection(selection);
   return `${filters.map(numberOf)} ${policies.map(numberOf)} ${JSON.stringify(data)}`;
 }
 
-/** Merges the tools that `changed` names, which is sorted, into `old`, which is too. */
+/** Merges the tools of the sorted list `changed` into the sorted list `old`. */
 function merge(
   old: readonly Tool[],
   changed: readonly string[],
