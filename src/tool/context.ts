@@ -1,12 +1,12 @@
 /**
- * What a tool is given beside its arguments.
+ * The context of a tool: its second argument.
  *
  * @module
  */
 
 import type { Answer, QuestionFields } from "./result.ts";
 
-/** Dependencies that tools are handed, by name: of the registry, or of one call. */
+/** Dependencies of tools by name, from the registry or one call. */
 export interface Services {
   readonly [name: string]: unknown;
 }
@@ -18,7 +18,7 @@ export interface Transaction {
 }
 
 /**
- * What a tool is given beside its arguments, for one call.
+ * The second argument of a tool's `execute`, for one call.
  *
  * @example Services with a type
  * ```ts
@@ -44,37 +44,39 @@ export interface ToolContext<
   HostContext = unknown,
   Available = Services,
 > {
-  /** The conversation that the call belongs to, if the caller said. */
+  /** The conversation that the call belongs to, if known. */
   readonly sessionId: string | undefined;
-  /** The model's message that asked for the call, if the caller said. */
+  /** The model's message that contains the call, if known. */
   readonly messageId: string | undefined;
-  /** Names this call; unique unless the caller chose otherwise. */
+  /** The id of this call; unique unless the caller chose it. */
   readonly callId: string;
-  /** Who calls, if the caller said. Over HTTP and MCP it is the one that `authorize` named. */
+  /** The caller, if known. Over HTTP and MCP it comes from `authorize`. */
   readonly principal: string | undefined;
-  /** Aborts when the caller gives up or the time is over. Hand it to everything that waits. */
+  /**
+   * Aborts when the caller gives up or the time is over. Pass it to every asynchronous operation.
+   */
   readonly signal: AbortSignal;
-  /** The dependencies that the registry was made with, and over them those of this call. */
+  /** The services of the registry, overridden by the services of this call. */
   readonly services: Available;
-  /** What the host gave this call, checked against the tool's `context` schema. */
+  /** The host's context of this call, validated with the tool's `context` schema. */
   readonly context: HostContext;
   /** This tool's configuration, checked against its `config` schema. */
   readonly config: Config;
-  /** What the tool's `init` returned. */
+  /** The result of the tool's `init`. */
   readonly state: State;
   /** The transaction, for a tool that requires one. */
   readonly transaction: Transaction | undefined;
-  /** Sends a JSON value to the caller at once. */
+  /** Sends a JSON value to the caller immediately. */
   metadata(value: unknown): void;
-  /** Says how far the call has come; `total` and `message` if known. */
+  /** Reports the progress of the call, with `total` and `message` if known. */
   progress(done: number, total?: number, message?: string): void;
   /**
-   * Asks whoever called, and waits for the answer. Where it cannot be given now, the call ends as
-   * suspended: this rejects, cleanups run, a transaction is rolled back. When the answer is there,
-   * `execute` runs again from its beginning, and this gives the answer. An answer whose content does
-   * not fit is asked for again.
+   * Asks the caller, and waits for the answer. If the caller cannot answer now, the call is
+   * suspended: this rejects, cleanups run, a transaction is rolled back. After the answer has
+   * arrived, `execute` runs again from its beginning, and this returns the answer. After an invalid
+   * answer the question is repeated.
    *
-   * A call asks a question and takes a step at most 64 times together.
+   * A call has at most 64 questions and steps together.
    *
    * @example Usage
    * ```ts
@@ -98,33 +100,34 @@ export interface ToolContext<
    * assert.equal(result.ok && result.content, "deleted");
    * ```
    *
-   * @param key Names the question: 1 to 64 letters, digits, `_`, `.` or `-`, once in a call.
-   * @returns What the person did. Rejects with an error of the code `input_unavailable` where nobody
-   * can be asked; a tool may catch that and do without.
+   * @param key The key of the question: 1 to 64 letters, digits, `_`, `.` or `-`, unique in the
+   * call.
+   * @returns The person's answer. Rejects with an error of the code `input_unavailable` if there is
+   * no way to ask; a tool may catch it and continue without an answer.
    */
   ask<Content = unknown>(key: string, question: QuestionFields): Promise<Answer<Content>>;
   /**
-   * Does something that must not be done again when the call continues. Its result, which is JSON,
-   * is kept with the call, and given when `execute` runs again. What throws is not kept. In a
-   * transaction it is refused: what the tool does there is rolled back when the call waits.
+   * Runs work that must not be repeated when the call resumes. Its result, which is JSON, is stored
+   * with the call, and returned when `execute` runs again. An error is not stored. In a transaction
+   * it is rejected, because the work there is rolled back when the call is suspended.
    *
-   * @param key Names the step, as that of a question does.
+   * @param key The key of the step, with the same rule as a question's.
    * @returns A copy of the result.
    */
   step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result>;
-  /** Runs `cleanup` however the call ends; the last one deferred runs first. */
+  /** Runs `cleanup` at the end of the call in every case; the last one deferred runs first. */
   defer(cleanup: () => void | Promise<void>): void;
   /** Throws the signal's reason if the call has been aborted. */
   throwIfAborted(): void;
 }
 
-/** What a tool's `init` is given. */
+/** The argument of a tool's `init`. */
 export interface ToolInitContext<Config = unknown> {
   readonly services: Services;
   readonly config: Config;
 }
 
-/** What a tool's `isAvailable` function is given. */
+/** The argument of a tool's `isAvailable` function. */
 export interface ToolAvailabilityQuery {
   readonly services: Services;
   readonly config: unknown;

@@ -1,6 +1,6 @@
 /**
- * `defineTool` makes a tool out of a definition: it checks every field, copies what is data,
- * freezes it, and infers what `execute` is given from the schemas.
+ * `defineTool` creates a tool from a definition: it checks every field, copies and freezes data,
+ * and infers the arguments of `execute` from the schemas.
  *
  * @module
  */
@@ -43,18 +43,18 @@ import type {
 import { checkCategory, checkRisk, deriveAnnotations, type ToolAnnotations } from "./traits.ts";
 
 const EMPTY: readonly never[] = Object.freeze([]);
-/** The parameters of a tool that takes none. */
+/** The schema of a tool without parameters. */
 export const NO_PARAMETERS: JsonSchemaObject = copyJson(
   { type: "object", properties: {}, additionalProperties: false },
   "the default parameters",
 );
-/** The tools that `defineTool` made, so that a registry need not check them again. */
+/** The tools of `defineTool`, so that a registry need not check them again. */
 const made = new WeakSet<object>();
 
 /** A tool before {@linkcode adopt}. */
 type MadeTool = Omit<Tool, "allowedRoles">;
 
-/** Whether `value` is a tool that this copy of plue made. */
+/** Returns true if `value` is a tool of this copy of plue. */
 export function isTool(value: unknown): value is Tool {
   return typeof value === "object" && value !== null && made.has(value);
 }
@@ -85,7 +85,7 @@ export function isTool(value: unknown): value is Tool {
  *
  * @param definition The tool's fields.
  * @returns The tool, frozen.
- * @throws {TypeError} If a field is missing, unknown or wrong. The message names it.
+ * @throws {TypeError} If a field is missing, unknown or invalid. The message names it.
  */
 export function defineTool<
   const ParamsSchema extends SchemaInput = JsonSchemaObject,
@@ -110,8 +110,8 @@ export function defineTool<
 }
 
 /**
- * {@linkcode defineTool} for definitions that are data: nothing is inferred. A tool is the answer
- * itself.
+ * {@linkcode defineTool} for definitions that are data, without inference. A tool is returned
+ * unchanged.
  */
 export function makeTool(definition: ToolDefinition | Tool): Tool {
   if (isTool(definition)) return definition;
@@ -154,7 +154,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
       typeof description === "function" ? text : description,
       itsField("description"),
     ),
-    // A tool that was copied with another text has that one for every reader.
+    // A copied tool with another text has that text for every reader.
     describe: describeFor === description || text === description ? describeFor : undefined,
     parametersStandard: parameters?.standard ?? fields.parametersStandard,
     returns: returns?.json,
@@ -172,8 +172,8 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
 }
 
 /**
- * Freezes a tool, and remembers that plue made it. Its `allowedRoles` are no field of its own: a
- * definition that is spread from it has its roles once.
+ * Freezes a tool, and records that plue created it. Its `allowedRoles` is not an own property, so
+ * that a definition that is spread from it has its roles once.
  */
 function adopt(tool: MadeTool): Tool {
   made.add(Object.defineProperty(tool, "allowedRoles", { value: tool.roles }));
@@ -181,9 +181,9 @@ function adopt(tool: MadeTool): Tool {
 }
 
 /**
- * What a function says of its tool to a reader.
+ * Returns the description of a function for a reader.
  *
- * @throws {TypeError} If it throws, or gives no description.
+ * @throws {TypeError} If it throws, or returns no description.
  */
 function describedBy(
   action: string,
@@ -196,8 +196,8 @@ function describedBy(
 }
 
 /**
- * Refuses an object of a class that has methods and no `execute`: its author has given that another
- * name, and the tool would be a definition only. `execute: undefined` says that it is one.
+ * Rejects an object of a class that has methods but no `execute`: its author has probably used
+ * another name, and the tool would be a definition only. Set `execute: undefined` for a definition.
  */
 function refuseOtherMethods(action: string, definition: object): void {
   const methods: string[] = [];
@@ -216,7 +216,7 @@ function refuseOtherMethods(action: string, definition: object): void {
   refuse(action, `its class has the method ${describe(meant)} and no execute: ${advice}`);
 }
 
-/** The name and the namespace; a name such as `chain:status` is both. */
+/** Returns the name and the namespace; a name such as `chain:status` contains both. */
 function readNames(
   { name, namespace }: ToolDefinition,
 ): { readonly name: string; readonly namespace?: string | undefined } {
@@ -228,7 +228,7 @@ function readNames(
   return { name, namespace };
 }
 
-/** What a field is called in messages. */
+/** Returns the name of a field in messages. */
 function itsField(field: string): string {
   return `its ${field}`;
 }
@@ -247,7 +247,7 @@ const checkDescription = must(
   (value): value is string => isWord(value) && value.trim() !== "",
 );
 
-/** The check of a list, of which each item is kept once. */
+/** Creates the check of a list without duplicates. */
 function eachOnce(
   wanted: string,
   accepts: (item: unknown) => item is string,
@@ -262,7 +262,7 @@ function keepStandard(_action: string, value: unknown): StandardSchema | undefin
   return isStandardSchema(value) ? value : undefined;
 }
 
-/** The check of JSON; a frozen copy of it is kept. */
+/** Checks JSON, and returns a frozen copy. */
 function dataOf<T>(wanted: string, accepts: (value: unknown) => value is T): Check<T> {
   const check = must(wanted, accepts);
   return (action, value, place) => {
@@ -328,7 +328,7 @@ function toJson(
 const checkInput = schemaOf("input");
 const checkConfig: Check<JsonSchema> = (...given) => checkInput(...given).json;
 
-/** What each field must be; `satisfies` keeps the table complete. */
+/** The check of each field; `satisfies` ensures that the table is complete. */
 const FIELDS = {
   // The name and the namespace are checked before the other fields: their messages name the tool.
   name: keep,
@@ -370,7 +370,7 @@ const FIELDS = {
   idempotent: checkFlag,
   execution: oneOf<ToolExecution>(["sync", "task", "either"]),
   config: checkConfig,
-  // No model sees it, so a library's schema need not be said in JSON.
+  // No model sees it, so a library's schema need not have JSON Schema.
   context: (action, value, place): Tool["context"] =>
     keepStandard(action, value) ?? checkConfig(action, value, place),
   meta: dataOf("an object", isObject),
@@ -385,7 +385,7 @@ const TOOL_FIELDS = {
   ...FIELDS,
   id: keep,
   describe: checkFunction as Check<NonNullable<Tool["describe"]>>,
-  // What `viewOf` made.
+  // The result of `viewOf`.
   view: keep as Check<ViewedTool>,
   parametersStandard: keepStandard,
   returnsStandard: keepStandard,
@@ -393,7 +393,7 @@ const TOOL_FIELDS = {
 
 const { allowedRoles: _, ...OWN_FIELDS } = TOOL_FIELDS;
 
-/** All fields of a tool, with what they are where the definition is silent. */
+/** All fields of a tool, with their defaults. */
 const BLANK = {
   ...Object.fromEntries(["id", ...Object.keys(OWN_FIELDS)].map((field) => [field, undefined])),
   aliases: EMPTY,
@@ -411,9 +411,11 @@ const BLANK = {
   execution: "either",
 };
 
-/** What the specifications and other libraries call `execute`: `executeAsync`, `run`, `handler`. */
+/**
+ * Names for `execute` in the specifications and other libraries: `executeAsync`, `run`, `handler`.
+ */
 const EXECUTE_NAME = /^(exec|run|call|invoke|handle|func|fn)/i;
-/** What they call the schemas: `inputSchema`, `output_schema`. */
+/** Their names for the schemas: `inputSchema`, `output_schema`. */
 const SCHEMA_NAME = /^(?:(in)|out)put_?schema$/i;
 
 const HINT: FieldHint = (field) => {
@@ -428,16 +430,16 @@ const HINT: FieldHint = (field) => {
 
 const originals = new WeakMap<Tool, Tool>();
 
-/** The tool that a copy for a reader was made of; any other tool itself. */
+/** Returns the original of a copy for a reader, or the tool itself. */
 export function originalOf(tool: Tool): Tool {
   return originals.get(tool) ?? tool;
 }
 
 /**
- * A tool as a reader sees it: a copy of it, if that reader has another description.
+ * Returns a tool for a reader: a copy, if that reader has another description.
  *
- * @param log Receives what the tool's function threw. The description for a reader of whom nothing is
- * known stands in.
+ * @param log Receives errors of the tool's function. The description for an unknown reader is used
+ * instead.
  */
 export function describedFor(
   tool: Tool,

@@ -1,13 +1,12 @@
 /**
- * Text: how messages show values that others made, what is left out of a foreign text, how near two
- * words are, and a hash.
+ * Text: foreign values in messages, cleaning of foreign texts, similarity of words, and a hash.
  *
  * @module
  */
 
-/** How much of a foreign text a message repeats, in characters. */
+/** The maximum length of a foreign text in a message, in characters. */
 const MAX_QUOTED = 60;
-/** How much of a thrown message is repeated, in characters. */
+/** The maximum length of a repeated error message, in characters. */
 const MAX_THROWN = 500;
 
 /** Cuts a text to `length` characters, between code points. */
@@ -16,17 +15,17 @@ export function clip(text: string, length: number = MAX_QUOTED): string {
   return `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
-/** Controls but for tabs and line feeds, halves of characters, and other ends of lines. */
+/** Controls except tabs and line feeds, lone surrogates, and other ends of lines. */
 const CONTROLS = /(?![\t\n])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\ufff9-\ufffb]/gu;
-/** What shows as nothing: directions, tags, characters without width. */
+/** Invisible characters: directions, tags, characters without width. */
 const INVISIBLE = /(?![\u200c\u200d\ufe0e\ufe0f])\p{Default_Ignorable_Code_Point}/gu;
 /** Joiners and selectors, except one behind a character beyond ASCII: scripts and emoji need it. */
 const STRAY =
   /(?<![^\p{ASCII}\p{Default_Ignorable_Code_Point}]\ufe0f?)[\u200c\u200d\ufe0e\ufe0f]/gu;
 
 /**
- * A foreign text without its hidden characters, but for tabs and line feeds, cut to `length`
- * characters. People and models read it, so what it shows is what it says.
+ * Returns a foreign text without hidden characters, except tabs and line feeds, truncated to
+ * `length` characters, so that people and models see the same text.
  */
 export function cleanText(text: string, length: number): string {
   // Looking through more would take time and add nothing.
@@ -38,17 +37,20 @@ export function cleanText(text: string, length: number): string {
  * The arguments of a call as JSON for the person who approves it. Invisible characters are written as
  * `\\u{202e}`: the person sees exactly what runs.
  *
- * @returns The text; `undefined` if it has more than `length` characters: no part of it is left out.
+ * @returns The complete text, or `undefined` if it has more than `length` characters.
  */
 export function argumentsText(args: unknown, length: number, indent?: number): string | undefined {
   const escape = (hidden: string): string => `\\u{${hidden.codePointAt(0)?.toString(16)}}`;
-  // A stray joiner is one also where it follows a character that is escaped.
+  // A joiner after an escaped character is invisible too.
   const text = (JSON.stringify(args, null, indent) ?? "").replace(STRAY, escape)
     .replace(CONTROLS, escape).replace(INVISIBLE, escape);
   return text.length <= length ? text : undefined;
 }
 
-/** A value in a few words: text in quotes; of a list, an object or a function only what it is. */
+/**
+ * Returns a short description of a value: text in quotes; for a list, an object or a function only
+ * its kind.
+ */
 export function describe(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(clip(value, 100));
   if (Array.isArray(value)) return "a list";
@@ -56,7 +58,7 @@ export function describe(value: unknown): string {
   return typeof value === "function" ? "a function" : clip(String(value), 100);
 }
 
-/** The message of what was thrown, clipped; never a stack. Anything can be thrown. */
+/** Returns the truncated message of a thrown value, never a stack. */
 export function describeThrown(thrown: unknown, length: number = MAX_THROWN): string {
   try {
     if (thrown === undefined) return "nothing";
@@ -72,8 +74,8 @@ export function describeThrown(thrown: unknown, length: number = MAX_THROWN): st
 }
 
 /**
- * Whether `a` is at most so many typing errors from `b`: letters wrong, missing, too many, or
- * swapped.
+ * Returns true if `a` differs from `b` by at most `limit` typing errors: wrong, missing, additional
+ * or swapped letters.
  */
 export function isWithinEdits(a: string, b: string, errors: number): boolean {
   if (Math.abs(a.length - b.length) > errors) return false;
@@ -89,20 +91,20 @@ export function isWithinEdits(a: string, b: string, errors: number): boolean {
     restOfA[0] === restOfB[1] && restOfA[1] === restOfB[0] && skip(2, 2);
 }
 
-/** The longest id there can be: two parts of 128, and the colon. */
+/** The maximum length of an id: two parts of 128, and the colon. */
 const MAX_ID = 257;
 
 /** One turn may ask for 128 names that do not exist, so that each must cost little. */
 const MAX_LOOKS = 1_000;
 
 /**
- * The ids that may have been meant by `wanted`, nearest first: the same but for case, separators or
- * namespace, or with up to two letters different, and at most one in three. Give it only ids that the
- * reader may know of.
+ * Returns ids that are similar to `wanted`, nearest first: equal except for case, separators or
+ * namespace, or with up to two different letters, and at most one in three. Pass only ids that the
+ * reader may see.
  *
- * @param wanted What was written. Longer than an id can be: nothing is near it.
- * @param ids Where to look: at the first 1,000.
- * @param limit How many to answer at most.
+ * @param wanted The written text. Nothing is similar to a text that is longer than any id.
+ * @param ids The candidates, of which the first 1,000 are compared.
+ * @param limit The maximum number of results.
  * @returns The nearest ids, at most `limit`; often none.
  */
 export function nearIds(wanted: string, ids: Iterable<string>, limit = 3): readonly string[] {

@@ -28,7 +28,7 @@ export interface ApprovalOptions {
    * @default {600_000}
    */
   readonly timeoutMs?: number | undefined;
-  /** Asks the caller, for `"ask"` and an approver that returns it. */
+  /** Asks the caller if the approver is or returns `"ask"`. */
   readonly questions?: QuestionsLayer | undefined;
 }
 
@@ -58,7 +58,7 @@ export interface ApprovalOptions {
  * @param approve Decides; `"ask"` asks the caller. Without an approver, calls that need approval fail
  * with `approval_required`.
  * @throws {TypeError | RangeError} If `approve` is neither a function nor `"ask"`, or an option is
- * wrong.
+ * invalid.
  */
 export function approval(
   approve: Approver | "ask" | undefined,

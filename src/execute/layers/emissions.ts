@@ -1,5 +1,6 @@
 /**
- * Sends what a tool emits while it runs to the host: metadata, progress and the output of generators.
+ * Sends the emissions of a running tool to the host: metadata, progress and the output of
+ * generators.
  *
  * @module
  */
@@ -11,18 +12,18 @@ import { maxOutputBytes } from "../output.ts";
 
 const MAX_PROGRESS_MESSAGE = 1_000;
 
-/** How many values were dropped, by call; most calls drop none. */
+/** The number of dropped values, by call; most calls drop none. */
 const dropped: WeakMap<Call, number> = new WeakMap();
 
-/** How many values the tool of a call sent that were not JSON or too large. */
+/** Returns the number of values of a call that were not JSON or too large. */
 export function countDropped(call: Call): number {
   return dropped.get(call) ?? 0;
 }
 
 /**
- * A layer that passes frozen copies of what tools emit to the callbacks of the call: `metadata`,
- * `progress`, and `output` for what a generator yields. A value that is not JSON, or too large, is
- * dropped and goes to `onError`. Without this layer nothing is sent.
+ * Creates a layer that passes frozen copies of emitted values to the callbacks of the call:
+ * `metadata`, `progress`, and `output` for the yields of a generator. A value that is not JSON, or
+ * too large, is dropped and reported to `onError`. Without this layer nothing is sent.
  *
  * @example Usage
  * ```ts
@@ -71,7 +72,7 @@ export function emissions(): Layer {
   };
 }
 
-/** Sends a value. One that cannot be sent is dropped and counted: it never fails the tool. */
+/** Sends a value. An invalid value is dropped and counted, and never fails the tool. */
 function send(call: Call, name: "metadata" | "progress", copy: () => unknown): void {
   const { options } = call;
   if (options[name] === undefined || call.isOver) return;
@@ -80,7 +81,7 @@ function send(call: Call, name: "metadata" | "progress", copy: () => unknown): v
   callHook(() => options[name]?.(copied.value as never), (error) => call.report("metadata", error));
 }
 
-/** The copy of a value; `undefined` if it cannot be sent. */
+/** Returns the copy of a value, or `undefined` if it cannot be sent. */
 function tryCopy<T>(call: Call, copy: () => T): T | undefined {
   try {
     return copy();

@@ -1,5 +1,5 @@
 /**
- * Hooks before and after a call, which the host hands in.
+ * The host's hooks before and after a call.
  *
  * @module
  */
@@ -28,9 +28,10 @@ export interface HookLayers {
 }
 
 /**
- * The layers of hooks, in two groups, since other layers may stand between them: `after` runs around
- * everything (stage `call`), `before` on parsed arguments (stage `input`). A hook that throws, or
- * returns something of a wrong shape, fails the call with `denied`, and `onError` receives why.
+ * Creates the layers of hooks, in two groups, since other layers may be between them: `after` runs
+ * around everything (stage `call`), `before` on parsed arguments (stage `input`). A hook that
+ * throws, or returns an invalid value, fails the call with `denied`, and `onError` receives the
+ * reason.
  *
  * @example Usage
  * ```ts

@@ -1,5 +1,5 @@
 /**
- * Checks the host's context against the schema that a tool declares, and hands it to the tool.
+ * Validates the host's context with the schema of a tool, and passes it to the tool.
  *
  * @module
  */
@@ -16,9 +16,9 @@ import { readJson } from "../json_value.ts";
 import type { Call, Layer } from "../layer.ts";
 
 /**
- * A layer for tools that declare a `context`: it checks what the host gives and hands it to them. Their
- * calls fail with `unavailable` where the host gives a wrong one: the model cannot repair it, and its
- * content goes to `onError` only. Stage `input`.
+ * Creates a layer for tools that declare a `context`: it validates the host's context and passes it
+ * to them. With an invalid context their calls fail with `unavailable`: the model cannot repair it,
+ * and only `onError` receives its content. Stage `input`.
  *
  * @example Usage
  * ```ts

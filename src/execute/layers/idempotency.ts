@@ -1,5 +1,5 @@
 /**
- * Idempotency keys: the same key within its window returns the result of the first call, also while
+ * Idempotency keys: within its window the same key returns the result of the first call, even while
  * that call is still running.
  *
  * @module
@@ -38,13 +38,13 @@ const NUMBERS = {
 } as const satisfies NumberOptions;
 
 /**
- * The layers of idempotency keys: one stores the final result (stage `call`), the other claims the key
- * once the arguments are parsed (stage `input`). A result is stored if the tool ran and would end alike
- * if it ran again. Keys are kept apart by tool, principal, session and the host's context; where a host
- * names none of them, all its callers share their keys.
+ * Creates the layers of idempotency keys: one stores the final result (stage `call`), the other
+ * claims the key once the arguments are parsed (stage `input`). A result is stored if the tool ran
+ * and would return the same if it ran again. Keys are separate for each tool, principal, session
+ * and host context; without any of these all callers share their keys.
  *
- * A key that was used with other arguments fails the call with `invalid_arguments`; too many running
- * keys with `overloaded`; a store out of reach with `unavailable`, before the tool runs.
+ * A key that was used with other arguments fails the call with `invalid_arguments`; too many
+ * running keys with `overloaded`; an unreachable store with `unavailable`, before the tool runs.
  *
  * @example Usage
  * ```ts
@@ -64,9 +64,9 @@ const NUMBERS = {
  * assert.deepEqual(again.ok && [again.content, again.replayed], [1, true]);
  * ```
  *
- * @param options How long and how many results are stored, and where.
- * @param clock Tells the time; the same as the dispatcher's.
- * @throws {TypeError | RangeError} If an option is wrong.
+ * @param options The limits of stored results, and the store.
+ * @param clock The dispatcher's clock.
+ * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function idempotency(
   options: IdempotencyOptions = {},
@@ -93,7 +93,7 @@ export function idempotency(
   }];
 }
 
-/** Stores the result of the call that claimed its key, or gives the key back. */
+/** Stores the result of the call that claimed its key, or releases the key. */
 async function settleAfter(
   claims: WeakMap<Call, SettleKey>,
   call: Call,
@@ -120,7 +120,7 @@ async function claimFor(
   next: Next,
 ): Promise<ToolResult> {
   const { tool: { idempotent }, options: { principal, context } } = call;
-  // No await where nothing is waited for: the tool starts synchronously.
+  // No await without a promise, so that the tool starts synchronously.
   const scope = scopeOf(
     call,
     context === undefined

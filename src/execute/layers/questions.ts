@@ -1,6 +1,6 @@
 /**
- * Questions of tools and approvers to the caller. A call whose caller cannot answer at once is
- * suspended: it ends with a ticket, and continues with the answers.
+ * Questions of tools and approvers to the caller. If the caller cannot answer immediately, the call
+ * is suspended: it ends with a ticket, and resumes with the answers.
  *
  * @module
  */
@@ -16,33 +16,33 @@ import type { RepairLayer } from "./repair.ts";
 export interface QuestionsLayer extends Layer {
   /** Next to the tool: for layers that run it again, such as a retry. */
   readonly again: Layer;
-  /** The questions of a call. Required at the start of one that continues. */
+  /** The questions of a call. Required at the start of a resumed call. */
   of(call: Call): QuestionSession;
 }
 
 /** Options for {@linkcode questions}. */
 export interface QuestionOptions {
   /**
-   * Lets calls wait for answers that their callers cannot give at once. A `ToolDispatcher` with the
-   * same tickets continues them.
+   * Suspends calls whose callers cannot answer immediately. A `ToolDispatcher` with the same
+   * tickets resumes them.
    */
   readonly tickets?: CallTickets | undefined;
   /**
-   * How long the caller may take to answer at once, in milliseconds. It does not count against the
+   * The time limit for an answer during the call, in milliseconds. It does not count against the
    * call's timeout.
    *
    * @default {600_000}
    */
   readonly timeoutMs?: number | undefined;
-  /** Repairs arguments: a call that continues is not repaired again. */
+  /** The layer of repairs: a resumed call is not repaired again. */
   readonly repair?: RepairLayer | undefined;
 }
 
 /**
- * A layer that gives tools `context.ask` and `context.step`. A question is passed to the `onQuestion` of
- * the call. A call whose caller cannot answer at once fails with `input_unavailable` or, with tickets,
- * is suspended: it ends with `input_required` and a ticket. Stage `call`; `again` stands next to the
- * tool, inside the layers that run it again.
+ * Creates a layer that adds `context.ask` and `context.step`. A question is passed to the
+ * `onQuestion` of the call. If the caller cannot answer immediately, the call fails with
+ * `input_unavailable` or, with tickets, is suspended: it ends with `input_required` and a ticket.
+ * Stage `call`; `again` is next to the tool, inside the layers that run it again.
  *
  * @example Usage
  * ```ts
@@ -66,7 +66,7 @@ export interface QuestionOptions {
  * assert.deepEqual(result.ok && result.content, { action: "accept", content: "Ann" });
  * ```
  *
- * @throws {TypeError | RangeError} If the tickets lack a function, or the timeout is wrong.
+ * @throws {TypeError | RangeError} If the tickets lack a function, or the timeout is invalid.
  */
 export function questions(
   { tickets, timeoutMs: limitMs = 600_000, repair }: QuestionOptions = {},

@@ -30,14 +30,14 @@ import { type RepairedArguments, resumptionOf } from "../suspension.ts";
 
 /** The layer of repairs. */
 export interface RepairLayer extends Layer {
-  /** What was repaired in the arguments of a call; `undefined` if nothing was. */
+  /** Returns the repairs of a call's arguments, or `undefined`. */
   of(call: Call): RepairedArguments | undefined;
 }
 
 /**
- * A layer that has arguments repaired, each repair once and in order, until they are valid. Repaired
- * arguments take the path of all arguments from here on: hooks, rules and approvers see nothing else.
- * The result says in `repaired` what was changed. A repair that throws repairs nothing. Stage `input`.
+ * Creates a layer that repairs arguments, with each repair once and in order, until they are valid.
+ * From then on hooks, rules and approvers see only the repaired arguments. The result lists the
+ * changes in `repaired`. A repair that throws repairs nothing. Stage `input`.
  *
  * @example Usage
  * ```ts
@@ -85,7 +85,7 @@ export function repair(given: RepairHook | readonly RepairHook[]): RepairLayer {
   };
 }
 
-/** A call that continues is not repaired again: it takes the arguments of its first part. */
+/** A resumed call is not repaired again: it uses the arguments of its first part. */
 async function repeat(
   repaired: WeakMap<Call, RepairedArguments>,
   call: Call,
@@ -120,7 +120,7 @@ async function repairWith(
   return await next();
 }
 
-/** Calls one repair. Returns what it changed; `undefined` if it changed nothing, or failed. */
+/** Calls one repair. Returns its changes, or `undefined` if it changed nothing, or failed. */
 async function tryRepair(
   hook: RepairHook,
   call: Call,

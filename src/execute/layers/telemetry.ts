@@ -9,8 +9,8 @@ import type { Call, Layer, Next, Outcome } from "../layer.ts";
 import type { CallSpan, CallTelemetry } from "../ports.ts";
 
 /**
- * A layer that runs each call inside a span. What the port throws is reported to `onError`, and the call
- * runs without a span. Stage `call`.
+ * Creates a layer that runs each call inside a span. Errors of the port are reported to `onError`,
+ * and the call runs without a span. Stage `call`.
  *
  * @example Usage
  * ```ts
@@ -64,7 +64,7 @@ function runInSpan(
     return place && trace?.began?.(place);
   });
   let outcome: Outcome | undefined;
-  // Whatever the span makes of the work, it is done once.
+  // The work runs exactly once, independent of the span.
   const work = (): Outcome => outcome ??= next(call);
   guard(call, () => spans.get(call)?.run(work));
   return work();

@@ -1,5 +1,5 @@
 /**
- * Cuts results that are too large, where the host, the tool or the caller chose that.
+ * Truncates results that are too large, if the host, the tool or the caller chose it.
  *
  * @module
  */
@@ -19,10 +19,10 @@ import type { Call, Layer, LayerFunction } from "../layer.ts";
 import { hasBlocks, maxOutputBytes, misfit, oversized } from "../output.ts";
 
 /**
- * The layers that cut a text which is larger than `maxOutputBytes`, where that is chosen: by the
- * caller's `outputOverflow`, else by the tool's, else by this option. Of blocks, the texts are left.
- * Without these layers, and for other values, the call fails with `output_too_large`. The result says
- * `truncated`. Stage `run`, next to the tool: layers around them see the result that was cut.
+ * Creates the layers that truncate a text larger than `maxOutputBytes`, depending on the caller's
+ * `outputOverflow`, else the tool's, else this option. Of blocks, only the texts remain. Without
+ * these layers, and for other values, the call fails with `output_too_large`. The result is marked
+ * as `truncated`. Stage `run`, next to the tool: outer layers see the truncated result.
  *
  * @example Usage
  * ```ts
@@ -64,7 +64,7 @@ export function truncation(outputOverflow: OutputOverflow = "fail"): readonly La
   }];
 }
 
-/** The result, or the beginning of the text that was too large for it. */
+/** Returns the result, or a truncated one. */
 function cutResult(call: Call, result: ToolResult): ToolResult {
   const [content, blocks] = oversized.get(call) ?? [];
   const isChosen = (call.options.outputOverflow ?? "truncate") === "truncate";
@@ -79,7 +79,7 @@ function cutResult(call: Call, result: ToolResult): ToolResult {
   return issues ? misfit(call, issues) : success(truncate(content, limit), undefined, true);
 }
 
-/** The texts of blocks: bytes that were cut are of no use, and models get no metadata. */
+/** Returns the texts of blocks: truncated bytes are of no use, and models receive no metadata. */
 function textOf({ content }: { readonly content: readonly unknown[] }): string {
   return content.map((block) => {
     const { type, text } = isObject(block) ? block : {};
@@ -87,15 +87,15 @@ function textOf({ content }: { readonly content: readonly unknown[] }): string {
   }).join("\n");
 }
 
-/** Room for the marker: two numbers and the words. */
+/** The space for the marker: two numbers and its text. */
 const MARKER_BYTES = 96;
 
 /**
- * Cuts a text to `limit` bytes of JSON. The cut is between code points, and ends with
- * `… [truncated: 900 of 20000 bytes]`.
+ * Truncates a text to `limit` bytes of JSON, between code points, and ends it with `… [truncated:
+ * 900 of 20000 bytes]`.
  *
  * @param limit At least 128.
- * @param whole How many bytes the whole has, in words.
+ * @param whole The size of the whole, as text.
  */
 export function truncate(
   text: string,

@@ -12,14 +12,14 @@ import type { CallInfo } from "../ports.ts";
 import { callHost, FAILED } from "../host_function.ts";
 
 /**
- * A rule for the arguments of every tool, after the schema and the tool's own rule. It returns what
- * a tool's `validate` returns. One that throws rejects the call.
+ * A rule for the arguments of every tool, after the schema and the tool's own rule. It returns the
+ * same as a tool's `validate`. One that throws rejects the call.
  */
 export type CallValidator = (call: CallInfo) => ToolRuleAnswer | Promise<ToolRuleAnswer>;
 
 /**
- * One layer for each rule, in their order. A call that breaks one fails with `invalid_arguments`; a rule
- * that throws fails it with `denied`. Stage `run`.
+ * Creates one layer for each rule, in their order. A call that violates one fails with
+ * `invalid_arguments`; a rule that throws fails it with `denied`. Stage `run`.
  *
  * @example Usage
  * ```ts
