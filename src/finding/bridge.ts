@@ -1,5 +1,5 @@
 /**
- * The bridge: three tools that stand for all tools of a toolset. A model finds the others with
+ * The bridge: three tools that give access to all tools of a toolset. A model finds the others with
  * `search_tools`, reads their schemas with `describe_tools`, and calls them with `call_tool`.
  *
  * @module
@@ -58,8 +58,8 @@ export interface ToolBridgeOptions {
    */
   readonly detail?: ToolDetail | undefined;
   /**
-   * Whether providers that can load tools when a search finds them (Anthropic, OpenAI Responses) are
-   * sent the search in their own form. Models that are older than that need `false`.
+   * If true, providers that can load found tools (Anthropic, OpenAI Responses) receive the search
+   * in their own form. Older models need `false`.
    *
    * @default {true}
    */
@@ -93,17 +93,17 @@ const CHECKS = {
 
 /**
  * Makes a toolset that represents another one: it lists `search_tools`, `describe_tools` and
- * `call_tool`, and its calls reach every tool behind it. What the toolset does not have can be
- * neither found, described nor called. A call is led to its tool before anything else is asked, so
- * checks, approval, limits, idempotency keys, metrics and failures are those of that tool. Tools
- * behind the bridge can be called by their own ids, too.
+ * `call_tool`, and its calls reach every tool of that toolset. Other tools can be neither found,
+ * described nor called. A call is resolved to its tool first, so checks, approval, limits,
+ * idempotency keys, metrics and failures belong to that tool. The target tools can be called by
+ * their own ids, too.
  *
- * The listing is the same whatever is behind it, so prompts stay cached while tools come and go.
- * `exportTools` writes the search in the provider's own form where it has one; see
- * {@linkcode ToolBridgeOptions}. To narrow the bridge narrows what is behind it.
+ * The listing does not depend on the target tools, so prompts stay cached while tools change.
+ * `exportTools` writes the search in the provider's own form if it has one; see {@linkcode
+ * ToolBridgeOptions}. Narrowing the bridge narrows its target toolset.
  *
- * A tool behind the bridge that has the id of one of the bridge's own is found and called through
- * `call_tool`. While there is one, no provider is sent the search in its own form.
+ * A target tool with the id of one of the bridge's own is found and called through `call_tool`.
+ * While there is one, no provider receives the search in its own form.
  *
  * @example Usage
  * ```ts
@@ -138,9 +138,9 @@ const CHECKS = {
  * ```
  *
  * @param toolset The target tools. If it is a bridge, its target tools.
- * @param options What is listed, and how.
+ * @param options The listing and the search.
  * @returns The bridge, a toolset: it can be listed, exported, served and dispatched.
- * @throws {TypeError} If an option is unknown or wrong.
+ * @throws {TypeError} If an option is unknown or invalid.
  */
 export function createToolBridge(toolset: Toolset, options: ToolBridgeOptions = {}): Toolset {
   // Not `instanceof`: the module of a native host may have another copy of plue.
@@ -158,7 +158,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
   readonly behind: Toolset;
   readonly #own: Toolset;
   readonly #options: ToolBridgeOptions;
-  /** The target tools at the last listing, and the lists that were made of them. */
+  /** The target tools at the last listing, and the lists of them. */
   #seen: readonly Tool[] | undefined;
   #listing: readonly Tool[] = [];
   #loadable: readonly Tool[] | undefined;
@@ -167,7 +167,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
     const { limit = 5, detail = "signature", pinned = [] } = options;
     const own = ownTools(limit, detail);
     const added = [...new Set(pinned)].flatMap((id) => own.has(id) ? [] : behind.get(id) ?? []);
-    // The same array for all bridges that pin nothing: exports are remembered by it.
+    // The same array for all bridges without pinned tools, because exports are cached by it.
     const members = added.length === 0 ? own.tools : Object.freeze(inOrder([...own, ...added]));
     super(own.source, members, {}, behind.name);
     this.behind = behind;
@@ -230,7 +230,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
       const tool = behind.get(id);
       return tool !== undefined && behind.isAvailable(tool);
     };
-    // Only `call_tool` can say which of two tools with one id is meant.
+    // Only `call_tool` can distinguish two tools with one id.
     if (this.#options.native === false || this.#own.ids.some(isTwin)) return undefined;
     const listed = this.available();
     return this.#loadable ??= Object.freeze(inOrder([
@@ -251,7 +251,7 @@ function targetIn(
     const read: unknown = isText ? JSON.parse(given) : given;
     if (!isObject(read)) return undefined;
     const { name, arguments: args, ...others } = read;
-    // Arguments beside "arguments" must not be lost.
+    // Arguments outside of "arguments" must not be lost.
     return typeof name === "string" && Object.keys(others).length === 0
       ? { name, arguments: args }
       : undefined;
@@ -260,7 +260,9 @@ function targetIn(
   }
 }
 
-/** The bridge's own tools by their options. They are shared, because they know no toolset. */
+/**
+ * The bridge's own tools by their options. They are shared, because they do not refer to a toolset.
+ */
 const made = new Map<string, Toolset>();
 
 function ownTools(limit: number, detail: ToolDetail): Toolset {
@@ -336,7 +338,7 @@ const DESCRIBE_TOOL: Tool = makeTool({
   },
   execute(params: unknown, context: ToolContext) {
     const toolset = behind(context);
-    // A tool may be asked for by its id and by an alias.
+    // A tool may be requested by its id and by an alias.
     const tools = new Set<Tool>();
     const missing: string[] = [];
     for (const name of new Set((params as { names: readonly string[] }).names)) {
@@ -365,11 +367,11 @@ const CALL_TOOL: Tool = makeTool({
     },
     required: ["name"],
   },
-  // A dispatcher leads every call that fits to its tool.
+  // A dispatcher resolves every valid call to its tool.
   execute: () => ToolResult.error("not_executable", `Cannot call "${CALL}": it needs its bridge`),
 } as ToolDefinition);
 
-/** The toolset that a call of the bridge is about. */
+/** Returns the target toolset of a bridge's call. */
 function behind(context: ToolContext): Toolset {
   return CallContext.callOf(context)?.toolset.bridge?.behind ??
     refuse("use a tool of a bridge", "the call must come to the bridge");
@@ -399,15 +401,15 @@ function inOrder(tools: readonly Tool[]): readonly Tool[] {
   return [...tools].sort((a, b) => a.id < b.id ? -1 : 1);
 }
 
-/** The variants that targets with deferred loading are sent. Tools do not change. */
+/** The variants for targets with deferred loading. Tools do not change. */
 const variants = new WeakMap<Tool, Tool>();
 
-/** The tool, to be loaded when a search finds it. */
+/** Returns the tool with deferred loading. */
 function deferred(tool: Tool): Tool {
   return hintsOf(tool).deferLoading === undefined ? variantOf(tool, { deferLoading: true }) : tool;
 }
 
-/** The search, for targets that load what it finds. */
+/** Returns the search tool for targets that load its results. */
 function loadingSearch(tool: Tool): Tool {
   return variantOf(tool, { toolSearch: true }, {
     description: "Finds tools by what they do, and loads them, to be called then. Tools that are " +

@@ -1,6 +1,6 @@
 /**
- * Estimates the tokens of a text without a tokenizer: the text is cut into the pieces that OpenAI's
- * o200k cuts it into, and each piece costs what pieces of its kind and length cost on average.
+ * Estimates the tokens of a text without a tokenizer: the text is split into the pieces of OpenAI's
+ * o200k, and each piece has the average cost of pieces of its kind and length.
  *
  * @module
  */
@@ -22,8 +22,8 @@ const OF_LETTERS = 0.36;
 const OF_EAST_ASIA = 0.72;
 
 /**
- * What a word costs: a base, and more per letter beyond a length. By the case of its letters (lower,
- * Capital, UPPER) and by what stands before it (a space, nothing, another character). Fitted to o200k
+ * The cost of a word: a base, and more per letter beyond a length, by the case of its letters
+ * (lower, Capital, UPPER) and by the character before it (a space, none, another). Fitted to o200k
  * by least squares over JSON of tools; `bench/tokens.bench.ts` prints the errors.
  */
 const WORDS = {
@@ -36,7 +36,7 @@ const WORDS = {
 const PUNCTUATION = [1.22, 0.72, 3.5] as const;
 
 /**
- * Estimates how many tokens of OpenAI's o200k a text takes. Over JSON of tools the error is about
+ * Estimates the number of a text's tokens in OpenAI's o200k. Over JSON of tools the error is about
  * 2 % (median) and 7 % (for 95 of 100 tools). Other providers' tokenizers differ from o200k.
  *
  * @example Usage

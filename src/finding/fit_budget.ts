@@ -1,6 +1,6 @@
 /**
- * Budgets: how many tokens the tools of an export take, and which tools to show, in which detail,
- * within so many tokens.
+ * Budgets: the tokens of an export, and the choice of tools and their detail within a number of
+ * tokens.
  *
  * @module
  */
@@ -39,7 +39,7 @@ import { argumentsOf, firstSentence } from "./signature.ts";
 
 /** The number of tokens of an export. */
 export interface TokenMeasure {
-  /** The whole, with what is around the tools. */
+  /** The total, including the text around the tools. */
   readonly total: number;
   /** Each tool by itself, in the order of the export. */
   readonly tools: readonly { readonly id: string; readonly tokens: number }[];
@@ -61,7 +61,7 @@ export interface TokenMeasure {
  * assert.ok(total > 10 && total < 50);
  * ```
  *
- * @param exported The answer of `exportTools`.
+ * @param exported The result of `exportTools`.
  * @param count Counts tokens, such as a provider's tokenizer. By default an estimate of o200k.
  * @throws {TypeError} If it is not the result of `exportTools`.
  */
@@ -97,18 +97,18 @@ export type ToolDetail = "full" | "no-examples" | "signature";
 
 /** Options for {@linkcode fitBudget}. */
 export interface FitBudgetOptions<Like extends TargetLike = TargetLike> {
-  /** How many tokens the export may take. */
+  /** The maximum number of tokens of the export. */
   readonly tokens: number;
   /** The target of the export. */
   readonly target: Like;
   /** The purpose of the tools. Only tools that fit it are shown, and the best are preferred. */
   readonly query?: string | undefined;
   /**
-   * In place of a query: the tools that fit, best first, such as the answer of
-   * `searchToolsetAsync`. Others are not shown.
+   * Instead of a query: the matching tools, best first, such as the result of `searchToolsetAsync`.
+   * Others are not shown.
    */
   readonly ranked?: readonly Tool[] | undefined;
-  /** Ids of tools that are always shown, in the detail for which there is room. */
+  /** Ids of tools that are always shown, in the detail that fits. */
   readonly pinned?: readonly string[] | undefined;
   /** Counts tokens. By default an estimate of o200k. */
   readonly count?: TokenCounter | undefined;
@@ -127,9 +127,12 @@ export interface FittedTool {
 /** A tool that is not shown. */
 export interface LeftOutTool {
   readonly id: string;
-  /** The budget is used up, the query does not find the tool, or the target cannot hold it. */
+  /**
+   * The reason: the budget is used up, the query does not find the tool, or the target cannot
+   * express it.
+   */
   readonly reason: "budget" | "query" | "target";
-  /** The whole sentence. */
+  /** The complete message. */
   readonly message: string;
 }
 
@@ -167,10 +170,10 @@ const CHECKS = {
 
 const ACTION = "fit the tools into a budget";
 
-/** By how many tokens tools may take less together than by themselves. */
+/** The maximum number of tokens that a combined export may save. */
 const SLACK = 8;
 
-/** The worth of a tool by its detail. */
+/** The value of a tool by its detail. */
 const WORTH: Readonly<Record<ToolDetail, number>> = {
   full: 1,
   "no-examples": 0.95,
@@ -179,9 +182,9 @@ const WORTH: Readonly<Record<ToolDetail, number>> = {
 const DETAILS: readonly ToolDetail[] = ["full", "no-examples", "signature"];
 
 /**
- * Chooses which tools of a toolset to show, and in which detail, so that their export takes at most
- * so many tokens. Without a query every tool is worth the same; with one, the first hit is worth
- * most. The same tools and options give the same answer.
+ * Chooses the tools of a toolset and their detail, so that their export stays within a number of
+ * tokens. Without a query every tool has the same value; with one, the first hit has the highest.
+ * The same tools and options give the same result.
  *
  * @example Usage
  * ```ts
@@ -203,13 +206,12 @@ const DETAILS: readonly ToolDetail[] = ["full", "no-examples", "signature"];
  * assert.deepEqual(leftOut.map(({ id, reason }) => [id, reason]), [["mail", "query"]]);
  * ```
  *
- * @param source The tools to choose from: those of a toolset that are available now, or a list. Of a
- * bridge, its own tools are always shown.
+ * @param source The candidates: the available tools of a toolset, or a list. A bridge's own tools
+ * are always shown.
  * @returns The export, its tools, and the omitted tools with reasons.
- * @throws {RangeError} If not even one tool, or not all pinned ones, fit: the message says what they
- * take at least.
- * @throws {TypeError} If an option is unknown or wrong, or a pinned tool is not available or cannot be
- * sent to the target.
+ * @throws {RangeError} If no tool, or not all pinned ones, fit; the message contains the minimum.
+ * @throws {TypeError} If an option is unknown or invalid, or a pinned tool is not available or
+ * cannot be sent to the target.
  */
 export function fitBudget<const Like extends TargetLike>(
   source: Toolset | readonly Tool[],
@@ -220,7 +222,7 @@ export function fitBudget<const Like extends TargetLike>(
   const budget = read.tokens ?? refuse(ACTION, 'it needs "/tokens", a whole number, 1 or above');
   const target = (read.target ?? refuse(ACTION, 'it needs "/target"')) as Like;
   const available = toolsOf(source);
-  // A bridge is nothing without its own tools.
+  // A bridge requires its own tools.
   const { bridge } = source as Toolset;
   const own = bridge ? available.filter((tool) => bridge.behind.get(tool.id) !== tool) : [];
   const pinned = [...own.map(({ id }) => id), ...read.pinned ?? []];
@@ -286,7 +288,7 @@ export function fitBudget<const Like extends TargetLike>(
   }
 }
 
-/** Returns the tools that may be shown, and those that the query or the target leaves out. */
+/** Returns the candidates, and the tools that the query or the target excludes. */
 function findCandidates(
   available: readonly Tool[],
   worth: ReadonlyMap<string, number>,
@@ -310,7 +312,7 @@ function findCandidates(
   return { candidates, leftOut };
 }
 
-/** Returns the `count` chosen tools that are worth least, for a target that takes fewer. */
+/** Returns the `count` chosen tools with the lowest value, for a target with a limit of tools. */
 function leastWorth(chosen: readonly Chosen[], count: number): ReadonlySet<Candidate> {
   return new Set(
     chosen.map(({ candidate }) => candidate).filter(({ pinned }) => !pinned)
@@ -357,7 +359,7 @@ function worthOf(
     worth.set(id, 1);
   }
   (fitting ?? available).forEach(({ id }, rank) => {
-    // Each place in the ranking is worth less, as in discounted cumulative gain.
+    // The value decreases with the rank, as in discounted cumulative gain.
     worth.set(id, fitting === undefined ? 1 : 1 / Math.log2(rank + 2));
   });
   return worth;
@@ -375,7 +377,7 @@ function cachedForms(
   return once(once(formsByTarget, tool, () => new Map()), target, make);
 }
 
-/** The ways to show a tool; or why the target cannot hold it. */
+/** Returns the forms of a tool, or the reason why the target cannot express it. */
 function formsOf(
   tool: Tool,
   send: (tools: readonly Tool[]) => ExportResult,
@@ -392,7 +394,7 @@ function formsOf(
       message = exported.rejected[0]?.message ?? message;
       continue;
     }
-    // With the comma that stands before it.
+    // With the comma before it.
     const tokens = Math.max(1, tokensOf(`,${JSON.stringify(part.wire)}`, count));
     const least = forms.at(-1)?.tokens ?? Infinity;
     if (tokens < least) forms.push({ detail, tool: shown, tokens });
@@ -403,7 +405,7 @@ function formsOf(
 /** The variants of each tool, which all targets share. */
 const variants = new WeakMap<Tool, Map<ToolDetail, Tool>>();
 
-/** The tool in less detail: to be exported, not to be called. */
+/** Returns the tool in less detail, for export only. */
 export function atDetail(tool: Tool, detail: ToolDetail): Tool {
   if (detail === "full" || (detail === "no-examples" && tool.examples.length === 0)) return tool;
   return once(once(variants, tool, () => new Map()), detail, () => variantOf(tool, detail));
@@ -431,9 +433,9 @@ interface Chosen {
 }
 
 /**
- * Returns the least that can be shown: the pinned tools, or else the smallest tool.
+ * Returns the minimum: the pinned tools, or else the smallest tool.
  *
- * @throws {RangeError} If that takes more than the budget.
+ * @throws {RangeError} If it exceeds the budget.
  */
 function leastChoice(
   budget: number,

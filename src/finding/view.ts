@@ -43,9 +43,9 @@ import {
   type ViewedTool,
 } from "../tool/mod.ts";
 
-/** How a view differs from its tool. Arguments are named as the tool names them. */
+/** The differences of a view from its tool. Arguments have the tool's names. */
 export interface ViewOptions {
-  /** Another name, in the tool's namespace. Absent: the view has the tool's id. */
+  /** Another name, in the tool's namespace. By default the view has the tool's id. */
   readonly name?: string | undefined;
   readonly description?: string | undefined;
   /** Arguments that are always these values. Models neither see nor change them. */
@@ -54,7 +54,7 @@ export interface ViewOptions {
   readonly rename?: { readonly [argument: string]: string } | undefined;
   /** Arguments that models neither see nor give. A required one cannot be hidden. */
   readonly hide?: readonly string[] | undefined;
-  /** The values of arguments that a call leaves out. */
+  /** Default values of arguments. */
   readonly defaults?: { readonly [argument: string]: unknown } | undefined;
 }
 
@@ -84,15 +84,15 @@ const OPTIONS = {
 } satisfies { readonly [Field in keyof ViewOptions]-?: Check };
 
 /**
- * Makes a view of a tool: the same tool under another name, with arguments bound, renamed, hidden or
- * made optional.
+ * Creates a view of a tool: the same tool under another name, with arguments bound, renamed, hidden
+ * or made optional.
  *
  * A view keeps the tool's risk, roles, scopes, tags, approval and availability. Deny-lists, filters
- * and policies are asked about the view and about its tool. Arguments are checked against the
- * view's schema, led back, and checked against the tool's own schema; a bound argument cannot be
- * overridden. A view that binds, renames or hides takes only arguments that the tool's `properties`
- * name, and does not show rules over several arguments (`anyOf`, `dependentRequired`), which still
- * hold. Aliases stay with the tool.
+ * and policies apply to the view and its tool. Arguments are checked against the view's schema, led
+ * back, and checked against the tool's own schema; a bound argument cannot be overridden. A view
+ * that binds, renames or hides takes only arguments that the tool's `properties` name, and does not
+ * show rules over several arguments (`anyOf`, `dependentRequired`), which still hold. Aliases stay
+ * with the tool.
  *
  * @example Usage
  * ```ts

@@ -27,14 +27,14 @@ export interface CircuitBreakerOptions {
    */
   readonly per?: "principal" | "tool" | undefined;
   /**
-   * After how many failures in a row the circuit opens: the tool does not run any more.
+   * The number of consecutive failures after which the circuit opens and the tool no longer runs.
    *
    * @default {5}
    */
   readonly failures?: number | undefined;
   /**
-   * How long the circuit stays open, in milliseconds. Then one call runs the tool, and its result
-   * decides.
+   * The duration for which the circuit stays open, in milliseconds. Then one call tries the tool,
+   * and its result decides.
    *
    * @default {30_000}
    */
@@ -65,7 +65,7 @@ const BROKEN: readonly FailureCode[] = [
 interface Circuit {
   /** Failures in a row. */
   failures: number;
-  /** When an open circuit lets a call through, by the dispatcher's clock. */
+  /** The time at which an open circuit admits a call, by the dispatcher's clock. */
   triesAt: number;
   /** The call that tries the tool again. */
   trial: Call | undefined;
@@ -74,10 +74,11 @@ interface Circuit {
 const createCircuit = (): Circuit => ({ failures: 0, triesAt: 0, trial: undefined });
 
 /**
- * A layer that stops running a tool that fails again and again: its calls fail with `unavailable` at
- * once, with the time to try again in `retryAfterMs`. The codes `unavailable`, `timeout`, `overloaded`,
- * `threw` and `invalid_result` count as failures. Each tool has a circuit for each principal, in this
- * process; callers without a principal share one. Stage `run`.
+ * Creates a layer that stops running a tool after consecutive failures: its calls fail with
+ * `unavailable` immediately, with the delay before a retry in `retryAfterMs`. The codes
+ * `unavailable`, `timeout`, `overloaded`, `threw` and `invalid_result` count as failures. Each tool
+ * has a circuit for each principal, in this process; callers without a principal share one. Stage
+ * `run`.
  *
  * @example Usage
  * ```ts
@@ -105,7 +106,7 @@ const createCircuit = (): Circuit => ({ failures: 0, triesAt: 0, trial: undefine
  * assert.equal(runs, 2);
  * ```
  *
- * @throws {TypeError | RangeError} If an option is wrong.
+ * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function breakCircuits(options: CircuitBreakerOptions = {}): Layer {
   const { per = "principal", failures = 5, coolDownMs = 30_000 } = readFields(

@@ -36,9 +36,9 @@ import {
   within,
 } from "../../tool/mod.ts";
 
-/** How the results of a tool are stored. */
+/** The settings for the results of a tool. */
 export interface CachedTool {
-  /** How long a result is stored, in milliseconds. */
+  /** The lifetime of a result, in milliseconds. */
   readonly ttlMs: number;
   /** The tags of a result for `invalidate`, such as `["orders"]`, or a function of the call. */
   readonly tags?: readonly string[] | ((call: CallInfo) => readonly string[]) | undefined;
@@ -55,8 +55,8 @@ export interface ResultCacheOptions {
   /** The tools whose results are stored, by id. */
   readonly tools: { readonly [id: string]: CachedTool };
   /**
-   * Stores the results: any `CallStore`, such as that of `@plue/tools/sqlite`, for several processes. It
-   * limits the bytes of all results, and of those of one principal.
+   * Stores the results: any `CallStore`, such as `@plue/tools/sqlite`, for several processes. It
+   * limits the bytes of all results, and of one principal's.
    *
    * @default {memoryCallStore()}
    */
@@ -68,15 +68,15 @@ export interface ResultCacheOptions {
    * @default {1_000}
    */
   readonly storeTimeoutMs?: number | undefined;
-  /** Tells the time; the same as the store's. */
+  /** The clock of the store. */
   readonly clock?: Pick<RegistryClock, "timestamp"> | undefined;
 }
 
 /** The layer of a cache. */
 export interface ResultCache extends Layer {
   /**
-   * Invalidates all results with one of the tags, also those of calls that run now. Rejects if the
-   * store cannot be reached.
+   * Invalidates all results with one of the tags, including results of running calls. Rejects if
+   * the store is unreachable.
    */
   invalidate(...tags: readonly string[]): Promise<void>;
 }
@@ -114,14 +114,15 @@ const CHECKS = {
 };
 
 /**
- * A layer that returns the result of an earlier call: of the same principal, tool, definition, arguments
- * and context. It stores the successes of the tools that are named; calls of others cost nothing. A call
- * is validated and approved as any other; then the tool does not run, and the result has `replayed`. An
- * error of the store goes to `onError` of the dispatcher, and the tool runs. Stage `run`.
+ * Creates a layer that returns the result of an earlier call with the same principal, tool,
+ * definition, arguments and context. It stores the successes of the named tools; calls of other
+ * tools cost nothing. A call is validated and approved like any other; then the tool does not run,
+ * and the result has `replayed`. After an error of the store, which is reported to `onError` of the
+ * dispatcher, the tool runs. Stage `run`.
  *
- * Not stored are results that were cut, results of tools that require a transaction, and those of
- * arguments or contexts that are not JSON. Callers without a principal share their results. Equal calls
- * that come before the first result is stored run each.
+ * Truncated results, results of tools that require a transaction, and results with arguments or
+ * contexts other than JSON are not stored. Callers without a principal share their results. Equal
+ * calls before the first result is stored all run.
  *
  * @example Usage
  * ```ts
@@ -145,7 +146,7 @@ const CHECKS = {
  * assert.equal(fresh.ok && fresh.content, 2);
  * ```
  *
- * @throws {TypeError | RangeError} If an option is wrong.
+ * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function cacheResults(options: ResultCacheOptions): ResultCache {
   const { tools, store = memoryCallStore(), storeTimeoutMs = 1_000, clock = systemClock } =
@@ -180,7 +181,7 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
         }
         const result = await next(call);
         if (found === undefined || !result.ok || result.truncated || result.replayed) return result;
-        // As a cleanup, so that an interruption of the call cannot reach its result any more.
+        // As a cleanup, so that an interruption of the call can no longer change its result.
         call.defer(async () => {
           const expiresAt = clock.timestamp() + cached.ttlMs;
           await inTime(call, storeTimeoutMs, results.put(found, result, expiresAt));
@@ -198,7 +199,7 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
 
 /**
  * Finds the earlier result of a call, or the slot for this one; `undefined` if the arguments or the
- * context are not JSON. Rejects if the functions of the host return something of a wrong shape.
+ * context are not JSON. Rejects if the functions of the host return invalid values.
  */
 async function findResult(
   results: StoredResults,
@@ -225,16 +226,16 @@ async function findResult(
   return await results.find(key, names, maxBytes);
 }
 
-/** The key and the generation of each tag. A tag has another generation after each `invalidate`. */
+/** The key and the generation of each tag. `invalidate` changes the generation. */
 type Generations = readonly (readonly [key: string, generation: string])[];
 
 /** The part of a result that is stored. */
 interface StoredResult extends Pick<ToolSuccess, "content" | "blocks"> {
-  /** The tags when its call began. */
+  /** The generations of the tags at the start of its call. */
   readonly tags: Generations;
 }
 
-/** Where the result of a call is stored. */
+/** The slot for the result of a call. */
 interface Slot {
   readonly key: string;
   /** The revision of the value that is replaced. */
@@ -254,7 +255,7 @@ class StoredResults {
   /**
    * Returns the result under a key, or the slot for it.
    *
-   * @param maxBytes A result that is larger is not returned.
+   * @param maxBytes A larger result is not returned.
    */
   async find(
     key: string,
@@ -262,7 +263,7 @@ class StoredResults {
     maxBytes: number,
   ): Promise<StoredResult | Slot> {
     const stored = await this.#store.get(key);
-    // Before the tool runs: a result that is invalidated meanwhile is not returned later.
+    // Before the tool runs, so that a result that is invalidated meanwhile is not returned later.
     const tags = await Promise.all(names.map(async (name) => {
       const tag = await tagKey(name);
       const generation = await this.#store.get(tag);
@@ -286,7 +287,7 @@ class StoredResults {
     if (value.byteLength <= MAX_STORED_BYTES) await this.#write(key, value, revision, expiresAt);
   }
 
-  /** Gives a tag another generation. */
+  /** Changes the generation of a tag. */
   async invalidate(name: string, expiresAt: number): Promise<void> {
     const key = await tagKey(name);
     const value = ENCODER.encode(crypto.randomUUID());

@@ -1,5 +1,5 @@
 /**
- * Limits on how often a model calls tools: in a conversation, for one of its messages, for a caller.
+ * Limits on the number of a model's calls: in a conversation, for one message, for a caller.
  *
  * @module
  */
@@ -23,24 +23,24 @@ import { type RateLimitStore, takerOf, WINDOW_CHECKS, WindowCounts } from "../ht
 /** One limit. */
 export interface CallLimit {
   /**
-   * In what calls are counted: the conversation (`sessionId`), the model's message (`messageId`, in its
-   * conversation), or a window of time. Principals are always counted apart; calls that do not name
-   * their conversation or their message are counted as those of one.
+   * The scope of the count: the conversation (`sessionId`), the model's message (`messageId`, in
+   * its conversation), or a window of time. Principals are always counted separately; calls without
+   * a conversation or message are counted together.
    */
   readonly per: "session" | "message" | "principal";
   /**
-   * What is counted together: all calls, the calls of each tool, or calls of one tool with the same
-   * arguments.
+   * The calls that are counted together: all calls, the calls of each tool, or calls of one tool
+   * with the same arguments.
    *
    * @default {"tool"}
    */
   readonly of?: "all" | "tool" | "same" | undefined;
   /**
-   * The most calls. Calls with wrong arguments count, too; one that waits for answers counts once, when
-   * it begins, so give tickets a store: without one they may be used again.
+   * The maximum number of calls. Calls with invalid arguments count, too. A suspended call counts
+   * once, at its start, so use tickets with a store: without one they may be used repeatedly.
    */
   readonly limit: number;
-  /** The ids of the tools that are counted. Absent: all. */
+  /** The ids of the counted tools. By default all. */
   readonly tools?: readonly string[] | undefined;
 }
 
@@ -80,8 +80,8 @@ function isKeyOf<Table extends object>(table: Table, value: unknown): value is k
 }
 
 /**
- * A layer that fails the calls beyond a limit with `denied`, in a sentence for the model. Calls of
- * tools without a limit cost nothing. Stage `input`.
+ * Creates a layer that fails the calls beyond a limit with `denied` and a message for the model.
+ * Calls of tools without a limit cost nothing. Stage `input`.
  *
  * The caller names sessions and messages: over HTTP a client chooses them, so these limits guide models
  * and do not bind clients. `rateLimit` of the HTTP handler does, and so does `per: "principal"`.
@@ -104,7 +104,7 @@ function isKeyOf<Table extends object>(table: Table, value: unknown): value is k
  * assert((await dispatcher.dispatch({ name: "search" }, { sessionId: "s2" })).ok);
  * ```
  *
- * @throws {TypeError | RangeError} If a limit or an option is wrong.
+ * @throws {TypeError | RangeError} If a limit or an option is invalid.
  */
 export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptions = {}): Layer {
   if (!Array.isArray(limits)) refuse(ACTION, "the limits must be a list");
@@ -132,7 +132,7 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
       const applied = rules.filter(({ tools }) => tools?.includes(id) ?? true);
       return applied.length === 0 ? undefined : async (call, next) => {
         const info = new CallView(call);
-        // A call that continues was counted when it began.
+        // A resumed call was counted at its start.
         for (const { per, of, limit, index, problem } of info.resumed ? [] : applied) {
           const owner = JSON.stringify([index, info.principal]);
           const key = countKey(info, per, of);

@@ -26,7 +26,7 @@ export interface RetryOptions {
   readonly maxAttempts?: number | undefined;
   /**
    * The first delay, in milliseconds. Each further one is twice as long. Up to half of a delay is
-   * left out at random, so that callers that failed together do not return together.
+   * omitted at random, so that callers that failed together do not return together.
    *
    * @default {200}
    */
@@ -54,11 +54,11 @@ const CHECKS = {
 };
 
 /**
- * A layer that runs a tool again after a failure that may pass: if it is `retryable`, or has one of
- * the `codes`. It concerns tools that are `idempotent` and require no transaction; calls of others cost
- * nothing. A retry is part of its call: it was approved once, keeps its slot, and ends with the call's
- * timeout or abort. A failure is returned immediately where the delay would be longer than the time that
- * the call has left. What a generator yielded is sent again. Stage `run`.
+ * Creates a layer that runs a tool again after a transient failure: if it is `retryable`, or has
+ * one of the `codes`. It applies to tools that are `idempotent` and require no transaction; calls
+ * of other tools cost nothing. A retry is part of its call: it was approved once, keeps its slot,
+ * and ends with the call's timeout or abort. A failure is returned immediately if the delay would
+ * exceed the remaining time of the call. The yields of a generator are sent again. Stage `run`.
  *
  * @example Usage
  * ```ts
@@ -82,7 +82,7 @@ const CHECKS = {
  * assert.equal(runs, 3);
  * ```
  *
- * @throws {TypeError | RangeError} If an option is wrong.
+ * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function retryCalls(options: RetryOptions = {}): Layer {
   const { maxAttempts = 3, initialDelayMs = 200, maxDelayMs = 10_000, codes = [] } = readFields(

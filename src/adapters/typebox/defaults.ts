@@ -29,7 +29,7 @@ export function defaultEngine(): SchemaEngine {
   return engine ??= hardened(typeboxEngine());
 }
 
-/** The hardened engine; anything else as it is, for the core to refuse. */
+/** Returns the hardened engine; other values unchanged, so that the core rejects them. */
 function harden(engine: SchemaEngine): SchemaEngine {
   return isSchemaEngine(engine) ? hardened(engine) : engine;
 }
@@ -44,7 +44,7 @@ export interface ToolRegistryOptions extends Omit<FullRegistryOptions, "engine">
    */
   readonly engine?: SchemaEngine | undefined;
   /**
-   * Makes the index that `searchTools` asks.
+   * Creates the index for `searchTools`.
    *
    * @default {createToolIndex}
    */
@@ -53,7 +53,7 @@ export interface ToolRegistryOptions extends Omit<FullRegistryOptions, "engine">
 
 /**
  * The mutable set of all tools: unique ids, change events, and each tool's life from `init` to
- * `dispose`. Callers see it through toolsets, which `select` makes.
+ * `dispose`. Callers use it through toolsets, which `select` creates.
  *
  * @example Usage
  * ```ts
@@ -84,8 +84,8 @@ export class ToolRegistry extends FullRegistry {
 }
 
 /**
- * Runs calls of the tools in a toolset: from a model's arguments to a result that is valid, or a
- * failure that the model can read. It never rejects and never throws for what a call does.
+ * Runs calls of the tools in a toolset: from a model's arguments to a valid result, or a failure
+ * for the model. It never rejects or throws because of a call.
  *
  * @example Usage
  * ```ts
@@ -114,8 +114,8 @@ export class ToolDispatcher extends CoreToolDispatcher {
   /**
    * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
    * registry is followed as it changes, and compiles with its own engine.
-   * @param options What the host adds. `engine` is for a toolset that was made from a list; it is
-   * TypeBox's by default.
+   * @param options The layers, limits and clock. `engine` is for a toolset that was created from a
+   * list; by default TypeBox's.
    * @throws {TypeError | RangeError} If an option is invalid.
    */
   constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {

@@ -62,10 +62,10 @@ import {
  * @typeParam ReturnsSchema The schema of the result.
  * @typeParam ConfigSchema The schema of the configuration.
  * @typeParam State What `init` returns.
- * @typeParam ContextSchema The schema of what the host gives each call.
+ * @typeParam ContextSchema The schema of the host's context.
  * @param definition The tool's fields.
  * @returns The tool, frozen.
- * @throws {TypeError} If a field is missing, unknown or wrong. The message names it.
+ * @throws {TypeError} If a field is missing, unknown or invalid. The message names it.
  */
 export function defineTool<
   const ParamsSchema extends SchemaInput = JsonSchemaObject,
@@ -93,7 +93,7 @@ export function defineTool<
 /** `any` would switch off the checks of the code that uses it. */
 type NotAny<T> = 0 extends 1 & T ? unknown : T;
 
-/** A schema that is not a literal (`JsonSchema`, `object`) says nothing about its values. */
+/** A schema that is not a literal (`JsonSchema`, `object`) does not restrict its values. */
 type IsLiteral<Schema> = boolean extends Schema ? false
   : Schema extends boolean ? true
   : string extends keyof Schema ? false
@@ -112,14 +112,14 @@ export type InferParams<Of> = Of extends Tool<infer Params, infer _Result> ? Par
   : Of extends StandardSchema ? InferStandardOutput<Of>
   : InferJson<Of, { readonly [name: string]: unknown }>;
 
-/** What a tool may answer: what its `returns` accept. Of a tool (`typeof tool`), or of a schema. */
+/** The result of `execute`: the input of `returns`. Of a tool (`typeof tool`), or of a schema. */
 export type InferResult<Of> = Of extends Tool<infer _Params, infer Result> ? Result
   : Of extends StandardSchema ? InferStandardInput<Of>
   : InferJson<Of, unknown>;
 
-/** A tool's configuration: what its `config` accepts, since only its JSON Schema checks that. */
+/** A tool's configuration: the input of `config`, since only its JSON Schema validates it. */
 export type InferConfig<Schema> = InferResult<Schema>;
 
-/** What a tool is given as `context.context`: what its `context` schema gives after validation. */
+/** The type of `context.context`: the output of the `context` schema after validation. */
 export type InferContext<Schema> = Schema extends StandardSchema ? InferStandardOutput<Schema>
   : InferJson<Schema, unknown>;

@@ -1,6 +1,6 @@
 /**
- * The default schema engine, by TypeBox: compiles where code may be generated, interprets where
- * not. It works around faults of TypeBox 1.4. Two of them are its own ways of running:
+ * The default schema engine, by TypeBox: it compiles if code may be generated, and interprets
+ * otherwise. It works around faults of TypeBox 1.4. Two of them are its own ways of running:
  *
  * - Its answer to "may code be generated?" is cached. On Cloudflare Workers that is true while a
  *   module loads and false inside a request, where compiling would then throw.
@@ -61,7 +61,7 @@ export interface TypeboxEngineOptions {
 }
 
 /**
- * Makes the engine. It keeps nothing: two engines with the same options are alike.
+ * Creates the engine. It has no state: two engines with the same options are equal.
  *
  * @example Usage
  * ```ts
