@@ -13,26 +13,28 @@ import type { CheckedPattern, PatternBudget } from "./engine.ts";
 import { MAX_STEPS } from "./issues.ts";
 import { type PatternPart, readPattern } from "./pattern_syntax.ts";
 
-/** How long a pattern may be, in characters. */
+/** The maximum length of a pattern, in characters. */
 const MAX_LENGTH = 20_000;
-/** How many states an automaton may have. */
+/** The maximum number of states of an automaton. */
 const MAX_STATES = 10_000;
-/** How many lookaheads and lookbehinds: each is a bit of a context. */
+/** The maximum number of lookaheads and lookbehinds, each a bit of a context. */
 const MAX_LOOKS = 24;
-/** How many states are looked at to find out whether a pattern is plain. */
+/** The maximum number of states that are visited to determine whether a pattern is plain. */
 const MAX_VISITS = 50_000;
-/** How many characters a plain pattern may look at again from every place in a text. */
+/**
+ * The maximum number of characters that a plain pattern may read again at every position of a text.
+ */
 const MAX_AGAIN = 32;
-/** How many states the ways through an anchored pattern may have together. */
+/** The maximum number of states on all ways through an anchored pattern. */
 const MAX_WAYS = 100;
-/** How many states and characters an automaton remembers. */
+/** The maximum number of cached states and characters of an automaton. */
 const MAX_MEMORY = 10_000;
-/** How many characters a runtime's `RegExp` looks at in the time of one step. */
+/** The number of characters that a runtime's `RegExp` reads in the time of one step. */
 export const LOOKS_PER_STEP = 16;
 
 let steps = MAX_STEPS;
 
-/** Gives the check that begins all of its steps. No two checks run at once. */
+/** Resets the steps for a new check. Checks do not run concurrently. */
 export function resetSteps(): void {
   steps = MAX_STEPS;
 }
@@ -44,11 +46,11 @@ function spend(count: number): void {
 
 /**
  * Compiles the source of `pattern`, or a name in `patternProperties`. Only `test` may be used; it
- * throws a `RangeError` where it takes more steps than the check has left.
+ * throws a `RangeError` if it takes more than the remaining steps of the check.
  *
- * @param budget What it may cost; the cost is taken off.
- * @throws {SyntaxError} If it is no regular expression with the "u" flag, cannot be checked in
- * linear time, or costs more than is left.
+ * @param budget The maximum cost, from which the cost is subtracted.
+ * @throws {SyntaxError} If it is not a regular expression with the "u" flag, cannot be checked in
+ * linear time, or exceeds the budget.
  */
 export function compilePattern(
   source: string,
@@ -89,7 +91,7 @@ export function compilePattern(
   return checked;
 }
 
-/** The last plain patterns: the tools of a registry have many in common. */
+/** A cache of plain patterns, because the tools of a registry share many. */
 const PLAIN = new Map<string, CheckedPattern>();
 const MAX_PLAIN = 1_000;
 const MAX_SHORT = 200;
@@ -98,12 +100,12 @@ function refuse(rule: string): never {
   throw new SyntaxError(`The pattern must be ${rule}`);
 }
 
-/** The first bits of a context: what is true at a place in a text. */
+/** The first bits of a context: the assertions that hold at a position of a text. */
 const AT_START = 1;
 const AT_END = 2;
 const AT_WORD = 4;
 
-/** Something to be true, or not, at a place: a bit of its context. */
+/** An assertion at a position: a bit of its context, true or false. */
 interface Assertion {
   readonly bit: number;
   readonly negated: boolean;
@@ -122,7 +124,7 @@ interface State {
 class Machine {
   /** The first state; `undefined` if there would be too many. */
   readonly start: State | undefined;
-  /** Whether a state leads back to itself. */
+  /** True if a state can reach itself. */
   hasLoops = false;
   readonly #loosely: boolean;
   /** The lookaheads and lookbehinds, the inner ones first. */
@@ -225,20 +227,20 @@ class Machine {
 /** The states that an automaton is in after a character. */
 interface Place {
   readonly states: readonly State[];
-  /** Where they lead without a character, by context. */
+  /** The states that they reach without a character, by context. */
   readonly turns: Map<number, Turn>;
 }
 
 /** A place in a context. */
 interface Turn {
-  /** Whether the pattern has been found. */
+  /** True if the pattern has matched. */
   readonly found: boolean;
   readonly takers: readonly State[];
-  /** Where each character leads. */
+  /** The next states by character. */
   readonly places: Map<number, Place>;
 }
 
-/** A search that begins everywhere in a text. */
+/** A search that begins at every position of a text. */
 class Search {
   readonly #start: State;
   readonly #backwards: boolean;
@@ -323,7 +325,7 @@ class Search {
     return place;
   }
 
-  /** Counts what was found out, and forgets everything when it is too much. */
+  /** Counts cached transitions, and clears the cache when it is full. */
   #remember(count: number): void {
     spend(4 * count);
     this.#memory += count + 1;
@@ -337,7 +339,7 @@ function isWord(text: string, at: number): boolean {
   return /\w/.test(text.charAt(at));
 }
 
-/** The code point that ends before a place. */
+/** Returns the code point before a position. */
 function codeBefore(text: string, at: number): number | undefined {
   const pair = at > 1 ? text.codePointAt(at - 2) ?? 0 : 0;
   return pair > 0xffff ? pair : at > 0 ? text.charCodeAt(at - 1) : undefined;
@@ -381,7 +383,7 @@ function has({ pattern, bits }: CharacterSet, code: number): boolean {
 interface Ways {
   /** The states that take it: each character at most one of them. */
   readonly takers: readonly State[];
-  /** Whether the pattern has been found, whatever follows. */
+  /** True if the pattern has matched, independent of the rest. */
   readonly ends: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The environment in which tools would run: is there a workspace, a terminal, an editor, a git
- * repository; which risk, which categories, which tools are permitted.
+ * The environment in which tools would run: workspace, terminal, editor, git repository, and the
+ * permitted risk, categories and tools.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import {
 
 type ContextField = keyof CompleteAvailabilityFields;
 
-/** The fields of an environment. Each may be left out, or be `null`, and then has its default. */
+/** The fields of an environment. An omitted or `null` field has its default. */
 export type ToolAvailabilityFields = {
   readonly [Field in ContextField]?:
     | (CompleteAvailabilityFields[Field] extends readonly string[] | undefined ? NameList
@@ -45,7 +45,7 @@ const DEFAULTS = Object.fromEntries(
 export interface ToolAvailabilityContext extends CompleteAvailabilityFields {}
 
 /**
- * What the environment offers and permits, as immutable data.
+ * The offers and permissions of an environment, as immutable data.
  *
  * @example Usage
  * ```ts
@@ -67,7 +67,7 @@ export interface ToolAvailabilityContext extends CompleteAvailabilityFields {}
  * ```
  */
 export class ToolAvailabilityContext {
-  /** Everything is there, nothing is forbidden. */
+  /** The full environment without restrictions. */
   static readonly default: ToolAvailabilityContext = new ToolAvailabilityContext();
   /** No workspace, and so no git repository. */
   static readonly noWorkspace: ToolAvailabilityContext = new ToolAvailabilityContext({
@@ -87,8 +87,8 @@ export class ToolAvailabilityContext {
     includedCategories: ["filesystem"],
   });
   /**
-   * Only tools with the tag `read-only`. A `readOnlyHint` is not enough: a foreign server can claim
-   * it.
+   * Only tools with the tag `read-only`. A `readOnlyHint` is not enough, because a foreign server
+   * can claim it.
    */
   static readonly readOnly: ToolAvailabilityContext = new ToolAvailabilityContext({
     requiredTags: ["read-only"],
@@ -97,10 +97,10 @@ export class ToolAvailabilityContext {
   #key: string | undefined;
 
   /**
-   * Lists are sorted, and each item is there once. A field that is `undefined` or `null` has the
-   * value of `base`.
+   * Lists are sorted, without duplicates. A field that is `undefined` or `null` has the value of
+   * `base`.
    *
-   * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
+   * @throws {TypeError} If a field is unknown or invalid. The message contains its JSON Pointer.
    */
   constructor(
     fields: ToolAvailabilityFields = {},
@@ -116,10 +116,10 @@ export class ToolAvailabilityContext {
   }
 
   /**
-   * Reads a context that came as JSON: from an HTTP query, a header, a C host. A field that is `null`
-   * has its default.
+   * Reads a context from JSON: of an HTTP query, a header, a C host. A field that is `null` has its
+   * default.
    *
-   * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
+   * @throws {TypeError} If a field is unknown or invalid. The message contains its JSON Pointer.
    */
   static fromJSON(value: unknown): ToolAvailabilityContext {
     return new ToolAvailabilityContext(readContext(value));
@@ -136,7 +136,7 @@ export class ToolAvailabilityContext {
    * The same context with some fields changed. A field given as `undefined` or `null` keeps its
    * value, so that an optional value that is passed on lifts no limit.
    *
-   * @throws {TypeError} If a field is unknown or wrong.
+   * @throws {TypeError} If a field is unknown or invalid.
    */
   with(changes: ToolAvailabilityFields): ToolAvailabilityContext {
     checkPlain("change an availability context", changes, "it");
@@ -153,7 +153,7 @@ export class ToolAvailabilityContext {
     return json;
   }
 
-  /** The same string for contexts that say the same. For caches. */
+  /** Returns a string that is equal for equal contexts, for caches. */
   get key(): string {
     return this.#key ??= JSON.stringify(this.toJSON());
   }
@@ -224,7 +224,7 @@ export class ToolAvailabilityContextBuilder {
     }
   }
 
-  /** The context as it stands. The builder can go on; what was built does not change. */
+  /** Returns the current context. The builder can continue; built contexts do not change. */
   build(): ToolAvailabilityContext {
     return this.#context;
   }

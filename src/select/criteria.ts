@@ -1,8 +1,8 @@
 /**
- * The criteria of a selection. Each is one row: its names, how its value is checked, which tools it
- * keeps, and why it removes the others. Selections, contexts, builders, filters, queries and flags are
- * derived from this table. A surface that needs more of a criterion, such as a text for people, has a
- * table of its own with the same keys, which does not compile while a row is missing.
+ * The criteria of a selection. Each is one row: its names, the check of its value, its rule, and
+ * the reason for a removal. Selections, contexts, builders, filters, queries and flags are derived
+ * from this table. A surface that needs more of a criterion, such as a text for people, has a table
+ * of its own with the same keys, which does not compile while a row is missing.
  *
  * @module
  */
@@ -32,7 +32,7 @@ import {
 
 // Checks. Each returns a frozen copy of the value.
 
-/** Names in any order. They are kept sorted, each once. */
+/** Names in any order, stored sorted and without duplicates. */
 export type NameList = readonly string[] | ReadonlySet<string>;
 
 /** The maximum length of a list: freezing a longer one takes Bun long. */
@@ -48,7 +48,7 @@ export function listOf<Item>(check: Check<Item>): Check<readonly Item[]> {
       refuse(action, `${place} must have at most ${MAX_ITEMS} items, not ${value.length}`);
     }
     const start = place.slice(0, -1);
-    // Array.from visits holes too, which are wrong too.
+    // Array.from visits holes too, which are invalid.
     return Object.freeze(
       Array.from(value, (item: unknown, at) => check(action, item, `${start}/${at}"`)),
     );
@@ -99,17 +99,20 @@ export interface SelectionCriteria {
   /** Only tools with all of these tags. */
   readonly tagsAll?: NameList | undefined;
   /**
-   * The caller's role. `null` is a caller without one, who sees only tools that list no roles.
-   * Absent: roles are not checked, as for trusted local code.
+   * The caller's role. `null` is a caller without one, who sees only tools that list no roles. By
+   * default roles are not checked, as for trusted local code.
    */
   readonly role?: string | null | undefined;
-  /** The scopes that the caller holds; `[]` for none. Absent: not checked. */
+  /** The caller's scopes; `[]` for none. By default scopes are not checked. */
   readonly scopes?: NameList | undefined;
   /** Only tools of this namespace, or of one of these. */
   readonly namespace?: string | NameList | undefined;
 }
 
-/** What an environment offers and permits, with every field decided. The defaults remove nothing. */
+/**
+ * The offers and permissions of an environment, with a value for every field. The defaults remove
+ * nothing.
+ */
 export interface CompleteAvailabilityFields {
   /** Only these tools, by id. `undefined`: every tool. */
   readonly enabledToolIds: readonly string[] | undefined;
@@ -132,7 +135,7 @@ export interface CompleteAvailabilityFields {
   /** The workspace is a git repository. `false` removes the category `git`. @default {true} */
   readonly hasGitRepository: boolean;
   /**
-   * The model that reads the descriptions, as its provider names it. This field and the next two
+   * The model that reads the descriptions, with the provider's name. This field and the next two
    * remove nothing: tools whose description is a function receive them.
    */
   readonly model: string | undefined;
@@ -142,7 +145,7 @@ export interface CompleteAvailabilityFields {
   readonly locale: string | undefined;
 }
 
-/** The criteria that only a context has: flags that say what is there. */
+/** The criteria that only a context has: flags of the environment. */
 export type ContextFlag = "hasWorkspace" | "hasTerminal" | "hasEditor" | "hasGitRepository";
 
 export type CriterionName = keyof SelectionCriteria | ContextFlag;
@@ -169,7 +172,7 @@ export type Rule = (tool: Tool) => boolean;
 export interface Criterion {
   readonly step: SelectionStepName;
   readonly check: Check;
-  /** Makes the rule of a value that was checked, and of the set of its items if it is a list. */
+  /** Creates the rule of a checked value, and of the set of its items if it is a list. */
   readonly rule: (value: never, wanted: ReadonlySet<unknown>) => Rule;
   /** Its name in a `ToolAvailabilityContext`, if it has one there. */
   readonly context: keyof CompleteAvailabilityFields | undefined;
@@ -184,7 +187,7 @@ export const checkRole: Check<string | null> = must(
   (value): value is string | null => value === null || isWord(value),
 );
 
-/** What describes the reader of descriptions: fields of a context that remove nothing. */
+/** The reader of descriptions: fields of a context that remove nothing. */
 export const READER_FIELDS = ["model", "provider", "locale"] as const;
 
 export const checkReader: Check<string> = must(
@@ -260,7 +263,7 @@ export const CRITERIA: { readonly [Name in CriterionName]: Criterion } = {
   ),
 };
 
-/** Why each criterion removes a tool, for explanations. */
+/** The reason for each criterion's removals, for explanations. */
 export const REASONS: {
   readonly [Name in CriterionName]: (value: never, tool: Tool) => string;
 } = {
@@ -295,7 +298,7 @@ export function isOpen(value: unknown, open: unknown): boolean {
   return value === open || Array.isArray(value) && open === NONE && value.length === 0;
 }
 
-/** The rule of a value that was checked; `undefined` if the value removes nothing. */
+/** Returns the rule of a checked value, or `undefined` if the value removes nothing. */
 export function ruleOf(name: CriterionName, value: unknown): Rule | undefined {
   const { rule, open } = CRITERIA[name];
   if (value === undefined || isOpen(value, open)) return undefined;
@@ -309,7 +312,7 @@ export function isContextFlag(name: CriterionName): name is ContextFlag {
 /**
  * Reads a context, its builder or its fields. A field that is `undefined` or `null` is absent.
  *
- * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
+ * @throws {TypeError} If a field is unknown or invalid. The message contains its JSON Pointer.
  */
 export function readContext(input: unknown): Partial<CompleteAvailabilityFields> {
   const action = "read an availability context";

@@ -1,6 +1,6 @@
 /**
- * Explanations: why a caller sees a tool, or does not. They are handed to toolsets, so that the core
- * does without their words.
+ * Explanations of the visibility of tools. They are passed to toolsets, so that the core does not
+ * contain their texts.
  *
  * @module
  */
@@ -11,48 +11,48 @@ import { reasonOf, shownName, type ToolFilter } from "./filters.ts";
 import type { ToolPolicy } from "./policies.ts";
 import { decide, type SelectionStep } from "./selection.ts";
 
-/** One step that a tool was checked by, and the outcome. */
+/** One step of the decision about a tool, and its outcome. */
 export interface ExplainedStep {
   readonly step: SelectionStepName;
   /** The name of the filter, policy or flag, where there may be several. */
   readonly name?: string;
   readonly passed: boolean;
-  /** Why the tool did not pass. */
+  /** The reason why the tool did not pass. */
   readonly reason?: string;
 }
 
 /**
- * Why a caller sees a tool, or does not. JSON.
+ * The explanation of a tool's visibility. JSON.
  *
- * It names hidden tools, so show it to the owner of the tools, not to a caller.
+ * It names hidden tools, so show it to the operator, not to a caller.
  */
 export interface ToolExplanation {
   readonly id: string;
   /** The tool is in the toolset, and its filters and policies allow it now. */
   readonly selected: boolean;
-  /** The tool is selected, and says that it is available now. */
+  /** The tool is selected and currently available. */
   readonly available: boolean;
-  /** Every step, in order, also those after the first that the tool did not pass. */
+  /** All steps, in order, including the steps after the first that the tool did not pass. */
   readonly steps: readonly ExplainedStep[];
   /** The first step that the tool did not pass. */
   readonly removedBy?: SelectionStepName;
-  /** The answer in a sentence. */
+  /** The summary, as a sentence. */
   readonly reason: string;
 }
 
-/** A tool of a toolset, as it is explained. */
+/** The facts about a tool of a toolset. */
 export interface ExaminedTool {
   readonly id: string;
-  /** The tool; `undefined` if no tool of the source had the id when the toolset was made. */
+  /** The tool; `undefined` if no tool of the source had the id at the creation of the toolset. */
   readonly tool: Tool | undefined;
-  /** The source has a tool of this id now. */
+  /** The source currently has a tool with this id. */
   readonly exists: boolean;
   readonly steps: readonly SelectionStep[];
   /** The source has replaced or removed the tool since. */
   readonly isReplaced: boolean;
-  /** The tool says that it is available now. */
+  /** The tool is currently available. */
   readonly isAvailable: boolean;
-  /** The tool passed every step when the toolset was made. */
+  /** The tool passed every step at the creation of the toolset. */
   readonly isMember: boolean;
 }
 
@@ -106,13 +106,13 @@ function explainUnknown(id: string, exists: boolean): ToolExplanation {
   };
 }
 
-/** Why a step did not keep a tool. */
+/** Returns the reason why a step removed a tool. */
 function reasonFor({ keeps, criterion, decider }: SelectionStep, tool: Tool): string {
   if (criterion !== undefined && criterion[0] !== "denyIds") {
     return reasonOfCriterion(...criterion, tool);
   }
   let removed = tool;
-  // The step also checks the tool that a view shows.
+  // The step also checks the original of a view.
   for (let shown = tool.view?.tool; shown && !keeps(shown); shown = shown.view?.tool) {
     removed = shown;
   }

@@ -1,6 +1,6 @@
 /**
- * Filters choose which tools a caller sees. They are plain predicates, so they compose with
- * `allOf`, `anyOf` and `not`, and with `Array.prototype.filter`.
+ * Filters choose the tools of a caller. They are plain predicates, so they compose with `allOf`,
+ * `anyOf` and `not`, and with `Array.prototype.filter`.
  *
  * Only `true` keeps a tool: a filter that throws, or returns anything else, removes it. A promise
  * counts as thrown. The filters of this file return `false` for no tool (`undefined` or `null`).
@@ -16,15 +16,15 @@ export interface ToolFilter {
   (tool: Tool): boolean;
   /**
    * A value, or a function that returns one, that changes whenever the filter may return something
-   * else for a tool. Results are reused while it stays the same. Absent: the filter is called again
-   * by each `registry.select()`, listing, export and call.
+   * else for a tool. Results are reused while it stays the same. Without it the filter is called
+   * again by each `registry.select()`, listing, export and call.
    */
   readonly revision?: unknown;
 }
 
 /**
  * The filters whose results never change: those of this file, and compositions of them. Most have a
- * reason, which says why they remove a tool.
+ * reason for their removals.
  */
 const fixed = new WeakMap<object, ((tool: Tool) => string) | undefined>();
 
@@ -36,7 +36,9 @@ export function isFixed(decide: object): boolean {
   return fixed.has(decide);
 }
 
-/** Why a filter of this file removes a tool, in words; absent for other filters and compositions. */
+/**
+ * The reason why a filter of this file removes a tool; absent for other filters and compositions.
+ */
 export function reasonOf(filter: ToolFilter): ((tool: Tool) => string) | undefined {
   return fixed.get(filter);
 }
@@ -101,8 +103,8 @@ export function maxRisk(level: RiskLevel): ToolFilter {
 }
 
 /**
- * Keeps the tools that a caller with this role may use: those that list it, and those that list no
- * roles. `null` is a caller without a role.
+ * Keeps the tools that a caller with this role may use: the tools that list it, and the tools
+ * without roles. `null` is a caller without a role.
  */
 export function role(name: string | null): ToolFilter {
   return filterOf("role", name);

@@ -41,8 +41,8 @@ const hint: FieldHint = (field) =>
 /**
  * The definition of a tool for a model. Frozen.
  *
- * It says what the tool says, as it is. `exportTools` fits tools to what a provider can express,
- * reports what it could not, and reads the calls that come back.
+ * It contains the tool's texts unchanged. `exportTools` adapts tools to a provider, reports losses,
+ * and its names decode the provider's calls.
  *
  * @example Usage
  * ```ts
@@ -79,10 +79,10 @@ export class FunctionDefinition {
   readonly parameters: JsonSchemaObject;
 
   /**
-   * Makes a definition by hand. An absent field is empty: no name, no description, no parameters.
+   * Creates a definition by hand. An absent field is empty: no name, no description, no parameters.
    * The schema stays unchanged.
    *
-   * @throws {TypeError} If a field is unknown or wrong. The message names it.
+   * @throws {TypeError} If a field is unknown or invalid. The message names it.
    */
   constructor(fields: Partial<FunctionDefinitionJson> = {}) {
     const { name = "", description = "", parameters = NO_PARAMETERS } = readFields(
@@ -173,7 +173,7 @@ export function functionDefinitions(tools: readonly Tool[]): readonly FunctionDe
   return once(lists, tools, () => Object.freeze(tools.map(FunctionDefinition.fromTool)));
 }
 
-/** Keywords of which only a check of `{}` against the schema can say what they mean for it. */
+/** Keywords whose effect on `{}` only a validation can determine. */
 const UNDECIDED = ["$ref", "$dynamicRef", "const", "enum", "oneOf", "not", "if"] as const;
 
 /** True if a schema certainly accepts `{}`. */

@@ -1,5 +1,5 @@
 /**
- * Policies have the last word: a policy can deny a tool that passed the filters, and can say why.
+ * Policies are applied last: a policy can deny a tool that passed the filters, with a reason.
  *
  * @module
  */
@@ -27,15 +27,15 @@ import {
   type ToolFilter,
 } from "./filters.ts";
 
-/** What to do instead of a policy that returns a promise. */
+/** The alternative to a policy that returns a promise. */
 export const POLICY_ADVICE = ": wait in authorize, and give the policy what was decided";
 
 /**
  * A rule over tools.
  *
  * Contract: `allow` returns `false` for `undefined` and `null`. Only `true` allows; a policy that
- * throws denies. It is synchronous: what must be waited for is decided before tools are selected,
- * such as in `authorize`.
+ * throws denies. It is synchronous: make asynchronous decisions before tools are selected, such as
+ * in `authorize`.
  */
 export interface ToolPolicy {
   /** Names the policy in explanations. */
@@ -43,17 +43,18 @@ export interface ToolPolicy {
   /** Returns `true` if the tool may be seen and used. `undefined` and `null` are no tool. */
   allow(tool: Tool | null | undefined): boolean;
   /**
-   * Returns `true` if a call of the tool needs approval, as that of a tool with `requiresApproval`.
-   * It is called for each call. Any result other than `false`, `undefined` and `null`, and an error,
+   * Returns `true` if a call of the tool needs approval, like a tool with `requiresApproval`. It is
+   * called for each call. Any result other than `false`, `undefined` and `null`, and an error,
    * require approval.
    */
   requiresApproval?(tool: Tool): boolean;
-  /** Why the tool was denied, in words. Called only after `allow` denied it. */
+  /** Returns the reason for a denial. Called only after `allow` denied the tool. */
   reason?(tool: Tool): string;
   /**
-   * A value, or a function that returns one, that changes whenever `allow` may return something else
-   * for a tool, such as the version of the policy's data. Decisions are reused while it stays the
-   * same. Absent: `allow` is called again by each `registry.select()`, listing, export and call.
+   * A value, or a function that returns one, that changes whenever `allow` may return something
+   * else for a tool, such as the version of the policy's data. Decisions are reused while it stays
+   * the same. Without it `allow` is called again by each `registry.select()`, listing, export and
+   * call.
    */
   readonly revision?: unknown;
 }

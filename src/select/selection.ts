@@ -1,7 +1,7 @@
 /**
- * A selection says which tools a caller sees: data and predicates. Everything given must hold;
- * a field that is left out is not checked. It becomes an ordered list of steps, in the same order
- * always.
+ * A selection determines the tools of a caller: data and predicates. A tool must pass every given
+ * field; omitted fields are not checked. It is converted to a list of steps, always in the same
+ * order.
  *
  * @module
  */
@@ -26,9 +26,9 @@ import {
 import { isFixed, shownName, type ToolFilter } from "./filters.ts";
 import { checkPolicies, POLICY_ADVICE, type ToolPolicy } from "./policies.ts";
 
-/** Which tools a caller sees. */
+/** The selection of a caller's tools. */
 export interface Selection extends SelectionCriteria {
-  /** What the environment offers and permits. */
+  /** The offers and permissions of the environment. */
   readonly context?: ToolAvailabilityInput | undefined;
   /** Only tools that every one of these keeps, called in this order. */
   readonly filters?: readonly ToolFilter[] | undefined;
@@ -36,7 +36,7 @@ export interface Selection extends SelectionCriteria {
   readonly policies?: readonly ToolPolicy[] | undefined;
 }
 
-/** A selection that was checked and copied: frozen, lists sorted, the context read. */
+/** A checked copy of a selection: frozen, with sorted lists and a parsed context. */
 export type CheckedSelection =
   & { readonly [Field in keyof Selection]: Exclude<Selection[Field], ReadonlySet<string>> }
   & {
@@ -57,19 +57,19 @@ const CHECKS: { readonly [field: string]: Check } = {
   policies: checkPolicies,
 };
 
-/** The fields of a selection that are data: all that a caller can send as JSON. */
+/** The fields of a selection that are data, which a caller can send as JSON. */
 export function selectionDataFields(): readonly string[] {
   return Object.keys(CHECKS).filter((field) => field !== "filters" && field !== "policies");
 }
 
-/** Says which unknown fields of a selection are those of a context. */
+/** Returns a hint for unknown fields that belong to a context. */
 export const selectionHint: FieldHint = (field) =>
   Object.hasOwn(CONTEXT_CHECKS, field) ? 'it belongs in "context"' : undefined;
 
 /**
  * Checks a selection and copies it, so that it cannot change afterwards.
  *
- * @throws {TypeError} If a field is unknown or wrong. The message names its JSON Pointer.
+ * @throws {TypeError} If a field is unknown or invalid. The message contains its JSON Pointer.
  */
 export function checkSelection(selection: Selection): CheckedSelection {
   // Any other object, such as a builder, shows no fields, so it would remove nothing.
@@ -78,24 +78,23 @@ export function checkSelection(selection: Selection): CheckedSelection {
 }
 
 /**
- * Returns a selection whose fields are all given: a field that is absent would not be checked, and
- * keep everything.
+ * Returns a selection with all fields, because an absent field would keep every tool.
  *
  * @throws {TypeError} If a field is `undefined`.
  */
 export function rejectUndefined(selection: Selection): Selection {
   for (const [field, value] of Object.entries(selection)) {
-    // Every check refuses `undefined`, and names the value that it needs.
+    // Every check rejects `undefined`, with the expected value.
     if (value === undefined) CHECKS[field]?.(ACTION, value, `"/${field}"`);
   }
   return selection;
 }
 
 /**
- * A string that is the same for selections that say the same, in whatever order. `undefined` for a
- * selection with filters or policies, which are functions.
+ * Returns a string that is equal for equal selections, in any order. `undefined` for a selection
+ * with filters or policies, which are functions.
  *
- * @throws {TypeError} If a field is unknown or wrong.
+ * @throws {TypeError} If a field is unknown or invalid.
  */
 export function selectionKey(selection: Selection): string | undefined {
   const { filters, policies, ...data } = checkSelection(selection);
@@ -114,7 +113,7 @@ export interface SelectionStep {
   /** True if a call of the tool needs approval. Never throws. */
   readonly requiresApproval?: (tool: Tool) => boolean;
   /**
-   * Present if a function decides, whose answers may change: `keeps` may return something else once
+   * Present for a function whose results may change: `keeps` may return a different result after
    * this does. Never throws.
    */
   readonly revision?: () => unknown;
@@ -153,7 +152,7 @@ export function decide(decider: ToolFilter | ToolPolicy, tool: Tool): boolean {
  */
 function functionStep(decider: ToolFilter | ToolPolicy): SelectionStep {
   const policy = "allow" in decider ? decider : undefined;
-  // Only `false` and nothing mean that there is no need.
+  // Only `false`, `undefined` and `null` mean that no approval is required.
   const requiresApproval = (tool: Tool): boolean =>
     (attemptOr(true, () => atOnce(policy?.requiresApproval?.(tool))) ?? false) !== false;
   return {
@@ -175,8 +174,8 @@ function revisionOf(decider: { readonly revision?: unknown }): unknown {
 }
 
 /**
- * Makes a rule that may decide by id also apply to the tool that a view shows: another name must not
- * free a tool.
+ * Extends a rule that may decide by id to the original of a view, because another name must not
+ * allow a denied tool.
  */
 function withOriginals(keeps: Rule): Rule {
   return (tool) => {

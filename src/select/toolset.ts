@@ -1,6 +1,7 @@
 /**
- * Toolsets: what a selection keeps of a source. The one decision point: listing, search, export,
- * serving and dispatch all take a toolset, so a tool that was removed cannot be called.
+ * Toolsets: the tools of a source that a selection keeps. The only access decision: listing,
+ * search, export, serving and dispatch all take a toolset, so a tool that was removed cannot be
+ * called.
  *
  * @module
  */
@@ -37,29 +38,29 @@ import {
   selectionSteps,
 } from "./selection.ts";
 
-/** How a toolset stands for another one. `createToolBridge` makes such toolsets. */
+/** The relation of a bridge to its target toolset. `createToolBridge` creates it. */
 export interface ToolsetBridge {
   /** The toolset whose tools are called. */
   readonly behind: Toolset;
   /**
-   * The call of a tool behind the bridge that a call stands for; `undefined` if it is a call of one
-   * of the bridge's own tools.
+   * Returns the call of a target tool, or `undefined` if the call is for one of the bridge's own
+   * tools.
    *
-   * @param maxLength How long arguments that are a JSON text may be, to be read.
+   * @param maxLength The maximum length of arguments that are JSON text.
    */
   lead<Call extends { readonly name: string; readonly arguments?: unknown }>(
     call: Call,
     maxLength?: number,
   ): Call | undefined;
   /**
-   * What is exported to a target that loads tools when a search finds them: that search, and the
-   * tools behind the bridge. `undefined`: such a target is sent what others are.
+   * The export for a target that loads found tools: the search, and the target tools. `undefined`
+   * if such a target receives the same as others.
    */
   loadable(): readonly Tool[] | undefined;
 }
 
 /**
- * Makes a toolset of what `selection` keeps of `source`.
+ * Creates a toolset with the tools of `source` that `selection` keeps.
  *
  * @example Usage
  * ```ts
@@ -78,10 +79,11 @@ export interface ToolsetBridge {
  *
  * @param source A registry, another toolset (which is narrowed), anything else with `tools`, or a
  * list of tools.
- * @param selection What to keep; by default everything that is not fixed as unavailable.
+ * @param selection The selection; by default all tools except permanently unavailable ones.
  * @param name Names the toolset, for people.
  * @returns The toolset.
- * @throws {TypeError} If a field of the selection is unknown or wrong, or a list has an id twice.
+ * @throws {TypeError} If a field of the selection is unknown or invalid, or a list has a duplicate
+ * id.
  */
 export function buildToolset(
   source: ToolSource | Toolset | ToolCollection | Iterable<Tool>,
@@ -94,31 +96,30 @@ export function buildToolset(
 }
 
 /**
- * The tools that one caller sees: an immutable list, in order of id. Made by
- * {@linkcode buildToolset}.
+ * The tools of one caller: an immutable list, in order of id. Made by {@linkcode buildToolset}.
  *
  * Filters and policies whose results may have changed since (see `ToolPolicy.revision`) are called
  * again by `get`, `has`, `resolve`, `isAvailable`, `available` and `explain`. So a tool that one of
  * them denies now is neither described, exported nor called, although `tools` still has it. To get
- * the list that they would give now, select again.
+ * a current list, select again.
  */
 export class Toolset implements Iterable<Tool> {
   /** Names the toolset, for people. */
   readonly name: string;
   /** The members, in code-unit order of id. Frozen. */
   readonly tools: readonly Tool[];
-  /** Where the tools come from. */
+  /** The source of the tools. */
   readonly source: ToolSource;
-  /** The source's revision when the toolset was made. */
+  /** The source's revision at the creation of the toolset. */
   readonly revision: number;
-  /** The bridge, if this toolset is one: calls go to the tools behind it. */
+  /** The bridge, if this toolset is one: calls are forwarded to the target tools. */
   readonly bridge: ToolsetBridge | undefined = undefined;
   readonly #explainer: Explainer | undefined;
-  /** All tools that the source had. */
+  /** All tools of the source at the creation. */
   readonly #all: readonly Tool[];
   /** The reader of the descriptions; `undefined` if nothing is known. */
   readonly #reader: ToolReader | undefined;
-  /** The members as they are registered: `tools`, unless the reader has other descriptions. */
+  /** The registered members: `tools`, unless the reader has other descriptions. */
   readonly #kept: readonly Tool[];
   /** The members with an availability function. */
   readonly #uncertain: readonly Tool[];
@@ -126,7 +127,7 @@ export class Toolset implements Iterable<Tool> {
   readonly #steps: readonly SelectionStep[];
   /** The steps whose results may change: filters and policies. */
   readonly #functions: readonly SelectionStep[];
-  /** Their revisions when they were last applied. */
+  /** Their revisions at their last application. */
   #revisions: readonly unknown[];
   /** The tools that the other steps keep. */
   #keptByData: readonly Tool[] | undefined;
@@ -139,8 +140,8 @@ export class Toolset implements Iterable<Tool> {
   /**
    * @ignore Use {@linkcode buildToolset} or a `ToolsetBuilder`.
    *
-   * @param candidates The tools to choose from, in order of id: those of the source, or of the wider
-   * toolset. They are frozen if the selection keeps all of them: freezing a long array is slow
+   * @param candidates The candidates, in order of id: the tools of the source, or of the wider
+   * toolset. The list is frozen if the selection keeps all of them: freezing a long array is slow
    * (JavaScriptCore: 2 ms for 10,000 tools).
    */
   constructor(
@@ -156,7 +157,7 @@ export class Toolset implements Iterable<Tool> {
     this.name = name;
     this.source = source;
     this.#explainer = explainer;
-    // Before the steps are applied: a change in between must not go unnoticed.
+    // Read before the steps are applied, so that a change in between is noticed.
     this.revision = wider?.revision ?? source.revision;
     this.#all = wider ? wider.#all : candidates;
     const steps = selectionSteps(checked);
@@ -167,7 +168,7 @@ export class Toolset implements Iterable<Tool> {
       at in known ? known[at] : step.revision?.()
     );
     const kept = keptByAll(candidates, wider ? steps : this.#steps);
-    // The same array where nothing was removed: exports are cached per list.
+    // The same array if nothing was removed, because exports are cached per list.
     this.#kept = freezeInOrder(kept.length === candidates.length ? candidates : kept);
     this.#reader = readerOf(checked, wider ? wider.#reader : undefined);
     this.tools = this.#reader ? readBy(this.#kept, this.#reader, source) : this.#kept;
@@ -191,8 +192,8 @@ export class Toolset implements Iterable<Tool> {
   }
 
   /**
-   * True if the same selection of the same source would give these members now. Filters and policies
-   * whose results may have changed are called for all candidates.
+   * True if the same selection of the same source would have these members now. Filters and
+   * policies whose results may have changed are called for all candidates.
    */
   isCurrent(): boolean {
     if (this.source.revision !== this.revision) return false;
@@ -204,7 +205,7 @@ export class Toolset implements Iterable<Tool> {
     return isSame;
   }
 
-  /** The member with that id, described for the reader. */
+  /** Returns the member with this id, described for the reader. */
   get(id: string): Tool | undefined {
     const tool = this.resolve(id);
     if (tool?.id !== id) return undefined;
@@ -212,24 +213,24 @@ export class Toolset implements Iterable<Tool> {
   }
 
   /**
-   * The member that a call with this name means: by its id, or by one of its aliases. It is the tool
-   * as it is registered, whoever reads its description.
+   * Returns the member for the name of a call: by its id, or by one of its aliases. It is the
+   * registered tool, independent of the reader.
    */
   resolve(name: string): Tool | undefined {
     const tool = (this.#byName ??= byName(this.#kept)).get(name);
-    // Most toolsets have no functions, and this is on the way of every call.
+    // Most toolsets have no functions, and every call runs this.
     const isAllowed = this.#functions.length === 0 || tool && passes(tool, this.#changedSteps());
     return isAllowed ? tool : undefined;
   }
 
-  /** True if a member has that id. */
+  /** True if a member has this id. */
   has(id: string): boolean {
     return this.get(id) !== undefined;
   }
 
   /**
-   * True if `tool` is a member, still belongs to the source, and says now that it is available.
-   * Never throws.
+   * True if `tool` is a member, still belongs to the source, and is currently available. Never
+   * throws.
    */
   isAvailable(tool: Tool): boolean {
     const original = originalOf(tool);
@@ -238,8 +239,8 @@ export class Toolset implements Iterable<Tool> {
   }
 
   /**
-   * The members that are available now: what to list, search and export. Availability functions,
-   * and filters and policies that may have changed, are called once for each member. It is the same
+   * Returns the available members, for listings, search and exports. Availability functions, and
+   * filters and policies that may have changed, are called once for each member. It is the same
    * array until one of the results changes.
    */
   available(): readonly Tool[] {
@@ -259,7 +260,7 @@ export class Toolset implements Iterable<Tool> {
     return this.#listing;
   }
 
-  /** True if a policy requires approval for calls of a tool, or of one that it is a view of. */
+  /** True if a policy requires approval for calls of a tool, or of the original of a view. */
   requiresApproval(tool: Tool): boolean {
     for (let shown: Tool | undefined = tool; shown; shown = shown.view?.tool) {
       for (const { requiresApproval } of this.#steps) if (requiresApproval?.(shown)) return true;
@@ -267,18 +268,19 @@ export class Toolset implements Iterable<Tool> {
     return false;
   }
 
-  /** Makes a toolset of those members that `selection` keeps too. */
+  /** Creates a toolset with the members that `selection` keeps too. */
   narrow(selection: Selection, name: string = this.name): Toolset {
     return new Toolset(this.source, this.#kept, selection, name, this);
   }
 
   /**
-   * Explains whether a caller sees a tool, which step removed it if not, and which others would have.
-   * Filters and policies are called again.
+   * Explains whether the toolset contains a tool, the step that removed it, and further steps that
+   * would have. Filters and policies are called again.
    *
-   * The explanation names hidden tools: show it to the owner of the tools, not to a caller.
+   * The explanation names hidden tools: show it to the operator, not to a caller.
    *
-   * @throws {TypeError} If the toolset comes from a `Registry` of the core, which explains nothing.
+   * @throws {TypeError} If the toolset comes from a `Registry` of the core, which has no
+   * explanations.
    */
   explain(id: string, explainer: Explainer | undefined = this.#explainer): ToolExplanation {
     const tool = this.#all.find((one) => one.id === id);
@@ -298,7 +300,10 @@ export class Toolset implements Iterable<Tool> {
     return this.tools.values();
   }
 
-  /** The filters and policies that may return something else than when the toolset was made. */
+  /**
+   * Returns the filters and policies whose results may have changed since the creation of the
+   * toolset.
+   */
   #changedSteps(): readonly SelectionStep[] {
     return this.#functions.filter(({ revision }, at) =>
       !Object.is(revision?.(), this.#revisions[at])
@@ -310,7 +315,7 @@ export class Toolset implements Iterable<Tool> {
     return attemptOr(false, () => atOnce(this.source.isAvailable(tool)) === true);
   }
 
-  /** True if the source has another tool of its id now, or none. */
+  /** True if the source has another tool with its id now, or none. */
   #isReplaced(tool: Tool): boolean {
     return this.source.revision !== this.revision && this.source.getTool(tool.id) !== tool;
   }
@@ -325,14 +330,14 @@ function passes(tool: Tool, steps: readonly SelectionStep[]): boolean {
   return steps.every((step) => step.keeps(tool));
 }
 
-/** The reader: that of a selection's context, and what it lacks of the reader of a wider toolset. */
+/** Returns the reader of a selection's context, completed by the reader of the wider toolset. */
 function readerOf({ context }: CheckedSelection, wider?: ToolReader): ToolReader | undefined {
   const reader = { ...wider };
   for (const field of READER_FIELDS) reader[field] = context?.[field] ?? reader[field];
   return READER_FIELDS.some((field) => reader[field]) ? reader : undefined;
 }
 
-/** The tools as a reader sees them: the same list, if all are the same to everyone. */
+/** Returns the tools for a reader: the same list, if no description depends on the reader. */
 function readBy(tools: readonly Tool[], reader: ToolReader, source: ToolSource): readonly Tool[] {
   if (!tools.some((tool) => tool.describe !== undefined)) return tools;
   const log = (tool: Tool, error: unknown): void =>
@@ -372,7 +377,7 @@ function isToolSource(source: object): source is ToolSource {
   return isFunction(getTool) && isFunction(isAvailable) && Array.isArray(tools);
 }
 
-/** The list that a collection has, or that it is. */
+/** Returns the list of a collection, or the list itself. */
 function listIn(source: ToolCollection | Iterable<Tool>): Iterable<Tool> {
   if (typeof source !== "object" || source === null || !("tools" in source)) return source;
   const tools = typeof source.tools === "function" ? source.tools() : source.tools;

@@ -13,11 +13,11 @@ export interface NameRule {
   readonly also: string;
   /** The maximum length; 16 or more. */
   readonly max: number;
-  /** What stands between namespace and name, in place of the id's `:`. */
+  /** The separator between namespace and name, instead of the id's `:`. */
   readonly separator: string;
   /** The first character must be a letter or `_`. */
   readonly letterFirst?: boolean;
-  /** All letters are written so; absent: as they are in the id. */
+  /** The case of all letters; by default the id's case. */
   readonly case?: "upper" | "lower";
 }
 
@@ -32,7 +32,7 @@ function beginsLegally(name: string, rule: NameRule): boolean {
   return rule.letterFirst === true ? /^[A-Za-z_]/.test(name) : name !== "";
 }
 
-/** Whether `name` is a name under `rule`. */
+/** Returns true if `name` is valid under `rule`. */
 export function isLegalName(name: string, rule: NameRule): boolean {
   return name.length <= rule.max && beginsLegally(name, rule) && inCase(name, rule) === name &&
     (name.match(/\W/gu) ?? []).every((character) => rule.also.includes(character));
@@ -45,9 +45,9 @@ function inCase(name: string, rule: NameRule): string {
 }
 
 /**
- * The name that `id` gets if no other id wants it: `id` itself if it is legal, otherwise `id` with
- * the separator for its colon, `_` for characters that are not allowed, and the rule's case. A name that is too long
- * is cut, and ends in a hash of the whole id.
+ * Returns the name of `id` without conflicts: `id` itself if it is legal, otherwise `id` with the
+ * separator for its colon, `_` for characters that are not allowed, and the rule's case. A name
+ * that is too long is truncated, and ends in a hash of the whole id.
  */
 export function legalName(id: string, rule: NameRule): string {
   if (isLegalName(id, rule)) return id;
@@ -75,7 +75,7 @@ export function legalName(id: string, rule: NameRule): string {
  * ```
  *
  * @param ids The ids, each once.
- * @param rule What the target allows.
+ * @param rule The target's rule.
  * @returns The name of each id, in the order of `ids`.
  */
 export function mapNames(ids: readonly string[], rule: NameRule): Map<string, string> {
@@ -100,7 +100,9 @@ export function mapNames(ids: readonly string[], rule: NameRule): Map<string, st
   return names;
 }
 
-/** `name`, cut so that `_` and eight hexadecimal digits of a hash of `text` fit behind it. */
+/**
+ * Returns `name`, truncated and followed by `_` and eight hexadecimal digits of a hash of `text`.
+ */
 function withHash(name: string, text: string, rule: NameRule): string {
   const hash = fnv1a(text).toString(16).padStart(8, "0");
   return inCase(`${name.slice(0, rule.max - SUFFIX)}_${hash}`, rule);
