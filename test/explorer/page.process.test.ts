@@ -860,7 +860,7 @@ describe("the page", () => {
           await says(page.locator(".status"), "succeeded");
           assertEquals(await axe(page), []);
           await button(page, "Targets").click();
-          await says(page.locator(".shapes"), "What is lost");
+          await says(page.locator(".shapes"), "Losses in");
           assertEquals(await axe(page), []);
           await tab(page, "Calls").click();
           await page.locator("table tr", { hasText: "files:search" }).waitFor();
@@ -910,7 +910,7 @@ describe("the page", () => {
         await fits();
         assertEquals(await page.locator("nav.tools").isVisible(), false);
         await button(page, "Targets").click();
-        await says(page.locator(".shapes"), "What is lost");
+        await says(page.locator(".shapes"), "Losses in");
         await fits();
         await page.getByRole("link", { name: "← Tools" }).click();
         await page.locator("nav.tools").waitFor({ state: "visible" });

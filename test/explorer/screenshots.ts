@@ -51,7 +51,7 @@ const PICTURES: readonly {
     name: "targets-wide-light",
     path: "#/tool/files%3Asearch/targets",
     options: { width: 1280, height: 1000, scheme: "light" },
-    prepare: (page) => page.getByText("What is lost").first().waitFor(),
+    prepare: (page) => page.getByText("Losses in").first().waitFor(),
   },
   {
     name: "list-phone-light",
