@@ -216,7 +216,7 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertEquals(await fetch(url).then(() => "there", () => "gone"), "gone");
     });
 
-    test("asks the person at the terminal to approve a call", async () => {
+    test("requests approval of a call at the terminal", async () => {
       await using terminal = inTerminal(["call", "-f", TOOLS, "launch"]);
       await terminal.shown(/Run the tool "launch"\?[^]*Risk high, with \{\}[^]*No/);
       terminal.type("y");

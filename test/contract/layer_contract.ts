@@ -331,8 +331,8 @@ async function hang(_: Call, next: (call: Call) => Outcome): Promise<ToolResult>
 /**
  * Declares the contract's tests.
  *
- * @param make Creates the layer and what it needs to take part in a call that succeeds. Called once
- * for each test, with the clock of the dispatcher.
+ * @param make Creates the layer and the context in which it applies to a successful call. Called
+ * once for each test, with the clock of the dispatcher.
  * @param cases Calls for which the layer decides the result.
  */
 export function describeLayer(name: string, make: Make, cases: readonly LayerCase[] = []): void {

@@ -84,7 +84,7 @@ describe("natsCallStore()", () => {
       assertRejects(() => store.create(key, value), RangeError, "its owner's share is full");
     const expiresAt = clock.now + 20_000;
     const first = await one.create("a.ann.1", new Uint8Array(50_000), { expiresAt }) ?? 0;
-    // Each process may let an owner go over by a little before it measures.
+    // Each process may let a principal exceed its quota by a little before it measures.
     await other.create("b.ann.2", new Uint8Array(45_000));
     await full(other, "b.ann.3", new Uint8Array(10_000));
     await full(one, "b.ann.3", new Uint8Array(10_000));

@@ -81,7 +81,7 @@ describe("Keys of callers and workers", () => {
       execute: () => void ran.push(tool.name),
     });
     await world.serve([ping, again, task].map(note), keys(worker));
-    // It claims that its key is that of a caller, and has the right secret.
+    // It claims to have a caller's key, with the right secret.
     const errors: string[] = [];
     const { dispatcher, connection } = await world.call({
       ...keys(worker, [worker]),

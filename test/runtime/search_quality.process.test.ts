@@ -82,7 +82,7 @@ describe("search over the 1,223 operations of GitHub's REST API", () => {
   });
 });
 
-/** What MiniSearch reaches at the best of its settings, in each figure; `search_quality.ts` prints it. */
+/** MiniSearch's figures at the best of its settings; `search_quality.ts` prints it. */
 const MINISEARCH: { readonly [set: string]: Partial<SearchQuality> } = {
   dev_livemcp: { all5: 0.321, ndcg10: 0.398, recall5: 0.458, hit1: 0.321, mrr: 0.447 },
   dev_metatool: { all5: 0.619, ndcg10: 0.592, recall5: 0.654, hit1: 0.475, mrr: 0.572 },

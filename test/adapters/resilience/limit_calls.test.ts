@@ -90,7 +90,7 @@ describe("limitCalls()", () => {
     assertEquals(await of("ann", "2"), "up");
   });
 
-  it("evicts counts below their limit before those of a principal that is at its limit", async () => {
+  it("evicts counts below their limit before counts at their limit", async () => {
     const { call } = answering(["up"], { layers: [limitCalls([{ per: "principal", limit: 2 }])] });
     const of = async (principal: string) => outcome(await call({}, { principal }));
     assertEquals([await of("ann"), await of("ann"), await of("ann")], ["up", "up", "denied"]);

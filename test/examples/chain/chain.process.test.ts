@@ -205,7 +205,7 @@ describe("the tools of the chain", () => {
       ["control", "spawn_impl_session", { task: "05" }, "its type is control"],
     ] as const
   ) {
-    it(`refuse ${name} ${JSON.stringify(args)}, and change nothing`, async () => {
+    it(`reject ${name} ${JSON.stringify(args)}, and change nothing`, async () => {
       await using chain = await fakeChain();
       assertStringIncludes(outcome(await chain.call(role, name, args)), message);
       assertEquals(await chain.folder.read("CHAIN-037.json"), FILE);
@@ -220,7 +220,7 @@ describe("the tools of the chain", () => {
     );
   });
 
-  it("give a task, and its session, to one of many calls at once", async () => {
+  it("assign a task, and its session, to one of many concurrent calls", async () => {
     await using chain = await fakeChain();
     const succeeded = async (name: string, args: (index: number) => object) => {
       const calls = Array.from(

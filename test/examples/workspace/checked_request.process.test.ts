@@ -72,6 +72,6 @@ describe("isPublicAddress()", () => {
       "1.1.1.1 ",
     ]
   ) {
-    it(`refuses ${JSON.stringify(address)}`, () => assertEquals(isPublicAddress(address), false));
+    it(`rejects ${JSON.stringify(address)}`, () => assertEquals(isPublicAddress(address), false));
   }
 });

@@ -45,7 +45,7 @@ describe("createWorkspaceRegistry()", () => {
     assertEquals(registry.select({ context: ToolAvailabilityContext.readOnly }).ids, reading);
   });
 
-  it("finds each tool by what a person would call it", async () => {
+  it("finds each tool by the words of a person", async () => {
     await using folder = await temporaryFolder();
     const registry = createWorkspaceRegistry({ root: folder.path });
     for (

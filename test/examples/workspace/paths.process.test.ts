@@ -8,7 +8,7 @@ import { Refusal } from "../../../examples/workspace/refusal.ts";
 import { temporaryFolder } from "./testing.ts";
 
 describe("resolveInside()", () => {
-  it("resolves a path relative to the root, also of a file that does not exist", async () => {
+  it("resolves a path relative to the root, even of a file that does not exist", async () => {
     await using folder = await temporaryFolder({ "src/a.txt": "a" });
     const found = await resolveInside(folder.path, "./src//a.txt");
     assertEquals(found.relative, "src/a.txt");

@@ -68,7 +68,7 @@ describe("runProcess()", () => {
     assertEquals(names.filter((name) => !allowed.includes(name ?? "")), []);
   });
 
-  it("rejects a command that does not exist, and one that is not executable", async () => {
+  it("rejects a command that does not exist or is not executable", async () => {
     await using folder = await temporaryFolder({ "plain.txt": "text" });
     const run = (command: string) => collectProcess({ ...shell(""), command, maxBytes: 10 });
     const missing = await assertRejects(() => run("no-such-command-here"), Refusal);

@@ -1,5 +1,5 @@
 /**
- * The tools that become tasks, as MCP's conformance suite wants them.
+ * The tools that become tasks in MCP's conformance suite.
  *
  * @module
  */

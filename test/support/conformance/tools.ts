@@ -1,5 +1,5 @@
 /**
- * The tools that MCP's conformance suite calls, as it wants them.
+ * The tools of MCP's conformance suite.
  *
  * @module
  */

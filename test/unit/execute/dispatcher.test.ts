@@ -100,7 +100,7 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(messageOf(absent), 'Cannot call "absent": there is no such tool');
   });
 
-  it("fails calls of a tool that is never available as those of one that is not now", async () => {
+  it("fails calls of permanently and currently unavailable tools in the same way", async () => {
     const { registry } = fixture([
       { name: "never", isAvailable: false },
       { name: "now", isAvailable: () => false },

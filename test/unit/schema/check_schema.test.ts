@@ -157,7 +157,7 @@ describe("checkSchema()", () => {
     });
   }
 
-  it("accepts a $dynamicRef to several places that leads to its items in two ways", () => {
+  it("accepts a $dynamicRef to several targets that reach its items in two ways", () => {
     const node = (more: object) => ({ $dynamicAnchor: "node", type: ["array", "null"], ...more });
     const schema = {
       ...node({ $ref: "tree" }),

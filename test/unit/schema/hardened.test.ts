@@ -149,7 +149,7 @@ const TREE = {
   },
   $ref: "#/$defs/node",
 };
-/** Each form leads back to all of them. */
+/** Each alternative refers to all of them. */
 const FORMS = {
   anyOf: [
     { type: "number" },
@@ -245,7 +245,7 @@ describe("boundSteps()", () => {
       const validator = bounded(schema);
       assertEquals(validator.check(value), false);
       assertEquals(validator.issues(value).map(({ keyword }) => keyword), ["schema"]);
-      // What is left over from one value is not counted for the next.
+      // The rest of one value's budget does not count for the next.
       assertEquals(validator.check([]), true);
     });
   }

@@ -283,7 +283,7 @@ describe("schemas of older drafts", () => {
     assertEquals<unknown>(asDraft2020(schema, "2019-09"), { $ref: "#" });
   });
 
-  it("of draft-04 are refused where a limit's flag is a number", () => {
+  it("of draft-04 are rejected if a limit's flag is a number", () => {
     assertThrows(
       () => checkSchema({ $schema: DRAFT_04, exclusiveMinimum: 1 }),
       TypeError,

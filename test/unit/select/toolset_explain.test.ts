@@ -223,7 +223,7 @@ describe("Toolset.explain()", () => {
     );
   });
 
-  it("says that an id is unknown", () => {
+  it("reports an unknown id", () => {
     const toolset = buildToolset([fakeTool("file-read")]);
     assertEquals(toolset.explain("file-rea"), {
       id: "file-rea",

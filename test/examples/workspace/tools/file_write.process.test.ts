@@ -63,7 +63,7 @@ describe("file-write", () => {
     }
   });
 
-  it("changes nothing when the call was aborted before the file is in its place", async () => {
+  it("changes nothing when the call is aborted before the file is replaced", async () => {
     await using test = await testWorkspace({ "a": "old" });
     const controller = new AbortController();
     const call = test.call("file-write", { path: "a", content: "new", overwrite: true }, {

@@ -19,7 +19,7 @@ function dispatcherWith(layers: readonly Layer[], execute: () => unknown = () =>
 }
 
 describe("a dispatcher with layers only", () => {
-  it("refuses a toolset that was made from a list", () => {
+  it("rejects a toolset that was created from a list", () => {
     const toolset = buildToolset([fakeTool({ name: "t" })], {}, "mine");
     assertThrows(
       () => new Dispatcher(toolset),

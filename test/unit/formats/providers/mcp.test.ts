@@ -402,7 +402,7 @@ describe('importTools("mcp")', () => {
     },
   };
 
-  it("imports a result schema that wraps another one as it is", () => {
+  it("imports a result schema that wraps another one unchanged", () => {
     assertEquals(importTools("mcp", [WRAPPED]).tools[0]?.returns, WRAPPED.outputSchema);
   });
 

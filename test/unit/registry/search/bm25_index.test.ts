@@ -176,7 +176,7 @@ describe("createToolIndex()", () => {
     assertEquals(found.search("remove", 1)[0]?.id, "remove-it");
   });
 
-  it("prefers the tool that has more of what was asked for", () => {
+  it("prefers the tool with more of the query's words", () => {
     const found = indexOf(tools(
       "a-lists: Rare rare rare words, rare.",
       "b: Has rare and common words.",
@@ -206,7 +206,7 @@ describe("createToolIndex()", () => {
     assertEquals(found.search("検索", 1)[0]?.id, "t3");
   });
 
-  it("finds nothing for words that say nothing, nor for none", () => {
+  it("finds nothing for stop words or an empty query", () => {
     assertEquals(index.search("what is it that you would do", 10), []);
     assertEquals(index.search("?!", 10), []);
     assertEquals(indexOf(tools("-: Punctuation only.")).search("", 10), []);
@@ -219,7 +219,7 @@ describe("createToolIndex()", () => {
     assertEquals(index.search(`${"-".repeat(8_192)}terminal`, 10), []);
   });
 
-  it("finds what each sentence of a long question asks for", () => {
+  it("finds the tools for each sentence of a long question", () => {
     const asked =
       "I have been at this since the morning and would like to finish it before lunch. " +
       "First, delete the temporary file that the last run has left behind in the workspace. " +
@@ -276,7 +276,7 @@ describe("createToolIndex()", () => {
 describe("the hits of createToolIndex()", () => {
   const index = indexOf(catalogue);
 
-  it("say which words were found, as they were asked, and in which fields", () => {
+  it("contain the found words, as typed, and their fields", () => {
     const [hit] = index.search("Show the Files of a folder", 1);
     assertEquals(hit?.id, "file-list");
     assertEquals(hit?.matches, [
@@ -289,7 +289,7 @@ describe("the hits of createToolIndex()", () => {
     ]);
   });
 
-  it("score 1 for a tool that has all, and less for what it lacks", () => {
+  it("score 1 for a tool with all words, and less for missing words", () => {
     assertEquals(index.search("terminal", 1)[0]?.score, 1);
     const scores = ["merge a pull request", "merge a pull request tomorrow in Rome"]
       .map((query) => index.search(query, 1)[0]?.score ?? 0);
@@ -341,7 +341,7 @@ describe("words that are neighbours in the query", () => {
     assertEquals(first?.score, second?.score);
   });
 
-  it("change no order when more hits are asked for", () => {
+  it("keep their order with a larger limit", () => {
     const words = ["sales", "report", "order", "people", "branch", "file", "page"];
     const pick = (number: number): string => words[number % words.length] ?? "";
     const index = indexOf(Array.from({ length: 300 }, (_, number) =>
@@ -365,12 +365,12 @@ describe("minScore", () => {
     "What is the weather in Lisbon on Sunday, and which restaurant near the sea has a " +
     "table for four people who do not eat fish? Answer in one page.";
 
-  it("answers nothing to a question that no tool serves, by default", () => {
+  it("returns nothing for a query without a good match, by default", () => {
     assertEquals(index.search(foreign, 10), []);
     assertGreater(index.search(foreign, 10, { minScore: 0 }).length, 0);
   });
 
-  it("is asked of the best hit: the others may score less", () => {
+  it("applies to the best hit: the others may score less", () => {
     const scores = index.search("file text workspace", 10).map((hit) => hit.score);
     assertGreater(scores.length, 1);
     const least = scores[0] ?? 0;
@@ -437,7 +437,7 @@ describe("a search among the tools of a caller", () => {
     );
   });
 
-  it("takes the eight likeliest words for one that is not known", () => {
+  it("uses the eight most similar words for an unknown word", () => {
     const many = indexOf(
       Array.from(
         "bcdfghjklmnp",
@@ -472,7 +472,7 @@ describe("synonyms", () => {
   for (const tool of given) index.add(tool);
   const first = (query: string): string | undefined => index.search(query, 1)[0]?.id;
 
-  it("are added to the words that plue knows", () => {
+  it("are added to plue's own words", () => {
     assertEquals(first("the bills"), "invoice-send");
     assertEquals(first("receipt"), "invoice-send");
     assertEquals(first("ship the SO"), "order-ship");
@@ -493,7 +493,7 @@ describe("synonyms", () => {
       ["two =", ["a = b = c"]],
     ] as const
   ) {
-    it(`are refused: ${what}`, () => {
+    it(`are rejected: ${what}`, () => {
       assertThrows(
         () => createToolIndex({ synonyms: synonyms as unknown as string[] }),
         TypeError,

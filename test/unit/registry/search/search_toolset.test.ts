@@ -15,7 +15,7 @@ function ids(tools: readonly { readonly id: string }[]): string[] {
   return tools.map(({ id }) => id);
 }
 
-/** An index that finds every tool, the last by id first, and counts what is asked of it. */
+/** An index that finds every tool, the last by id first, and counts its queries. */
 class LastFirstIndex implements ToolIndex {
   readonly ids: Set<string> = new Set();
   readonly asked: number[] = [];
@@ -90,7 +90,7 @@ describe("ToolRegistry.searchTools()", () => {
     assertEquals(ids(registry.searchTools("parrot")), ["echo"]);
   });
 
-  it("asks the index that it was given, which follows one tool at a time", () => {
+  it("queries the given index, which follows each change", () => {
     const made: LastFirstIndex[] = [];
     const registry = fakeRegistry({
       tools: [fakeTool("a"), fakeTool("b")],
@@ -129,7 +129,7 @@ describe("ToolRegistry.searchTools()", () => {
 });
 
 describe("ToolRegistry without an index", () => {
-  it("refuses to search, and says what it wants", () => {
+  it("rejects a search without an index, with the required option", () => {
     const registry = fakeRegistry({ tools: [fakeTool("echo")], index: undefined });
     assertThrows(
       () => registry.searchTools("echo"),
@@ -159,11 +159,11 @@ describe("searchToolset()", () => {
       "tool-103",
       "tool-102",
     ]);
-    // The index is told which tools there are to choose from, so one question is enough.
+    // The index receives the candidates, so one query is enough.
     assertEquals(index.asked, [3]);
   });
 
-  it("asks once where nothing is hidden", () => {
+  it("queries once if no tool is hidden", () => {
     const index = new LastFirstIndex();
     const registry = fakeRegistry({
       tools: ["a", "b", "c"].map((id) => fakeTool(id)),
@@ -184,7 +184,7 @@ describe("searchToolset()", () => {
     assertEquals(searchToolset(toolset, "echo").length, 2);
   });
 
-  it("does not find what came after the toolset was made, nor what is gone", () => {
+  it("does not find tools that were added or removed after the toolset was created", () => {
     const registry = fakeRegistry({ tools: [fakeTool("echo-one"), fakeTool("echo-two")] });
     const toolset = registry.select();
     registry.registerTool(fakeTool("echo-three"));
@@ -200,14 +200,14 @@ describe("searchToolset()", () => {
     assertEquals(ids(searchToolset(toolset, "file write")), ["file-read"]);
   });
 
-  it("searches one that was narrowed", () => {
+  it("searches a narrowed toolset", () => {
     const toolset = buildToolset([fakeTool("echo-a"), fakeTool("echo-b")]).narrow({
       denyIds: ["echo-a"],
     });
     assertEquals(ids(searchToolset(toolset, "echo", { limit: 1 })), ["echo-b"]);
   });
 
-  it("answers nothing for a limit of 0, or nothing to search", () => {
+  it("returns nothing for a limit of 0, or an empty toolset", () => {
     const toolset = buildToolset([fakeTool("echo")]);
     assertEquals(ids(searchToolset(toolset, "echo", { limit: 0 })), []);
     assertEquals(ids(searchToolset(buildToolset([]), "echo")), []);
@@ -220,7 +220,7 @@ describe("searchToolset()", () => {
     assertEquals(searchToolset(toolset, "echo", { limit: 1000 }).length, 30);
   });
 
-  it("refuses a query that is no text", () => {
+  it("rejects a query that is not a text", () => {
     assertThrows(
       () => searchToolset(buildToolset([]), 5 as unknown as string),
       TypeError,
@@ -229,7 +229,7 @@ describe("searchToolset()", () => {
   });
 
   for (const options of [null, 5]) {
-    it(`refuses the options ${options}`, () => {
+    it(`rejects the options ${options}`, () => {
       const why = "Cannot search: its options must be an object";
       const given = options as unknown as object;
       assertThrows(() => searchToolset(buildToolset([]), "echo", given), TypeError, why);
@@ -237,7 +237,7 @@ describe("searchToolset()", () => {
     });
   }
 
-  it("refuses an option that it does not know", () => {
+  it("rejects an unknown option", () => {
     const options = { limt: 3 } as object;
     const why = 'Cannot search: "/limt" is not one of its fields: did you mean "limit"?';
     assertThrows(() => searchToolset(buildToolset([]), "echo", options), TypeError, why);
@@ -245,7 +245,7 @@ describe("searchToolset()", () => {
   });
 
   for (const limit of [-1, 1.5, Number.NaN, Infinity]) {
-    it(`refuses a limit of ${limit}`, () => {
+    it(`rejects a limit of ${limit}`, () => {
       assertThrows(
         () => searchToolset(buildToolset([]), "echo", { limit }),
         RangeError,
@@ -271,7 +271,7 @@ describe("the hits of a search", () => {
     ]);
   });
 
-  it("are there when nothing is found", () => {
+  it("exist if nothing is found", () => {
     assertEquals(searchToolset(toolset, "?").hits, []);
     assertEquals(fakeRegistry().searchTools("x").hits, []);
   });
@@ -285,7 +285,7 @@ describe("the hits of a search", () => {
   });
 
   for (const minScore of [-1, Number.NaN, "0.5"]) {
-    it(`refuses a minScore of ${minScore}`, () => {
+    it(`rejects a minScore of ${minScore}`, () => {
       assertThrows(
         () => searchToolset(toolset, "file", { minScore: minScore as number }),
         RangeError,
@@ -336,7 +336,7 @@ describe("an asynchronous index", () => {
       tools: [fakeTool("a"), fakeTool("b", { risk: "high" }), fakeTool("c")],
     });
 
-  it("is waited for, and filtered by what the caller sees", async () => {
+  it("is awaited, and filtered by the caller's tools", async () => {
     const registry = registryWith(new LateIndex());
     const toolset = registry.select({ maxRisk: "medium" });
     const found = await searchToolsetAsync(toolset, "x", { limit: 1 });
@@ -344,14 +344,14 @@ describe("an asynchronous index", () => {
     assertEquals(ids(await searchToolsetAsync(registry.select(), "x")), ["a", "b", "c"]);
   });
 
-  it("does not bring back a tool that went while it was asked", async () => {
+  it("does not return a tool that was removed during the query", async () => {
     const registry = registryWith(new LateIndex());
     const searching = searchToolsetAsync(registry.select(), "x");
     registry.unregisterTool("a");
     assertEquals(ids(await searching), ["b", "c"]);
   });
 
-  it("is refused by the searches that answer at once, which say what to call", () => {
+  it("is rejected by synchronous searches, which name the function to call", () => {
     const registry = registryWith(new LateIndex());
     const why = "Cannot search: the index is asynchronous: searchToolsetAsync waits for it";
     assertThrows(() => registry.searchTools("x"), TypeError, why);
@@ -370,7 +370,7 @@ describe("an asynchronous index", () => {
     assertThrows(() => registry.searchTools("x"), TypeError);
   });
 
-  it("is not needed: searchToolsetAsync asks any index", async () => {
+  it("is not needed: searchToolsetAsync queries any index", async () => {
     assertEquals(ids(await searchToolsetAsync(buildToolset([fakeTool("echo")]), "echo")), ["echo"]);
     await assertRejects(
       () => searchToolsetAsync(buildToolset([]), "x", { limit: -1 }),
