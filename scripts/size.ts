@@ -24,7 +24,12 @@ const ENTRIES: readonly Entry[] = [
   { name: "@plue/tools/core", file: "src/core.ts", limitKb: 20, packages: false },
   { name: "@plue/tools", file: "mod.ts", limitKb: 71.6, aimKb: 62, packages: true },
   { name: "@plue/tools/layers", file: "src/execute/layers/mod.ts", packages: false },
-  { name: "@plue/tools/search", file: "src/registry/search/mod.ts", limitKb: 7.15, packages: false },
+  {
+    name: "@plue/tools/search",
+    file: "src/registry/search/mod.ts",
+    limitKb: 7.15,
+    packages: false,
+  },
   { name: "@plue/tools/formats", file: "src/formats/mod.ts", limitKb: 73, packages: false },
   {
     name: "@plue/tools/openapi",

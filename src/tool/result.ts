@@ -309,9 +309,11 @@ export function isToolResult(value: unknown): value is ToolResult {
  * assert.equal(ToolResult.error("The disk is full").error.code, "threw");
  * assert.equal(ToolResult.ok(42).content, 42);
  *
- * const data = "R0lGODlhAQABAAAAACw="; const image = ToolResult.blocks([{ type: "image", data,
- * mimeType: "image/gif" }], { metadata: { file: "dot.gif" }, // for the application, never sent to
- * a model }); assert.equal(image.blocks, true);
+ * const image = ToolResult.blocks(
+ *   [{ type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" }],
+ *   { metadata: { file: "dot.gif" } }, // for the application, never sent to a model
+ * );
+ * assert.equal(image.blocks, true);
  * ```
  */
 export const ToolResult: {

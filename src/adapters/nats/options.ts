@@ -8,6 +8,7 @@ import type { CallTelemetry, CallTrace } from "../../execute/mod.ts";
 import {
   atOnce,
   callHook,
+  type Check,
   checkFunction,
   type HookLog,
   isObject,
@@ -59,7 +60,9 @@ export interface NatsOptions {
 }
 
 /** The checks of these options. */
-export const NATS_OPTIONS = {
+export const NATS_OPTIONS: {
+  readonly [Name in keyof NatsOptions]-?: Check<Required<NatsOptions>[Name]>;
+} = {
   secret: (_action: string, value: unknown): string | readonly string[] => value as string,
   keys: (_action: string, value: unknown): NatsKeys => value as NatsKeys,
   name: checkRegistryName,

@@ -7,7 +7,7 @@
 import { type NatsConnection, nuid } from "@nats-io/nats-core";
 import { storedTickets } from "../../execute/durable/mod.ts";
 import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts";
-import { type Registry, ToolRegistry } from "../../registry/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import {
   type HookLog,
@@ -162,8 +162,11 @@ export async function serveTools(
   // A task that the limits reject would only wait for longer.
   const { concurrency = Math.min(TASKS, maxConcurrent), toolConcurrency = {} } = read;
   await checkServer(ACTION, connection);
-  // The tools of a kernel alone become ready at their first calls.
-  if (registry instanceof ToolRegistry) await registry.ready();
+  // Schemas are compiled at the first call of their tool: for 40,000 tools that takes seconds.
+  const initialized = registry.tools.filter(({ init }) => init !== undefined);
+  await Promise.all(
+    initialized.map(async (tool) => registry.release(await registry.acquire(tool))),
+  );
   const dispatcherOptions: ToolDispatcherOptions = {
     tickets: storedTickets(
       await natsCallStore(connection, { secret: options.secret, ...storage }),
