@@ -23,22 +23,11 @@ function refuse(message) {
 
 /** The pages, each with where it is on the site. */
 function pages() {
-  const all = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"))
-    .map((name) => [`docs/${name}`, `docs/${name}`]);
-  const others = ["CONTRIBUTING", "ARCHITECTURE", "CHANGELOG", "SECURITY"]
-    .map((name) => [`${name}.md`, `${name}.md`]);
-  const decisions = readdirSync(join(ROOT, "docs/decisions"))
-    .map((name) => [`docs/decisions/${name}`, `docs/decisions/${name.replace("README", "index")}`]);
-  const folders = [
-    "ffi",
-    "bench",
-    "examples",
-    "examples/chain",
-    "examples/edge",
-    "examples/workspace",
-  ]
-    .map((folder) => [`${folder}/README.md`, `${folder}/index.md`]);
-  return new Map([["README.md", "index.md"], ...all, ...decisions, ...others, ...folders]);
+  const found = ["", "docs/", "docs/decisions/", "ffi/", "bench/", "examples/", "examples/chain/"]
+    .concat("examples/edge/", "examples/workspace/")
+    .flatMap((folder) => readdirSync(join(ROOT, folder)).map((name) => folder + name))
+    .filter((page) => page.endsWith(".md"));
+  return new Map(found.map((page) => [page, page.replace(/README\.md$/, "index.md")]));
 }
 
 /** Returns a page with links to other pages of the site, to its pictures, or to the repository. */
@@ -85,39 +74,7 @@ const ENTRIES = new Map(
 async function writeReference() {
   const { code, output } = await capture(process.execPath, [
     join(SITE, "node_modules", "typedoc", "bin", "typedoc"),
-    "--plugin",
-    pathToFileURL(join(SITE, "node_modules/typedoc-plugin-markdown/dist/index.js")).href,
-    "--tsconfig",
-    join(SITE, "tsconfig.json"),
-    "--out",
-    join(PAGES, "api"),
-    "--router",
-    "module",
-    "--entryFileName",
-    "index.md",
-    "--readme",
-    "none",
-    "--skipErrorChecking",
-    "--excludeInternal",
-    "--disableSources",
-    "--hideBreadcrumbs",
-    "--hidePageHeader",
-    "--useHTMLEncodedBrackets",
-    "--sanitizeComments",
-    "--interfacePropertiesFormat",
-    "table",
-    "--typeDeclarationFormat",
-    "table",
-    "--parametersFormat",
-    "table",
-    "--tableColumnSettings.hideModifiers",
-    "true",
-    "--tableColumnSettings.hideInherited",
-    "true",
-    // VitePress makes other names for headings than TypeDoc.
-    "--useCustomAnchors",
-    "--logLevel",
-    "Error",
+    ...["--options", join(SITE, "typedoc.json"), "--out", join(PAGES, "api")],
     ...[...ENTRIES.keys()].map((module) => `${module}.ts`),
   ]);
   if (code !== 0) refuse(`typedoc failed:\n${output}`);
@@ -241,7 +198,7 @@ function problems() {
   return [...new Set(found)];
 }
 
-const missing = setupPackages("scripts/site");
+const missing = await setupPackages("scripts/site");
 if (missing !== undefined) refuse(missing);
 rmSync(PAGES, { recursive: true, force: true });
 rmSync(OUT, { recursive: true, force: true });

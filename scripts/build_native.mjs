@@ -5,6 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join, relative } from "node:path";
+import { readOptions } from "./lib/options.mjs";
 import { ROOT } from "./lib/paths.mjs";
 import { environment } from "./lib/process.mjs";
 import { linkRuntimes } from "./lib/runtimes.mjs";
@@ -13,88 +14,62 @@ const BUILD = join(ROOT, "ffi", "build");
 const MAIN = join(ROOT, "ffi", "sidecar", "main.ts");
 const SIDECAR = join(BUILD, "plue-sidecar");
 
-/** The build targets: the command and the output file. */
-const PARTS = {
-  "--library": {
-    commands: [["make", "-s", "-C", join(ROOT, "ffi")]],
-    files: [
-      join(BUILD, process.platform === "darwin" ? "libplue.dylib" : "libplue.so"),
-      join(BUILD, "libplue.a"),
-    ],
-  },
-  "--sidecar": {
-    commands: [
-      // One program that contains Bun, for apps. With bytecode it need not parse its code at each
-      // start.
-      [
-        "bun",
-        "build",
-        MAIN,
-        "--compile",
-        "--bytecode",
-        "--format=esm",
-        "--minify",
-        // The tools that it loads have their own packages, in their own package.json. Settings in
-        // the host's folder are not for the sidecar.
-        "--compile-autoload-package-json",
-        "--no-compile-autoload-dotenv",
-        "--no-compile-autoload-bunfig",
-        `--outfile=${SIDECAR}`,
-      ],
-      // One script, for machines that have Bun, Deno or Node.
-      ["bun", "build", MAIN, "--target=node", `--outfile=${SIDECAR}.js`],
-    ],
-    files: [SIDECAR, `${SIDECAR}.js`],
-  },
-};
+function refuse(message) {
+  console.error(message);
+  process.exit(1);
+}
 
-/** The missing programs for the sidecar, and their sources; `undefined` if nothing is missing. */
-function sidecarLacks() {
+function run(command, ...args) {
+  const options = { cwd: ROOT, env: environment(), stdio: "inherit" };
+  const { status, error } = spawnSync(command, args, options);
+  if (error?.code === "ENOENT") refuse(`Cannot build: there is no ${command} on the PATH`);
+  if (status !== 0) refuse(`Cannot build: ${command} ${error?.message ?? `ended with ${status}`}`);
+}
+
+function built(...files) {
+  console.log(`Built ${files.map((file) => relative(ROOT, file)).join(" and ")}`);
+}
+
+function buildLibrary() {
+  run("make", "-s", "-C", join(ROOT, "ffi"));
+  const shared = process.platform === "darwin" ? "libplue.dylib" : "libplue.so";
+  built(join(BUILD, shared), join(BUILD, "libplue.a"));
+}
+
+/** Why the sidecar cannot be built; `undefined` if it can. */
+function whyNoSidecar() {
   const onPath = (process.env.PATH ?? "").split(delimiter)
     .some((folder) => folder !== "" && existsSync(join(folder, "bun")));
   const lacks = [
     ...(linkRuntimes(["bun"]).get("bun").missing === undefined || onPath ? [] : ["Bun"]),
     ...(existsSync(join(ROOT, "node_modules", "typebox")) ? [] : ["the packages of package.json"]),
   ];
-  if (lacks.length === 0) return undefined;
-  return `it needs ${lacks.join(" and ")}; run "node scripts/setup.mjs", which installs what is ` +
-    'missing, then "npm run build:native -- --sidecar"';
+  return lacks.length === 0 ? undefined : `it needs ${lacks.join(" and ")}; run "node ` +
+    'scripts/setup.mjs", which installs what is missing, then "npm run build:native -- --sidecar"';
 }
 
-function run([command, ...args]) {
-  const { status, error } = spawnSync(command, args, {
-    cwd: ROOT,
-    env: environment(),
-    stdio: "inherit",
-  });
-  if (status === 0) return;
-  const why = error?.code === "ENOENT"
-    ? `there is no ${command} on the PATH`
-    : `${command} ${error === undefined ? `ended with ${status}` : error.message}`;
-  console.error(`Cannot build: ${why}`);
-  process.exit(1);
+function buildSidecar() {
+  // One program that contains Bun, for apps. With bytecode it need not parse its code at each start.
+  run("bun", "build", MAIN, "--compile", "--bytecode", "--format=esm", "--minify", ...[
+    // The tools that it loads have their own packages, in their own package.json. Settings in the
+    // host's folder are not for the sidecar.
+    "--compile-autoload-package-json",
+    "--no-compile-autoload-dotenv",
+    "--no-compile-autoload-bunfig",
+  ], `--outfile=${SIDECAR}`);
+  // One script, for machines that have Bun, Deno or Node.
+  run("bun", "build", MAIN, "--target=node", `--outfile=${SIDECAR}.js`);
+  built(SIDECAR, `${SIDECAR}.js`);
 }
 
-function build(part) {
-  part.commands.forEach(run);
-  console.log(`Built ${part.files.map((file) => relative(ROOT, file)).join(" and ")}`);
-}
-
-const asked = process.argv.slice(2);
-const unknown = asked.find((word) => !Object.hasOwn(PARTS, word));
-if (unknown !== undefined) {
-  console.error(`"${unknown}" is none of ${Object.keys(PARTS).join(", ")}`);
-  process.exit(2);
-}
-const isEverything = asked.length === 0;
-if (isEverything || asked.includes("--library")) build(PARTS["--library"]);
-if (isEverything || asked.includes("--sidecar")) {
-  const lacks = sidecarLacks();
-  if (lacks === undefined) {
-    build(PARTS["--sidecar"]);
-  } else {
-    console.error(`${isEverything ? "Did not" : "Cannot"} build the sidecar: ${lacks}`);
-    // The library is built, and works with any sidecar, or in a runtime.
-    if (!isEverything) process.exit(1);
-  }
+const usage = "Usage: node scripts/build_native.mjs [--library] [--sidecar]";
+const { options } = readOptions(process.argv.slice(2), usage, { library: true, sidecar: true });
+const isAll = options.library === undefined && options.sidecar === undefined;
+if (isAll || options.library) buildLibrary();
+if (isAll || options.sidecar) {
+  const why = whyNoSidecar();
+  if (why === undefined) buildSidecar();
+  else if (options.sidecar) refuse(`Cannot build the sidecar: ${why}`);
+  // The library is built, and works with any sidecar, or in a runtime.
+  else console.error(`Did not build the sidecar: ${why}`);
 }

@@ -14,38 +14,21 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
+import { readOptions } from "./lib/options.mjs";
 import { ROOT } from "./lib/paths.mjs";
 import { capture } from "./lib/process.mjs";
 import { findZig } from "./lib/zig.mjs";
 
 /** The platforms: Zig's name of each, and npm's words for it. */
+const LINUX = { os: "linux", libc: "glibc" };
+const MUSL = { os: "linux", libc: "musl" };
 const PLATFORMS = {
-  "linux-x64": {
-    zig: "x86_64-linux-gnu.2.28",
-    os: "linux",
-    cpu: "x64",
-    libc: "glibc",
-  },
-  "linux-arm64": {
-    zig: "aarch64-linux-gnu.2.28",
-    os: "linux",
-    cpu: "arm64",
-    libc: "glibc",
-  },
-  "linux-x64-musl": {
-    zig: "x86_64-linux-musl",
-    os: "linux",
-    cpu: "x64",
-    libc: "musl",
-  },
-  "linux-arm64-musl": {
-    zig: "aarch64-linux-musl",
-    os: "linux",
-    cpu: "arm64",
-    libc: "musl",
-  },
-  "darwin-x64": { zig: "x86_64-macos", os: "darwin", cpu: "x64" },
-  "darwin-arm64": { zig: "aarch64-macos", os: "darwin", cpu: "arm64" },
+  "linux-x64": { ...LINUX, cpu: "x64", zig: "x86_64-linux-gnu.2.28" },
+  "linux-arm64": { ...LINUX, cpu: "arm64", zig: "aarch64-linux-gnu.2.28" },
+  "linux-x64-musl": { ...MUSL, cpu: "x64", zig: "x86_64-linux-musl" },
+  "linux-arm64-musl": { ...MUSL, cpu: "arm64", zig: "aarch64-linux-musl" },
+  "darwin-x64": { os: "darwin", cpu: "x64", zig: "x86_64-macos" },
+  "darwin-arm64": { os: "darwin", cpu: "arm64", zig: "aarch64-macos" },
 };
 const NAMES = ["tools", ...Object.keys(PLATFORMS)];
 const FFI = join(ROOT, "ffi");
@@ -59,25 +42,6 @@ function refuse(message) {
   process.exit(1);
 }
 
-function readArguments(args) {
-  const options = { out: join(ROOT, "build", "packages"), only: NAMES };
-  for (let at = 0; at < args.length; at += 2) {
-    const [name, value] = args.slice(at, at + 2);
-    if (value === undefined || !["--out", "--only"].includes(name)) {
-      console.error("Usage: node scripts/build_packages.mjs [--out folder] [--only name,…]");
-      console.error(`Names: ${NAMES.join(", ")}`);
-      process.exit(2);
-    }
-    if (name === "--out") options.out = resolve(value);
-    else options.only = value.split(",");
-  }
-  const unknown = options.only.find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) {
-    refuse(`"${unknown}" is none of ${NAMES.join(", ")}`);
-  }
-  return options;
-}
-
 async function run(command, args, options) {
   const { code, output } = await capture(command, args, options);
   if (code !== 0) refuse(`${command} ${args.join(" ")} failed:\n${output}`);
@@ -89,15 +53,8 @@ function write(path, text) {
 
 /** Packs a folder into a tarball in `out`. */
 function pack(folder) {
-  return run("npm", [
-    "pack",
-    "--ignore-scripts",
-    "--silent",
-    "--pack-destination",
-    out,
-  ], {
-    cwd: folder,
-  });
+  const args = ["pack", "--ignore-scripts", "--silent", "--pack-destination", out];
+  return run("npm", args, { cwd: folder });
 }
 
 /** The entries of the package by their sources, such as "@plue/tools/core" by src/core.ts. */
@@ -179,18 +136,9 @@ async function buildNative(name, folder, { script, env }) {
   const library = join(folder, "lib");
   const isLinux = platform.os === "linux";
   await run("make", [
-    "-s",
-    "-C",
-    FFI,
-    "install",
-    `BUILD=${build}`,
-    `PREFIX=${folder}`,
-    `LIBEXECDIR=${library}`,
-    `SYSTEM=${isLinux ? "Linux" : "Darwin"}`,
-    `CC=zig cc -target ${platform.zig}`,
-    "AR=zig ar",
-    "CFLAGS=-O2 -g0",
-    "LDFLAGS=-s",
+    ...["-s", "-C", FFI, "install", `BUILD=${build}`, `PREFIX=${folder}`],
+    ...[`LIBEXECDIR=${library}`, `SYSTEM=${isLinux ? "Linux" : "Darwin"}`],
+    ...[`CC=zig cc -target ${platform.zig}`, "AR=zig ar", "CFLAGS=-O2 -g0", "LDFLAGS=-s"],
   ], { env });
   rmSync(join(library, isLinux ? "libplue.so" : "libplue.dylib"));
   const [link, text] = linkText(platform);
@@ -227,7 +175,10 @@ where it fits. \`npx plue native --cflags --libs\` prints how to compile and lin
   );
 }
 
-const { out, only } = readArguments(process.argv.slice(2));
+const usage = "Usage: node scripts/build_packages.mjs [--out folder] [--only name,…]";
+const { options } = readOptions(process.argv.slice(2), usage, { out: [], only: NAMES });
+const out = resolve(options.out?.[0] ?? join(ROOT, "build", "packages"));
+const only = options.only ?? NAMES;
 mkdirSync(out, { recursive: true });
 const script = join(out, "build", "plue-sidecar.js");
 const isNative = only.some((name) => name !== "tools");
@@ -235,13 +186,7 @@ const zig = isNative ? findZig() : {};
 if (zig.missing !== undefined) refuse(zig.missing);
 if (isNative) {
   const main = join(FFI, "sidecar", "main.ts");
-  await run("bun", [
-    "build",
-    main,
-    "--target=node",
-    "--minify",
-    `--outfile=${script}`,
-  ]);
+  await run("bun", ["build", main, "--target=node", "--minify", `--outfile=${script}`]);
 }
 
 async function build(name) {

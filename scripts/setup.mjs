@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ROOT, RUNTIMES } from "./lib/paths.mjs";
+import { capture } from "./lib/process.mjs";
 import { linkRuntimes, lostRuntimes, NAMES } from "./lib/runtimes.mjs";
 
 /** True if the installed packages match the lock file. */
@@ -23,12 +24,14 @@ function isInstalled(folder, { dev }) {
   );
 }
 
+const NPM_OPTIONS = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+
 function npm(folder, args) {
-  const result = spawnSync(
-    "npm",
-    [...args, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
-    { cwd: folder, stdio: ["ignore", "inherit", "inherit"], shell: process.platform === "win32" },
-  );
+  const result = spawnSync("npm", [...args, ...NPM_OPTIONS], {
+    cwd: folder,
+    stdio: ["ignore", "inherit", "inherit"],
+    shell: process.platform === "win32",
+  });
   if (result.status !== 0) {
     throw new Error(`Cannot install the pinned packages: npm ${args[0]} failed in ${folder}`);
   }
@@ -59,24 +62,20 @@ export function setup({ serving = false } = {}) {
 }
 
 /**
- * Installs the packages of one suite. A failure is not an error, because only that suite needs
+ * Installs the packages of one suite, while other work goes on. A failure is not an error, because only that suite needs
  * them.
  *
  * @param name The folder, from the root.
  * @returns Why they are missing, or `undefined`.
  */
-export function setupPackages(name) {
+export async function setupPackages(name) {
   const folder = join(ROOT, name);
   if (isInstalled(folder, { dev: true })) return undefined;
-  console.log(`Installing the packages that ${name}/package-lock.json pins`);
-  try {
-    // Not always `npm ci`: the lock file of the site lists packages of other machines without their
-    // addresses, which `npm ci` rejects.
-    npm(folder, name === "scripts/site" ? ["install", "--no-save"] : ["ci"]);
-    return undefined;
-  } catch (error) {
-    return error.message;
-  }
+  // Not always `npm ci`: the lock file of the site lists packages of other machines without their
+  // addresses, which `npm ci` rejects.
+  const args = name === "scripts/site" ? ["install", "--no-save"] : ["ci"];
+  const { code, output } = await capture("npm", [...args, ...NPM_OPTIONS], { cwd: folder });
+  return code === 0 ? undefined : `npm cannot install the packages of ${name}: ${output.trim()}`;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

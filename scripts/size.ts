@@ -1,12 +1,13 @@
 /**
  * The bytes that each entry point adds to a bundle, minified and compressed, and its limit. Usage:
- * `bun scripts/size.ts [--files]`; with `--files` also by source file. Exits with 1 if a limit is
- * passed. For each feature's part of that: `bun scripts/size_features.ts`.
+ * `bun scripts/size.ts [--files] [--without path,…]`; with `--files` also by source file, `--without`
+ * leaves out files and folders, which shows what a feature weighs. Exits with 1 if a limit is passed.
  *
  * @module
  */
 
 import { bundle } from "./lib/bundle.ts";
+import { readOptions } from "./lib/options.mjs";
 import { table } from "./lib/table.mjs";
 
 interface Entry {
@@ -62,10 +63,15 @@ const ENTRIES: readonly Entry[] = [
   },
 ];
 
+const usage = "Usage: bun scripts/size.ts [--files] [--without path,…]";
+const { options } = readOptions(process.argv.slice(2), usage, { files: true, without: [] });
 const rows: string[][] = [];
 const problems: string[] = [];
 for (const entry of ENTRIES) {
-  const { minifiedKb: minified, gzipKb: compressed, packages, files } = await bundle(entry.file);
+  const { minifiedKb: minified, gzipKb: compressed, packages, files } = await bundle(
+    entry.file,
+    options.without,
+  );
   rows.push([
     entry.name,
     minified.toFixed(1),
@@ -74,7 +80,7 @@ for (const entry of ENTRIES) {
     String(entry.aimKb ?? "-"),
     packages.join(" ") || "none",
   ]);
-  if (process.argv.includes("--files")) {
+  if (options.files !== undefined) {
     console.log(
       table([entry.name, "minified bytes"], files.map(([name, bytes]) => [name, String(bytes)])),
     );

@@ -19,7 +19,7 @@ where the checks run that need no runtime of their own.`;
 const { options, rest: match } = readOptions(process.argv.slice(2), USAGE, {
   only: [...SUITE_NAMES, "doc", ...CHECKS.map(({ name }) => name), "coverage"],
   on: [...NAMES, "host"],
-});
+}, true);
 const everything = options.only === undefined && options.on === undefined && match.length === 0;
 const wanted = (name, runtime) =>
   match.length === 0 && (options.only?.includes(name) ?? true) &&
@@ -29,25 +29,8 @@ const runtimes = setup();
 const folder = mkdtempSync(join(tmpdir(), "plue-"));
 const coverageFolders = [];
 
-const plan = planRuns({ ...options, match });
-/** Why the packages of a suite are missing, by their folder. */
-const checks = CHECKS.filter(({ name }) => wanted(name, "host"));
-const lacks = new Map(
-  [...new Set([...plan, ...checks].flatMap(({ packages }) => packages ?? []))]
-    .map((name) => [name, setupPackages(name)]),
-);
-
-/** The count of a job that cannot run. */
-function skipped({ suite, runtime }, reason) {
-  const skips = [`${suite} on ${runtime}: ${reason}`];
-  return { passed: 0, failed: 0, skipped: 1, skips, ms: 0, failures: [], output: "" };
-}
-
 /** The work: a row and a column of the table, and the function that fills the cell. */
-const jobs = plan.map((run) => {
-  const missing = runtimes.get(run.runtime).missing ??
-    lacks.get(run.packages);
-  if (missing !== undefined) return { ...run, run: () => skipped(run, missing) };
+const jobs = planRuns({ ...options, match }).map((run) => {
   if (run.runtime !== "bun" || !run.coverage) return { ...run, run: () => runSuite(run) };
   const coverageDir = join(folder, `coverage-${run.suite}`);
   mkdirSync(coverageDir);
@@ -57,32 +40,48 @@ const jobs = plan.map((run) => {
 if (wanted("doc", "deno")) {
   jobs.push({ suite: "doc", runtime: "deno", run: () => runDocs(folder) });
 }
-for (const check of checks) {
-  const job = { suite: check.name, runtime: "host" };
-  const missing = lacks.get(check.packages);
-  jobs.push({ ...job, run: () => missing === undefined ? runCheck(check) : skipped(job, missing) });
+for (const check of CHECKS.filter(({ name }) => wanted(name, "host"))) {
+  const { name: suite, packages } = check;
+  jobs.push({ suite, runtime: "host", packages, run: () => runCheck(check) });
 }
 if (jobs.length === 0) {
   console.error("Cannot test: no suite, runtime and file are left by these options");
   process.exit(2);
 }
 
+/** Returns why the packages of a job are missing. Its suite's first job installs them. */
+const installs = new Map();
+function missingPackages({ packages }) {
+  if (packages === undefined) return undefined;
+  if (!installs.has(packages)) installs.set(packages, setupPackages(packages));
+  return installs.get(packages);
+}
+
+/** The result of a job that cannot run. */
+function skipped({ suite, runtime }, reason) {
+  const skips = [`${suite} on ${runtime}: ${reason}`];
+  return { passed: 0, failed: 0, skipped: 1, skips, ms: 0, failures: [], output: "" };
+}
+
 const results = [];
 const queue = [...jobs];
 async function worker() {
   for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
-    const result = { ...job, ...await job.run() };
+    const lack = runtimes.get(job.runtime)?.missing ?? await missingPackages(job);
+    const result = { ...job, ...lack === undefined ? await job.run() : skipped(job, lack) };
     results.push(result);
-    const { passed, failed, skipped, ms } = result;
+    const { passed, failed, ms } = result;
     console.log(
       `${failed > 0 ? "FAIL" : "ok  "} ${job.suite} on ${job.runtime}: ${passed} passed` +
-        (failed > 0 ? `, ${failed} failed` : "") + (skipped > 0 ? `, ${skipped} skipped` : "") +
+        (failed > 0 ? `, ${failed} failed` : "") +
+        (result.skipped > 0 ? `, ${result.skipped} skipped` : "") +
         ` (${(ms / 1000).toFixed(1)} s)`,
     );
     if (failed > 0 && !result.show) console.log(`\n${result.output}\n`);
   }
 }
-await Promise.all([worker(), worker()]);
+// More jobs than a small machine has processors, because the long suites wait half of the time.
+await Promise.all([worker(), worker(), worker()]);
 
 /** Prints a list under its heading, if there is something in it. */
 function list(heading, lines) {

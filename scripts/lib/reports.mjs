@@ -127,7 +127,8 @@ function describe(failures) {
  * Returns the result of one run.
  *
  * @param count What the runner's report counts.
- * @returns The count, the milliseconds, `failures`: a line for each test that failed, and `output`:
+ * @returns {{ passed: number, failed: number, skipped: number, skips: string[], ms: number, failures: string[], output: string }}
+ * The count, the milliseconds, `failures`: a line for each test that failed, and `output`:
  * those lines, then the reasons. A run that crashed, or in which no test ran, is a failure, too.
  */
 export function judge(runtime, { code, stdout, stderr, output, ms }, count) {

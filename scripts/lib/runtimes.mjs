@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { delimiter, join, relative } from "node:path";
-import { BIN, RUNTIMES } from "./paths.mjs";
+import { BIN, ROOT, RUNTIMES } from "./paths.mjs";
 
 const OS = process.platform;
 const CPU = process.arch;
@@ -104,4 +104,36 @@ export function linkRuntimes(names = NAMES) {
     link(name, relative(BIN, file));
     return [name, { file, version: version(file) }];
   }));
+}
+
+/** The command that runs a TypeScript file of the repository. `gc`: with `globalThis.gc`. */
+export function commandOn(runtime, { gc = false } = {}) {
+  switch (runtime) {
+    case "deno":
+      return [
+        ...["deno", "run", "--allow-all", "--no-check"],
+        // Only the import map of the configuration: with all of it, Deno would find the built
+        // package first.
+        ...["--no-config", `--import-map=${join(ROOT, "deno.json")}`],
+        "--node-modules-dir=manual",
+        ...(gc ? ["--v8-flags=--expose-gc"] : []),
+      ];
+    case "node":
+      return [
+        ...["node", "--disable-warning=ExperimentalWarning"],
+        `--import=${join(ROOT, "test", "support", "node_hook.mjs")}`,
+        ...(gc ? ["--expose-gc"] : []),
+      ];
+    default:
+      return ["bun"];
+  }
+}
+
+/**
+ * The command that serves an app, a file that exports `fetch` as a worker does. It prints
+ * `Serving <url>` once it serves.
+ */
+export function serveCommand(runtime, app) {
+  const program = join(ROOT, "test", "mcp", "serve_app.ts");
+  return [...commandOn(runtime), program, app, ...(runtime === "workerd" ? ["workerd"] : [])];
 }

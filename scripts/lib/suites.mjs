@@ -1,6 +1,8 @@
 // Every test file, sorted into suites, and where each suite runs. The end of a file's name states
-// its requirements: x.test.ts none: it runs on every runtime of its suite x.process.test.ts  files,
-// processes or sockets: not in workerd x.bun.test.ts      Bun itself
+// what it needs:
+// - x.test.ts: nothing; it runs on every runtime of its suite
+// - x.process.test.ts: files, processes or sockets; it does not run in workerd
+// - x.bun.test.ts: Bun
 
 import { existsSync, readdirSync } from "node:fs";
 import { join, relative, sep } from "node:path";
@@ -10,12 +12,31 @@ const ALL = ["bun", "deno", "node", "workerd"];
 const WITH_FILES = ["bun", "deno", "node"];
 
 /**
- * The suites. `coverage`: its run on Bun counts towards the line coverage of `src/`. `together`: its
- * files run in one process on Node too, as they do elsewhere; four times as fast. `packages`: the
- * folder with the packages that only this suite needs.
+ * The suites, the longest first. `coverage`: its run on Bun counts towards the line coverage of
+ * `src/`. `together`: its files run in one process on Node too, as they do elsewhere; four times as
+ * fast. `packages`: the folder with the packages that only this suite needs.
  */
 const SUITES = [
+  // libplue and its hosts; the tests start the other runtimes themselves.
+  { name: "native", folders: ["test/native"], on: ["bun"], coverage: true },
+  // Tools over NATS; the tests start servers of their own.
+  { name: "nats", folders: ["test/nats"], on: WITH_FILES, coverage: true },
+  // The page of the explorer, in Chromium.
+  { name: "explorer", folders: ["test/explorer"], on: ["node"], packages: "test/explorer" },
+  // The clients run on Node, the endpoints on all four.
+  { name: "mcp", folders: ["test/mcp/endpoint"], on: ["node"], packages: "test/mcp" },
+  { name: "cli", folders: ["test/cli"], on: WITH_FILES, coverage: true },
+  {
+    name: "examples",
+    folders: ["test/examples"],
+    on: WITH_FILES,
+    coverage: true,
+    together: true,
+  },
+  // Other projects' code, with packages of its own. Some of them need Node 22 or later.
+  { name: "oracles", folders: ["test/oracles"], on: ["node"], packages: "test/oracles" },
   { name: "unit", folders: ["test/unit"], on: ALL, coverage: true, together: true },
+  { name: "adapters", folders: ["test/adapters"], on: ALL, coverage: true, together: true },
   {
     // Only what compiles schemas, or checks arguments with them.
     name: "unit, no eval",
@@ -27,24 +48,7 @@ const SUITES = [
     noEval: true,
     together: true,
   },
-  { name: "adapters", folders: ["test/adapters"], on: ALL, coverage: true, together: true },
   { name: "runtime", folders: ["test/runtime"], on: WITH_FILES, coverage: true },
-  {
-    name: "examples",
-    folders: ["test/examples"],
-    on: WITH_FILES,
-    coverage: true,
-    together: true,
-  },
-  { name: "cli", folders: ["test/cli"], on: WITH_FILES, coverage: true },
-  // Other projects' code, with packages of its own. Some of them need Node 22 or later.
-  { name: "oracles", folders: ["test/oracles"], on: ["node"], packages: "test/oracles" },
-  // The HTTP handler with optional packages of other projects.
-  { name: "edge", folders: ["test/edge"], on: ["node"], packages: "test/edge" },
-  // The page of the explorer, in Chromium.
-  { name: "explorer", folders: ["test/explorer"], on: ["node"], packages: "test/explorer" },
-  // The clients run on Node, the endpoints on all four.
-  { name: "mcp", folders: ["test/mcp/endpoint"], on: ["node"], packages: "test/mcp" },
   {
     name: "mcp, import",
     folders: ["test/mcp/import"],
@@ -52,10 +56,8 @@ const SUITES = [
     packages: "test/mcp",
     coverage: true,
   },
-  // libplue and its hosts; the tests start the other runtimes themselves.
-  { name: "native", folders: ["test/native"], on: ["bun"], coverage: true },
-  // Tools over NATS; the tests start servers of their own.
-  { name: "nats", folders: ["test/nats"], on: WITH_FILES, coverage: true },
+  // The HTTP handler with optional packages of other projects.
+  { name: "edge", folders: ["test/edge"], on: ["node"], packages: "test/edge" },
   { name: "package", folders: ["test/package"], on: ["bun"], packages: "test/package" },
   { name: "architecture", folders: ["test/architecture"], on: ["bun"] },
 ];
@@ -86,7 +88,8 @@ function runsOn(file, runtime) {
 /**
  * The runs of a test of everything.
  *
- * @param filter `only`: names of suites; `on`: names of runtimes; `match`: parts of file names.
+ * @param {{ only?: readonly string[], on?: readonly string[], match?: readonly string[] }} filter
+ * `only`: names of suites; `on`: names of runtimes; `match`: parts of file names.
  * @returns One entry per suite and runtime that has files to run.
  */
 export function planRuns({ only, on, match = [] } = {}) {

@@ -11,7 +11,8 @@ const PACKAGES = join(ROOT, "scripts", "zig");
 /**
  * Finds Zig 0.16, on the PATH or in `scripts/zig`, where it is installed if it is missing.
  *
- * @returns `{ env }`, the environment with which `zig` runs it, or `{ missing }`, why there is none.
+ * @returns {{ env?: Record<string, string>, missing?: string }} The environment with which `zig`
+ * runs it, or why there is none.
  */
 export function findZig() {
   const { stdout } = spawnSync("zig", ["version"], { encoding: "utf8" });

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import process from "node:process";
-import { serveCommand } from "../../scripts/lib/serve_app.mjs";
+import { serveCommand } from "../../scripts/lib/runtimes.mjs";
 
 export const ROOT: string = join(import.meta.dirname, "../..");
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, it } from "bun:test";
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
-import { RUNTIME_NAMES } from "../../../scripts/lib/serve_app.mjs";
+import { NAMES as RUNTIME_NAMES } from "../../../scripts/lib/runtimes.mjs";
 import type { Watch } from "../app.ts";
 import { type RunningServer, startServer } from "../servers.ts";
 

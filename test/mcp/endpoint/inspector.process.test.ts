@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { RUNTIME_NAMES } from "../../../scripts/lib/serve_app.mjs";
+import { NAMES as RUNTIME_NAMES } from "../../../scripts/lib/runtimes.mjs";
 import { ROOT, type RunningServer, startServer } from "../servers.ts";
 
 const PACKAGE = join(import.meta.dirname, "../node_modules/@modelcontextprotocol/inspector");

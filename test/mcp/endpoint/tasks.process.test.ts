@@ -8,7 +8,7 @@ import {
 import { afterAll, beforeAll, describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";
 import { join } from "node:path";
-import { RUNTIME_NAMES } from "../../../scripts/lib/serve_app.mjs";
+import { NAMES as RUNTIME_NAMES } from "../../../scripts/lib/runtimes.mjs";
 import { ROOT, type RunningServer, startServer } from "../servers.ts";
 
 const REVISION = "2026-07-28";

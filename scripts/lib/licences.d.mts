@@ -1,1 +1,0 @@
-export function licencesOf(heading: string, files: readonly string[], root: string): string;

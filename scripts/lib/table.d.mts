@@ -1,1 +1,0 @@
-export function table(header: readonly string[], rows: readonly (readonly string[])[]): string;

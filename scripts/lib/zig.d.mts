@@ -1,4 +1,0 @@
-export function findZig(): {
-  readonly env?: { readonly [name: string]: string };
-  readonly missing?: string;
-};

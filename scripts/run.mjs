@@ -1,0 +1,88 @@
+// Programs of the repository on the pinned runtimes: `npm start`, and `npm run bench`, `cluster`,
+// `soak` and `serve:conformance`. The arguments are passed on.
+// Usage: node scripts/run.mjs program [argument]…
+
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { readOptions } from "./lib/options.mjs";
+import { ROOT } from "./lib/paths.mjs";
+import { attach } from "./lib/process.mjs";
+import { commandOn, NAMES, serveCommand } from "./lib/runtimes.mjs";
+import { setup } from "./setup.mjs";
+
+function refuse(message, code = 1) {
+  console.error(message);
+  process.exit(code);
+}
+
+/** Runs a command on a runtime, which is installed if it is missing. */
+async function runOn(runtime, command, { serving, env } = {}) {
+  const { missing } = setup({ serving }).get(runtime);
+  if (missing !== undefined) refuse(`Cannot run: ${missing}`);
+  const [program, ...args] = command;
+  return await attach(program, args, { env });
+}
+
+const PROGRAMS = {
+  /** Serves the example toolset. The arguments are those of `plue serve`. */
+  start: (args) =>
+    runOn("bun", ["bun", "src/cli/main.ts", "serve", "examples/workspace/mod.ts", ...args], {
+      serving: true,
+      // Commands and network access need a flag.
+      env: { PLUE_MAX_RISK: process.env.PLUE_MAX_RISK || "low" },
+    }),
+
+  /** Loads a service for an hour, or for the minutes given. */
+  soak: (args) => runOn("bun", ["bun", "bench/soak/main.ts", ...args]),
+
+  /** Runs examples/cluster, or a measurement of it. */
+  cluster([name, ...args]) {
+    const measurements = ["faults", "memory", "speed"];
+    if (name !== undefined && !measurements.includes(name)) {
+      refuse(`Cannot measure "${name}" of the cluster, only ${measurements.join(", ")}`, 2);
+    }
+    const file = name === undefined ? "examples/cluster/main.ts" : `bench/nats/${name}.ts`;
+    return runOn("bun", ["bun", file, ...args]);
+  },
+
+  /** Serves the tools of MCP's conformance suite on `PORT` (8787), on `RUNTIME` (bun). */
+  conformance() {
+    const { RUNTIME: runtime = "bun", PORT = "8787" } = process.env;
+    if (!NAMES.includes(runtime)) {
+      refuse(`Cannot serve on "${runtime}": RUNTIME is one of ${NAMES.join(", ")}`, 2);
+    }
+    const app = join(ROOT, "test/support/conformance/worker.ts");
+    return runOn(runtime, serveCommand(runtime, app), { env: { PORT } });
+  },
+
+  async bench(args) {
+    const usage = `npm run bench -- [--on runtime,…] [part of a file name]…
+
+Runs every bench/*.bench.ts on Bun, or those with such names, on the given runtimes.`;
+    const { options, rest } = readOptions(args, usage, { on: ["bun", "node", "deno"] }, true);
+    const files = readdirSync(join(ROOT, "bench"))
+      .filter((name) => name.endsWith(".bench.ts"))
+      .filter((name) => rest.length === 0 || rest.some((part) => name.includes(part)))
+      .sort();
+    if (files.length === 0) {
+      refuse("Cannot run a benchmark: no file bench/*.bench.ts has such a name", 2);
+    }
+    let code = 0;
+    for (const name of options.on ?? ["bun"]) {
+      for (const file of files) {
+        console.log(`\n=== ${file} on ${name}\n`);
+        const command = [...commandOn(name, { gc: true }), `bench/${file}`];
+        if (await runOn(name, command) === 0) continue;
+        code = 1;
+        console.error(`FAIL ${file} on ${name}`);
+      }
+    }
+    return code;
+  },
+};
+
+const [program, ...args] = process.argv.slice(2);
+if (!Object.hasOwn(PROGRAMS, program ?? "")) {
+  refuse(`Usage: node scripts/run.mjs ${Object.keys(PROGRAMS).join("|")} [argument]…`, 2);
+}
+process.exitCode = await PROGRAMS[program](args);
