@@ -75,8 +75,9 @@ const COMMANDS = {
 };
 
 /**
- * One file that loads the others, because Node starts a process per file. Node's own
- * `--test-isolation=none` ignores a file that throws while it is loaded.
+ * One file that loads the others, because Node starts a process per file, and Deno loads all sources
+ * again for each: half of the work. Node's own `--test-isolation=none` ignores a file that throws
+ * while it is loaded.
  */
 function oneFile(folder, files) {
   const file = join(folder, "all.test.mjs");
@@ -90,7 +91,8 @@ export async function runSuite({ runtime, files, noEval = false, together = fals
   const folder = mkdtempSync(join(tmpdir(), "plue-test-"));
   const junit = join(folder, "junit.xml");
   try {
-    const run = runtime === "node" && together ? [oneFile(folder, files)] : files;
+    const isOne = together && (runtime === "node" || runtime === "deno");
+    const run = isOne ? [oneFile(folder, files)] : files;
     const [command, ...args] = COMMANDS[runtime]({ files: run, junit, noEval, coverageDir });
     const ended = await capture(command, args, { timeoutMs: RUN_LIMIT_MS });
     return judge(

@@ -13,19 +13,19 @@ const WITH_FILES = ["bun", "deno", "node"];
 
 /**
  * The suites, the longest first. `coverage`: its run on Bun counts towards the line coverage of
- * `src/`. `together`: its files run in one process on Node too, as they do elsewhere; four times as
- * fast. `packages`: the folder with the packages that only this suite needs.
+ * `src/`. `together`: its files run in one process on Node and Deno too, as they do elsewhere.
+ * `packages`: the folder with the packages that only this suite needs.
  */
 const SUITES = [
   // libplue and its hosts; the tests start the other runtimes themselves.
   { name: "native", folders: ["test/native"], on: ["bun"], coverage: true },
   // Tools over NATS; the tests start servers of their own.
-  { name: "nats", folders: ["test/nats"], on: WITH_FILES, coverage: true },
+  { name: "nats", folders: ["test/nats"], on: WITH_FILES, coverage: true, together: true },
   // The page of the explorer, in Chromium.
   { name: "explorer", folders: ["test/explorer"], on: ["node"], packages: "test/explorer" },
   // The clients run on Node, the endpoints on all four.
   { name: "mcp", folders: ["test/mcp/endpoint"], on: ["node"], packages: "test/mcp" },
-  { name: "cli", folders: ["test/cli"], on: WITH_FILES, coverage: true },
+  { name: "cli", folders: ["test/cli"], on: WITH_FILES, coverage: true, together: true },
   {
     name: "examples",
     folders: ["test/examples"],
@@ -48,7 +48,7 @@ const SUITES = [
     noEval: true,
     together: true,
   },
-  { name: "runtime", folders: ["test/runtime"], on: WITH_FILES, coverage: true },
+  { name: "runtime", folders: ["test/runtime"], on: WITH_FILES, coverage: true, together: true },
   {
     name: "mcp, import",
     folders: ["test/mcp/import"],

@@ -53,6 +53,7 @@ describe("runSuite()", () => {
     const [runtime, together] of [
       ...RUNTIMES.map((runtime) => [runtime, false] as const),
       ["node", true] as const,
+      ["deno", true] as const,
     ]
   ) {
     const test = maybe(Bun.which(runtime) !== null, `${runtime} is not here`);
