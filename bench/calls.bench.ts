@@ -1,5 +1,5 @@
 /**
- * The cost of suspended calls. A call that asks nothing, against the same dispatcher bundled
+ * The cost of suspended calls. A call without questions, against the same dispatcher bundled
  * without `src/execute/questions.ts`: the two run in turns, and the best of each counts. And a call
  * that is suspended with a sealed ticket, and continued.
  *
@@ -19,14 +19,14 @@ const MS_PER_ROUND = 4;
 /** The number of measurements of each bundle, each in its own process. */
 const TURNS = 7;
 
-/** How long `run` takes `times` times, each waited for, in milliseconds. */
+/** The time of `times` runs, one after the other, in milliseconds. */
 async function time(run: () => Promise<unknown>, times: number): Promise<number> {
   const from = performance.now();
   for (let turn = 0; turn < times; turn++) await run();
   return performance.now() - from;
 }
 
-/** How often `run` runs in a round. */
+/** The number of runs in a round. */
 async function timesOf(run: () => Promise<unknown>): Promise<number> {
   await time(run, 3_000);
   return Math.ceil(1_000 * MS_PER_ROUND / await time(run, 1_000));

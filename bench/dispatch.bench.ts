@@ -92,12 +92,12 @@ function nextTurn(): Promise<void> {
 }
 let turn: Promise<void> | undefined;
 
-/** Runs `run` as often as calls run at once, and waits for all of them. */
+/** Runs `run` 100 times concurrently, and waits for all of them. */
 function atOnce(run: () => unknown): Promise<unknown> {
   return Promise.all(Array.from({ length: AT_ONCE }, run));
 }
 
-/** A registry of `count` tools, each the sample's: they answer at once, are `async`, or wait in turns. */
+/** A registry of `count` tools, each the sample's: synchronous, `async`, or waiting, in turns. */
 function dispatcherOf(sample: Sample, count: number): ToolDispatcher {
   const { parameters, returns } = sample;
   return new ToolDispatcher(
@@ -169,7 +169,7 @@ async function peerOf(
   }
 }
 
-/** How long `run` takes `times` times, each waited for, in milliseconds. */
+/** The time of `times` runs, one after the other, in milliseconds. */
 async function time(run: () => unknown, times: number): Promise<number> {
   const from = performance.now();
   for (let turn = 0; turn < times; turn++) await run();
@@ -271,7 +271,7 @@ for (const sample of [ISSUE, ECHO]) {
   if (peer !== undefined) {
     print("JSON.parse and Mastra, async, a signal", times.peer, times.floor);
   }
-  print("100 at once, waiting: floor", times.floorWaits, times.floorWaits);
-  print("100 at once, waiting", times.waits, times.floorWaits);
-  print("100 at once, waiting, a signal", times.waitsSignal, times.floorWaits);
+  print("100 concurrently, waiting: floor", times.floorWaits, times.floorWaits);
+  print("100 concurrently, waiting", times.waits, times.floorWaits);
+  print("100 concurrently, waiting, a signal", times.waitsSignal, times.floorWaits);
 }

@@ -1,5 +1,5 @@
 /**
- * What an MCP `tools/call` costs with 10 and with 1,000 tools, compared with the SDK's own
+ * The cost of an MCP `tools/call` with 10 and with 1,000 tools, compared with the SDK's own
  * `McpServer` with `registerTool`: the same requests, handed to both in turns. In this process,
  * without a socket; and on Bun also to workerd, over one.
  *
@@ -29,7 +29,7 @@ function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
-/** @param bareUs The time of a request that is answered at once: the round trip alone. */
+/** @param bareUs The time of a round trip alone. */
 async function compare(
   where: string,
   both: Both,

@@ -1,5 +1,5 @@
 /**
- * Recall and tokens: the share of the required tools that a model sees, with search, a budget, the
+ * Recall and tokens: the percentage of the required tools that a model sees, with search, a budget, the
  * bridge, and all tools. `bun bench/recall_tokens.ts` prints it, and draws
  * `docs/recall_tokens.svg`. It takes the questions that search was not tuned on.
  *
@@ -184,7 +184,7 @@ function drawPanel({ title, ways }: Panel): string {
     text(
       LEFT,
       BOTTOM + 36,
-      "tokens that are shown; upwards, the share of the wanted tools that is among them",
+      "tokens that are shown; upwards, the percentage of the wanted tools among them",
     ),
   );
   ways.forEach(({ name, points }, index) => {

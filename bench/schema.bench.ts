@@ -67,7 +67,7 @@ const QUESTIONS:
       "typeboxEngine(), interpreted": () => interpreted.check(GOOD),
       "ajvEngine()": () => ajv.check(GOOD),
     }],
-    ["say what is wrong", {
+    ["explain what is invalid", {
       "Ajv, allErrors": () => every(BAD) || every.errors,
       "TypeBox Errors()": () => Errors(SCHEMA, BAD),
       "issues()": () => typebox.issues(BAD),

@@ -1,6 +1,6 @@
 /**
  * Is plue's search as fast as MiniSearch with the same fields? How much memory does it take?
- * `search_quality.ts` says which of them finds more.
+ * `search_quality.ts` compares what they find.
  *
  * @module
  */

@@ -50,7 +50,7 @@ export const HELD_OUT: readonly SearchQuestion[] = SEARCH_QUESTIONS.filter((_, p
 
 const DATA = join(import.meta.dirname, "../../shared/data");
 
-/** The tools of GitHub's MCP server; `undefined` where the file is not there. */
+/** The tools of GitHub's MCP server; `undefined` if there is no such file. */
 export function readGithubTools(): readonly Tool[] | undefined {
   const file = join(DATA, "github-mcp-tools.json");
   if (!existsSync(file)) return undefined;
@@ -85,7 +85,7 @@ export function readGithubApi(): readonly Tool[] | undefined {
   return existsSync(file) ? importOpenApi(JSON.parse(readFileSync(file, "utf8"))).tools : undefined;
 }
 
-/** The sets of others, by name; none where they are not there. */
+/** The sets of others, by name; without those whose files are missing. */
 export function readSearchSets(): readonly SearchSet[] {
   const folder = join(DATA, "search");
   if (!existsSync(folder)) return [];

@@ -1,5 +1,5 @@
 /**
- * Bun as the host of what is measured in guest mode:
+ * Bun as the host of the measurements in guest mode:
  * `bun guest.ts wake ROUNDS` for the raw wake, `bun guest.ts callback|fd ORDERS` for calls.
  *
  * @module

@@ -118,7 +118,7 @@ function print(what: string): void {
   console.log(`${((performance.now() - begun) / 1_000).toFixed(1).padStart(6)} s  ${what}`);
 }
 
-/** Returns the worker that has gone longest without a fault. */
+/** Returns the worker whose last fault is the oldest. */
 function next(fault: string): Worker {
   const worker = workers.shift() as Worker;
   workers.push(worker);
@@ -184,7 +184,7 @@ async function causeFaults(): Promise<void> {
 const outcomes = new Map<string, number>();
 const tasks = new Map<string, string>();
 const problems: string[] = [];
-/** The calls of which the last failure says that nothing has run. */
+/** The calls whose last failure has `ran: "no"`. */
 const unrun: string[] = [];
 let slowest = 0;
 
@@ -244,7 +244,9 @@ for (const [callId, count] of runs) {
   const [kind = ""] = callId.split(" ");
   if (count > 1 && !REPEATABLE.includes(kind)) problems.push(`${callId} ran ${count} times`);
 }
-for (const callId of unrun) if (runs.has(callId)) problems.push(`${callId} ran, and says no`);
+for (const callId of unrun) {
+  if (runs.has(callId)) problems.push(`${callId} ran, and its failure has ran: "no"`);
+}
 
 // Another caller gets the results that the first ones got.
 const later = await startCaller();

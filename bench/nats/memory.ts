@@ -26,7 +26,7 @@ function memoryInUse(): number {
   return heapUsed + external;
 }
 
-/** Starts something, and prints what it took: for each tool the heap, and what the process grew by. */
+/** Starts something, and prints the heap per tool and the growth of the process. */
 async function measure(what: string, start: () => Promise<unknown>): Promise<void> {
   const { rss } = process.memoryUsage();
   const before = memoryInUse();

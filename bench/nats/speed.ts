@@ -24,7 +24,7 @@ async function caller() {
   return { connection, registry, remote, dispatcher: new ToolDispatcher(registry) };
 }
 
-/** The mean of many, in microseconds, where so many are under way at once. */
+/** The mean of many runs, `atOnce` of them concurrently, in microseconds. */
 async function mean(atOnce: number, work: () => Promise<unknown>): Promise<number> {
   let left = CALLS;
   const begun = performance.now();
@@ -46,7 +46,7 @@ const once = () => near.dispatcher.dispatch({ name: "count", arguments: { number
 await mean(1, bare);
 await mean(1, call);
 await mean(1, once);
-// The fastest of the rounds is the one that other programs have disturbed least.
+// Other programs have disturbed the fastest round least.
 async function fastest(
   atOnce: number,
 ): Promise<readonly [bare: number, call: number, once: number]> {
@@ -64,13 +64,15 @@ for (const atOnce of [1, 32]) {
   const times = (cost: number): string =>
     `${cost.toFixed(0)} µs (${(cost / request).toFixed(2)} x)`;
   console.log(
-    `${atOnce} at once: a request of NATS ${request.toFixed(0)} µs, a call ${times(called)}, ` +
-      `one that may not run twice ${times(calledOnce)}`,
+    `${atOnce} concurrently: a request of NATS ${request.toFixed(0)} µs, a call ${
+      times(called)
+    }, ` +
+      `a call of a tool that is not idempotent ${times(calledOnce)}`,
   );
 }
 console.log();
 
-// A tool that works for 5 ms, of which a worker runs 8 at once.
+// A tool that works for 5 ms; a worker runs 8 calls of it concurrently.
 const workers: ClusterWorker[] = [worker];
 let first = 0;
 for (let count = 1; count <= 3; count++) {

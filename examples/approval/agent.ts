@@ -91,7 +91,7 @@ for (;;) {
       break;
     }
   }
-  // The turn is stored before the person is asked.
+  // The turn is stored before the question is shown.
   if (turn.suspended.length > 0) {
     conversation = keep({ messages, waiting: turn });
     turn = await resumeTurn("anthropic", turn, await ask(turn), options);

@@ -13,9 +13,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 
-/** What callers and workers share. A real one is random, and comes from the environment. */
+/** The secret of callers and workers. A real one is random, and comes from the environment. */
 export const SECRET = "the-secret-of-the-example";
-/** How long a task of a worker that has died waits for the next one, in milliseconds. */
+/** The time after which another worker continues the task of a dead one, in milliseconds. */
 export const LEASE_MS = 5_000;
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -44,7 +44,7 @@ export function runtimes(): readonly string[] {
   });
 }
 
-/** Whether a NATS server can be started. */
+/** Returns true if a NATS server can be started. */
 export function hasServer(): boolean {
   return spawnSync("nats-server", ["--version"]).status === 0;
 }
@@ -53,7 +53,7 @@ export function hasServer(): boolean {
 export interface ClusterWorker {
   readonly name: string;
   readonly runtime: string;
-  /** Ends it at once, as a failing machine would. */
+  /** Kills the process, as a failing machine would. */
   kill(): Promise<void>;
   /** Lets it end its calls. */
   drain(): Promise<void>;
@@ -107,7 +107,7 @@ export class Cluster implements AsyncDisposable {
     this.#server = await this.#start("nats-server", ["-c", this.#config], "Server is ready");
   }
 
-  /** Kills the server. What JetStream has kept is there when it is started again. */
+  /** Kills the server. JetStream has its data again after the next start. */
   async killServer(): Promise<void> {
     const server = this.#server;
     if (server !== undefined) await end(server, "SIGKILL");
@@ -117,8 +117,8 @@ export class Cluster implements AsyncDisposable {
    * Starts a program that connects to the server, and waits until it prints "ready".
    *
    * @param version The version of the definitions of its tools.
-   * @param program The path of the program. Absent: the worker of the example.
-   * @param url Where it connects to. Absent: the server.
+   * @param program The path of the program. Default: the worker of the example.
+   * @param url The address of the NATS server. Default: the server of this cluster.
    */
   async startWorker(
     runtime: string,
@@ -144,7 +144,7 @@ export class Cluster implements AsyncDisposable {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** Starts a program, and waits until it says that it is ready. */
+  /** Starts a program, and waits for its line `ready`. */
   async #start(command: string, args: readonly string[], ready: string): Promise<ChildProcess> {
     const child = spawn(command, args, {
       cwd: ROOT,

@@ -14,11 +14,11 @@ interface Env {
   /** Such as `wss://nats.example.com`. */
   readonly NATS: string;
   readonly PLUE_NATS_SECRET: string;
-  /** What callers must present. */
+  /** The token that callers must present. */
   readonly TOKEN: string;
 }
 
-// These are kept between requests. Connections are not: each ends with its request.
+// These are reused by later requests. Connections are not: each ends with its request.
 const registry = new ToolRegistry();
 let tools: PerCallTools | undefined;
 let handler: ReturnType<typeof createToolHandler> | undefined;

@@ -28,11 +28,11 @@ const workers = await Promise.all(
 );
 for (const { name } of workers) console.log(`started      ${name}`);
 
-// The edge has no tools of its own. What its callers may do is decided here.
+// The edge has no tools of its own. The rights of its callers are decided here.
 const connection = await connect({ servers: cluster.url });
 const registry = new ToolRegistry();
 await using remote = await remoteTools(connection, { registry, secret: SECRET });
-// What it keeps is for all edges: start more of them behind a balancer.
+// All edges can share the store: start more of them behind a balancer.
 const store = await natsCallStore(connection);
 const edge = createToolHandler(registry, {
   authorize: () => ({ principal: "ann" }),
@@ -57,7 +57,7 @@ interface Answer {
   readonly detail?: string;
 }
 
-/** The result in a response. Of a task it says where the task is: that is asked until it has ended. */
+/** The result in a response; if it is a task, the result of the task, when it has ended. */
 async function ended(response: Response): Promise<Answer> {
   const place = response.headers.get("location");
   if (response.status !== 202 || place === null) return await response.json();

@@ -2,8 +2,8 @@
  * The edge service, the same on every runtime: tools over HTTP, for MCP clients and in the
  * providers' formats.
  *
- * Callers with the token may list and call. If no token is configured, all callers may list and
- * none may call.
+ * Callers with the token may list and call. If no token is configured, all callers may list, but
+ * not call.
  *
  * @module
  */

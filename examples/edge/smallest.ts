@@ -2,8 +2,8 @@
  * The smallest worker: the tools over HTTP, without the rest of the service in `app.ts`.
  * `scripts/size.ts` limits its size.
  *
- * Callers with the token may list and call. If no token is configured, all callers may list and
- * none may call.
+ * Callers with the token may list and call. If no token is configured, all callers may list, but
+ * not call.
  *
  * @module
  */

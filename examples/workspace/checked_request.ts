@@ -92,7 +92,7 @@ async function allowedAddresses(
   } finally {
     signal.removeEventListener("abort", abort);
   }
-  // One private address is enough to refuse the name: it may be a rebinding attack.
+  // One private address is enough to reject the name: it may be a rebinding attack.
   const isAllowed = ({ address }: ResolvedAddress): boolean =>
     isPublicAddress(address) ||
     (typeof allowPrivateNetwork === "boolean"
@@ -133,7 +133,7 @@ export function networkRefusal(url: URL, error: unknown): Refusal {
 }
 
 /**
- * IPv4 networks that are not public: those of the IANA registry of special-purpose addresses
+ * IPv4 networks that are not public: the IANA registry of special-purpose addresses
  * (100.64.0.0/10 also contains a cloud's metadata service), multicast, reserved addresses, and the
  * host of Azure's virtual machines.
  */

@@ -37,7 +37,7 @@ export class Folder implements AsyncDisposable {
    * @throws The file system's error if it is not a folder, or `EMOVED` if it was replaced.
    */
   static async open(absolute: string): Promise<Folder> {
-    // Windows may refuse to open a folder.
+    // Windows may fail to open a folder.
     if (process.platform === "win32") {
       if (!(await lstat(absolute)).isDirectory()) throw systemError("ENOTDIR");
       if (await realpath(absolute) !== absolute) throw systemError("EMOVED");

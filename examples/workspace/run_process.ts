@@ -22,7 +22,7 @@ export interface ProcessOptions {
   readonly cwd: string;
   /** The whole environment; this process's own variables are not added. */
   readonly env: Readonly<Record<string, string>>;
-  /** The text on the standard input. Absent: an empty input. */
+  /** The text on the standard input. By default it is empty. */
   readonly input?: string | undefined;
   /** Stops the program. */
   readonly signal: AbortSignal;

@@ -30,7 +30,7 @@ const Parameters = Type.Object({
   ),
   limit: Type.Optional(
     Type.Integer({
-      description: "The maximum number of lines or bytes. Absent: as many as fit.",
+      description: "The maximum number of lines or bytes. Default: as many as fit.",
       minimum: 1,
     }),
   ),

@@ -48,7 +48,7 @@ export const networkFetch: Tool = defineTool({
   title: "Fetch a URL",
   description: "Sends a GET request and returns the response: status, headers and body (text, or " +
     `base64 if it is not UTF-8). Follows up to ${MAX_REDIRECTS} redirects. Addresses outside the ` +
-    "public internet are refused.",
+    "public internet are rejected.",
   parameters: Parameters,
   returns: Returns,
   category: "network",

@@ -65,7 +65,7 @@ const Returns = Type.Object({
 
 type Params = Static<typeof Parameters>;
 
-/** A piece of output, as it is streamed. */
+/** A streamed piece of output. */
 interface OutputPiece {
   readonly stream: "stdout" | "stderr";
   readonly text: string;
