@@ -4,6 +4,7 @@ import { chmod, mkdir, symlink } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { pathToFileURL } from "node:url";
 import { serve, type Served } from "../runtime/serve.ts";
 import { folder, plue } from "./support.ts";
 
@@ -144,6 +145,68 @@ describe("an answer without end", () => {
     await served.stop();
     assertEquals(code, 2);
     assertMatch(stderr, /it answers with more than \d+ bytes/);
+  });
+});
+
+describe("a service", () => {
+  const tool = { id: "run", name: "run", description: "Runs.", risk: "low", tags: [] };
+  /** Calls the tool of a service whose calls are answered in a way. */
+  const callAt = async (answer: () => Response) => {
+    const paths: string[] = [];
+    const served = await serve(({ url }) => {
+      const { pathname } = new URL(url);
+      paths.push(pathname);
+      return pathname === "/tools" ? listing([tool]) : answer();
+    });
+    const ran = await plue(["call", "--yes", "-f", served.url, "run"]);
+    await served.stop();
+    return { ...ran, paths };
+  };
+  const EVENTS = { "content-type": "text/event-stream" };
+
+  it("gets no approval of other arguments that would be cut off in the question", async () => {
+    const args = { command: `${"x".repeat(2_000)}; evil` };
+    const result = {
+      ok: false,
+      error: { code: "input_required", message: "It asks.", retryable: false },
+      questions: [{ key: "yes", kind: "approval", message: "Run it?", arguments: args }],
+      ticket: "ticket",
+    };
+    const data = JSON.stringify({ type: "result", result });
+    const { stderr, paths } = await callAt(() =>
+      new Response(`event: result\ndata: ${data}\n\n`, { headers: EVENTS })
+    );
+    assertStringIncludes(stderr, "other arguments, too long to be shown");
+    assertEquals(paths, ["/tools", "/tools/run/execute"]);
+  });
+
+  const part = new Uint8Array(1_048_576).fill(32);
+  for (
+    const [name, status, headers] of [
+      ["an event", 200, EVENTS],
+      ["a task", 202, { "content-type": "application/json" }],
+    ] as const
+  ) {
+    it(`has ${name} without end cut off`, async () => {
+      const pull = (stream: ReadableStreamDefaultController): void => stream.enqueue(part);
+      const { code } = await callAt(() =>
+        new Response(new ReadableStream({ pull }), { status, headers })
+      );
+      assertEquals(code, 11);
+    });
+  }
+});
+
+describe("a source", () => {
+  it("cannot redirect to a file of this machine", async () => {
+    const file = await files.write("local.json", JSON.stringify([{ name: "local" }]));
+    const served = await serve(() =>
+      new Response(null, { status: 302, headers: { location: pathToFileURL(file).href } })
+    );
+    const { code, stderr } = await plue(["list", `${served.url}/tools.json`]);
+    await served.stop();
+    assertEquals(code, 2);
+    assertStringIncludes(stderr, "it redirects to an address that begins with file:");
   });
 });
 

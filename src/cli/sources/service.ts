@@ -133,7 +133,8 @@ export async function fetchText(
       if (location !== null && isRedirect(response) && redirects < maxRedirects) {
         await response.body?.cancel();
         place = new URL(location, place);
-        continue;
+        if (/^https?:$/.test(place.protocol)) continue;
+        throw new TypeError(`it redirects to an address that begins with ${place.protocol}`);
       }
       const text = await boundedText(response.body, MAX_ANSWER);
       if (text !== undefined) return { response, text };
@@ -218,8 +219,8 @@ interface Waiting {
   readonly ticket?: string;
 }
 
-/** The maximum length of arguments in a question, in characters. */
-const MAX_ARGUMENTS = 20_000;
+/** The maximum length of a question, in characters. The rest of a longer one would be cut off. */
+const MAX_QUESTION = 2_000;
 
 /** Runs a call at the service, forwards its events, and asks the service's questions. */
 async function* callRemotely(
@@ -277,11 +278,10 @@ function fieldsOf(
   const words = [...issues.map((issue) => issue.message), message];
   // Hooks of the service may have changed the arguments in the question.
   if (args !== undefined && JSON.stringify(args) !== JSON.stringify(params)) {
-    const shown = argumentsText(args, MAX_ARGUMENTS);
-    if (shown === undefined) {
+    words.push(`It runs with ${argumentsText(args, Infinity)}`);
+    if (words.join("\n").length > MAX_QUESTION) {
       throw new RangeError("The service asks about other arguments, too long to be shown");
     }
-    words.push(`It runs with ${shown}`);
   }
   return { kind, message: words.join("\n"), ...(schema && { schema }), ...(url && { url }) };
 }
@@ -311,7 +311,9 @@ async function* run(
     const request = { method: "POST", body: JSON.stringify(body), signal };
     const response = await send(service, path, request);
     const isJson = /\bjson\b/.test(response.headers.get("content-type") ?? "");
-    const task: unknown = response.status === 202 && isJson ? await response.json() : undefined;
+    const task = response.status === 202 && isJson
+      ? parsedJson(await boundedText(response.body, MAX_PROBLEM) ?? "")
+      : undefined;
     if (!isObject(task)) return yield* hear(response, context);
     const place = `/calls/${encodeURIComponent(String(task["id"]))}`;
     started(place);
@@ -333,7 +335,7 @@ async function* hear(
   if (!response.ok || response.body === null || !isStream) return await refusal(response);
   const events = response.body
     .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
-    .pipeThrough(new EventSourceParserStream());
+    .pipeThrough(new EventSourceParserStream({ maxBufferSize: MAX_ANSWER, onError: "terminate" }));
   for await (const { event: name, data } of events) {
     if (name === "task") {
       const { id, progress, questions, result } = JSON.parse(data) as TaskState;
