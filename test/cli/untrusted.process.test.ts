@@ -229,7 +229,9 @@ describe("plue complete", () => {
 
 describe("plue import --out", () => {
   it("writes a property named __proto__ as one", async () => {
-    const properties = JSON.parse('{"__proto__":{"type":"string"},"path":{"type":"string"}}');
+    const properties = JSON.parse(
+      '{"__proto__":{"type":"string"},"path":{"type":"string"},"of \\"__proto__":{"type":"string"}}',
+    );
     const parameters = { type: "object", properties, required: ["__proto__"] };
     const listed = [{
       type: "function",
