@@ -243,9 +243,16 @@ describe("plue import --out", () => {
     const { tools: [tool] } = await import(out) as {
       readonly tools: readonly { readonly parameters: { readonly properties: object } }[];
     };
-    assertEquals(Object.keys(tool?.parameters.properties ?? {}), ["__proto__", "path"]);
+    assertEquals(Object.keys(tool?.parameters.properties ?? {}), [
+      "__proto__",
+      "path",
+      'of "__proto__',
+    ]);
   });
 });
+
+/** An OpenAPI document without operations. */
+const EMPTY = 'openapi: 3.1.0\ninfo: { title: a, version: "1" }\npaths: {}\n';
 
 describe("a YAML document", () => {
   it("is read in linear time, and the last of duplicate keys is used", async () => {
@@ -255,6 +262,33 @@ describe("a YAML document", () => {
     );
     const { stderr } = await plue(["list", file]);
     assertEquals(stderr.includes("as YAML"), false);
+  });
+
+  it("is not quoted in warnings of the parser", async () => {
+    const warnings: Error[] = [];
+    const hear = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", hear);
+    const text = `${EMPTY}x-a: !evil "\x1b]0;owned\x07"\n? [x]\n: 1\n`;
+    await plue(["list", await files.write("tagged.yaml", text)]);
+    // Warnings come with the next turn.
+    await new Promise((resolve) => setTimeout(resolve));
+    process.off("warning", hear);
+    assertEquals(warnings, []);
+  });
+
+  it("is rejected with too many anchors, whose resolution takes quadratic time", async () => {
+    const lines = Array.from({ length: 6_000 }, (_, i) => `x-a${i}: &a${i} 1\nx-b${i}: *a${i}\n`);
+    const few = await plue([
+      "list",
+      await files.write("few.yaml", EMPTY + lines.slice(0, 9).join("")),
+    ]);
+    assertEquals(few.stderr.includes("as YAML"), false);
+    const { code, stderr } = await plue([
+      "list",
+      await files.write("many.yaml", EMPTY + lines.join("")),
+    ]);
+    assertEquals(code, 2);
+    assertStringIncludes(stderr, "more than 10000 anchors and aliases");
   });
 });
 
