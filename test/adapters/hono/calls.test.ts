@@ -342,6 +342,38 @@ describe("a task over HTTP", () => {
     assertEquals((await ask("GET", `/calls/${id}`)).body.status, "input_required");
   });
 
+  it("is followed until the caller's token ends, or its tool is hidden", async () => {
+    for (const ends of ["the token", "the tool"]) {
+      let finish = (): void => {};
+      const execute = (): Promise<string> =>
+        new Promise((resolve) => finish = () => resolve("secret"));
+      const tool = { name: "work", description: "Works.", execute };
+      const registry = new ToolRegistry({ tools: [tool] });
+      const app = createToolHandler(registry, {
+        authorize: () => ends === "the token" ? { expiresAt: Date.now() + 20 } : {},
+        tasks: callTasks({ store: memoryCallStore(), pollMs: 5 }),
+      });
+      const headers = { "content-type": "application/json", ...ASYNC };
+      const begun = await app.request(`${BASE}/tools/work/execute`, { method: "POST", headers });
+      const { id } = await begun.json();
+      const { body } = await app.request(`${BASE}/calls/${id}`, { headers: EVENTS });
+      const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+      let text = "";
+      while (!text.includes("working")) text += (await reader?.read())?.value;
+      if (ends === "the tool") {
+        registry.unregisterTool("work");
+        finish();
+      }
+      while (true) {
+        const { done, value } = await reader?.read() ?? { done: true };
+        if (done) break;
+        text += value;
+      }
+      assertEquals(text.includes("secret"), false, ends);
+      finish();
+    }
+  });
+
   it("is listed for callers with a name only, who are not one for the server", async () => {
     const anonymous = service({
       openExecution: true,
