@@ -1,6 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
+import * as formats from "@plue/tools/formats";
+import { createToolHandler, serveFormats, type ToolHandlerOptions } from "@plue/tools/hono";
 import { type Question, type ToolDefinition, ToolRegistry } from "@plue/tools";
 import { callTasks, memoryCallStore, runByClient, sealedTickets } from "@plue/tools/calls";
 import { BASE } from "./support.ts";
@@ -139,6 +140,19 @@ describe("a call that waits, over HTTP", () => {
     assertEquals([status, body.content, body.callId], [200, "deleted a.txt", "c 1"]);
     const again = await ask("POST", place, { ticket, answers: YES });
     assertEquals([again.status, again.body.code], [410, "ticket_refused"]);
+  });
+
+  it("is logged without the name that its client writes into a returned turn", async () => {
+    const logged: unknown[] = [];
+    const ask = service({
+      formats: serveFormats(formats),
+      observe: { access: ({ calls }) => void logged.push(calls[0]?.toolId, calls[0]?.outcome) },
+    });
+    const { body: { callId, ...result } } = await ask("POST", RUN, CALL);
+    const call = { callId, name: "harmless", wireName: "harmless", result };
+    const turn = { calls: [call], answers: { [callId]: YES } };
+    await ask("POST", "/dispatch/anthropic", turn);
+    assertEquals(logged, ["rm", "input_required", "", "ok"]);
   });
 
   it("continues in another process, and repeats the question without an answer", async () => {
