@@ -349,8 +349,13 @@ const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization", "c
 
 const FIELDS = {
   kind: must(KINDS.join(" or "), (kind): kind is QuestionKind => KINDS.includes(kind as never)),
-  message: (action: string, message: unknown, place: string): string =>
-    cleanText(checkWord(action, message, place), MAX_MESSAGE),
+  message(action: string, message: unknown, place: string): string {
+    const text = cleanText(checkWord(action, message, place), Infinity);
+    // The part that is cut off could be what a person agrees to.
+    return text.length <= MAX_MESSAGE
+      ? text
+      : refuse(action, `${place} must have at most ${MAX_MESSAGE} characters`);
+  },
   // The engine checks it.
   schema: (_action: string, schema: unknown): JsonSchema => schema as JsonSchema,
   // Written anew: people would be shown a line feed or an escape that is in it.

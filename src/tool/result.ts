@@ -129,7 +129,7 @@ export type QuestionKind = "input" | "approval" | "authorization" | "client";
 export interface QuestionFields {
   /** @default {"input"} */
   readonly kind?: QuestionKind | undefined;
-  /** The question, for the person who answers. Up to 2,000 characters. */
+  /** The question, for the person who answers: at most 2,000 characters. */
   readonly message: string;
   /**
    * The schema of the answer's content, for the kinds `input` and `client`. By default any JSON, or

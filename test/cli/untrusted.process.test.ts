@@ -176,7 +176,7 @@ describe("a service", () => {
     const { stderr, paths } = await callAt(() =>
       new Response(`event: result\ndata: ${data}\n\n`, { headers: EVENTS })
     );
-    assertStringIncludes(stderr, "other arguments, too long to be shown");
+    assertStringIncludes(stderr, '"/message" must have at most 2000 characters');
     assertEquals(paths, ["/tools", "/tools/run/execute"]);
   });
 

@@ -219,9 +219,6 @@ interface Waiting {
   readonly ticket?: string;
 }
 
-/** The maximum length of a question, in characters. The rest of a longer one would be cut off. */
-const MAX_QUESTION = 2_000;
-
 /** Runs a call at the service, forwards its events, and asks the service's questions. */
 async function* callRemotely(
   service: ServiceAddress,
@@ -279,9 +276,6 @@ function fieldsOf(
   // Hooks of the service may have changed the arguments in the question.
   if (args !== undefined && JSON.stringify(args) !== JSON.stringify(params)) {
     words.push(`It runs with ${argumentsText(args, Infinity)}`);
-    if (words.join("\n").length > MAX_QUESTION) {
-      throw new RangeError("The service asks about other arguments, too long to be shown");
-    }
   }
   return { kind, message: words.join("\n"), ...(schema && { schema }), ...(url && { url }) };
 }
