@@ -87,6 +87,7 @@ export {
   describe,
   describeThrown,
   fnv1a,
+  forwardedQuestion,
   isWithinEdits,
   nearIds,
 } from "./text.ts";

@@ -12,7 +12,7 @@ import { hardenTool } from "../../schema/mod.ts";
 import type { ToolExplanation } from "../../select/mod.ts";
 import {
   type Answer,
-  argumentsText,
+  forwardedQuestion,
   isFailureCode,
   isListOf,
   isObject,
@@ -20,7 +20,6 @@ import {
   isToolRun,
   makeTool,
   type Question,
-  type QuestionFields,
   setOwn,
   type Tool,
   type ToolContext,
@@ -260,24 +259,11 @@ async function* callRemotely(
     task = ticket === undefined ? path : undefined;
     const answers: Record<string, Answer> = {};
     for (const [index, question] of questions.entries()) {
-      const fields = fieldsOf(question, params);
+      const fields = forwardedQuestion(question, params);
       setOwn(answers, question.key, await context.ask(`asks.${round}.${index}`, fields));
     }
     body = { answers, ...(ticket && { ticket }) };
   }
-}
-
-/** Converts a question of the service to a question of the tool. */
-function fieldsOf(
-  { kind, message, schema, url, issues = [], arguments: args }: Question,
-  params: unknown,
-): QuestionFields {
-  const words = [...issues.map((issue) => issue.message), message];
-  // Hooks of the service may have changed the arguments in the question.
-  if (args !== undefined && JSON.stringify(args) !== JSON.stringify(params)) {
-    words.push(`It runs with ${argumentsText(args, Infinity)}`);
-  }
-  return { kind, message: words.join("\n"), ...(schema && { schema }), ...(url && { url }) };
 }
 
 function send(
