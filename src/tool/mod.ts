@@ -58,6 +58,7 @@ export {
   FAILURE_CODES,
   type FailureCode,
   type FailureOptions,
+  forwardedQuestion,
   HTTP_STATUS,
   isFailureCode,
   type Issue,
@@ -87,7 +88,6 @@ export {
   describe,
   describeThrown,
   fnv1a,
-  forwardedQuestion,
   isWithinEdits,
   nearIds,
 } from "./text.ts";

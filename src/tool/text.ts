@@ -4,8 +4,6 @@
  * @module
  */
 
-import type { Question, QuestionFields } from "./result.ts";
-
 /** The maximum length of a foreign text in a message, in characters. */
 const MAX_QUOTED = 60;
 /** The maximum length of a repeated error message, in characters. */
@@ -47,23 +45,6 @@ export function argumentsText(args: unknown, length: number, indent?: number): s
   const text = (JSON.stringify(args, null, indent) ?? "").replace(STRAY, escape)
     .replace(CONTROLS, escape).replace(INVISIBLE, escape);
   return text.length <= length ? text : undefined;
-}
-
-/**
- * Returns a question of another process as a question of the tool that calls it. The arguments there
- * are a part of the message if hooks have changed them: the person would see those of the tool only.
- *
- * @param given The arguments of the tool.
- */
-export function forwardedQuestion(
-  { kind, message, schema, url, issues = [], arguments: args }: Question,
-  given: unknown,
-): QuestionFields {
-  const words = [...issues.map((issue) => issue.message), message];
-  if (args !== undefined && JSON.stringify(args) !== JSON.stringify(given)) {
-    words.push(`It runs with ${argumentsText(args, Infinity)}`);
-  }
-  return { kind, message: words.join("\n"), ...(schema && { schema }), ...(url && { url }) };
 }
 
 /**

@@ -487,12 +487,12 @@ describe("context.ask()", () => {
       [
         "k",
         { message: "?", kind: "authorization", url: "javascript:1" },
-        "an address that begins with https",
+        "must begin with https",
       ],
       [
         "k",
         { message: "?", kind: "authorization", url: "nowhere" },
-        "an address that begins with https",
+        "must begin with https",
       ],
     ];
     const { call } = fixture([{
