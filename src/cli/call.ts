@@ -157,12 +157,12 @@ class Prompts {
       }));
       return chosen === "" && !values.includes("") ? undefined : field.convert(chosen);
     }
+    const offered = typeof otherwise === "string" ? otherwise : JSON.stringify(otherwise) ?? "";
     const typed = await this.#taken(text({
       ...this.#options,
       message,
-      ...(otherwise === undefined ? {} : {
-        initialValue: typeof otherwise === "string" ? otherwise : JSON.stringify(otherwise),
-      }),
+      // Else the person would send what the terminal cannot show.
+      ...(cleanText(offered, MAX_TEXT) === offered ? { initialValue: offered } : {}),
       validate: (word) => isRequired && !word ? "It is required" : undefined,
     }));
     return (typed ?? "") === "" && !isRequired ? undefined : field.convert(typed);

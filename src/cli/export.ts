@@ -187,7 +187,7 @@ function definitionsText(
   const json = JSON.stringify(definitions, null, 2);
   if (file.endsWith(".json")) return `${json}\n`;
   // In an object literal, this key alone would set the prototype.
-  const literal = json.replaceAll('"__proto__":', '["__proto__"]:');
+  const literal = json.replaceAll(/^( *)"__proto__":/gm, '$1["__proto__"]:');
   // A comment must not be closed.
   const name = cleanText(sources.join(", "), 200).replaceAll("*/", "* /");
   const type = /\.[cm]?ts$/.test(file);

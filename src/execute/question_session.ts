@@ -343,14 +343,12 @@ function shownArguments(call: Call): unknown {
 /** How many bytes of JSON the answers and the results of steps of a call have together, at most. */
 export const MAX_MEMORY_BYTES = 65_536;
 
-const MAX_MESSAGE = 2_000;
-
 const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization", "client"];
 
 const FIELDS = {
   kind: must(KINDS.join(" or "), (kind): kind is QuestionKind => KINDS.includes(kind as never)),
   message: (action: string, message: unknown, place: string): string =>
-    cleanText(checkWord(action, message, place), MAX_MESSAGE),
+    cleanText(checkWord(action, message, place), Infinity),
   // The engine checks it.
   schema: (_action: string, schema: unknown): JsonSchema => schema as JsonSchema,
   // Written anew: people would be shown a line feed or an escape that is in it.
@@ -358,7 +356,7 @@ const FIELDS = {
     const href = URL.canParse(url as string) ? new URL(url as string).href : "";
     return /^https?:/.test(href)
       ? href
-      : refuse(action, `${place} must be an address that begins with https:// or http://`);
+      : refuse(action, `${place} must begin with https:// or http://`);
   },
 };
 
@@ -369,11 +367,12 @@ export function readQuestion(
   fields: QuestionFields,
   engine: SchemaEngine,
 ): Question {
-  if (!isObject(fields)) refuse(action, "the question must be an object");
   const { kind = "input", message, schema, ...rest } = readFields(action, fields, FIELDS);
   if (schema !== undefined) admitSchema(engine, schema, {});
   const more = schema === undefined ? rest : { ...rest, schema: frozenCopy(schema) ?? true };
   if (message === undefined) refuse(action, 'it has no "/message"');
+  // It is not cut: a person could agree to what is cut off.
+  if (message.length > 2_000) refuse(action, '"/message" must have at most 2000 characters');
   if ((more.url !== undefined) !== (kind === "authorization")) {
     refuse(action, 'a question for an authorization, and no other, has a "/url"');
   }

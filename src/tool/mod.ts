@@ -58,6 +58,7 @@ export {
   FAILURE_CODES,
   type FailureCode,
   type FailureOptions,
+  forwardedQuestion,
   HTTP_STATUS,
   isFailureCode,
   type Issue,

@@ -7,6 +7,7 @@
 
 import { type Check, checkText, oneOf, refuse } from "./check.ts";
 import { defined, type JsonSchema } from "./json.ts";
+import { argumentsText } from "./text.ts";
 
 /** The code of a failure. */
 export type FailureCode =
@@ -129,7 +130,7 @@ export type QuestionKind = "input" | "approval" | "authorization" | "client";
 export interface QuestionFields {
   /** @default {"input"} */
   readonly kind?: QuestionKind | undefined;
-  /** The question, for the person who answers. Up to 2,000 characters. */
+  /** The question, for the person who answers: at most 2,000 characters. */
   readonly message: string;
   /**
    * The schema of the answer's content, for the kinds `input` and `client`. By default any JSON, or
@@ -149,6 +150,23 @@ export interface Question extends QuestionFields {
   readonly arguments?: unknown;
   /** The issues of the last answer, if the question is asked again. */
   readonly issues?: readonly Issue[];
+}
+
+/**
+ * Returns a question of another process as a question of the tool that calls it. The arguments there
+ * are a part of the message if hooks have changed them: the person would see those of the tool only.
+ *
+ * @param given The arguments of the tool.
+ */
+export function forwardedQuestion(
+  { kind, message, schema, url, issues = [], arguments: args }: Question,
+  given: unknown,
+): QuestionFields {
+  const words = [...issues.map((issue) => issue.message), message];
+  if (args !== undefined && JSON.stringify(args) !== JSON.stringify(given)) {
+    words.push(`It runs with ${argumentsText(args, Infinity)}`);
+  }
+  return { kind, message: words.join("\n"), ...(schema && { schema }), ...(url && { url }) };
 }
 
 /** The person's action: answered, declined, or left without an answer. */

@@ -385,6 +385,27 @@ describe("plue on a Node without TypeScript", () => {
   );
 });
 
+describe("a question with a default", () => {
+  it("offers none that the terminal cannot show", async () => {
+    const file = join(folder, "offers.mjs");
+    const offered = JSON.stringify("\x1b]0;owned\x07ann");
+    writeFileSync(
+      file,
+      `const schema = { type: "object", properties: { name: { type: "string", default: ${offered} } } };
+      export const tool = { name: "asks", description: "Asks.", risk: "safe",
+        execute: (_, { ask }) => ask("who", { message: "Who?", schema }) };`,
+    );
+    await using terminal = openTerminal(["bun", COMMAND, "call", "-f", file, "asks"]);
+    await terminal.shown(/asks asks: Who\?[^]*Decline/);
+    terminal.type(ENTER);
+    await terminal.shown(/name[^]*└/);
+    terminal.type(`Bob${ENTER}`);
+    assertEquals(await terminal.ended, 0);
+    assertMatch(terminal.text(), /"name": "Bob"/);
+    assertEquals(terminal.text().includes("owned"), false);
+  });
+});
+
 /** Waits until a server listens again on its port: the new one follows the old one. */
 async function untilServed(url: string): Promise<void> {
   while (!await fetch(`${url}/healthz`).then(({ ok }) => ok, () => false));

@@ -4,6 +4,7 @@ import { chmod, mkdir, symlink } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { pathToFileURL } from "node:url";
 import { serve, type Served } from "../runtime/serve.ts";
 import { folder, plue } from "./support.ts";
 
@@ -147,6 +148,68 @@ describe("an answer without end", () => {
   });
 });
 
+describe("a service", () => {
+  const tool = { id: "run", name: "run", description: "Runs.", risk: "low", tags: [] };
+  /** Calls the tool of a service whose calls are answered in a way. */
+  const callAt = async (answer: () => Response) => {
+    const paths: string[] = [];
+    const served = await serve(({ url }) => {
+      const { pathname } = new URL(url);
+      paths.push(pathname);
+      return pathname === "/tools" ? listing([tool]) : answer();
+    });
+    const ran = await plue(["call", "--yes", "-f", served.url, "run"]);
+    await served.stop();
+    return { ...ran, paths };
+  };
+  const EVENTS = { "content-type": "text/event-stream" };
+
+  it("gets no approval of other arguments that would be cut off in the question", async () => {
+    const args = { command: `${"x".repeat(2_000)}; evil` };
+    const result = {
+      ok: false,
+      error: { code: "input_required", message: "It asks.", retryable: false },
+      questions: [{ key: "yes", kind: "approval", message: "Run it?", arguments: args }],
+      ticket: "ticket",
+    };
+    const data = JSON.stringify({ type: "result", result });
+    const { stderr, paths } = await callAt(() =>
+      new Response(`event: result\ndata: ${data}\n\n`, { headers: EVENTS })
+    );
+    assertStringIncludes(stderr, '"/message" must have at most 2000 characters');
+    assertEquals(paths, ["/tools", "/tools/run/execute"]);
+  });
+
+  const part = new Uint8Array(1_048_576).fill(32);
+  for (
+    const [name, status, headers] of [
+      ["an event", 200, EVENTS],
+      ["a task", 202, { "content-type": "application/json" }],
+    ] as const
+  ) {
+    it(`has ${name} without end cut off`, async () => {
+      const pull = (stream: ReadableStreamDefaultController): void => stream.enqueue(part);
+      const { code } = await callAt(() =>
+        new Response(new ReadableStream({ pull }), { status, headers })
+      );
+      assertEquals(code, 11);
+    });
+  }
+});
+
+describe("a source", () => {
+  it("cannot redirect to a file of this machine", async () => {
+    const file = await files.write("local.json", JSON.stringify([{ name: "local" }]));
+    const served = await serve(() =>
+      new Response(null, { status: 302, headers: { location: pathToFileURL(file).href } })
+    );
+    const { code, stderr } = await plue(["list", `${served.url}/tools.json`]);
+    await served.stop();
+    assertEquals(code, 2);
+    assertStringIncludes(stderr, "it redirects to an address that begins with file:");
+  });
+});
+
 describe("plue complete", () => {
   it("starts no command and reaches no other host of a half written line", async () => {
     const touched = join(files.path, "touched");
@@ -166,7 +229,9 @@ describe("plue complete", () => {
 
 describe("plue import --out", () => {
   it("writes a property named __proto__ as one", async () => {
-    const properties = JSON.parse('{"__proto__":{"type":"string"},"path":{"type":"string"}}');
+    const properties = JSON.parse(
+      '{"__proto__":{"type":"string"},"path":{"type":"string"},"of \\"__proto__":{"type":"string"}}',
+    );
     const parameters = { type: "object", properties, required: ["__proto__"] };
     const listed = [{
       type: "function",
@@ -178,9 +243,16 @@ describe("plue import --out", () => {
     const { tools: [tool] } = await import(out) as {
       readonly tools: readonly { readonly parameters: { readonly properties: object } }[];
     };
-    assertEquals(Object.keys(tool?.parameters.properties ?? {}), ["__proto__", "path"]);
+    assertEquals(Object.keys(tool?.parameters.properties ?? {}), [
+      "__proto__",
+      "path",
+      'of "__proto__',
+    ]);
   });
 });
+
+/** An OpenAPI document without operations. */
+const EMPTY = 'openapi: 3.1.0\ninfo: { title: a, version: "1" }\npaths: {}\n';
 
 describe("a YAML document", () => {
   it("is read in linear time, and the last of duplicate keys is used", async () => {
@@ -190,6 +262,33 @@ describe("a YAML document", () => {
     );
     const { stderr } = await plue(["list", file]);
     assertEquals(stderr.includes("as YAML"), false);
+  });
+
+  it("is not quoted in warnings of the parser", async () => {
+    const warnings: Error[] = [];
+    const hear = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", hear);
+    const text = `${EMPTY}x-a: !evil "\x1b]0;owned\x07"\n? [x]\n: 1\n`;
+    await plue(["list", await files.write("tagged.yaml", text)]);
+    // Warnings come with the next turn.
+    await new Promise((resolve) => setTimeout(resolve));
+    process.off("warning", hear);
+    assertEquals(warnings, []);
+  });
+
+  it("is rejected with too many anchors, whose resolution takes quadratic time", async () => {
+    const lines = Array.from({ length: 6_000 }, (_, i) => `x-a${i}: &a${i} 1\nx-b${i}: *a${i}\n`);
+    const few = await plue([
+      "list",
+      await files.write("few.yaml", EMPTY + lines.slice(0, 9).join("")),
+    ]);
+    assertEquals(few.stderr.includes("as YAML"), false);
+    const { code, stderr } = await plue([
+      "list",
+      await files.write("many.yaml", EMPTY + lines.join("")),
+    ]);
+    assertEquals(code, 2);
+    assertStringIncludes(stderr, "more than 10000 anchors and aliases");
   });
 });
 

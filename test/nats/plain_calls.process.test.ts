@@ -388,6 +388,33 @@ describe("Plain calls over NATS", () => {
     assertEquals((await running).ok, false);
   });
 
+  withServer(
+    "shows the arguments that a hook of the worker has changed with its question",
+    async () => {
+      await using world = open();
+      const asking: ToolDefinition = {
+        ...ping,
+        parameters: { type: "object", properties: { path: { type: "string" } } },
+        execute: async (_, { ask }) =>
+          (await ask("sure", { kind: "approval", message: "Sure?" })).action,
+      };
+      const hooks = { before: () => ({ arguments: { path: "/etc" } }) };
+      await world.serve([asking], { dispatcher: { hooks } });
+      const { dispatcher } = await world.call();
+      const asked: string[] = [];
+      const result = await dispatcher.dispatch({ name: "ping", arguments: { path: "a" } }, {
+        onQuestion({ message }) {
+          asked.push(message);
+          return { action: "accept" };
+        },
+      });
+      assertEquals([result.ok && result.content, asked], [
+        "accept",
+        ['Sure?\nIt runs with {"path":"/etc"}'],
+      ]);
+    },
+  );
+
   for (const execution of ["sync", "task"] as const) {
     withServer(`traces a call (${execution}) once on each side`, async () => {
       await using world = open();

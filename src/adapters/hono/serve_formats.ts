@@ -181,6 +181,8 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
     const running = server.running.begin({ principal, callId }, raw);
     const recorded = begun.map((call) => {
       const { name, wireName, callId } = call;
+      // The ticket of a returned call names the tool, and not the client.
+      if (turn !== undefined) return request.beginCall("", callId);
       const target = name === undefined ? { toolId: wireName } : targetOf(shown, call);
       return request.beginCall(target.toolId, callId);
     });

@@ -7,7 +7,7 @@
 
 import type { CallTasks, TaskOwner, TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext } from "../../execute/mod.ts";
-import { type Answers, isObject, pointerStep, ToolResult } from "../../tool/mod.ts";
+import { type Answers, isObject, MAX_TIMEOUT_MS, pointerStep, ToolResult } from "../../tool/mod.ts";
 import { eventStream, frame } from "./event_stream.ts";
 import {
   answerResult,
@@ -187,17 +187,22 @@ class CallRoutes {
   }
 
   #follow(request: ToolRequest, tasks: CallTasks, { id }: TaskState): Response {
-    const { raw, server, caller: { principal } } = request;
+    const { raw, server, caller: { principal, expiresAt = Infinity } } = request;
     const release = this.#slots.take(principal);
     if (release === undefined) return problemResponse(TOO_MANY_STREAMS);
     const controller = new AbortController();
-    const states = tasks.follow(id, { ...ownerIn(request), signal: controller.signal });
+    // The stream ends with the caller's token.
+    const leftMs = Math.min(expiresAt - Date.now(), MAX_TIMEOUT_MS);
+    const timer = setTimeout(() => controller.abort(), leftMs);
+    const states = tasks.follow(id, { principal, signal: controller.signal });
     let count = 0;
     const { response, ended } = eventStream({
       async next() {
         try {
           const { value } = await states.next();
-          return value === undefined ? undefined : frame(count++, "task", value);
+          // The tool may be hidden by now.
+          const isSeen = await tasks.get(id, { principal, toolset: request.toolsetNow() });
+          return value && isSeen ? frame(count++, "task", value) : undefined;
         } catch (error) {
           server.log(error);
           return undefined;
@@ -205,7 +210,10 @@ class CallRoutes {
       },
       cancel: () => Promise.resolve(controller.abort()),
     }, { heartbeatMs: server.heartbeatMs, signal: raw.signal });
-    void ended.then(release);
+    void ended.then(() => {
+      clearTimeout(timer);
+      release();
+    });
     request.streamsUntil(ended);
     return response;
   }

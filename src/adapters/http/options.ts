@@ -36,7 +36,7 @@ export interface ServerOptions extends GuardOptions {
    * `createMcpEndpoint`, a `Dispatcher` without layers in `composeToolHandler`}
    */
   readonly dispatcher?: Dispatcher;
-  /** Options for the dispatcher that is made if there is no `dispatcher`. */
+  /** Options for the dispatcher that is made. An error beside `dispatcher`, which has its own. */
   readonly dispatch?: ToolDispatcherOptions;
   /**
    * The maximum size of a request's body, in bytes.

@@ -9,7 +9,10 @@ import type { ToolResult } from "../../tool/mod.ts";
 
 /** One call of a request, for an access log. */
 export interface AccessCall {
-  /** As the caller wrote it; such a tool need not exist. */
+  /**
+   * As the caller wrote it; such a tool need not exist. Empty for a call that continues: its ticket
+   * names the tool.
+   */
   readonly toolId: string;
   readonly callId: string;
   /** `ok`, or the code of its failure. `undefined` if it has not ended. */

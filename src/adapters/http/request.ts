@@ -193,6 +193,9 @@ export class ToolServer {
         ? { ...selection, role: selection?.role ?? null, scopes: selection?.scopes ?? [] }
         : selection,
     );
+    if (options.dispatcher !== undefined && options.dispatch !== undefined) {
+      refuse("serve tools", "dispatch has no effect beside dispatcher: give it to the dispatcher");
+    }
     const { createDispatcher = (own) => new Dispatcher(source, own) } = setup;
     this.dispatcher = options.dispatcher ?? createDispatcher({
       onError: ({ error }) => this.log(error),

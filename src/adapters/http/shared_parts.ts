@@ -5,7 +5,7 @@
  */
 
 import type { CallTasks } from "../../execute/durable/mod.ts";
-import { type Check, isObject, MAX_TIMEOUT_MS, must, numberFrom } from "../../tool/mod.ts";
+import { type Check, isObject, MAX_TIMEOUT_MS, must, numberFrom, refuse } from "../../tool/mod.ts";
 import { checkObject, having } from "./checks.ts";
 import { allowCrossOrigin, type CorsOptions } from "./cors.ts";
 import { type ObserveOptions, observeRequests } from "./observe.ts";
@@ -56,8 +56,17 @@ export const HTTP_CHECKS: { readonly [Option in keyof HttpOptions]-?: Check } = 
   cors: checkCors,
 };
 
-/** The parts that the options of every protocol name. */
-export function sharedParts({ observe, cors, rateLimit }: HttpOptions): readonly HttpPart[] {
+/**
+ * The parts that the options of every protocol name.
+ *
+ * @throws {TypeError} If an option has no effect.
+ */
+export function sharedParts(
+  { observe, cors, rateLimit, tasks, taskAfterMs }: HttpOptions,
+): readonly HttpPart[] {
+  if (taskAfterMs !== undefined && tasks === undefined) {
+    refuse("serve tools", "taskAfterMs has no effect without tasks");
+  }
   return [
     ...(observe === undefined ? [] : [observeRequests(observe)]),
     ...(cors === undefined ? [] : [allowCrossOrigin(cors === true ? {} : cors)]),

@@ -10,6 +10,7 @@ import { hardenTool } from "../../schema/mod.ts";
 import {
   type Answers,
   checkText,
+  forwardedQuestion,
   type HookLog,
   isObject,
   isSuspended,
@@ -469,7 +470,8 @@ export class Sync {
         if (error !== ENDED) throw error;
         return end;
       }
-      request = { ...who, ticket: asked.ticket, ...await answersOf(asked.questions, context) };
+      const answered = await answersOf(asked.questions, params, context);
+      request = { ...who, ticket: asked.ticket, ...answered };
     }
   }
 }
@@ -480,17 +482,11 @@ const ENDED = new Error("The call has ended");
 /** Forwards the questions of a worker. */
 async function answersOf(
   questions: readonly Question[],
+  given: unknown,
   context: ToolContext,
 ): Promise<Pick<CallRequest, "answers" | "mute">> {
-  const ask = async ({ key, kind, message, schema, url }: Question) =>
-    [
-      key,
-      await context.ask(key, {
-        ...{ kind, message },
-        ...(schema !== undefined && { schema }),
-        ...(url !== undefined && { url }),
-      }),
-    ] as const;
+  const ask = async (question: Question) =>
+    [question.key, await context.ask(question.key, forwardedQuestion(question, given))] as const;
   try {
     const answers: Answers = Object.fromEntries(await Promise.all(questions.map(ask)));
     return { answers };

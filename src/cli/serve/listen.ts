@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { Socket } from "node:net";
 import process from "node:process";
 import { usageError } from "../terminal.ts";
 
@@ -84,6 +85,9 @@ function listenOnDeno(
   };
 }
 
+/** The time after which Node disconnects a silent connection, in milliseconds. */
+const SILENCE_MS = 10_000;
+
 async function listenOnNode(
   fetch: FetchHandler,
   hostname: string,
@@ -92,7 +96,14 @@ async function listenOnNode(
   const { serve } = await import("@hono/node-server");
   return await new Promise((resolve, reject) => {
     const server = serve({
-      ...{ fetch, hostname, port },
+      ...{ hostname, port },
+      fetch(request, env) {
+        // A client that does not read is disconnected, and not one whose call is silent.
+        env.outgoing.on("timeout", ({ writableLength }: Socket) => {
+          if (writableLength > 0) env.outgoing.destroy();
+        });
+        return fetch(request, env);
+      },
       // Slow clients are disconnected, in milliseconds.
       serverOptions: {
         headersTimeout: 10_000,
@@ -109,6 +120,7 @@ async function listenOnNode(
           }),
       }));
     server.on("error", reject);
+    server.setTimeout(SILENCE_MS);
   });
 }
 

@@ -10,7 +10,7 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import process from "node:process";
-import { parse as parseYaml } from "yaml";
+import { isAlias, parseDocument as readYaml, visit } from "yaml";
 import { importMcpServer, type McpServerSource } from "../../adapters/mcp/mod.ts";
 import { importToolsModule, registryIn } from "../../adapters/native/tools_module.ts";
 import { importOpenApi } from "../../adapters/openapi/mod.ts";
@@ -424,10 +424,29 @@ async function readPlace(place: string, { io, options }: Loading): Promise<strin
 function parseDocument(place: string, text: string): unknown {
   const isJson = /^\s*[[{]/.test(text);
   try {
-    // The parser detects duplicate keys in quadratic time, so the last one is used, as in JSON.
-    return isJson ? JSON.parse(text) : parseYaml(text, { uniqueKeys: false });
+    return isJson ? JSON.parse(text) : parseYaml(text);
   } catch (cause) {
     const why = describeThrown(cause);
     throw usageError(`Cannot read ${place} as ${isJson ? "JSON" : "YAML"}: ${why}`, { cause });
   }
+}
+
+/** The maximum number of anchors and aliases: the parser compares each alias with all anchors. */
+const MAX_ANCHORS = 10_000;
+
+/**
+ * Parses YAML, without the parser's warnings, which quote the document. The parser detects duplicate
+ * keys in quadratic time, so the last one is used, as in JSON.
+ */
+function parseYaml(text: string): unknown {
+  const document = readYaml(text, { uniqueKeys: false, logLevel: "error" });
+  for (const error of document.errors) throw error;
+  let count = 0;
+  visit(document, {
+    Node(_key, node) {
+      if (!isAlias(node) && node.anchor === undefined || ++count <= MAX_ANCHORS) return;
+      throw new RangeError(`it has more than ${MAX_ANCHORS} anchors and aliases`);
+    },
+  });
+  return document.toJS();
 }

@@ -12,7 +12,7 @@ import { hardenTool } from "../../schema/mod.ts";
 import type { ToolExplanation } from "../../select/mod.ts";
 import {
   type Answer,
-  argumentsText,
+  forwardedQuestion,
   isFailureCode,
   isListOf,
   isObject,
@@ -20,7 +20,6 @@ import {
   isToolRun,
   makeTool,
   type Question,
-  type QuestionFields,
   setOwn,
   type Tool,
   type ToolContext,
@@ -133,7 +132,8 @@ export async function fetchText(
       if (location !== null && isRedirect(response) && redirects < maxRedirects) {
         await response.body?.cancel();
         place = new URL(location, place);
-        continue;
+        if (/^https?:$/.test(place.protocol)) continue;
+        throw new TypeError(`it redirects to an address that begins with ${place.protocol}`);
       }
       const text = await boundedText(response.body, MAX_ANSWER);
       if (text !== undefined) return { response, text };
@@ -218,9 +218,6 @@ interface Waiting {
   readonly ticket?: string;
 }
 
-/** The maximum length of arguments in a question, in characters. */
-const MAX_ARGUMENTS = 20_000;
-
 /** Runs a call at the service, forwards its events, and asks the service's questions. */
 async function* callRemotely(
   service: ServiceAddress,
@@ -262,28 +259,11 @@ async function* callRemotely(
     task = ticket === undefined ? path : undefined;
     const answers: Record<string, Answer> = {};
     for (const [index, question] of questions.entries()) {
-      const fields = fieldsOf(question, params);
+      const fields = forwardedQuestion(question, params);
       setOwn(answers, question.key, await context.ask(`asks.${round}.${index}`, fields));
     }
     body = { answers, ...(ticket && { ticket }) };
   }
-}
-
-/** Converts a question of the service to a question of the tool. */
-function fieldsOf(
-  { kind, message, schema, url, issues = [], arguments: args }: Question,
-  params: unknown,
-): QuestionFields {
-  const words = [...issues.map((issue) => issue.message), message];
-  // Hooks of the service may have changed the arguments in the question.
-  if (args !== undefined && JSON.stringify(args) !== JSON.stringify(params)) {
-    const shown = argumentsText(args, MAX_ARGUMENTS);
-    if (shown === undefined) {
-      throw new RangeError("The service asks about other arguments, too long to be shown");
-    }
-    words.push(`It runs with ${shown}`);
-  }
-  return { kind, message: words.join("\n"), ...(schema && { schema }), ...(url && { url }) };
 }
 
 function send(
@@ -311,7 +291,9 @@ async function* run(
     const request = { method: "POST", body: JSON.stringify(body), signal };
     const response = await send(service, path, request);
     const isJson = /\bjson\b/.test(response.headers.get("content-type") ?? "");
-    const task: unknown = response.status === 202 && isJson ? await response.json() : undefined;
+    const task = response.status === 202 && isJson
+      ? parsedJson(await boundedText(response.body, MAX_PROBLEM) ?? "")
+      : undefined;
     if (!isObject(task)) return yield* hear(response, context);
     const place = `/calls/${encodeURIComponent(String(task["id"]))}`;
     started(place);
@@ -333,7 +315,7 @@ async function* hear(
   if (!response.ok || response.body === null || !isStream) return await refusal(response);
   const events = response.body
     .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
-    .pipeThrough(new EventSourceParserStream());
+    .pipeThrough(new EventSourceParserStream({ maxBufferSize: MAX_ANSWER, onError: "terminate" }));
   for await (const { event: name, data } of events) {
     if (name === "task") {
       const { id, progress, questions, result } = JSON.parse(data) as TaskState;

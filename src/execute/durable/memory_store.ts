@@ -40,6 +40,8 @@ interface Entry extends StoredValue {
 const ACTION = "make a store in memory";
 /** The size of an entry in addition to its key and value, in bytes. */
 const ENTRY_BYTES = 128;
+/** The shortest time between two looks at all entries, in milliseconds. */
+const SWEEP_MS = 1_000;
 
 /**
  * Creates a {@linkcode CallStore} in the memory of this process.
@@ -70,7 +72,7 @@ export function memoryCallStore(options: MemoryCallStoreOptions = {}): CallStore
   const owners = new Map<string, number>();
   let bytes = 0;
   let revisions = 0;
-  /** No entry expires before. */
+  /** All entries are looked at then. */
   let nextExpiry = Infinity;
 
   function weigh(owner: string, weight: number): void {
@@ -92,14 +94,17 @@ export function memoryCallStore(options: MemoryCallStoreOptions = {}): CallStore
     for (const [key, entry] of entries) {
       const { expiresAt = Infinity } = entry;
       if (expiresAt <= now) forget(key, entry);
-      else if (expiresAt < nextExpiry) nextExpiry = expiresAt;
+      // Entries that expire one after the other are not all looked at for each of them.
+      else if (expiresAt < nextExpiry) nextExpiry = Math.max(expiresAt, now + SWEEP_MS);
     }
   }
 
   function find(key: string): Entry | undefined {
     checkStoreKey(key);
     forgetExpired();
-    return entries.get(key);
+    const entry = entries.get(key);
+    if (entry === undefined || clock.timestamp() < (entry.expiresAt ?? Infinity)) return entry;
+    return void forget(key, entry);
   }
 
   /** Stores a value, which replaces `before`. */

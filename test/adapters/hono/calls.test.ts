@@ -1,6 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
+import * as formats from "@plue/tools/formats";
+import { createToolHandler, serveFormats, type ToolHandlerOptions } from "@plue/tools/hono";
 import { type Question, type ToolDefinition, ToolRegistry } from "@plue/tools";
 import { callTasks, memoryCallStore, runByClient, sealedTickets } from "@plue/tools/calls";
 import { BASE } from "./support.ts";
@@ -139,6 +140,19 @@ describe("a call that waits, over HTTP", () => {
     assertEquals([status, body.content, body.callId], [200, "deleted a.txt", "c 1"]);
     const again = await ask("POST", place, { ticket, answers: YES });
     assertEquals([again.status, again.body.code], [410, "ticket_refused"]);
+  });
+
+  it("is logged without the name that its client writes into a returned turn", async () => {
+    const logged: unknown[] = [];
+    const ask = service({
+      formats: serveFormats(formats),
+      observe: { access: ({ calls }) => void logged.push(calls[0]?.toolId, calls[0]?.outcome) },
+    });
+    const { body: { callId, ...result } } = await ask("POST", RUN, CALL);
+    const call = { callId, name: "harmless", wireName: "harmless", result };
+    const turn = { calls: [call], answers: { [callId]: YES } };
+    await ask("POST", "/dispatch/anthropic", turn);
+    assertEquals(logged, ["rm", "input_required", "", "ok"]);
   });
 
   it("continues in another process, and repeats the question without an answer", async () => {
@@ -340,6 +354,38 @@ describe("a task over HTTP", () => {
     assertEquals((await ask("POST", `/calls/${id}`, { answers: YES }, guest)).status, 404);
     assertEquals((await ask("GET", "/calls", undefined, guest)).body.tasks, []);
     assertEquals((await ask("GET", `/calls/${id}`)).body.status, "input_required");
+  });
+
+  it("is followed until the caller's token ends, or its tool is hidden", async () => {
+    for (const ends of ["the token", "the tool"]) {
+      let finish = (): void => {};
+      const execute = (): Promise<string> =>
+        new Promise((resolve) => finish = () => resolve("secret"));
+      const tool = { name: "work", description: "Works.", execute };
+      const registry = new ToolRegistry({ tools: [tool] });
+      const app = createToolHandler(registry, {
+        authorize: () => ends === "the token" ? { expiresAt: Date.now() + 20 } : {},
+        tasks: callTasks({ store: memoryCallStore(), pollMs: 5 }),
+      });
+      const headers = { "content-type": "application/json", ...ASYNC };
+      const begun = await app.request(`${BASE}/tools/work/execute`, { method: "POST", headers });
+      const { id } = await begun.json();
+      const { body } = await app.request(`${BASE}/calls/${id}`, { headers: EVENTS });
+      const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+      let text = "";
+      while (!text.includes("working")) text += (await reader?.read())?.value;
+      if (ends === "the tool") {
+        registry.unregisterTool("work");
+        finish();
+      }
+      while (true) {
+        const { done, value } = await reader?.read() ?? { done: true };
+        if (done) break;
+        text += value;
+      }
+      assertEquals(text.includes("secret"), false, ends);
+      finish();
+    }
   });
 
   it("is listed for callers with a name only, who are not one for the server", async () => {

@@ -68,8 +68,9 @@ function bench(options: ToolHandlerOptions = {}) {
       ...sampleRegistry().tools,
     ],
   });
-  const dispatcher = new ToolDispatcher(registry, { graceMs: 0, ...options.dispatch });
-  const app = createToolHandler(registry, { openExecution: true, dispatcher, ...options });
+  const { dispatch, ...rest } = options;
+  const dispatcher = new ToolDispatcher(registry, { graceMs: 0, ...dispatch });
+  const app = createToolHandler(registry, { openExecution: true, dispatcher, ...rest });
   const run = (id: string, body: unknown = {}, init: RequestInit = {}): Promise<Response> =>
     Promise.resolve(
       app.request(`${BASE}/tools/${id}/execute`, { ...execution(body, STREAM), ...init }),

@@ -17,6 +17,7 @@ import {
   type ServeFormatsOptions,
   type ToolHandlerOptions,
 } from "@plue/tools/hono";
+import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import * as formats from "@plue/tools/formats";
 import { handler } from "../hono/support.ts";
 
@@ -42,6 +43,16 @@ const limiter = (options: unknown): unknown => createRateLimiter(options as Rate
 
 /** A function, its options, and a part of the error message. */
 const WRONG: readonly (readonly [what: string, make: () => unknown, words: string])[] = [
+  [
+    "createToolHandler: dispatch beside a dispatcher",
+    () => serve({ dispatcher: new ToolDispatcher(new ToolRegistry()), dispatch: {} }),
+    "dispatch has no effect beside dispatcher",
+  ],
+  [
+    "createToolHandler: taskAfterMs without tasks",
+    () => serve({ taskAfterMs: 1 }),
+    "taskAfterMs has no effect without tasks",
+  ],
   [
     "jwtAuth: a misspelt requiredScopes",
     () => jwt({ requiredScope: ["a"] }),

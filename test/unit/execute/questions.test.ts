@@ -487,12 +487,12 @@ describe("context.ask()", () => {
       [
         "k",
         { message: "?", kind: "authorization", url: "javascript:1" },
-        "an address that begins with https",
+        "must begin with https",
       ],
       [
         "k",
         { message: "?", kind: "authorization", url: "nowhere" },
-        "an address that begins with https",
+        "must begin with https",
       ],
     ];
     const { call } = fixture([{
@@ -521,11 +521,22 @@ describe("context.ask()", () => {
     const { call } = fixture([{
       name: "hidden",
       execute: (_, { ask }) =>
-        ask("k", { message: `Delete a.txt\u202e\u200b${"!".repeat(3_000)}` }),
+        ask("k", { message: `Delete a.txt\u202e\u200b${"!".repeat(1_988)}` }),
     }]);
     const [question] = (await suspended(call("hidden"))).questions;
-    assertMatch(question?.message ?? "", /^Delete a\.txt!+…$/);
+    assertMatch(question?.message ?? "", /^Delete a\.txt!+$/);
     assertEquals(question?.message.length, 2_000);
+  });
+
+  it("is rejected if its message is too long, since the person would agree to a part of it", async () => {
+    const { call } = fixture([{
+      name: "long",
+      execute: (_, { ask }) =>
+        ask("k", { message: `${"\u200b".repeat(9_000)}${"!".repeat(2_001)}` }),
+    }]);
+    const result = await call("long");
+    assert(!result.ok);
+    assertStringIncludes(result.error.message, '"/message" must have at most 2000 characters');
   });
 
   it("gives the address of an authorization", async () => {

@@ -35,6 +35,30 @@ describe("memoryCallStore()", () => {
     assertEquals(typeof await store.create("t.a.2", value), "number");
   });
 
+  it("does not look at all entries for each of them that expires", async () => {
+    const clock = { now: 1, timestamp: () => clock.now };
+    const store = memoryCallStore({ clock });
+    const keys = Array.from({ length: 100 }, (_, index) => `t.a.${index}`);
+    for (const [index, key] of keys.entries()) {
+      await store.create(key, value, { expiresAt: 2 + index });
+    }
+    const walk = Map.prototype[Symbol.iterator];
+    let walks = 0;
+    Map.prototype[Symbol.iterator] = function () {
+      walks++;
+      return walk.call(this);
+    };
+    try {
+      for (const key of keys) {
+        clock.now++;
+        assertEquals(await store.get(key), undefined);
+      }
+    } finally {
+      Map.prototype[Symbol.iterator] = walk;
+    }
+    assertEquals(walks, 1);
+  });
+
   it("counts an update by the bytes that it adds", async () => {
     const store = memoryCallStore({ maxBytes: 1_500, maxOwnerBytes: 1_500 });
     const revision = await store.create("t.a.1", value) ?? 0;
