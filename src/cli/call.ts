@@ -140,7 +140,8 @@ class Prompts {
 
   /** Asks for one value; `undefined` if the person skips it. */
   async #value(field: AskedField): Promise<unknown> {
-    const { name = "Answer", description, isSwitch, isRequired, values, otherwise } = field;
+    const { name = "Answer", isRequired, argument } = field;
+    const { description, isSwitch, values, otherwise } = argument;
     const message = cleanText(description === "" ? name : `${name}: ${description}`, MAX_TEXT);
     if (isSwitch) {
       return await this.#taken(
@@ -155,7 +156,7 @@ class Prompts {
         options: isRequired ? options : [...options, { value: "", label: "(nothing)" }],
         ...(otherwise === undefined ? {} : { initialValue: String(otherwise) }),
       }));
-      return chosen === "" && !values.includes("") ? undefined : field.convert(chosen);
+      return chosen === "" && !values.includes("") ? undefined : argument.convert(chosen);
     }
     const typed = await this.#taken(text({
       ...this.#options,
@@ -165,7 +166,7 @@ class Prompts {
       }),
       validate: (word) => isRequired && !word ? "It is required" : undefined,
     }));
-    return (typed ?? "") === "" && !isRequired ? undefined : field.convert(typed);
+    return (typed ?? "") === "" && !isRequired ? undefined : argument.convert(typed);
   }
 
   async #taken<Value>(asked: Promise<Value>): Promise<Exclude<Value, symbol>> {

@@ -6,6 +6,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { FormSchema } from "../../schema/form.ts";
 import { explainWithoutEngine } from "../../schema/mod.ts";
 import type { Issue, JsonSchema } from "../../tool/mod.ts";
 import { BASE, token } from "./api.ts";
@@ -16,7 +17,6 @@ import { Form } from "./form.tsx";
 import { parse } from "./json_text.ts";
 import { Button, Copy, Segments } from "./parts.tsx";
 import { hrefOf } from "./route.ts";
-import { FormSchema } from "./schema_form.ts";
 import { SAMPLES } from "./samples.ts";
 import type { ListedTool } from "./tools.ts";
 
