@@ -7,10 +7,11 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { FormSchema } from "../../schema/form.ts";
-import { abort, type Answer, answer, type PageCall, type Question } from "./calls.ts";
+import type { Answer, Question } from "../../tool/mod.ts";
+import { abort, answer, type PageCall } from "./calls.ts";
 import { Form } from "./form.tsx";
 import { Button, Coloured, milliseconds, Segments, Tree } from "./parts.tsx";
-import { imagesIn, tableOf, textOf } from "./result_views.ts";
+import { imagesIn, tableOf, textOf } from "./json_views.ts";
 
 const STATUS = {
   running: "running",

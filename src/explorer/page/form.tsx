@@ -16,7 +16,7 @@ import type {
   Variant,
 } from "../../schema/form.ts";
 import { isObject, type Issue } from "../../tool/mod.ts";
-import { isRounded, parse, pointerOf, withMember } from "./json_text.ts";
+import { isRounded, parse, pointerOf, withMember } from "./json_views.ts";
 import { Button } from "./parts.tsx";
 
 type Element = JSX.Element;

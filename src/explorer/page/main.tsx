@@ -13,8 +13,16 @@ import { Calls } from "./calls_page.tsx";
 import { Button, Coloured, Risk, Segments } from "./parts.tsx";
 import { hrefOf, type Route, route, type ToolView } from "./route.ts";
 import { Targets } from "./targets.tsx";
-import { SEARCH_ID, ToolList } from "./tool_list.tsx";
-import { type ListedTool, loading, revision, start, tools, unavailable } from "./tools.ts";
+import {
+  type ListedTool,
+  loading,
+  revision,
+  SEARCH_ID,
+  start,
+  ToolList,
+  tools,
+  unavailable,
+} from "./tools.tsx";
 import { Try } from "./try.tsx";
 import { Why } from "./why.tsx";
 

@@ -7,7 +7,7 @@
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isObject } from "../../tool/mod.ts";
-import { type JsonLine, jsonLines, wordsOf } from "./json_text.ts";
+import { type JsonLine, jsonLines, wordsOf } from "./json_views.ts";
 
 type Element = JSX.Element;
 

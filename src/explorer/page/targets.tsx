@@ -12,7 +12,7 @@ import { countTokens } from "../../finding/mod.ts";
 import type { ExportWarning, Loss, RejectedTool } from "../../formats/mod.ts";
 import { ask } from "./api.ts";
 import { Coloured, type Mark, MarkedJson } from "./parts.tsx";
-import type { ListedTool } from "./tools.ts";
+import type { ListedTool } from "./tools.tsx";
 
 /** The targets, inserted by the build. */
 declare const TARGETS: readonly { readonly id: string; readonly title: string }[];

@@ -12,7 +12,7 @@ import { type ToolExplanation, VOCABULARY } from "../../select/mod.ts";
 import { RISK_LEVELS } from "../../tool/mod.ts";
 import { ask } from "./api.ts";
 import { Risk, Segments, useGrowing } from "./parts.tsx";
-import { type Explained, type Explanations, revision } from "./tools.ts";
+import { type Explained, type Explanations, revision } from "./tools.tsx";
 
 type Dimension = "role" | "risk" | "context";
 
