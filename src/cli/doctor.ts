@@ -1,5 +1,6 @@
 /**
- * `plue doctor`: what is installed, and whether a call gets through each of it.
+ * `plue doctor` and `plue native`: what is installed, whether a call gets through each of it, and how
+ * to compile and link with libplue.
  *
  * @module
  */
@@ -11,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { callThroughLibplue } from "../adapters/native/call_library.ts";
-import { findLibplue } from "../adapters/native/mod.ts";
+import { findLibplue, findOrCompileLibplue } from "../adapters/native/find_libplue.ts";
 import { ToolDispatcher, ToolRegistry } from "../adapters/typebox/mod.ts";
 import { describeThrown, type ToolDefinition } from "../tool/mod.ts";
 import { readNats } from "./nats.ts";
@@ -60,12 +61,10 @@ export async function doctor(flags: DoctorFlags, terminal: Terminal): Promise<nu
   ];
   if (terminal.isJson) terminal.printJson(found);
   else {
-    const colours = { works: "green", missing: "yellow", broken: "red" } as const;
     terminal.print(terminal.table(
       ["PART", "STATE", "DETAIL"],
       found.map(({ part, state, detail }) => [part, state, detail]),
-      (text, column) =>
-        column === 1 ? terminal.paint(colours[text as Diagnosis["state"]], text) : text,
+      { STATE: { works: "green", missing: "yellow", broken: "red" } },
     ));
   }
   return found.some(({ state }) => state === "broken") ? EXIT.failed : EXIT.ok;
@@ -90,10 +89,9 @@ export async function probe(library: string | undefined, terminal: Terminal): Pr
 
 /** Looks at what is installed. */
 async function lookHere(signal: AbortSignal): Promise<readonly Diagnosis[]> {
-  return [
-    ...await Promise.all(RUNTIMES.map((runtime) => lookAtRuntime(...runtime, signal))),
-    ...await lookAtLibrary(signal),
-  ];
+  const runtimes = await Promise.all(RUNTIMES.map((runtime) => lookAtRuntime(...runtime, signal)));
+  const host = RUNTIMES.find(([name], at) => name !== "node" && runtimes[at]?.state === "works");
+  return [...runtimes, ...await lookAtLibrary(host, signal)];
 }
 
 function runtimeName(): string {
@@ -117,14 +115,17 @@ async function lookAtRuntime(
   } catch {
     return { part, state: "missing", detail: "not on the PATH" };
   }
-  if (isOlder(version, oldest)) {
+  if (version.localeCompare(oldest, "en", { numeric: true }) < 0) {
     return { part, state: "broken", detail: `${version} is older than ${oldest}` };
   }
   return await tried(part, `${version}, a call works`, part, [...args, PROGRAM, "probe"], signal);
 }
 
-/** Looks at libplue, and at the sidecar that it starts. */
-async function lookAtLibrary(signal: AbortSignal): Promise<readonly Diagnosis[]> {
+/** Looks at libplue, and at the sidecar that it starts on the host. */
+async function lookAtLibrary(
+  host: (typeof RUNTIMES)[number] | undefined,
+  signal: AbortSignal,
+): Promise<readonly Diagnosis[]> {
   let library: string;
   let sidecar: string | undefined;
   try {
@@ -137,7 +138,6 @@ async function lookAtLibrary(signal: AbortSignal): Promise<readonly Diagnosis[]>
     const detail = 'run "npm run build:native", or build one with your tools (ffi/README.md)';
     return [found, { part: "sidecar", state: "missing", detail }];
   }
-  const host = await firstOf(["bun", "deno"], signal);
   if (host === undefined) {
     const detail = `${sidecar}, not tried: that takes Bun or Deno`;
     return [found, { part: "sidecar", state: "missing", detail }];
@@ -146,13 +146,13 @@ async function lookAtLibrary(signal: AbortSignal): Promise<readonly Diagnosis[]>
   try {
     const tools = join(folder, "tools.mjs");
     await writeFile(tools, toolsModule());
-    const [, args = []] = RUNTIMES.find(([name]) => name === host) ?? [];
+    const [command, args] = host;
     return [
       found,
       await tried(
         "sidecar",
         `${sidecar}, a call through libplue works`,
-        host,
+        command,
         [...args, PROGRAM, "probe", library],
         signal,
         { PLUE_TOOLS: tools },
@@ -173,17 +173,6 @@ function toolsModule(): string {
     `const tool = { ...${JSON.stringify(data)}, execute: (params) => params };`,
     "export const registry = new ToolRegistry({ tools: [tool] });",
   ].join("\n");
-}
-
-async function firstOf(
-  names: readonly string[],
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  for (const name of names) {
-    const isThere = await run(name, ["--version"], { signal }).then(() => true, () => false);
-    if (isThere) return name;
-  }
-  return undefined;
 }
 
 /** Runs a probe. */
@@ -211,8 +200,38 @@ async function tried(
   }
 }
 
-function isOlder(version: string, oldest: string): boolean {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  const [wantedMajor = 0, wantedMinor = 0] = oldest.split(".").map(Number);
-  return major < wantedMajor || major === wantedMajor && minor < wantedMinor;
+/** The flags of `plue native`. */
+export interface NativeFlags {
+  readonly cflags?: boolean;
+  readonly libs?: boolean;
+  readonly static?: boolean;
+  readonly target?: string;
+}
+
+/**
+ * Prints the flags for a compiler, or where libplue is. Compiles it where npm has installed none.
+ *
+ * @returns The exit code.
+ * @throws {Error} If there is no libplue for the platform.
+ */
+export function native(
+  { cflags, libs, static: isStatic, target }: NativeFlags,
+  terminal: Terminal,
+): number {
+  const found = target === undefined
+    ? findOrCompileLibplue((line) => terminal.note(line))
+    : findLibplue({ target });
+  if (terminal.isJson) terminal.printJson(found);
+  else if (cflags === true || libs === true) {
+    terminal.print(
+      [
+        ...cflags === true ? found.cflags : [],
+        ...libs === true ? (isStatic === true ? found.staticLibs : found.libs) : [],
+      ].join(" "),
+    );
+  } else {
+    const { library, archive, sidecar } = found;
+    for (const path of [library, archive, sidecar]) if (path !== undefined) terminal.print(path);
+  }
+  return EXIT.ok;
 }

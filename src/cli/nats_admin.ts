@@ -39,7 +39,7 @@ export interface NatsFlags {
 }
 
 /** Creates the streams and buckets that workers and callers need, and prints a table of them. */
-export async function initNats(
+async function initNats(
   { nats, ...flags }: NatsFlags,
   terminal: Terminal,
 ): Promise<number> {
@@ -75,8 +75,19 @@ export async function initNats(
   }
 }
 
+/** Runs `plue nats init` or `plue nats keys`. */
+export async function nats(
+  action: string,
+  flags: NatsFlags,
+  terminal: Terminal,
+): Promise<number> {
+  if (action === "init") return await initNats(flags, terminal);
+  createKeys(terminal);
+  return EXIT.ok;
+}
+
 /** Prints a new seed and its public key. */
-export function createKeys(terminal: Terminal): void {
+function createKeys(terminal: Terminal): void {
   const pair = nkeys.createUser();
   const seed = new TextDecoder().decode(pair.getSeed());
   const keys = { seed, publicKey: pair.getPublicKey() };

@@ -42,12 +42,8 @@ function toolTable(terminal: Terminal, tools: readonly Tool[]): string {
   return terminal.table(
     ["TOOL", "RISK", "CATEGORY", "DESCRIPTION"],
     tools.map((tool) => [tool.id, tool.risk, tool.category ?? "", tool.description]),
-    (text, column) => column === 1 ? paintRisk(terminal, text) : text,
+    { RISK: RISK_STYLES },
   );
-}
-
-function paintRisk(terminal: Terminal, risk: string): string {
-  return terminal.paint(RISK_STYLES[risk as keyof typeof RISK_STYLES], risk);
 }
 
 /** Prints one tool: its description, and its flags. */
@@ -75,7 +71,7 @@ export function toolText(terminal: Terminal, tool: Tool): string {
     "",
     clean(tool.description),
     "",
-    `  ${"risk".padEnd(10)}  ${paintRisk(terminal, tool.risk)}`,
+    `  ${"risk".padEnd(10)}  ${terminal.paint(RISK_STYLES[tool.risk], tool.risk)}`,
     ...facts.flatMap(([name, value]) =>
       value === undefined ? [] : [`  ${name.padEnd(10)}  ${clean(value)}`]
     ),
@@ -89,7 +85,7 @@ export function toolText(terminal: Terminal, tool: Tool): string {
           isRequired ? "required" : "",
           description,
         ]),
-        (text, column) => column === 2 ? terminal.paint("yellow", text) : text,
+        { "": { required: "yellow" } },
       ),
     ]),
     ...tool.examples.slice(0, 3).flatMap(({ input }) => [
@@ -137,7 +133,7 @@ function printExplanation(answer: ReturnType<Toolset["explain"]>, terminal: Term
 
 /** Prints the tools that serve a question, best first. */
 export async function search(
-  query: string,
+  words: readonly string[],
   flags: ShowFlags,
   terminal: Terminal,
 ): Promise<void> {
@@ -145,7 +141,7 @@ export async function search(
   const { limit } = flags;
   const found = await searchToolsetAsync(
     toolsetOf(loaded, flags),
-    query,
+    words.join(" "),
     limit === undefined ? {} : { limit },
   );
   const scores = new Map<string, ToolHit>(found.hits.map((hit) => [hit.id, hit]));
@@ -161,7 +157,7 @@ export async function search(
         (scores.get(tool.id)?.score ?? 0).toFixed(2),
         ...[tool.id, tool.risk, tool.description],
       ]),
-      (text, column) => column === 2 ? paintRisk(terminal, text) : text,
+      { RISK: RISK_STYLES },
     ),
   );
 }
