@@ -19,7 +19,7 @@ import {
   type ToolFailure,
 } from "../tool/mod.ts";
 import { type AskedField, askedFields, readArguments } from "./arguments.ts";
-import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
+import { type SelectionFlags, type SourceFlags, toolsFrom } from "./selection.ts";
 import { findTool, toolText } from "./show.ts";
 import { EXIT, EXIT_CODES, type Terminal, usageError } from "./terminal.ts";
 
@@ -201,8 +201,8 @@ export async function call(
     throw usageError(`Cannot call "${id}": --from stands before the tool's id`);
   }
   await using loaded = await toolsFrom([], flags, io);
-  const toolset = toolsetOf(loaded, flags);
-  const tool = findTool(loaded, toolset, id);
+  const { registry, toolset } = loaded;
+  const tool = findTool(registry, toolset, id);
   if (words.includes("--help") || words.includes("-h")) {
     terminal.print(toolText(terminal, tool));
     return EXIT.ok;
@@ -213,7 +213,7 @@ export async function call(
     async (path) => path === "-" ? await readAll(io.stdin) : await readFile(path, "utf8"),
   );
   const meanwhile = new Meanwhile(terminal);
-  const dispatcher = new ToolDispatcher(loaded.registry, {
+  const dispatcher = new ToolDispatcher(registry, {
     // A call may take longer than the default if `--timeout` allows it.
     ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout }),
     // A module's own approver decides first.

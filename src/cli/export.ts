@@ -19,7 +19,7 @@ import {
 import type { Toolset } from "../select/mod.ts";
 import { cleanText, clip, describeThrown, describeTool, nearIds, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
-import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
+import { type SelectionFlags, type SourceFlags, toolsFrom } from "./selection.ts";
 import { counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 
 /** The flags of `plue export`. */
@@ -59,7 +59,7 @@ export async function exportTo(
 ): Promise<number> {
   const target = targetOf(flags.to);
   await using loaded = await toolsFrom(sources, flags, terminal.io);
-  const toolset = toolsetOf(loaded, flags);
+  const { toolset } = loaded;
   const settings = settingsOf(flags, toolset);
   const exported = exportTools(toolset, target, settings);
   const { tools, losses, rejected, warnings, names } = exported;
@@ -230,7 +230,7 @@ export async function check(
 ): Promise<number> {
   const targets = flags.to?.map(targetOf) ?? TARGETS;
   await using loaded = await toolsFrom(sources, flags, terminal.io);
-  const tools = toolsetOf(loaded, flags).available();
+  const tools = loaded.toolset.available();
   const exports = targets.map((target) => ({ target, exported: exportTools(tools, target) }));
   const problems = [
     ...loaded.imports.flatMap(({ rejected }) =>

@@ -4,13 +4,12 @@
  * @module
  */
 
-import type { ToolHit } from "../registry/mod.ts";
+import type { Registry, ToolHit } from "../registry/mod.ts";
 import { searchToolsetAsync } from "../registry/search/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import { cleanText, describeTool, nearIds, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
-import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
-import type { LoadedTools } from "./sources/mod.ts";
+import { type SelectionFlags, type SourceFlags, toolsFrom } from "./selection.ts";
 import { explainRemotely } from "./sources/service.ts";
 import { CommandError, counted, EXIT_CODES, RISK_STYLES, type Terminal } from "./terminal.ts";
 
@@ -24,8 +23,7 @@ export async function list(
   terminal: Terminal,
 ): Promise<void> {
   await using loaded = await toolsFrom(sources, flags, terminal.io);
-  const toolset = toolsetOf(loaded, flags);
-  const tools = toolset.available();
+  const tools = loaded.toolset.available();
   for (const { message } of loaded.imports.flatMap(({ rejected }) => rejected)) {
     terminal.warn(message);
   }
@@ -49,7 +47,7 @@ function toolTable(terminal: Terminal, tools: readonly Tool[]): string {
 /** Prints one tool: its description, and its flags. */
 export async function show(id: string, flags: ShowFlags, terminal: Terminal): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);
-  const tool = findTool(loaded, toolsetOf(loaded, flags), id);
+  const tool = findTool(loaded.registry, loaded.toolset, id);
   if (terminal.isJson) return terminal.printJson(describeTool(tool));
   terminal.print(toolText(terminal, tool));
 }
@@ -110,7 +108,6 @@ function needsOf(tool: Tool): readonly string[] {
 /** Says why a caller sees a tool, or does not. */
 export async function explain(id: string, flags: ShowFlags, terminal: Terminal): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);
-  const toolset = toolsetOf(loaded, flags);
   if (!loaded.registry.hasTool(id)) {
     for (const service of loaded.services) {
       const answer = await explainRemotely(service, id, terminal.io.signal);
@@ -118,7 +115,7 @@ export async function explain(id: string, flags: ShowFlags, terminal: Terminal):
     }
     throw unknownTool(id, loaded.registry.ids);
   }
-  printExplanation(toolset.explain(id), terminal);
+  printExplanation(loaded.toolset.explain(id), terminal);
 }
 
 function printExplanation(answer: ReturnType<Toolset["explain"]>, terminal: Terminal): void {
@@ -140,7 +137,7 @@ export async function search(
   await using loaded = await toolsFrom([], flags, terminal.io);
   const { limit } = flags;
   const found = await searchToolsetAsync(
-    toolsetOf(loaded, flags),
+    loaded.toolset,
     words.join(" "),
     limit === undefined ? {} : { limit },
   );
@@ -163,7 +160,7 @@ export async function search(
 }
 
 /** Finds a tool that the caller sees, by its id or an earlier one, as its reader sees it. */
-export function findTool({ registry }: LoadedTools, toolset: Toolset, id: string): Tool {
+export function findTool(registry: Registry, toolset: Toolset, id: string): Tool {
   const tool = toolset.resolve(id);
   if (tool === undefined) throw unknownTool(id, toolset.ids, registry.hasTool(id));
   return toolset.get(tool.id) ?? tool;

@@ -7,7 +7,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { RISK_LEVELS, type RiskLevel, type ToolExample } from "../../tool/mod.ts";
-import { ApiError, ask, eventsOf, send, sessions } from "./api.ts";
+import { ApiError, ask, eventsOf, messageOf, send, sessions } from "./api.ts";
 import { Risk, useGrowing } from "./parts.tsx";
 import { hrefOf, route } from "./route.ts";
 
@@ -149,7 +149,7 @@ async function load(signal: AbortSignal): Promise<void> {
     revision.value++;
   } catch (error) {
     if (signal.aborted) return;
-    loading.value = { error: error instanceof Error ? error.message : String(error) };
+    loading.value = { error: messageOf(error) };
   }
 }
 

@@ -13,7 +13,7 @@ import { calls, lastCallOf, run } from "./calls.ts";
 import { CallView } from "./call_view.tsx";
 import { Form } from "./form.tsx";
 import { parse } from "./json_views.ts";
-import { Button, Coloured, Copy, Segments } from "./parts.tsx";
+import { Block, Button, Coloured, Copy, Segments } from "./parts.tsx";
 import { hrefOf } from "./route.ts";
 import { SAMPLES } from "./samples.ts";
 import type { ListedTool } from "./tools.tsx";
@@ -236,9 +236,7 @@ function Samples({
         <Segments label="Language" values={LANGUAGES} value={language} onChange={setLanguage} />
         <Copy text={text}>Copy</Copy>
       </div>
-      <pre class="json" tabIndex={0} role="region" aria-label={`The call in ${language}`}>
-        {text}
-      </pre>
+      <Block label={`The call in ${language}`}>{text}</Block>
     </section>
   );
 }
