@@ -389,13 +389,13 @@ export class Argument {
       if (shape.kind !== "object") return [];
       const { properties, rest = [] } = shape;
       const own = properties.get(name);
-      // An object without properties takes any, but a flag with a wrong name must be reported.
+      // A form offers any name here, but a mistyped flag must be reported.
       return own !== undefined ? [own] : rest.length > 0 ? [rest] : [];
     });
   }
 }
 
-/** Returns the types of JSON that an input gives; none for any. */
+/** Returns the types of JSON that an input can give; an empty list if it can give any. */
 function typesOf(shape: Shape): readonly string[] {
   switch (shape.kind) {
     case "text":

@@ -1,6 +1,6 @@
 /**
- * `plue doctor` and `plue native`: what is installed, whether a call gets through each of it, and how
- * to compile and link with libplue.
+ * `plue doctor` and `plue native`: the installed parts, a call through each of them, and the flags to
+ * compile and link with libplue.
  *
  * @module
  */
@@ -20,8 +20,8 @@ import { type Diagnosis, EXIT, type Terminal, VERSION } from "./terminal.ts";
 
 const run = promisify(execFile);
 
-/** How long one part may take to answer, in milliseconds. */
-const PATIENCE_MS = 30_000;
+/** The timeout of the check of one part, in milliseconds. */
+const CHECK_MS = 30_000;
 
 /** The runtimes, the options with which each runs a script, and the oldest that will do. */
 const RUNTIMES: readonly (readonly [name: string, args: readonly string[], oldest: string])[] = [
@@ -71,7 +71,7 @@ export async function doctor(flags: DoctorFlags, terminal: Terminal): Promise<nu
 }
 
 /**
- * Makes the call that the doctor asks other processes for, and prints its result.
+ * Makes a call for the doctor, which starts this as another process, and prints its result.
  *
  * @param library The libplue to make it through; absent: through this runtime alone.
  */
@@ -110,7 +110,7 @@ async function lookAtRuntime(
 ): Promise<Diagnosis> {
   let version: string;
   try {
-    const { stdout } = await run(part, ["--version"], { signal, timeout: PATIENCE_MS });
+    const { stdout } = await run(part, ["--version"], { signal, timeout: CHECK_MS });
     version = /\d+\.\d+\.\d+/.exec(stdout)?.[0] ?? "?";
   } catch {
     return { part, state: "missing", detail: "not on the PATH" };
@@ -187,7 +187,7 @@ async function tried(
   try {
     const { stdout } = await run(command, [...args], {
       signal,
-      timeout: PATIENCE_MS,
+      timeout: CHECK_MS,
       env: { ...process.env, ...env },
     });
     if (stdout.trim() === PARAMS) return { part, state: "works", detail };

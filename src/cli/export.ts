@@ -117,7 +117,7 @@ function lossTable(terminal: Terminal, losses: readonly Loss[]): string {
 }
 
 /** The flags of `plue import`. */
-export interface ImportFlags extends SourceFlags {
+export interface ImportFlags extends SourceFlags, SelectionFlags {
   readonly out?: string;
   readonly force?: boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * What an administrator does with NATS: `plue nats init`, `plue nats keys`, and the rows of `plue doctor`
- * about the server, the permissions of its user, clocks, workers and tasks.
+ * The administration of NATS: `plue nats init`, `plue nats keys`, and the rows of `plue doctor` for the
+ * server, the permissions of its user, clocks, workers and tasks.
  *
  * @module
  */
@@ -259,7 +259,7 @@ async function diagnoseWorkers(
   if (secret === undefined) {
     return [missing(part, "not checked: PLUE_NATS_SECRET is not set")];
   }
-  // The doctor signs nothing, so that its key may be that of a caller or of a worker.
+  // The doctor signs nothing, because its key may belong to a caller or to a worker.
   const seal = new Seal(ACTION, secret, "caller", keys && { ...keys, seed: undefined });
   const problems: string[] = [];
   const log = (error: unknown): void => void problems.push(describeThrown(error, 200));

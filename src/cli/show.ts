@@ -169,10 +169,10 @@ export function findTool(registry: Registry, toolset: Toolset, id: string): Tool
 function unknownTool(id: string, ids: Iterable<string>, isHidden = false): CommandError {
   const near = nearIds(id, ids).map((one) => `"${one}"`);
   const hint = isHidden
-    ? '"plue explain" with the same flags says why it is left out'
+    ? '"plue explain" with the same flags shows why it is omitted'
     : near.length > 0
     ? `did you mean ${near.join(" or ")}?`
-    : '"plue list" shows those that there are';
+    : '"plue list" shows all tools';
   return new CommandError(
     `Cannot find the tool "${cleanText(id, 100)}": ${hint}`,
     EXIT_CODES.unknown_tool,

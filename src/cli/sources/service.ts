@@ -221,7 +221,7 @@ interface Waiting {
 /** The maximum length of arguments in a question, in characters. */
 const MAX_ARGUMENTS = 20_000;
 
-/** Runs a call at the service, forwards its events, and asks the service's questions. */
+/** Runs a call at the service, and forwards its events and its questions. */
 async function* callRemotely(
   service: ServiceAddress,
   id: string,

@@ -53,7 +53,7 @@ export function Try({
   readonly given: string | undefined;
 }): JSX.Element {
   const schema = useMemo(() => new FormSchema(tool.parameters), [tool.parameters]);
-  // The messages are those of the service, which alone validates formats.
+  // It has the messages of the service. Only the service validates formats.
   const check = useMemo(() => explainWithoutEngine(tool.parameters), [tool.parameters]);
   const [draft, setDraft] = useState(() => firstDraft(tool.id, schema, given));
   // An input shows issues only after it was edited.
