@@ -288,7 +288,7 @@ describe("the completion scripts", () => {
         terminal.type('echo rea""dy\n');
         await terminal.shown(/ready/);
         // One completion of each kind, and the result of the call.
-        terminal.type(`plue cal\t-f ${TOOLS} searc\t--quer\tx --opts.ord\tas\t\n`);
+        terminal.type(`plue cal\t-f ${TOOLS} searc\t--query x --opts.ord\tas\t\n`);
         await terminal.shown(/"order": "asc"/);
       },
     );
