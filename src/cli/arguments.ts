@@ -6,20 +6,14 @@
  */
 
 import { parseArgs } from "node:util";
-import {
-  detectDialect,
-  indexSchemas,
-  isOfType,
-  ReferenceIndex,
-  resolveAnywhere,
-} from "../schema/mod.ts";
+import { isOfType } from "../schema/mod.ts";
+import { FormSchema, type Notes, type Place as FormPlace, type Shape } from "../schema/form.ts";
 import {
   clip,
   describe,
   describeThrown,
   isObject,
   type JsonSchema,
-  type JsonSchemaObject,
   nearIds,
   setOwn,
   type Tool,
@@ -46,14 +40,12 @@ export interface ToolFlag {
 const MAX_FLAG_LEVELS = 4;
 /** The maximum number of flags in help: a recursive schema has many. */
 const MAX_FLAGS = 200;
-/** The maximum depth of references and unions at one position. */
-const MAX_PARTS = 64;
 
 /** The flags of a tool, in the order of its schema. */
 export function flagsOf(tool: Tool): readonly ToolFlag[] {
   const flags: ToolFlag[] = [];
-  const walk = (place: Place, path: readonly string[], isNeeded: boolean): void => {
-    for (const [name, child] of place.properties()) {
+  const walk = (place: Argument, path: readonly string[], isNeeded: boolean): void => {
+    for (const [name, child] of place.properties) {
       if (flags.length >= MAX_FLAGS) return;
       const isRequired = isNeeded && place.requires(name);
       const at = [...path, name];
@@ -61,11 +53,11 @@ export function flagsOf(tool: Tool): readonly ToolFlag[] {
       else flags.push(flagOf(child, at.join("."), isRequired));
     }
   };
-  walk(placeOf(tool), [], true);
+  walk(rootOf(tool.parameters), [], true);
   return flags;
 }
 
-function flagOf(place: Place, name: string, isRequired: boolean): ToolFlag {
+function flagOf(place: Argument, name: string, isRequired: boolean): ToolFlag {
   const { values } = place;
   const types = place.types.filter((type) => type !== "null");
   return {
@@ -73,7 +65,7 @@ function flagOf(place: Place, name: string, isRequired: boolean): ToolFlag {
     type: values.length > 0 && values.length <= 12
       ? values.join("|")
       : (types.length > 0 ? types : ["json"]).map((type) => place.typeName(type)).join("|"),
-    values: place.isSwitch ? [] : values,
+    values,
     isSwitch: place.isSwitch,
     isRequired,
     description: place.description,
@@ -84,14 +76,8 @@ function flagOf(place: Place, name: string, isRequired: boolean): ToolFlag {
 export interface AskedField {
   /** The name of the property; absent: the value is the whole content. */
   readonly name: string | undefined;
-  readonly description: string;
-  readonly isSwitch: boolean;
+  readonly argument: Argument;
   readonly isRequired: boolean;
-  readonly values: readonly string[];
-  /** The default that the schema names. */
-  readonly otherwise: unknown;
-  /** Converts the entered text to the type of the schema, if possible. */
-  convert(word: string): unknown;
 }
 
 /**
@@ -99,17 +85,12 @@ export interface AskedField {
  */
 export function askedFields(schema: JsonSchema): readonly AskedField[] {
   const root = rootOf(schema);
-  const properties = root.properties();
-  const places = properties.length > 0 ? properties : [[undefined, root] as const];
-  return places.map(([name, place]) => ({
-    name,
-    description: place.description,
-    isSwitch: place.isSwitch,
-    isRequired: name === undefined || root.requires(name),
-    values: place.isSwitch ? [] : place.values,
-    otherwise: place.otherwise,
-    convert: (word) => place.convert(word),
-  }));
+  const { properties } = root;
+  return properties.size === 0
+    ? [{ name: undefined, argument: root, isRequired: true }]
+    : [...properties].map(([name, argument]) => (
+      { name, argument, isRequired: root.requires(name) }
+    ));
 }
 
 /**
@@ -123,7 +104,7 @@ export async function readArguments(
   words: readonly string[],
   readFile: ReadFile,
 ): Promise<Record<string, unknown>> {
-  const root = placeOf(tool);
+  const root = rootOf(tool.parameters);
   const found = new Map<string, FoundFlag>();
   const options: Record<string, { type: "string" | "boolean"; multiple: true }> = {};
   const isOwnJson = root.find("json") !== undefined;
@@ -186,13 +167,13 @@ interface FoundFlag {
   /** True for `--no-…`. */
   readonly switchesOff?: boolean;
   readonly path: readonly string[];
-  readonly place: Place;
+  readonly place: Argument;
 }
 
 /** `--json`: the arguments as a whole. */
 const WHOLE = { name: "json", path: [], place: undefined } as unknown as FoundFlag;
 
-function findFlag(tool: Tool, root: Place, word: string): FoundFlag {
+function findFlag(tool: Tool, root: Argument, word: string): FoundFlag {
   const found = root.find(word);
   if (found !== undefined) return { name: word, ...found };
   const switched = word.startsWith("no-") ? root.find(word.slice(3)) : undefined;
@@ -239,7 +220,7 @@ function setAt(
   args: Record<string, unknown>,
   path: readonly string[],
   value: unknown,
-  place: Place,
+  place: Argument,
   name: string,
 ): void {
   let target: Record<string, unknown> = args;
@@ -256,41 +237,29 @@ function setAt(
   setOwn(target, last, isMore ? [...before, ...value] : value);
 }
 
-function placeOf({ parameters }: Tool): Place {
-  return rootOf(parameters);
+function rootOf(schema: JsonSchema): Argument {
+  const form = new FormSchema(schema);
+  return new Argument(form, [form.root]);
 }
 
-function rootOf(schema: JsonSchema): Place {
-  const index = new ReferenceIndex(schema, detectDialect(schema));
-  indexSchemas(index, schema);
-  return new Place(schema, index);
-}
+/** A value in the arguments, with all alternatives of its schema. */
+export class Argument {
+  readonly #form: FormSchema;
+  readonly #shapes: readonly Shape[];
+  readonly #notes: readonly Notes[];
+  #properties: ReadonlyMap<string, Argument> | undefined;
 
-/** A place in the arguments, with every schema that speaks of it: references and unions resolved. */
-class Place {
-  readonly #parts: readonly JsonSchemaObject[];
-  readonly #index: ReferenceIndex;
-
-  constructor(schema: unknown, index: ReferenceIndex) {
-    const parts = new Set<JsonSchemaObject>();
-    const collect = (one: unknown): void => {
-      if (!isObject(one) || parts.has(one) || parts.size >= MAX_PARTS) return;
-      parts.add(one);
-      const { $ref: ref } = one;
-      if (typeof ref === "string") collect(resolveAnywhere(index, ref)?.schema);
-      for (const keyword of ["allOf", "anyOf", "oneOf"]) {
-        const members = one[keyword];
-        if (Array.isArray(members)) members.forEach(collect);
-      }
-    };
-    collect(schema);
-    this.#parts = [...parts];
-    this.#index = index;
+  /** @param places Its schemas, each of which is an alternative. */
+  constructor(form: FormSchema, places: readonly FormPlace[]) {
+    const alternatives = places.flatMap((place) => form.alternativesOf(place));
+    this.#form = form;
+    this.#shapes = alternatives.map(([, shape]) => shape);
+    this.#notes = alternatives.map(([place]) => form.notesOf(place));
   }
 
   /** The types that are named; none if any type will do. */
   get types(): readonly string[] {
-    return [...new Set(this.#parts.flatMap(({ type }) => (type ?? []) as string | string[]))];
+    return [...new Set(this.#shapes.flatMap(typesOf))];
   }
 
   /** The values of enums and constants that can be written as a word. */
@@ -299,47 +268,45 @@ class Place {
   }
 
   get description(): string {
-    for (const part of this.#parts) {
-      const { description, title } = part;
-      for (const text of [description, title]) if (typeof text === "string") return text;
-    }
-    return "";
+    const [text = ""] = this.#notes.flatMap(({ description, title }) => description ?? title ?? []);
+    return text;
   }
 
   get otherwise(): unknown {
-    return this.#parts.find((part) => "default" in part)?.["default"];
+    return this.#notes.find((notes) => notes.default !== undefined)?.default;
   }
 
   /** Returns true if a flag needs no value. */
   get isSwitch(): boolean {
-    return this.types.every((type) => type === "boolean" || type === "null") &&
+    return this.#shapes.every(({ kind }) => kind === "boolean" || kind === "null") &&
       this.types.includes("boolean");
   }
 
   /** Returns true if it is an object whose properties have flags. */
   get isStructure(): boolean {
-    return this.takes("object") && !this.takes("array") && this.properties().length > 0;
+    return !this.takes("array") && this.properties.size > 0;
   }
 
   takes(type: string): boolean {
-    return this.types.includes(type) || type === "object" && this.properties().length > 0;
+    return this.types.includes(type);
   }
 
   requires(name: string): boolean {
-    return this.#parts.some(({ required }) => Array.isArray(required) && required.includes(name));
+    return this.#shapes.some((shape) => shape.kind === "object" && shape.required.has(name));
   }
 
-  properties(): readonly (readonly [name: string, place: Place])[] {
-    const names = new Set(
-      this.#parts.flatMap(({ properties }) => isObject(properties) ? Object.keys(properties) : []),
+  get properties(): ReadonlyMap<string, Argument> {
+    const names = this.#shapes.flatMap((shape) =>
+      shape.kind === "object" ? [...shape.properties.keys()] : []
     );
-    return [...names].map((name) => [name, this.#child(name)] as const)
-      .filter((entry): entry is readonly [string, Place] => entry[1] !== undefined);
+    return this.#properties ??= new Map(
+      [...new Set(names)].map((name) => [name, new Argument(this.#form, this.#below(name))]),
+    );
   }
 
   /** Finds the position of a flag by its name: exactly, or in another case. */
   find(word: string): Omit<FoundFlag, "name"> | undefined {
-    const names = this.properties().map(([name]) => name);
+    const names = [...this.properties.keys()];
     // A property may have a dot in its name.
     const [name = undefined] = [
       ...names.filter((one) => one === word),
@@ -399,30 +366,53 @@ class Place {
 
   /** The constants that are words, numbers, true, false or null. */
   #constants(): readonly unknown[] {
-    const all = this.#parts.flatMap((part) => [
-      ...(Array.isArray(part["enum"]) ? part["enum"] : []),
-      ...("const" in part ? [part["const"]] : []),
-    ]);
-    return [...new Set(all)].filter((value) => typeof value !== "object" || value === null);
+    const all = this.#shapes.flatMap((shape) => shape.kind === "choice" ? shape.choices : []);
+    return [...new Set(all.map(({ value }) => value))]
+      .filter((value) => typeof value !== "object" || value === null);
   }
 
-  #items(): Place {
-    return this.#child("0") ?? new Place({}, this.#index);
+  #items(): Argument {
+    return new Argument(this.#form, this.#below("0"));
   }
 
-  /** The place of a property, or of a list's item. */
-  #child(name: string): Place | undefined {
-    const schemas = this.#parts.flatMap((part) => {
-      const { properties, items, prefixItems, additionalProperties: other } = part;
-      if (isObject(properties) && Object.hasOwn(properties, name)) return [properties[name]];
-      if (/^\d+$/.test(name) && this.types.includes("array")) {
-        const tuple = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : [];
-        return [tuple[Number(name)] ?? (isObject(items) ? items : {})];
+  /** Returns the property, or the item of the list, of that name. */
+  #child(name: string): Argument | undefined {
+    const places = this.#below(name);
+    return places.length === 0 ? undefined : new Argument(this.#form, places);
+  }
+
+  #below(name: string): readonly FormPlace[] {
+    return this.#shapes.flatMap((shape) => {
+      if (shape.kind === "list") {
+        return /^\d+$/.test(name) ? [shape.first[Number(name)] ?? shape.rest ?? []] : [];
       }
-      if (isObject(part["patternProperties"])) return Object.values(part["patternProperties"]);
-      return isObject(other) || other === true ? [other] : [];
+      if (shape.kind !== "object") return [];
+      const { properties, rest = [] } = shape;
+      const own = properties.get(name);
+      // A form offers any name here, but a mistyped flag must be reported.
+      return own !== undefined ? [own] : rest.length > 0 ? [rest] : [];
     });
-    return schemas.length === 0 ? undefined : new Place({ allOf: schemas }, this.#index);
+  }
+}
+
+/** Returns the types of JSON that an input can give; an empty list if it can give any. */
+function typesOf(shape: Shape): readonly string[] {
+  switch (shape.kind) {
+    case "text":
+      return ["string"];
+    case "number":
+      return [shape.integer ? "integer" : "number"];
+    case "list":
+      return ["array"];
+    case "choice":
+      return ["string", "number", "boolean", "null"].filter((type) =>
+        shape.choices.some(({ value }) => isOfType(type, value))
+      );
+    case "json":
+    case "variants":
+      return [];
+    default:
+      return [shape.kind];
   }
 }
 

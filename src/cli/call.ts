@@ -19,7 +19,7 @@ import {
   type ToolFailure,
 } from "../tool/mod.ts";
 import { type AskedField, askedFields, readArguments } from "./arguments.ts";
-import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
+import { type SelectionFlags, type SourceFlags, toolsFrom } from "./selection.ts";
 import { findTool, toolText } from "./show.ts";
 import { EXIT, EXIT_CODES, type Terminal, usageError } from "./terminal.ts";
 
@@ -140,7 +140,8 @@ class Prompts {
 
   /** Asks for one value; `undefined` if the person skips it. */
   async #value(field: AskedField): Promise<unknown> {
-    const { name = "Answer", description, isSwitch, isRequired, values, otherwise } = field;
+    const { name = "Answer", isRequired, argument } = field;
+    const { description, isSwitch, values, otherwise } = argument;
     const message = cleanText(description === "" ? name : `${name}: ${description}`, MAX_TEXT);
     if (isSwitch) {
       return await this.#taken(
@@ -155,7 +156,7 @@ class Prompts {
         options: isRequired ? options : [...options, { value: "", label: "(nothing)" }],
         ...(otherwise === undefined ? {} : { initialValue: String(otherwise) }),
       }));
-      return chosen === "" && !values.includes("") ? undefined : field.convert(chosen);
+      return chosen === "" && !values.includes("") ? undefined : argument.convert(chosen);
     }
     const offered = typeof otherwise === "string" ? otherwise : JSON.stringify(otherwise) ?? "";
     const typed = await this.#taken(text({
@@ -165,7 +166,7 @@ class Prompts {
       ...(cleanText(offered, MAX_TEXT) === offered ? { initialValue: offered } : {}),
       validate: (word) => isRequired && !word ? "It is required" : undefined,
     }));
-    return (typed ?? "") === "" && !isRequired ? undefined : field.convert(typed);
+    return (typed ?? "") === "" && !isRequired ? undefined : argument.convert(typed);
   }
 
   async #taken<Value>(asked: Promise<Value>): Promise<Exclude<Value, symbol>> {
@@ -200,8 +201,8 @@ export async function call(
     throw usageError(`Cannot call "${id}": --from stands before the tool's id`);
   }
   await using loaded = await toolsFrom([], flags, io);
-  const toolset = toolsetOf(loaded, flags);
-  const tool = findTool(loaded, toolset, id);
+  const { registry, toolset } = loaded;
+  const tool = findTool(registry, toolset, id);
   if (words.includes("--help") || words.includes("-h")) {
     terminal.print(toolText(terminal, tool));
     return EXIT.ok;
@@ -212,7 +213,7 @@ export async function call(
     async (path) => path === "-" ? await readAll(io.stdin) : await readFile(path, "utf8"),
   );
   const meanwhile = new Meanwhile(terminal);
-  const dispatcher = new ToolDispatcher(loaded.registry, {
+  const dispatcher = new ToolDispatcher(registry, {
     // A call may take longer than the default if `--timeout` allows it.
     ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout }),
     // A module's own approver decides first.

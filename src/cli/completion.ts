@@ -70,7 +70,7 @@ const SAFE = /^[\w.:@%+,/=-]+$/;
 /**
  * The time within which the tools must load, in milliseconds: a person waits after pressing TAB.
  */
-const PATIENCE_MS = 3_000;
+const LOAD_MS = 3_000;
 
 /**
  * Returns the candidates for the next word of a command line.
@@ -87,7 +87,7 @@ export async function complete(
   const kind = shellOf(shell);
   const words = wordsOf(line).slice(1);
   const current = words.pop() ?? "";
-  const patient = { ...io, signal: AbortSignal.any([io.signal, AbortSignal.timeout(PATIENCE_MS)]) };
+  const patient = { ...io, signal: AbortSignal.any([io.signal, AbortSignal.timeout(LOAD_MS)]) };
   const found = await candidates(program, words, current, patient).catch(() => []);
   return found.filter(({ value }) => value.startsWith(current) && SAFE.test(value))
     .map((candidate) => written(kind, candidate, current));

@@ -1,5 +1,6 @@
 /**
- * `plue doctor`: what is installed, and whether a call gets through each of it.
+ * `plue doctor` and `plue native`: the installed parts, a call through each of them, and the flags to
+ * compile and link with libplue.
  *
  * @module
  */
@@ -11,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { callThroughLibplue } from "../adapters/native/call_library.ts";
-import { findLibplue } from "../adapters/native/mod.ts";
+import { findLibplue, findOrCompileLibplue } from "../adapters/native/find_libplue.ts";
 import { ToolDispatcher, ToolRegistry } from "../adapters/typebox/mod.ts";
 import { describeThrown, type ToolDefinition } from "../tool/mod.ts";
 import { readNats } from "./nats.ts";
@@ -19,8 +20,8 @@ import { type Diagnosis, EXIT, type Terminal, VERSION } from "./terminal.ts";
 
 const run = promisify(execFile);
 
-/** How long one part may take to answer, in milliseconds. */
-const PATIENCE_MS = 30_000;
+/** The timeout of the check of one part, in milliseconds. */
+const CHECK_MS = 30_000;
 
 /** The runtimes, the options with which each runs a script, and the oldest that will do. */
 const RUNTIMES: readonly (readonly [name: string, args: readonly string[], oldest: string])[] = [
@@ -60,19 +61,17 @@ export async function doctor(flags: DoctorFlags, terminal: Terminal): Promise<nu
   ];
   if (terminal.isJson) terminal.printJson(found);
   else {
-    const colours = { works: "green", missing: "yellow", broken: "red" } as const;
     terminal.print(terminal.table(
       ["PART", "STATE", "DETAIL"],
       found.map(({ part, state, detail }) => [part, state, detail]),
-      (text, column) =>
-        column === 1 ? terminal.paint(colours[text as Diagnosis["state"]], text) : text,
+      { STATE: { works: "green", missing: "yellow", broken: "red" } },
     ));
   }
   return found.some(({ state }) => state === "broken") ? EXIT.failed : EXIT.ok;
 }
 
 /**
- * Makes the call that the doctor asks other processes for, and prints its result.
+ * Makes a call for the doctor, which starts this as another process, and prints its result.
  *
  * @param library The libplue to make it through; absent: through this runtime alone.
  */
@@ -90,10 +89,9 @@ export async function probe(library: string | undefined, terminal: Terminal): Pr
 
 /** Looks at what is installed. */
 async function lookHere(signal: AbortSignal): Promise<readonly Diagnosis[]> {
-  return [
-    ...await Promise.all(RUNTIMES.map((runtime) => lookAtRuntime(...runtime, signal))),
-    ...await lookAtLibrary(signal),
-  ];
+  const runtimes = await Promise.all(RUNTIMES.map((runtime) => lookAtRuntime(...runtime, signal)));
+  const host = RUNTIMES.find(([name], at) => name !== "node" && runtimes[at]?.state === "works");
+  return [...runtimes, ...await lookAtLibrary(host, signal)];
 }
 
 function runtimeName(): string {
@@ -112,19 +110,22 @@ async function lookAtRuntime(
 ): Promise<Diagnosis> {
   let version: string;
   try {
-    const { stdout } = await run(part, ["--version"], { signal, timeout: PATIENCE_MS });
+    const { stdout } = await run(part, ["--version"], { signal, timeout: CHECK_MS });
     version = /\d+\.\d+\.\d+/.exec(stdout)?.[0] ?? "?";
   } catch {
     return { part, state: "missing", detail: "not on the PATH" };
   }
-  if (isOlder(version, oldest)) {
+  if (version.localeCompare(oldest, "en", { numeric: true }) < 0) {
     return { part, state: "broken", detail: `${version} is older than ${oldest}` };
   }
   return await tried(part, `${version}, a call works`, part, [...args, PROGRAM, "probe"], signal);
 }
 
-/** Looks at libplue, and at the sidecar that it starts. */
-async function lookAtLibrary(signal: AbortSignal): Promise<readonly Diagnosis[]> {
+/** Looks at libplue, and at the sidecar that it starts on the host. */
+async function lookAtLibrary(
+  host: (typeof RUNTIMES)[number] | undefined,
+  signal: AbortSignal,
+): Promise<readonly Diagnosis[]> {
   let library: string;
   let sidecar: string | undefined;
   try {
@@ -137,7 +138,6 @@ async function lookAtLibrary(signal: AbortSignal): Promise<readonly Diagnosis[]>
     const detail = 'run "npm run build:native", or build one with your tools (ffi/README.md)';
     return [found, { part: "sidecar", state: "missing", detail }];
   }
-  const host = await firstOf(["bun", "deno"], signal);
   if (host === undefined) {
     const detail = `${sidecar}, not tried: that takes Bun or Deno`;
     return [found, { part: "sidecar", state: "missing", detail }];
@@ -146,13 +146,13 @@ async function lookAtLibrary(signal: AbortSignal): Promise<readonly Diagnosis[]>
   try {
     const tools = join(folder, "tools.mjs");
     await writeFile(tools, toolsModule());
-    const [, args = []] = RUNTIMES.find(([name]) => name === host) ?? [];
+    const [command, args] = host;
     return [
       found,
       await tried(
         "sidecar",
         `${sidecar}, a call through libplue works`,
-        host,
+        command,
         [...args, PROGRAM, "probe", library],
         signal,
         { PLUE_TOOLS: tools },
@@ -175,17 +175,6 @@ function toolsModule(): string {
   ].join("\n");
 }
 
-async function firstOf(
-  names: readonly string[],
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  for (const name of names) {
-    const isThere = await run(name, ["--version"], { signal }).then(() => true, () => false);
-    if (isThere) return name;
-  }
-  return undefined;
-}
-
 /** Runs a probe. */
 async function tried(
   part: string,
@@ -198,7 +187,7 @@ async function tried(
   try {
     const { stdout } = await run(command, [...args], {
       signal,
-      timeout: PATIENCE_MS,
+      timeout: CHECK_MS,
       env: { ...process.env, ...env },
     });
     if (stdout.trim() === PARAMS) return { part, state: "works", detail };
@@ -211,8 +200,38 @@ async function tried(
   }
 }
 
-function isOlder(version: string, oldest: string): boolean {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  const [wantedMajor = 0, wantedMinor = 0] = oldest.split(".").map(Number);
-  return major < wantedMajor || major === wantedMajor && minor < wantedMinor;
+/** The flags of `plue native`. */
+export interface NativeFlags {
+  readonly cflags?: boolean;
+  readonly libs?: boolean;
+  readonly static?: boolean;
+  readonly target?: string;
+}
+
+/**
+ * Prints the flags for a compiler, or where libplue is. Compiles it where npm has installed none.
+ *
+ * @returns The exit code.
+ * @throws {Error} If there is no libplue for the platform.
+ */
+export function native(
+  { cflags, libs, static: isStatic, target }: NativeFlags,
+  terminal: Terminal,
+): number {
+  const found = target === undefined
+    ? findOrCompileLibplue((line) => terminal.note(line))
+    : findLibplue({ target });
+  if (terminal.isJson) terminal.printJson(found);
+  else if (cflags === true || libs === true) {
+    terminal.print(
+      [
+        ...cflags === true ? found.cflags : [],
+        ...libs === true ? (isStatic === true ? found.staticLibs : found.libs) : [],
+      ].join(" "),
+    );
+  } else {
+    const { library, archive, sidecar } = found;
+    for (const path of [library, archive, sidecar]) if (path !== undefined) terminal.print(path);
+  }
+  return EXIT.ok;
 }

@@ -1,11 +1,13 @@
 /**
- * `plue export` and `plue import`: tools in a provider's shape, with the losses, and tools of
- * documents as definitions.
+ * `plue export`, `plue import` and `plue check`: tools in a provider's shape, with the losses, tools
+ * of documents as definitions, and the problems of a toolset before a model sees it.
  *
  * @module
  */
 
 import { writeFile } from "node:fs/promises";
+import { measureTokens } from "../finding/mod.ts";
+import { lookAlikes, textFindings } from "../formats/import_findings.ts";
 import {
   exportTools,
   isTargetName,
@@ -16,7 +18,8 @@ import {
 } from "../formats/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import { cleanText, clip, describeThrown, describeTool, nearIds, type Tool } from "../tool/mod.ts";
-import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
+import { flagsOf } from "./arguments.ts";
+import { type SelectionFlags, type SourceFlags, toolsFrom } from "./selection.ts";
 import { counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 
 /** The flags of `plue export`. */
@@ -56,15 +59,14 @@ export async function exportTo(
 ): Promise<number> {
   const target = targetOf(flags.to);
   await using loaded = await toolsFrom(sources, flags, terminal.io);
-  const toolset = toolsetOf(loaded, flags);
+  const { toolset } = loaded;
   const settings = settingsOf(flags, toolset);
   const exported = exportTools(toolset, target, settings);
   const { tools, losses, rejected, warnings, names } = exported;
   const request = settings && { request: exported.request };
   for (const { message } of warnings) terminal.warn(message);
   for (const { tool, message } of rejected) {
-    const what = cleanText(`${tool}: ${message}`, 1_000);
-    terminal.note(`${terminal.paint("red", "rejected", terminal.io.stderr)} ${what}`);
+    terminal.reject(`${tool}: ${message}`);
   }
   if (terminal.isJson) {
     const wire = Object.fromEntries(toolset.ids.map((id) => [id, names.nameOf(id)]));
@@ -104,21 +106,18 @@ function settingsOf(
   };
 }
 
-const GRADES = { lost: "red", weakened: "yellow", ambiguous: "yellow", moved: "dim" } as const;
-
 function lossTable(terminal: Terminal, losses: readonly Loss[]): string {
   return terminal.table(
     ["TOOL", "WHERE", "KEYWORD", "GRADE", "WHAT"],
     losses.map(({ tool, side, path, keyword, grade, message }) => [
       ...[tool, `${side}${path}`, keyword, grade, message],
     ]),
-    (text, column) =>
-      column === 3 ? terminal.paint(GRADES[text as keyof typeof GRADES], text) : text,
+    { GRADE: { lost: "red", weakened: "yellow", ambiguous: "yellow", moved: "dim" } },
   );
 }
 
 /** The flags of `plue import`. */
-export interface ImportFlags extends SourceFlags {
+export interface ImportFlags extends SourceFlags, SelectionFlags {
   readonly out?: string;
   readonly force?: boolean;
 }
@@ -162,8 +161,7 @@ export async function importFrom(
     terminal.warn(`${tool === undefined ? "" : `${tool} `}${path}: ${message}`);
   }
   for (const { name = "", path, message } of rejected) {
-    const what = cleanText(`${name} ${path}: ${message}`, 1_000);
-    terminal.note(`${terminal.paint("red", "rejected", terminal.io.stderr)} ${what}`);
+    terminal.reject(`${name} ${path}: ${message}`);
   }
   return rejected.length > 0 ? EXIT.failed : EXIT.ok;
 }
@@ -197,4 +195,125 @@ function definitionsText(
     `export const tools${type ? ": readonly ToolDefinition[]" : ""} = ${literal};`,
     "",
   ].join("\n");
+}
+
+/** The flags of `plue check`. */
+export interface CheckFlags extends SourceFlags, SelectionFlags {
+  readonly to?: readonly string[];
+  readonly strict?: boolean;
+}
+
+/** One thing that should be mended. */
+export interface CheckProblem {
+  /** An error makes the check fail, a warning only with `--strict`. */
+  readonly level: "error" | "warning";
+  readonly tool: string;
+  readonly rule: string;
+  readonly message: string;
+}
+
+/** The targets that are looked at unless others are named: one per large provider. */
+const TARGETS: readonly TargetName[] = ["openai.strict", "anthropic", "gemini", "mcp"];
+
+/** A shorter description does not explain when to use a tool. */
+const SHORT_DESCRIPTION = 20;
+
+/**
+ * Prints the problems of the tools, and their tokens.
+ *
+ * @returns The exit code: 1 if there are errors.
+ */
+export async function check(
+  sources: readonly string[],
+  flags: CheckFlags,
+  terminal: Terminal,
+): Promise<number> {
+  const targets = flags.to?.map(targetOf) ?? TARGETS;
+  await using loaded = await toolsFrom(sources, flags, terminal.io);
+  const tools = loaded.toolset.available();
+  const exports = targets.map((target) => ({ target, exported: exportTools(tools, target) }));
+  const problems = [
+    ...loaded.imports.flatMap(({ rejected }) =>
+      rejected.map(({ name = "", message }) => error(name, "rejected", message))
+    ),
+    ...checkTexts(tools),
+    ...exports.flatMap(({ target, exported: { losses, rejected } }) => [
+      ...rejected.map(({ tool, message }) => error(tool, target, message)),
+      ...weakened(target, losses),
+    ]),
+  ];
+  const tokens = exports.map(({ target, exported }) => ({ target, ...measureTokens(exported) }));
+  if (terminal.isJson) terminal.printJson({ problems, tokens });
+  else {
+    if (problems.length > 0) {
+      terminal.print(terminal.table(
+        ["LEVEL", "TOOL", "RULE", "WHAT"],
+        problems.map(({ level, tool, rule, message }) => [level, tool, rule, message]),
+        { LEVEL: { error: "red", warning: "yellow" } },
+      ));
+      terminal.print("");
+    }
+    terminal.print(terminal.table(
+      ["TOKENS", ...targets],
+      [
+        ...tools.map(({ id }) => [
+          id,
+          ...tokens.map((one) => String(one.tools.find((tool) => tool.id === id)?.tokens ?? "-")),
+        ]),
+        ["together", ...tokens.map(({ total }) => String(total))],
+      ],
+    ));
+    const errors = problems.filter(({ level }) => level === "error").length;
+    terminal.note(
+      `${counted(errors, "error")}, ${counted(problems.length - errors, "warning")} in ${
+        counted(tools.length, "tool")
+      }`,
+    );
+  }
+  return problems.some(({ level }) => level === "error" || flags.strict === true)
+    ? EXIT.failed
+    : EXIT.ok;
+}
+
+function error(tool: string, rule: string, message: string): CheckProblem {
+  return { level: "error", tool, rule, message };
+}
+
+function warning(tool: string, rule: string, message: string): CheckProblem {
+  return { level: "warning", tool, rule, message };
+}
+
+/** Returns the problems of the tools' descriptions, for every target. */
+function checkTexts(tools: readonly Tool[]): readonly CheckProblem[] {
+  const clean = new WeakSet<object>();
+  const alike = lookAlikes(tools, []);
+  return tools.flatMap((tool) => {
+    const { id, description } = tool;
+    const other = alike.get(id);
+    return [
+      ...textFindings(describeTool(tool), clean).map(({ rule, path, message }) =>
+        error(id, rule, `${path}: ${message}`)
+      ),
+      ...(other === undefined
+        ? []
+        : [error(id, "name", `Its name looks like that of "${other}", or becomes the same`)]),
+      ...(description.length < SHORT_DESCRIPTION
+        ? [warning(id, "description", "Its description does not explain when to use it")]
+        : []),
+      ...flagsOf(tool).filter((flag) => flag.description === "").map(({ name }) =>
+        warning(id, "description", `Its argument "${name}" has no description`)
+      ),
+    ];
+  });
+}
+
+/** Returns a warning for each tool and keyword that a target does not check. */
+function weakened(target: string, losses: readonly Loss[]): readonly CheckProblem[] {
+  const seen = new Set<string>();
+  return losses.flatMap(({ tool, side, path, keyword, grade, widens, message }) => {
+    const key = `${tool} ${keyword}`;
+    if (side !== "input" || !(widens || grade === "lost") || seen.has(key)) return [];
+    seen.add(key);
+    return [warning(tool, target, `${path}: ${message}`)];
+  });
 }

@@ -1,6 +1,6 @@
 /**
- * What an administrator does with NATS: `plue nats init`, `plue nats keys`, and the rows of `plue doctor`
- * about the server, the permissions of its user, clocks, workers and tasks.
+ * The administration of NATS: `plue nats init`, `plue nats keys`, and the rows of `plue doctor` for the
+ * server, the permissions of its user, clocks, workers and tasks.
  *
  * @module
  */
@@ -39,7 +39,7 @@ export interface NatsFlags {
 }
 
 /** Creates the streams and buckets that workers and callers need, and prints a table of them. */
-export async function initNats(
+async function initNats(
   { nats, ...flags }: NatsFlags,
   terminal: Terminal,
 ): Promise<number> {
@@ -75,8 +75,19 @@ export async function initNats(
   }
 }
 
+/** Runs `plue nats init` or `plue nats keys`. */
+export async function nats(
+  action: string,
+  flags: NatsFlags,
+  terminal: Terminal,
+): Promise<number> {
+  if (action === "init") return await initNats(flags, terminal);
+  createKeys(terminal);
+  return EXIT.ok;
+}
+
 /** Prints a new seed and its public key. */
-export function createKeys(terminal: Terminal): void {
+function createKeys(terminal: Terminal): void {
   const pair = nkeys.createUser();
   const seed = new TextDecoder().decode(pair.getSeed());
   const keys = { seed, publicKey: pair.getPublicKey() };
@@ -248,7 +259,7 @@ async function diagnoseWorkers(
   if (secret === undefined) {
     return [missing(part, "not checked: PLUE_NATS_SECRET is not set")];
   }
-  // The doctor signs nothing, so that its key may be that of a caller or of a worker.
+  // The doctor signs nothing, because its key may belong to a caller or to a worker.
   const seal = new Seal(ACTION, secret, "caller", keys && { ...keys, seed: undefined });
   const problems: string[] = [];
   const log = (error: unknown): void => void problems.push(describeThrown(error, 200));

@@ -7,15 +7,7 @@
 
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { cleanText, describeThrown } from "../tool/mod.ts";
-import type { CallFlags } from "./call.ts";
-import type { CheckFlags } from "./check.ts";
-import type { DoctorFlags } from "./doctor.ts";
-import type { ExportFlags, ImportFlags } from "./export.ts";
-import type { NativeFlags } from "./native.ts";
-import type { NatsFlags } from "./nats_admin.ts";
 import { repeated, withSelection, withSources } from "./selection.ts";
-import type { ServeFlags } from "./serve/serve.ts";
-import type { ShowFlags } from "./show.ts";
 import {
   CommandError,
   type CommandIo,
@@ -52,8 +44,6 @@ export async function runCommand(words: readonly string[], io: CommandIo): Promi
   }
 }
 
-type Flags = { readonly json?: boolean };
-
 /** Makes the program. Its actions pass their exit code to `end`. */
 export function createProgram(io: CommandIo, end: (code: number | void) => void): Command {
   const program = new Command("plue")
@@ -80,17 +70,27 @@ Exit codes:
 ${exitCodesHelp()}`,
     );
 
-  /** Adds a subcommand with `--json`. */
-  const add = (usage: string, description: string, ...examples: readonly string[]): Command => {
-    const command = program.command(usage).description(description)
-      .addOption(new Option("--json", "print JSON"));
-    return command.addHelpText("after", examplesHelp(examples));
-  };
-  const terminalOf = ({ json }: Flags): Terminal => new Terminal(io, json);
+  /** Adds a subcommand with `--json`, whose function gets its arguments, its flags and a terminal. */
+  const add = (
+    usage: string,
+    description: string,
+    load: () => Promise<(...args: never[]) => Promise<number | void> | number>,
+    ...examples: readonly string[]
+  ): Command =>
+    program.command(usage).description(description)
+      .addOption(new Option("--json", "print JSON"))
+      .addHelpText("after", examplesHelp(examples))
+      .action(async (...args) => {
+        const given = args.slice(0, -1);
+        const { json } = given.at(-1) as { readonly json?: boolean };
+        const run = await load();
+        end(await run(...[...given, new Terminal(io, json)] as never[]));
+      });
 
   withSelection(withSources(add(
     "serve [source...]",
     "Serve tools over HTTP and MCP, and follow the files that they are in",
+    async () => (await import("./serve/serve.ts")).serve,
     "plue serve tools.ts",
     "plue serve tools.ts https://api.example.com/openapi.json --port 9000 --max-risk high",
     "plue serve tools.ts --stdio",
@@ -113,73 +113,54 @@ is what callers must present as a bearer token; without it, only this machine is
 
 --nats (PLUE_NATS) needs PLUE_NATS_SECRET, which all processes share. A user and a password are in the
 URL, or a file of credentials is in PLUE_NATS_CREDS.`,
-    )
-    .action(async (sources: readonly string[], flags: ServeFlags & Flags) => {
-      const { serve } = await import("./serve/serve.ts");
-      end(await serve(sources, flags, terminalOf(flags)));
-    });
+    );
 
   withSelection(withSources(add(
     "list [source...]",
     "List the tools that a caller sees",
+    async () => (await import("./show.ts")).list,
     "plue list tools.ts",
     'plue list "npx -y @modelcontextprotocol/server-everything"',
     "plue list --from tools.ts --role impl --max-risk low --json",
-  ))).action(async (sources: readonly string[], flags: ShowFlags & Flags) => {
-    const { list } = await import("./show.ts");
-    await list(sources, flags, terminalOf(flags));
-  });
+  )));
 
   withSelection(withSources(add(
     "show <tool>",
     "Show one tool and its flags",
+    async () => (await import("./show.ts")).show,
     "plue show file-read --from tools.ts",
-  ))).action(async (id: string, flags: ShowFlags & Flags) => {
-    const { show } = await import("./show.ts");
-    await show(id, flags, terminalOf(flags));
-  });
+  )));
 
   withSelection(withSources(add(
     "explain <tool>",
     "Say why a caller sees a tool, or does not",
+    async () => (await import("./show.ts")).explain,
     "plue explain terminal-execute --from tools.ts --max-risk low --no-terminal",
-  ))).action(async (id: string, flags: ShowFlags & Flags) => {
-    const { explain } = await import("./show.ts");
-    await explain(id, flags, terminalOf(flags));
-  });
+  )));
 
   withSelection(withSources(add(
     "search <words...>",
     "Find the tools that serve a question, best first",
+    async () => (await import("./show.ts")).search,
     'plue search --from tools.ts "read a file"',
-  ))).addOption(
-    new Option("--limit <count>", "how many to show").argParser(wholeNumber),
-  ).action(async (words: readonly string[], flags: ShowFlags & Flags) => {
-    const { search } = await import("./show.ts");
-    await search(words.join(" "), flags, terminalOf(flags));
-  });
+  ))).option("--limit <count>", "how many to show", wholeNumber);
 
   withSelection(withSources(add(
     "call <tool> [arguments...]",
     "Call a tool. Its arguments follow its id: flags from its schema, or JSON",
+    async () => (await import("./call.ts")).call,
     "plue call --from tools.ts file-read --path README.md",
     "plue call --from http://127.0.0.1:8787 search --opts.depth 2 --tags a --tags b",
     `plue call --from tools.ts search --json '{"opts": {"depth": 2}}'`,
     "plue call --from tools.ts search @arguments.json --query @question.txt",
     "plue call --from tools.ts search --help",
-  ))).passThroughOptions().addOption(
-    new Option("-y, --yes", "approve the call if its tool requires approval"),
-  ).addOption(
-    new Option("--timeout <ms>", "how long the call may take, in milliseconds")
-      .argParser(wholeNumber),
-  ).action(async (id: string, words: readonly string[], flags: CallFlags & Flags) => {
-    const { call } = await import("./call.ts");
-    end(await call(id, words, flags, terminalOf(flags)));
-  });
+  ))).passThroughOptions().option("-y, --yes", "approve the call if its tool requires approval")
+    .option("--timeout <ms>", "how long the call may take, in milliseconds", wholeNumber);
 
   withSelection(withSources(add(
     "export [source...]",
     "Print the tools in a provider's shape",
+    async () => (await import("./export.ts")).exportTo,
     "plue export tools.ts --to openai.responses",
     "plue export tools.ts --to gemini --losses",
     "plue export openapi.yaml --to anthropic > tools.json",
@@ -192,67 +173,44 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     .addOption(
       new Option("--parallel <whether>", "the same: whether several calls may come at once")
         .choices(["true", "false"]),
-    )
-    .action(async (sources: readonly string[], flags: ExportFlags & Flags) => {
-      const { exportTo } = await import("./export.ts");
-      end(await exportTo(sources, flags, terminalOf(flags)));
-    });
+    );
 
   withSources(add(
     "import <source>",
     "Show the imported tools of a document or a server, or write them to a file",
+    async () => (await import("./export.ts")).importFrom,
     "plue import https://api.example.com/openapi.json",
     "plue import anthropic_tools.json --out tools.ts",
   )).option("-o, --out <file>", "write definitions into a .ts, .js or .json file")
-    .option("--force", "overwrite an existing file")
-    .action(async (source: string, flags: ImportFlags & Flags) => {
-      const { importFrom } = await import("./export.ts");
-      end(await importFrom(source, flags, terminalOf(flags)));
-    });
+    .option("--force", "overwrite an existing file");
 
   withSelection(withSources(add(
     "check [source...]",
     "Look for what models and providers trip over, and count tokens",
+    async () => (await import("./export.ts")).check,
     "plue check tools.ts",
     "plue check tools.ts --to openai.strict --to gemini --strict",
   ))).addOption(repeated("-t, --to <target>", "a target to look at, instead of the usual four"))
-    .option("--strict", "let warnings fail, too")
-    .action(async (sources: readonly string[], flags: CheckFlags & Flags) => {
-      const { check } = await import("./check.ts");
-      end(await check(sources, flags, terminalOf(flags)));
-    });
+    .option("--strict", "let warnings fail, too");
 
   add(
     "doctor",
     "Say what is installed, and try a call through each of it",
+    async () => (await import("./doctor.ts")).doctor,
     "plue doctor",
     "plue doctor --nats nats://127.0.0.1:4222",
-  ).option("--nats <url>", "say what can be reached over NATS, instead (PLUE_NATS)")
-    .action(async (flags: DoctorFlags & Flags) => {
-      const { doctor } = await import("./doctor.ts");
-      end(await doctor(flags, terminalOf(flags)));
-    });
+  ).option("--nats <url>", "say what can be reached over NATS, instead (PLUE_NATS)");
 
   add(
     "nats",
     "Create the streams and buckets that tools over NATS need, or a new key of a worker or caller",
+    async () => (await import("./nats_admin.ts")).nats,
     "plue nats init --nats nats://admin:password@127.0.0.1:4222 --replicas 3",
     "plue nats keys",
   ).addArgument(new Argument("<action>", "what to do").choices(["init", "keys"]))
     .option("--nats <url>", "the servers (PLUE_NATS)")
-    .addOption(
-      new Option("--replicas <count>", "how many servers of a cluster store each, 1 to 5")
-        .argParser(wholeNumber),
-    )
-    .addOption(
-      new Option("--max-bytes <bytes>", "how many bytes the server reserves for each")
-        .argParser(wholeNumber),
-    )
-    .action(async (action: string, flags: NatsFlags & Flags) => {
-      const { createKeys, initNats } = await import("./nats_admin.ts");
-      if (action === "keys") createKeys(terminalOf(flags));
-      else end(await initNats(flags, terminalOf(flags)));
-    });
+    .option("--replicas <count>", "how many servers of a cluster store each, 1 to 5", wholeNumber)
+    .option("--max-bytes <bytes>", "how many bytes the server reserves for each", wholeNumber);
 
   // The doctor runs this on the other runtimes.
   program.command("probe [library]", { hidden: true })
@@ -264,16 +222,16 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
   add(
     "native",
     "Say how to compile and link with libplue, or where it is",
+    async () => (await import("./doctor.ts")).native,
     "cc host.c -o host $(plue native --cflags --libs)",
     "plue native --libs --static --target linux-arm64",
   ).option("--cflags", "the flags for the compiler")
     .option("--libs", "the flags for the linker")
     .option("--static", "link it statically")
-    .option("--target <platform>", "for another platform, such as linux-arm64-musl or darwin-arm64")
-    .action(async (flags: NativeFlags & Flags) => {
-      const { native } = await import("./native.ts");
-      end(native(flags, terminalOf(flags)));
-    });
+    .option(
+      "--target <platform>",
+      "for another platform, such as linux-arm64-musl or darwin-arm64",
+    );
 
   program.command("completion <shell>").description("Print a completion script: bash, zsh or fish")
     .addHelpText(

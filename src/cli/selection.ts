@@ -76,19 +76,31 @@ export function selectionOf(flags: SelectionFlags): Selection {
   return selectionFrom(Object.fromEntries(values)) ?? {};
 }
 
+/** Loaded tools, and the toolset that the caller of the flags sees. */
+export interface SelectedTools extends LoadedTools {
+  readonly toolset: Toolset;
+}
+
 /** Loads the sources that flags and words name. */
 export async function toolsFrom(
   words: readonly string[],
-  flags: SourceFlags & ToolReader,
+  flags: SourceFlags & SelectionFlags & ToolReader,
   io: CommandIo,
   mayBeNone = false,
-): Promise<LoadedTools> {
+): Promise<SelectedTools> {
   const { from = [], header, baseUrl, model, provider, locale } = flags;
   const headers = header && Object.fromEntries(header.map(readHeader));
-  return await loadTools([...words, ...from], io, {
+  const loaded = await loadTools([...words, ...from], io, {
     ...{ headers, baseUrl, mayBeNone },
     reader: { model, provider, locale },
   });
+  const { registry, selection } = loaded;
+  return {
+    ...loaded,
+    get toolset() {
+      return registry.select(selection).narrow(selectionOf(flags));
+    },
+  };
 }
 
 function readHeader(text: string): readonly [string, string] {
@@ -96,9 +108,4 @@ function readHeader(text: string): readonly [string, string] {
   // The message does not repeat the text: it may be a token.
   if (name === "") throw usageError('Cannot read --header: it must be "name: value"');
   return [name.toLowerCase(), value];
-}
-
-/** Returns the tools that the flags' caller sees. */
-export function toolsetOf({ registry, selection }: LoadedTools, flags: SelectionFlags): Toolset {
-  return registry.select(selection).narrow(selectionOf(flags));
 }

@@ -4,13 +4,12 @@
  * @module
  */
 
-import type { ToolHit } from "../registry/mod.ts";
+import type { Registry, ToolHit } from "../registry/mod.ts";
 import { searchToolsetAsync } from "../registry/search/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import { cleanText, describeTool, nearIds, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
-import { type SelectionFlags, type SourceFlags, toolsetOf, toolsFrom } from "./selection.ts";
-import type { LoadedTools } from "./sources/mod.ts";
+import { type SelectionFlags, type SourceFlags, toolsFrom } from "./selection.ts";
 import { explainRemotely } from "./sources/service.ts";
 import { CommandError, counted, EXIT_CODES, RISK_STYLES, type Terminal } from "./terminal.ts";
 
@@ -24,8 +23,7 @@ export async function list(
   terminal: Terminal,
 ): Promise<void> {
   await using loaded = await toolsFrom(sources, flags, terminal.io);
-  const toolset = toolsetOf(loaded, flags);
-  const tools = toolset.available();
+  const tools = loaded.toolset.available();
   for (const { message } of loaded.imports.flatMap(({ rejected }) => rejected)) {
     terminal.warn(message);
   }
@@ -42,18 +40,14 @@ function toolTable(terminal: Terminal, tools: readonly Tool[]): string {
   return terminal.table(
     ["TOOL", "RISK", "CATEGORY", "DESCRIPTION"],
     tools.map((tool) => [tool.id, tool.risk, tool.category ?? "", tool.description]),
-    (text, column) => column === 1 ? paintRisk(terminal, text) : text,
+    { RISK: RISK_STYLES },
   );
-}
-
-function paintRisk(terminal: Terminal, risk: string): string {
-  return terminal.paint(RISK_STYLES[risk as keyof typeof RISK_STYLES], risk);
 }
 
 /** Prints one tool: its description, and its flags. */
 export async function show(id: string, flags: ShowFlags, terminal: Terminal): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);
-  const tool = findTool(loaded, toolsetOf(loaded, flags), id);
+  const tool = findTool(loaded.registry, loaded.toolset, id);
   if (terminal.isJson) return terminal.printJson(describeTool(tool));
   terminal.print(toolText(terminal, tool));
 }
@@ -75,7 +69,7 @@ export function toolText(terminal: Terminal, tool: Tool): string {
     "",
     clean(tool.description),
     "",
-    `  ${"risk".padEnd(10)}  ${paintRisk(terminal, tool.risk)}`,
+    `  ${"risk".padEnd(10)}  ${terminal.paint(RISK_STYLES[tool.risk], tool.risk)}`,
     ...facts.flatMap(([name, value]) =>
       value === undefined ? [] : [`  ${name.padEnd(10)}  ${clean(value)}`]
     ),
@@ -89,7 +83,7 @@ export function toolText(terminal: Terminal, tool: Tool): string {
           isRequired ? "required" : "",
           description,
         ]),
-        (text, column) => column === 2 ? terminal.paint("yellow", text) : text,
+        { "": { required: "yellow" } },
       ),
     ]),
     ...tool.examples.slice(0, 3).flatMap(({ input }) => [
@@ -114,7 +108,6 @@ function needsOf(tool: Tool): readonly string[] {
 /** Says why a caller sees a tool, or does not. */
 export async function explain(id: string, flags: ShowFlags, terminal: Terminal): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);
-  const toolset = toolsetOf(loaded, flags);
   if (!loaded.registry.hasTool(id)) {
     for (const service of loaded.services) {
       const answer = await explainRemotely(service, id, terminal.io.signal);
@@ -122,7 +115,7 @@ export async function explain(id: string, flags: ShowFlags, terminal: Terminal):
     }
     throw unknownTool(id, loaded.registry.ids);
   }
-  printExplanation(toolset.explain(id), terminal);
+  printExplanation(loaded.toolset.explain(id), terminal);
 }
 
 function printExplanation(answer: ReturnType<Toolset["explain"]>, terminal: Terminal): void {
@@ -137,15 +130,15 @@ function printExplanation(answer: ReturnType<Toolset["explain"]>, terminal: Term
 
 /** Prints the tools that serve a question, best first. */
 export async function search(
-  query: string,
+  words: readonly string[],
   flags: ShowFlags,
   terminal: Terminal,
 ): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);
   const { limit } = flags;
   const found = await searchToolsetAsync(
-    toolsetOf(loaded, flags),
-    query,
+    loaded.toolset,
+    words.join(" "),
     limit === undefined ? {} : { limit },
   );
   const scores = new Map<string, ToolHit>(found.hits.map((hit) => [hit.id, hit]));
@@ -161,13 +154,13 @@ export async function search(
         (scores.get(tool.id)?.score ?? 0).toFixed(2),
         ...[tool.id, tool.risk, tool.description],
       ]),
-      (text, column) => column === 2 ? paintRisk(terminal, text) : text,
+      { RISK: RISK_STYLES },
     ),
   );
 }
 
 /** Finds a tool that the caller sees, by its id or an earlier one, as its reader sees it. */
-export function findTool({ registry }: LoadedTools, toolset: Toolset, id: string): Tool {
+export function findTool(registry: Registry, toolset: Toolset, id: string): Tool {
   const tool = toolset.resolve(id);
   if (tool === undefined) throw unknownTool(id, toolset.ids, registry.hasTool(id));
   return toolset.get(tool.id) ?? tool;
@@ -176,10 +169,10 @@ export function findTool({ registry }: LoadedTools, toolset: Toolset, id: string
 function unknownTool(id: string, ids: Iterable<string>, isHidden = false): CommandError {
   const near = nearIds(id, ids).map((one) => `"${one}"`);
   const hint = isHidden
-    ? '"plue explain" with the same flags says why it is left out'
+    ? '"plue explain" with the same flags shows why it is omitted'
     : near.length > 0
     ? `did you mean ${near.join(" or ")}?`
-    : '"plue list" shows those that there are';
+    : '"plue list" shows all tools';
   return new CommandError(
     `Cannot find the tool "${cleanText(id, 100)}": ${hint}`,
     EXIT_CODES.unknown_tool,

@@ -116,6 +116,11 @@ export class Terminal {
     this.note(`${this.paint("yellow", "warning", this.io.stderr)}: ${cleanText(text, 2_000)}`);
   }
 
+  /** Writes that a tool is rejected, with the reason. */
+  reject(text: string): void {
+    this.note(`${this.paint("red", "rejected", this.io.stderr)} ${cleanText(text, 1_000)}`);
+  }
+
   /** Colours a text if the stream shows colours. */
   paint(style: Style, text: string, stream: Output = this.io.stdout): string {
     return showsColours(stream, this.io.env)
@@ -127,11 +132,12 @@ export class Terminal {
    * Lays out rows in columns. On a terminal the last column is cut at its edge.
    *
    * @param rows The cells: foreign text loses its controls and its line breaks.
+   * @param styles The style of each text in a column, by the title of the column.
    */
   table(
     head: readonly string[],
     rows: readonly (readonly string[])[],
-    style: (text: string, column: number) => string = (text) => text,
+    styles: Readonly<Record<string, Readonly<Record<string, Style>>>> = {},
   ): string {
     const cells = rows.map((row) => row.map((cell) => oneLine(cell)));
     const { isTTY = false, columns = 80 } = this.io.stdout;
@@ -148,7 +154,12 @@ export class Terminal {
       style: { head: [], border: [], compact: true, "padding-left": 0, "padding-right": GAP },
       colWidths: widest > last - GAP ? [...head.slice(1).map(() => null), last] : [],
     });
-    table.push(...cells.map((row) => row.map((cell, column) => style(cell, column))));
+    table.push(...cells.map((row) =>
+      row.map((cell, column) => {
+        const style = styles[head[column] ?? ""]?.[cell];
+        return style === undefined ? cell : this.paint(style, cell);
+      })
+    ));
     return table.toString().replaceAll(/ +$/gm, "");
   }
 }

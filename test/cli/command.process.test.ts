@@ -4,7 +4,7 @@ import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { EXIT_CODES } from "../../src/cli/terminal.ts";
 import { FAILURE_CODES } from "../../src/tool/mod.ts";
-import { folder, plue } from "./support.ts";
+import { dialog, folder, plue, service } from "./support.ts";
 
 const TOOLS = join(import.meta.dirname, "tools.mjs");
 const ASKING = join(import.meta.dirname, "asking_tools.mjs");
@@ -67,6 +67,7 @@ describe("plue", () => {
       [["export", TOOLS, "--to", "mcp", "--parallel", "no"], "Allowed choices are true, false."],
       [["completion", "tcsh"], "it must be one of bash, zsh, fish"],
       [["search", "-f", TOOLS, "--limit", "many", "x"], "It must be a whole number above 0."],
+      [["serve", TOOLS, "--port", "abc"], 'Cannot serve: --port is "abc", and must be'],
     ] as const
   ) {
     it(`rejects "plue ${words.join(" ").replace(TOOLS, "tools.mjs")}"`, async () => {
@@ -310,6 +311,67 @@ describe("plue call", () => {
     assertEquals(stdout.includes("█"), false);
     assertStringIncludes(stderr, "░ 1/3 number 1");
     assertStringIncludes(stderr, "line 3\n");
+  });
+});
+
+const ENTER = "\r";
+const DOWN = "\x1b[B";
+
+describe("a person at a terminal", () => {
+  const book = async (...words: readonly string[]) => {
+    const terminal = dialog(["call", ...words, "book"]);
+    const answer = async (wanted: RegExp, keys: string): Promise<void> => {
+      await terminal.shown(wanted);
+      terminal.type(keys);
+    };
+    await answer(/book asks: Which table\?[^]*Decline/, ENTER);
+    return { terminal, answer };
+  };
+
+  it("answers the questions of a tool, again after an invalid answer", async () => {
+    const { terminal, answer } = await book("-f", ASKING);
+    await answer(/seats: How many people/, `0${ENTER}`);
+    await answer(/place: Where[^]*outside/, `${DOWN}${ENTER}`);
+    await answer(/quiet: Away from the music/, "y");
+    await answer(/seats must be at least 1[^]*Which table\?[^]*Decline/, `${DOWN}${ENTER}`);
+    const { code, stdout } = await terminal.ended;
+    assertEquals([code, JSON.parse(stdout)], [0, { action: "decline" }]);
+  });
+
+  it("answers the questions of a service's tool", async () => {
+    await using served = await service([ASKING]);
+    const { terminal, answer } = await book("-f", served.url);
+    await answer(/seats: How many people/, `2${ENTER}`);
+    await answer(/place: Where[^]*outside/, `${DOWN}${ENTER}`);
+    await answer(/quiet: Away from the music/, "y");
+    const { stdout } = await terminal.ended;
+    assertEquals(JSON.parse(stdout).content, { seats: 2, place: "outside", quiet: true });
+  });
+
+  it("answers one question after the other, even if the tool asks both together", async () => {
+    const terminal = dialog(["call", "-f", ASKING, "tidy"]);
+    await terminal.shown(/list\n?[^]*No/);
+    assertEquals(terminal.text().includes("erase"), false);
+    terminal.type("y");
+    await terminal.shown(/erase[^]*No/);
+    terminal.type("n");
+    assertEquals(JSON.parse((await terminal.ended).stdout), ["accept", "decline"]);
+  });
+
+  it("does not approve a call, and sees all of its arguments", async () => {
+    const long = ["--path", `${"x".repeat(3_000)}/../secret`];
+    const terminal = dialog(["call", "-f", ASKING, "rm", ...long]);
+    await terminal.shown(/\.\.\/secret"[^]*No/);
+    assertEquals(terminal.text().includes("more"), false);
+    terminal.type("n");
+    const { code, stderr } = await terminal.ended;
+    assertEquals(code, EXIT_CODES.denied);
+    assertStringIncludes(stderr, "it was not approved");
+    const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`key${i}`, i]));
+    const words = ["call", "-f", ASKING, "rm", JSON.stringify({ path: "x", ...many })];
+    const refused = await dialog(words).ended;
+    assertEquals(refused.code, EXIT_CODES.approval_required);
+    assertMatch(refused.stderr, /too long to be shown, so you are not asked[^]*Add --yes/);
   });
 });
 

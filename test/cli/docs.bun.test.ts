@@ -7,6 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { assertEquals, assertGreater } from "@std/assert";
 import { afterAll, describe, it } from "bun:test";
+import { plue } from "./support.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const PAGE = readFileSync(join(ROOT, "docs/command.md"), "utf8");
@@ -18,6 +19,11 @@ writeFileSync(
   `#!/bin/sh\nexec '${process.execPath}' '${ROOT}/src/cli/main.ts' "$@"\n`,
   { mode: 0o755 },
 );
+const env = {
+  PATH: `${folder}:${process.env["PATH"]}`,
+  HOME: process.env["HOME"] ?? "",
+  PLUE_TOOLS: "tools.mjs",
+};
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("docs/command.md", () => {
@@ -29,21 +35,38 @@ describe("docs/command.md", () => {
     assertGreater(blocks.filter(({ kind }) => kind === "sh").length, 6);
   });
 
-  const env = {
-    PATH: `${folder}:${process.env["PATH"]}`,
-    HOME: process.env["HOME"] ?? "",
-    PLUE_TOOLS: "tools.mjs",
-  };
   for (const [at, { kind, text }] of blocks.entries()) {
     if (kind !== "sh") continue;
     const next = blocks[at + 1];
     const wanted = next?.kind === "text" ? next.text : undefined;
-    it(`is right about: ${text.trim().split("\n")[0]}`, () => {
-      const { status, stdout, stderr } = spawnSync("sh", ["-ec", text], {
-        ...{ cwd: folder, env, encoding: "utf8" },
-      });
-      assertEquals(status, 0, stderr);
-      if (wanted !== undefined) assertEquals(stdout, wanted);
+    it(`is right about: ${text.trim().split("\n")[0]}`, async () => {
+      let printed = "";
+      for (const line of text.trim().split("\n")) {
+        const { status, stdout, stderr } = await run(line);
+        assertEquals([line, status, status === 0 ? "" : stderr], [line, 0, ""]);
+        printed += stdout;
+      }
+      if (wanted !== undefined) assertEquals(printed, wanted);
     });
   }
 });
+
+/** Runs one line: in this process, unless it needs a shell. */
+async function run(
+  line: string,
+): Promise<{ status: number | null; stdout: string; stderr: string }> {
+  if (!/^plue [^|&<>$]*$/.test(line)) {
+    return spawnSync("sh", ["-ec", line], { cwd: folder, env, encoding: "utf8" });
+  }
+  const words = [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map((found) =>
+    found[1] ?? found[2] ?? found[3] ?? ""
+  );
+  const before = process.cwd();
+  process.chdir(folder);
+  try {
+    const { code: status, ...output } = await plue(words.slice(1), { env });
+    return { status, ...output };
+  } finally {
+    process.chdir(before);
+  }
+}

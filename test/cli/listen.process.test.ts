@@ -2,7 +2,7 @@ import { describe } from "bun:test";
 import { assertEquals } from "@std/assert";
 import { connect } from "node:net";
 import process from "node:process";
-import { listen } from "../../src/cli/serve/listen.ts";
+import { listen } from "../../src/cli/serve/settings.ts";
 import { maybe } from "../support/skip.ts";
 
 describe("a server of the command", () => {

@@ -1,10 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { describe, it } from "bun:test";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { afterAll, beforeAll, describe, it } from "bun:test";
 import { type Program, startProgram } from "../support/program.ts";
 import { pipe, temporaryFolder } from "../examples/workspace/testing.ts";
 import { maybe } from "../support/skip.ts";
@@ -12,12 +12,18 @@ import { maybe } from "../support/skip.ts";
 /** The program of `npm start`. */
 const COMMAND = ["src/cli/main.ts", "serve", "examples/workspace/mod.ts"];
 
-const start = (environment: Record<string, string>): Program =>
-  startProgram(process.execPath, COMMAND, { PLUE_MAX_RISK: "low", ...environment });
+const start = (environment: Record<string, string>, ...words: readonly string[]): Program =>
+  startProgram(process.execPath, [...COMMAND, ...words], { PLUE_MAX_RISK: "low", ...environment });
+
+type Server = Awaited<ReturnType<typeof serve>>;
 
 /** Starts a server on a free port, and waits for its address. */
-async function serve(workspace: string, environment: Record<string, string> = {}) {
-  const program = start({ PORT: "0", PLUE_WORKSPACE: workspace, ...environment });
+async function serve(
+  workspace: string,
+  environment: Record<string, string> = {},
+  ...words: readonly string[]
+) {
+  const program = start({ PORT: "0", PLUE_WORKSPACE: workspace, ...environment }, ...words);
   const [, url = ""] = await program.printed(/ on (http:\S+)\n[^]*execute\n/);
   const post = (tool: string, args: unknown, init: RequestInit = {}) =>
     fetch(`${url}/tools/${tool}/execute`, {
@@ -29,12 +35,36 @@ async function serve(workspace: string, environment: Record<string, string> = {}
   return { program, url, post, [Symbol.asyncDispose]: () => program[Symbol.asyncDispose]() };
 }
 
+const TOKEN = "sesame-sesame-sesame";
+const authorization = `Bearer ${TOKEN}`;
 const HOLD = { command: "exec > pipe; sleep 1000 & echo $!; wait", shell: true };
 
 describe("npm start", () => {
+  let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  /** A server of tools up to low risk, one up to high risk, and one with a token. */
+  let low: Server;
+  let high: Server;
+  let guarded: Server;
+
+  beforeAll(async () => {
+    folder = await temporaryFolder({ "README.md": "# Hello\n" });
+    [low, high, guarded] = await Promise.all([
+      serve(folder.path, {}, "--no-watch"),
+      serve(folder.path, { PLUE_MAX_RISK: "high" }, "--no-watch"),
+      serve(
+        folder.path,
+        { PLUE_TOKEN: TOKEN, PLUE_MAX_RISK: "high", HOST: "0.0.0.0" },
+        "--no-watch",
+      ),
+    ]);
+  });
+  afterAll(async () => {
+    for (const server of [low, high, guarded]) await server[Symbol.asyncDispose]();
+    await folder[Symbol.asyncDispose]();
+  });
+
   it("serves the same tools to MCP clients at the printed address, with the token only", async () => {
-    await using folder = await temporaryFolder();
-    await using server = await serve(folder.path, { PLUE_TOKEN: "sesame-sesame-sesame" });
+    const server = guarded;
     await server.program.printed(/"mcpServers"/);
     const { stdout } = server.program.output;
     assertStringIncludes(stdout, `"url":"${server.url}/mcp"`);
@@ -50,27 +80,8 @@ describe("npm start", () => {
         body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
       });
     assertEquals((await list("wrong")).status, 401);
-    assertStringIncludes(await (await list("sesame-sesame-sesame")).text(), '"name":"file-read"');
+    assertStringIncludes(await (await list(TOKEN)).text(), '"name":"file-read"');
   });
-
-  for (
-    const [name, value] of [
-      ["PORT", "abc"],
-      ["PORT", "99999"],
-      ["PLUE_MAX_RISK", "extreme"],
-      ["PLUE_ROLE", "two words"],
-      ["HOST", "0.0.0.0"],
-      ["HOST", "127.999.0.1"],
-    ] as const
-  ) {
-    it(`answers ${name}=${value} with one clear line and exit code 2`, async () => {
-      await using program = start({ PORT: "0", [name]: value });
-      assertEquals(await program.ended, { code: 2, signal: null });
-      const { stdout, stderr } = program.output;
-      assertEquals([stdout, stderr.trim().split("\n").length], ["", 1]);
-      assertStringIncludes(stderr, `Cannot serve: ${name} is "${value}", `);
-    });
-  }
 
   const isLinux = process.platform === "linux";
   for (
@@ -80,7 +91,7 @@ describe("npm start", () => {
     ] as const
   ) {
     maybe(isLinux, "only Linux has /proc")(`serves no tools for ${workspace}`, async () => {
-      await using program = start({ PORT: "0", PLUE_WORKSPACE: workspace });
+      await using program = start({ PORT: "0", PLUE_WORKSPACE: workspace }, "--no-watch");
       assertEquals(await program.ended, { code: 2, signal: null });
       const message = 'Cannot load the tools of "examples/workspace/mod.ts": ' +
         `Cannot use "${workspace}" as the workspace: ${why}`;
@@ -90,70 +101,46 @@ describe("npm start", () => {
     });
   }
 
-  it("reports a used port, and ends with exit code 2", async () => {
-    const other = createServer();
-    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-    const address = other.address();
-    assert(typeof address === "object" && address !== null);
-    await using program = start({ PORT: String(address.port) });
-    assertEquals((await program.ended).code, 2);
-    assertEquals(
-      program.output.stderr,
-      `Cannot serve on 127.0.0.1, port ${address.port}: the port is in use; choose another one with --port or PORT\n`,
-    );
-    other.close();
-  });
-
   it("prints its address, its tools, and example commands", async () => {
-    await using folder = await temporaryFolder({ "README.md": "# Hello\n" });
-    await using server = await serve(folder.path);
-    const { stdout } = server.program.output;
+    const { stdout } = low.program.output;
     assertStringIncludes(stdout, "plue serves examples/workspace/mod.ts on http://127.0.0.1:");
     assertStringIncludes(stdout, "3 of 9 tools");
     assertStringIncludes(stdout, "file-read    low");
     assertEquals(stdout.includes("terminal-execute"), false);
-    const listed = await (await fetch(`${server.url}/tools`)).json();
+    const listed = await (await fetch(`${low.url}/tools`)).json();
     assertEquals(listed.tools.map(({ id }: { id: string }) => id), [
       "echo",
       "file-read",
       "search-grep",
     ]);
-    const read = await (await server.post("file-read", { path: "README.md" })).json();
+    const read = await (await low.post("file-read", { path: "README.md" })).json();
     assertEquals(read.content.content, "# Hello\n");
   });
 
   const hasCurl = spawnSync("curl", ["--version"]).status === 0;
   maybe(hasCurl, "curl is not installed")("prints a curl line that works as it is", async () => {
-    await using folder = await temporaryFolder({ "notes.md": "" });
-    for (
-      const environment of [{}, { PLUE_TOKEN: "s3cret-s3cret-s3cret" }, { PLUE_MAX_RISK: "safe" }]
-    ) {
-      await using server = await serve(folder.path, environment);
+    await using safe = await serve(folder.path, { PLUE_MAX_RISK: "safe" }, "--no-watch");
+    for (const server of [low, guarded, safe]) {
       const [line] = await server.program.printed(/curl .*/);
-      await using shell = startProgram("sh", ["-c", line], environment);
+      await using shell = startProgram("sh", ["-c", line], { PLUE_TOKEN: TOKEN });
       await shell.ended;
       const answer = JSON.parse(shell.output.stdout);
-      assertEquals([answer.ok, shell.output.stdout.includes("s3cret-s3cret-s3cret")], [
-        true,
-        false,
-      ]);
+      assertEquals([answer.ok, shell.output.stdout.includes(TOKEN)], [true, false]);
     }
   });
 
   it("treats a tool above the served risk as unknown, and explains it", async () => {
-    await using folder = await temporaryFolder();
-    await using server = await serve(folder.path);
+    const server = low;
     const refused = await server.post("terminal-execute", { command: "touch", args: ["made"] });
     assertEquals([refused.status, (await refused.json()).code], [404, "unknown_tool"]);
     assertEquals((await server.post("no-such-tool", {})).status, 404);
     const explained = await (await fetch(`${server.url}/tools/terminal-execute/explain`)).json();
     assertStringIncludes(explained.reason, "risk high is above the limit low");
-    assertEquals(await folder.list(), []);
+    assertEquals(await folder.list(), ["README.md"]);
   });
 
   it("rejects web pages of other sites, and other host names", async () => {
-    await using folder = await temporaryFolder();
-    await using server = await serve(folder.path);
+    const server = low;
     const page = await server.post("echo", { message: "x" }, {
       headers: { origin: "https://evil.example" },
     });
@@ -169,18 +156,16 @@ describe("npm start", () => {
   });
 
   it("stops a command with its children when the client goes away", async () => {
-    await using folder = await temporaryFolder();
     const held = pipe(join(folder.path, "pipe"));
-    await using server = await serve(folder.path, { PLUE_MAX_RISK: "high" });
     const controller = new AbortController();
-    const call = server.post("terminal-execute", HOLD, { signal: controller.signal })
+    const call = high.post("terminal-execute", HOLD, { signal: controller.signal })
       .then(() => "answered", (error: Error) => error.name);
     await held.line;
     controller.abort();
     assertEquals(await call, "AbortError");
     // The end of the pipe: the shell and its child have both gone.
     await held.end;
-    assertEquals((await fetch(`${server.url}/healthz`)).status, 200);
+    assertEquals((await fetch(`${high.url}/healthz`)).status, 200);
   });
 
   it("stops running commands and ends with exit code 0 on SIGTERM", async () => {
@@ -198,9 +183,7 @@ describe("npm start", () => {
   });
 
   it("closes silent connections, but not the connection of a running call", async () => {
-    await using folder = await temporaryFolder();
-    const token = "s3cret-s3cret-s3cret";
-    await using server = await serve(folder.path, { PLUE_TOKEN: token, PLUE_MAX_RISK: "high" });
+    const server = guarded;
     const head = (path: string): string =>
       `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n` +
       "Content-Length: 100\r\n\r\n";
@@ -219,71 +202,40 @@ describe("npm start", () => {
     });
     // Longer than a silent connection lives.
     const call = server.post("terminal-execute", { command: "sleep", args: ["14"] }, {
-      headers: { authorization: `Bearer ${token}` },
+      headers: { authorization },
     });
     await Promise.all(closed);
     assertEquals((await (await call).json()).ok, true);
   }, 600_000);
 
-  it("turns away who guesses at its token", async () => {
-    await using folder = await temporaryFolder();
-    await using server = await serve(folder.path, { PLUE_TOKEN: "s3cret-s3cret-s3cret" });
-    const guess = async (token: string): Promise<number> => {
-      const headers = { authorization: `Bearer ${token}` };
-      const { status, body } = await fetch(`${server.url}/tools`, { headers });
-      await body?.cancel();
-      return status;
-    };
-    for (let tries = 0; tries < 10; tries++) assertEquals(await guess(`guess-${tries}`), 401);
-    assertEquals(await guess("guess-10"), 429);
-    // The right token is never rejected: behind a proxy, all clients have one address.
-    assertEquals(await guess("s3cret-s3cret-s3cret"), 200);
-  });
-
   it("requires its token on every route", async () => {
-    await using folder = await temporaryFolder();
-    await using server = await serve(folder.path, {
-      HOST: "0.0.0.0",
-      PLUE_TOKEN: "s3cret-s3cret-s3cret",
-    });
+    const server = guarded;
     const asked = await fetch(`${server.url}/tools`);
     assertEquals([asked.status, asked.headers.get("www-authenticate")], [401, "Bearer"]);
     assertEquals((await asked.json()).code, "unauthorized");
     assertEquals((await server.post("echo", { message: "x" })).status, 401);
-    const headers = { authorization: "Bearer s3cret-s3cret-s3cret" };
+    const headers = { authorization };
     const listed = await fetch(`${server.url}/tools`, { headers });
     assertEquals(listed.status, 200);
     await listed.body?.cancel();
     const answer = await server.post("echo", { message: "x" }, { headers });
     assertEquals((await answer.json()).content, { message: "x" });
     const wrong = await server.post("echo", { message: "x" }, {
-      headers: { authorization: "Bearer s3cret-s3cret-s3cres" },
+      headers: { authorization: `${authorization}s` },
     });
     assertEquals(wrong.status, 401);
-    assertEquals(server.program.output.stdout.includes("s3cret-s3cret-s3cret"), false);
-  });
-
-  it("answers under every loopback address that it listens on", async () => {
-    await using folder = await temporaryFolder();
-    // Only Linux has the whole network 127.0.0.0/8.
-    for (const HOST of ["localhost", process.platform === "linux" ? "127.0.0.2" : "127.0.0.1"]) {
-      await using server = await serve(folder.path, { HOST });
-      assertStringIncludes(server.url, `http://${HOST}:`);
-      assertEquals((await server.post("echo", { message: "x" })).status, 200);
-    }
+    assertEquals(server.program.output.stdout.includes(TOKEN), false);
   });
 
   it("reports a body that is too large", async () => {
-    await using folder = await temporaryFolder();
-    await using server = await serve(folder.path);
+    const server = low;
     const answer = await server.post("echo", { message: "x".repeat(5 * 1024 * 1024) });
     assertEquals([answer.status, (await answer.json()).code], [413, "payload_too_large"]);
   });
 
-  it("writes files when it serves tools of medium risk", async () => {
-    await using folder = await temporaryFolder();
-    await using server = await serve(folder.path, { PLUE_MAX_RISK: "medium" });
+  it("writes files when it serves tools of medium risk or more", async () => {
+    const server = high;
     const answer = await server.post("file-write", { path: "a", content: "x" });
-    assertEquals([answer.status, await folder.list()], [200, ["a"]]);
+    assertEquals([answer.status, (await folder.list()).includes("a")], [200, true]);
   });
 });

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { join } from "node:path";
+import process from "node:process";
 import { Readable, Writable } from "node:stream";
 import { memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
 import { importMcpServer } from "../../src/adapters/mcp/mod.ts";
@@ -9,7 +10,7 @@ import { loadTools } from "../../src/cli/sources/mod.ts";
 import { type CommandIo, EXIT_CODES } from "../../src/cli/terminal.ts";
 import { isSuspended } from "../../src/tool/mod.ts";
 import { serve, type Served } from "../runtime/serve.ts";
-import { folder, plue } from "./support.ts";
+import { folder, plue, type Service, service } from "./support.ts";
 
 const TOOLS = join(import.meta.dirname, "tools.mjs");
 
@@ -27,34 +28,6 @@ paths:
       parameters: [{ name: id, in: path, required: true, schema: { type: string } }]
       responses: { "200": { description: The pet. } }
 `;
-
-/** `plue serve` in this process. */
-interface Service extends AsyncDisposable {
-  readonly url: string;
-  readonly tools: readonly string[];
-}
-
-/** Serves, and waits for the address. */
-async function service(
-  words: readonly string[] = [TOOLS],
-  env: Readonly<Record<string, string>> = {},
-): Promise<Service> {
-  const controller = new AbortController();
-  let heard = (_text: string): void => {};
-  const printed = new Promise<string>((resolve) => heard = resolve);
-  const ended = plue(["serve", ...words, "--port", "0", "--no-watch", "--json"], {
-    ...{ controller, env, heard },
-  });
-  const line = await Promise.race([printed, ended.then(({ stderr }) => stderr)]);
-  const { url, tools } = JSON.parse(line);
-  return {
-    ...{ url, tools },
-    async [Symbol.asyncDispose]() {
-      controller.abort();
-      assertEquals((await ended).code, 0);
-    },
-  };
-}
 
 const files = folder();
 
@@ -224,7 +197,7 @@ describe("a command", () => {
 
 describe("plue serve", () => {
   it("serves tools of medium risk or less, over HTTP and MCP", async () => {
-    await using served = await service();
+    await using served = await service([TOOLS]);
     assertEquals(served.tools, ["count", "fail", "search", "wait"]);
     const listed = await (await fetch(`${served.url}/tools`)).json();
     assertEquals(listed.tools.length, 4);
@@ -233,6 +206,43 @@ describe("plue serve", () => {
     assertEquals(openapi.info.title, "plue");
     const { stdout } = await plue(["list", `far=${served.url}/mcp`, "--json"]);
     assertEquals(JSON.parse(stdout).tools[0].id, "far:count");
+  });
+
+  it("shows MCP clients the bridge with --bridge, and HTTP clients that request it", async () => {
+    await using served = await service([TOOLS, "--bridge"]);
+    const ids = ["call_tool", "describe_tools", "search_tools"];
+    const { stdout } = await plue(["list", `far=${served.url}/mcp`, "--json"]);
+    const listed = JSON.parse(stdout).tools.map(({ id }: { id: string }) => id);
+    assertEquals(listed, ids.map((id) => `far:${id}`));
+    const { tools } = await (await fetch(`${served.url}/tools?bridge=1`)).json();
+    assertEquals(tools.map(({ id }: { id: string }) => id).toSorted(), ids);
+    const response = await fetch(`${served.url}/tools/call_tool/execute?bridge=1`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify({ arguments: { name: "search", arguments: { query: "hills" } } }),
+    });
+    assertEquals((await response.json()).content, { query: "hills" });
+  });
+
+  it("listens at each loopback address", async () => {
+    // Only Linux has the whole network 127.0.0.0/8.
+    for (const HOST of ["localhost", process.platform === "linux" ? "127.0.0.2" : "127.0.0.1"]) {
+      await using served = await service([TOOLS], { HOST });
+      assertStringIncludes(served.url, `http://${HOST}:`);
+      assertEquals((await fetch(`${served.url}/tools`)).status, 200);
+    }
+  });
+
+  it("reports a used port", async () => {
+    const other = await serve(() => new Response());
+    const { port } = new URL(other.url);
+    const { code, stderr } = await plue(["serve", TOOLS, "--no-watch"], { env: { PORT: port } });
+    await other.stop();
+    assertEquals([code, stderr], [
+      2,
+      `Cannot serve on 127.0.0.1, port ${port}: the port is in use; choose another one with ` +
+      "--port or PORT\n",
+    ]);
   });
 
   it("serves what the flags select, within what the module lets anyone have", async () => {
@@ -333,7 +343,7 @@ describe("plue serve", () => {
 
 describe("a plue service", () => {
   it("is a source: its tools are called there", async () => {
-    await using served = await service();
+    await using served = await service([TOOLS]);
     const { code, stdout, stderr } = await plue(["call", "-f", served.url, "count", "--to", "2"]);
     assertEquals([code, stdout], [0, "done\n"]);
     assertStringIncludes(stderr, "2/2 number 2\n");
@@ -375,14 +385,14 @@ describe("a plue service", () => {
   });
 
   it("fails as it fails there", async () => {
-    await using served = await service();
+    await using served = await service([TOOLS]);
     const { code, stderr } = await plue(["call", "-f", served.url, "fail"]);
     assertEquals(code, 20);
     assertStringIncludes(stderr, "The disk is full");
   });
 
   it("receives the abort of a call", async () => {
-    await using served = await service();
+    await using served = await service([TOOLS]);
     const controller = new AbortController();
     const { code } = await plue(["call", "-f", served.url, "wait"], {
       controller,
@@ -474,7 +484,7 @@ describe("a plue service", () => {
   });
 
   it("explains why it does not show a tool", async () => {
-    await using served = await service();
+    await using served = await service([TOOLS]);
     const { stdout } = await plue(["explain", "-f", served.url, "launch"]);
     assertStringIncludes(stdout, "risk high is above the limit medium");
   });

@@ -1,5 +1,5 @@
 import { describe, it } from "bun:test";
-import { assertEquals, assertMatch } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -93,22 +93,5 @@ describe("plue serve --state", () => {
 
     await using second = await state.serve(env);
     assertEquals((await second.ask("GET", "/tools", undefined, wrong)).status, 429);
-  }, 60_000);
-
-  it("reports the problem with an unusable state folder", async () => {
-    await using state = await folder();
-    await writeFile(join(state.path, "file"), "");
-    for (const place of ["file", "file/state"]) {
-      await using program = startProgram(process.execPath, [
-        ...RUN,
-        ...["src/cli/main.ts", "serve", "test/cli/state_tools.mjs", "--no-watch"],
-        ...["--port", "0", "--state", join(state.path, place)],
-      ], { RAN: join(state.path, "ran") });
-      assertEquals((await program.ended).code, 1);
-      assertMatch(
-        program.output.stderr,
-        /Cannot keep the state in ".*file.*": it must be a folder/,
-      );
-    }
   }, 60_000);
 });

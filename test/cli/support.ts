@@ -9,7 +9,8 @@ import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { Readable, Writable } from "node:stream";
+import { PassThrough, Readable, Writable } from "node:stream";
+import { assertEquals } from "@std/assert";
 import { runCommand } from "../../src/cli/program.ts";
 import type { CommandIo, Output } from "../../src/cli/terminal.ts";
 
@@ -27,13 +28,16 @@ export interface RunOptions {
   /** How wide the terminal is that it writes to; absent: it writes to a pipe. */
   readonly columns?: number;
   readonly controller?: AbortController;
-  /** Hears what is written, as it comes. */
+  /** Replaces standard input by keys of a person at a terminal. */
+  readonly keys?: Readable;
+  /** Receives the output as it is written. */
   heard?(text: string): void;
 }
 
 /** Runs the command. */
 export async function plue(words: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  const { env = {}, stdin = "", columns, controller = new AbortController(), heard } = options;
+  const { env = {}, stdin = "", columns, keys, controller = new AbortController(), heard } =
+    options;
   const texts = { stdout: "", stderr: "" };
   const output = (name: "stdout" | "stderr"): Output =>
     Object.assign(
@@ -48,7 +52,7 @@ export async function plue(words: readonly string[], options: RunOptions = {}): 
     );
   const io: CommandIo = {
     env,
-    stdin: Readable.from([stdin]),
+    stdin: keys ?? Readable.from([stdin]),
     stdout: output("stdout"),
     stderr: output("stderr"),
     signal: controller.signal,
@@ -56,6 +60,68 @@ export async function plue(words: readonly string[], options: RunOptions = {}): 
   };
   const code = await runCommand(words, io);
   return { code, ...texts };
+}
+
+/** `plue serve` in this process. */
+export interface Service extends AsyncDisposable {
+  readonly url: string;
+  readonly tools: readonly string[];
+}
+
+/** Serves on a free port, and waits for the address. */
+export async function service(
+  words: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Service> {
+  const controller = new AbortController();
+  const { promise: printed, resolve: heard } = Promise.withResolvers<string>();
+  const ended = plue(["serve", ...words, "--port", "0", "--no-watch", "--json"], {
+    ...{ controller, env, heard },
+  });
+  const { url, tools } = JSON.parse(
+    await Promise.race([printed, ended.then(({ stderr }) => stderr)]),
+  );
+  return {
+    ...{ url, tools },
+    async [Symbol.asyncDispose]() {
+      controller.abort();
+      assertEquals((await ended).code, 0);
+    },
+  };
+}
+
+/** A run of the command at a terminal. */
+export interface Dialog {
+  text(): string;
+  /** Waits until the terminal shows a text after the previous wait. */
+  shown(wanted: RegExp): Promise<void>;
+  type(keys: string): void;
+  readonly ended: Promise<Ran>;
+}
+
+/** Runs the command in this process, with a person at a terminal of 100 columns. */
+export function dialog(words: readonly string[]): Dialog {
+  const keys = Object.assign(new PassThrough(), { isTTY: true, setRawMode() {} });
+  let text = "";
+  let look = (): void => {};
+  const ended = plue(words, {
+    ...{ keys, columns: 100, env: { NO_COLOR: "1" } },
+    heard(part) {
+      text += part;
+      look();
+    },
+  });
+  return {
+    text: () => text,
+    shown: (wanted) =>
+      new Promise((resolve, reject) => {
+        look = () => wanted.test(text) && resolve();
+        void ended.then(() => reject(new Error(`It ended without ${wanted}: ${text}`)));
+        look();
+      }),
+    type: (typed) => void keys.write(typed),
+    ended,
+  };
 }
 
 /** A folder for the tests of one file. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
 import { serve, type Served } from "../runtime/serve.ts";
-import { folder, plue } from "./support.ts";
+import { folder, plue, service } from "./support.ts";
 
 const files = folder();
 
@@ -305,6 +305,15 @@ describe("a state folder", () => {
     assertStringIncludes(stderr, "other users can write to it");
   });
 
+  it("that is a file, or in one, is rejected", async () => {
+    const file = await files.write("file", "");
+    for (const path of [file, join(file, "state")]) {
+      const { code, stderr } = await plue([...ofTools, path]);
+      assertEquals(code, 1);
+      assertMatch(stderr, /Cannot keep the state in ".*file.*": it must be a folder/);
+    }
+  });
+
   it("whose database is a link is rejected", async () => {
     if (process.platform === "win32") return;
     const path = join(files.path, "linked");
@@ -344,20 +353,10 @@ describe("the log of plue serve", () => {
 
   it("accepts the right token after many invalid ones from the same address", async () => {
     const token = "sesame-sesame-sesame";
-    const controller = new AbortController();
-    const heard = Promise.withResolvers<string>();
-    const ended = plue(
-      ["serve", "test/cli/tools.mjs", "--port", "0", "--no-watch", "--json"],
-      {
-        controller,
-        env: { PLUE_TOKEN: token },
-        heard: (text) => text.startsWith("{") && heard.resolve(JSON.parse(text).url),
-      },
-    );
-    const url = await heard.promise;
+    await using served = await service(["test/cli/tools.mjs"], { PLUE_TOKEN: token });
     const ask = async (given: string): Promise<number> => {
       const headers = { authorization: `Bearer ${given}` };
-      const response = await fetch(`${url}/tools`, { headers });
+      const response = await fetch(`${served.url}/tools`, { headers });
       await response.text();
       return response.status;
     };
@@ -365,7 +364,5 @@ describe("the log of plue serve", () => {
     for (let attempt = 0; attempt < 12; attempt++) wrong.add(await ask(`wrong-${attempt}`));
     assertEquals([...wrong], [401, 429]);
     assertEquals(await ask(token), 200);
-    controller.abort();
-    await ended;
   });
 });

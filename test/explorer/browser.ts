@@ -54,16 +54,25 @@ interface Notes {
   noteWrong(what: string): Promise<void>;
 }
 
-/** Opens a page of a service. */
-export async function openPage(
+/** The pages that are open but not in use, by their options: a new one costs more than a visit. */
+const idle = new Map<string, ReusedPage[]>();
+
+interface ReusedPage {
+  readonly page: Page;
+  readonly wrongs: string[];
+  /** The origin of the service that the page shows. */
+  origin: string;
+}
+
+/** Creates a page that records its errors. */
+async function createPage(
   browser: Browser,
-  url: string,
-  { width = 1280, height = 860, scheme = "light" }: PageOptions = {},
-): Promise<OpenPage> {
+  { width = 1280, height = 860, scheme = "light" }: PageOptions,
+): Promise<ReusedPage> {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme });
   const page = await context.newPage();
   const wrongs: string[] = [];
-  const { origin } = new URL(url);
+  const own = { page, wrongs, origin: "" };
   await page.exposeFunction("noteWrong", (what: string) => void (what && wrongs.push(what)));
   await page.addInitScript(() => {
     addEventListener("securitypolicyviolation", (event) => {
@@ -77,7 +86,7 @@ export async function openPage(
   page.on("pageerror", (error) => wrongs.push(`threw: ${error.message}`));
   page.on("request", (request) => {
     const asked = request.url();
-    if (!asked.startsWith(`${origin}/`) && !asked.startsWith("data:")) {
+    if (!asked.startsWith(`${own.origin}/`) && !asked.startsWith("data:")) {
       wrongs.push(`asked ${asked}`);
     }
   });
@@ -88,6 +97,22 @@ export async function openPage(
       wrongs.push(`logged: ${message.text()}`);
     }
   });
+  return own;
+}
+
+/** Opens a page of a service. */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  options: PageOptions = {},
+): Promise<OpenPage> {
+  const { width, height, scheme } = options;
+  const key = JSON.stringify([width, height, scheme]);
+  const free = idle.get(key) ?? [];
+  idle.set(key, free);
+  const own = free.pop() ?? await createPage(browser, options);
+  const { page, wrongs } = own;
+  own.origin = new URL(url).origin;
   await page.goto(url);
   return {
     page,
@@ -99,17 +124,27 @@ export async function openPage(
       });
       return wrongs;
     },
-    close: () => context.close(),
+    async close() {
+      await page.unrouteAll();
+      // The next visit may have the same address, and must load the page again.
+      await page.goto("about:blank");
+      wrongs.length = 0;
+      free.push(own);
+    },
   };
 }
 
-/** The findings of axe, in a line each. */
-export async function axe(page: Page): Promise<readonly string[]> {
-  await page.evaluate(AXE);
-  return await page.evaluate(async () => {
+/**
+ * The findings of axe, in a line each.
+ *
+ * @param rules The rules to check. By default, all.
+ */
+export async function axe(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
+  if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(AXE);
+  return await page.evaluate(async (rules) => {
     const { axe } = globalThis as unknown as {
       axe: {
-        run(): Promise<{
+        run(options: object): Promise<{
           violations: readonly {
             id: string;
             help: string;
@@ -118,7 +153,7 @@ export async function axe(page: Page): Promise<readonly string[]> {
         }>;
       };
     };
-    const { violations } = await axe.run();
+    const { violations } = await axe.run(rules === undefined ? {} : { runOnly: rules });
     return violations.map(
       ({ id, help, nodes }) =>
         `${id}: ${help}: ${
@@ -128,5 +163,5 @@ export async function axe(page: Page): Promise<readonly string[]> {
             .join(" | ")
         }`,
     );
-  });
+  }, rules);
 }

@@ -24,7 +24,7 @@ export interface Controls {
   release(): void;
   /** Resolves when `report:build` waits for its next step. */
   waits(): Promise<void>;
-  /** How many calls of `report:build` were aborted. */
+  /** The number of aborted calls of `report:build`. */
   aborted: number;
   readonly registry: ToolRegistry;
 }
@@ -256,8 +256,8 @@ export interface RunningService extends Controls {
 /**
  * Starts the service on a free port.
  *
- * @param options `authorizes`: whether it wants one of the tokens; `more`: how many further tools it
- * has.
+ * @param options `authorizes`: true if it requires one of the tokens; `more`: the number of further
+ * tools.
  */
 export async function startService({
   authorizes = false,

@@ -22,8 +22,14 @@ import { readNats } from "../nats.ts";
 import { type SelectionFlags, selectionOf, type SourceFlags, toolsFrom } from "../selection.ts";
 import type { LoadedTools } from "../sources/mod.ts";
 import { CommandError, counted, EXIT, type Terminal, VERSION } from "../terminal.ts";
-import { clientAddress, listen } from "./listen.ts";
-import { hostOf, readSettings, type ServeSettings, urlOf } from "./settings.ts";
+import {
+  clientAddress,
+  hostOf,
+  listen,
+  readSettings,
+  type ServeSettings,
+  urlOf,
+} from "./settings.ts";
 import { openState, type ServeState } from "./state.ts";
 import { serveStdio } from "./stdio.ts";
 import { supervise, Supervised } from "./watch.ts";

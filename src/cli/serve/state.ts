@@ -69,7 +69,7 @@ export async function openState(
   } catch (cause) {
     const why = describeThrown(cause, 1_000);
     if (wanted !== undefined) throw new CommandError(why, EXIT.failed, { cause });
-    terminal.note(`${why}. What calls leave is kept until this process ends`);
+    terminal.note(`${why}. The state of calls is lost when this process ends`);
   }
   const log = (error: unknown): void => terminal.note(cleanText(describeThrown(error), 1_000));
   const tasks = callTasks({ store, onError: log });

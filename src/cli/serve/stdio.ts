@@ -7,9 +7,9 @@
 
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { EventSourceParserStream } from "eventsource-parser/stream";
 import type { McpEndpoint } from "../../adapters/mcp/mod.ts";
 import { cleanText, describeThrown, isObject, type JsonSchema } from "../../tool/mod.ts";
+import { eventsIn } from "../sources/service.ts";
 import { type CommandIo, EXIT } from "../terminal.ts";
 
 /** Not a real address: the endpoint is called as a function. */
@@ -183,10 +183,7 @@ class Connection {
   }
 
   async #pump(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    const events = body
-      .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
-      .pipeThrough(new EventSourceParserStream(), { signal });
-    for await (const { data } of events) {
+    for await (const { data } of eventsIn(body, signal)) {
       if (signal.aborted) return;
       if (data !== "") await this.#write(JSON.parse(data));
     }

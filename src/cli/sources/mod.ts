@@ -195,7 +195,7 @@ function withoutCredentials(text: string): string {
 function readName(source: string): SourceName {
   const [, namespace, rest = source] = /^([\w.-]+)=(.+)$/s.exec(source) ?? [];
   if (namespace !== undefined && !isToolName(namespace)) {
-    throw usageError(`Cannot use "${source}": "${namespace}" is no namespace`);
+    throw usageError(`Cannot use "${source}": "${namespace}" is not a valid namespace`);
   }
   const kind = KINDS.find((name) => rest.startsWith(`${name}:`));
   return { namespace, kind, place: kind === undefined ? rest : rest.slice(kind.length + 1) };

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { EventSourceParserStream } from "eventsource-parser/stream";
+import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
 import { messagesOf } from "../../adapters/mcp/connection.ts";
 import { boundedText, wasNotSent } from "../../adapters/http/fetching.ts";
 import { cleanTexts } from "../../formats/import_session.ts";
@@ -218,7 +218,7 @@ interface Waiting {
   readonly ticket?: string;
 }
 
-/** Runs a call at the service, forwards its events, and asks the service's questions. */
+/** Runs a call at the service, and forwards its events and its questions. */
 async function* callRemotely(
   service: ServiceAddress,
   id: string,
@@ -278,7 +278,7 @@ function send(
   });
 }
 
-/** Sends a call, or answers to its questions, and hears what comes of it. */
+/** Sends a call, or answers to its questions, and reads the outcome. */
 async function* run(
   service: ServiceAddress,
   path: string,
@@ -294,10 +294,10 @@ async function* run(
     const task = response.status === 202 && isJson
       ? parsedJson(await boundedText(response.body, MAX_PROBLEM) ?? "")
       : undefined;
-    if (!isObject(task)) return yield* hear(response, context);
+    if (!isObject(task)) return yield* readEvents(response, context);
     const place = `/calls/${encodeURIComponent(String(task["id"]))}`;
     started(place);
-    return yield* hear(await send(service, place, { signal }), context);
+    return yield* readEvents(await send(service, place, { signal }), context);
   } catch (error) {
     context.throwIfAborted();
     return ToolResult.error("unavailable", `Cannot reach ${service.url}: ${messagesOf(error)}`, {
@@ -306,20 +306,30 @@ async function* run(
   }
 }
 
-/** Hears the events of a call, or the states of a task, until it ends or asks. */
-async function* hear(
+/** Reads the events of a stream; an abort of the signal and an event above the bound end it. */
+export function eventsIn(
+  body: ReadableStream<Uint8Array>,
+  signal?: AbortSignal,
+): ReadableStream<EventSourceMessage> {
+  return body
+    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+    .pipeThrough(
+      new EventSourceParserStream({ maxBufferSize: MAX_ANSWER, onError: "terminate" }),
+      { ...(signal && { signal }) },
+    );
+}
+
+/** Reads the events of a call, or the states of a task, until it ends or asks. */
+async function* readEvents(
   response: Response,
   context: ToolContext,
 ): AsyncGenerator<unknown, Outcome> {
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
   if (!response.ok || response.body === null || !isStream) return await refusal(response);
-  const events = response.body
-    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
-    .pipeThrough(new EventSourceParserStream({ maxBufferSize: MAX_ANSWER, onError: "terminate" }));
-  for await (const { event: name, data } of events) {
+  for await (const { event: name, data } of eventsIn(response.body)) {
     if (name === "task") {
       const { id, progress, questions, result } = JSON.parse(data) as TaskState;
-      if (progress !== undefined) hearProgress(progress, context);
+      if (progress !== undefined) reportProgress(progress, context);
       if (result !== undefined) return outcomeOf(result, id);
       if (questions !== undefined) return { questions, path: `/calls/${encodeURIComponent(id)}` };
       continue;
@@ -327,7 +337,7 @@ async function* hear(
     const event = JSON.parse(data) as ToolEvent;
     if (event.type === "output") yield event.value;
     else if (event.type === "metadata") context.metadata(event.value);
-    else if (event.type === "progress") hearProgress(event.progress, context);
+    else if (event.type === "progress") reportProgress(event.progress, context);
     else if (event.type === "result") return outcomeOf(event.result, context.callId);
   }
   return ToolResult.error("unavailable", "The connection ended before the result", {
@@ -335,7 +345,7 @@ async function* hear(
   });
 }
 
-function hearProgress({ done, total, message }: ToolProgress, context: ToolContext): void {
+function reportProgress({ done, total, message }: ToolProgress, context: ToolContext): void {
   context.progress(done, total, message);
 }
 

@@ -52,6 +52,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Returns the message of an error. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
 /** Options of a request. */
 export interface RequestOptions {
   readonly method?: string;

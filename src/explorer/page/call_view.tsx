@@ -6,11 +6,12 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { abort, type Answer, answer, type PageCall, type Question } from "./calls.ts";
+import { FormSchema } from "../../schema/form.ts";
+import type { Answer, Question } from "../../tool/mod.ts";
+import { abort, answer, type PageCall } from "./calls.ts";
 import { Form } from "./form.tsx";
-import { Button, Coloured, milliseconds, Segments, Tree } from "./parts.tsx";
-import { imagesIn, tableOf, textOf } from "./result_views.ts";
-import { FormSchema } from "./schema_form.ts";
+import { Button, Coloured, Head, milliseconds, Segments, Tree } from "./parts.tsx";
+import { imagesIn, tableOf, textOf } from "./json_views.ts";
 
 const STATUS = {
   running: "running",
@@ -118,11 +119,7 @@ function Result({
         {view === "text" && <pre> <Text content={content} /></pre>}
         {view === "table" && table !== undefined && (
           <table>
-            <thead>
-              <tr>
-                {table.columns.map((name) => <th key={name} scope="col">{name}</th>)}
-              </tr>
-            </thead>
+            <Head columns={table.columns} />
             <tbody>
               {table.rows.map((row, index) => (
                 <tr key={index}>

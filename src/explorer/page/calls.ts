@@ -7,15 +7,8 @@
 import { signal } from "@preact/signals";
 import type { TaskState } from "../../execute/durable/mod.ts";
 import type { DispatcherMetrics } from "../../execute/mod.ts";
-import { isObject, type Issue, type Question } from "../../tool/mod.ts";
+import { type Answer, isObject, type Issue, type Question } from "../../tool/mod.ts";
 import { ApiError, ask, eventsOf, newCallId, send, type StreamEvent } from "./api.ts";
-
-export type { Question };
-
-/** The answer to a question. */
-export type Answer =
-  | { readonly action: "accept"; readonly content?: unknown }
-  | { readonly action: "decline" | "cancel" };
 
 /** An error. */
 export interface CallFailure {

@@ -6,9 +6,10 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { messageOf } from "./api.ts";
 import { abort, calls, findTasks, measure, type PageCall, type Sample, samples } from "./calls.ts";
 import { CallView, Status } from "./call_view.tsx";
-import { Button, milliseconds } from "./parts.tsx";
+import { Button, Head, milliseconds } from "./parts.tsx";
 import { hrefOf } from "./route.ts";
 
 const EVERY_MS = 5_000;
@@ -24,9 +25,7 @@ export function Calls(): JSX.Element {
       measure().then(
         () => setError(undefined),
         (thrown: unknown) => {
-          if (!isGone) {
-            setError(thrown instanceof Error ? thrown.message : String(thrown));
-          }
+          if (!isGone) setError(messageOf(thrown));
         },
       );
     };
@@ -38,7 +37,7 @@ export function Calls(): JSX.Element {
     };
   }, [ended]);
   useEffect(() => {
-    findTasks().catch((thrown: unknown) => setError(String(thrown)));
+    findTasks().catch((thrown: unknown) => setError(messageOf(thrown)));
   }, []);
   return (
     <main class="calls" id="main" tabIndex={-1}>
@@ -137,20 +136,10 @@ function Metrics(): JSX.Element {
       {called.length > 0 && (
         <div class="scroll" role="region" aria-label="Metrics of each tool" tabIndex={0}>
           <table>
-            <thead>
-              <tr>
-                <th scope="col">tool</th>
-                <th scope="col" class="number">
-                  calls
-                </th>
-                <th scope="col">errors</th>
-                <th scope="col" class="number">
-                  running
-                </th>
-                <th scope="col">p50</th>
-                <th scope="col">p95</th>
-              </tr>
-            </thead>
+            <Head
+              columns={["tool", "calls", "errors", "running", "p50", "p95"]}
+              numbers={["calls", "running"]}
+            />
             <tbody>
               {called.map(({ id, calls, failed, errors, inFlight, duration }) => (
                 <tr key={id}>

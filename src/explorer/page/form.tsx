@@ -6,7 +6,6 @@
 
 import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
-import { isObject, type Issue } from "../../tool/mod.ts";
 import type {
   Choice,
   FormSchema,
@@ -15,8 +14,9 @@ import type {
   Place,
   Shape,
   Variant,
-} from "./schema_form.ts";
-import { isRounded, parse, pointerOf, withMember } from "./json_text.ts";
+} from "../../schema/form.ts";
+import { isObject, type Issue } from "../../tool/mod.ts";
+import { isRounded, parse, pointerOf, withMember } from "./json_views.ts";
 import { Button } from "./parts.tsx";
 
 type Element = JSX.Element;

@@ -10,11 +10,19 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, BASE, isRefused, signIn, token } from "./api.ts";
 import { calls } from "./calls.ts";
 import { Calls } from "./calls_page.tsx";
-import { Button, Coloured, Risk, Segments } from "./parts.tsx";
+import { Block, Button, Coloured, Risk, Segments, useLoaded } from "./parts.tsx";
 import { hrefOf, type Route, route, type ToolView } from "./route.ts";
 import { Targets } from "./targets.tsx";
-import { SEARCH_ID, ToolList } from "./tool_list.tsx";
-import { type ListedTool, loading, revision, start, tools, unavailable } from "./tools.ts";
+import {
+  type ListedTool,
+  loading,
+  revision,
+  SEARCH_ID,
+  start,
+  ToolList,
+  tools,
+  unavailable,
+} from "./tools.tsx";
 import { Try } from "./try.tsx";
 import { Why } from "./why.tsx";
 
@@ -170,20 +178,16 @@ const VIEWS: readonly (readonly [ToolView, string])[] = [
 
 function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" } }): JSX.Element {
   const { id, view } = shown;
-  const [found, setFound] = useState<ListedTool>();
-  const [error, setError] = useState<string>();
   const listed = tools.value.get(id);
-  const seen = revision.value;
   const state = loading.value;
-  useEffect(() => {
-    setError(undefined);
-    // A tool that is not available is not listed, but can be shown.
-    if (listed !== undefined || state !== "ready") return;
-    ask<ListedTool>(`tools/${encodeURIComponent(id)}`).then(
-      setFound,
-      (thrown: unknown) => setError(String((thrown as Error).message)),
-    );
-  }, [id, listed, seen, state]);
+  // A tool that is not available is not listed, but can be shown.
+  const { value: found, error } = useLoaded(
+    async () =>
+      listed === undefined && state === "ready"
+        ? await ask<ListedTool>(`tools/${encodeURIComponent(id)}`)
+        : undefined,
+    [id, listed, revision.value, state],
+  );
   const tool = listed ?? (found?.id === id ? found : undefined);
   const absent = unavailable.value.find((one) => one.id === id);
   return (
@@ -244,9 +248,9 @@ function About({ tool }: { readonly tool: ListedTool }): JSX.Element {
 
 function Schema({ tool }: { readonly tool: ListedTool }): JSX.Element {
   return (
-    <pre class="json" tabIndex={0} role="region" aria-label="The tool as the service lists it">
+    <Block label="The tool as the service lists it">
       <Coloured text={JSON.stringify(tool, null, 2)} />
-    </pre>
+    </Block>
   );
 }
 

@@ -5,9 +5,10 @@
  */
 
 import type { ComponentChildren, JSX, RefObject } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { type Inputs, useEffect, useRef, useState } from "preact/hooks";
 import { isObject } from "../../tool/mod.ts";
-import { type JsonLine, jsonLines, wordsOf } from "./json_text.ts";
+import { messageOf } from "./api.ts";
+import { type JsonLine, jsonLines, wordsOf } from "./json_views.ts";
 
 type Element = JSX.Element;
 
@@ -125,7 +126,7 @@ export function MarkedJson({
   const marksOf = ({ pointer }: JsonLine): readonly Mark[] =>
     pointer === undefined ? [] : (at.get(pointer) ?? []);
   return (
-    <pre class="json" tabIndex={0} role="region" aria-label={label}>
+    <Block label={label}>
       {lines.map((line, index) => {
         const own = marksOf(line);
         return (
@@ -142,7 +143,7 @@ export function MarkedJson({
           </span>
         );
       })}
-    </pre>
+    </Block>
   );
 }
 
@@ -233,6 +234,51 @@ export function Copy({
 export function milliseconds(value: number): string {
   if (value >= 10_000) return `${(value / 1_000).toFixed(1)} s`;
   return value >= 100 ? `${Math.round(value)} ms` : `${Number(value.toPrecision(2))} ms`;
+}
+
+/** The head of a table. The numbers of some columns are at their right. */
+export function Head({ columns, numbers = [] }: {
+  readonly columns: readonly string[];
+  readonly numbers?: readonly string[];
+}): Element {
+  return (
+    <thead>
+      <tr>
+        {columns.map((name) => (
+          <th key={name} scope="col" class={numbers.includes(name) ? "number" : undefined}>
+            {name}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+/** JSON, or another text, that the keyboard can scroll. */
+export function Block({ label, children }: {
+  readonly label: string;
+  readonly children: ComponentChildren;
+}): Element {
+  return <pre class="json" tabIndex={0} role="region" aria-label={label}>{children}</pre>;
+}
+
+/** Loads a value whenever an input changes. The last value stays until the next one is loaded. */
+export function useLoaded<Value>(
+  load: (signal: AbortSignal) => Promise<Value>,
+  inputs: Inputs,
+): { readonly value?: Value; readonly error?: string } {
+  const [state, setState] = useState<{ readonly value?: Value; readonly error?: string }>({});
+  useEffect(() => {
+    const abort = new AbortController();
+    const { signal } = abort;
+    load(signal).then(
+      (value) => signal.aborted || setState({ value }),
+      (thrown: unknown) =>
+        signal.aborted || setState((before) => ({ ...before, error: messageOf(thrown) })),
+    );
+    return () => abort.abort();
+  }, inputs);
+  return state;
 }
 
 /** The number of rows that are rendered at first, and added whenever the end is visible. */

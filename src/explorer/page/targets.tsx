@@ -10,9 +10,9 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { countTokens } from "../../finding/mod.ts";
 import type { ExportWarning, Loss, RejectedTool } from "../../formats/mod.ts";
-import { ask } from "./api.ts";
-import { Coloured, type Mark, MarkedJson } from "./parts.tsx";
-import type { ListedTool } from "./tools.ts";
+import { ask, messageOf } from "./api.ts";
+import { Block, Coloured, Head, type Mark, MarkedJson } from "./parts.tsx";
+import type { ListedTool } from "./tools.tsx";
 
 /** The targets, inserted by the build. */
 declare const TARGETS: readonly { readonly id: string; readonly title: string }[];
@@ -51,19 +51,10 @@ export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
     <div class="targets">
       <div class="scroll" role="region" aria-label="Targets" tabIndex={0}>
         <table>
-          <thead>
-            <tr>
-              <th scope="col">show</th>
-              <th scope="col">target</th>
-              <th scope="col" class="number">
-                tokens
-              </th>
-              <th scope="col" class="number">
-                losses
-              </th>
-              <th scope="col">notes</th>
-            </tr>
-          </thead>
+          <Head
+            columns={["show", "target", "tokens", "losses", "notes"]}
+            numbers={["tokens", "losses"]}
+          />
           <tbody>
             {TARGETS.map(({ id, title }) => (
               <tr key={id}>
@@ -101,7 +92,7 @@ async function exportTo(target: string, tool: string, signal: AbortSignal): Prom
     const found = await ask<Export>(`tools?${query}`, { signal });
     return { ...found, tokens: countTokens(JSON.stringify(found.tools)) };
   } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error) };
+    return { error: messageOf(error) };
   }
 }
 
@@ -168,9 +159,9 @@ function Shape({
         />
       )}
       <h3>What is sent</h3>
-      <pre class="json" tabIndex={0} role="region" aria-label={`${title}: sent to the provider`}>
+      <Block label={`${title}: sent to the provider`}>
         <Coloured text={JSON.stringify(tools, null, 2)} />
-      </pre>
+      </Block>
     </section>
   );
 }

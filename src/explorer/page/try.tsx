@@ -5,26 +5,18 @@
  */
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { FormSchema } from "../../schema/form.ts";
 import { explainWithoutEngine } from "../../schema/mod.ts";
-import type { Issue, JsonSchema } from "../../tool/mod.ts";
 import { BASE, token } from "./api.ts";
 import { calls, lastCallOf, run } from "./calls.ts";
 import { CallView } from "./call_view.tsx";
-import { Editor } from "./editor.tsx";
 import { Form } from "./form.tsx";
-import { parse } from "./json_text.ts";
-import { Button, Copy, Segments } from "./parts.tsx";
+import { parse } from "./json_views.ts";
+import { Block, Button, Coloured, Copy, Segments } from "./parts.tsx";
 import { hrefOf } from "./route.ts";
-import { FormSchema } from "./schema_form.ts";
 import { SAMPLES } from "./samples.ts";
-import type { ListedTool } from "./tools.ts";
-
-/** Creates the check of arguments, with the same messages as the service. */
-function checkerOf(schema: JsonSchema): (value: unknown) => readonly Issue[] {
-  // Only the service validates formats.
-  return explainWithoutEngine(schema);
-}
+import type { ListedTool } from "./tools.tsx";
 
 /** The arguments and their text. The text differs from the arguments while it is not valid JSON. */
 interface Draft {
@@ -61,7 +53,8 @@ export function Try({
   readonly given: string | undefined;
 }): JSX.Element {
   const schema = useMemo(() => new FormSchema(tool.parameters), [tool.parameters]);
-  const check = useMemo(() => checkerOf(tool.parameters), [tool.parameters]);
+  // It has the messages of the service. Only the service validates formats.
+  const check = useMemo(() => explainWithoutEngine(tool.parameters), [tool.parameters]);
   const [draft, setDraft] = useState(() => firstDraft(tool.id, schema, given));
   // An input shows issues only after it was edited.
   const [isTouched, setTouched] = useState(given !== undefined || drafts.has(tool.id));
@@ -150,6 +143,55 @@ export function Try({
   );
 }
 
+/**
+ * An editor for JSON: a plain text area over the same text in colours. A text area supports undo,
+ * selection and screen readers.
+ */
+function Editor({
+  label,
+  text,
+  error,
+  onChange,
+}: {
+  readonly label: string;
+  readonly text: string;
+  /** The reason why the text is not valid JSON. */
+  readonly error: string | undefined;
+  readonly onChange: (text: string) => void;
+}): JSX.Element {
+  const id = useId();
+  const behind = useRef<HTMLPreElement>(null);
+  return (
+    <div class="editor">
+      <label for={id}>{label}</label>
+      <div class="layers">
+        <pre ref={behind} aria-hidden="true">
+          <Coloured text={`${text}\n`} />
+        </pre>
+        <textarea
+          id={id}
+          class="code"
+          value={text}
+          wrap="off"
+          spellcheck={false}
+          autocomplete="off"
+          aria-invalid={error !== undefined}
+          aria-describedby={`${id}-wrong`}
+          onInput={(event) => onChange(event.currentTarget.value)}
+          onScroll={({ currentTarget }) => {
+            if (behind.current === null) return;
+            behind.current.scrollTop = currentTarget.scrollTop;
+            behind.current.scrollLeft = currentTarget.scrollLeft;
+          }}
+        />
+      </div>
+      <p id={`${id}-wrong`} class="wrong" role="status">
+        {error}
+      </p>
+    </div>
+  );
+}
+
 function Examples({
   tool,
   onPick,
@@ -194,9 +236,7 @@ function Samples({
         <Segments label="Language" values={LANGUAGES} value={language} onChange={setLanguage} />
         <Copy text={text}>Copy</Copy>
       </div>
-      <pre class="json" tabIndex={0} role="region" aria-label={`The call in ${language}`}>
-        {text}
-      </pre>
+      <Block label={`The call in ${language}`}>{text}</Block>
     </section>
   );
 }

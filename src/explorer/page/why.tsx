@@ -7,12 +7,12 @@
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { type ToolExplanation, VOCABULARY } from "../../select/mod.ts";
 import { RISK_LEVELS } from "../../tool/mod.ts";
 import { ask } from "./api.ts";
-import { Risk, Segments, useGrowing } from "./parts.tsx";
-import { type Explained, type Explanations, revision } from "./tools.ts";
+import { Head, Risk, Segments, useGrowing, useLoaded } from "./parts.tsx";
+import { type Explained, type Explanations, revision } from "./tools.tsx";
 
 type Dimension = "role" | "risk" | "context";
 
@@ -34,6 +34,9 @@ const CONTEXTS: readonly Column[] = [
 
 const OWN: Column = { name: "you", query: "" };
 
+/** The maximum number of columns, each of which is a request. */
+const MAX_COLUMNS = 24;
+
 function columnsOf(dimension: Dimension, { roles, scopes }: Explanations): readonly Column[] {
   switch (dimension) {
     case "role":
@@ -44,16 +47,13 @@ function columnsOf(dimension: Dimension, { roles, scopes }: Explanations): reado
           name: `scope ${scope}`,
           query: new URLSearchParams({ scopes: scope }).toString(),
         })),
-      ];
+      ].slice(0, MAX_COLUMNS);
     case "risk":
       return [...RISK_LEVELS.map((risk) => ({ name: `up to ${risk}`, query: `maxRisk=${risk}` }))];
     case "context":
       return [OWN, ...CONTEXTS];
   }
 }
-
-/** The maximum number of columns that load automatically. */
-const MAX_COLUMNS = 24;
 
 /** The settings of the matrix, stored while other pages are open. */
 const dimension = signal<Dimension>("role");
@@ -70,39 +70,21 @@ interface Cell {
 
 /** The matrix. */
 export function Why(): JSX.Element {
-  const [all, setAll] = useState<Explanations>();
-  const [answers, setAnswers] = useState<ReadonlyMap<string, Answers>>(new Map());
-  const [error, setError] = useState<string>();
   const [cell, setCell] = useState<Cell>();
-  const columns = all === undefined ? [] : columnsOf(dimension.value, all).slice(0, MAX_COLUMNS);
-  const seen = revision.value;
-
-  useEffect(() => {
-    const abort = new AbortController();
-    const { signal } = abort;
-    void (async () => {
-      try {
-        const own = await ask<Explanations>("explain", { signal });
-        const wanted = columnsOf(dimension.value, own).slice(0, MAX_COLUMNS);
-        const found = await Promise.all(
-          wanted.map(async ({ query }) => {
-            const { tools } = query === ""
-              ? own
-              : await ask<Explanations>(`explain?${query}`, { signal });
-            return [query, new Map(tools.map((tool) => [tool.id, tool]))] as const;
-          }),
-        );
-        setAll(own);
-        setAnswers(new Map(found));
-        setError(undefined);
-      } catch (thrown) {
-        if (!signal.aborted) {
-          setError(thrown instanceof Error ? thrown.message : String(thrown));
-        }
-      }
-    })();
-    return () => abort.abort();
-  }, [dimension.value, seen]);
+  const { value, error } = useLoaded(async (signal) => {
+    const own = await ask<Explanations>("explain", { signal });
+    const answers = await Promise.all(
+      columnsOf(dimension.value, own).map(async ({ query }) => {
+        const { tools } = query === ""
+          ? own
+          : await ask<Explanations>(`explain?${query}`, { signal });
+        return [query, new Map(tools.map((tool) => [tool.id, tool]))] as const;
+      }),
+    );
+    return { all: own, answers: new Map(answers) };
+  }, [dimension.value, revision.value]);
+  const { all, answers = new Map() } = value ?? {};
+  const columns = all === undefined ? [] : columnsOf(dimension.value, all);
 
   const needle = words.value.trim().toLowerCase();
   const rows = (all?.tools ?? []).filter(({ id }) => id.toLowerCase().includes(needle));
@@ -188,12 +170,7 @@ function Matrix({
   const { count, end } = useGrowing<HTMLTableRowElement>(rows.length);
   return (
     <table class="matrix" onKeyDown={moveInGrid}>
-      <thead>
-        <tr>
-          <th scope="col">tool</th>
-          {columns.map(({ name }) => <th key={name} scope="col">{name}</th>)}
-        </tr>
-      </thead>
+      <Head columns={["tool", ...columns.map(({ name }) => name)]} />
       <tbody>
         {rows.slice(0, count).map(({ id, risk }, at) => (
           <tr key={id}>
@@ -251,14 +228,9 @@ function Explanation({
   readonly cell: Cell;
   readonly onClose: () => void;
 }): JSX.Element {
-  const [explanation, setExplanation] = useState<ToolExplanation>();
-  const [error, setError] = useState<string>();
-  useEffect(() => {
+  const { value: explanation, error } = useLoaded(() => {
     const query = column.query === "" ? "" : `?${column.query}`;
-    ask<ToolExplanation>(`tools/${encodeURIComponent(id)}/explain${query}`).then(
-      setExplanation,
-      (thrown: unknown) => setError(String(thrown)),
-    );
+    return ask<ToolExplanation>(`tools/${encodeURIComponent(id)}/explain${query}`);
   }, []);
   return (
     <section class="explanation" aria-label="Explanation" aria-live="polite">

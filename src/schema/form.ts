@@ -1,11 +1,12 @@
 /**
- * The fields of a form, derived from a JSON Schema: the kind of input for each value in the
- * arguments, and its label. It does not validate: a form can show any value, and the check of the
- * arguments reports the issues.
+ * The fields of a form, derived from a JSON Schema: the kind of input for each value, and its label.
+ * The page of the explorer and the flags and questions of the command use it. It does not validate:
+ * a form can show any value, and the check of the arguments reports the issues.
  *
  * @module
  */
 
+import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
 import {
   asDraft2020,
   detectDialect,
@@ -15,8 +16,7 @@ import {
   isOneOf,
   ReferenceIndex,
   ROOT_URI,
-} from "../../schema/mod.ts";
-import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
+} from "./mod.ts";
 
 /** A schema and the base URI of its references. */
 interface Part {
@@ -56,7 +56,7 @@ export interface ObjectShape {
   readonly kind: "object";
   readonly properties: ReadonlyMap<string, Place>;
   readonly required: ReadonlySet<string>;
-  /** The schema of further properties; absent if the form does not offer them. */
+  /** The schema of further properties; empty for any, absent if the form does not offer them. */
   readonly rest?: Place;
 }
 
@@ -101,6 +101,17 @@ export class FormSchema {
   shapeOf(place: Place): Shape {
     const parts = this.#expand(place);
     return choiceIn(parts) ?? this.#variantsIn(parts) ?? shapeByType(parts);
+  }
+
+  /** Returns the inputs for a value, with one for each alternative. */
+  alternativesOf(place: Place, depth = 0): readonly (readonly [Place, Shape])[] {
+    const shape = this.shapeOf(place);
+    return shape.kind === "variants" && depth < MAX_DEPTH
+      ? shape.variants.flatMap((one) => this.alternativesOf(one.place, depth + 1)).slice(
+        0,
+        MAX_PARTS,
+      )
+      : [[place, shape]];
   }
 
   /** Returns the label and the description of a value. */
@@ -302,9 +313,10 @@ interface ObjectPart {
   readonly base: string;
 }
 
-const FORM_KEYWORDS = (
-  "type properties items prefixItems const enum additionalProperties oneOf " + "anyOf"
-).split(" ");
+const FORM_KEYWORDS = [
+  ...["type", "properties", "items", "prefixItems", "const", "enum", "additionalProperties"],
+  ...["oneOf", "anyOf"],
+];
 
 /** A part with resolved references. */
 function withoutReferences({ schema, base }: ObjectPart): ObjectPart {

@@ -1,32 +1,30 @@
 /**
- * The caller's tools and their changes, the search and the filters.
+ * The caller's tools and their changes, and the list of them with its search and filters.
  *
  * @module
  */
 
 import { computed, effect, signal } from "@preact/signals";
-import type { RiskLevel, ToolExample } from "../../tool/mod.ts";
-import { ApiError, ask, eventsOf, send, sessions } from "./api.ts";
+import type { JSX } from "preact";
+import { RISK_LEVELS, type RiskLevel, type ToolExample } from "../../tool/mod.ts";
+import { ApiError, ask, eventsOf, messageOf, send, sessions } from "./api.ts";
+import { Risk, useGrowing } from "./parts.tsx";
+import { hrefOf, route } from "./route.ts";
 
-/** A tool in the service's listing. */
+/** A tool in the service's listing: the fields that the page shows. */
 export interface ListedTool {
   readonly id: string;
-  readonly name: string;
   readonly namespace?: string;
   readonly title?: string;
   readonly description: string;
-  readonly version?: string;
   readonly parameters: Readonly<Record<string, unknown>> | boolean;
   readonly returns?: Readonly<Record<string, unknown>> | boolean;
   readonly category?: string;
   readonly risk: RiskLevel;
   readonly tags: readonly string[];
-  readonly annotations?: Readonly<Record<string, unknown>>;
   readonly examples?: readonly ToolExample[];
   readonly deprecated?: boolean | string;
   readonly requiresApproval?: boolean;
-  readonly idempotent?: boolean;
-  readonly timeoutMs?: number;
   readonly executable: boolean;
 }
 
@@ -56,19 +54,19 @@ export const tools = signal<ReadonlyMap<string, ListedTool>>(new Map());
 export const unavailable = signal<readonly Explained[]>([]);
 export const loading = signal<Loading>("loading");
 /** True if the page receives changes of the tools. */
-export const isLive = signal(false);
+const isLive = signal(false);
 /** The number of times that the tools were loaded, for dependent views. */
 export const revision = signal(0);
 
 /** The search query. */
-export const query = signal("");
+const query = signal("");
 /** The active filters; empty for all tools. */
-export const filters = signal({ namespace: "", category: "", risk: "", tag: "" });
+const filters = signal({ namespace: "", category: "", risk: "", tag: "" });
 /** The results of the service's search, best first. */
 const hits = signal<readonly string[]>([]);
 
 /** The choices of the filters. */
-export const filterValues = computed(() => {
+const filterValues = computed(() => {
   const all = [...tools.value.values()];
   const sorted = (values: readonly (string | undefined)[]): readonly string[] =>
     [...new Set(values.filter((value) => value !== undefined))].sort();
@@ -80,7 +78,7 @@ export const filterValues = computed(() => {
 });
 
 /** The listed tools: search results first, then tools that contain the query. */
-export const shown = computed<readonly ListedTool[]>(() => {
+const shown = computed<readonly ListedTool[]>(() => {
   const { namespace, category, risk, tag } = filters.value;
   const words = query.value.trim().toLowerCase();
   const kept = [...tools.value.values()].filter(
@@ -151,7 +149,7 @@ async function load(signal: AbortSignal): Promise<void> {
     revision.value++;
   } catch (error) {
     if (signal.aborted) return;
-    loading.value = { error: error instanceof Error ? error.message : String(error) };
+    loading.value = { error: messageOf(error) };
   }
 }
 
@@ -205,4 +203,119 @@ export function start(): void {
     void follow(abort.signal);
     return () => abort.abort();
   });
+}
+
+/** The search field, which "/" focuses. */
+export const SEARCH_ID = "search";
+
+/** Moves the focus to the next or previous tool of the list. */
+function moveIn(event: JSX.TargetedKeyboardEvent<HTMLElement>): void {
+  if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+  const links = [...event.currentTarget.querySelectorAll<HTMLElement>("a.tool")];
+  const at = links.indexOf(document.activeElement as HTMLElement);
+  const next = event.key === "ArrowDown" ? at + 1 : at - 1;
+  if (next < 0) document.getElementById(SEARCH_ID)?.focus();
+  else links[next]?.focus();
+  event.preventDefault();
+}
+
+/** The list, with its search and filters. */
+export function ToolList(): JSX.Element {
+  const list = shown.value;
+  const { count, end } = useGrowing<HTMLLIElement>(list.length);
+  const isFiltered = query.value.trim() !== "" || Object.values(filters.value).some(Boolean);
+  return (
+    <nav class="tools" aria-label="Tools" onKeyDown={moveIn}>
+      <div class="search">
+        <label for={SEARCH_ID} class="hidden">
+          Search tools
+        </label>
+        <input
+          id={SEARCH_ID}
+          type="search"
+          placeholder="Search tools  ( / )"
+          value={query.value}
+          onInput={(event) => (query.value = event.currentTarget.value)}
+          autocomplete="off"
+          spellcheck={false}
+        />
+        <Filters />
+        <p class="faint" role="status">
+          {countOf(list.length, isFiltered)}
+          {isLive.value && <span class="live">live</span>}
+        </p>
+      </div>
+      <ul>
+        {list.slice(0, count).map(({ id, title, risk, description }) => (
+          <Entry key={id} id={id} risk={risk} about={title ?? description} />
+        ))}
+        {list.length > count && (
+          <li key="" ref={end} class="faint">
+            {list.length - count} more
+          </li>
+        )}
+        {!isFiltered &&
+          list.length <= count &&
+          unavailable.value.map(({ id, risk, reason }) => (
+            <Entry key={id} id={id} risk={risk} about={reason.replace(/^.*?now: /, "")} isAbsent />
+          ))}
+      </ul>
+    </nav>
+  );
+}
+
+function Entry({ id, risk, about, isAbsent = false }: {
+  readonly id: string;
+  readonly risk: string;
+  readonly about: string;
+  readonly isAbsent?: boolean;
+}): JSX.Element {
+  const isChosen = route.value.page === "tool" && route.value.id === id;
+  return (
+    <li>
+      <a
+        class={isAbsent ? "tool absent" : "tool"}
+        href={hrefOf({ page: "tool", id, view: "try" })}
+        aria-current={isChosen ? "page" : undefined}
+      >
+        <span class="name">
+          <code>{id}</code>
+          {isAbsent && <span class="badge">unavailable</span>}
+          <Risk level={risk} />
+        </span>
+        <span class="about">{about}</span>
+      </a>
+    </li>
+  );
+}
+
+function countOf(count: number, isFiltered: boolean): string {
+  if (loading.value === "loading") return "Loading the tools…";
+  if (loading.value !== "ready") return loading.value.error;
+  const all = tools.value.size;
+  return isFiltered ? `${count} of ${all} tools` : `${all} ${all === 1 ? "tool" : "tools"}`;
+}
+
+function Filters(): JSX.Element {
+  const values = { ...filterValues.value, risk: RISK_LEVELS };
+  const names = ["namespace", "category", "risk", "tag"] as const;
+  return (
+    <div class="filters">
+      {names
+        .filter((name) => values[name].length > 1 || filters.value[name] !== "")
+        .map((name) => (
+          <select
+            key={name}
+            aria-label={`Filter by ${name}`}
+            value={filters.value[name]}
+            onChange={(
+              event,
+            ) => (filters.value = { ...filters.value, [name]: event.currentTarget.value })}
+          >
+            <option value="">any {name}</option>
+            {values[name].map((value) => <option key={value} value={value}>{value}</option>)}
+          </select>
+        ))}
+    </div>
+  );
 }

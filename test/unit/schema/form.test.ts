@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { FormSchema, type Shape, type Variant } from "../../../src/explorer/page/schema_form.ts";
+import { FormSchema, type Shape, type Variant } from "../../../src/schema/form.ts";
 import type { JsonSchema } from "../../../src/tool/mod.ts";
 
 const shapeOf = (schema: JsonSchema): Shape => {
