@@ -16,7 +16,7 @@ function longAfter(): Promise<string> {
 async function use(name: string, way: Way): Promise<void> {
   let answer: string;
   try {
-    answer = String(await HOOK_CASES[name]?.run(BAD_HOOKS[way]));
+    answer = String(await HOOK_CASES[name]?.(BAD_HOOKS[way]));
   } catch (error) {
     answer = `it threw: ${error}`;
   }
