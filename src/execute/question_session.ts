@@ -371,7 +371,7 @@ export function readQuestion(
 ): Question {
   if (!isObject(fields)) refuse(action, "the question must be an object");
   const { kind = "input", message, schema, ...rest } = readFields(action, fields, FIELDS);
-  if (schema !== undefined) admitSchema(engine, schema, {});
+  if (schema !== undefined) admitSchema(engine, schema);
   const more = schema === undefined ? rest : { ...rest, schema: frozenCopy(schema) ?? true };
   if (message === undefined) refuse(action, 'it has no "/message"');
   if ((more.url !== undefined) !== (kind === "authorization")) {

@@ -26,40 +26,6 @@ export interface SchemaValidator {
   issues(value: unknown): readonly Issue[];
 }
 
-/** The name of a schema in messages, and the bounds that keep a hostile one from using up memory. */
-export interface AdmitOptions {
-  /**
-   * The name of the schema in messages, such as `the parameters of tool "add"`.
-   *
-   * @default {"the schema"}
-   */
-  readonly what?: string | undefined;
-  /**
-   * The maximum number of schemas in it, itself included.
-   *
-   * @default {5_000}
-   */
-  readonly maxSchemas?: number | undefined;
-  /**
-   * The maximum depth of schemas, and of values inside them.
-   *
-   * @default {64}
-   */
-  readonly maxDepth?: number | undefined;
-  /**
-   * The maximum number of values in it, those in `enum`, `default` and unknown keywords included.
-   *
-   * @default {100_000}
-   */
-  readonly maxValues?: number | undefined;
-  /**
-   * The maximum number of characters in its keys and strings together.
-   *
-   * @default {1_000_000}
-   */
-  readonly maxCharacters?: number | undefined;
-}
-
 /** The facts about a schema that was admitted. */
 export interface AdmittedSchema {
   /** The draft it was checked against. */
@@ -81,14 +47,15 @@ export interface SchemaEngine {
   readonly name: string;
   /**
    * Refuses a schema that must not be registered: one with a wrong keyword, with a reference that
-   * leads nowhere or in a circle, or of more than the options allow.
+   * leads nowhere or in a circle, or one that is too large.
    *
    * @param schema The schema.
-   * @param options Its name in messages, and its bounds.
+   * @param what The name of the schema in messages, such as `the parameters of tool "add"`; by
+   * default `the schema`.
    * @param hardening The protections that it will be compiled with, if any.
    * @throws {TypeError | SyntaxError | RangeError} With the JSON Pointer of the cause.
    */
-  admit(schema: JsonSchema, options?: AdmitOptions, hardening?: Hardening): AdmittedSchema;
+  admit(schema: JsonSchema, what?: string, hardening?: Hardening): AdmittedSchema;
   /**
    * Compiles a schema.
    *
@@ -209,11 +176,11 @@ function engineOf(engine: SchemaEngine, schema: JsonSchemaObject): SchemaEngine 
 export function admitSchema(
   engine: SchemaEngine,
   schema: JsonSchema,
-  options: AdmitOptions,
+  what?: string,
 ): void {
   // Anything else goes to the engine, which rejects values that are not schemas.
   if (typeof schema === "boolean") return;
-  const admitted: Partial<AdmittedSchema> = atOnce(engineOf(engine, schema).admit(schema, options));
+  const admitted: Partial<AdmittedSchema> = atOnce(engineOf(engine, schema).admit(schema, what));
   if (typeof admitted?.dialect !== "string") {
     throw new TypeError(`The engine "${engine.name}" must return a dialect`);
   }

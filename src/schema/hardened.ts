@@ -55,7 +55,7 @@ export function hardened(engine: SchemaEngine): SchemaEngine {
   return once(hardenedEngines, engine, () => {
     const made = Object.freeze<SchemaEngine>({
       name: engine.name,
-      admit: (schema, options) => engine.admit(schema, options, HARDENING),
+      admit: (schema, what) => engine.admit(schema, what, HARDENING),
       compile: (schema, dialect) => engine.compile(schema, dialect, HARDENING),
     });
     hardenedEngines.set(made, made);

@@ -53,7 +53,7 @@ import { callOperation, type CredentialSource, type HttpClient, type HttpFetch }
 import { inputOf, type ReadParameter, readParameters } from "./parameters.ts";
 import { type ReadBody, readBody, readReturns } from "./request_body.ts";
 import { type ReadContext, SchemaReader } from "./schemas.ts";
-import { baseAddress, findServer, type FoundServer, type ServerOptions } from "./servers.ts";
+import { baseAddress, findServer, type FoundServer, type ServerOptions } from "./document.ts";
 
 /** Options for {@linkcode importOpenApi}. */
 export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
@@ -170,7 +170,6 @@ const CHECKS = {
     'a list of hosts such as "api.example.com" or "localhost:8080"',
     (value): value is readonly string[] => isListOf(value, isHost),
   ),
-  serverVariables: must("an object", isObject),
   authorize: checkFunction,
   maxResponseBytes: wholeFrom(1),
   deprecated: checkFlag,

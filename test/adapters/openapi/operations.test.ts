@@ -261,14 +261,12 @@ describe("importOpenApi()", () => {
     assertEquals(rejected.filter(({ rule }) => rule === "deprecated").length, 1);
   });
 
-  it("fills in server variables, and keeps to their enum", () => {
-    const serverOf = (variables: Record<string, string>): unknown =>
-      (importOpenApi(petStore(), { serverVariables: variables }).tools[0]?.meta
-        ?.["provider"] as {
-          operation: { server?: string };
-        }).operation.server;
-    assertEquals(serverOf({ region: "us" }), "https://us.pets.example/v2");
-    assertEquals(serverOf({ region: "evil.example/" }), undefined);
+  it("has no address if the default of a server's variable is not one of its enum", () => {
+    const variables = { a: { default: "evil.example/", enum: ["eu"] } };
+    const servers = [{ url: "https://{a}.pets.example", variables }];
+    const { tools } = importOpenApi({ ...petStore(), servers });
+    const { operation } = tools[0]?.meta?.["provider"] as { operation: { server?: string } };
+    assertEquals(operation.server, undefined);
   });
 
   it("makes definitions only without a fetch, an address, or a body that it can write", () => {
