@@ -38,7 +38,13 @@ const SUITES = [
   },
   { name: "cli", folders: ["test/cli"], on: WITH_FILES, coverage: true },
   // Other projects' code, with packages of its own. Some of them need Node 22 or later.
-  { name: "oracles", folders: ["test/oracles"], on: ["node"], packages: "test/oracles" },
+  {
+    name: "oracles",
+    folders: ["test/oracles"],
+    on: ["node"],
+    packages: "test/oracles",
+    together: true,
+  },
   // The HTTP handler with optional packages of other projects.
   { name: "edge", folders: ["test/edge"], on: ["node"], packages: "test/edge" },
   // The page of the explorer, in Chromium.
