@@ -28,7 +28,7 @@ const SUITES = [
     together: true,
   },
   { name: "adapters", folders: ["test/adapters"], on: ALL, coverage: true, together: true },
-  { name: "runtime", folders: ["test/runtime"], on: WITH_FILES, coverage: true },
+  { name: "runtime", folders: ["test/runtime"], on: WITH_FILES, coverage: true, together: true },
   {
     name: "examples",
     folders: ["test/examples"],
