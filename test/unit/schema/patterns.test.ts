@@ -3,6 +3,7 @@ import { describe, it } from "bun:test";
 import fc from "fast-check";
 import { compilePattern, resetSteps } from "../../../src/schema/patterns.ts";
 import { fnv1a } from "../../../src/tool/mod.ts";
+import { cases } from "../../support/laws.ts";
 import data from "./patterns.json" with { type: "json" };
 
 /** True if an automaton runs a pattern. */
@@ -88,7 +89,7 @@ describe("compilePattern()", () => {
           assertEquals([finds(pattern, text), finds(automaton, text)], [found, found], text);
         }
       }),
-      { numRuns: 2_000, seed: 11 },
+      cases(2_000, 11),
     );
   });
 
