@@ -10,8 +10,8 @@ import { callHook, type Tool } from "../tool/mod.ts";
 export interface ToolChange {
   readonly type: "added" | "removed" | "updated" | "available" | "unavailable";
   /**
-   * The tool that was added or removed, that replaced `previous`, or whose `isAvailable` function
-   * has a new result.
+   * The added or removed tool, the replacement of `previous`, or the tool whose `isAvailable`
+   * function has a new result.
    */
   readonly tool: Tool;
   /** For `updated`: the replaced tool. */

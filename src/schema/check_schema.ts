@@ -58,7 +58,8 @@ export const MAX_PATTERN_STATES = 250_000;
  * @param hardening The protections that it will be compiled with, if any.
  * @param budget The states that its patterns may cost together. Their cost is taken off.
  * @returns The draft.
- * @throws {TypeError} If a keyword has a wrong value, or a reference leads nowhere or in a circle.
+ * @throws {TypeError} If a keyword has an invalid value, or a reference has no target or refers to
+ * itself.
  * @throws {SyntaxError} If a pattern is not a regular expression.
  * @throws {RangeError} If it is too large or too deep.
  */
@@ -159,7 +160,7 @@ export function checkSchema(
     }
   }
 
-  /** Counts a value that is no schema, and all values in it. */
+  /** Counts a value that is not a schema, and all values in it. */
   function countData(value: unknown, depth: number): void {
     if (typeof value === "string") characters += value.length;
     count();
@@ -192,7 +193,7 @@ export function checkSchema(
     }
   }
 
-  /** The schemas that a reference may lead to. */
+  /** Returns the possible targets of a reference. */
   function resolve({ holder, keyword, base, pointer }: Reference): readonly unknown[] {
     // Until draft-07 a $ref hides other keywords, but nothing hides a $ref.
     const ref = holder[keyword] as string;

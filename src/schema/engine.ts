@@ -46,8 +46,8 @@ export interface SchemaEngine {
   /** Names the engine in messages: `typebox`, `ajv`. */
   readonly name: string;
   /**
-   * Refuses a schema that must not be registered: one with a wrong keyword, with a reference that
-   * leads nowhere or in a circle, or one that is too large.
+   * Rejects an invalid schema: a keyword is invalid, a reference has no target or refers to itself,
+   * or the schema is too large.
    *
    * @param schema The schema.
    * @param what The name of the schema in messages, such as `the parameters of tool "add"`; by
@@ -96,7 +96,10 @@ export interface Hardening {
 
 /** The compiled form of a pattern. */
 export interface CheckedPattern extends RegExp {
-  /** How often a runtime's `RegExp` may look at each character; `Infinity` for an automaton. */
+  /**
+   * The maximum number of times that a runtime's `RegExp` reads a character; `Infinity` for an
+   * automaton.
+   */
   readonly looks: number;
 }
 
@@ -116,7 +119,7 @@ export interface SchemaPart {
  * Splits a schema, in place, so that no part of a value is checked twice by the same part.
  *
  * @param form The schema: a copy that nothing else uses.
- * @param mark Makes the keyword that stands for a part: it must call `check`.
+ * @param mark Makes the keyword that replaces a part: it must call `check`.
  */
 export type SchemaSplitter = (
   form: NormalizedSchema,
@@ -126,12 +129,12 @@ export type SchemaSplitter = (
 /** A schema that was split. */
 export interface SplitSchema {
   readonly parts: readonly SchemaPart[];
-  /** Makes the check of the whole out of the check of what is left of the schema. */
+  /** Makes the check of the whole from the check of the remaining schema. */
   whole(check: (value: unknown) => boolean): (value: unknown) => boolean;
 }
 
 /**
- * Returns the issues of a value; `undefined` if it fits. A promise in the place of a verdict is refused.
+ * Returns the issues of a value; `undefined` if it fits. A promise is not accepted as a verdict.
  * The two checks that every call passes do not use it: on Node that costs a call 45 ns of 430.
  */
 export function issuesOf(

@@ -214,7 +214,7 @@ function readRoot(session: ImportSession, document: unknown): JsonRecord | undef
   }
 }
 
-/** Describes a valid document, for one that cannot be read. */
+/** Describes a valid document, for the rejection of an invalid one. */
 function wantedForm(document: unknown): string {
   if (typeof document === "string") {
     return "it is text: give the value that JSON.parse makes of it or, if it is YAML, a parser such " +
