@@ -281,13 +281,13 @@ function reject(
 function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: string): void {
   const { session, options, schemas } = api;
   const { item, operation, operationId } = one;
+  const fail = (step: string, rule: string, reason: string): void =>
+    reject(session, one, step, rule, reason);
   const deprecated = flagIn(operation.value, "deprecated") === true;
   if (deprecated && options.deprecated === false) {
-    return reject(session, one, "/deprecated", "deprecated", "it is deprecated");
+    return fail("/deprecated", "deprecated", "it is deprecated");
   }
-  if (!isSendable(one.method)) {
-    return reject(session, one, "", "method", "its method cannot be sent");
-  }
+  if (!isSendable(one.method)) return fail("", "method", "its method cannot be sent");
   const draft: ImportedTool = {
     sourceName: operationId ?? `${one.method.toUpperCase()} ${one.path}`,
     wantedName,
@@ -306,17 +306,13 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
     );
   }
   const parameters = readParameters(context, item, operation);
-  if (typeof parameters === "string") {
-    return reject(session, one, "/parameters", "parameters", parameters);
-  }
+  if (typeof parameters === "string") return fail("/parameters", "parameters", parameters);
   const inPath = parameters.flatMap(({ binding }) => binding.in === "path" ? [binding.name] : []);
   const wrongPath = pathProblem(one.path, new Set(inPath));
-  if (wrongPath !== undefined) return reject(session, one, "", "path", wrongPath);
+  if (wrongPath !== undefined) return fail("", "path", wrongPath);
   const body = bodyOf(context, one, parameters);
   if (body === null) {
-    return reject(
-      session,
-      one,
+    return fail(
       "/requestBody",
       "$ref",
       "the reference to its body has no target in the document",
@@ -338,7 +334,7 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
   session.add(draft);
 }
 
-/** Lets a tool give results that do not fit, and say so. */
+/** Makes results that do not fit a warning of the tool. */
 function warnOfMisfits(draft: ImportedTool, returns: JsonSchema): void {
   const { execute, sourceName } = draft;
   if (execute === undefined) return;
