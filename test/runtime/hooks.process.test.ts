@@ -35,7 +35,7 @@ async function useHooks(): Promise<void> {
 }
 
 describe("a hook of an owner", () => {
-  beforeAll(useHooks, 60_000);
+  beforeAll(useHooks, 300_000);
 
   it("does not end the process, whatever it does", () => {
     assertEquals(ended, { code: 0, errors: "", last: "done" });
