@@ -9,7 +9,7 @@ const GENERATED = /built_page|\.generated\./;
 /** The limits of each folder. They fall when the code shrinks, and never rise. */
 const LIMITS = [
   { folder: "src", lines: 73_142, files: 326, aim: 60_000 },
-  { folder: "test", lines: 76_607, files: 416, aim: 60_000 },
+  { folder: "test", lines: 76_604, files: 416, aim: 60_000 },
   { folder: "ffi", lines: 18_800, files: 96, aim: 15_000 },
   { folder: "examples", lines: 4_500, files: 46, aim: 6_000 },
   { folder: "scripts", lines: 2_913, files: 34, aim: 2_000 },

@@ -8,11 +8,6 @@
 
 import { BAD_HOOKS, HOOK_CASES, OUTCOMES, type Way, WAYS } from "./hook_cases.ts";
 
-/** Resolves after twice the longest timeout of the cases. */
-function longAfter(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 2_000));
-}
-
 async function use(name: string, way: Way): Promise<void> {
   let answer: string;
   try {
@@ -30,5 +25,6 @@ for (const way of WAYS.filter((way) => way !== "hangs")) {
 const hanging = new Map(names.map((name) => [name, use(name, "hangs")]));
 const never = (name: string): boolean => [OUTCOMES[name]].flat().at(2) === "never";
 await Promise.all(names.filter((name) => !never(name)).map((name) => hanging.get(name)));
-await longAfter();
+// Twice the longest timeout of the cases, for outcomes that must not come.
+await new Promise((resolve) => setTimeout(resolve, 2_000));
 console.log("done");
