@@ -67,7 +67,6 @@ export {
   type Transaction,
 } from "./tool/mod.ts";
 export type {
-  AdmitOptions,
   AdmittedSchema,
   Dialect,
   Hardening,
@@ -96,7 +95,6 @@ export {
   Registry,
   type RegistryErrorReport,
   type RegistryOptions,
-  type SchemaLimits,
   type ToolAnswer,
   type ToolChangeDetails,
   type ToolChangeListener,

@@ -12,31 +12,25 @@ const ALL = ["bun", "deno", "node", "workerd"];
 const WITH_FILES = ["bun", "deno", "node"];
 
 /**
- * The suites, the longest first. `coverage`: its run on Bun counts towards the line coverage of
- * `src/`. `together`: its files run in one process on Node and Deno too, as they do elsewhere.
- * `packages`: the folder with the packages that only this suite needs.
+ * The suites, the longest first. `folders`: by default the folder of the name. `coverage`: its run on
+ * Bun counts towards the line coverage of `src/`. `together`: its files run in one process on Node and
+ * Deno too, as they do elsewhere. `packages`: the folder with the packages that only this suite needs.
  */
 const SUITES = [
   // libplue and its hosts; the tests start the other runtimes themselves.
-  { name: "native", folders: ["test/native"], on: ["bun"], coverage: true },
+  { name: "native", on: ["bun"], coverage: true },
   // Tools over NATS; the tests start servers of their own.
-  { name: "nats", folders: ["test/nats"], on: WITH_FILES, coverage: true, together: true },
+  { name: "nats", on: WITH_FILES, coverage: true, together: true },
   // The page of the explorer, in Chromium.
-  { name: "explorer", folders: ["test/explorer"], on: ["node"], packages: "test/explorer" },
+  { name: "explorer", on: ["node"], packages: "test/explorer" },
   // The clients run on Node, the endpoints on all four.
   { name: "mcp", folders: ["test/mcp/endpoint"], on: ["node"], packages: "test/mcp" },
-  { name: "cli", folders: ["test/cli"], on: WITH_FILES, coverage: true, together: true },
-  {
-    name: "examples",
-    folders: ["test/examples"],
-    on: WITH_FILES,
-    coverage: true,
-    together: true,
-  },
+  { name: "cli", on: WITH_FILES, coverage: true, together: true },
+  { name: "examples", on: WITH_FILES, coverage: true, together: true },
   // Other projects' code, with packages of its own. Some of them need Node 22 or later.
-  { name: "oracles", folders: ["test/oracles"], on: ["node"], packages: "test/oracles" },
-  { name: "unit", folders: ["test/unit"], on: ALL, coverage: true, together: true },
-  { name: "adapters", folders: ["test/adapters"], on: ALL, coverage: true, together: true },
+  { name: "oracles", on: ["node"], packages: "test/oracles", together: true },
+  { name: "unit", on: ALL, coverage: true, together: true },
+  { name: "adapters", on: ALL, coverage: true, together: true },
   {
     // Only what compiles schemas, or checks arguments with them.
     name: "unit, no eval",
@@ -48,7 +42,7 @@ const SUITES = [
     noEval: true,
     together: true,
   },
-  { name: "runtime", folders: ["test/runtime"], on: WITH_FILES, coverage: true, together: true },
+  { name: "runtime", on: WITH_FILES, coverage: true, together: true },
   {
     name: "mcp, import",
     folders: ["test/mcp/import"],
@@ -57,9 +51,9 @@ const SUITES = [
     coverage: true,
   },
   // The HTTP handler with optional packages of other projects.
-  { name: "edge", folders: ["test/edge"], on: ["node"], packages: "test/edge" },
-  { name: "package", folders: ["test/package"], on: ["bun"], packages: "test/package" },
-  { name: "architecture", folders: ["test/architecture"], on: ["bun"] },
+  { name: "edge", on: ["node"], packages: "test/edge" },
+  { name: "package", on: ["bun"], packages: "test/package" },
+  { name: "architecture", on: ["bun"] },
 ];
 
 /** The names that `planRuns` takes; "unit, no eval" is a part of "unit". */
@@ -94,7 +88,7 @@ function runsOn(file, runtime) {
  */
 export function planRuns({ only, on, match = [] } = {}) {
   return SUITES.filter(({ name }) => only === undefined || only.includes(groupOf(name)))
-    .flatMap(({ name, folders, on: runtimes, ...rest }) => {
+    .flatMap(({ name, folders = [`test/${name}`], on: runtimes, ...rest }) => {
       const files = folders.flatMap(filesBelow)
         .filter((file) => match.length === 0 || match.some((part) => file.includes(part)));
       return runtimes.filter((runtime) => on === undefined || on.includes(runtime))

@@ -368,7 +368,7 @@ export function readQuestion(
   engine: SchemaEngine,
 ): Question {
   const { kind = "input", message, schema, ...rest } = readFields(action, fields, FIELDS);
-  if (schema !== undefined) admitSchema(engine, schema, {});
+  if (schema !== undefined) admitSchema(engine, schema);
   const more = schema === undefined ? rest : { ...rest, schema: frozenCopy(schema) ?? true };
   if (message === undefined) refuse(action, 'it has no "/message"');
   // It is not cut: a person could agree to what is cut off.

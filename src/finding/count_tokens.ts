@@ -9,8 +9,8 @@
 export type TokenCounter = (text: string) => number;
 
 /**
- * Long runs of data, such as Base64; then the pieces of o200k: words with one character before them,
- * digits in threes, punctuation, white space. Every alternative is linear in what it reads.
+ * Long runs of data, such as Base64; then the pieces of o200k: words with one character before
+ * them, digits in threes, punctuation, white space. Every alternative takes linear time.
  */
 const PIECES =
   /[A-Za-z0-9+/=]{48,}|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu;

@@ -264,7 +264,7 @@ export function fitBudget<const Like extends TargetLike>(
       kept = kept.filter((candidate) => !least.has(candidate));
     } else if (tokens > budget) {
       const taken = chosen.reduce((sum, { form }) => sum + form.tokens, 0);
-      // By half of what is too much: a smaller step may keep a better choice.
+      // By half of the excess: a smaller step may keep a better choice.
       room = taken - Math.max(1, (tokens - budget) >> 1);
     } else {
       const shown = new Set(chosen.map(({ candidate }) => candidate));
@@ -333,7 +333,7 @@ function toolsOf(source: Toolset | readonly Tool[]): readonly Tool[] {
 
 interface Form {
   readonly detail: ToolDetail;
-  /** The tool as it is exported. */
+  /** The exported variant of the tool. */
   readonly tool: Tool;
   readonly tokens: number;
 }

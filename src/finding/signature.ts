@@ -21,7 +21,7 @@ const MAX_TYPES = 200;
 /** The maximum number of values of an enum, members of a union or properties of an object. */
 const MAX_ITEMS = 40;
 
-/** Keywords that a type says, or that are no rules. */
+/** Keywords that a type expresses, and annotations. */
 const SAID: ReadonlySet<string> = new Set([
   ...["type", "properties", "required", "items", "enum", "const", "anyOf", "oneOf", "$ref"],
   ...["additionalProperties", "title", "description", "default", "examples", "$schema", "$id"],

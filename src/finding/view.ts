@@ -1,6 +1,6 @@
 /**
- * Views: a tool under another name, with fewer or other arguments. The arguments of a call are mapped
- * to those of the tool, and checked against the tool's own schema.
+ * Views: a tool under another name, with fewer or other arguments. The arguments of a call are
+ * mapped to the tool's arguments, and checked against the tool's schema.
  *
  * @module
  */
@@ -88,11 +88,11 @@ const OPTIONS = {
  * or made optional.
  *
  * A view keeps the tool's risk, roles, scopes, tags, approval and availability. Deny-lists, filters
- * and policies apply to the view and its tool. Arguments are checked against the view's schema, led
- * back, and checked against the tool's own schema; a bound argument cannot be overridden. A view
- * that binds, renames or hides takes only arguments that the tool's `properties` name, and does not
- * show rules over several arguments (`anyOf`, `dependentRequired`), which still hold. Aliases stay
- * with the tool.
+ * and policies apply to the view and its tool. Arguments are checked against the view's schema,
+ * mapped to the tool's arguments, and checked against the tool's schema; a bound argument cannot be
+ * overridden. A view that binds, renames or hides takes only arguments that the tool's `properties`
+ * name, and does not show rules over several arguments (`anyOf`, `dependentRequired`), which still
+ * hold. Aliases stay with the tool.
  *
  * @example Usage
  * ```ts
@@ -125,8 +125,8 @@ const OPTIONS = {
  * @param tool The tool; it may be a view itself.
  * @param options How the view differs.
  * @returns The view, a tool.
- * @throws {TypeError} If an option is unknown or wrong, names an argument that the tool does not
- * have, or gives one a value that its schema refuses.
+ * @throws {TypeError} If an option is unknown or invalid, names an argument that the tool does not
+ * have, or has a value that does not fit the schema of the argument.
  */
 export function viewOf(tool: Tool, options: ViewOptions): Tool {
   const original = makeTool(tool);
@@ -176,7 +176,7 @@ export function viewOf(tool: Tool, options: ViewOptions): Tool {
 
 type Args = { readonly [argument: string]: unknown };
 
-/** What is done with which arguments of the tool. */
+/** The changes of a view, by argument of the tool. */
 interface Change {
   readonly bind: ReadonlyMap<string, unknown>;
   readonly defaults: ReadonlyMap<string, unknown>;
@@ -189,12 +189,12 @@ function copyFor(action: string, values: Args, place: string): Args {
   return attempt(action, () => copyJson(values, `"${place}"`));
 }
 
-/** What the view calls an argument; `undefined` where it does not show it. */
+/** Returns the view's name of an argument; `undefined` if it is hidden. */
 function shownName(name: string, { bind, hide, rename }: Change): string | undefined {
   return bind.has(name) || hide.has(name) ? undefined : rename.get(name) ?? name;
 }
 
-/** Whether the view takes other arguments than the tool. */
+/** Returns true if the view has other arguments than the tool. */
 function changesNames({ bind, hide, rename }: Change): boolean {
   return bind.size + hide.size + rename.size > 0;
 }
@@ -271,8 +271,8 @@ const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"];
 const NAMES = ["$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"];
 
 /**
- * The same schema, in which references keep what they mean when its root is changed: if some lead to
- * the root or into its properties, the whole moves into `$defs`, and they lead there.
+ * Returns an equivalent schema whose references keep their meaning when its root is changed. If
+ * some references point to the root or into its properties, the whole schema moves into `$defs`.
  */
 function linked(schema: JsonSchemaObject): JsonSchemaObject {
   const dialect = detectDialect(schema);

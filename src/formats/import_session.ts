@@ -307,7 +307,7 @@ export class ImportSession {
     const left = Math.min(this.#patternStates, MAX_PATTERN_STATES);
     const check = (checked: JsonSchema): JsonSchema => {
       const budget: PatternBudget = { left };
-      checkSchema(checked, { what }, HARDENING, budget);
+      checkSchema(checked, what, HARDENING, budget);
       this.#patternStates -= left - budget.left;
       return checked;
     };

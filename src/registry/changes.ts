@@ -8,10 +8,14 @@ import { callHook, type Tool } from "../tool/mod.ts";
 
 /** One change of a registry. */
 export interface ToolChange {
+  /**
+   * The kind of change: the tool was added or removed, replaced `previous` (`updated`), or its
+   * `isAvailable` function returns true again or no longer.
+   */
   readonly type: "added" | "removed" | "updated" | "available" | "unavailable";
   /**
-   * The tool that was added or removed, that replaced `previous`, or whose `isAvailable` function
-   * has a new result.
+   * The added or removed tool, the replacement of `previous`, or the tool whose `isAvailable`
+   * function has a new result.
    */
   readonly tool: Tool;
   /** For `updated`: the replaced tool. */
@@ -34,8 +38,6 @@ interface UpdateDetails extends ToolChangeDetails {
   readonly previous?: Tool | undefined;
 }
 
-type ChangeOf<Details = ToolChangeDetails> = (tool: Tool, details?: Details) => ToolChange;
-
 /**
  * Creates changes, for a registry of your own, and for tests of listeners.
  *
@@ -52,16 +54,10 @@ type ChangeOf<Details = ToolChangeDetails> = (tool: Tool, details?: Details) => 
  * ```
  */
 export const ToolChange: {
-  /** The tool was added. */
-  readonly added: ChangeOf;
-  /** The tool was removed. */
-  readonly removed: ChangeOf;
-  /** The tool replaced `previous`, which had the same id. */
-  readonly updated: ChangeOf<UpdateDetails>;
-  /** The tool's `isAvailable` function returns true again. */
-  readonly available: ChangeOf;
-  /** The tool's `isAvailable` function no longer returns true. */
-  readonly unavailable: ChangeOf;
+  readonly [Type in ToolChange["type"]]: (
+    tool: Tool,
+    details?: Type extends "updated" ? UpdateDetails : ToolChangeDetails,
+  ) => ToolChange;
 } = {
   added: /* @__PURE__ */ makerOf("added"),
   removed: /* @__PURE__ */ makerOf("removed"),
@@ -70,7 +66,9 @@ export const ToolChange: {
   unavailable: /* @__PURE__ */ makerOf("unavailable"),
 };
 
-function makerOf(type: ToolChange["type"]): ChangeOf<UpdateDetails> {
+function makerOf(
+  type: ToolChange["type"],
+): (tool: Tool, details?: UpdateDetails) => ToolChange {
   return (tool, details) => makeChange(type, tool, details);
 }
 

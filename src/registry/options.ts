@@ -5,13 +5,7 @@
  * @module
  */
 
-import {
-  type AdmitOptions,
-  admitSchema,
-  compileOnce,
-  isSchemaEngine,
-  type SchemaEngine,
-} from "../schema/mod.ts";
+import { admitSchema, compileOnce, isSchemaEngine, type SchemaEngine } from "../schema/mod.ts";
 import {
   attempt,
   callHook,
@@ -30,9 +24,6 @@ import {
   type Tool,
   type ToolDefinition,
 } from "../tool/mod.ts";
-
-/** The bounds of the schemas that a registry accepts; see {@linkcode AdmitOptions}. */
-export type SchemaLimits = Omit<AdmitOptions, "what">;
 
 /** An error that reaches no caller, for the host's log. */
 export interface RegistryErrorReport {
@@ -60,8 +51,6 @@ export interface RegistryOptions {
    * is registered. `ready()` reports ids that no tool has.
    */
   readonly config?: { readonly [id: string]: unknown } | undefined;
-  /** Bounds of the schemas that are accepted. */
-  readonly limits?: SchemaLimits | undefined;
   /**
    * The time limit of one tool's `init` or `dispose`, in milliseconds.
    *
@@ -94,7 +83,6 @@ const DEFAULTS: CompleteOptions = {
   tools: [],
   services: Object.freeze({}),
   config: {},
-  limits: {},
   lifecycleTimeoutMs: 30_000,
   onError: NO_LOG,
   clock: systemClock,
@@ -102,13 +90,6 @@ const DEFAULTS: CompleteOptions = {
 
 /** The names of the options, for messages about others. */
 export const OPTIONS: readonly string[] = Object.keys(DEFAULTS);
-
-const LIMITS: readonly (keyof SchemaLimits)[] = [
-  "maxSchemas",
-  "maxDepth",
-  "maxValues",
-  "maxCharacters",
-];
 
 const checkTimeout = numberFrom(1, MAX_TIMEOUT_MS);
 
@@ -142,8 +123,7 @@ export function readOptions(options: RegistryOptions): CompleteOptions & Registr
   const action = "make a registry";
   refuseOthers(action, options, OPTIONS);
   const read = { ...DEFAULTS, ...defined(options) } as CompleteOptions;
-  const { engine, limits, lifecycleTimeoutMs, onError } = read;
-  refuseOthers("limit the schemas of a registry", limits, LIMITS);
+  const { engine, lifecycleTimeoutMs, onError } = read;
   if (!isSchemaEngine(engine)) {
     refuse(action, "its engine must be a schema engine: withSchemaCheck makes one");
   }
@@ -166,14 +146,14 @@ export type AdmissionAction = "register" | "update";
  */
 export function admit(
   tool: Tool,
-  { engine, limits }: RegistrySettings,
+  { engine }: RegistrySettings,
   action: AdmissionAction,
   given: unknown,
 ): unknown {
   const { id, config: schema } = tool;
   const doing = `${action} tool "${id}"`;
   const check = (schema: JsonSchema, what: string): void =>
-    attempt(doing, () => admitSchema(engine, schema, { ...limits, what }));
+    attempt(doing, () => admitSchema(engine, schema, what));
   for (const field of ["parameters", "returns", "config", "context"] as const) {
     const schema = tool[field];
     if (schema !== undefined && !isStandardSchema(schema)) check(schema, `its ${field}`);

@@ -1,6 +1,6 @@
 /**
  * The kernel of a registry: the map of the tools, their revision, their lifecycle, and one
- * `subscribe`. `ToolRegistry` composes what stands beside it.
+ * `subscribe`. `ToolRegistry` adds search and the other operations.
  *
  * @module
  */
@@ -139,7 +139,10 @@ export class Registry implements ToolHost {
     return tool as Tool;
   }
 
-  /** Registers all these tools, or none of them. Throws as {@linkcode Registry.registerTool}. */
+  /**
+   * Registers all these tools; if one is invalid, it registers no tool. Throws as {@linkcode
+   * Registry.registerTool}.
+   */
   registerTools(candidates: Iterable<Tool | ToolDefinition>): readonly Tool[] {
     if (typeof candidates?.[Symbol.iterator] !== "function") {
       refuse("register tools", "they must be a list");

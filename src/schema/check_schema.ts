@@ -16,7 +16,6 @@ import {
   pointerStep,
 } from "../tool/mod.ts";
 import type {
-  AdmitOptions,
   AdmittedSchema,
   Hardening,
   PatternBudget,
@@ -40,6 +39,13 @@ import {
   ROOT_URI,
 } from "./references.ts";
 
+/** The bounds of one schema. Values are also counted in `enum`, `default` and unknown keywords. */
+const MAX_SCHEMAS = 5_000;
+const MAX_DEPTH = 64;
+const MAX_VALUES = 100_000;
+/** The maximum number of characters in keys and strings together. */
+const MAX_CHARACTERS = 1_000_000;
+
 /** The maximum number of states of all patterns of a schema: some hundred milliseconds. */
 export const MAX_PATTERN_STATES = 250_000;
 
@@ -48,27 +54,21 @@ export const MAX_PATTERN_STATES = 250_000;
  * values, are accepted, as JSON Schema has it.
  *
  * @param schema The schema.
- * @param options Its name in messages, and its bounds.
+ * @param what Its name in messages.
  * @param hardening The protections that it will be compiled with, if any.
  * @param budget The states that its patterns may cost together. Their cost is taken off.
  * @returns The draft.
- * @throws {TypeError} If a keyword has a wrong value, or a reference leads nowhere or in a circle.
+ * @throws {TypeError} If a keyword has an invalid value, or a reference has no target or refers to
+ * itself.
  * @throws {SyntaxError} If a pattern is not a regular expression.
  * @throws {RangeError} If it is too large or too deep.
  */
 export function checkSchema(
   schema: JsonSchema,
-  options: AdmitOptions = {},
+  what: string = "the schema",
   hardening?: Hardening,
   budget: PatternBudget = { left: MAX_PATTERN_STATES },
 ): AdmittedSchema {
-  const {
-    what = "the schema",
-    maxSchemas = 5_000,
-    maxDepth = 64,
-    maxValues = 100_000,
-    maxCharacters = 1_000_000,
-  } = options;
   const dialect = dialectOf(schema, `use ${what}`);
   const index = new ReferenceIndex(schema, dialect);
   let schemas = 0;
@@ -83,19 +83,19 @@ export function checkSchema(
   checkPart(schema, ROOT_URI, 0);
   // A target outside of the places for schemas is checked when it is resolved, and may add references.
   for (const reference of references) reference.targets = resolve(reference);
-  boundReferences(references, dialect, maxSchemas, what);
+  boundReferences(references, dialect, MAX_SCHEMAS, what);
   // Engines get a copy of each schema for each scope of its dynamic references.
   let scopes = 1;
   for (const { length } of index.dynamicAnchors.values()) if (length > 1) scopes *= length + 1;
-  if (scopes > 1 && schemas * scopes > maxSchemas) {
-    tooLarge(`at most ${maxSchemas} schemas for all meanings of its dynamic references`);
+  if (scopes > 1 && schemas * scopes > MAX_SCHEMAS) {
+    tooLarge(`at most ${MAX_SCHEMAS} schemas for all meanings of its dynamic references`);
   }
   return { dialect };
 
   function checkPart(part: unknown, base: string, depth: number): void {
     if (typeof part === "boolean") return count();
     if (!isObject(part)) wrong("an object or a boolean", part);
-    if (++schemas > maxSchemas) tooLarge(`at most ${maxSchemas} schemas`);
+    if (++schemas > MAX_SCHEMAS) tooLarge(`at most ${MAX_SCHEMAS} schemas`);
     count();
     checkDepth(depth);
     visited.add(part);
@@ -160,7 +160,7 @@ export function checkSchema(
     }
   }
 
-  /** Counts a value that is no schema, and all values in it. */
+  /** Counts a value that is not a schema, and all values in it. */
   function countData(value: unknown, depth: number): void {
     if (typeof value === "string") characters += value.length;
     count();
@@ -173,12 +173,12 @@ export function checkSchema(
   }
 
   function count(): void {
-    if (++values > maxValues) tooLarge(`at most ${maxValues} values`);
-    if (characters > maxCharacters) tooLarge(`at most ${maxCharacters} characters`);
+    if (++values > MAX_VALUES) tooLarge(`at most ${MAX_VALUES} values`);
+    if (characters > MAX_CHARACTERS) tooLarge(`at most ${MAX_CHARACTERS} characters`);
   }
 
   function checkDepth(depth: number): void {
-    if (depth > maxDepth) tooLarge(`at most ${maxDepth} levels`);
+    if (depth > MAX_DEPTH) tooLarge(`at most ${MAX_DEPTH} levels`);
   }
 
   function checkPattern(source: string): void {
@@ -193,7 +193,7 @@ export function checkSchema(
     }
   }
 
-  /** The schemas that a reference may lead to. */
+  /** Returns the possible targets of a reference. */
   function resolve({ holder, keyword, base, pointer }: Reference): readonly unknown[] {
     // Until draft-07 a $ref hides other keywords, but nothing hides a $ref.
     const ref = holder[keyword] as string;

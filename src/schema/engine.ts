@@ -26,40 +26,6 @@ export interface SchemaValidator {
   issues(value: unknown): readonly Issue[];
 }
 
-/** The name of a schema in messages, and the bounds that keep a hostile one from using up memory. */
-export interface AdmitOptions {
-  /**
-   * The name of the schema in messages, such as `the parameters of tool "add"`.
-   *
-   * @default {"the schema"}
-   */
-  readonly what?: string | undefined;
-  /**
-   * The maximum number of schemas in it, itself included.
-   *
-   * @default {5_000}
-   */
-  readonly maxSchemas?: number | undefined;
-  /**
-   * The maximum depth of schemas, and of values inside them.
-   *
-   * @default {64}
-   */
-  readonly maxDepth?: number | undefined;
-  /**
-   * The maximum number of values in it, those in `enum`, `default` and unknown keywords included.
-   *
-   * @default {100_000}
-   */
-  readonly maxValues?: number | undefined;
-  /**
-   * The maximum number of characters in its keys and strings together.
-   *
-   * @default {1_000_000}
-   */
-  readonly maxCharacters?: number | undefined;
-}
-
 /** The facts about a schema that was admitted. */
 export interface AdmittedSchema {
   /** The draft it was checked against. */
@@ -80,15 +46,16 @@ export interface SchemaEngine {
   /** Names the engine in messages: `typebox`, `ajv`. */
   readonly name: string;
   /**
-   * Refuses a schema that must not be registered: one with a wrong keyword, with a reference that
-   * leads nowhere or in a circle, or of more than the options allow.
+   * Rejects an invalid schema: a keyword is invalid, a reference has no target or refers to itself,
+   * or the schema is too large.
    *
    * @param schema The schema.
-   * @param options Its name in messages, and its bounds.
+   * @param what The name of the schema in messages, such as `the parameters of tool "add"`; by
+   * default `the schema`.
    * @param hardening The protections that it will be compiled with, if any.
    * @throws {TypeError | SyntaxError | RangeError} With the JSON Pointer of the cause.
    */
-  admit(schema: JsonSchema, options?: AdmitOptions, hardening?: Hardening): AdmittedSchema;
+  admit(schema: JsonSchema, what?: string, hardening?: Hardening): AdmittedSchema;
   /**
    * Compiles a schema.
    *
@@ -129,7 +96,10 @@ export interface Hardening {
 
 /** The compiled form of a pattern. */
 export interface CheckedPattern extends RegExp {
-  /** How often a runtime's `RegExp` may look at each character; `Infinity` for an automaton. */
+  /**
+   * The maximum number of times that a runtime's `RegExp` reads a character; `Infinity` for an
+   * automaton.
+   */
   readonly looks: number;
 }
 
@@ -149,7 +119,7 @@ export interface SchemaPart {
  * Splits a schema, in place, so that no part of a value is checked twice by the same part.
  *
  * @param form The schema: a copy that nothing else uses.
- * @param mark Makes the keyword that stands for a part: it must call `check`.
+ * @param mark Makes the keyword that replaces a part: it must call `check`.
  */
 export type SchemaSplitter = (
   form: NormalizedSchema,
@@ -159,12 +129,12 @@ export type SchemaSplitter = (
 /** A schema that was split. */
 export interface SplitSchema {
   readonly parts: readonly SchemaPart[];
-  /** Makes the check of the whole out of the check of what is left of the schema. */
+  /** Makes the check of the whole from the check of the remaining schema. */
   whole(check: (value: unknown) => boolean): (value: unknown) => boolean;
 }
 
 /**
- * Returns the issues of a value; `undefined` if it fits. A promise in the place of a verdict is refused.
+ * Returns the issues of a value; `undefined` if it fits. A promise is not accepted as a verdict.
  * The two checks that every call passes do not use it: on Node that costs a call 45 ns of 430.
  */
 export function issuesOf(
@@ -209,11 +179,11 @@ function engineOf(engine: SchemaEngine, schema: JsonSchemaObject): SchemaEngine 
 export function admitSchema(
   engine: SchemaEngine,
   schema: JsonSchema,
-  options: AdmitOptions,
+  what?: string,
 ): void {
   // Anything else goes to the engine, which rejects values that are not schemas.
   if (typeof schema === "boolean") return;
-  const admitted: Partial<AdmittedSchema> = atOnce(engineOf(engine, schema).admit(schema, options));
+  const admitted: Partial<AdmittedSchema> = atOnce(engineOf(engine, schema).admit(schema, what));
   if (typeof admitted?.dialect !== "string") {
     throw new TypeError(`The engine "${engine.name}" must return a dialect`);
   }

@@ -1,7 +1,7 @@
 /**
- * Explains why an engine has rejected a value. It walks the schema itself: a model
- * reads the same sentences whatever the engine, a union is told by its closest form, and the work
- * is bounded. The engines' own errors have none of that, and are no less code in a bundle.
+ * Explains why an engine has rejected a value. It walks the schema itself: the sentences are the
+ * same for every engine, a union is explained by its closest form, and the work is bounded. The
+ * errors of the engines have none of these properties, and need as much code in a bundle.
  *
  * @module
  */
@@ -41,7 +41,7 @@ export type FormatTest = (format: string, value: string) => boolean;
  * Returns the issues of a value, at most 8. Never throws, and ends within bounded work.
  *
  * @param normalized The schema, from `normalizeSchema`.
- * @param value A value that the engine refused.
+ * @param value A value that the engine rejected.
  * @param testFormat The engine's own formats.
  * @param hardening The protections that the engine compiled the schema with, if any.
  * @returns The issues; none if nothing is found wrong.
@@ -70,7 +70,7 @@ interface Visit {
   readonly add: (keyword: string, expected: string, verb?: string, remark?: string) => void;
 }
 
-/** What a visit found, and where. */
+/** The issues of a visit, and its path. */
 interface Found {
   readonly path: string;
   readonly found: readonly Issue[];
@@ -140,8 +140,8 @@ function explainer(
   }
 
   /**
-   * Returns the issues of a part of the value. Visits it once for each schema and place: schemas that lead back
-   * to themselves in several ways would visit it twice as often with each level.
+   * Returns the issues of a part of the value. Visits it once for each schema and place: recursive
+   * schemas would otherwise double the visits with each level.
    */
   function visitPart(schema: unknown, value: unknown, path: string): readonly Issue[] {
     if (!isObject(schema) || typeof value !== "object" || value === null) {
@@ -410,12 +410,12 @@ export function sameItems(items: readonly unknown[]): readonly [number, number] 
   return undefined;
 }
 
-/** How far from a multiple a number may be, because binary fractions cannot say 0.3. */
+/** The maximum distance from a multiple, because 0.3 is not exact as a binary fraction. */
 const TOLERANCE = 1e-10;
 
 /** Returns true if `value` is a multiple of `step`. */
 export function isMultipleOf(value: number, step: number): boolean {
-  // A whole number is a multiple of 1/2, 1/4…, also where the remainder would be inexact.
+  // A whole number is a multiple of 1/2, 1/4…, even if the remainder would be inexact.
   if (Number.isInteger(value) && Number.isInteger(1 / step)) return true;
   const rest = value % step;
   return Math.min(Math.abs(rest), Math.abs(rest - step), Math.abs(rest + step)) < TOLERANCE;

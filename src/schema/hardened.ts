@@ -55,7 +55,7 @@ export function hardened(engine: SchemaEngine): SchemaEngine {
   return once(hardenedEngines, engine, () => {
     const made = Object.freeze<SchemaEngine>({
       name: engine.name,
-      admit: (schema, options) => engine.admit(schema, options, HARDENING),
+      admit: (schema, what) => engine.admit(schema, what, HARDENING),
       compile: (schema, dialect) => engine.compile(schema, dialect, HARDENING),
     });
     hardenedEngines.set(made, made);
@@ -108,7 +108,7 @@ interface Members {
 }
 
 /**
- * Bounds the steps of a check. What takes more of them does not fit.
+ * Bounds the steps of a check. A value that takes more steps does not fit.
  *
  * @param form The schema.
  * @param original Gives the schema once more, if `form` is changed later.
@@ -188,7 +188,8 @@ function estimator(
   /** The places of one value, by the schemas that look at them. */
   const places = new Map<string, Place>();
   const parts = new Map<unknown, Cost & { readonly id: number }>();
-  // A split schema checks each part of a value once, other schemas as often as they are reached.
+  // A split schema checks each part of a value once. Other schemas check it each time they are
+  // reached.
   const once = repeatsParts(form);
   let left = 0;
   return (value) => {
@@ -209,7 +210,7 @@ function estimator(
     if (left < 0) throw new RangeError("Cannot check the value: it takes too many steps");
   }
 
-  /** @param above What the schemas above spend on each value inside. */
+  /** @param above The steps of the schemas above for each value inside. */
   function visit(value: unknown, place: Place | undefined, above: number): void {
     spend(above + (place?.value ?? 0));
     if (typeof value === "string") {
@@ -300,7 +301,7 @@ const OF_TEXT: ReadonlyMap<string, number> = new Map([
   ["format", 2],
 ]);
 
-/** What the keywords of a schema take, as measured. */
+/** Returns the measured cost of the keywords of a schema. */
 function costOf(schema: JsonSchemaObject): Cost {
   const cost = { ...NOTHING, value: 1 };
   for (const [keyword, value] of Object.entries(schema)) {

@@ -7,12 +7,12 @@
 
 import { clip, type Issue, isWithinEdits } from "../tool/mod.ts";
 
-/** How many names or values a message lists. */
+/** The maximum number of names or values in a message. */
 const MAX_LISTED = 10;
 /** Longer names are not compared letter by letter. */
 const MAX_COMPARED = 40;
 
-/** How long the sentence about a union may be. */
+/** The maximum length of the sentence about a union. */
 const MAX_WORDS = 300;
 
 /**
@@ -20,9 +20,9 @@ const MAX_WORDS = 300;
  *
  * @param path Where in the value, as a JSON Pointer.
  * @param keyword The keyword that failed.
- * @param expected What would be right, such as `a string`.
+ * @param expected The expected value, such as `a string`.
  * @param verb The verb between them: `be`, `have`, `not have`.
- * @param remark What follows the sentence, such as `, not a number`.
+ * @param remark The end of the sentence, such as `, not a number`.
  */
 export function issue(
   path: string,
@@ -89,7 +89,10 @@ export function counted(count: number, noun: "character" | "item" | "property"):
   return `${count} ${count === 1 ? noun : `${noun.replace("ty", "tie")}s`}`;
 }
 
-/** What to do about an unknown property: the name that was meant, or the names there are. */
+/**
+ * Returns the remark about an unknown property: the name that was probably meant, or the known
+ * names.
+ */
 export function nameHint(name: string, known: readonly string[]): string {
   const meant = known.find((candidate) => lettersOf(candidate) === lettersOf(name)) ??
     known.slice(0, 100).find((candidate) => isMisspelt(name, candidate));
@@ -111,13 +114,13 @@ function isMisspelt(name: string, candidate: string): boolean {
     isWithinEdits(name, candidate, longest < 6 ? 1 : 2);
 }
 
-/** Issues that tell one form of a union from another. */
+/** Issues that distinguish the forms of a union. */
 const TELLING: ReadonlySet<string> = new Set(["type", "const", "enum", "anyOf", "oneOf"]);
 
 /**
- * What to say when a value fits none of the forms of an `anyOf` or `oneOf`. All issues of
- * all forms would bury the one thing to change, so only the closest form is explained, or the
- * forms are named in one sentence.
+ * Returns the issues of a value that fits none of the forms of an `anyOf` or `oneOf`. All issues of
+ * all forms would bury the one thing to change, so only the closest form is explained, or the forms
+ * are named in one sentence.
  *
  * @param forms The issues of each form, each at least one.
  */
@@ -161,7 +164,7 @@ export function unionIssues(
   return [issue(path, keyword, `one of ${forms.length} forms: ${sentence}`, "fit")];
 }
 
-/** What the message says after "must". */
+/** Returns the part of the message after "must". */
 function toVerb(one: Issue): string {
   return one.message.slice(one.message.indexOf(" must ") + " must ".length);
 }

@@ -11,7 +11,10 @@ import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../too
 /** The drafts that plue reads. */
 export type Dialect = (typeof DIALECTS)[number];
 
-/** Whether a draft is one in which a `$ref` hides what stands beside it, and `items` may be a list. */
+/**
+ * Returns true for drafts in which a `$ref` hides the keywords next to it, and `items` may be a
+ * list.
+ */
 export function isOldDraft(dialect: Dialect): boolean {
   return dialect.startsWith("draft");
 }
@@ -78,7 +81,7 @@ export type KeywordShape = Row[0];
 /**
  * The subject of a keyword. Its schemas check the value itself, one or all of its items or
  * properties, or the names of those; without schemas, it `limits` the value or `annotates` the
- * schema, which says nothing about what is valid.
+ * schema, without an effect on validity.
  */
 export type KeywordRole = Row[1];
 
@@ -149,7 +152,10 @@ export interface Step {
 
 const PLACES = { item: "[", items: "[", property: ".", properties: "." } as const;
 
-/** The schemas in `schema` that check the same value, and those that check a part of it. */
+/**
+ * Returns the schemas in `schema` that check the same value, and the schemas that check a part of
+ * it.
+ */
 export function partsOf(
   schema: JsonSchemaObject,
   dialect: Dialect = "2020-12",

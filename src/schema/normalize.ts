@@ -19,9 +19,9 @@ import {
 import { indexSchemas, ReferenceIndex, type ReferenceTarget, ROOT_URI } from "./references.ts";
 
 /**
- * The values of `format` that engines assert: those that draft-07 or 2020-12 names, in both drafts,
- * because a model that is told `"format": "date"` should send a date. Any other format (`int32`,
- * `password`, `city`) is an annotation, which models read and every value fits.
+ * The values of `format` that engines assert: the formats of draft-07 and 2020-12, in both drafts,
+ * because a model should send a date for `"format": "date"`. Any other format (`int32`, `password`,
+ * `city`) is an annotation, which models read and every value fits.
  */
 export const ASSERTED_FORMATS: ReadonlySet<string> = new Set(
   ("date date-time duration email hostname idn-email idn-hostname ipv4 ipv6 iri iri-reference " +
@@ -30,7 +30,7 @@ export const ASSERTED_FORMATS: ReadonlySet<string> = new Set(
 
 /** Options for {@linkcode normalizeSchema}. */
 export interface NormalizeOptions {
-  /** The formats to assert. A `format` that names another one is left out. */
+  /** The formats to assert. Other formats are omitted. */
   readonly formats: { has(name: string): boolean };
   /**
    * Keywords outside the drafts to keep, for an engine that supports them.
@@ -43,7 +43,7 @@ export interface NormalizeOptions {
 /** A schema in the form that engines compile. */
 export interface NormalizedSchema {
   readonly schema: JsonSchema;
-  /** What each `$ref` in it points to. */
+  /** The target of each `$ref` in it. */
   readonly targets: ReadonlyMap<string, JsonSchema>;
   /**
    * Whether checking may exhaust the stack: by following a value down without a bound, or by the
@@ -54,7 +54,9 @@ export interface NormalizedSchema {
   readonly namesInherited: boolean;
 }
 
-/** Engines nest the code of a schema as deep as it has parts; up to here that is no trouble. */
+/**
+ * Engines nest the code of a schema as deep as it has parts. Up to this number the stack suffices.
+ */
 const MANY_SCHEMAS = 200;
 
 /**
@@ -127,7 +129,7 @@ export function normalizeSchema(
     return result;
   }
 
-  /** Whether a keyword says which values are valid, once references are resolved. */
+  /** Returns true if a keyword restricts valid values, once references are resolved. */
   function isKept(keyword: string, schema: JsonSchemaObject): boolean {
     const role = KEYWORDS["2020-12"].get(keyword)?.role;
     if (role === undefined) return kept.has(keyword);
@@ -228,14 +230,14 @@ export const BESIDE_REF: ReadonlySet<string> = new Set(
 );
 
 /**
- * Rewrites one schema of an older draft with the keywords of 2020-12. The schemas that it holds, and
- * the text of its `$ref`, stay unchanged. Keywords that its draft ignores are omitted: those of later
- * drafts, and until draft-07 all next to a `$ref`.
+ * Rewrites one schema of an older draft with the keywords of 2020-12. The schemas that it holds,
+ * and the text of its `$ref`, stay unchanged. Keywords that its draft ignores are omitted: keywords
+ * of later drafts, and until draft-07 all next to a `$ref`.
  *
  * @param node The schema.
  * @param dialect The draft that it is written in.
  * @param renamed Called with each keyword that had another name.
- * @param kept A keyword that stays, even beside a `$ref`.
+ * @param kept A keyword that stays, even next to a `$ref`.
  * @returns The rewritten schema, or the same object if there is nothing to change.
  */
 export function asDraft2020(

@@ -1,6 +1,6 @@
 /**
- * The syntax of patterns: JavaScript's regular expressions with the "u" flag, as a tree. What one
- * character is (a class, an escape, a property of Unicode) is left to the runtime's own `RegExp`.
+ * The syntax of patterns: JavaScript's regular expressions with the "u" flag, as a tree. The
+ * runtime's own `RegExp` matches single characters (classes, escapes, properties of Unicode).
  *
  * @module
  */
@@ -44,7 +44,7 @@ interface Group {
 /**
  * Reads a pattern that `RegExp` has accepted.
  *
- * @returns What the pattern must be, if it cannot be an automaton.
+ * @returns The pattern as a tree, or the requirement that it does not meet, as text.
  */
 export function readPattern(source: string): PatternPart | string {
   const groups: Group[] = [];

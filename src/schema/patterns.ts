@@ -3,8 +3,8 @@
  *
  * A runtime's `RegExp` tries every way through a pattern: `^(a+)+$` takes 2, 4, 8… times as long
  * with each letter. It is used for patterns that leave one way only, as most do. The others run as
- * an automaton that is in all of its states at once, and remembers where each character led. Its
- * verdicts are the same; references back to a group are the one thing that it cannot do.
+ * an automaton that is in several states simultaneously, and caches its transitions. Its verdicts
+ * are the same; references back to a group are the one thing that it cannot do.
  *
  * @module
  */
@@ -135,7 +135,7 @@ class Machine {
 
   #search: Search | undefined;
 
-  /** @param loosely Whether every repetition may be of any number. */
+  /** @param loosely True if the bounds of repetitions are ignored. */
   constructor(part: PatternPart, loosely: boolean, budget: PatternBudget) {
     this.#loosely = loosely;
     this.#budget = budget;
@@ -253,10 +253,10 @@ class Search {
   }
 
   /**
-   * Goes through a text. With a `bit`, sets it wherever something has been found; without, says
-   * whether something is found.
+   * Searches a text. With a `bit`, sets it at every match; without, returns true at the first
+   * match.
    *
-   * @param contexts What is known to be true at each place.
+   * @param contexts The facts about each position, as bits.
    */
   run(
     text: string,
@@ -345,7 +345,7 @@ function codeBefore(text: string, at: number): number | undefined {
   return pair > 0xffff ? pair : at > 0 ? text.charCodeAt(at - 1) : undefined;
 }
 
-/** The characters that a class, an escape or a letter stands for. */
+/** The characters that a class, an escape or a letter matches. */
 interface CharacterSet {
   readonly pattern: RegExp;
   /** A bit for each ASCII character that is in it, and then one for all others, if any may be. */
@@ -353,7 +353,7 @@ interface CharacterSet {
 }
 
 const BEYOND = 128;
-/** Letters, escapes and classes that stand for ASCII characters only. */
+/** Letters, escapes and classes that match ASCII characters only. */
 const ASCII_ONLY = /^(?:\[(?!\^)(?:\\[dwtnrfv\W]|[^\\\u0080-\u{10ffff}])*\]|\\[dwtnrfv\W]|[^.])$/u;
 /** Tools have the same few classes in their patterns. */
 const COMMON = new Map<string, CharacterSet>();
@@ -379,7 +379,7 @@ function has({ pattern, bits }: CharacterSet, code: number): boolean {
   return isIn && (code < BEYOND || pattern.test(String.fromCodePoint(code)));
 }
 
-/** Where an automaton can be before the next character. */
+/** The states of an automaton before the next character. */
 interface Ways {
   /** The states that take it: each character at most one of them. */
   readonly takers: readonly State[];
@@ -421,7 +421,7 @@ function looksOf({ start, hasLoops }: Machine): number | undefined {
   }
   return again + 1;
 
-  /** How many states all ways through the automaton have together, if not more than `limit`. */
+  /** Returns the number of states on all ways through the automaton, if it is at most `limit`. */
   function fewStates(limit: number): number | undefined {
     const pending = [start];
     let count = 0;
@@ -452,7 +452,7 @@ function looksOf({ start, hasLoops }: Machine): number | undefined {
         ends ||= !asserted;
         continue;
       }
-      // What is reached in two ways is tried twice.
+      // A state that is reached in two ways is tried twice.
       if (entered.has(state) || ++visits > MAX_VISITS) return undefined;
       entered.add(state);
       if (takes !== undefined) {

@@ -15,7 +15,7 @@ import {
 } from "../tool/mod.ts";
 import { type Dialect, eachSchemaIn, isOldDraft, KEYWORDS, partsOf } from "./keywords.ts";
 
-/** Where a document without an `$id` is taken to live. */
+/** The URI of a document without an `$id`. */
 export const ROOT_URI = "plue:/schema";
 
 /** The maximum depth of the search for names. Registration allows far less. */
@@ -44,7 +44,7 @@ export class ReferenceIndex {
    * Adds the names that a schema gives itself.
    *
    * @param base The URI that the place around it has.
-   * @param refuse Called with a name that another schema has, and with an `$id` that is no URI.
+   * @param refuse Called with a duplicate name, and with an `$id` that is not a URI.
    * @returns The URI that references inside it are relative to.
    */
   add(
@@ -75,7 +75,7 @@ export class ReferenceIndex {
     return inner ?? base;
   }
 
-  /** What `ref` points to from a place with that base, if it is in the document. */
+  /** Returns the target of `ref`, relative to a base, if it is in the document. */
   resolve(ref: string, base: string): ReferenceTarget | undefined {
     const hash = ref.indexOf("#");
     const uri = hash === -1 ? ref : ref.slice(0, hash);
@@ -113,7 +113,7 @@ export class ReferenceIndex {
   #baseInside(schema: JsonSchemaObject, base: string): string | undefined {
     const id = this.#idOf(schema);
     if (typeof id !== "string") return base;
-    // Until draft-07 a $ref hides everything beside it.
+    // Until draft-07 a $ref hides the other keywords.
     const hidden = isOldDraft(this.dialect) && schema["$ref"] !== undefined;
     return hidden || id.startsWith("#") ? base : join(id.replace(/#$/, ""), base);
   }
@@ -135,7 +135,7 @@ export function indexSchemas(
   });
 }
 
-/** What `ref` means to the root, or else to the first embedded document that knows it. */
+/** Returns the target of `ref` in the root, or else in the first embedded document that has it. */
 export function resolveAnywhere(index: ReferenceIndex, ref: string): ReferenceTarget | undefined {
   for (const uri of index.uris()) {
     const target = uri.includes("#") ? undefined : index.resolve(ref, uri);
@@ -215,7 +215,7 @@ export interface Reference {
   readonly keyword: "$ref" | "$dynamicRef" | "$recursiveRef";
   readonly base: string;
   readonly pointer: string;
-  /** The schemas that it may lead to: several if it is dynamic. */
+  /** The possible targets: several if it is dynamic. */
   targets: readonly unknown[];
 }
 
@@ -225,12 +225,12 @@ const MAX_CHAIN = 256;
 /**
  * Checks how far references lead before they come to another part of the value.
  *
- * @param references The references of a schema, each with what it may lead to.
+ * @param references The references of a schema, each with its possible targets.
  * @param dialect The draft: until draft-07 a `$ref` hides the other keywords.
- * @param maxSchemas How many schemas may check one value.
- * @param what What the schema is called in messages.
+ * @param maxSchemas The maximum number of schemas that check one value.
+ * @param what The name of the schema in messages.
  * @throws {TypeError} If a reference leads in a circle.
- * @throws {RangeError} If it leads to too many schemas.
+ * @throws {RangeError} If it unfolds to too many schemas.
  */
 export function boundReferences(
   references: readonly Reference[],
@@ -238,7 +238,7 @@ export function boundReferences(
   maxSchemas: number,
   what: string,
 ): void {
-  // Sets, because an object that stands in two places of the schema is met twice.
+  // Sets, because an object that is used twice in the schema is visited twice.
   const targetsOf = new Map<unknown, Set<unknown>>();
   for (const { holder, targets } of references) {
     const known = once(targetsOf, holder, () => new Set());

@@ -3,8 +3,9 @@
  *
  * `{"anyOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}, "minItems": 1}]}` checks each item
  * twice, the items of those four times, and so on. Such a schema is split at its references, and
- * the verdict of a part on an object or a list is kept while one value is checked. So no part looks
- * at the same place twice, and the work is at most the size of the schema times that of the value.
+ * the verdict of a part on an object or a list is cached while one value is checked. So no part
+ * checks the same object twice, and the work is at most the size of the schema times the size of
+ * the value.
  *
  * @module
  */
@@ -27,7 +28,7 @@ export function splitterFor(form: NormalizedSchema): SchemaSplitter | undefined 
   return repeatsParts(form) ? splitSchema : undefined;
 }
 
-/** Whether a normalised schema must be split before it is compiled. */
+/** Returns true if a normalised schema must be split before it is compiled. */
 export function repeatsParts(form: NormalizedSchema): boolean {
   // Only references make a schema endless, and the question costs more than compiling a small one.
   return form.mayExhaustStack &&
@@ -86,7 +87,7 @@ function splitSchema(
 }
 
 /**
- * The schemas that tell an `unevaluated…` keyword what they have looked at. They stay in one piece
+ * The schemas whose evaluated members an `unevaluated…` keyword depends on. They stay in one piece
  * with it, and are split from the schema where they look at another part of the value.
  */
 function joinedSchemas(
@@ -147,7 +148,7 @@ export function checksRepeatedly(
   return false;
 }
 
-/** Whether the value at `place` may be the value at one of the other places too. */
+/** Returns true if the value at `place` may also be the value at one of the other places. */
 function overlaps(place: string, others: ReadonlySet<string>): boolean {
   if (others.has(place)) return true;
   const all = place.slice(0, 1);

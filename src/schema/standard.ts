@@ -1,6 +1,6 @@
 /**
  * Validates with a Standard Schema: the library's own `validate` is the authority, since it may
- * hold rules that JSON Schema cannot say, fill in defaults and transform.
+ * contain rules that JSON Schema cannot express, fill in defaults and transform.
  *
  * @module
  */
@@ -48,7 +48,7 @@ export function validateStandard(
 
 function outcome(result: StandardResult<unknown>): StandardOutcome {
   try {
-    // An answer that is no result has no value either, and then nothing was checked.
+    // An answer without a value is not a result: nothing was checked.
     if (result.issues === undefined) return "value" in result ? { value: result.value } : broken();
     const issues: Issue[] = [];
     for (const issue of result.issues) {

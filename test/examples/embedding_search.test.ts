@@ -10,26 +10,10 @@ import {
 import { fuseIndexes } from "@plue/tools/search";
 import { describeToolIndex } from "../contract/tool_index_contract.ts";
 import { createEmbeddingIndex, type Embed, openAiEmbed } from "../../examples/embedding_search.ts";
+import data from "./embedding_search.json" with { type: "json" };
 
 /** Ideas, each with words for it: a stand-in for what a model has learnt. */
-const IDEAS = [
-  ["file", "files", "document", "text"],
-  ["write", "writes", "save", "jot"],
-  ["read", "reads", "look"],
-  ["commits", "history"],
-  ["git"],
-  ["log"],
-  ["branch"],
-  ["mail", "e", "sends", "send", "letter"],
-  ["cat", "feeds", "kitten"],
-  ["timber", "cuts"],
-  ["invoice", "bill", "handles"],
-  ["calendar"],
-  ["constructor"],
-  ["__proto__"],
-  ["tostring"],
-  ["hasownproperty"],
-];
+const IDEAS = data.ideas;
 
 /** A fake of a provider's embeddings. Stores its requests. */
 function fakeEmbed(): Embed & { readonly requests: (readonly string[])[] } {

@@ -18,20 +18,8 @@ import {
 import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
 import { ToolDispatcher } from "../../src/execute/mod.ts";
 import { buildToolset } from "../../src/select/mod.ts";
-import { defineTool } from "../../src/tool/mod.ts";
-import { playProvider } from "./provider.ts";
+import { add, playProvider } from "./provider.ts";
 
-const add = defineTool({
-  namespace: "math",
-  name: "add",
-  description: "Adds two numbers.",
-  parameters: {
-    type: "object",
-    properties: { a: { type: "number" }, b: { type: "number" } },
-    required: ["a", "b"],
-  },
-  execute: ({ a, b }) => ({ sum: a + b }),
-});
 const tools = buildToolset([add]);
 const dispatcher = new ToolDispatcher(tools, { engine: typeboxEngine() });
 

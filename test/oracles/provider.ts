@@ -6,6 +6,20 @@
 
 import { afterAll, beforeAll } from "bun:test";
 import { createServer } from "node:http";
+import { defineTool } from "../../src/tool/mod.ts";
+
+/** The tool that the simulated model calls. */
+export const add = defineTool({
+  namespace: "math",
+  name: "add",
+  description: "Adds two numbers.",
+  parameters: {
+    type: "object",
+    properties: { a: { type: "number" }, b: { type: "number" } },
+    required: ["a", "b"],
+  },
+  execute: ({ a, b }) => ({ sum: a + b }),
+});
 
 /** The provider's response. */
 export interface ProviderAnswer {

@@ -1,6 +1,5 @@
 /**
- * Every hook of a host, with a program that uses it and the required result for every behaviour of
- * the hook.
+ * A program for every hook of a host. The required outcomes are in `hook_cases.json`.
  *
  * @module
  */
@@ -71,8 +70,9 @@ import {
   type ToolPinsOptions,
 } from "../../src/adapters/pins/mod.ts";
 import { fetchFrom, modernRequest, URL_OF_MCP } from "../adapters/mcp/support.ts";
+import data from "./hook_cases.json" with { type: "json" };
 
-/** The misbehaviour of a hook. */
+/** The kinds of misbehaviour of a hook, in the order of the outcomes. */
 export const WAYS = ["throws", "rejects", "hangs", "answers nonsense"] as const;
 export type Way = (typeof WAYS)[number];
 
@@ -89,23 +89,11 @@ export const BAD_HOOKS: Readonly<Record<Way, BadHook>> = {
   "answers nonsense": () => 42,
 };
 
-/** A program that uses a hook, and its result. */
-export interface HookCase {
-  /** The answer; `never` where what decides is waited for. By way where the ways differ. */
-  readonly right: string | Readonly<Record<Way, string>>;
-  /** Uses the hook, and gives the answer in a word. */
-  run(hook: BadHook): unknown;
-}
+/** Uses a hook and returns the outcome in one word, or never settles. */
+type HookCase = (hook: BadHook) => unknown;
 
-/** The answers of a call whose hook decides, and is waited for until the call's time is over. */
-function decides(failed: string, nonsense: string = failed): Readonly<Record<Way, string>> {
-  return { throws: failed, rejects: failed, hangs: "timeout", "answers nonsense": nonsense };
-}
-
-/** The answers of a request whose hook decides, and is waited for. */
-function lets(failed: string, nonsense: string = failed): Readonly<Record<Way, string>> {
-  return { throws: failed, rejects: failed, hangs: "never", "answers nonsense": nonsense };
-}
+/** The required outcome of each case: one for all kinds of misbehaviour, or one for each. */
+export const OUTCOMES: Readonly<Record<string, string | readonly string[]>> = data.outcomes;
 
 /** A tool that waits once, then answers `done`. */
 const WAIT: ToolDefinition = {
@@ -124,17 +112,13 @@ function layer(part: Partial<Layer>): Layer {
   return { name: "bad", stage: "run", ...part };
 }
 
-/** A case of an observer, whose calls give the answer. */
+/** Returns a case for an observer. */
 function observes(
-  right: string,
   observer: (hook: BadHook) => CallObserver,
   tool: ToolDefinition = WAIT,
 ): HookCase {
-  return {
-    right,
-    run: (hook) =>
-      call({ tool, dispatcher: { layers: [layer({ observe: () => observer(hook) })] } }),
-  };
+  return (hook) =>
+    call({ tool, dispatcher: { layers: [layer({ observe: () => observer(hook) })] } });
 }
 
 const SHORT: ToolDispatcherOptions = {
@@ -282,550 +266,261 @@ async function requestWithToken(options: Partial<JwtAuthOptions>): Promise<strin
 /** By the name of the hook: the type that it is a member of, and the member. */
 export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   // A call.
-  "ToolDispatcherOptions.validators": {
-    right: decides("denied"),
-    run: (rule) => call({ dispatcher: { validators: [rule] } }),
-  },
-  "ToolDispatcherOptions.approve": {
-    right: decides("denied"),
-    run: (approve) => call({ tool: { requiresApproval: true }, dispatcher: { approve } }),
-  },
-  "DispatcherOptions.onError": {
-    right: "threw",
-    run: (onError) => call({ tool: FAIL, dispatcher: { onError } }),
-  },
-  "Layer.for": {
-    right: "threw",
-    run: (hook) => call({ dispatcher: { layers: [layer({ for: hook as () => never })] } }),
-  },
-  "Layer.for()": {
-    right: decides("threw"),
-    run: (hook) => call({ dispatcher: { layers: [layer({ for: () => hook as never })] } }),
-  },
-  "Layer.when": {
-    right: "done",
-    run: (when) =>
-      call({
-        dispatcher: {
-          layers: [layer({ for: () => (call, next) => next(call), when: when as () => boolean })],
-        },
-      }),
-  },
-  "Layer.observe": {
-    right: "done",
-    run: (observe) =>
-      call({ dispatcher: { layers: [layer({ observe: observe as () => object })] } }),
-  },
-  "Layer.unresolved": {
-    right: "unknown_tool",
-    run: (unresolved) =>
-      call({ request: { name: "none" }, dispatcher: { layers: [layer({ unresolved })] } }),
-  },
-  "CallObserver.began": observes("done", (began) => ({ began })),
-  "CallObserver.ended": observes("done", (ended) => ({ ended })),
-  "CallObserver.failed": observes("threw", (failed) => ({ failed }), FAIL),
-  "CallObserver.toolEnded": observes("timeout", (toolEnded) => ({ toolEnded }), {
+  "ToolDispatcherOptions.validators": (rule) => call({ dispatcher: { validators: [rule] } }),
+  "ToolDispatcherOptions.approve": (approve) =>
+    call({ tool: { requiresApproval: true }, dispatcher: { approve } }),
+  "DispatcherOptions.onError": (onError) => call({ tool: FAIL, dispatcher: { onError } }),
+  "Layer.for": (hook) => call({ dispatcher: { layers: [layer({ for: hook as () => never })] } }),
+  "Layer.for()": (hook) => call({ dispatcher: { layers: [layer({ for: () => hook as never })] } }),
+  "Layer.when": (when) =>
+    call({
+      dispatcher: {
+        layers: [layer({ for: () => (call, next) => next(call), when: when as () => boolean })],
+      },
+    }),
+  "Layer.observe": (observe) =>
+    call({ dispatcher: { layers: [layer({ observe: observe as () => object })] } }),
+  "Layer.unresolved": (unresolved) =>
+    call({ request: { name: "none" }, dispatcher: { layers: [layer({ unresolved })] } }),
+  "CallObserver.began": observes((began) => ({ began })),
+  "CallObserver.ended": observes((ended) => ({ ended })),
+  "CallObserver.failed": observes((failed) => ({ failed }), FAIL),
+  "CallObserver.toolEnded": observes((toolEnded) => ({ toolEnded }), {
     ...WAIT,
     timeoutMs: 1,
     execute: (_params, { signal }) =>
       new Promise((resolve) => signal.addEventListener("abort", () => setTimeout(resolve, 5))),
   }),
-  "CallObserver.yielded": {
-    right: { throws: "done", rejects: "done", hangs: "timeout", "answers nonsense": "done" },
-    run: (yielded) =>
-      call({
-        tool: {
-          async *execute() {
-            yield 1;
-            return "done";
-          },
+  "CallObserver.yielded": (yielded) =>
+    call({
+      tool: {
+        async *execute() {
+          yield 1;
+          return "done";
         },
-        dispatcher: { layers: [layer({ observe: () => ({ yielded }) })] },
-      }),
+      },
+      dispatcher: { layers: [layer({ observe: () => ({ yielded }) })] },
+    }),
+  "ToolHooks.before": (before) => call({ dispatcher: { hooks: { before } } }),
+  "ToolDispatcherOptions.repair": (repair) =>
+    call({
+      tool: { parameters: { type: "object", required: ["n"] } },
+      dispatcher: { repair },
+    }),
+  "ToolCall.decode": (decode) =>
+    call({
+      tool: { parameters: { type: "object", required: ["n"] } },
+      request: { arguments: "{", decode },
+      dispatcher: { repair: () => ({ arguments: { n: 1 } }) },
+    }),
+  "CallTrace.began": (began) =>
+    call({ dispatcher: { telemetry: PLACING }, context: { trace: { began } } }),
+  "TraceHeaders.get": (get) => readingTrace({ get, keys: () => [] }),
+  "TraceHeaders.keys": (keys) => readingTrace({ get: () => null, keys }),
+  "ToolHooks.after": (after) => call({ dispatcher: { hooks: { after } } }),
+  "TransactionManager.begin": (begin) => inTransaction({ begin }),
+  "TransactionManager.commit": (commit) => inTransaction({ commit }),
+  "TransactionManager.rollback": (rollback) => inTransaction({ rollback }, FAIL),
+  "DispatchContext.metadata": (metadata) => call({ tool: SENDING, context: { metadata } }),
+  "DispatchContext.progress": (progress) => call({ tool: SENDING, context: { progress } }),
+  "DispatchContext.output": (output) => call({ tool: SENDING, context: { output } }),
+  "DispatchContext.onQuestion": (onQuestion) => call({ tool: ASKING, context: { onQuestion } }),
+  "TicketSealer.seal": (seal) => resumed({ sealer: { ...SEALER, seal } }),
+  "TicketSealer.open": (open) => resumed({ sealer: { ...SEALER, open } }),
+  "TicketSealer.use": (use) => resumed({ sealer: { ...SEALER, use } }),
+  "TicketSealer.use()": (release) => {
+    let asked = 0;
+    return resumed({
+      sealer: { ...SEALER, use: () => Promise.resolve(release) },
+      tool: { isAvailable: () => asked++ === 0 },
+    });
   },
-  "ToolHooks.before": {
-    right: decides("denied"),
-    run: (before) => call({ dispatcher: { hooks: { before } } }),
+  "CallStore.create": (create) => resumed({ store: { ...memoryCallStore(), create } }),
+  "CallStore.update": (update) => statusOfTask({ store: { ...memoryCallStore(), update } }),
+  "CallStore.list": (list) =>
+    callTasks({ store: { ...memoryCallStore(), list } }).list()
+      .then(() => "listed", () => "throws"),
+  "CallTasksOptions.callContext": takenUp,
+  "CallTasksOptions.onError": (onError) =>
+    statusOfTask({
+      store: { ...memoryCallStore(), update: () => Promise.reject(new Error("Full")) },
+      onError,
+    }),
+  "CallStore.get": (get) => resumed({ tickets: storedTickets({ ...memoryCallStore(), get }) }),
+  "CallStore.delete": (remove) => {
+    let asked = 0;
+    return resumed({
+      store: { ...memoryCallStore(), delete: remove },
+      // Available at the first call, but not when it resumes.
+      tool: { isAvailable: () => asked++ === 0 },
+    });
   },
-  "ToolDispatcherOptions.repair": {
-    right: decides("invalid_arguments"),
-    run: (repair) =>
-      call({
-        tool: { parameters: { type: "object", required: ["n"] } },
-        dispatcher: { repair },
-      }),
-  },
-  "ToolCall.decode": {
-    right: "invalid_arguments",
-    run: (decode) =>
-      call({
-        tool: { parameters: { type: "object", required: ["n"] } },
-        request: { arguments: "{", decode },
-        dispatcher: { repair: () => ({ arguments: { n: 1 } }) },
-      }),
-  },
-  "CallTrace.began": {
-    right: "done",
-    run: (began) => call({ dispatcher: { telemetry: PLACING }, context: { trace: { began } } }),
-  },
-  "TraceHeaders.get": { right: "done", run: (get) => readingTrace({ get, keys: () => [] }) },
-  "TraceHeaders.keys": { right: "done", run: (keys) => readingTrace({ get: () => null, keys }) },
-  "ToolHooks.after": {
-    right: "denied",
-    run: (after) => call({ dispatcher: { hooks: { after } } }),
-  },
-  "TransactionManager.begin": {
-    right: decides("transaction_failed"),
-    run: (begin) => inTransaction({ begin }),
-  },
-  "TransactionManager.commit": {
-    right: {
-      throws: "transaction_failed",
-      rejects: "transaction_failed",
-      hangs: "transaction_failed",
-      "answers nonsense": "done",
-    },
-    run: (commit) => inTransaction({ commit }),
-  },
-  "TransactionManager.rollback": {
-    right: "threw",
-    run: (rollback) => inTransaction({ rollback }, FAIL),
-  },
-  "DispatchContext.metadata": {
-    right: "done",
-    run: (metadata) => call({ tool: SENDING, context: { metadata } }),
-  },
-  "DispatchContext.progress": {
-    right: "done",
-    run: (progress) => call({ tool: SENDING, context: { progress } }),
-  },
-  "DispatchContext.output": {
-    right: { throws: "done", rejects: "done", hangs: "timeout", "answers nonsense": "done" },
-    run: (output) => call({ tool: SENDING, context: { output } }),
-  },
-  "DispatchContext.onQuestion": {
-    right: decides("input_unavailable"),
-    run: (onQuestion) => call({ tool: ASKING, context: { onQuestion } }),
-  },
-  "TicketSealer.seal": {
-    right: "unavailable",
-    run: (seal) => resumed({ sealer: { ...SEALER, seal } }),
-  },
-  "TicketSealer.open": {
-    right: "unavailable",
-    run: (open) => resumed({ sealer: { ...SEALER, open } }),
-  },
-  "TicketSealer.use": {
-    right: {
-      throws: "unavailable",
-      rejects: "unavailable",
-      hangs: "unavailable",
-      "answers nonsense": "done",
-    },
-    run: (use) => resumed({ sealer: { ...SEALER, use } }),
-  },
-  "TicketSealer.use()": {
-    // The first result of the call stays its result.
-    right: "unavailable",
-    run: (release) => {
-      let asked = 0;
-      return resumed({
-        sealer: { ...SEALER, use: () => Promise.resolve(release) },
-        tool: { isAvailable: () => asked++ === 0 },
-      });
-    },
-  },
-  "CallStore.create": {
-    right: {
-      throws: "unavailable",
-      rejects: "unavailable",
-      hangs: "unavailable",
-      "answers nonsense": "done",
-    },
-    run: (create) => resumed({ store: { ...memoryCallStore(), create } }),
-  },
-  "CallStore.update": {
-    right: "working",
-    run: (update) => statusOfTask({ store: { ...memoryCallStore(), update } }),
-  },
-  "CallStore.list": {
-    right: "its owner is told",
-    run: (list) =>
-      callTasks({ store: { ...memoryCallStore(), list } }).list()
-        .then(() => "listed", () => "its owner is told"),
-  },
-  "CallTasksOptions.callContext": { right: "unavailable", run: takenUp },
-  "CallTasksOptions.onError": {
-    right: "working",
-    run: (onError) =>
-      statusOfTask({
-        store: { ...memoryCallStore(), update: () => Promise.reject(new Error("Full")) },
-        onError,
-      }),
-  },
-  "CallStore.get": {
-    right: {
-      throws: "unavailable",
-      rejects: "unavailable",
-      hangs: "unavailable",
-      "answers nonsense": "ticket_refused",
-    },
-    run: (get) => resumed({ tickets: storedTickets({ ...memoryCallStore(), get }) }),
-  },
-  "CallStore.delete": {
-    right: "unavailable",
-    run: (remove) => {
-      let asked = 0;
-      return resumed({
-        store: { ...memoryCallStore(), delete: remove },
-        // Available at the first call, but not when it resumes.
-        tool: { isAvailable: () => asked++ === 0 },
-      });
-    },
-  },
-  "DispatchContext.signal": {
-    right: "done",
-    run: (signal) => call({ context: { signal } }),
-  },
-  "ToolDefinition.execute": {
-    right: decides("threw", "42"),
-    run: (execute) => call({ tool: { execute } }),
-  },
-  "ToolDefinition.validate": {
-    right: { ...decides("threw"), "answers nonsense": "denied" },
-    run: (validate) => call({ tool: { validate } }),
-  },
-  "ToolDefinition.isAvailable": {
-    right: "unavailable",
-    run: (isAvailable) => call({ tool: { isAvailable } }),
-  },
-  "ToolDefinition.description": {
-    right: "Described for nobody.",
-    run: (describe) =>
-      describeWith((reader) => reader.locale === undefined ? "Described for nobody." : describe()),
-  },
-  "ToolDefinition.init": {
-    right: { ...decides("unavailable", "done"), hangs: "unavailable" },
-    run: (init) => call({ tool: { init } }),
-  },
-  "ToolDefinition.dispose": {
-    right: "done",
-    run: (dispose) => call({ tool: { dispose } }),
-  },
+  "DispatchContext.signal": (signal) => call({ context: { signal } }),
+  "ToolDefinition.execute": (execute) => call({ tool: { execute } }),
+  "ToolDefinition.validate": (validate) => call({ tool: { validate } }),
+  "ToolDefinition.isAvailable": (isAvailable) => call({ tool: { isAvailable } }),
+  "ToolDefinition.description": (describe) =>
+    describeWith((reader) => reader.locale === undefined ? "Described for nobody." : describe()),
+  "ToolDefinition.init": (init) => call({ tool: { init } }),
+  "ToolDefinition.dispose": (dispose) => call({ tool: { dispose } }),
 
   // The caller's result.
-  "Selection.filters": {
-    right: "unknown_tool",
-    run: (filter) => call({ selection: { filters: [filter] } }),
-  },
-  "ToolPolicy.allow": {
-    right: "unknown_tool",
-    run: (allow) => call({ selection: { policies: [{ allow }] } }),
-  },
-  "ToolPolicy.requiresApproval": {
-    right: "approval_required",
-    run: (requiresApproval) =>
-      call({ selection: { policies: [{ allow: () => true, requiresApproval }] } }),
-  },
-  "ToolPolicy.reason": {
-    right: "unknown_tool",
-    run: (reason) => call({ selection: { policies: [{ allow: () => false, reason }] } }),
-  },
+  "Selection.filters": (filter) => call({ selection: { filters: [filter] } }),
+  "ToolPolicy.allow": (allow) => call({ selection: { policies: [{ allow }] } }),
+  "ToolPolicy.requiresApproval": (requiresApproval) =>
+    call({ selection: { policies: [{ allow: () => true, requiresApproval }] } }),
+  "ToolPolicy.reason": (reason) =>
+    call({ selection: { policies: [{ allow: () => false, reason }] } }),
 
-  "StandardSchema.~standard.validate": {
-    right: decides("invalid_arguments"),
-    run: (validate) =>
-      call({
-        tool: {
-          parameters: {
-            "~standard": {
-              version: 1,
-              vendor: "an owner",
-              validate,
-              jsonSchema: { input: () => ({ type: "object" }), output: () => ({}) },
-            },
+  "StandardSchema.~standard.validate": (validate) =>
+    call({
+      tool: {
+        parameters: {
+          "~standard": {
+            version: 1,
+            vendor: "an owner",
+            validate,
+            jsonSchema: { input: () => ({ type: "object" }), output: () => ({}) },
           },
         },
-      }),
-  },
-  "StandardJsonSchemaConverter.input": {
-    right: "its owner is told",
-    run: (input) => defineWith({ input, output: () => ({}) }),
-  },
-  "StandardJsonSchemaConverter.output": {
-    right: "its owner is told",
-    run: (output) => defineWith({ input: () => ({ type: "object" }), output }),
-  },
+      },
+    }),
+  "StandardJsonSchemaConverter.input": (input) => defineWith({ input, output: () => ({}) }),
+  "StandardJsonSchemaConverter.output": (output) =>
+    defineWith({ input: () => ({ type: "object" }), output }),
 
   // A registry of the host.
-  "ToolSource.getTool": { right: "done", run: (getTool) => callOwn({ getTool }) },
-  "ToolSource.isAvailable": {
-    right: "unavailable",
-    run: (isAvailable) => callOwn({ isAvailable }),
-  },
-  "ToolSource.onDescribeError": {
-    right: "Described for nobody.",
-    run: (onDescribeError) =>
-      describeWith((reader) => {
-        if (reader.locale === undefined) return "Described for nobody.";
-        throw new Error("no such language");
-      }, onDescribeError),
-  },
-  "ToolHost.acquire": {
-    right: decides("unavailable", "threw"),
-    run: (acquire) => callOwn({ acquire }),
-  },
-  "ToolHost.release": { right: "done", run: (release) => callOwn({ release }) },
-  "SelectableToolHost.select": {
-    right: {
-      throws: "its owner is told",
-      rejects: "its owner is told",
-      hangs: "its owner is told",
-      "answers nonsense": "threw",
-    },
-    run: (select) => callOwn({ select }),
-  },
+  "ToolSource.getTool": (getTool) => callOwn({ getTool }),
+  "ToolSource.isAvailable": (isAvailable) => callOwn({ isAvailable }),
+  "ToolSource.onDescribeError": (onDescribeError) =>
+    describeWith((reader) => {
+      if (reader.locale === undefined) return "Described for nobody.";
+      throw new Error("no such language");
+    }, onDescribeError),
+  "ToolHost.acquire": (acquire) => callOwn({ acquire }),
+  "ToolHost.release": (release) => callOwn({ release }),
+  "SelectableToolHost.select": (select) => callOwn({ select }),
 
   // A registry.
-  "RegistryOptions.onError": { right: "done", run: (onError) => callUndisposable({ onError }) },
-  "ToolRegistryOptions.onError": {
-    right: "done",
-    run: (onError) => callUndisposable({ onError }),
+  "RegistryOptions.onError": (onError) => callUndisposable({ onError }),
+  "ToolRegistryOptions.onError": (onError) => callUndisposable({ onError }),
+  "ToolRegistryOptions.index": (index) => callWithIndex(index),
+  "ToolIndex.add": (add) => callWithIndex(() => ({ ...INDEX, add })),
+  "ToolIndex.remove": (remove) => callWithIndex(() => ({ ...INDEX, remove })),
+  "ToolIndex.search": (search) => callWithIndex(() => ({ ...INDEX, search })),
+  ToolChangeListener: (listener) => {
+    const registry = new ToolRegistry();
+    registry.subscribe(listener);
+    registry.registerTool(WAIT);
+    return String(registry.count);
   },
-  "ToolRegistryOptions.index": { right: "done", run: (index) => callWithIndex(index) },
-  "ToolIndex.add": { right: "done", run: (add) => callWithIndex(() => ({ ...INDEX, add })) },
-  "ToolIndex.remove": {
-    right: "done",
-    run: (remove) => callWithIndex(() => ({ ...INDEX, remove })),
-  },
-  "ToolIndex.search": {
-    right: "done",
-    run: (search) => callWithIndex(() => ({ ...INDEX, search })),
-  },
-  ToolChangeListener: {
-    right: "1",
-    run(listener) {
-      const registry = new ToolRegistry();
-      registry.subscribe(listener);
-      registry.registerTool(WAIT);
-      return String(registry.count);
-    },
-  },
-  "SchemaEngine.compile": {
-    right: { ...decides("unavailable", "threw"), hangs: "unavailable" },
-    run: (compile) => callWith({ ...engine, compile }),
-  },
-  "SchemaEngine.admit": {
-    right: "refused",
-    run: (admit) =>
-      Promise.resolve().then(() => callWith({ ...engine, admit })).catch(() => "refused"),
-  },
-  "SchemaValidator.check": {
-    right: {
-      throws: "threw",
-      rejects: "threw",
-      hangs: "threw",
-      "answers nonsense": "invalid_arguments",
-    },
-    run: (check) =>
-      callWith({
-        ...engine,
-        compile: (schema, dialect) => ({ ...engine.compile(schema, dialect), check }),
+  "SchemaEngine.compile": (compile) => callWith({ ...engine, compile }),
+  "SchemaEngine.admit": (admit) =>
+    Promise.resolve().then(() => callWith({ ...engine, admit })).catch(() => "refused"),
+  "SchemaValidator.check": (check) =>
+    callWith({
+      ...engine,
+      compile: (schema, dialect) => ({ ...engine.compile(schema, dialect), check }),
+    }),
+  "SchemaValidator.issues": (issues) =>
+    callWith({
+      ...engine,
+      compile: (schema, dialect) => ({
+        ...engine.compile(schema, dialect),
+        check: () => false,
+        issues,
       }),
-  },
-  "SchemaValidator.issues": {
-    right: "threw",
-    run: (issues) =>
-      callWith({
-        ...engine,
-        compile: (schema, dialect) => ({
-          ...engine.compile(schema, dialect),
-          check: () => false,
-          issues,
-        }),
-      }),
-  },
+    }),
 
   // HTTP.
-  "ServerOptions.onError": { right: "500", run: (onError) => request({ onError }, FAIL) },
-  "ServerOptions.authorize": { right: lets("500"), run: (authorize) => request({ authorize }) },
-  "Route.answer": {
-    right: lets("500"),
-    run: (answer) => composed({ routes: [{ method: "GET", path: "/t", answer }] }),
+  "ServerOptions.onError": (onError) => request({ onError }, FAIL),
+  "ServerOptions.authorize": (authorize) => request({ authorize }),
+  "Route.answer": (answer) => composed({ routes: [{ method: "GET", path: "/t", answer }] }),
+  "PublicRoute.answerPublic": (answerPublic) =>
+    composed({ routes: [{ method: "GET", path: "/t", answerPublic }] }),
+  "ServerHooks.headers": (headers) => composed({ ...OWN_ROUTE, headers }),
+  "ServerHooks.charge": (charge) => composed({ ...OWN_ROUTE, charge }),
+  "ServerHooks.around": (around) => composed({ ...OWN_ROUTE, around }),
+  "ServerHooks.preflight": (preflight) => composed({ preflight }, "OPTIONS"),
+  "QueryPagesOptions.bridge": (bridge) => {
+    const listing = serveListing({ pageOf: queryPages({ bridge }) });
+    return composed(listing, "GET", "/tools?bridge=1");
   },
-  "PublicRoute.answerPublic": {
-    right: "500",
-    run: (answerPublic) => composed({ routes: [{ method: "GET", path: "/t", answerPublic }] }),
+  "ToolHandlerOptions.bridge": (bridge) => request({ bridge }, WAIT, undefined, "?bridge=1"),
+  "ServeTurnsOptions.bridge": (bridge) =>
+    composed(
+      serveTurns(serveFormats(formats), { bridge }),
+      "POST",
+      "/dispatch/anthropic?bridge=1",
+    ),
+  "McpEndpointOptions.tools": async (tools) => {
+    const mcp = createMcpEndpoint(new ToolRegistry({ tools: [WAIT] }), { tools });
+    return String((await mcp.fetch(new Request(URL_OF_MCP, { method: "POST" }))).status);
   },
-  "ServerHooks.headers": { right: "500", run: (headers) => composed({ ...OWN_ROUTE, headers }) },
-  "ServerHooks.charge": {
-    right: lets("500"),
-    run: (charge) => composed({ ...OWN_ROUTE, charge }),
-  },
-  "ServerHooks.around": { right: lets("500"), run: (around) => composed({ ...OWN_ROUTE, around }) },
-  "ServerHooks.preflight": {
-    right: "500",
-    run: (preflight) => composed({ preflight }, "OPTIONS"),
-  },
-  "QueryPagesOptions.bridge": {
-    right: "500",
-    run: (bridge) => {
-      const listing = serveListing({ pageOf: queryPages({ bridge }) });
-      return composed(listing, "GET", "/tools?bridge=1");
-    },
-  },
-  "ToolHandlerOptions.bridge": {
-    right: "500",
-    run: (bridge) => request({ bridge }, WAIT, undefined, "?bridge=1"),
-  },
-  "ServeTurnsOptions.bridge": {
-    right: "500",
-    run: (bridge) =>
-      composed(
-        serveTurns(serveFormats(formats), { bridge }),
-        "POST",
-        "/dispatch/anthropic?bridge=1",
-      ),
-  },
-  "McpEndpointOptions.tools": {
-    right: "500",
-    run: async (tools) => {
-      const mcp = createMcpEndpoint(new ToolRegistry({ tools: [WAIT] }), { tools });
-      return String((await mcp.fetch(new Request(URL_OF_MCP, { method: "POST" }))).status);
-    },
-  },
-  "BearerAuthOptions.verify": {
-    right: lets("500"),
-    run: (verify) => request({ authorize: bearerAuth({ verify }) }),
-  },
-  "JwtAuthOptions.keys": {
-    right: { ...lets("401"), rejects: "503" },
-    run: (keys) => request({ authorize: jwtAuth({ ...JWT, keys }) }, WAIT, TOKEN),
-  },
-  "JwtAuthOptions.now": {
-    right: { throws: "500", rejects: "500", hangs: "500", "answers nonsense": "401" },
-    run: (now) => requestWithToken({ now }),
-  },
-  "JwtAuthOptions.toCaller": {
-    right: lets("500"),
-    run: (toCaller) => requestWithToken({ toCaller }),
-  },
-  "RemoteKeysOptions.fetch": {
-    right: "503",
-    run: (fetch) => request({ authorize: withKeys({ fetch, timeoutMs: 500 }) }, WAIT, TOKEN),
-  },
-  "RemoteKeysOptions.now": {
-    right: { throws: "503", rejects: "503", hangs: "503", "answers nonsense": "401" },
-    run: (now) =>
-      request(
-        { authorize: withKeys({ now, fetch: () => Promise.resolve(Response.json({ keys: [] })) }) },
-        WAIT,
-        TOKEN,
-      ),
-  },
-  "FailedLoginsOptions.clientAddress": {
-    right: "500",
-    run: (clientAddress) =>
-      request({
-        authorize: limitFailedLogins(() => ({ principal: "ann" }), {
-          limit: 1,
-          windowMs: 1_000,
-          clientAddress,
-        }),
+  "BearerAuthOptions.verify": (verify) => request({ authorize: bearerAuth({ verify }) }),
+  "JwtAuthOptions.keys": (keys) => request({ authorize: jwtAuth({ ...JWT, keys }) }, WAIT, TOKEN),
+  "JwtAuthOptions.now": (now) => requestWithToken({ now }),
+  "JwtAuthOptions.toCaller": (toCaller) => requestWithToken({ toCaller }),
+  "RemoteKeysOptions.fetch": (fetch) =>
+    request({ authorize: withKeys({ fetch, timeoutMs: 500 }) }, WAIT, TOKEN),
+  "RemoteKeysOptions.now": (now) =>
+    request(
+      { authorize: withKeys({ now, fetch: () => Promise.resolve(Response.json({ keys: [] })) }) },
+      WAIT,
+      TOKEN,
+    ),
+  "FailedLoginsOptions.clientAddress": (clientAddress) =>
+    request({
+      authorize: limitFailedLogins(() => ({ principal: "ann" }), {
+        limit: 1,
+        windowMs: 1_000,
+        clientAddress,
       }),
-  },
-  "RateLimitOptions.keyOf": {
-    right: "500",
-    run: (keyOf) => request({ rateLimit: { limit: 1, windowMs: 1_000, keyOf } }),
-  },
-  "RateLimitStore.take": {
-    right: { throws: "500", rejects: "500", hangs: "503", "answers nonsense": "503" },
-    run: (take) =>
-      request({
-        rateLimit: { limit: 1, windowMs: 1_000, storeTimeoutMs: 500, store: { take } },
-      }),
-  },
-  "MemoryRateLimitStoreOptions.now": {
-    right: { throws: "500", rejects: "500", hangs: "500", "answers nonsense": "200" },
-    run: (now) =>
-      request({
-        rateLimit: { limit: 1, windowMs: 1_000, store: new MemoryRateLimitStore({ now }) },
-      }),
-  },
-  "ObserveOptions.access": { right: "200", run: (access) => request({ observe: { access } }) },
-  "ObserveOptions.now": {
-    right: "200",
-    run: (now) => request({ observe: { now, access() {} } }),
-  },
-  "CallTelemetry.begin": {
-    right: "200",
-    run: (begin) => request({ dispatch: { telemetry: { begin } } }),
-  },
-  "CallSpan.run": { right: "200", run: (run) => request(traced({ run })) },
-  "CallSpan.end": { right: "200", run: (end) => request(traced({ end })) },
+    }),
+  "RateLimitOptions.keyOf": (keyOf) => request({ rateLimit: { limit: 1, windowMs: 1_000, keyOf } }),
+  "RateLimitStore.take": (take) =>
+    request({
+      rateLimit: { limit: 1, windowMs: 1_000, storeTimeoutMs: 500, store: { take } },
+    }),
+  "MemoryRateLimitStoreOptions.now": (now) =>
+    request({
+      rateLimit: { limit: 1, windowMs: 1_000, store: new MemoryRateLimitStore({ now }) },
+    }),
+  "ObserveOptions.access": (access) => request({ observe: { access } }),
+  "ObserveOptions.now": (now) => request({ observe: { now, access() {} } }),
+  "CallTelemetry.begin": (begin) => request({ dispatch: { telemetry: { begin } } }),
+  "CallSpan.run": (run) => request(traced({ run })),
+  "CallSpan.end": (end) => request(traced({ end })),
 
   // MCP.
-  "McpEndpointOptions.extend": {
-    // A slow answer becomes a stream.
-    right: { ...lets("500", "404"), hangs: "200" },
-    run: (extend) => listPrompts(extend),
-  },
+  "McpEndpointOptions.extend": (extend) => listPrompts(extend),
 
   // The imported tools.
-  "ImportOptions.risk": { right: "its owner is told", run: (risk) => chosenBy({ risk }) },
-  "ImportOptions.include": { right: told("none"), run: (include) => chosenBy({ include }) },
-  "ImportOptions.exclude": { right: told("none"), run: (exclude) => chosenBy({ exclude }) },
-  "ImportOptions.roles": { right: "its owner is told", run: (roles) => chosenBy({ roles }) },
-  "ImportOptions.scopes": { right: "its owner is told", run: (scopes) => chosenBy({ scopes }) },
-  "ToolPinsOptions.onHeld": {
-    right: "new",
-    run: (onHeld) => pinnedBy(memoryStore(), { firstImport: "hold", onHeld }),
+  "ImportOptions.risk": (risk) => chosenBy({ risk }),
+  "ImportOptions.include": (include) => chosenBy({ include }),
+  "ImportOptions.exclude": (exclude) => chosenBy({ exclude }),
+  "ImportOptions.roles": (roles) => chosenBy({ roles }),
+  "ImportOptions.scopes": (scopes) => chosenBy({ scopes }),
+  "ToolPinsOptions.onHeld": (onHeld) => pinnedBy(memoryStore(), { firstImport: "hold", onHeld }),
+  "PinStore.load": (load) => pinnedBy({ ...memoryStore(), load }),
+  "PinStore.save": (save) => pinnedBy({ ...memoryStore(), save }),
+  "ImportMcpServerOptions.risk": (risk) => importWith({ risk }).catch(() => "throws"),
+  "ImportMcpServerOptions.onError": (onError) => importWith({ onError }),
+  "ImportOptions.execute": (execute) => {
+    const [tool] = formats.importTools("mcp", MCP_LIST, { execute }).tools;
+    return tool === undefined ? "no tool" : call({ tool });
   },
-  "PinStore.load": { right: "unverified", run: (load) => pinnedBy({ ...memoryStore(), load }) },
-  "PinStore.save": {
-    right: {
-      throws: "unverified",
-      rejects: "unverified",
-      hangs: "unverified",
-      "answers nonsense": "let in",
-    },
-    run: (save) => pinnedBy({ ...memoryStore(), save }),
-  },
-  "ImportMcpServerOptions.risk": {
-    right: "its owner is told",
-    run: (risk) => importWith({ risk }).catch(() => "its owner is told"),
-  },
-  "ImportMcpServerOptions.onError": { right: "done", run: (onError) => importWith({ onError }) },
-  "ImportOptions.execute": {
-    right: decides("threw", "42"),
-    run(execute) {
-      const [tool] = formats.importTools("mcp", MCP_LIST, { execute }).tools;
-      return tool === undefined ? "no tool" : call({ tool });
-    },
-  },
-  "OpenApiImportOptions.authorize": {
-    right: { throws: "threw", rejects: "threw", hangs: "timeout", "answers nonsense": "ok" },
-    run: (authorize) =>
-      callOpenApi({ authorize, fetch: () => Promise.resolve(Response.json("done")) }),
-  },
-  "OpenApiImportOptions.fetch": {
-    right: decides("threw"),
-    run: (fetch) => callOpenApi({ fetch }),
-  },
+  "OpenApiImportOptions.authorize": (authorize) =>
+    callOpenApi({ authorize, fetch: () => Promise.resolve(Response.json("done")) }),
+  "OpenApiImportOptions.fetch": (fetch) => callOpenApi({ fetch }),
 };
-
-/** The answers of a choice that is wanted at once, and of which its owner is told otherwise. */
-function told(nonsense: string): Readonly<Record<Way, string>> {
-  const owner = "its owner is told";
-  return { throws: owner, rejects: owner, hangs: owner, "answers nonsense": nonsense };
-}
 
 /** The number of tools that are imported with a choice. */
 function chosenBy(options: Readonly<Record<string, BadHook>>): string {
   try {
     return formats.importTools("mcp", MCP_LIST, options).tools.length === 0 ? "none" : "some";
   } catch {
-    return "its owner is told";
+    return "throws";
   }
 }
 
@@ -836,87 +531,8 @@ async function pinnedBy(store: PinStore, options: ToolPinsOptions = {}): Promise
   return tools.length > 0 ? "let in" : held[0]?.kind ?? "lost";
 }
 
-function because(reason: string, names: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(names.map((name) => [name, reason]));
-}
-
-/** Functions in option types that are not hooks of a host, and the reasons. */
-export const NO_HOOKS: Readonly<Record<string, string>> = {
-  ...because("is made by viewOf", ["ViewedTool.lead", "ViewedTool.tell"]),
-  ...because("is a function of a layer of plue", [
-    "Layer.readText",
-    "QuestionsLayer.of",
-    "RepairLayer.of",
-  ]),
-  "FitBudgetOptions.count": "runs in fitBudget, and throws to the owner who calls that",
-  "ServeFormatsOptions.fitBudget": "is fitBudget of plue, handed in so that others do not load it",
-  "AjvEngineOptions.plugins": "runs while the engine is made, and throws to the owner who makes it",
-  "ComposedHandlerOptions.parts":
-    "runs in composeToolHandler, and throws to the owner who calls that",
-  ...because("is a function of plue, handed in so that others do not load it", [
-    "ExecutionOptions.startTask",
-    "ExecutionOptions.streamCall",
-    "ExecutionOptions.toolsetOf",
-    "ListingOptions.pageOf",
-  ]),
-  ...because("tells the time, and must neither fail nor wait", [
-    "Clock.now",
-    "RegistryClock.timestamp",
-    "RegistryClock.setTimeout",
-    "RegistryClock.setTimeout()",
-  ]),
-  ...because("needs a NATS server; test/nats hands in hooks that fail", [
-    "NatsOptions.onError",
-    "CallTelemetry.place",
-  ]),
-  ...because("is one of ImportOptions", [
-    "ImportMcpServerOptions.exclude",
-    "ImportMcpServerOptions.include",
-    "ImportMcpServerOptions.roles",
-    "ImportMcpServerOptions.scopes",
-  ]),
-  ...because("is made by plue and handed on", [
-    "ImportPins.check",
-    "PinnedImport.approve",
-    "CallTickets.suspend",
-    "KeptKeys.claim",
-    "KeptKeys.claim()",
-    "CallTickets.resume",
-    "Resumption.release",
-    "ArgumentChoice.accepts",
-    "CallDispatcher.dispatchAll",
-    "ExportNames.encodingOf",
-    "ExportNames.idOf",
-    "ExportNames.nameOf",
-    "RunToolsOptions.tools.available",
-    "RunToolsOptions.tools.bridge.loadable",
-    "FormatService.exportPage",
-    "FormatService.routes",
-    "ImportPins.check",
-    "PinnedImport.approve",
-  ]),
-  ...because("is read by importTools, as that of ImportOptions", [
-    "ImportMcpServerOptions.exclude",
-    "ImportMcpServerOptions.include",
-    "ImportMcpServerOptions.roles",
-    "ImportMcpServerOptions.scopes",
-  ]),
-  ...because("is of the response that a fetch function gave", [
-    "HttpResponse.body.getReader",
-    "HttpResponse.body.getReader().cancel",
-    "HttpResponse.body.getReader().read",
-    "HttpResponse.headers.get",
-  ]),
-  ...because("is a ToolDefinition's", [
-    "Tool.describe",
-    "Tool.dispose",
-    "Tool.execute",
-    "Tool.init",
-    "Tool.isAvailable",
-    "Tool.validate",
-  ]),
-  ...because("is of the package koffi", ["Koffi.load", "Koffi.load().func", "Koffi.load().func()"]),
-};
+/** Functions in option types that are not hooks of a host, by the reason. */
+export const NO_HOOKS: readonly string[] = Object.values(data.notHooks).flat();
 
 /** A tool's description for a reader, which may fail. */
 function describeWith(
@@ -947,7 +563,7 @@ function defineWith(jsonSchema: { readonly input: BadHook; readonly output: BadH
   try {
     return defineTool({ ...WAIT, parameters: schema, returns: schema }).id;
   } catch {
-    return "its owner is told";
+    return "throws";
   }
 }
 
@@ -973,7 +589,7 @@ async function callOwn(
     const result = await new ToolDispatcher(host, SHORT).dispatch({ name: "t" });
     return result.ok ? String(result.content) : result.error.code;
   } catch {
-    return "its owner is told";
+    return "throws";
   }
 }
 

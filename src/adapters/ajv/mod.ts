@@ -2,13 +2,13 @@
  * The Ajv schema engine, for its custom keywords, its plugins, or its speed:
  * `new ToolRegistry({ engine: ajvEngine() })`. It needs a runtime that allows code generation.
  *
- * Schemas reach Ajv normalised to 2020-12, so one kind of Ajv instance serves both drafts. Its
- * formats are those of the default engine, so that both agree on what a date is; a plugin such as
+ * Schemas reach Ajv normalised to 2020-12, so one kind of Ajv instance serves both drafts. It has
+ * the formats of the default engine, so that both accept the same dates; a plugin such as
  * `ajv-formats` may replace them.
  *
- * The two engines differ in two keywords of 2020-12, which few tools use: in the items that
- * `contains` counts as evaluated, and in `unevaluatedProperties`, which takes a property named as something that every object inherits
- * (`constructor`) for evaluated.
+ * The two engines differ in two keywords of 2020-12, which few tools use. They differ in the items
+ * that `contains` evaluates. And Ajv's `unevaluatedProperties` ignores properties whose name every
+ * object inherits (`constructor`).
  *
  * @module
  */
@@ -64,8 +64,8 @@ const REFUSED = [
 /** Options for {@linkcode ajvEngine}. */
 export interface AjvEngineOptions {
   /**
-   * `assert`: every format that draft-07 or 2020-12 names is checked, and those that a plugin adds.
-   * `annotate`: all are annotations.
+   * `assert`: every format of draft-07, 2020-12 and the plugins is checked. `annotate`: all are
+   * annotations.
    *
    * @default {"assert"}
    */
@@ -74,7 +74,7 @@ export interface AjvEngineOptions {
   readonly keywords?: Vocabulary;
   /** Called with each new Ajv instance, to add keywords and formats: `(ajv) => addFormats(ajv)`. */
   readonly plugins?: readonly ((ajv: Ajv2020) => unknown)[];
-  /** Ajv's own options, but for those that would change values. */
+  /** Ajv's own options, except options that change values. */
   readonly ajv?: Omit<Options, (typeof REFUSED)[number] | "keywords" | "formats">;
 }
 
@@ -186,7 +186,7 @@ function makeInstance(
 function replaceKeywords(ajv: Ajv2020): void {
   ajv.addKeyword({ keyword: PART, compile: (check: (value: unknown) => boolean) => check });
   for (const keyword of ["const", "enum", "uniqueItems", "multipleOf"]) ajv.removeKeyword(keyword);
-  // Ajv's equality calls the `toString` of a value, and throws if that is no function.
+  // Ajv's equality calls the `toString` of a value, and throws if it is not a function.
   ajv.addKeyword({ keyword: "const", compile: (wanted: unknown) => isOneOf([wanted]) });
   ajv.addKeyword({ keyword: "enum", schemaType: "array", compile: isOneOf });
   // Ajv compares every item with every other: a list of 200,000 objects would take minutes.

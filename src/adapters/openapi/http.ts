@@ -109,6 +109,15 @@ const MAX_ERROR_TEXT = 500;
 /** Statuses after which the same call may succeed. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 
+/** The failure codes of statuses; `threw` for others. */
+const CODES: ReadonlyMap<number, FailureCode> = new Map([
+  [400, "invalid_arguments"],
+  [401, "denied"],
+  [403, "denied"],
+  [422, "invalid_arguments"],
+  [429, "overloaded"],
+]);
+
 /** Reads a response of at most `maxBytes`. */
 async function readResponse(
   response: HttpResponse,
@@ -168,7 +177,7 @@ async function readError(response: HttpResponse, request: string): Promise<ToolR
   const isLegible = type === "" || isJson(type) || type.startsWith("text/");
   const text = isLegible ? clip(said.trim(), MAX_ERROR_TEXT) : "";
   return ToolResult.error(
-    codeFor(status),
+    CODES.get(status) ?? "threw",
     `The API answered ${request} with status ${status}${text === "" ? "" : `: ${text}`}`,
     { retryable: RETRYABLE.has(status), ran: hasRun(status) },
   );
@@ -177,19 +186,4 @@ async function readError(response: HttpResponse, request: string): Promise<ToolR
 /** Returns whether the operation ran, by the status of an error: a rejected request did not run. */
 function hasRun(status: number): ToolRun {
   return status < 500 || status === 501 || status === 503 ? "no" : "unknown";
-}
-
-function codeFor(status: number): FailureCode {
-  switch (status) {
-    case 400:
-    case 422:
-      return "invalid_arguments";
-    case 401:
-    case 403:
-      return "denied";
-    case 429:
-      return "overloaded";
-    default:
-      return "threw";
-  }
 }

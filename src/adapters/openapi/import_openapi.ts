@@ -53,7 +53,7 @@ import { callOperation, type CredentialSource, type HttpClient, type HttpFetch }
 import { inputOf, type ReadParameter, readParameters } from "./parameters.ts";
 import { type ReadBody, readBody, readReturns } from "./request_body.ts";
 import { type ReadContext, SchemaReader } from "./schemas.ts";
-import { baseAddress, findServer, type FoundServer, type ServerOptions } from "./servers.ts";
+import { baseAddress, findServer, type FoundServer, type ServerOptions } from "./document.ts";
 
 /** Options for {@linkcode importOpenApi}. */
 export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
@@ -170,7 +170,6 @@ const CHECKS = {
     'a list of hosts such as "api.example.com" or "localhost:8080"',
     (value): value is readonly string[] => isListOf(value, isHost),
   ),
-  serverVariables: must("an object", isObject),
   authorize: checkFunction,
   maxResponseBytes: wholeFrom(1),
   deprecated: checkFlag,
@@ -215,7 +214,7 @@ function readRoot(session: ImportSession, document: unknown): JsonRecord | undef
   }
 }
 
-/** Describes a valid document, for one that cannot be read. */
+/** Describes a valid document, for the rejection of an invalid one. */
 function wantedForm(document: unknown): string {
   if (typeof document === "string") {
     return "it is text: give the value that JSON.parse makes of it or, if it is YAML, a parser such " +
@@ -282,13 +281,13 @@ function reject(
 function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: string): void {
   const { session, options, schemas } = api;
   const { item, operation, operationId } = one;
+  const fail = (step: string, rule: string, reason: string): void =>
+    reject(session, one, step, rule, reason);
   const deprecated = flagIn(operation.value, "deprecated") === true;
   if (deprecated && options.deprecated === false) {
-    return reject(session, one, "/deprecated", "deprecated", "it is deprecated");
+    return fail("/deprecated", "deprecated", "it is deprecated");
   }
-  if (!isSendable(one.method)) {
-    return reject(session, one, "", "method", "its method cannot be sent");
-  }
+  if (!isSendable(one.method)) return fail("", "method", "its method cannot be sent");
   const draft: ImportedTool = {
     sourceName: operationId ?? `${one.method.toUpperCase()} ${one.path}`,
     wantedName,
@@ -307,17 +306,13 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
     );
   }
   const parameters = readParameters(context, item, operation);
-  if (typeof parameters === "string") {
-    return reject(session, one, "/parameters", "parameters", parameters);
-  }
+  if (typeof parameters === "string") return fail("/parameters", "parameters", parameters);
   const inPath = parameters.flatMap(({ binding }) => binding.in === "path" ? [binding.name] : []);
   const wrongPath = pathProblem(one.path, new Set(inPath));
-  if (wrongPath !== undefined) return reject(session, one, "", "path", wrongPath);
+  if (wrongPath !== undefined) return fail("", "path", wrongPath);
   const body = bodyOf(context, one, parameters);
   if (body === null) {
-    return reject(
-      session,
-      one,
+    return fail(
       "/requestBody",
       "$ref",
       "the reference to its body has no target in the document",
@@ -339,7 +334,7 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
   session.add(draft);
 }
 
-/** Lets a tool give results that do not fit, and say so. */
+/** Makes results that do not fit a warning of the tool. */
 function warnOfMisfits(draft: ImportedTool, returns: JsonSchema): void {
   const { execute, sourceName } = draft;
   if (execute === undefined) return;

@@ -8,5 +8,5 @@
 export type { CredentialSource, HttpFetch, HttpRequest, HttpResponse } from "./http.ts";
 export { importOpenApi, type OpenApiImportOptions } from "./import_openapi.ts";
 export type { BodyBinding, Credentials, HttpOperation, ParameterBinding } from "./build_request.ts";
-export type { ServerOptions } from "./servers.ts";
+export type { ServerOptions } from "./document.ts";
 export type { ParameterPlace, ParameterStyle, ValueStyle } from "./serialize.ts";

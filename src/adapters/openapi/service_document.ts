@@ -372,7 +372,11 @@ type Operation = readonly [
   operationId: string,
   summary: string,
   responses: Json,
-  rest?: { readonly parameters?: readonly Json[]; readonly requestBody?: Json },
+  rest?: {
+    readonly parameters?: readonly Json[];
+    readonly requestBody?: Json;
+    readonly security?: readonly Json[];
+  },
 ];
 
 const OPERATIONS: readonly Operation[] = [
@@ -458,13 +462,16 @@ const OPERATIONS: readonly Operation[] = [
       "application/openmetrics-text": TEXT,
     }),
   }],
+  ["/healthz", "get", "getHealth", "The state of the server", {
+    "200": json("The server is up.", ANY),
+  }, { security: [] }],
 ];
 
 /** Writes the routes, except the executions of tools. */
 function routes(): Json {
   const paths: Record<string, Json> = {};
   for (const [path, method, operationId, summary, responses, rest = {}] of OPERATIONS) {
-    const { parameters = [], requestBody } = rest;
+    const { parameters = [], ...others } = rest;
     const [, segment = "", name] = /^\/(\w+)(?:\/\{(\w+)\})?/.exec(path) ?? [];
     const inPath = name === undefined
       ? []
@@ -476,21 +483,10 @@ function routes(): Json {
         operationId,
         summary,
         ...(all.length > 0 && { parameters: all }),
-        ...(requestBody && { requestBody }),
+        ...others,
         responses: { ...responses, default: PROBLEM },
       },
     };
   }
-  return { ...paths, ...HEALTH };
+  return paths;
 }
-
-const HEALTH: Json = {
-  "/healthz": {
-    get: {
-      operationId: "getHealth",
-      summary: "Whether the server is up",
-      security: [],
-      responses: { "200": json("The server is up.", ANY) },
-    },
-  },
-};

@@ -151,57 +151,25 @@ function compareMeta(before: unknown, after: unknown, path: string, add: Add): v
   }
 }
 
-const WORDING: ReadonlySet<string> = new Set([
-  "title",
-  "description",
-  "$comment",
-  "examples",
-  "deprecated",
-  "readOnly",
-  "writeOnly",
-]);
-
-/** Schemas that accept more of the whole when they accept more themselves. */
-const ALONG: ReadonlySet<string> = new Set([
-  "items",
-  "additionalItems",
-  "additionalProperties",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-  "propertyNames",
-]);
-
-/** Limits that accept less with a lower value, and with a higher value. */
-const LOWER_IS_LESS: ReadonlySet<string> = new Set([
-  "maximum",
-  "exclusiveMaximum",
-  "maxLength",
-  "maxItems",
-  "maxProperties",
-]);
-const HIGHER_IS_LESS: ReadonlySet<string> = new Set([
-  "minimum",
-  "exclusiveMinimum",
-  "minLength",
-  "minItems",
-  "minProperties",
-]);
-
-/** Other keywords that restrict a schema if they are present. */
-const LIMITS: ReadonlySet<string> = new Set([
-  "required",
-  "enum",
-  "type",
-  "const",
-  "pattern",
-  "format",
-  "multipleOf",
-  "uniqueItems",
-  "not",
-  "allOf",
-  "anyOf",
-  "oneOf",
-]);
+/**
+ * The effect of keywords: annotations, limits that accept less with a lower or a higher value, other
+ * limits, and schemas that accept more of the whole when they accept more themselves.
+ */
+const EFFECTS: ReadonlyMap<string, "wording" | "upper" | "lower" | "limit" | "along"> = new Map(
+  ([
+    ["wording", "title description $comment examples deprecated readOnly writeOnly"],
+    ["upper", "maximum exclusiveMaximum maxLength maxItems maxProperties"],
+    ["lower", "minimum exclusiveMinimum minLength minItems minProperties"],
+    [
+      "limit",
+      "required enum type const pattern format multipleOf uniqueItems not allOf anyOf oneOf",
+    ],
+    ["along", "items additionalItems additionalProperties unevaluatedItems"],
+    ["along", "unevaluatedProperties propertyNames"],
+  ] as const).flatMap(([effect, keywords]) =>
+    keywords.split(" ").map((keyword) => [keyword, effect] as const)
+  ),
+);
 
 function compareSchemas(before: unknown, after: unknown, path: string, add: Add): void {
   if (!isObject(before) || !isObject(after)) {
@@ -218,25 +186,20 @@ function compareSchemas(before: unknown, after: unknown, path: string, add: Add)
         else if (is === undefined) add(step, "narrowed");
         else compareSchemas(was, is, step, add);
       }
-    } else if (ALONG.has(keyword) && old !== undefined && now !== undefined) {
+    } else if (EFFECTS.get(keyword) === "along" && old !== undefined && now !== undefined) {
       compareSchemas(old, now, at, add);
     } else add(at, gradeOf(keyword, old, now));
   }
 }
 
 function gradeOf(keyword: string, before: unknown, after: unknown): PinGrade {
-  if (WORDING.has(keyword)) return "wording";
+  const effect = EFFECTS.get(keyword);
+  if (effect === "wording") return "wording";
   // Positions in lists of schemas are not comparable, but annotations can be removed.
   if (same(bare(keyword, before), bare(keyword, after))) return "wording";
-  if (before === undefined) {
-    const isLimit = LIMITS.has(keyword) || LOWER_IS_LESS.has(keyword) ||
-      HIGHER_IS_LESS.has(keyword) || ALONG.has(keyword);
-    return isLimit ? "narrowed" : "widened";
-  }
+  if (before === undefined) return effect === undefined ? "widened" : "narrowed";
   if (typeof before === "number" && typeof after === "number") {
-    const isLess = LOWER_IS_LESS.has(keyword)
-      ? after < before
-      : HIGHER_IS_LESS.has(keyword) && after > before;
+    const isLess = effect === "upper" ? after < before : effect === "lower" && after > before;
     return isLess ? "narrowed" : "widened";
   }
   if (keyword === "required" || keyword === "allOf") return isPart(before, after);
@@ -258,7 +221,7 @@ function listOf(value: unknown): readonly unknown[] {
 function bare(keyword: string, value: unknown): unknown {
   if (value === undefined) return undefined;
   const withoutTexts = (node: JsonSchemaObject): JsonSchemaObject =>
-    Object.fromEntries(Object.entries(node).filter(([word]) => !WORDING.has(word)));
+    Object.fromEntries(Object.entries(node).filter(([word]) => EFFECTS.get(word) !== "wording"));
   const holder = mapSchema(undefined, { [keyword]: value }, { leave: withoutTexts });
   return inOrder(holder);
 }

@@ -114,36 +114,30 @@ export function toolPins(
   }
   numberFrom(1, MAX_TIMEOUT_MS)(ACTION, storeTimeoutMs, "storeTimeoutMs");
   if (onHeld !== undefined) checkFunction(ACTION, onHeld, "onHeld");
-  const kept = typeof store === "string" ? fileStore(store) : store;
-  if (typeof kept?.load !== "function" || typeof kept.save !== "function") {
+  const opened = typeof store === "string" ? fileStore(store) : store;
+  if (typeof opened?.load !== "function" || typeof opened.save !== "function") {
     refuse(ACTION, "the store must be the path of a file, or have load and save");
   }
-  return new ToolPins(kept, { firstImport, storeTimeoutMs, onHeld });
+  return new ToolPins(opened, { firstImport, storeTimeoutMs, onHeld });
 }
 
 const ACTION = "make pins";
 
-interface CheckedOptions {
-  readonly firstImport: "trust" | "hold";
-  readonly storeTimeoutMs: number;
-  readonly onHeld: ((held: HeldTool) => void) | undefined;
+interface CheckedOptions extends Required<Omit<ToolPinsOptions, "onHeld">> {
+  readonly onHeld: ToolPinsOptions["onHeld"] | undefined;
 }
 
 class ToolPins implements ImportPins {
   readonly #store: PinStore;
-  readonly #first: "trust" | "hold";
-  readonly #storeTimeoutMs: number;
-  readonly #onHeld: ((held: HeldTool) => unknown) | undefined;
+  readonly #options: CheckedOptions;
   /** The reports of each import's last check. */
-  readonly #told = new Map<string, ReadonlySet<string>>();
+  readonly #reported = new Map<string, ReadonlySet<string>>();
   /** The work in progress: reads and writes run one after another. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(store: PinStore, { firstImport, storeTimeoutMs, onHeld }: CheckedOptions) {
+  constructor(store: PinStore, options: CheckedOptions) {
     this.#store = store;
-    this.#first = firstImport;
-    this.#storeTimeoutMs = storeTimeoutMs;
-    this.#onHeld = onHeld;
+    this.#options = options;
   }
 
   check<Source extends string>(
@@ -156,7 +150,8 @@ class ToolPins implements ImportPins {
         const all = await this.#load();
         let approved = all.get(key);
         if (approved === undefined) {
-          const trusted = offers.filter(({ isSuspect }) => this.#first === "trust" && !isSuspect);
+          const isTrusting = this.#options.firstImport === "trust";
+          const trusted = offers.filter(({ isSuspect }) => isTrusting && !isSuspect);
           approved = new Map(trusted.map((offer) => [offer.tool.id, offer]));
           await this.#save(all.set(key, approved));
         }
@@ -258,11 +253,11 @@ class ToolPins implements ImportPins {
     tools: readonly Tool[],
     held: readonly HeldTool[],
   ): PinnedImport<Source> {
-    const before = this.#told.get(key);
+    const before = this.#reported.get(key);
     const now = new Map(held.map((one) => [`${one.kind} ${one.digest} ${one.id}`, one]));
-    this.#told.set(key, new Set(now.keys()));
+    this.#reported.set(key, new Set(now.keys()));
     for (const [mark, one] of now) {
-      if (before?.has(mark) !== true) callHook(() => this.#onHeld?.(one), NO_LOG);
+      if (before?.has(mark) !== true) callHook(() => this.#options.onHeld?.(one), NO_LOG);
     }
     return Object.freeze({
       ...imported,
@@ -283,9 +278,10 @@ class ToolPins implements ImportPins {
   }
 
   async #inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
-    const given = await within(systemClock, this.#storeTimeoutMs, answer);
+    const { storeTimeoutMs } = this.#options;
+    const given = await within(systemClock, storeTimeoutMs, answer);
     if (given !== TIME_OVER) return given;
-    throw new Error(`The store did not answer within ${this.#storeTimeoutMs} ms`);
+    throw new Error(`The store did not answer within ${storeTimeoutMs} ms`);
   }
 
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {

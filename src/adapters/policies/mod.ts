@@ -4,12 +4,370 @@
  * @module
  */
 
-export {
-  type CedarAnswer,
-  type CedarEngine,
-  type CedarEntity,
-  cedarPolicy,
-  type CedarPolicyOptions,
-} from "./cedar.ts";
-export { opaPolicy, type OpaPolicyOptions, type OpaProgram } from "./opa.ts";
-export type { ToolFacts } from "./tool_facts.ts";
+import { POLICY_ADVICE, type ToolPolicy } from "../../select/mod.ts";
+import {
+  atOnce,
+  attempt,
+  type Check,
+  checkText,
+  copyJson,
+  describe,
+  isFunction,
+  isObject,
+  isThenable,
+  isWord,
+  must,
+  readFields,
+  refuse,
+  refuseOthers,
+  RISK_LEVELS,
+  type RiskLevel,
+  type Tool,
+} from "../../tool/mod.ts";
+
+/** The facts about a tool that a policy engine receives, as JSON. */
+export interface ToolFacts {
+  readonly id: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly category?: string;
+  readonly risk: RiskLevel;
+  /** The risk as a number, to compare: 0 for `safe` up to 4 for `critical`. */
+  readonly riskLevel: number;
+  readonly tags: readonly string[];
+  /** Absent for a tool without roles, which everyone may use. */
+  readonly roles?: readonly string[];
+  readonly scopes: readonly string[];
+  readonly requiresApproval: boolean;
+  readonly requiresTransaction: boolean;
+}
+
+/** Returns the facts about a tool. Missing fields are absent, because Cedar has no null. */
+function toolFacts(tool: Tool): ToolFacts {
+  const { id, name, namespace, category, risk, tags, roles, scopes } = tool;
+  const { requiresApproval, requiresTransaction } = tool;
+  return {
+    ...{ id, name, risk, riskLevel: RISK_LEVELS.indexOf(risk), tags, scopes },
+    ...{ requiresApproval, requiresTransaction },
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(category === undefined ? {} : { category }),
+    ...(roles === undefined ? {} : { roles }),
+  };
+}
+
+/** Checks the additional input of a policy. */
+const checkInput: Check<{ readonly [field: string]: unknown }> = must("an object", isObject);
+
+/** A loaded program, as returned by `loadPolicy` of `@open-policy-agent/opa-wasm`. */
+export interface OpaProgram {
+  /** Returns a result set. */
+  evaluate(input: unknown, entrypoint?: number | string): unknown;
+}
+
+/** Options for {@linkcode opaPolicy}. */
+export interface OpaPolicyOptions {
+  /**
+   * Names the policy in explanations.
+   *
+   * @default {"opa"}
+   */
+  readonly name?: string | undefined;
+  /** The rule that decides, in a program that was compiled with several. */
+  readonly entrypoint?: string | undefined;
+  /** The rule's input in addition to `input.tool`, for example the caller. JSON. */
+  readonly input?: { readonly [field: string]: unknown } | undefined;
+}
+
+const MAKE_OPA = "make an OPA policy";
+
+const OPA_CHECKS = { name: checkText, entrypoint: checkText, input: checkInput };
+
+/** A rule's decision about a tool. */
+interface Verdict {
+  readonly allow?: unknown;
+  readonly requiresApproval?: unknown;
+  readonly reason?: unknown;
+}
+
+const VERDICT = Object.keys(
+  { allow: 0, requiresApproval: 0, reason: 0 } satisfies Record<keyof Verdict, 0>,
+);
+
+/**
+ * Creates a policy from a Rego rule, compiled with `opa build -t wasm`. The rule receives
+ * `input.tool` (see {@linkcode ToolFacts}) and the fields of `input`. It returns a boolean, or an
+ * object with `allow` and optionally `reason` (a text or a list of texts for `explain`) and
+ * `requiresApproval` (calls of the tool need approval). The tool is denied if the rule is undefined
+ * or its object has other fields.
+ *
+ * Each selection, listing, export and call evaluates the program again, so new data takes effect
+ * immediately. If that is too slow, add a revision that changes with the data: `{
+ * ...opaPolicy(program), revision: () => version }`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { opaPolicy } from "@plue/tools/policies";
+ *
+ * // const program = await loadPolicy(await readFile("policy.wasm"));
+ * const program = {
+ *   evaluate: (input: { user: string; tool: { riskLevel: number } }) => [{
+ *     result: { allow: input.tool.riskLevel < 2, reason: `${input.user} is a guest` },
+ *   }],
+ * };
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "read", description: "Reads.", risk: "low" }, { name: "rm", description: "Deletes." }],
+ * });
+ * const guests = opaPolicy(program, { input: { user: "ada" } });
+ *
+ * const toolset = registry.select({ policies: [guests] });
+ * assert.deepEqual(toolset.ids, ["read"]);
+ * assert.match(toolset.explain("rm").reason, /policy opa denies it: ada is a guest/);
+ * ```
+ *
+ * @param program The program, loaded.
+ * @returns The policy.
+ * @throws {TypeError} If the program is not loaded, or an option is invalid.
+ */
+export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): ToolPolicy {
+  if (isThenable(program)) {
+    refuse(MAKE_OPA, "its program is a promise: await loadPolicy(…) first");
+  }
+  if (!isFunction(program?.evaluate)) {
+    refuse(MAKE_OPA, "it needs a program from loadPolicy of @open-policy-agent/opa-wasm");
+  }
+  const { name = "opa", entrypoint, input } = readFields(MAKE_OPA, options, OPA_CHECKS);
+  const decide = (tool: Tool): Verdict | undefined => {
+    const question = { ...input, tool: toolFacts(tool) };
+    const results = entrypoint === undefined
+      ? program.evaluate(question)
+      : program.evaluate(question, entrypoint);
+    return verdictIn(atOnce(results, POLICY_ADVICE));
+  };
+  return Object.freeze({
+    name,
+    allow: (tool: Tool | null | undefined) => tool ? decide(tool)?.allow === true : false,
+    requiresApproval: (tool: Tool) => (decide(tool)?.requiresApproval ?? false) !== false,
+    reason: (tool: Tool) => {
+      const verdict = decide(tool);
+      if (verdict === undefined) return "its rule is undefined for this tool";
+      const { reason } = verdict;
+      return Array.isArray(reason) && reason.length > 0
+        ? reason.join("; ")
+        : typeof reason === "string"
+        ? reason
+        : "its rule does not return true";
+    },
+  });
+}
+
+/** Returns the verdict in a result set, or `undefined` if the rule is undefined. */
+function verdictIn(results: unknown): Verdict | undefined {
+  if (!Array.isArray(results)) refuse("ask OPA", `it answered ${describe(results)}`);
+  if (results.length === 0) return undefined;
+  const result: unknown = results[0]?.result;
+  if (typeof result === "boolean") return { allow: result };
+  if (isObject(result)) {
+    refuseOthers("read the result of the rule", result, VERDICT);
+    return result;
+  }
+  return refuse(
+    "ask OPA",
+    `the rule must return a boolean or an object with "allow", not ${describe(result)}`,
+  );
+}
+
+/** The engine's answer to a call that failed. */
+interface CedarFailure {
+  readonly type: "failure";
+  readonly errors: readonly { readonly message: string }[];
+}
+
+/** Cedar's decision. */
+export type CedarAnswer = CedarFailure | {
+  readonly type: "success";
+  readonly response: {
+    readonly decision: "allow" | "deny";
+    readonly diagnostics: {
+      readonly reason: readonly string[];
+      readonly errors: readonly {
+        readonly policyId: string;
+        readonly error: { readonly message: string };
+      }[];
+    };
+  };
+};
+
+/** The part of the module `@cedar-policy/cedar-wasm` that is used. */
+export interface CedarEngine {
+  preparsePolicySet(
+    id: string,
+    policies: { staticPolicies: string | Record<string, string> },
+  ): CedarFailure | { readonly type: "success" };
+  statefulIsAuthorized(call: object): CedarAnswer;
+}
+
+/** Names an entity of Cedar. */
+export interface CedarEntity {
+  readonly type: string;
+  readonly id: string;
+}
+
+/** Options for {@linkcode cedarPolicy}. */
+export interface CedarPolicyOptions {
+  /**
+   * The policies, in Cedar's language: one text, or an object of named policies. Explanations
+   * contain the names. Cedar numbers policies without names: `policy0`.
+   */
+  readonly policies: string | { readonly [name: string]: string };
+  /** The caller. */
+  readonly principal: CedarEntity;
+  /**
+   * The requested action.
+   *
+   * @default {{ type: "Action", id: "call" }}
+   */
+  readonly action?: CedarEntity | undefined;
+  /** The value of `context` in policies. JSON without null. */
+  readonly context?: { readonly [field: string]: unknown } | undefined;
+  /** The principal's attributes and groups, in Cedar's JSON format. */
+  readonly entities?: readonly object[] | undefined;
+  /**
+   * Names the policy in explanations.
+   *
+   * @default {"cedar"}
+   */
+  readonly name?: string | undefined;
+}
+
+const MAKE_CEDAR = "make a Cedar policy";
+
+const checkEntity: Check<CedarEntity> = must(
+  'an object with "type" and "id", which are strings that are not empty',
+  (value): value is CedarEntity => isObject(value) && isWord(value["type"]) && isWord(value["id"]),
+);
+
+const CEDAR_CHECKS = {
+  policies: must(
+    "a text, or an object of texts",
+    (value): value is CedarPolicyOptions["policies"] =>
+      isWord(value) || isObject(value) && Object.values(value).every(isWord),
+  ),
+  principal: checkEntity,
+  action: checkEntity,
+  context: checkInput,
+  entities: must(
+    "a list of objects",
+    (value): value is readonly object[] => Array.isArray(value) && value.every(isObject),
+  ),
+  name: checkText,
+};
+
+/**
+ * Creates a tool policy from Cedar policies. The resource is `Tool::"id"`, and its attributes are
+ * {@linkcode ToolFacts}. A tool is allowed if Cedar permits the action on it and no policy failed:
+ * Cedar itself would skip a `forbid` that fails.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import * as cedar from "@cedar-policy/cedar-wasm/nodejs";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { cedarPolicy } from "@plue/tools/policies";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "read", description: "Reads.", risk: "low" }, { name: "rm", description: "Deletes." }],
+ * });
+ * const policies = `
+ *   permit(principal, action == Action::"call", resource) when { resource.riskLevel < 2 };
+ * `;
+ * const ada = cedarPolicy(cedar, { policies, principal: { type: "User", id: "ada" } });
+ *
+ * const toolset = registry.select({ policies: [ada] });
+ * assert.deepEqual(toolset.ids, ["read"]);
+ * assert.match(toolset.explain("rm").reason, /policy cedar denies it: nothing permits it/);
+ * ```
+ *
+ * @param engine The module `@cedar-policy/cedar-wasm`, or its `/nodejs` or `/web`.
+ * @returns The policy. Policies are parsed once per text. The options are copied: for other entities,
+ * make another policy.
+ * @throws {TypeError} If an option is invalid, or Cedar cannot parse the policies.
+ */
+export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): ToolPolicy {
+  if (!isFunction(engine?.statefulIsAuthorized) || !isFunction(engine.preparsePolicySet)) {
+    refuse(MAKE_CEDAR, "it needs the module @cedar-policy/cedar-wasm, loaded");
+  }
+  const fields = readFields(MAKE_CEDAR, options, CEDAR_CHECKS);
+  const { policies, name = "cedar" } = fields;
+  if (policies === undefined) refuse(MAKE_CEDAR, "it needs policies, in Cedar's language");
+  if (fields.principal === undefined) refuse(MAKE_CEDAR, "it needs a principal, the caller");
+  const { principal, action = { type: "Action", id: "call" }, context = {}, entities = [] } =
+    fields;
+  // A copy, because the cached decisions require a request that never changes.
+  const request = attempt(
+    MAKE_CEDAR,
+    () => copyJson({ principal, action, context, entities }, "its request"),
+  );
+  const preparsedPolicySetId = parsed(engine, policies);
+  /** Returns the reason for a denial, or `undefined` if the tool is permitted. */
+  const denial = (tool: Tool): string | undefined => {
+    const resource = { type: "Tool", id: tool.id };
+    const answer = engine.statefulIsAuthorized({
+      ...{ ...request, resource, preparsedPolicySetId },
+      entities: [...request.entities, { uid: resource, attrs: toolFacts(tool), parents: [] }],
+    });
+    if (answer.type === "failure") return `Cedar cannot decide: ${messagesOf(answer)}`;
+    const { decision, diagnostics: { reason, errors } } = answer.response;
+    const [failed] = errors;
+    if (failed !== undefined) return `${failed.policyId} failed: ${failed.error.message}`;
+    if (decision === "allow") return undefined;
+    return reason.length === 0
+      ? "nothing permits it"
+      : `forbidden by ${[...reason].sort().join(", ")}`;
+  };
+  const policy = {
+    name,
+    allow: (tool: Tool | null | undefined) => tool ? denial(tool) === undefined : false,
+    reason: (tool: Tool) => denial(tool) ?? "",
+  };
+  // Not enumerable: a copy with another `allow` must not have it.
+  return Object.freeze(Object.defineProperty(policy, "revision", { value: 0 }));
+}
+
+/** The ids of the policy sets that an engine has parsed, by text. */
+interface ParsedTexts {
+  readonly ids: Map<string, string>;
+  /** Another copy of plue may use the same engine, and must not replace policies of this one. */
+  readonly prefix: string;
+}
+
+/**
+ * The engine stores parsed policies under an id and never deletes them, so each text is parsed
+ * once.
+ */
+const parsedTexts = new WeakMap<CedarEngine["preparsePolicySet"], ParsedTexts>();
+
+function parsed(engine: CedarEngine, policies: CedarPolicyOptions["policies"]): string {
+  const key = JSON.stringify(policies);
+  let texts = parsedTexts.get(engine.preparsePolicySet);
+  if (texts === undefined) {
+    texts = { ids: new Map(), prefix: crypto.randomUUID() };
+    parsedTexts.set(engine.preparsePolicySet, texts);
+  }
+  const known = texts.ids.get(key);
+  if (known !== undefined) return known;
+  const id = `${texts.prefix}-${texts.ids.size}`;
+  const answer = engine.preparsePolicySet(id, {
+    staticPolicies: typeof policies === "string" ? policies : { ...policies },
+  });
+  if (answer.type === "failure") {
+    refuse(MAKE_CEDAR, `its policies are invalid: ${messagesOf(answer)}`);
+  }
+  texts.ids.set(key, id);
+  return id;
+}
+
+function messagesOf({ errors }: CedarFailure): string {
+  return errors.map(({ message }) => message).join("; ");
+}

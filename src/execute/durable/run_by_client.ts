@@ -81,7 +81,7 @@ export function runByClient(
     options,
     CHECKS,
   );
-  if (returns !== undefined) checkSchema(returns, { what: "returns" });
+  if (returns !== undefined) checkSchema(returns, "returns");
   const question = { kind: "client", message, ...(returns && { schema: returns }) } as const;
   return async (_params, { ask }) => {
     const answer = await ask(KEY, question);

@@ -86,8 +86,8 @@ const SENTENCE_END = /[.!?;]+(?=\s|$)|[\n。！？；।؟۔]+/u;
 /** Options for {@linkcode createToolIndex}. */
 export interface ToolIndexOptions {
   /**
-   * Words of your users, in addition to those of plue: each text is a group of words with one meaning
-   * (`"bill invoice receipt"`), or a short form and its long form (`"so = sales order"`).
+   * Additional synonyms of your users: each text is a group of words with one meaning (`"bill
+   * invoice receipt"`), or a short form and its long form (`"so = sales order"`).
    */
   readonly synonyms?: readonly string[] | undefined;
   /**
@@ -106,7 +106,7 @@ const OPTIONS = { synonyms: checkLines, minScore: numberFrom(0, 1) } satisfies {
  * Returns an empty index that ranks by words. It reads names, titles, namespaces, tags, categories,
  * descriptions and parameters; of a query it reads 8,192 characters, and 512 words of a sentence.
  *
- * A score is between 0 and 1. The score of the best tool is the share of the query that it has,
+ * A score is between 0 and 1. The score of the best tool is the part of the query that it contains,
  * weighted by rarity. The other scores are in proportion to it. A tool with a word of the query
  * itself comes before a tool with only a synonym.
  *
@@ -164,7 +164,7 @@ class Vocabulary {
     this.#byLetter.get(word.slice(0, 1))?.delete(word);
   }
 
-  /** Returns the stem of a word, the stems of its long form, or none for a stop word. */
+  /** Returns the stem of a word, the stems of its long form, or an empty list for a stop word. */
   stems(word: string): readonly string[] {
     return cached(this.#stems, word, () => {
       const base = stem(word);
@@ -349,7 +349,7 @@ function readQuery(text: string, vocabulary: Vocabulary, view: View): Query {
   }
   const name = joinWords(text);
   if (isKnown(name)) note(name, text.trim(), 1);
-  // The verb alone is no match: for "show folder", tools that show something else are not first.
+  // The verb alone does not count: for "show folder", tools that show something else are not first.
   const nouns = [...words].filter(([word]) => !actions.has(word));
   const byTerm = new Map<Term, QueryWord[]>();
   for (const word of words.values()) {
@@ -440,7 +440,7 @@ export function searchToolset(
  *
  * @param toolset Where to search.
  * @param query Words, or an identifier, in any case.
- * @returns At most `limit` tools. Rejects with what the index rejects with.
+ * @returns At most `limit` tools. Rejects if the index rejects.
  * @throws {TypeError} If an option is unknown.
  * @throws {RangeError} If an option is out of its range.
  */

@@ -1,7 +1,7 @@
 /**
- * How a toolset is searched: the port of an index, how a registry keeps one in step with its tools,
- * and what of its answers a caller sees. Nothing here imports the index that plue brings, so a
- * program with another index, or without one, does not carry it.
+ * Search in a toolset: the port of an index, the index of a registry, and the visible part of its
+ * results. This module does not import plue's own index, so that bundles of programs without it
+ * stay small.
  *
  * @module
  */
@@ -52,12 +52,12 @@ export interface ToolHit {
 /** The visible tools and the lowest score of a search. */
 export interface ToolSearchScope {
   /**
-   * The tools that the caller sees. Only they may be found, and nothing that depends on other tools
-   * may show in the order or in the scores. It is the same list for as long as it has the same
-   * tools, so an index can remember what it works out for it. Absent: all tools of the index.
+   * The tools that the caller sees. Only they may be found, and other tools may not affect the
+   * order or the scores. The list is the same object until its tools change, so an index can cache
+   * by it. By default, all tools of the index.
    */
   readonly among?: readonly Tool[] | undefined;
-  /** The score that the best tool must reach for an answer. Absent: what the index has by default. */
+  /** The score that the best tool must reach for an answer. By default, the index decides. */
   readonly minScore?: number | undefined;
 }
 
@@ -93,13 +93,13 @@ export interface FoundTools extends ReadonlyArray<Tool> {
 /** Options for `searchToolset` and `registry.searchTools()`. */
 export interface ToolSearchOptions {
   /**
-   * How many tools to answer at most. Absent: all that fit, for `registry.searchTools()`; the best
-   * 10, for `searchToolset`, which asks on behalf of a model or of another caller.
+   * The maximum number of tools. By default, `registry.searchTools()` returns all matching tools,
+   * and `searchToolset`, which models and other callers use, the best 10.
    */
   readonly limit?: number | undefined;
   /**
-   * The score that the best tool must reach for there to be an answer, so that a question which no
-   * tool serves finds nothing; 0 for any score. Absent: what the index has by default.
+   * The score that the best tool must reach for an answer, so that a question without a fitting
+   * tool finds nothing; 0 for any score. By default, the index decides.
    */
   readonly minScore?: number | undefined;
 }
@@ -128,7 +128,7 @@ export function providedIndex(source: ToolSource): ToolIndex<ToolAnswer> | undef
  *
  * @param otherwise The limit where the options have none.
  * @param indexOf Gives an index that holds the toolset's tools, and perhaps others.
- * @returns A promise only if the index answers with one.
+ * @returns A promise only if the index returns one.
  */
 export function findTools(
   toolset: Toolset,

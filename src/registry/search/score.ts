@@ -96,7 +96,7 @@ export interface Meaning {
   readonly term: Term;
   /** 1 for the word itself. */
   readonly likeness: number;
-  /** False for the word itself, also if it is unfinished or mistyped. */
+  /** False for the word itself, even if it is unfinished or mistyped. */
   readonly isSynonym: boolean;
   readonly rarity: number;
 }
@@ -113,7 +113,7 @@ export interface QueryWord {
 /** A query, in the terms of the visible tools. */
 export interface Query {
   readonly words: readonly QueryWord[];
-  /** Whether tools with a word of the query come before tools that only have synonyms. */
+  /** True if tools with a word of the query come before tools that only have synonyms. */
   readonly literalFirst: boolean;
   /** The words that may mean a term. */
   readonly byTerm: ReadonlyMap<Term, readonly QueryWord[]>;
@@ -209,8 +209,8 @@ function brevity(words: number): number {
 }
 
 /**
- * Returns the best `count` tools, best first. A tool with a word of the query itself comes before one
- * that only has synonyms.
+ * Returns the best `count` tools, best first. A tool with a word of the query itself comes before
+ * tools that only have synonyms.
  */
 export function rank(
   entries: readonly (Entry | undefined)[],

@@ -11,7 +11,7 @@ import type { ToolField } from "./find.ts";
 /** Longer words are cut, so that the keys of the index stay short. */
 const MAX_WORD = 48;
 
-/** Scripts that do not put spaces between words: pairs of letters stand for words there. */
+/** Scripts without spaces between words, where pairs of letters are used as words. */
 const UNSPACED = String
   .raw`[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmr}\p{scx=Mymr}]`;
 const LETTER = String.raw`[\p{L}\p{M}\p{N}]`;
@@ -27,8 +27,8 @@ const ASCII = /^[\0-\x7f]*$/;
 const MARKS = /[\u0300-\u036f\u0640\u064b-\u0655]+/g;
 
 /**
- * The words of a text in lower case, in order, at most `limit`. Case, accents and punctuation do not
- * matter, and letters are those of any script.
+ * The words of a text in lower case, in order, at most `limit`. Case, accents and punctuation do
+ * not matter. Letters of all scripts are supported.
  *
  * An identifier is split where people see words in it (`file-write`,
  * `HTTPServer2`), and is a word itself: `GitHub` gives `git`, `hub`, `github`.
@@ -75,8 +75,8 @@ function runs(text: string): readonly string[] {
 }
 
 /**
- * The stem of one lower-case word: "deletes", "deleted", "deleting" and "deletion" have the same. It
- * need not be a word. An Arabic word loses its article. Other words stay as they are.
+ * The stem of one lower-case word: "deletes", "deleted", "deleting" and "deletion" have the same.
+ * It need not be a word. An Arabic word loses its article. Other words are unchanged.
  */
 export function stem(word: string): string {
   // The Arabic article, with the particles that are attached to it: and, with, like, so.

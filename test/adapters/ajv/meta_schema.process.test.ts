@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { checkSchema } from "../../../src/schema/mod.ts";
 import type { JsonSchema } from "../../../src/tool/mod.ts";
 import { maybe } from "../../support/skip.ts";
+import data from "./meta_schema.json" with { type: "json" };
 
 const SUITE = join(import.meta.dirname, "../../../../shared/data/json-schema-test-suite/tests");
 const MUTATIONS_PER_SCHEMA = 25;
@@ -28,36 +29,7 @@ const BEYOND_META_SCHEMAS = [
 ];
 
 /** The values that replace a part of a schema. */
-const REPLACEMENTS: readonly unknown[] = [
-  null,
-  true,
-  false,
-  0,
-  -1,
-  1.5,
-  3,
-  "",
-  "a",
-  "string",
-  "#a",
-  "1a",
-  [],
-  {},
-  [1],
-  ["a"],
-  ["a", "a"],
-  ["string", "null"],
-  ["string", "string"],
-  [{}],
-  [true, 3],
-  { a: 1 },
-  { a: {} },
-  { a: ["b"] },
-  { a: ["b", "b"] },
-  { a: [{}] },
-  { a: true },
-  { "https://example.com/v": true },
-];
+const REPLACEMENTS: readonly unknown[] = data.replacements as never;
 
 const DRAFTS = [
   ["draft7", "http://json-schema.org/draft-07/schema#", new Ajv({ strict: false, logger: false })],

@@ -67,6 +67,16 @@ describe("authorize", () => {
     }
   });
 
+  for (const wrong of [false, 5, "", null]) {
+    it(`rejects ${JSON.stringify(wrong)} after an equal request of the caller {}`, async () => {
+      const callers: unknown[] = [{}, {}, wrong];
+      const app = handler({ authorize: () => callers.shift() as Caller });
+      const statuses: number[] = [];
+      while (callers.length > 0) statuses.push((await app.request(`${BASE}/tools`)).status);
+      assertEquals(statuses, [200, 200, 500]);
+    });
+  }
+
   it("cannot be widened by a query", async () => {
     const app = handler(as({ role: "impl" }));
     assertEquals(await idsOf(await app.request(`${BASE}/tools?role=control&namespace=task`)), []);

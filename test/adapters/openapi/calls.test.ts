@@ -3,7 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type Credentials, importOpenApi } from "../../../src/adapters/openapi/mod.ts";
 import { ToolDispatcher, ToolRegistry, type ToolResult } from "../../../mod.ts";
 import { call } from "../../support/call_tool.ts";
-import { type Asked, fakeApi, respond, respondWith } from "./fake_api.ts";
+import { api, type Asked, fakeApi, respond, respondWith } from "./fake_api.ts";
 import { petStore } from "./pet_store.ts";
 
 /** Calls an operation of the pet store, and gives the result and the one request. */
@@ -24,14 +24,9 @@ async function send(path: string, parameter: object, value: unknown): Promise<
   { readonly url?: string | undefined; readonly headers: object; readonly result: ToolResult }
 > {
   const { fetch, asked } = fakeApi();
-  const { tools } = importOpenApi({
-    openapi: "3.1.0",
-    paths: {
-      [path]: {
-        get: { operationId: "op", parameters: [{ name: "p", ...parameter }], responses: {} },
-      },
-    },
-  }, { fetch, baseUrl: "https://api.example/v1/" });
+  const operation = { operationId: "op", parameters: [{ name: "p", ...parameter }] };
+  const document = api(path, "get", operation);
+  const { tools } = importOpenApi(document, { fetch, baseUrl: "https://api.example/v1/" });
   const result = await call(tools, "op", value === undefined ? {} : { p: value });
   return { url: asked[0]?.url, headers: asked[0]?.request.headers ?? {}, result };
 }
@@ -131,18 +126,9 @@ describe("an imported operation", () => {
 
   it("sends forms of several parts, and lets no value end its part", async () => {
     const { fetch, asked } = fakeApi();
-    const { tools } = importOpenApi({
-      openapi: "3.1.0",
-      paths: {
-        "/a": {
-          post: {
-            operationId: "op",
-            requestBody: { content: { "multipart/form-data": { schema: { type: "object" } } } },
-            responses: {},
-          },
-        },
-      },
-    }, { fetch, baseUrl: "https://api.example" });
+    const requestBody = { content: { "multipart/form-data": { schema: { type: "object" } } } };
+    const document = api("/a", "post", { operationId: "op", requestBody });
+    const { tools } = importOpenApi(document, { fetch, baseUrl: "https://api.example" });
     await call(tools, "op", { 'a"\r\nb': "1", list: ["x", { y: 2 }] });
     const type = asked[0]?.request.headers["content-type"] ?? "";
     const boundary = type.slice(type.indexOf("plue-"));
@@ -214,18 +200,9 @@ describe("an imported operation", () => {
 
   it("does not let two parameters make a way up together", async () => {
     const { fetch, asked } = fakeApi();
-    const { tools } = importOpenApi({
-      openapi: "3.1.0",
-      paths: {
-        "/a/{p}{q}": {
-          get: {
-            operationId: "op",
-            parameters: ["p", "q"].map((name) => ({ name, in: "path", required: true })),
-            responses: {},
-          },
-        },
-      },
-    }, { fetch, baseUrl: "https://api.example" });
+    const parameters = ["p", "q"].map((name) => ({ name, in: "path", required: true }));
+    const document = api("/a/{p}{q}", "get", { operationId: "op", parameters });
+    const { tools } = importOpenApi(document, { fetch, baseUrl: "https://api.example" });
     const result = await call(tools, "op", { p: ".", q: "." });
     assertEquals(asked, []);
     assertEquals(!result.ok && result.error.code, "invalid_arguments");
@@ -255,18 +232,8 @@ describe("an imported operation", () => {
   it("sends the credentials that it is given, which win over arguments", async () => {
     const { fetch, asked } = fakeApi();
     const seen: unknown[] = [];
-    const { tools } = importOpenApi({
-      openapi: "3.1.0",
-      paths: {
-        "/a": {
-          get: {
-            operationId: "op",
-            parameters: [{ name: "token", in: "query" }, { name: "X-Token", in: "header" }],
-            responses: {},
-          },
-        },
-      },
-    }, {
+    const parameters = [{ name: "token", in: "query" }, { name: "X-Token", in: "header" }];
+    const { tools } = importOpenApi(api("/a", "get", { operationId: "op", parameters }), {
       fetch,
       baseUrl: "https://api.example",
       authorize: (operation, context): Credentials => {
@@ -483,18 +450,9 @@ describe("an imported operation", () => {
     const { url } = await send("/a", { in: "query", name: "__proto__" }, undefined);
     assertEquals(url, "https://api.example/v1/a");
     const { fetch, asked } = fakeApi();
-    const { tools } = importOpenApi({
-      openapi: "3.1.0",
-      paths: {
-        "/a": {
-          get: {
-            operationId: "op",
-            parameters: [{ name: "__proto__", in: "query" }],
-            responses: {},
-          },
-        },
-      },
-    }, { fetch, baseUrl: "https://api.example" });
+    const parameters = [{ name: "__proto__", in: "query" }];
+    const document = api("/a", "get", { operationId: "op", parameters });
+    const { tools } = importOpenApi(document, { fetch, baseUrl: "https://api.example" });
     await call(tools, "op", '{"__proto__":"x"}');
     assertEquals(asked[0]?.url, "https://api.example/a?__proto__=x");
   });

@@ -53,3 +53,13 @@ export function fakeApi(
     },
   };
 }
+
+/** Returns a document with one operation. */
+export function api(
+  path: string,
+  method: string,
+  operation: object,
+  rest: object = {},
+): Record<string, unknown> {
+  return { openapi: "3.1.0", paths: { [path]: { [method]: operation } }, ...rest };
+}

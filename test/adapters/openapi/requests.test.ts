@@ -26,27 +26,7 @@ function build(given: HttpOperation, args: Record<string, unknown>): BuiltReques
 /** Text with what URLs and headers are made of. */
 const text = fc.oneof(
   fc.string({ unit: "binary" }),
-  fc.string({
-    unit: fc.constantFrom(
-      "/",
-      "\\",
-      ".",
-      "%",
-      "2",
-      "e",
-      "?",
-      "#",
-      "@",
-      ":",
-      "&",
-      "=",
-      " ",
-      "\r",
-      "\n",
-      "\t",
-      "a",
-    ),
-  }),
+  fc.string({ unit: fc.constantFrom(..."/\\.%2e?#@:&= \r\n\ta") }),
 );
 
 describe("buildRequest()", () => {

@@ -2,6 +2,7 @@ import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { exportTools, importTools } from "@plue/tools/formats";
 import { importOpenApi } from "@plue/tools/openapi";
 import { type HeldTool, memoryStore, type PinStore, toolPins } from "@plue/tools/pins";
+import { differences } from "../../../src/adapters/pins/definition.ts";
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 
@@ -184,6 +185,13 @@ describe("toolPins() and a tool that has changed", () => {
       ["risk_raised", "/meta/provider/operation"],
     ]);
   });
+
+  for (const field of ["tags", "name"]) {
+    it(`grades a change of the field ${field} as widened`, () => {
+      const [before, after] = [{ [field]: ["a"] }, { [field]: ["a", "b"] }];
+      assertEquals(differences(before, after), [{ path: `/${field}`, grade: "widened" }]);
+    });
+  }
 
   it("takes words that speak to the model for a raised risk", async () => {
     const { next } = imports();

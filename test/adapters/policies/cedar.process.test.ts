@@ -57,7 +57,7 @@ describe("cedarPolicy()", () => {
   it("does not replace the policies of another copy of plue", async () => {
     const policies = "forbid(principal, action, resource);";
     assertEquals(select({ policies }).ids, []);
-    const copy: string = "../../../src/adapters/policies/cedar.ts?copy";
+    const copy: string = "../../../src/adapters/policies/mod.ts?copy";
     const other = await import(copy) as { readonly cedarPolicy: typeof cedarPolicy };
     for (let number = 0; number < 20; number++) {
       other.cedarPolicy(cedar, {

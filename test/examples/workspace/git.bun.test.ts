@@ -9,6 +9,7 @@ import { maybe } from "../../support/skip.ts";
 import { ToolDispatcher } from "../../../mod.ts";
 import { createWorkspaceRegistry } from "../../../examples/workspace/mod.ts";
 import { git, makeRepository, type TemporaryFolder, temporaryFolder } from "./testing.ts";
+import data from "./git.json" with { type: "json" };
 
 const hasGit = spawnSync("git", ["--version"]).status === 0;
 const it = maybe(hasGit, "git is not installed");
@@ -125,28 +126,7 @@ function variables(values: Readonly<Record<string, string>>): Disposable {
 }
 
 /** Usual commands in a repository. Each of them runs programs that a configuration names. */
-const COMMANDS: readonly (readonly string[])[] = [
-  ["x"],
-  ["status"],
-  ["diff"],
-  ["log", "-1", "--patch"],
-  ["grep", "--textconv", "m", "HEAD"],
-  ["difftool", "--no-prompt", "--tool=x"],
-  ["checkout", "--quiet", "a"],
-  ["merge", "--no-edit", "side"],
-  ["mergetool", "--no-prompt", "--tool=x"],
-  ["merge", "--abort"],
-  ["commit", "--quiet", "--allow-empty", "--gpg-sign", "--message=Signed"],
-  ["commit", "--allow-empty"],
-  ["rebase", "--interactive", "HEAD~1"],
-  ["rebase", "--abort"],
-  ["fetch", "x"],
-  ["fetch", "git://localhost:1/x"],
-  ["fetch", "."],
-  ["push", ".", "HEAD:refs/heads/y"],
-  ["archive", "--format=x", "HEAD"],
-  ["interpret-trailers", "--trailer", "x=1"],
-];
+const COMMANDS: readonly (readonly string[])[] = data.commands;
 
 /** The settings that name a program at first sight; the rest is tried on the tools only. */
 const NAMES_PROGRAM = new RegExp(

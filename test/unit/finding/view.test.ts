@@ -19,7 +19,6 @@ import { compileOnce } from "../../../src/schema/mod.ts";
 import { type AnySchema, aSchema, aValue, aValueFor } from "../../support/arbitrary_schema.ts";
 import { cases } from "../../support/laws.ts";
 
-// The same cases on every runtime and in every run.
 /** Answers its arguments. */
 const push: Tool = defineTool({
   name: "push",

@@ -89,16 +89,6 @@ describe("ToolRegistry.registerTool()", () => {
     assertEquals([registry.count, engine.compiled], [0, 0]);
   });
 
-  it("holds schemas to the limits that the registry was given", () => {
-    const parameters = { type: "object", properties: { a: {}, b: {}, c: {} } };
-    assertThrows(
-      () => fakeRegistry({ limits: { maxSchemas: 3 } }).registerTool(fakeTool("x", { parameters })),
-      TypeError,
-      'Cannot register tool "x": its parameters',
-    );
-    assertEquals(fakeRegistry().registerTool(fakeTool("x", { parameters })).id, "x");
-  });
-
   it("compiles no schema before it is used", () => {
     const engine = requiredOnlyEngine();
     fakeRegistry({ engine, tools: [fakeTool("a", { returns: { type: "string" } })] });
@@ -451,7 +441,6 @@ describe("new ToolRegistry()", () => {
     const [options, words] of [
       [{ lifecycleTimeout: 1 }, '"/lifecycleTimeout" is not one of its fields: did you mean "life'],
       [{ colour: 1 }, '"/colour" is not one of its fields, engine, tools, services, config,'],
-      [{ limits: { maxDept: 1 } }, '"/maxDept" is not one of its fields: did you mean "maxDepth"?'],
     ] as const
   ) {
     it(`rejects unknown options: ${JSON.stringify(options)}`, () => {

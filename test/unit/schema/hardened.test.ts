@@ -104,7 +104,7 @@ describe("inheritEngine()", () => {
 
 /** The bound before a validator that accepts everything. */
 function bounded(schema: JsonSchema): SchemaValidator {
-  checkSchema(schema, {}, HARDENING);
+  checkSchema(schema, undefined, HARDENING);
   const form = normalizeSchema(schema, detectDialect(schema), { formats: ASSERTED_FORMATS });
   return HARDENING.boundSteps(form)({ check: () => true, issues: () => [] });
 }

@@ -3,6 +3,8 @@ import { describe, it } from "bun:test";
 import fc from "fast-check";
 import { compilePattern, resetSteps } from "../../../src/schema/patterns.ts";
 import { fnv1a } from "../../../src/tool/mod.ts";
+import { cases } from "../../support/laws.ts";
+import data from "./patterns.json" with { type: "json" };
 
 /** True if an automaton runs a pattern. */
 function takesSteps(pattern: ReturnType<typeof compilePattern>): boolean {
@@ -87,57 +89,18 @@ describe("compilePattern()", () => {
           assertEquals([finds(pattern, text), finds(automaton, text)], [found, found], text);
         }
       }),
-      { numRuns: 2_000, seed: 11 },
+      cases(2_000, 11),
     );
   });
 
-  const PLAIN = [
-    "",
-    "a",
-    "^$",
-    ".*",
-    ".+",
-    "\\S",
-    "^.*$",
-    "^x-",
-    "\\.json$",
-    "^[a-z]+$",
-    "^[A-Za-z_][A-Za-z0-9_]*$",
-    "^[a-z0-9]+(?:-[a-z0-9]+)*$",
-    "^\\d{4}-\\d{2}-\\d{2}$",
-    "^(?:\\d{1,3}\\.){3}\\d{1,3}$",
-    "^(get|put|post|patch|head|options)$",
-    "^[^/]+/[^/]+$",
-    "^.{0,65535}$",
-    "^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$",
-    "^(?:https?|ftp)://[^\\s/$.?#].[^\\s]*$",
-    "^\\p{L}+$",
-  ];
+  const PLAIN: readonly string[] = data.plain;
   for (const source of PLAIN) {
     it(`leaves ${source} to RegExp`, () => assert(!takesSteps(compilePattern(source))));
   }
 
   // Each with a text on which RegExp takes quadratic time, or more.
-  const SLOW: readonly (readonly [source: string, part: string, end: string])[] = [
-    ["^(a+)+$", "a", "!"],
-    ["^(a*)*$", "a", "!"],
-    ["^(a|a)*$", "a", "!"],
-    ["^(a|aa)+$", "a", "!"],
-    ["^(?:a?){30}a{30}$", "a", "!"],
-    ["^(\\w+\\s?)*$", "a", "!"],
-    ["^(\\d+)*[0-9]$", "1", "x"],
-    ["(x+x+)+y", "x", ""],
-    ["a+b", "a", ""],
-    ["\\s+$", " ", "x"],
-    [".*.*=.*", "a", ""],
-    ["^[^@]+@[^@]+\\.[^@]+$", "a@.", "@"],
-    ["^\\p{L}+(?:\\p{L}|é)*$", "é", "!"],
-    ["^(([a-z])+.)+[A-Z]([a-z])+$", "a", ""],
-    ["^(?=(a+)+$)", "a", "!"],
-    ["^(?!(a+)+$)[^]*!!$", "a", "!"],
-    ["(?<=^(a+)+)b", "a", "!"],
-    ["^(?:(?:a{1,20}){1,20}){1,5}$", "a", "!"],
-  ];
+  const SLOW: readonly (readonly [source: string, part: string, end: string])[] = data
+    .slow as never;
   for (const [source, part, end] of SLOW) {
     it(`runs ${source} as an automaton`, () => {
       const pattern = compilePattern(source);

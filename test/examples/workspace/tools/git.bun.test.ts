@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chmod, mkdir, rm, symlink, utimes } from "node:fs/promises";
+import { mkdir, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { assertEquals, assertStringIncludes } from "@std/assert";
@@ -300,28 +300,6 @@ describe("git-commit", () => {
     const error = await test.fails("git-commit", { message: "m", paths: ["a", "secret"] });
     assertStringIncludes(error.message, "'secret' did not match");
     assertEquals(git(test, "status", "--porcelain"), "?? a");
-  });
-
-  it("runs no hook, no monitor and no signing program", async () => {
-    await using test = await repository({
-      "a": "a",
-      "hooks/pre-commit": "#!/bin/sh\ntouch hook-ran\n",
-    });
-    const hook = join(test.folder.path, "hooks/pre-commit");
-    await chmod(hook, 0o755);
-    for (
-      const name of ["post-commit", "commit-msg", "reference-transaction", "post-index-change"]
-    ) {
-      await symlink("pre-commit", join(test.folder.path, "hooks", name));
-    }
-    git(test, "config", "core.hooksPath", "hooks");
-    git(test, "config", "core.fsmonitor", hook);
-    git(test, "config", "commit.gpgSign", "true");
-    git(test, "config", "gpg.program", hook);
-    await test.folder.fill({ "a": "changed" });
-    await test.ok("git-commit", { message: "Quiet", paths: ["a"] });
-    await test.ok("git-status");
-    assertEquals((await test.folder.list()).includes("hook-ran"), false);
   });
 
   it("treats a path literally: no pattern, no option, no magic word", async () => {
