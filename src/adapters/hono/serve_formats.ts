@@ -31,9 +31,9 @@ import {
   type FormatService,
   json,
   ListCache,
-  type Page,
   pageOf,
   pageResponse,
+  pagesOf,
   problemResponse,
   readCallIds,
   readFilters,
@@ -126,12 +126,12 @@ export function serveFormats(
         ...(fitted && { tokens: fitted.tokens, shown: fitted.tools, leftOut: fitted.leftOut }),
       });
     },
-    routes: (server, pages, show) => [
+    routes: (server, show) => [
       { method: "POST", path: "/dispatch/:target", answer: dispatchTurn(formats, show) },
       {
         method: "GET",
         path: "/openapi.json",
-        answer: showOpenApi(server, pages, formats, openapi),
+        answer: showOpenApi(server, formats, openapi),
       },
     ],
   };
@@ -361,18 +361,17 @@ function fitTo(
 
 /** `GET /openapi.json`: the service from the caller's view. */
 function showOpenApi(
-  { authorizes }: ToolServer,
-  pages: ListCache<Page>,
+  server: ToolServer,
   { exportTools }: FormatFunctions,
   openapi: OpenApiOptions,
 ): RequestAnswer {
   return ({ raw, toolset }) => {
     refuseQuery(raw.url);
     const tools = toolset.available();
-    const page = pages.of(tools, "openapi.json", () => {
+    const page = pagesOf(server).of(tools, "openapi.json", () => {
       // Copies the list: an export of the listing itself would be cached with it, without a bound.
       const exported = exportTools([...tools], "openapi@3.1");
-      return pageOf(openApiDocument(exported, openapi, authorizes));
+      return pageOf(openApiDocument(exported, openapi, server.authorizes));
     });
     return pageResponse(raw, page);
   };

@@ -7,8 +7,8 @@
 
 import type { CallTasks, TaskOwner, TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext } from "../../execute/mod.ts";
-import { type Answers, isObject, pointerStep, ToolResult } from "../../tool/mod.ts";
-import { eventStream, frame } from "./event_stream.ts";
+import { type Answers, isObject, ToolResult } from "../../tool/mod.ts";
+import { eventStream, frame, takeSlot, TOO_MANY_STREAMS } from "./event_stream.ts";
 import {
   answerResult,
   type CallMode,
@@ -19,17 +19,18 @@ import {
   targetIn,
   wantsStream,
 } from "./execute_tool.ts";
-import { slotsFor, type StreamSlots, TOO_MANY_STREAMS } from "./follow_tools.ts";
 import type { HttpPart } from "./handler.ts";
+import { readValues } from "./query.ts";
 import { type ToolRequest, withAllLayers } from "./request.ts";
 import {
   json,
-  type Problem,
+  notFound,
   ProblemError,
   problemOfFailure,
   problemResponse,
   refuseQuery,
   RequestError,
+  requireFields,
   withHeaders,
 } from "./responses.ts";
 
@@ -77,12 +78,11 @@ async function answerTask(
   work: Promise<TaskState | ToolResult>,
   isPreferred = false,
 ): Promise<Response> {
-  const { request, running, recorded, context: { principal } } = prepared;
+  const { request, running, recorded } = prepared;
   running.whenLong(() => request.keepAlive(work.catch(() => {})));
   const task = await work.finally(() => running.end());
   if (!("id" in task)) return await answerResult(prepared, Promise.resolve(task));
-  // Platforms that end the work of a request let the task run on for some time.
-  request.outlast(endOf(tasks, task, principal));
+  outlastTask(request, tasks, task);
   recorded.end(ToolResult.ok(null));
   return withHeaders(json(task, 202), [
     ["location", locationOf(request.raw, task.id)],
@@ -96,50 +96,50 @@ function prefersAsync(headers: Headers): boolean {
   return prefer.length < 1_024 && /(^|,)\s*respond-async\s*(,|;|$)/i.test(prefer);
 }
 
-/** Resolves when a task has ended, or waits for the answers of another request. */
-async function endOf(tasks: CallTasks, { id }: TaskState, principal?: string): Promise<void> {
-  try {
-    for await (const { status } of tasks.follow(id, { principal })) {
-      if (status !== "working") return;
+/**
+ * Keeps a task running after the response to its request, until it has ended or waits for the answers
+ * of another request. Platforms that end the work of a request let it run on for some time.
+ */
+export function outlastTask(request: ToolRequest, tasks: CallTasks, { id }: TaskState): void {
+  const { caller: { principal } } = request;
+  request.outlast(async () => {
+    try {
+      for await (const { status } of tasks.follow(id, { principal })) {
+        if (status !== "working") return;
+      }
+    } catch {
+      // The store is unreachable, which the tasks log themselves.
     }
-  } catch {
-    // The store is out of reach; the task reports that to its own log.
-  }
+  });
 }
 
 /** Options for {@linkcode serveCalls}. */
 export interface ServeCallsOptions {
   /** The tasks that are served: `callTasks(…)` of `@plue/tools/calls`. @default {none} */
   readonly tasks?: CallTasks | undefined;
-  /** The slots for clients that follow tasks. @default {1_024 slots} */
-  readonly slots?: StreamSlots;
 }
 
 /**
  * The part for `/calls`: continues calls that wait for answers, with their tickets, and shows, lists
  * and cancels tasks.
  */
-export function serveCalls({ tasks, slots }: ServeCallsOptions = {}): HttpPart {
-  return (server) => {
-    const calls = new CallRoutes(tasks, slots ?? slotsFor(server));
-    return {
-      routes: [
-        { method: "GET", path: "/calls", answer: (request) => calls.list(request) },
-        { method: "GET", path: "/calls/:id", answer: (request) => calls.show(request) },
-        { method: "POST", path: "/calls/:id", answer: (request) => calls.continue(request) },
-        { method: "DELETE", path: "/calls/:id", answer: (request) => calls.cancel(request) },
-      ],
-    };
-  };
+export function serveCalls({ tasks }: ServeCallsOptions = {}): HttpPart {
+  const calls = new CallRoutes(tasks);
+  return () => ({
+    routes: [
+      { method: "GET", path: "/calls", answer: (request) => calls.list(request) },
+      { method: "GET", path: "/calls/:id", answer: (request) => calls.show(request) },
+      { method: "POST", path: "/calls/:id", answer: (request) => calls.continue(request) },
+      { method: "DELETE", path: "/calls/:id", answer: (request) => calls.cancel(request) },
+    ],
+  });
 }
 
 class CallRoutes {
   readonly #tasks: CallTasks | undefined;
-  readonly #slots: StreamSlots;
 
-  constructor(tasks: CallTasks | undefined, slots: StreamSlots) {
+  constructor(tasks: CallTasks | undefined) {
     this.#tasks = tasks;
-    this.#slots = slots;
   }
 
   /** Continues a call with its ticket, or a task, with answers to its questions. */
@@ -162,16 +162,16 @@ class CallRoutes {
   }
 
   async #answer(request: ToolRequest, answers: Answers): Promise<Response> {
-    const { caller: { principal }, dispatcher, param: id } = request;
+    const { dispatcher, param: id } = request;
     const tasks = this.#tasks;
     const context = request.hostContext();
     const answer = await reached(
       request,
       tasks?.answer(withAllLayers(dispatcher, "tasks"), id, answers, context),
     );
-    if (tasks === undefined || answer === undefined) return problemResponse(noSuchTask(id));
+    if (tasks === undefined || answer === undefined) return problemResponse(notFound("a task", id));
     if (!("id" in answer)) return problemResponse(problemOfFailure(answer, id));
-    request.outlast(endOf(tasks, answer, principal));
+    outlastTask(request, tasks, answer);
     return json(answer, 202);
   }
 
@@ -180,31 +180,32 @@ class CallRoutes {
     const { raw, param: id } = request;
     refuseQuery(raw.url);
     const task = await reached(request, this.#tasks?.get(id, ownerIn(request)));
-    if (this.#tasks === undefined || task === undefined) return problemResponse(noSuchTask(id));
+    if (this.#tasks === undefined || task === undefined) {
+      return problemResponse(notFound("a task", id));
+    }
     return raw.method !== "HEAD" && wantsStream(raw.headers)
       ? this.#follow(request, this.#tasks, task)
       : json(task);
   }
 
   #follow(request: ToolRequest, tasks: CallTasks, { id }: TaskState): Response {
-    const { raw, server, caller: { principal } } = request;
-    const release = this.#slots.take(principal);
+    const { raw, server } = request;
+    const release = takeSlot(request);
     if (release === undefined) return problemResponse(TOO_MANY_STREAMS);
     const controller = new AbortController();
     const states = tasks.follow(id, { ...ownerIn(request), signal: controller.signal });
     let count = 0;
     const { response, ended } = eventStream({
       async next() {
-        try {
-          const { value } = await states.next();
-          return value === undefined ? undefined : frame(count++, "task", value);
-        } catch (error) {
-          server.log(error);
-          return undefined;
-        }
+        const { value } = await states.next();
+        return value === undefined ? undefined : frame(count++, "task", value);
       },
-      cancel: () => Promise.resolve(controller.abort()),
-    }, { heartbeatMs: server.heartbeatMs, signal: raw.signal });
+      cancel: () => controller.abort(),
+    }, {
+      heartbeatMs: server.heartbeatMs,
+      signal: raw.signal,
+      onError: (error) => server.log(error),
+    });
     void ended.then(release);
     request.streamsUntil(ended);
     return response;
@@ -216,7 +217,7 @@ class CallRoutes {
     refuseQuery(raw.url);
     if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
     const task = await reached(request, this.#tasks?.cancel(id, ownerIn(request)));
-    return task === undefined ? problemResponse(noSuchTask(id)) : json(task);
+    return task === undefined ? problemResponse(notFound("a task", id)) : json(task);
   }
 
   /**
@@ -237,23 +238,12 @@ class CallRoutes {
  * @throws {RequestError} If a parameter is unknown or has a bad value.
  */
 function readPage(url: string): { readonly limit: number; readonly cursor?: string } {
-  const query = new URL(url).searchParams;
-  for (const name of query.keys()) {
-    if (name !== "limit" && name !== "cursor") {
-      throw new RequestError(
-        `Cannot read the query: ${JSON.stringify(name.slice(0, 60))} is neither limit nor cursor`,
-      );
-    }
+  const { limit = 50, cursor } = readValues(new URL(url).searchParams, ["limit", "cursor"]);
+  if (cursor === undefined) return { limit };
+  if (!/^[\w-]{1,64}$/.test(cursor)) {
+    throw new RequestError('Query parameter "cursor" must be the nextCursor of a page');
   }
-  const limit = Number(query.get("limit") ?? 50);
-  if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) {
-    throw new RequestError("Cannot read the query: limit must be a whole number from 1 to 1000");
-  }
-  const cursor = query.get("cursor");
-  if (cursor !== null && !/^[\w-]{1,64}$/.test(cursor)) {
-    throw new RequestError("Cannot read the query: cursor must be the nextCursor of a page");
-  }
-  return { limit, ...(cursor !== null && { cursor }) };
+  return { limit, cursor };
 }
 
 /** Returns the owner of the tasks that a request may see. The caller must see their tools. */
@@ -278,34 +268,15 @@ async function reached<T>({ server }: ToolRequest, work: Promise<T> | undefined)
   }
 }
 
-function noSuchTask(id: string): Problem {
-  return {
-    status: 404,
-    code: "not_found",
-    detail: `Cannot find a task ${JSON.stringify(id.slice(0, 60))} of this caller`,
-  };
-}
-
 /** @throws {RequestError} If the body has another form. */
 function readAnswers(
   body: unknown,
 ): { readonly ticket: string | undefined; readonly answers: Answers } {
-  if (!isObject(body)) {
-    throw new RequestError(
-      'Cannot read the body: it must be an object such as {"ticket": "…", "answers": {}}',
-    );
-  }
-  for (const field of Object.keys(body)) {
-    if (field !== "ticket" && field !== "answers") {
-      throw new RequestError(
-        `Cannot read the body: ${
-          JSON.stringify(field.slice(0, 60))
-        } is neither "ticket" nor "answers"`,
-        pointerStep(field.slice(0, 60)),
-      );
-    }
-  }
-  const { ticket, answers = {} } = body;
+  const { ticket, answers = {} } = requireFields(
+    body,
+    ["ticket", "answers"],
+    '{"ticket": "…", "answers": {}}',
+  );
   if (ticket !== undefined && typeof ticket !== "string") {
     throw new RequestError('Cannot read the body: "ticket" must be a string', "/ticket");
   }

@@ -1,17 +1,20 @@
 /**
- * Server-sent events: responses that are sent event by event, at the pace of their reader.
+ * Server-sent events: responses that are sent event by event, at the pace of their reader. And the
+ * slots that bound the number of open streams.
  *
  * @module
  */
 
-import { SAFE_HEADERS } from "./responses.ts";
+import { once } from "../../tool/mod.ts";
+import type { ToolRequest, ToolServer } from "./request.ts";
+import { type Problem, SAFE_HEADERS } from "./responses.ts";
 
 /** The source of the events. */
 export interface FrameSource {
-  /** The next frame, as {@linkcode frame} writes it; `undefined` at the end. Must not reject. */
+  /** The next frame, as {@linkcode frame} writes it; `undefined` at the end. */
   next(): Promise<string | undefined>;
   /** Stops the source because the reader has left. Resolves when it has stopped. Must not reject. */
-  cancel(): Promise<void>;
+  cancel(): void | Promise<void>;
 }
 
 /** Options for {@linkcode eventStream}. */
@@ -21,6 +24,8 @@ export interface EventStreamOptions {
   /** The request's signal, which aborts when the reader leaves. */
   readonly signal: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Receives an error of the source, which ends the stream. */
+  onError(error: unknown): void;
 }
 
 /** A stream of events that has begun. */
@@ -97,7 +102,12 @@ export function eventStream(source: FrameSource, options: EventStreamOptions): E
       else signal.addEventListener("abort", leave, { once: true });
     },
     async pull(own) {
-      const next = await source.next();
+      let next: string | undefined;
+      try {
+        next = await source.next();
+      } catch (error) {
+        options.onError(error);
+      }
       if (isOver) return;
       if (next !== undefined) return own.enqueue(encoder.encode(next));
       stop();
@@ -121,3 +131,46 @@ export function untilRead(response: Response): EventStream {
   const ended = response.body?.pipeTo(writable).catch(() => {}) ?? Promise.resolve();
   return { response: new Response(readable, response), ended };
 }
+
+/** The numbers of open streams of a server, in all and by principal. */
+interface OpenStreams {
+  total: number;
+  readonly byPrincipal: Map<string | undefined, number>;
+}
+
+const openStreams = new WeakMap<ToolServer, OpenStreams>();
+
+/**
+ * Takes a slot for a stream of a caller. Callers without a principal share theirs.
+ *
+ * @returns A function that releases the slot; `undefined` if none is free.
+ */
+export function takeSlot(
+  { server, caller: { principal } }: Pick<ToolRequest, "server" | "caller">,
+): (() => void) | undefined {
+  const open = once(openStreams, server, () => ({ total: 0, byPrincipal: new Map() }));
+  const own = open.byPrincipal.get(principal) ?? 0;
+  if (open.total >= server.maxStreams || own >= server.maxStreamsPerPrincipal) return undefined;
+  open.total++;
+  open.byPrincipal.set(principal, own + 1);
+  let isTaken = true;
+  return () => {
+    if (!isTaken) return;
+    isTaken = false;
+    open.total--;
+    const left = (open.byPrincipal.get(principal) ?? 1) - 1;
+    if (left === 0) open.byPrincipal.delete(principal);
+    else open.byPrincipal.set(principal, left);
+  };
+}
+
+/**
+ * The message does not name the principals of the streams: a caller must not learn how many others
+ * there are.
+ */
+export const TOO_MANY_STREAMS: Problem = {
+  status: 503,
+  code: "overloaded",
+  detail: "Cannot follow the tools: too many streams are open",
+  headers: { "retry-after": "60" },
+};

@@ -14,10 +14,10 @@ import {
   checkFunction,
   systemClock,
 } from "../../tool/mod.ts";
-import { checkOptions } from "./checks.ts";
+import { checkOptions } from "./options.ts";
 import { untilRead } from "./event_stream.ts";
 import type { HttpPart } from "./handler.ts";
-import { type AccessCall, records, type RequestObserver, RequestRecord } from "./records.ts";
+import { type AccessCall, records, type RequestObserver, RequestRecord } from "./running_calls.ts";
 import { withHeaders } from "./responses.ts";
 
 /** Version 00. A later version may have more after another "-". */
@@ -98,78 +98,71 @@ const CHECKS = {
 } satisfies { readonly [Option in keyof ObserveOptions]-?: Check };
 
 /**
- * Makes the observer of requests. The response gets the `traceparent` of the call if the call is
- * traced, otherwise a new one in the trace of the request. A request that one handler passes to
- * another is observed once.
- *
- * @param onError Is called with what `access` throws.
- * @throws {TypeError} If an option is unknown or wrong.
- */
-export function createObserver(
-  options: ObserveOptions,
-  onError: (error: unknown) => void,
-): RequestObserver {
-  checkOptions("observe requests", options, CHECKS);
-  const { serverTiming = false } = options;
-  /** An observer never changes the response: a clock that fails is not used. */
-  const now = (): number => {
-    try {
-      const time: unknown = atOnce(options.now?.());
-      if (typeof time === "number") return time;
-    } catch (error) {
-      onError(error);
-    }
-    return Date.now();
-  };
-  return async (request, answer) => {
-    if (records.has(request)) return await answer();
-    const time = now();
-    // The same clock measures calls, so a request does not seem shorter than its calls.
-    const began = systemClock.now();
-    const elapsed = (): number => systemClock.now() - began;
-    const record = new RequestRecord();
-    records.set(request, record);
-    const { method, url, headers } = request;
-    let response = await answer();
-    const place = legalPlace(record.place) ??
-      nextTraceParent(readTraceParent(headers.get("traceparent")));
-    response = withHeaders(response, [
-      ["traceparent", writeTraceParent(place)],
-      ...(serverTiming ? [["server-timing", timing(record, elapsed())] as const] : []),
-    ]);
-    if (record.ended === undefined && isEventStream(response)) {
-      ({ response, ended: record.ended } = untilRead(response));
-    }
-    const { status } = response;
-    const tell = (): void => {
-      const { route, principal, calls } = record;
-      const entry: AccessEntry = {
-        time,
-        method,
-        // A request that names two hosts has no URL; it is logged all the same.
-        path: URL.canParse(url) ? new URL(url).pathname : "",
-        route,
-        status,
-        durationMs: elapsed(),
-        traceId: place.traceId,
-        principal,
-        calls,
-      };
-      callHook(() => options.access?.(entry), onError);
-    };
-    if (record.ended === undefined) tell();
-    else void record.ended.then(tell);
-    return response;
-  };
-}
-
-/**
- * The part that traces, measures and logs requests.
+ * The part that traces, measures and logs requests. The response gets the `traceparent` of the call if
+ * the call is traced, otherwise a new one in the trace of the request. A request that one handler
+ * passes to another is observed once.
  *
  * @throws {TypeError} If an option is unknown or wrong.
  */
 export function observeRequests(options: ObserveOptions): HttpPart {
-  return (server) => ({ around: createObserver(options, (error) => server.log(error)) });
+  const { serverTiming = false, now = Date.now } = checkOptions(
+    "observe requests",
+    options,
+    CHECKS,
+  );
+  const access = options.access?.bind(options);
+  return (server) => {
+    const onError = (error: unknown): void => server.log(error);
+    const around: RequestObserver = async (request, answer) => {
+      if (records.has(request)) return await answer();
+      const time = timeOf(now, onError);
+      // The same clock measures calls, so a request does not seem shorter than its calls.
+      const began = systemClock.now();
+      const record = new RequestRecord();
+      records.set(request, record);
+      const { method, url, headers } = request;
+      let response = await answer();
+      const place = legalPlace(record.place) ??
+        nextTraceParent(readTraceParent(headers.get("traceparent")));
+      response = withHeaders(response, [
+        ["traceparent", writeTraceParent(place)],
+        ...(serverTiming
+          ? [["server-timing", timing(record, systemClock.now() - began)] as const]
+          : []),
+      ]);
+      if (record.ended === undefined && isEventStream(response)) {
+        ({ response, ended: record.ended } = untilRead(response));
+      }
+      const { status } = response;
+      const report = (): void => {
+        const { route, principal, calls } = record;
+        const entry: AccessEntry = {
+          time,
+          method,
+          // A request that names two hosts has no URL; it is logged all the same.
+          path: URL.canParse(url) ? new URL(url).pathname : "",
+          route,
+          status,
+          durationMs: systemClock.now() - began,
+          traceId: place.traceId,
+          principal,
+          calls,
+        };
+        callHook(() => access?.(entry), onError);
+      };
+      if (record.ended === undefined) report();
+      else void record.ended.then(report);
+      return response;
+    };
+    return { around };
+  };
+}
+
+/** Returns the time. An observer never changes the response: a clock that fails is not used. */
+function timeOf(now: () => unknown, onError: (error: unknown) => void): number {
+  let time: unknown;
+  callHook(() => time = atOnce(now()), onError);
+  return typeof time === "number" ? time : Date.now();
 }
 
 /** Returns a position that the header can express; `undefined` if telemetry uses another form. */

@@ -156,7 +156,8 @@ export function readListingQuery(url: string): ListingQuery {
 /** Parameters that exclude each other. A bridge has its own search tool. */
 const APART = [["limit", "tokens"], ["q", "bridge"], ["tokens", "bridge"]] as const;
 
-function readValues(parameters: URLSearchParams, known: readonly string[]): QueryValues {
+/** Reads the parameters of a query. Others than the known ones are refused. */
+export function readValues(parameters: URLSearchParams, known: readonly string[]): QueryValues {
   const values: Record<string, unknown> = {};
   for (const [given, value] of parameters) {
     const name = known.find((one) => one === given);

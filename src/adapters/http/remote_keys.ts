@@ -14,7 +14,7 @@ import {
   TIME_OVER,
   within,
 } from "../../tool/mod.ts";
-import { checkOptions } from "./checks.ts";
+import { checkOptions } from "./options.ts";
 import { boundedText } from "./fetching.ts";
 import { type Problem, ProblemError } from "./responses.ts";
 import { isWorkers } from "./runtime.ts";

@@ -25,11 +25,16 @@ import {
   systemClock,
 } from "../../tool/mod.ts";
 import { BodyReader, requireJson } from "./body.ts";
-import { createGuard } from "./guard.ts";
 import { type Caller, ownerToolset, ToolsetNarrower } from "./identity.ts";
 import type { ServerOptions } from "./options.ts";
+import { createGuard } from "./origins.ts";
 import type { RateLimiter } from "./rate_limit.ts";
-import { records, type RequestCall, type RequestObserver, type RequestRecord } from "./records.ts";
+import {
+  records,
+  type RequestCall,
+  type RequestObserver,
+  type RequestRecord,
+} from "./running_calls.ts";
 import {
   copyOf,
   type Header,
@@ -80,6 +85,10 @@ export interface ServerSetup {
   readonly tasks?: CallTasks | undefined;
   /** The time after which a call becomes a task, in milliseconds. */
   readonly taskAfterMs?: number | undefined;
+  /** The maximum number of open streams of changes. @default {1_024} */
+  readonly maxStreams?: number | undefined;
+  /** The maximum number of one principal's streams; not used without `authorize`. */
+  readonly maxStreamsPerPrincipal?: number | undefined;
   /** Creates the dispatcher if the options have none. @default {one without layers} */
   readonly createDispatcher?: (options: DispatcherOptions) => Dispatcher;
 }
@@ -106,32 +115,10 @@ const EXECUTION_CLOSED: Problem = {
 };
 
 /**
- * The state that the requests of one handler or endpoint share.
- *
- * A protocol makes one server, and answers each request through it:
- *
- * ```ts ignore
- * const server = new ToolServer(source, options);
- * installParts(server, sharedParts(options));
- *
- * // `context` is Hono's, or `{ req: { raw: request }, env, executionCtx }`.
- * return server.answer(context, "/mcp", async (request) => {
- *   const body = await request.readJson();
- *   const refused = await request.charge(callsIn(body) - 1);
- *   if (refused !== undefined) return refused;
- *   const running = server.running.begin({ principal: request.caller.principal, callId }, raw);
- *   const call = request.beginCall(toolId, callId);
- *   const context = { ...request.hostContext(), signal: () => running.signal };
- *   const work = request.dispatcher.dispatch(…, context);
- *   request.keepAlive(work);
- *   call.end(await work);
- *   running.end();
- *   return json(…);
- * });
- * ```
- *
- * An error of the handler becomes a problem. The headers of the parts are added to the response. A
- * part may wrap the whole: `server.around?.(raw, () => server.answer(…)) ?? server.answer(…)`.
+ * The state that the requests of one handler or endpoint share. A protocol makes one server, and
+ * answers each request through `answer`. An error of the handler becomes a problem. The headers of the
+ * parts are added to the response. A part may wrap the whole:
+ * `server.around?.(raw, () => server.answer(…)) ?? server.answer(…)`.
  */
 export class ToolServer {
   readonly source: Registry | Toolset;
@@ -149,6 +136,10 @@ export class ToolServer {
   readonly body: BodyReader;
   readonly tasks: CallTasks | undefined;
   readonly taskAfterMs: number | undefined;
+  /** The maximum number of open streams that follow changes of tools or tasks. */
+  readonly maxStreams: number;
+  /** The maximum number of one principal's streams. */
+  readonly maxStreamsPerPrincipal: number;
   /** Wraps the handling of every request; `undefined` if no part does. Set by `install`. */
   around: RequestObserver | undefined;
   /** Answers preflight requests; `undefined` if no part does. Set by `install`. */
@@ -181,6 +172,10 @@ export class ToolServer {
     this.#bridgeTo = setup.bridge;
     this.tasks = setup.tasks;
     this.taskAfterMs = setup.taskAfterMs;
+    const { maxStreams = 1_024, maxStreamsPerPrincipal = Math.ceil(maxStreams / 16) } = setup;
+    this.maxStreams = maxStreams;
+    // Without authorize, all callers are one principal.
+    this.maxStreamsPerPrincipal = authorize === undefined ? Infinity : maxStreamsPerPrincipal;
     this.#guard = createGuard(options);
     this.allowedOrigins = options.allowedOrigins ?? [];
     this.authorizes = authorize !== undefined;
@@ -521,8 +516,12 @@ export class ToolRequest {
     work.then(reset, reset);
   }
 
-  /** Continues work after the response, where the platform would end it. */
-  outlast(work: Promise<unknown>): void {
+  /**
+   * Continues work after the response, where the platform would end it.
+   *
+   * @param work A function is called only on such a platform.
+   */
+  outlast(work: Promise<unknown> | (() => Promise<unknown>)): void {
     let context: unknown;
     try {
       context = this.#context.executionCtx;
@@ -530,7 +529,7 @@ export class ToolRequest {
       // Hono throws if the runtime has none. Work continues there without help.
       return;
     }
-    if (hasWaitUntil(context)) context.waitUntil(work);
+    if (hasWaitUntil(context)) context.waitUntil(typeof work === "function" ? work() : work);
   }
 }
 

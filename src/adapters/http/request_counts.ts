@@ -6,7 +6,7 @@
 
 import { type CallStore, ownerDigest } from "../../execute/durable/mod.ts";
 import { atOnce, checkFunction, once, type RegistryClock, systemClock } from "../../tool/mod.ts";
-import { checkCount, checkOptions } from "./checks.ts";
+import { checkCount, checkOptions } from "./options.ts";
 
 /** The use of a window by one key. */
 export interface RateLimitCount {

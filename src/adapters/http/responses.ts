@@ -4,7 +4,14 @@
  * @module
  */
 
-import { type FailureCode, HTTP_STATUS, type Issue, type ToolFailure } from "../../tool/mod.ts";
+import {
+  type FailureCode,
+  HTTP_STATUS,
+  isObject,
+  type Issue,
+  pointerStep,
+  type ToolFailure,
+} from "../../tool/mod.ts";
 import { IS_BUN } from "./runtime.ts";
 
 /** On every response with a body: a page of another site can neither embed it nor guess its type. */
@@ -269,6 +276,15 @@ export function noSuchTool(id: string): Problem {
   };
 }
 
+/** The problem of a call or task that does not exist, or belongs to another caller. */
+export function notFound(what: string, id: string): Problem {
+  return {
+    status: 404,
+    code: "not_found",
+    detail: `Cannot find ${what} ${JSON.stringify(id.slice(0, 256))} of this caller`,
+  };
+}
+
 /** The error of an invalid request. The message is safe to send. */
 export class RequestError extends ProblemError {
   /** @param pointer Where in the body it is: a JSON Pointer. */
@@ -290,4 +306,30 @@ export function refuseQuery(url: string): void {
       `Query parameter ${JSON.stringify(name.slice(0, 60))} is unknown: this route has none`,
     );
   }
+}
+
+/**
+ * Returns a body, if it is an object with these fields only.
+ *
+ * @param example An example of such a body, for the message.
+ * @throws {RequestError} If it is not.
+ */
+export function requireFields(
+  body: unknown,
+  fields: readonly string[],
+  example: string,
+): Readonly<Record<string, unknown>> {
+  if (!isObject(body)) {
+    throw new RequestError(`Cannot read the body: it must be an object such as ${example}`);
+  }
+  for (const name of Object.keys(body)) {
+    if (fields.includes(name)) continue;
+    const field = name.slice(0, 60);
+    throw new RequestError(
+      `Cannot read the body: ${JSON.stringify(field)} is not one of its fields, ` +
+        `${fields.join(", ")}; it must be an object such as ${example}`,
+      pointerStep(field),
+    );
+  }
+  return body;
 }

@@ -22,11 +22,17 @@ import {
   encodeResult,
 } from "../../formats/mod.ts";
 import { isSuspended, type Tool, ToolResult } from "../../tool/mod.ts";
-import { type ClientSignal, targetOf, type ToolRequest, withAllLayers } from "../http/mod.ts";
+import {
+  type ClientSignal,
+  outlastTask,
+  targetOf,
+  type ToolRequest,
+  withAllLayers,
+} from "../http/mod.ts";
 import { CallQuestions, type ClientInput } from "./questions.ts";
 import type { McpToolList } from "./lists.ts";
 import { MODERN_TARGET } from "./message.ts";
-import { createdTask, outlastRequest, requireTasks, supportsTasks } from "./tasks.ts";
+import { createdTask, requireTasks, supportsTasks } from "./tasks.ts";
 
 /** The JSON-RPC request of a call, and the way back to its client. */
 export interface CallChannel extends Pick<ServerContext["mcpReq"], "id"> {
@@ -109,7 +115,7 @@ export async function callTool(
     await sender?.sent;
     if ("id" in result) {
       observed.end(ToolResult.ok(null));
-      outlastRequest(request, result);
+      if (tasks !== undefined) outlastTask(request, tasks, result);
       return createdTask(result);
     }
     observed.end(result);

@@ -30,8 +30,7 @@ import {
   RequestError,
   SAFE_HEADERS,
   sharedParts,
-  slotsFor,
-  type StreamSlots,
+  takeSlot,
   type ToolRequest,
   ToolServer,
 } from "../http/mod.ts";
@@ -171,8 +170,6 @@ const NOT_JSON = "not JSON";
 class McpService {
   readonly followers: Followers = new Followers();
   readonly #server: ToolServer;
-  /** The slots for streams of changes. */
-  readonly #slots: StreamSlots;
   readonly #lists: McpToolLists;
   readonly #parts: ServerParts;
   /** The registry, if the source is one: a toolset does not change. */
@@ -192,14 +189,11 @@ class McpService {
       bridge: bridge && bridgeOnce(bridge),
       tasks: options.tasks,
       taskAfterMs: options.taskAfterMs,
+      maxStreams: options.maxSubscriptions,
+      maxStreamsPerPrincipal: options.maxSubscriptionsPerPrincipal,
       createDispatcher: (own) => new ToolDispatcher(source, own),
     });
     installParts(server, sharedParts(options));
-    this.#slots = slotsFor(
-      server,
-      options.maxSubscriptions,
-      options.maxSubscriptionsPerPrincipal,
-    );
     this.#registry = source instanceof Toolset ? undefined : source;
     this.#extend = options.extend?.bind(options);
     this.#subscriptions = new ResourceSubscriptions(server.authorizes);
@@ -434,7 +428,11 @@ class McpService {
           announces(capabilities, event) &&
           (event.kind !== "resource_updated" ||
             this.#subscriptions.has({ principal, session }, event.uri)),
-        { heartbeatMs: server.heartbeatMs, signal: raw.signal },
+        {
+          heartbeatMs: server.heartbeatMs,
+          signal: raw.signal,
+          onError: (error) => server.log(error),
+        },
       );
     } catch (error) {
       release();
@@ -443,10 +441,10 @@ class McpService {
   }
 
   /** A place for a stream of changes, if there can be any. */
-  #takePlace({ caller }: ToolRequest): (() => void) | undefined {
+  #takePlace(request: ToolRequest): (() => void) | undefined {
     return this.#registry === undefined && this.#extend === undefined
       ? undefined
-      : this.#slots.take(caller.principal);
+      : takeSlot(request);
   }
 
   #follow(request: ToolRequest, release: (() => void) | undefined): Following {

@@ -6,7 +6,7 @@
  */
 
 import type { ServerCapabilities, ServerEvent, ServerEventBus } from "@modelcontextprotocol/server";
-import { eventStream, type ListingWatch } from "../http/mod.ts";
+import { eventStream, type EventStreamOptions, type ListingWatch } from "../http/mod.ts";
 
 /** Sends notifications about prompts and resources to following clients. */
 export interface McpNotify {
@@ -162,7 +162,7 @@ const METHODS = {
 export function followingStream(
   following: Following,
   wants: (event: ServerEvent) => boolean,
-  options: { readonly heartbeatMs: number; readonly signal: AbortSignal },
+  options: EventStreamOptions,
 ): Response {
   return eventStream({
     async next() {
@@ -178,7 +178,7 @@ export function followingStream(
         return `event: message\ndata: ${JSON.stringify(message)}\n\n`;
       }
     },
-    cancel: () => Promise.resolve(following.stop()),
+    cancel: () => following.stop(),
   }, options).response;
 }
 

@@ -12,7 +12,8 @@ import {
   type McpTool,
   type TargetId,
 } from "../../formats/mod.ts";
-import { isToolId, type Tool } from "../../tool/mod.ts";
+import { once, type Tool } from "../../tool/mod.ts";
+import { pageAfter } from "../http/mod.ts";
 
 /** The revisions of MCP that describe tools differently. */
 export type McpTarget = Extract<TargetId, `mcp@${string}`>;
@@ -66,24 +67,15 @@ export class McpToolList {
     return answer;
   }
 
-  /**
-   * A page, in order of id. A cursor is the id before the page, so that tools that come or go in the
-   * meantime neither repeat nor hide others.
-   *
-   * @returns `undefined` if the cursor is invalid.
-   */
+  /** Returns a page, in order of id; `undefined` if the cursor is invalid. */
   page(cursor: string | undefined): McpToolPage | undefined {
-    const after = cursor === undefined ? "" : readCursor(cursor);
-    if (after === undefined) return undefined;
-    const { encodings } = this.names;
-    const start = firstAbove(encodings, after);
-    const end = Math.min(start + this.#pageSize, encodings.length);
-    const last = encodings[end - 1];
+    const page = pageAfter(this.names.encodings, cursor, this.#pageSize);
+    if (page === undefined) return undefined;
+    const { tools } = this.#exported;
+    const { start, end, nextCursor } = page;
     return {
-      tools: start === 0 && end === encodings.length
-        ? this.#exported.tools
-        : this.#exported.tools.slice(start, end),
-      ...(end < encodings.length && last !== undefined ? { nextCursor: btoa(last.id) } : {}),
+      tools: start === 0 && end === tools.length ? tools : tools.slice(start, end),
+      ...(nextCursor === undefined ? {} : { nextCursor }),
     };
   }
 }
@@ -105,37 +97,12 @@ export class McpToolLists {
   of(listing: readonly Tool[], target: McpTarget): McpToolList {
     const last = this.#last;
     if (last?.listing === listing && last.list.target === target) return last.list;
-    let lists = this.#lists.get(listing);
-    if (lists === undefined) this.#lists.set(listing, lists = new Map());
-    let list = lists.get(target);
-    if (list === undefined) {
-      lists.set(target, list = new McpToolList(listing, target, this.#pageSize));
-      for (const message of list.rejected) this.#onRejected(message);
-    }
+    const list = once(once(this.#lists, listing, () => new Map()), target, () => {
+      const made = new McpToolList(listing, target, this.#pageSize);
+      for (const message of made.rejected) this.#onRejected(message);
+      return made;
+    });
     this.#last = { listing, list };
     return list;
   }
-}
-
-/** Ids are ASCII, and so is their Base64. */
-function readCursor(cursor: string): string | undefined {
-  try {
-    const id = atob(cursor);
-    return isToolId(id) ? id : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** The index of the first id above `after`, by binary search: ids are in order. */
-function firstAbove(encodings: readonly { readonly id: string }[], after: string): number {
-  let low = 0;
-  let high = encodings.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const id = encodings[middle]?.id ?? "";
-    if (id > after) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

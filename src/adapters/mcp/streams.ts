@@ -66,19 +66,18 @@ function streamOf(work: Promise<Response>, options: SlowAnswerOptions): Response
   const frames = framesOf(work);
   const { response, ended } = eventStream({
     async next() {
-      try {
-        const { value } = await frames.next();
-        return value;
-      } catch (error) {
-        options.onError(error);
-        return undefined;
-      }
+      const { value } = await frames.next();
+      return value;
     },
     async cancel() {
       options.onLeave();
       await frames.return(undefined).catch(() => {});
     },
-  }, { heartbeatMs: options.heartbeatMs, signal: options.client.signal });
+  }, {
+    heartbeatMs: options.heartbeatMs,
+    signal: options.client.signal,
+    onError: options.onError,
+  });
   return cancelledIfUnread(response, ended, UNREAD_HEARTBEATS * options.heartbeatMs);
 }
 

@@ -19,7 +19,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
 import { type Answer, isObject, type Question, type ToolResult } from "../../tool/mod.ts";
-import { isWorkers, type ToolRequest, withAllLayers } from "../http/mod.ts";
+import { outlastTask, type ToolRequest, withAllLayers } from "../http/mod.ts";
 import { idOf, isForTask, isListen, isRequest, type JsonRpcRefusal } from "./message.ts";
 import {
   answerOf,
@@ -117,26 +117,6 @@ function wireTask(
   };
 }
 
-/**
- * Keeps a task running after the response to its request. A Worker ends the work of a request,
- * unless it waits for a promise; other runtimes do not.
- */
-export function outlastRequest(request: ToolRequest, { id }: TaskState): void {
-  const { server: { tasks }, caller: { principal } } = request;
-  if (tasks !== undefined && isWorkers()) request.outlast(untilEnded(tasks, id, principal));
-}
-
-/** Resolves when a task has ended, or waits for the answers of another request. */
-async function untilEnded(tasks: CallTasks, id: string, principal?: string): Promise<void> {
-  try {
-    for await (const { status } of tasks.follow(id, { principal })) {
-      if (status !== "working") return;
-    }
-  } catch {
-    // The store is unreachable, which the tasks log themselves.
-  }
-}
-
 /** The request of a method about tasks. */
 export interface TaskRequest {
   readonly request: ToolRequest;
@@ -188,7 +168,7 @@ export function serveTasks(server: Server, { request, tasks, write }: TaskReques
         onQuestion: (question, { signal }) => questions.answer(question, signal),
       });
       // The protocol requires that late answers are ignored.
-      if (answered !== undefined && "id" in answered) outlastRequest(request, answered);
+      if (answered !== undefined && "id" in answered) outlastTask(request, tasks, answered);
       return {};
     },
   );

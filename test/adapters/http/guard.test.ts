@@ -1,6 +1,6 @@
 import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";
-import { createGuard } from "@plue/tools/hono";
+import { createGuard } from "../../../src/adapters/http/mod.ts";
 
 describe("createGuard()", () => {
   it("judges each host by itself, whichever came before", () => {

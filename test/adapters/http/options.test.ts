@@ -3,11 +3,11 @@ import { assertEquals, assertThrows } from "@std/assert";
 import {
   bearerAuth,
   type BearerAuthOptions,
-  createRateLimiter,
   type FailedLoginsOptions,
   jwtAuth,
   type JwtAuthOptions,
   limitFailedLogins,
+  limitRate,
   MemoryRateLimitStore,
   type MemoryRateLimitStoreOptions,
   type RateLimitOptions,
@@ -38,7 +38,7 @@ const logins = (options: object): unknown =>
   } as FailedLoginsOptions);
 const bearer = (options: unknown): unknown => bearerAuth(options as BearerAuthOptions);
 const callerOf = (caller: object): unknown => bearer({ tokens: new Map([[TOKEN, caller]]) });
-const limiter = (options: unknown): unknown => createRateLimiter(options as RateLimitOptions);
+const limiter = (options: unknown): unknown => limitRate(options as RateLimitOptions);
 
 /** A function, its options, and a part of the error message. */
 const WRONG: readonly (readonly [what: string, make: () => unknown, words: string])[] = [

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { Hono } from "hono/tiny";
 import { queryPages } from "../../../src/adapters/http/listing.ts";
-import { createPageCache, ListCache, pageResponse } from "../../../src/adapters/http/page.ts";
+import { ListCache, pageResponse, pagesOf } from "../../../src/adapters/http/page.ts";
 import { ToolServer } from "../../../src/adapters/http/request.ts";
 import { BASE } from "../hono/support.ts";
 
@@ -84,8 +84,8 @@ describe("GET /tools", () => {
         })),
     });
     const server = new ToolServer(registry, {});
-    const pages = createPageCache();
-    const pageOf = queryPages({ pages });
+    const pages = pagesOf(server);
+    const pageOf = queryPages();
     const app = new Hono();
     app.get(
       "/tools",

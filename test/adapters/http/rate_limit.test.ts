@@ -1,8 +1,8 @@
 import { describe, it } from "bun:test";
 import { assertEquals, assertThrows } from "@std/assert";
 import {
-  createRateLimiter,
   createToolHandler,
+  limitRate,
   MemoryRateLimitStore,
   type RateLimitOptions,
   serveFormats,
@@ -114,7 +114,7 @@ describe("rateLimit", () => {
     }]
   ) {
     it(`rejects ${JSON.stringify(options)}`, () => {
-      assertThrows(() => createRateLimiter(options), RangeError);
+      assertThrows(() => limitRate(options), RangeError);
     });
   }
 });
