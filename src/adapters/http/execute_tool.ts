@@ -7,8 +7,13 @@
 
 import type { DispatchContext, Dispatcher, ResumedCall, ToolCall } from "../../execute/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import { isSuspended, systemClock, type ToolFailure, ToolResult } from "../../tool/mod.ts";
-import { type CallTarget, targetOf } from "./bridge.ts";
+import {
+  isSuspended,
+  systemClock,
+  type Tool,
+  type ToolFailure,
+  ToolResult,
+} from "../../tool/mod.ts";
 import { eventStream, frame } from "./event_stream.ts";
 import type { HttpPart } from "./handler.ts";
 import { type ToolRequest, UNOBSERVED, withAllLayers } from "./request.ts";
@@ -25,6 +30,31 @@ import {
   withHeaders,
 } from "./responses.ts";
 import type { RequestCall, RunningCall } from "./running_calls.ts";
+
+/** The tool of a call. */
+export interface CallTarget {
+  readonly toolId: string;
+  /** Absent if there is no such tool. */
+  readonly tool: Tool | undefined;
+  /** True if the call goes to this tool through a bridge. */
+  readonly viaBridge: boolean;
+}
+
+/** Returns the tool of a call: through a bridge, its target. Logs and traces name the target. */
+export function targetOf(
+  toolset: Toolset,
+  call: { readonly name: string; readonly arguments?: unknown },
+): CallTarget {
+  const { bridge } = toolset;
+  const led = bridge?.lead(call);
+  const { name } = led ?? call;
+  const owner = led === undefined ? toolset : bridge?.behind;
+  return {
+    toolId: name,
+    tool: owner?.resolve(name),
+    viaBridge: led !== undefined && led !== call,
+  };
+}
 
 /** The ids of a call, as they came over HTTP. */
 export interface CallIds {

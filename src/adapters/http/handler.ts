@@ -8,9 +8,8 @@
 import type { Registry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import { type Check, isFunction, isListOf, must } from "../../tool/mod.ts";
-import { checkObject, checkOptions } from "./options.ts";
 import type { Caller } from "./identity.ts";
-import { SERVER_CHECKS, type ServerOptions } from "./options.ts";
+import { checkObject, checkOptions, SERVER_CHECKS, type ServerOptions } from "./options.ts";
 import {
   type RequestAnswer,
   type RequestContext,

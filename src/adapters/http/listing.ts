@@ -8,13 +8,67 @@
 import type { decodeCalls, dispatchCalls, exportTools, resumeTurn } from "../../formats/mod.ts";
 import { searchToolsetAsync } from "../../registry/mod.ts";
 import { explainTool, type ToolExplanation, type Toolset } from "../../select/mod.ts";
-import { describeTool, type Tool } from "../../tool/mod.ts";
-import { showThrough, type ShowTools } from "./bridge.ts";
-import { type Page, pageOf, pageResponse, pagesOf } from "./page.ts";
+import { atOnce, describeTool, refuse, type Tool } from "../../tool/mod.ts";
 import type { HttpPart, Route } from "./handler.ts";
-import { type ListingQuery, readFilters, readListingQuery } from "./query.ts";
+import { type Page, pageOf, pageResponse, pagesOf } from "./page.ts";
+import { type ListingQuery, readBridgeQuery, readFilters, readListingQuery } from "./query.ts";
 import type { ToolRequest, ToolServer } from "./request.ts";
 import { json, noSuchTool, problemResponse, refuseQuery, RequestError } from "./responses.ts";
+
+/** Returns the tools for a request: the caller's toolset, or the bridge to it. */
+export type ShowTools = (toolset: Toolset, throughBridge: boolean) => Toolset;
+
+/**
+ * Makes the function that shows tools.
+ *
+ * @param bridge Makes the bridge to a toolset. Without it, requests for a bridge are rejected.
+ */
+export function showThrough(bridge: ((toolset: Toolset) => Toolset) | undefined): ShowTools {
+  const bridgeTo = bridge && bridgeOnce(bridge);
+  return (toolset, throughBridge) => {
+    if (!throughBridge) return toolset;
+    if (bridgeTo !== undefined) return bridgeTo(toolset);
+    throw new RequestError("This server has no bridge: the option bridge is not set");
+  };
+}
+
+/**
+ * Makes the function for the tools of a call whose request may have the query `bridge=1`.
+ *
+ * @param bridge Makes the bridge to a toolset: `createToolBridge`. Without it, requests for a
+ * bridge are rejected.
+ */
+export function bridgeByQuery(
+  bridge?: (toolset: Toolset) => Toolset,
+): (request: ToolRequest) => Toolset {
+  const show = showThrough(bridge);
+  return ({ raw: { url }, toolset }) =>
+    url.includes("?") ? show(toolset, readBridgeQuery(url)) : toolset;
+}
+
+/**
+ * Makes the bridge to each toolset once.
+ *
+ * @param make Makes a bridge. If it throws, or does not return a toolset, the request fails.
+ */
+export function bridgeOnce(make: (toolset: Toolset) => Toolset): (toolset: Toolset) => Toolset {
+  const bridges = new WeakMap<Toolset, Toolset>();
+  return (toolset) => {
+    let bridge = bridges.get(toolset);
+    if (bridge === undefined) {
+      bridge = atOnce(make(toolset));
+      // The bridge to another toolset might reach what this caller must not.
+      if (bridge?.bridge?.behind !== (toolset.bridge?.behind ?? toolset)) {
+        refuse(
+          "make a bridge",
+          "the function must give the bridge to the toolset that it is given",
+        );
+      }
+      bridges.set(toolset, bridge);
+    }
+    return bridge;
+  };
+}
 
 /**
  * The functions of `@plue/tools/formats` that serving formats takes. The whole module will do:

@@ -34,6 +34,7 @@ import {
   type RequestCall,
   type RequestObserver,
   type RequestRecord,
+  RunningCalls,
 } from "./running_calls.ts";
 import {
   copyOf,
@@ -44,8 +45,7 @@ import {
   problemResponse,
   withHeaders,
 } from "./responses.ts";
-import { RunningCalls } from "./running_calls.ts";
-import { defaultHeartbeatMs, IS_BUN } from "./runtime.ts";
+import { DEFAULT_HEARTBEAT_MS, IS_BUN } from "./runtime.ts";
 
 /** The arguments of a runtime for one request. A context of Hono fits. */
 export interface RequestContext {
@@ -194,7 +194,7 @@ export class ToolServer {
       ...options.dispatch,
     });
     this.traces = this.dispatcher.traces;
-    this.heartbeatMs = options.heartbeatMs ?? defaultHeartbeatMs();
+    this.heartbeatMs = options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS;
     // The dispatcher's limit for arguments, plus space for the envelope.
     this.body = new BodyReader({
       maxBytes: options.maxBodyBytes ?? 1_114_112,

@@ -18,19 +18,5 @@ export const IS_BUN: boolean = agent.startsWith("Bun/");
 
 export const IS_DENO: boolean = agent.startsWith("Deno/");
 
-/** True on Workers. */
-export function isWorkers(): boolean {
-  return IS_WORKERS;
-}
-
-/** Workers detect a disconnected client on a write only; other runtimes report it. */
-const WORKERS_MS = 1_500;
-/** Bun closes a connection after ten silent seconds, unless a longer time is set. */
-const BUN_MS = 5_000;
-const DEFAULT_MS = 15_000;
-
 /** The heartbeat that fits this runtime, in milliseconds. */
-export function defaultHeartbeatMs(): number {
-  if (IS_WORKERS) return WORKERS_MS;
-  return IS_BUN ? BUN_MS : DEFAULT_MS;
-}
+export const DEFAULT_HEARTBEAT_MS: number = IS_WORKERS ? 1_500 : IS_BUN ? 5_000 : 15_000;

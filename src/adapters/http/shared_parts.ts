@@ -6,10 +6,9 @@
 
 import type { CallTasks } from "../../execute/durable/mod.ts";
 import { type Check, isObject, MAX_TIMEOUT_MS, must, numberFrom } from "../../tool/mod.ts";
-import { checkObject, having } from "./options.ts";
+import { checkObject, having, SERVER_CHECKS, type ServerOptions } from "./options.ts";
 import { allowCrossOrigin, type CorsOptions } from "./origins.ts";
 import { type ObserveOptions, observeRequests } from "./observe.ts";
-import { SERVER_CHECKS, type ServerOptions } from "./options.ts";
 import type { HttpPart } from "./handler.ts";
 import { limitRate, type RateLimitOptions } from "./rate_limit.ts";
 

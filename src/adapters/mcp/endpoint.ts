@@ -19,7 +19,7 @@ import {
   checkOptions,
   ClientSignal,
   installParts,
-  isWorkers,
+  IS_WORKERS,
   json,
   ListingWatch,
   methodNotAllowed,
@@ -34,9 +34,8 @@ import {
   type ToolRequest,
   ToolServer,
 } from "../http/mod.ts";
-import { ReaderPace, writeTaskResult } from "./calls.ts";
+import { writeTaskResult } from "./calls.ts";
 import { answerPlainCall, answerPlainList, plainRequestOf } from "./fast_path.ts";
-import { type McpToolList, McpToolLists } from "./lists.ts";
 import {
   boundsRefusal,
   cancelledBy,
@@ -47,6 +46,8 @@ import {
   isListen,
   type JsonRpcRefusal,
   type McpEra,
+  type McpToolList,
+  McpToolLists,
   methodParams,
   MODERN,
   paramsRefusal,
@@ -55,16 +56,25 @@ import {
 } from "./message.ts";
 import {
   announces,
+  ClientAnswers,
   Followers,
   type Following,
   FollowingBus,
   followingStream,
   type McpNotify,
-} from "./following.ts";
-import { MCP_CHECKS, type McpEndpointOptions } from "./options.ts";
-import { NO_VALIDATOR, type ServerParts, type ServerRequest, ToolsetServer } from "./server.ts";
-import { ClientAnswers, nameSession, ResourceSubscriptions, sessionOf } from "./sessions.ts";
-import { streamIfSlow } from "./streams.ts";
+  nameSession,
+  ResourceSubscriptions,
+  sessionOf,
+} from "./sessions.ts";
+import {
+  MCP_CHECKS,
+  type McpEndpointOptions,
+  NO_VALIDATOR,
+  type ServerParts,
+  type ServerRequest,
+  ToolsetServer,
+} from "./server.ts";
+import { ReaderPace, streamIfSlow } from "./streams.ts";
 import { serveTasks, taskRefusal } from "./tasks.ts";
 
 /** The execution context of Workers. */
@@ -315,7 +325,7 @@ class McpService {
     if (raw.headers.get("accept")?.includes("text/event-stream") !== true) return work;
     const { heartbeatMs } = server;
     return streamIfSlow(work, {
-      patienceMs: isWorkers() ? WORKERS_PATIENCE_MS : heartbeatMs,
+      patienceMs: IS_WORKERS ? WORKERS_PATIENCE_MS : heartbeatMs,
       heartbeatMs,
       client: raw,
       onLeave: () => client.abortWith("The client has disconnected"),
@@ -379,7 +389,7 @@ class McpService {
     },
   ): Promise<ToolsetServer> {
     const list = (): McpToolList => this.#listOf(request, era);
-    const answers = era === "legacy" && !isWorkers() ? this.#answers : undefined;
+    const answers = era === "legacy" && !IS_WORKERS ? this.#answers : undefined;
     const made = new ToolsetServer(this.#parts, { request, body, session, pace, answers, list });
     if (isForTools(body)) return made;
     const { tasks, executionClosed } = request.server;

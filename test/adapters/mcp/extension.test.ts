@@ -9,7 +9,7 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
-import { isWorkers } from "../../../src/adapters/http/mod.ts";
+import { IS_WORKERS } from "../../../src/adapters/http/mod.ts";
 import { connect, legacyRequest, messageIn, modernRequest, URL_OF_MCP } from "./support.ts";
 
 const ping = defineTool({ name: "ping", description: "Answers.", execute: () => "pong" });
@@ -343,7 +343,7 @@ describe("McpEndpoint.notify", () => {
 });
 
 describe("subscriptions to resources before 2026-07-28", () => {
-  if (isWorkers()) {
+  if (IS_WORKERS) {
     it("are not offered on Workers", async () => {
       const mcp = extended();
       const { session, capabilities } = await beginSession(mcp);
