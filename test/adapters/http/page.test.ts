@@ -1,4 +1,4 @@
-import { defineTool, type Tool, ToolRegistry } from "@plue/tools";
+import { type Tool, ToolRegistry } from "@plue/tools";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { Hono } from "hono/tiny";
@@ -6,6 +6,7 @@ import { queryPages } from "../../../src/adapters/http/listing.ts";
 import { ListCache, pageResponse, pagesOf } from "../../../src/adapters/http/page.ts";
 import { ToolServer } from "../../../src/adapters/http/request.ts";
 import { BASE } from "../hono/support.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 const ROOM = 10_000;
 
@@ -75,13 +76,15 @@ describe("ListCache", () => {
 describe("GET /tools", () => {
   it("keeps a bounded amount of what clients asked for", async () => {
     const registry = new ToolRegistry({
-      tools: Array.from({ length: 8 }, (_, n) =>
-        defineTool({
-          name: `tool-${n}`,
-          description: "x".repeat(100_000),
-          tags: [`t${n}`],
-          risk: "safe",
-        })),
+      tools: Array.from(
+        { length: 8 },
+        (_, n) =>
+          toolOf(`tool-${n}`, undefined, {
+            description: "x".repeat(100_000),
+            tags: [`t${n}`],
+            risk: "safe",
+          }),
+      ),
     });
     const server = new ToolServer(registry, {});
     const pages = pagesOf(server);

@@ -9,8 +9,9 @@ import {
   type ToolHandlerOptions,
 } from "@plue/tools/hono";
 import * as formats from "@plue/tools/formats";
-import { defineTool, ToolRegistry } from "@plue/tools";
+import { ToolRegistry } from "@plue/tools";
 import { BASE, execution, handler, problemOf, sampleRegistry } from "../hono/support.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 describe("rateLimit", () => {
   function limited(
@@ -124,12 +125,7 @@ describe("rateLimit of a turn", () => {
     const ran: string[] = [];
     const registry = new ToolRegistry({
       tools: [
-        defineTool({
-          name: "note",
-          description: "Notes that it ran.",
-          risk: "safe",
-          execute: () => void ran.push("note"),
-        }),
+        toolOf("note", () => void ran.push("note"), { risk: "safe" }),
       ],
     });
     const app = createToolHandler(registry, {
