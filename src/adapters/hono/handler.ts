@@ -193,7 +193,6 @@ export function createToolHandler(
   return app;
 }
 
-/** The parts that the options name. */
 function partsOf(options: ToolHandlerOptions): readonly HttpPart[] {
   const { bridge, explorer, formats, protectedResource, tasks, taskAfterMs } = options;
   return [

@@ -137,7 +137,6 @@ export function serveFormats(
   };
 }
 
-/** The tools of the model's request. */
 interface Shown {
   /** The caller's tools that the query selects; `undefined` for all. */
   readonly narrowed: Toolset | undefined;
@@ -225,7 +224,6 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
   };
 }
 
-/** A repeated turn, with answers to the questions of its calls. */
 interface ReturnedTurn {
   readonly calls: readonly DecodedCall[];
   readonly results: readonly ToolResult[];
@@ -267,7 +265,6 @@ function isResult(value: unknown): value is ToolResult {
       typeof error["message"] === "string";
 }
 
-/** The suspended calls of a turn with answers. */
 function answeredIn({ calls, results, answers }: ReturnedTurn): readonly DecodedCall[] {
   return calls.filter(({ callId }, index) =>
     isSuspended(results[index] as ToolResult) && isObject(answers) && Object.hasOwn(answers, callId)

@@ -21,7 +21,6 @@ export interface ChallengeOptions {
   readonly resource?: string;
 }
 
-/** The checks of the options. {@linkcode createChallenger} checks their form. */
 export const CHALLENGE_CHECKS: { readonly [Option in keyof ChallengeOptions]-?: Check } = {
   resource: checkText,
 };
@@ -70,11 +69,9 @@ export function createChallenger({ resource }: ChallengeOptions): Challenger {
   };
 }
 
-/** The longest `Authorization` header that is read. */
 const MAX_HEADER = 16_384;
 const BEARER = /^bearer ([\x21-\x7e]+)$/i;
 
-/** Returns the token of a request, or the response that rejects it. */
 export function bearerToken(request: Request, challenger: Challenger): string | Response {
   const header = request.headers.get("authorization");
   // Another scheme counts as no token.
@@ -283,7 +280,6 @@ function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
   };
 }
 
-/** The maximum number of cached names. */
 const MAX_NAMES = 1_024;
 
 /**
@@ -309,7 +305,6 @@ async function digest(text: string): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text)));
 }
 
-/** Compares digests, which have one length. */
 function isEqual(left: Uint8Array, right: Uint8Array): boolean {
   let difference = 0;
   for (const [index, byte] of left.entries()) difference |= byte ^ (right[index] ?? 0);

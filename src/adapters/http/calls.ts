@@ -211,7 +211,6 @@ class CallRoutes {
     return response;
   }
 
-  /** Cancels a task. */
   async cancel(request: ToolRequest): Promise<Response> {
     const { raw, server, param: id } = request;
     refuseQuery(raw.url);
@@ -251,7 +250,6 @@ function ownerIn({ caller: { principal }, toolset }: ToolRequest): TaskOwner {
   return { principal, toolset };
 }
 
-/** Waits for the store of the tasks. */
 async function reached<T>({ server }: ToolRequest, work: Promise<T> | undefined): Promise<
   T | undefined
 > {

@@ -14,7 +14,6 @@ import type { HttpPart } from "./handler.ts";
 import type { ToolRequest, ToolServer } from "./request.ts";
 import { type Problem, problemResponse, refuseQuery, SAFE_HEADERS } from "./responses.ts";
 
-/** The source of the events. */
 export interface FrameSource {
   /** The next frame, as {@linkcode frame} writes it; `undefined` at the end. */
   next(): Promise<string | undefined>;
@@ -22,7 +21,6 @@ export interface FrameSource {
   cancel(): void | Promise<void>;
 }
 
-/** Options for {@linkcode eventStream}. */
 export interface EventStreamOptions {
   /** The interval between comments, in milliseconds. */
   readonly heartbeatMs: number;
@@ -33,7 +31,6 @@ export interface EventStreamOptions {
   onError(error: unknown): void;
 }
 
-/** A stream of events that has begun. */
 export interface EventStream {
   readonly response: Response;
   /** Resolves when the source has ended, or has been cancelled. Never rejects. */
@@ -51,7 +48,6 @@ export function frame(id: number, event: string, data: unknown): string {
   return `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** The headers of every event stream. */
 export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "text/event-stream",
   "cache-control": "no-store",
@@ -137,7 +133,6 @@ export function untilRead(response: Response): EventStream {
   return { response: new Response(readable, response), ended };
 }
 
-/** The numbers of open streams of a server, in all and by principal. */
 interface OpenStreams {
   total: number;
   readonly byPrincipal: Map<string | undefined, number>;
@@ -180,7 +175,6 @@ export const TOO_MANY_STREAMS: Problem = {
   headers: { "retry-after": "60" },
 };
 
-/** How one tool of a listing changed. */
 export interface ListingChange {
   readonly type: "added" | "removed" | "updated";
   readonly id: string;
@@ -219,7 +213,6 @@ function compare(before: readonly Tool[], after: readonly Tool[]): readonly List
   return changes.sort((a, b) => a.id < b.id ? -1 : 1);
 }
 
-/** Returns true if two tools are one, with the same description. */
 function isSame(old: Tool, now: Tool): boolean {
   return old === now ||
     originalOf(old) === originalOf(now) && old.description === now.description;
@@ -229,7 +222,6 @@ function isSame(old: Tool, now: Tool): boolean {
 export interface WatchedListing {
   /** `undefined` if the list does not change. */
   readonly registry: Registry | undefined;
-  /** Gives the tools that the caller sees now. */
   list(): readonly Tool[];
   /** When the caller's token ends, in milliseconds since 1970: then the watch is over. */
   readonly expiresAt: number | undefined;
@@ -237,7 +229,6 @@ export interface WatchedListing {
   onStop(): void;
 }
 
-/** The maximum delay of a timer, in milliseconds. */
 const MAX_TIMER_MS = 2_147_483_647;
 
 /** Follows one caller's list. Changes of tools that the caller does not see do not count. */
@@ -290,7 +281,6 @@ export class ListingWatch {
     return [];
   }
 
-  /** Stops following. */
   stop(): void {
     if (this.#isOver) return;
     this.#isOver = true;

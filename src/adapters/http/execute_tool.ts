@@ -31,7 +31,6 @@ import {
 } from "./responses.ts";
 import type { RequestCall, RunningCall } from "./running_calls.ts";
 
-/** The tool of a call. */
 export interface CallTarget {
   readonly toolId: string;
   /** Absent if there is no such tool. */
@@ -217,7 +216,6 @@ async function execute(
   return answerWith(prepared, await result);
 }
 
-/** Waits for the result of a call, and makes the response. */
 export async function answerResult(
   prepared: PreparedCall,
   result: Promise<ToolResult>,
@@ -286,7 +284,6 @@ export function locationOf({ url }: Request, id: string): string {
 
 const TYPES = ["application/json", "text/event-stream"] as const;
 
-/** True if the client prefers events. */
 export function wantsStream(headers: Headers): boolean {
   const accept = headers.get("accept");
   return accept !== null && chooseType(accept, TYPES) === "text/event-stream";

@@ -174,11 +174,9 @@ const NO_ROUTE: Problem = {
 export class RoutedServer {
   readonly server: ToolServer;
   readonly paths: readonly RoutedPath[];
-  /** The paths without a parameter. */
   readonly #fixed: ReadonlyMap<string, RoutedPath>;
   readonly #patterns: readonly RoutedPath[];
 
-  /** If an option of a part is invalid. */
   constructor(server: ToolServer, parts: readonly HttpPart[]) {
     this.server = server;
     const paths = new Map<string, RoutedPath>();
@@ -223,7 +221,6 @@ export class RoutedServer {
     };
   }
 
-  /** Responds to a request that matches no route. */
   answerNone(raw: Request): Response | Promise<Response> {
     const response = this.server.open(raw, () => problemResponse(NO_ROUTE));
     return raw.method === "HEAD" ? headOf(response) : response;
@@ -264,7 +261,6 @@ export class RoutedPath {
     return value === "" || value.includes("/") ? undefined : value;
   }
 
-  /** Answers a request for this path. */
   answer(context: RequestContext, param?: string): Response | Promise<Response> {
     const { raw } = context.req;
     const isHead = raw.method === "HEAD";

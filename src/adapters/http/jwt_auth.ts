@@ -185,7 +185,6 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
     throw refused("issuer must name the issuer of the keys");
   }
 
-  /** The claims of a valid token. */
   async function claimsOf(token: string): Promise<JwtClaims | undefined> {
     if (token.length > MAX_TOKEN || !TOKEN.test(token)) return undefined;
     const library = jose ??= await loadJose();

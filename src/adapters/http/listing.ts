@@ -292,7 +292,6 @@ async function searchPage(
   });
 }
 
-/** The maximum number of tools before a page of a search. */
 const MAX_OFFSET = 1_000_000;
 
 function writeCursor(kind: keyof typeof CURSOR, value: string): string {
@@ -300,7 +299,6 @@ function writeCursor(kind: keyof typeof CURSOR, value: string): string {
     .replaceAll("=", "");
 }
 
-/** Returns the value in a cursor; `undefined` if it is not a cursor of this kind. */
 function readCursor(cursor: string, kind: keyof typeof CURSOR): string | undefined {
   try {
     return CURSOR[kind].exec(atob(cursor.replaceAll("-", "+").replaceAll("_", "/")))?.[1];
@@ -309,7 +307,6 @@ function readCursor(cursor: string, kind: keyof typeof CURSOR): string | undefin
   }
 }
 
-/** The texts in cursors. */
 const CURSOR = { after: /^after ([\w.:-]{1,257})$/, offset: /^offset (\d{1,6})$/ };
 
 function badCursor(): RequestError {
@@ -328,7 +325,6 @@ export function serveExplanations(): HttpPart {
   });
 }
 
-/** Explains whether the caller sees a tool. */
 function explainOne(request: ToolRequest): Response {
   const { param: id } = request;
   const toolset = explainedToolset(request);

@@ -244,7 +244,6 @@ const CONTENT_TYPES = {
 type Labels = readonly (readonly [name: string, value: string])[];
 type Sample = readonly [suffix: string, labels: Labels, value: number];
 
-/** A metric with its samples. */
 interface Family {
   readonly name: string;
   readonly type: "counter" | "gauge" | "summary";
@@ -259,7 +258,6 @@ export interface ShownMetrics {
   readonly totals: Pick<DispatcherMetrics, "queued" | "unknownTool"> | undefined;
 }
 
-/** Writes the metrics. */
 export function metricsText(
   metrics: ShownMetrics,
   type: MetricsTextType,

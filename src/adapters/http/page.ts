@@ -16,7 +16,6 @@ export interface Page {
   readonly etag: string;
 }
 
-/** Makes a page of any JSON. */
 export function pageOf(value: unknown): Page {
   return withEtag(JSON.stringify(value));
 }
@@ -94,7 +93,6 @@ export class ListCache<Value> {
     });
   }
 
-  /** The total weight of the cached values. */
   get weight(): number {
     return this.#values.weight;
   }
@@ -166,7 +164,6 @@ export function serveExplorer(page: ExplorerPage): HttpPart {
   });
 }
 
-/** The response with the page, or 304 if the client's copy is current. */
 function explorerResponse(
   { headers }: Request,
   { html, policy, etag }: ExplorerPage,

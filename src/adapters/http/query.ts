@@ -18,7 +18,6 @@ import {
 import { defined, isToolId } from "../../tool/mod.ts";
 import { RequestError } from "./responses.ts";
 
-/** A parsed query. */
 export interface ListingQuery {
   /** The selection of the caller's tools; `undefined` for all of them. */
   readonly selection: Selection | undefined;
@@ -47,7 +46,6 @@ export interface ListingQuery {
   readonly key: string;
 }
 
-/** The maximum number of tools on a page. */
 export const MAX_PAGE = 1000;
 
 /** The number of tools that a search returns without a limit in the query. */
@@ -70,7 +68,6 @@ function fitting<Value>(
   };
 }
 
-/** Reads one of two words. */
 function either(yes: string, no: string): (text: string, name: string) => boolean {
   return fitting(`${yes} or ${no}`, (text) => text === yes || (text === no ? false : undefined));
 }
@@ -82,7 +79,6 @@ function oneWord(value: string, name: string): string {
   return atMost(MAX_TEXT, value, name);
 }
 
-/** Reads the value of a criterion. */
 function readerOf({ shape, check }: ValueKind): Reader {
   return (text, name) => {
     oneWord(text, name);
@@ -106,7 +102,6 @@ function atMost(length: number, value: string, name: string): string {
   throw new RequestError(`Query parameter "${name}" is longer than ${length} characters`);
 }
 
-/** The parameters that are not criteria. */
 const OTHERS = {
   q: (value, name) => atMost(MAX_SEARCH, value, name),
   minScore: fitting("a number from 0 to 1", numberLike(/^(0|1|0\.\d{1,6})$/)),

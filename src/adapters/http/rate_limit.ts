@@ -315,7 +315,6 @@ const NETWORKS_OF_SITE = 16;
 /** Longer than any address: a longer one may come from a header that the client wrote. */
 const MAX_ADDRESS = 64;
 
-/** The networks of an address. */
 interface NetworkPlace {
   /** The network of one client: an IPv4 address without its port, or a /64. */
   readonly network: string;

@@ -15,9 +15,8 @@ import {
   within,
 } from "../../tool/mod.ts";
 import { checkOptions } from "./options.ts";
-import { boundedText } from "./fetching.ts";
 import { type Problem, ProblemError } from "./responses.ts";
-import { IS_WORKERS } from "./runtime.ts";
+import { boundedText, IS_WORKERS } from "./runtime.ts";
 
 /** A public key, with its name in tokens. */
 export interface NamedKey extends JsonWebKey {

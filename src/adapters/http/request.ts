@@ -382,7 +382,6 @@ export class ToolServer {
   }
 }
 
-/** A request before authorization. */
 interface Entry {
   readonly context: RequestContext;
   readonly record: RequestRecord | undefined;
@@ -391,7 +390,6 @@ interface Entry {
   readonly answer: RequestAnswer;
 }
 
-/** Combines two observers. */
 function nest(outer: RequestObserver, inner: RequestObserver): RequestObserver {
   return (request, answer) => outer(request, () => inner(request, answer));
 }
@@ -533,7 +531,6 @@ export class ToolRequest {
   }
 }
 
-/** The call of an unobserved request. */
 export const UNOBSERVED: RequestCall = { end() {} };
 
 /** The time for which Bun keeps a silent connection open, in seconds. */

@@ -45,7 +45,6 @@ export function jsonText(text: string, status?: number): Response {
   return new Response(text, status === undefined ? JSON_INIT : { ...JSON_INIT, status });
 }
 
-/** The response for a method that a route does not have. */
 export function methodNotAllowed(allow: string): Response {
   return problemResponse({
     status: 405,
@@ -63,7 +62,6 @@ export function isResponse(value: unknown): value is Response {
     "status" in value;
 }
 
-/** A header. */
 export type Header = readonly [name: string, value: string];
 
 /** Sets headers of a response. `vary` is added to. */
@@ -80,7 +78,6 @@ export function withHeaders(response: Response, headers: readonly Header[]): Res
   }
 }
 
-/** A copy of a response, with headers of its own. */
 export function copyOf({ body, status, statusText, headers }: Response): Response {
   return new Response(body, { status, statusText, headers });
 }
@@ -191,7 +188,6 @@ const TITLES: Readonly<Record<number, string>> = {
   504: "Gateway Timeout",
 };
 
-/** Makes the response of a problem. */
 export function problemResponse(problem: Problem): Response {
   const { status, code, detail, issues, retryable, headers, members } = problem;
   const title = TITLES[status] ?? "Error";
@@ -208,7 +204,6 @@ export function problemResponse(problem: Problem): Response {
   });
 }
 
-/** The problem of a failed call. */
 export function problemOfFailure(failure: ToolFailure, callId: string): Problem {
   const { code, message, issues, retryable, retryAfterMs, acknowledged, ran } = failure.error;
   const wait = retryAfterMs ?? (code === "overloaded" ? 1_000 : undefined);
@@ -233,7 +228,6 @@ export function problemOfFailure(failure: ToolFailure, callId: string): Problem 
   };
 }
 
-/** An error with the problem for the response. */
 export class ProblemError extends Error {
   readonly problem: Problem;
 

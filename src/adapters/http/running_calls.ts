@@ -58,7 +58,6 @@ export class ClientSignal implements CallClient {
     return this.#controller.signal;
   }
 
-  /** Aborts the signal. */
   abortWith(why: string): void {
     this.#controller ??= new AbortController();
     this.#controller.abort(new DOMException(why, "AbortError"));
@@ -95,7 +94,6 @@ export class ClientSignal implements CallClient {
   protected becameLong(): void {}
 }
 
-/** A call that runs. */
 export class RunningCall extends ClientSignal {
   readonly #calls: RunningCalls;
   readonly key: CallKey;
@@ -233,7 +231,6 @@ export interface RequestCall {
   end(result: ToolResult): void;
 }
 
-/** A call whose outcome is still to be filled in. */
 interface RecordedCall extends AccessCall {
   outcome: string | undefined;
 }
@@ -256,7 +253,6 @@ export class RequestRecord {
   /** Resolves when a stream has ended; `undefined` for a response that is not a stream. */
   ended: Promise<void> | undefined;
 
-  /** Notes that a call begins. */
   addCall(toolId: string, callId: string): RequestCall {
     const call: RecordedCall = { toolId: toolId.slice(0, MAX_ID), callId, outcome: undefined };
     this.calls.push(call);

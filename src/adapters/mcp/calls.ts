@@ -233,9 +233,7 @@ function write(
   );
 }
 
-/** Sends the messages of one call. */
 class MessageSender {
-  /** Resolves when the last message is on its way. */
   sent: Promise<void> = Promise.resolve();
   /** The dispatcher's callbacks: progress only for a client that asked for it. */
   readonly listeners: {

@@ -165,7 +165,6 @@ export function createMcpEndpoint(
   };
 }
 
-/** The body of a request. */
 interface Body {
   /** True if the request declares its body to be JSON. */
   readonly isRead?: boolean;
@@ -176,7 +175,6 @@ interface Body {
 /** Replaces a body that is not JSON, which the SDK rejects. */
 const NOT_JSON = "not JSON";
 
-/** Answers the requests of one endpoint. */
 class McpService {
   readonly followers: Followers = new Followers();
   readonly #server: ToolServer;
@@ -287,7 +285,6 @@ class McpService {
     return this.#streamIfSlow(request, client, work);
   }
 
-  /** Answers a body that the fast path does not. */
   async #answerAny(request: ToolRequest, body: Body, version: string | null): Promise<Response> {
     const { server, raw: { headers }, caller: { principal } } = request;
     const { value } = body;

@@ -32,7 +32,6 @@ export interface PlainCall extends CallToolRequest {
   readonly id: string | number;
 }
 
-/** A request for the first page of the tools. */
 export interface PlainList extends ListToolsRequest {
   readonly id: string | number;
 }

@@ -35,7 +35,6 @@ export interface McpToolPage {
   readonly nextCursor?: string;
 }
 
-/** The tools of one listing. */
 export class McpToolList {
   readonly target: McpTarget;
   readonly names: ExportNames;
@@ -51,7 +50,6 @@ export class McpToolList {
     this.#pageSize = pageSize;
   }
 
-  /** Messages about the tools that this revision cannot express. */
   get rejected(): readonly string[] {
     return this.#exported.rejected.map(({ message }) => message);
   }
@@ -136,13 +134,11 @@ export interface JsonRpcRequest {
 /** The protocol of a client: the newest revision, or the earlier ones. */
 export type McpEra = "modern" | "legacy";
 
-/** Returns true if a request declares its body to be JSON. */
 export function isJson(request: Request): boolean {
   const type = request.headers.get("content-type");
   return type === "application/json" || isJsonContentType(type);
 }
 
-/** Returns true if a message expects a response. */
 export function isRequest(message: unknown): message is JsonRpcRequest {
   return isObject(message) && "id" in message && "method" in message;
 }
@@ -155,7 +151,6 @@ export function initializedBy(message: unknown): ClientCapabilities | undefined 
   return isObject(declared) ? declared : {};
 }
 
-/** Returns true if a message requests a stream of changes, as in the newest revision. */
 export function isListen(message: unknown): boolean {
   return methodOf(message) === "subscriptions/listen";
 }
@@ -166,10 +161,8 @@ export function isForTools(message: unknown): boolean {
   return method === "tools/call" || method === "tools/list";
 }
 
-/** The methods about one task. */
 const TASK_METHODS: ReadonlySet<unknown> = new Set(["tasks/get", "tasks/update", "tasks/cancel"]);
 
-/** True if a message is about a task. */
 export function isForTask(message: unknown): boolean {
   return TASK_METHODS.has(methodOf(message));
 }
@@ -181,7 +174,6 @@ export function cancelledBy(message: unknown): { readonly requestId: unknown } |
   return { requestId: params?.requestId };
 }
 
-/** The `traceparent` of a message. */
 export function traceParentOf(body: unknown): string | null {
   const { params } = (body ?? {}) as { readonly params?: { readonly _meta?: unknown } | null };
   const trace = isObject(params?._meta) ? params._meta[TRACEPARENT_META_KEY] : undefined;
@@ -211,7 +203,6 @@ export interface JsonRpcRefusal {
 const MAX_LEVELS = MAX_DEPTH + 2;
 /** The maximum length of ids and progress tokens, which the server stores and returns. */
 const MAX_ID = 1_000;
-/** The maximum length of a quotation in an error, in characters. */
 const MAX_WORDS = 200;
 
 const { PaginatedRequestParams: PageParams, ...PARAMS } = specTypeSchemas;
@@ -231,7 +222,6 @@ const OLDER_PARAMS_OF = {
   "logging/setLevel": PARAMS.SetLevelRequestParams,
 } as const;
 
-/** Those that only an extension answers. */
 const EXTENSION_PARAMS_OF = {
   "prompts/list": PageParams,
   "prompts/get": PARAMS.GetPromptRequestParams,
@@ -247,10 +237,8 @@ const OLDER_EXTENSION_PARAMS_OF = {
 } as const;
 
 type ParamsSchema = (typeof specTypeSchemas)[keyof typeof specTypeSchemas];
-/** The methods of an endpoint in one era, and the schemas of their params. */
 export type MethodParams = ReadonlyMap<unknown, ParamsSchema>;
 
-/** Makes the methods of both eras. */
 export function methodParams(isExtended: boolean): { readonly [Era in McpEra]: MethodParams } {
   const modern = { ...PARAMS_OF, ...(isExtended ? EXTENSION_PARAMS_OF : {}) };
   const older = isExtended ? OLDER_EXTENSION_PARAMS_OF : {};
@@ -281,7 +269,6 @@ export function boundsRefusal(body: unknown): JsonRpcRefusal | undefined {
   };
 }
 
-/** Returns the refusal of a message whose params are invalid. */
 export function paramsRefusal(message: unknown, methods: MethodParams): JsonRpcRefusal | undefined {
   if (!isRequest(message)) return undefined;
   const wrong = wrongParams(message, methods);
@@ -322,7 +309,6 @@ function wrongParams(
   return `${clip(pointer, MAX_WORDS)}: ${clip(issue.message, MAX_WORDS)}`;
 }
 
-/** Returns true if a value exceeds a number of levels of objects and arrays. */
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;

@@ -128,13 +128,11 @@ export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Chec
   maxSubscriptionsPerPrincipal: checkCount,
 };
 
-/** The common parts of the servers of one endpoint. */
 export interface ServerParts {
   readonly info: Implementation;
   readonly options: ServerOptions;
 }
 
-/** The request that a server answers. */
 export interface ServerRequest {
   readonly request: ToolRequest;
   /** As it was sent: the SDK's copy lacks members named `__proto__`. */
@@ -154,7 +152,6 @@ export const NO_VALIDATOR: jsonSchemaValidator = {
   },
 };
 
-/** A server for one request. */
 export class ToolsetServer extends McpServer {
   readonly #list: () => McpToolList;
 

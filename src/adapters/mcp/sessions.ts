@@ -41,7 +41,6 @@ export interface McpNotify {
   resourceUpdated(uri: string): void;
 }
 
-/** The streams of one endpoint, for the host's announcements. */
 export class Followers implements McpNotify {
   readonly #following = new Set<Following>();
 
@@ -72,7 +71,6 @@ export class Followers implements McpNotify {
   }
 }
 
-/** The maximum number of unread events of a stream. */
 const MAX_UNREAD = 256;
 
 /** The events of one stream. Equal unread events are merged. */
@@ -90,7 +88,6 @@ export class Following {
     void this.#follow();
   }
 
-  /** Returns the next event, or `undefined` at the end. */
   async next(): Promise<ServerEvent | undefined> {
     for (;;) {
       for (const [text, event] of this.#unread) {
@@ -222,7 +219,6 @@ export function announces(
   }
 }
 
-/** The identity of a session. */
 export interface SessionKey {
   readonly principal: string | undefined;
   /** Its name; `undefined` if the client sent none. */
@@ -254,10 +250,8 @@ export function declaredIn(session: string | undefined): ClientCapabilities {
   return modes.length === 0 ? {} : { elicitation: Object.fromEntries(modes) };
 }
 
-/** A client's answer to a question. */
 export type ClientResponse = JSONRPCResultResponse | JSONRPCErrorResponse;
 
-/** Sends a message on the stream of a request. */
 export type SendOnStream = (message: JSONRPCMessage) => Promise<void>;
 
 /** JSON-RPC's code for a request that the client's user has rejected. */
@@ -350,7 +344,6 @@ export class ResourceSubscriptions {
     this.#maxPrincipal = tellsCallersApart ? MAX_PRINCIPAL : MAX_ALL;
   }
 
-  /** Serves subscriptions if the extension declares that its resources support them. */
   serve(server: Server, key: SessionKey): void {
     if (server.getCapabilities().resources?.subscribe !== true) return;
     if (IS_WORKERS) return server.registerCapabilities({ resources: { subscribe: false } });
@@ -366,7 +359,6 @@ export class ResourceSubscriptions {
     });
   }
 
-  /** Returns true if the session has subscribed to a resource. */
   has(key: SessionKey, uri: string): boolean {
     return this.#of(key)?.has(uri) === true;
   }

@@ -7,7 +7,6 @@
 
 import { type CallClient, eventStream } from "../http/mod.ts";
 
-/** Options for {@linkcode streamIfSlow}. */
 export interface SlowAnswerOptions {
   /** The time to wait for the response before its stream begins, in milliseconds. */
   readonly patienceMs: number;
@@ -15,7 +14,6 @@ export interface SlowAnswerOptions {
   readonly heartbeatMs: number;
   /** The request, whose signal is read only if a stream begins. */
   readonly client: CallClient;
-  /** Is called when the client has left its stream. */
   onLeave(): void;
   /** Receives the error of an answer that failed after its stream had begun. */
   onError(error: unknown): void;
@@ -172,7 +170,6 @@ export class ReaderPace {
     return ++this.#ahead <= MAX_AHEAD;
   }
 
-  /** Observes how a response is read, if it is a stream. */
   observe(response: Response): Response {
     const type = response.headers.get("content-type") ?? "";
     if (response.body === null || !type.startsWith("text/event-stream")) return response;

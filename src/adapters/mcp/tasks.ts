@@ -36,7 +36,6 @@ const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 /** The capability that clients declare for tasks, and that a server with tasks announces. */
 export const TASKS_CAPABILITY: ClientCapabilities = { extensions: { [TASKS_EXTENSION]: {} } };
 
-/** Returns true if a client has declared the extension. */
 export function supportsTasks({ extensions }: ClientCapabilities): boolean {
   return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }
@@ -77,7 +76,6 @@ export function taskRefusal(message: unknown, headers: Headers): JsonRpcRefusal 
   }
 }
 
-/** A task as every answer has it. */
 interface WireTask {
   readonly taskId: string;
   readonly status: TaskState["status"];
@@ -88,7 +86,6 @@ interface WireTask {
   readonly pollIntervalMs: number;
 }
 
-/** A task with the details of its status. */
 interface DetailedTask extends WireTask {
   readonly inputRequests?: InputRequests;
   readonly result?: CallToolResult;
@@ -117,11 +114,9 @@ function wireTask(
   };
 }
 
-/** The request of a method about tasks. */
 export interface TaskRequest {
   readonly request: ToolRequest;
   readonly tasks: CallTasks;
-  /** Writes the result of a tool's call. May throw a `ProtocolError`. */
   write(toolId: string, result: ToolResult): CallToolResult;
 }
 
@@ -179,7 +174,6 @@ export function serveTasks(server: Server, { request, tasks, write }: TaskReques
   });
 }
 
-/** Returns the details of a task's status. */
 function detailsOf(
   task: TaskState,
   declared: ClientCapabilities,
