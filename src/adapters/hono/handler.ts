@@ -194,17 +194,17 @@ export function createToolHandler(
 }
 
 function partsOf(options: ToolHandlerOptions): readonly HttpPart[] {
-  const { bridge, explorer, formats, protectedResource, tasks, taskAfterMs } = options;
+  const { bridge, explorer, formats, protectedResource } = options;
   return [
     ...sharedParts(options),
     serveExecution({
-      startTask: tasks && runTasks(tasks, { afterMs: taskAfterMs }),
+      startTask: options.tasks && runTasks,
       streamCall,
       toolsetOf: bridgeByQuery(bridge),
     }),
     serveListing({ pageOf: queryPages({ formats, bridge }) }),
     serveExplanations(),
-    serveCalls({ tasks }),
+    serveCalls(),
     serveEvents(),
     serveMetrics(),
     ...(formats === undefined ? [] : [serveTurns(formats, { bridge })]),

@@ -6,12 +6,11 @@
  */
 
 import type { CallTasks, TaskOwner, TaskState } from "../../execute/durable/mod.ts";
-import type { DispatchContext } from "../../execute/mod.ts";
+import type { DispatchContext, ToolCall } from "../../execute/mod.ts";
 import { type Answers, isObject, ToolResult } from "../../tool/mod.ts";
 import { eventStream, frame, takeSlot, TOO_MANY_STREAMS } from "./event_stream.ts";
 import {
   answerResult,
-  type CallMode,
   locationOf,
   type PreparedCall,
   readCallIds,
@@ -34,41 +33,20 @@ import {
   withHeaders,
 } from "./responses.ts";
 
-/** Options for {@linkcode runTasks}. */
-export interface RunTasksOptions {
-  /**
-   * The time after which a call becomes a task, in milliseconds, if its tool allows that. By
-   * default, a call becomes a task only if the client sends `Prefer: respond-async`, or if the
-   * tool's `execution` is `task`.
-   */
-  readonly afterMs?: number | undefined;
-}
-
-/**
- * Runs calls as tasks.
- *
- * @param tasks `callTasks(…)` of `@plue/tools/calls`.
- */
-export function runTasks(tasks: CallTasks, { afterMs }: RunTasksOptions = {}): CallMode {
-  return (prepared) => {
-    const { request: { raw: { headers } }, dispatcher, call, context } = prepared;
-    const { tool } = targetIn(prepared);
-    if (tool === undefined || tool.execution === "sync") return undefined;
-    const isPreferred = prefersAsync(headers);
-    if (tool.execution === "task" || isPreferred) {
-      return answerTask(
-        tasks,
-        prepared,
-        tasks.start(withAllLayers(dispatcher, "tasks"), call, context),
-        isPreferred,
-      );
-    }
-    return afterMs === undefined || wantsStream(headers) ? undefined : answerTask(
-      tasks,
-      prepared,
-      tasks.run(withAllLayers(dispatcher, "tasks"), call, context, { afterMs }),
-    );
-  };
+/** Runs calls as tasks, for `startTask` of `serveExecution`. Needs the option `tasks` of the server. */
+export function runTasks(prepared: PreparedCall<ToolCall>): Promise<Response> | undefined {
+  const { request: { raw: { headers }, server }, dispatcher, call, context } = prepared;
+  const { tasks, taskAfterMs: afterMs } = server;
+  const { tool } = targetIn(prepared);
+  if (tasks === undefined || tool === undefined || tool.execution === "sync") return undefined;
+  const isPreferred = prefersAsync(headers);
+  const isTask = tool.execution === "task" || isPreferred;
+  if (!isTask && (afterMs === undefined || wantsStream(headers))) return undefined;
+  const layered = withAllLayers(dispatcher, "tasks");
+  const work = isTask || afterMs === undefined
+    ? tasks.start(layered, call, context)
+    : tasks.run(layered, call, context, { afterMs });
+  return answerTask(tasks, prepared, work, isPreferred);
 }
 
 /** Answers with the task of a call, or with its result where it did not become one. */
@@ -76,7 +54,7 @@ async function answerTask(
   tasks: CallTasks,
   prepared: PreparedCall,
   work: Promise<TaskState | ToolResult>,
-  isPreferred = false,
+  isPreferred: boolean,
 ): Promise<Response> {
   const { request, running, recorded } = prepared;
   running.whenLong(() => request.keepAlive(work.catch(() => {})));
@@ -113,122 +91,104 @@ export function outlastTask(request: ToolRequest, tasks: CallTasks, { id }: Task
   });
 }
 
-/** Options for {@linkcode serveCalls}. */
-export interface ServeCallsOptions {
-  /** The tasks that are served: `callTasks(…)` of `@plue/tools/calls`. @default {none} */
-  readonly tasks?: CallTasks | undefined;
-}
-
 /**
  * The part for `/calls`: continues calls that wait for answers, with their tickets, and shows, lists
- * and cancels tasks.
+ * and cancels the tasks of the server's option `tasks`.
  */
-export function serveCalls({ tasks }: ServeCallsOptions = {}): HttpPart {
-  const calls = new CallRoutes(tasks);
+export function serveCalls(): HttpPart {
   return () => ({
     routes: [
-      { method: "GET", path: "/calls", answer: (request) => calls.list(request) },
-      { method: "GET", path: "/calls/:id", answer: (request) => calls.show(request) },
-      { method: "POST", path: "/calls/:id", answer: (request) => calls.continue(request) },
-      { method: "DELETE", path: "/calls/:id", answer: (request) => calls.cancel(request) },
+      { method: "GET", path: "/calls", answer: listTasks },
+      { method: "GET", path: "/calls/:id", answer: showTask },
+      { method: "POST", path: "/calls/:id", answer: continueCall },
+      { method: "DELETE", path: "/calls/:id", answer: cancelTask },
     ],
   });
 }
 
-class CallRoutes {
-  readonly #tasks: CallTasks | undefined;
+/** Continues a call with its ticket, or a task, with answers to its questions. */
+async function continueCall(request: ToolRequest): Promise<Response> {
+  const { raw, server, toolset, param: id, caller: { principal }, dispatcher } = request;
+  refuseQuery(raw.url);
+  if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+  const { ticket, answers } = readAnswers(await request.readJson());
+  if (ticket === undefined) return await answerQuestions(request, answers);
+  const { callId = id } = readCallIds({ callId: id }, new Headers());
+  const running = server.running.begin({ principal, callId }, raw);
+  // The ticket names the tool.
+  const recorded = request.beginCall("", callId);
+  const context: DispatchContext = { ...request.hostContext(), signal: () => running.signal };
+  const call = { ticket, answers, callId };
+  const prepared = { request, toolset, dispatcher, call, callId, context, running, recorded };
+  return wantsStream(raw.headers)
+    ? streamCall(prepared)
+    : await answerResult(prepared, dispatcher.dispatch(call, context));
+}
 
-  constructor(tasks: CallTasks | undefined) {
-    this.#tasks = tasks;
-  }
+async function answerQuestions(request: ToolRequest, answers: Answers): Promise<Response> {
+  const { dispatcher, param: id, server: { tasks } } = request;
+  const context = request.hostContext();
+  const answer = await reached(
+    request,
+    tasks?.answer(withAllLayers(dispatcher, "tasks"), id, answers, context),
+  );
+  if (tasks === undefined || answer === undefined) return problemResponse(notFound("a task", id));
+  if (!("id" in answer)) return problemResponse(problemOfFailure(answer, id));
+  outlastTask(request, tasks, answer);
+  return json(answer, 202);
+}
 
-  /** Continues a call with its ticket, or a task, with answers to its questions. */
-  async continue(request: ToolRequest): Promise<Response> {
-    const { raw, server, toolset, param: id, caller: { principal }, dispatcher } = request;
-    refuseQuery(raw.url);
-    if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
-    const { ticket, answers } = readAnswers(await request.readJson());
-    if (ticket === undefined) return await this.#answer(request, answers);
-    const { callId = id } = readCallIds({ callId: id }, new Headers());
-    const running = server.running.begin({ principal, callId }, raw);
-    // The ticket names the tool.
-    const recorded = request.beginCall("", callId);
-    const context: DispatchContext = { ...request.hostContext(), signal: () => running.signal };
-    const call = { ticket, answers, callId };
-    const prepared = { request, toolset, dispatcher, call, callId, context, running, recorded };
-    return wantsStream(raw.headers)
-      ? streamCall(prepared)
-      : await answerResult(prepared, dispatcher.dispatch(call, context));
-  }
+/** Returns a task, or a stream of its states until it has ended. */
+async function showTask(request: ToolRequest): Promise<Response> {
+  const { raw, param: id, server: { tasks } } = request;
+  refuseQuery(raw.url);
+  const task = await reached(request, tasks?.get(id, ownerIn(request)));
+  if (tasks === undefined || task === undefined) return problemResponse(notFound("a task", id));
+  return raw.method !== "HEAD" && wantsStream(raw.headers)
+    ? followTask(request, tasks, task)
+    : json(task);
+}
 
-  async #answer(request: ToolRequest, answers: Answers): Promise<Response> {
-    const { dispatcher, param: id } = request;
-    const tasks = this.#tasks;
-    const context = request.hostContext();
-    const answer = await reached(
-      request,
-      tasks?.answer(withAllLayers(dispatcher, "tasks"), id, answers, context),
-    );
-    if (tasks === undefined || answer === undefined) return problemResponse(notFound("a task", id));
-    if (!("id" in answer)) return problemResponse(problemOfFailure(answer, id));
-    outlastTask(request, tasks, answer);
-    return json(answer, 202);
-  }
+function followTask(request: ToolRequest, tasks: CallTasks, { id }: TaskState): Response {
+  const { raw, server } = request;
+  const release = takeSlot(request);
+  if (release === undefined) return problemResponse(TOO_MANY_STREAMS);
+  const controller = new AbortController();
+  const states = tasks.follow(id, { ...ownerIn(request), signal: controller.signal });
+  let count = 0;
+  const { response, ended } = eventStream({
+    async next() {
+      const { value } = await states.next();
+      return value === undefined ? undefined : frame(count++, "task", value);
+    },
+    cancel: () => controller.abort(),
+  }, {
+    heartbeatMs: server.heartbeatMs,
+    signal: raw.signal,
+    onError: (error) => server.log(error),
+  });
+  void ended.then(release);
+  request.streamsUntil(ended);
+  return response;
+}
 
-  /** Returns a task, or a stream of its states until it has ended. */
-  async show(request: ToolRequest): Promise<Response> {
-    const { raw, param: id } = request;
-    refuseQuery(raw.url);
-    const task = await reached(request, this.#tasks?.get(id, ownerIn(request)));
-    if (this.#tasks === undefined || task === undefined) {
-      return problemResponse(notFound("a task", id));
-    }
-    return raw.method !== "HEAD" && wantsStream(raw.headers)
-      ? this.#follow(request, this.#tasks, task)
-      : json(task);
-  }
+async function cancelTask(request: ToolRequest): Promise<Response> {
+  const { raw, server, param: id } = request;
+  refuseQuery(raw.url);
+  if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+  const task = await reached(request, server.tasks?.cancel(id, ownerIn(request)));
+  return task === undefined ? problemResponse(notFound("a task", id)) : json(task);
+}
 
-  #follow(request: ToolRequest, tasks: CallTasks, { id }: TaskState): Response {
-    const { raw, server } = request;
-    const release = takeSlot(request);
-    if (release === undefined) return problemResponse(TOO_MANY_STREAMS);
-    const controller = new AbortController();
-    const states = tasks.follow(id, { ...ownerIn(request), signal: controller.signal });
-    let count = 0;
-    const { response, ended } = eventStream({
-      async next() {
-        const { value } = await states.next();
-        return value === undefined ? undefined : frame(count++, "task", value);
-      },
-      cancel: () => controller.abort(),
-    }, {
-      heartbeatMs: server.heartbeatMs,
-      signal: raw.signal,
-      onError: (error) => server.log(error),
-    });
-    void ended.then(release);
-    request.streamsUntil(ended);
-    return response;
-  }
-
-  async cancel(request: ToolRequest): Promise<Response> {
-    const { raw, server, param: id } = request;
-    refuseQuery(raw.url);
-    if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
-    const task = await reached(request, this.#tasks?.cancel(id, ownerIn(request)));
-    return task === undefined ? problemResponse(notFound("a task", id)) : json(task);
-  }
-
-  /**
-   * Lists the caller's tasks, the newest first. The list is empty for callers without a principal:
-   * the server cannot distinguish them, and a task's id is its only protection.
-   */
-  async list(request: ToolRequest): Promise<Response> {
-    const { raw, caller: { principal } } = request;
-    const options = { ...ownerIn(request), ...readPage(raw.url) };
-    const listed = principal === undefined ? undefined : this.#tasks?.list(options);
-    return json(await reached(request, listed) ?? { tasks: [] });
-  }
+/**
+ * Lists the caller's tasks, the newest first. The list is empty for callers without a principal: the
+ * server cannot distinguish them, and a task's id is its only protection.
+ */
+async function listTasks(request: ToolRequest): Promise<Response> {
+  const { raw, server: { tasks }, caller: { principal } } = request;
+  const options = { ...ownerIn(request), ...readPage(raw.url) };
+  const listed = principal === undefined ? undefined : tasks?.list(options);
+  return json(await reached(request, listed) ?? { tasks: [] });
 }
 
 /**

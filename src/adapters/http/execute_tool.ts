@@ -134,7 +134,7 @@ export type CallMode = (
 
 /** Options for {@linkcode serveExecution}. */
 export interface ExecutionOptions {
-  /** Answers calls that become tasks: `runTasks(…)`. @default {every call runs in its request} */
+  /** Answers calls that become tasks: `runTasks`. @default {every call runs in its request} */
   readonly startTask?: CallMode | undefined;
   /**
    * Answers calls of clients that accept `text/event-stream`: `streamCall`.

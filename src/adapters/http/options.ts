@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { CallTasks } from "../../execute/durable/mod.ts";
 import type { Dispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import { checkSelection, type Selection } from "../../select/mod.ts";
 import {
@@ -97,6 +98,17 @@ export interface ServerOptions extends GuardOptions {
   /** Options for the dispatcher that is made if there is no `dispatcher`. */
   readonly dispatch?: ToolDispatcherOptions;
   /**
+   * Runs calls as tasks, which outlive their requests: `callTasks` of `@plue/tools/calls`. By
+   * default, every call runs in its request.
+   */
+  readonly tasks?: CallTasks;
+  /**
+   * The time after which a call becomes a task, in milliseconds, if its tool allows that. By
+   * default, a call becomes a task only if the client sends `Prefer: respond-async`, or if the
+   * tool's `execution` is `task`.
+   */
+  readonly taskAfterMs?: number;
+  /**
    * The maximum size of a request's body, in bytes.
    *
    * @default {1_114_112}
@@ -130,6 +142,8 @@ export const SERVER_CHECKS: { readonly [Option in keyof ServerOptions]-?: Check 
   openExecution: checkFlag,
   dispatcher: having("withToolset", "a dispatcher"),
   dispatch: checkObject,
+  tasks: having("start", "what callTasks() gives"),
+  taskAfterMs: numberFrom(0, MAX_TIMEOUT_MS),
   maxBodyBytes: checkCount,
   bodyTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
   heartbeatMs: numberFrom(1, MAX_TIMEOUT_MS),

@@ -81,10 +81,6 @@ export interface ServerSetup {
   readonly everyone?: Caller;
   /** Returns the bridge of the callers' tools. @default {no bridge} */
   readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
-  /** Runs calls as tasks. @default {every call runs in its request} */
-  readonly tasks?: CallTasks | undefined;
-  /** The time after which a call becomes a task, in milliseconds. */
-  readonly taskAfterMs?: number | undefined;
   /** The maximum number of open streams of changes. @default {1_024} */
   readonly maxStreams?: number | undefined;
   /** The maximum number of one principal's streams; not used without `authorize`. */
@@ -170,8 +166,8 @@ export class ToolServer {
     this.#options = options;
     this.#everyone = setup.everyone ?? {};
     this.#bridgeTo = setup.bridge;
-    this.tasks = setup.tasks;
-    this.taskAfterMs = setup.taskAfterMs;
+    this.tasks = options.tasks;
+    this.taskAfterMs = options.taskAfterMs;
     const { maxStreams = 1_024, maxStreamsPerPrincipal = Math.ceil(maxStreams / 16) } = setup;
     this.maxStreams = maxStreams;
     // Without authorize, all callers are one principal.

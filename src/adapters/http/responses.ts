@@ -320,8 +320,9 @@ export function requireFields(
     if (fields.includes(name)) continue;
     const field = name.slice(0, 60);
     throw new RequestError(
-      `Cannot read the body: ${JSON.stringify(field)} is not one of its fields, ` +
-        `${fields.join(", ")}; it must be an object such as ${example}`,
+      `Cannot read the body: ${JSON.stringify(field)} is not one of its fields, ${
+        fields.join(", ")
+      }`,
       pointerStep(field),
     );
   }

@@ -195,8 +195,6 @@ class McpService {
     const bridge = tools === "bridge" ? createToolBridge : tools === "all" ? undefined : tools;
     const server = this.#server = new ToolServer(source, options, {
       bridge: bridge && bridgeOnce(bridge),
-      tasks: options.tasks,
-      taskAfterMs: options.taskAfterMs,
       maxStreams: options.maxSubscriptions,
       maxStreamsPerPrincipal: options.maxSubscriptionsPerPrincipal,
       createDispatcher: (own) => new ToolDispatcher(source, own),
