@@ -173,7 +173,10 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
     const body = await request.readJson();
     const turn = turnIn(body);
     const { callId = crypto.randomUUID(), ...ids } = readCallIds({}, raw.headers);
-    const calls = turn?.calls ?? callsIn(formats, target, body, exported);
+    const calls = turn?.calls ?? forClient(
+      () => formats.decodeCalls(target as TargetName, body, exported.names),
+      TypeError,
+    );
     const begun = turn === undefined ? calls : answeredIn(turn);
     const refused = await request.charge(begun.length - 1);
     if (refused !== undefined) return refused;
@@ -200,7 +203,9 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
     const work =
       (turn === undefined
         ? formats.dispatchCalls(target as TargetName, calls, options)
-        : readable(formats.resumeTurn(target as TargetName, turn, turn.answers, options)))
+        : formats.resumeTurn(target as TargetName, turn, turn.answers, options).catch(
+          refuseAnswers,
+        ))
         .finally(() => running.end());
     request.keepAlive(work.catch(() => {}));
     const { messages, results, suspended, losses } = await work;
@@ -271,12 +276,22 @@ function answeredIn({ calls, results, answers }: ReturnedTurn): readonly Decoded
   );
 }
 
-/** If the answers are invalid, or match no question of the turn. */
-async function readable<Turn>(turn: Promise<Turn>): Promise<Turn> {
+function refuseAnswers(error: unknown): never {
+  throw error instanceof TypeError ? new RequestError(error.message, "/answers") : error;
+}
+
+/**
+ * Runs a function of the formats.
+ *
+ * @param kind The kind of its errors that are the client's, whose messages are safe to send: they
+ * name the position in the request, and do not quote it.
+ * @throws {RequestError} Instead of an error of this kind.
+ */
+function forClient<T>(work: () => T, kind: typeof TypeError | typeof RangeError): T {
   try {
-    return await turn;
+    return work();
   } catch (error) {
-    throw error instanceof TypeError ? new RequestError(error.message, "/answers") : error;
+    throw error instanceof kind ? new RequestError(error.message) : error;
   }
 }
 
@@ -296,22 +311,6 @@ function ownListing(tools: readonly Tool[] | Toolset): Exportable {
   };
 }
 
-/** If it is not a valid response of that provider. */
-function callsIn(
-  formats: FormatFunctions,
-  target: string,
-  response: unknown,
-  { names }: ExportResult,
-): readonly DecodedCall[] {
-  try {
-    return formats.decodeCalls(target as TargetName, response, names);
-  } catch (error) {
-    // The message names the position in the response, and does not quote it.
-    if (error instanceof TypeError) throw new RequestError(error.message);
-    throw error;
-  }
-}
-
 /**
  * Exports tools.
  *
@@ -324,13 +323,9 @@ function exportTo(
   target: string,
   settings?: RequestSettings,
 ): ExportResult {
-  try {
-    return exportTools(tools, target as TargetName, settings);
-  } catch (error) {
-    // With settings, the chosen tool is not exported.
-    const isAsked = error instanceof RangeError || settings && error instanceof TypeError;
-    throw isAsked ? new RequestError(error.message) : error;
-  }
+  const work = (): ExportResult => exportTools(tools, target as TargetName, settings);
+  // With settings, the chosen tool may be missing.
+  return forClient(settings === undefined ? work : () => forClient(work, TypeError), RangeError);
 }
 
 /**
@@ -344,16 +339,10 @@ function fitTo(
   tools: readonly Tool[],
   options: FitBudgetOptions,
 ): FittedTools {
-  if (fit === undefined) {
-    throw new RequestError(
-      "This server fits no budgets: the option fitBudget of serveFormats is not set",
-    );
-  }
-  try {
-    return fit(tools, options);
-  } catch (error) {
-    throw error instanceof RangeError ? new RequestError(error.message) : error;
-  }
+  if (fit !== undefined) return forClient(() => fit(tools, options), RangeError);
+  throw new RequestError(
+    "This server fits no budgets: the option fitBudget of serveFormats is not set",
+  );
 }
 
 /** `GET /openapi.json`: the service from the caller's view. */

@@ -241,16 +241,75 @@ const CONTENT_TYPES = {
   "application/openmetrics-text": "application/openmetrics-text; version=1.0.0; charset=utf-8",
 } as const satisfies Record<MetricsTextType, string>;
 
-type Labels = readonly (readonly [name: string, value: string])[];
-type Sample = readonly [suffix: string, labels: Labels, value: number];
+type Label = readonly [name: string, value: string];
+/** A sample of a tool. */
+type Sample = readonly [suffix: string, value: number, label?: Label];
 
-interface Family {
-  readonly name: string;
-  readonly type: "counter" | "gauge" | "summary";
-  readonly help: string;
-  readonly unit?: "seconds";
-  readonly samples: readonly Sample[];
-}
+/** The metrics of each tool. Those whose names end in "_seconds" have that unit. */
+const FAMILIES: readonly (readonly [
+  name: string,
+  type: "counter" | "gauge" | "summary",
+  help: string,
+  samples: (tool: ToolMetrics) => readonly Sample[],
+])[] = [
+  ["calls", "counter", "Calls that have ended.", ({ calls }) => [["_total", calls]]],
+  [
+    "failures",
+    "counter",
+    "Calls that failed, by the code of the failure.",
+    ({ errors }) =>
+      Object.entries(errors).map(([code, count]) => ["_total", count, ["code", code]]),
+  ],
+  [
+    "suspended",
+    "counter",
+    "Calls that ended because they wait for answers.",
+    ({ suspended }) => [["_total", suspended]],
+  ],
+  [
+    "replayed",
+    "counter",
+    "Calls that were answered with the result of an earlier one.",
+    ({ replayed }) => [["_total", replayed]],
+  ],
+  [
+    "aliased",
+    "counter",
+    "Calls that named the tool by one of its aliases.",
+    ({ aliased }) => [["_total", aliased]],
+  ],
+  [
+    "in_flight",
+    "gauge",
+    "Calls that have begun and not ended.",
+    ({ inFlight }) => [["", inFlight]],
+  ],
+  [
+    "abandoned",
+    "gauge",
+    "Tools that still run although their calls have ended.",
+    ({ abandoned }) => [["", abandoned]],
+  ],
+  [
+    "last_run_timestamp_seconds",
+    "gauge",
+    "The time at which the last call ended.",
+    ({ lastRun }) => lastRun === null ? [] : [["", lastRun / 1000]],
+  ],
+  [
+    "duration_seconds",
+    "summary",
+    "The durations of calls, without replayed ones.",
+    ({ duration, calls, replayed }) =>
+      duration === null ? [] : [
+        ["", duration.p50Ms / 1000, ["quantile", "0.5"]],
+        ["", duration.p95Ms / 1000, ["quantile", "0.95"]],
+        ["", duration.p99Ms / 1000, ["quantile", "0.99"]],
+        ["_sum", duration.totalMs / 1000],
+        ["_count", calls - replayed],
+      ],
+  ],
+];
 
 /** The metrics of tools, and the totals that belong to no tool if the caller may see them. */
 export interface ShownMetrics {
@@ -259,116 +318,34 @@ export interface ShownMetrics {
 }
 
 export function metricsText(
-  metrics: ShownMetrics,
+  { tools, totals }: ShownMetrics,
   type: MetricsTextType,
 ): { readonly body: string; readonly contentType: string } {
   const isOpen = type === "application/openmetrics-text";
   const lines: string[] = [];
-  for (const { name, type, help, unit, samples } of familiesOf(metrics)) {
+  const head = (name: string, type: string, help: string): void => {
     // A counter's samples end in _total; only OpenMetrics leaves that out of its name.
     const family = type === "counter" && !isOpen ? `${name}_total` : name;
     lines.push(`# HELP ${family} ${help}`, `# TYPE ${family} ${type}`);
-    if (isOpen && unit !== undefined) lines.push(`# UNIT ${family} ${unit}`);
-    for (const [suffix, labels, value] of samples) {
-      const text = labels.map(([label, text]) => `${label}="${escaped(text)}"`)
-        .join(",");
-      lines.push(`${name}${suffix}${text === "" ? "" : `{${text}}`} ${value}`);
+    if (isOpen && name.endsWith("_seconds")) lines.push(`# UNIT ${family} seconds`);
+  };
+  for (const [name, type, help, samplesOf] of FAMILIES) {
+    head(`plue_tool_${name}`, type, help);
+    for (const tool of tools) {
+      for (const [suffix, value, label] of samplesOf(tool)) {
+        const more = label === undefined ? "" : `,${label[0]}="${escaped(label[1])}"`;
+        lines.push(`plue_tool_${name}${suffix}{tool="${escaped(tool.id)}"${more}} ${value}`);
+      }
     }
+  }
+  if (totals !== undefined) {
+    head("plue_calls_queued", "gauge", "Calls that wait for their turn.");
+    lines.push(`plue_calls_queued ${totals.queued}`);
+    head("plue_calls_unknown_tool", "counter", "Calls that named no tool of their caller.");
+    lines.push(`plue_calls_unknown_tool_total ${totals.unknownTool}`);
   }
   if (isOpen) lines.push("# EOF");
   return { body: `${lines.join("\n")}\n`, contentType: CONTENT_TYPES[type] };
-}
-
-function familiesOf({ tools, totals }: ShownMetrics): readonly Family[] {
-  const each = (suffix: string, value: (tool: ToolMetrics) => number): readonly Sample[] =>
-    tools.map((tool) => [suffix, [["tool", tool.id]], value(tool)]);
-  const counter = (
-    field: "calls" | "suspended" | "replayed" | "aliased",
-    help: string,
-  ): Family => ({
-    name: `plue_tool_${field}`,
-    type: "counter",
-    help,
-    samples: each("_total", (tool) => tool[field]),
-  });
-  return [
-    counter("calls", "Calls that have ended."),
-    {
-      name: "plue_tool_failures",
-      type: "counter",
-      help: "Calls that failed, by the code of the failure.",
-      samples: tools.flatMap(({ id, errors }) =>
-        Object.entries(errors).map(([code, count]): Sample => [
-          "_total",
-          [["tool", id], ["code", code]],
-          count,
-        ])
-      ),
-    },
-    counter("suspended", "Calls that ended because they wait for answers."),
-    counter("replayed", "Calls that were answered with the result of an earlier one."),
-    counter("aliased", "Calls that named the tool by one of its aliases."),
-    {
-      name: "plue_tool_in_flight",
-      type: "gauge",
-      help: "Calls that have begun and not ended.",
-      samples: each("", ({ inFlight }) => inFlight),
-    },
-    {
-      name: "plue_tool_abandoned",
-      type: "gauge",
-      help: "Tools that still run although their calls have ended.",
-      samples: each("", ({ abandoned }) => abandoned),
-    },
-    {
-      name: "plue_tool_last_run_timestamp_seconds",
-      type: "gauge",
-      unit: "seconds",
-      help: "The time at which the last call ended.",
-      samples: tools.flatMap(({ id, lastRun }): readonly Sample[] =>
-        lastRun === null ? [] : [["", [["tool", id]], lastRun / 1000]]
-      ),
-    },
-    {
-      name: "plue_tool_duration_seconds",
-      type: "summary",
-      unit: "seconds",
-      help: "The durations of calls, without replayed ones.",
-      samples: tools.flatMap(({ id, calls, replayed, duration }) =>
-        duration === null ? [] : durationSamples(id, calls - replayed, duration)
-      ),
-    },
-    ...(totals === undefined ? [] : [
-      {
-        name: "plue_calls_queued",
-        type: "gauge",
-        help: "Calls that wait for their turn.",
-        samples: [["", [], totals.queued]],
-      },
-      {
-        name: "plue_calls_unknown_tool",
-        type: "counter",
-        help: "Calls that named no tool of their caller.",
-        samples: [["_total", [], totals.unknownTool]],
-      },
-    ] satisfies readonly Family[]),
-  ];
-}
-
-function durationSamples(
-  id: string,
-  count: number,
-  duration: NonNullable<ToolMetrics["duration"]>,
-): readonly Sample[] {
-  const { p50Ms, p95Ms, p99Ms, totalMs } = duration;
-  const tool = ["tool", id] as const;
-  return [
-    ["", [tool, ["quantile", "0.5"]], p50Ms / 1000],
-    ["", [tool, ["quantile", "0.95"]], p95Ms / 1000],
-    ["", [tool, ["quantile", "0.99"]], p99Ms / 1000],
-    ["_sum", [tool], totalMs / 1000],
-    ["_count", [tool], count],
-  ];
 }
 
 function escaped(text: string): string {

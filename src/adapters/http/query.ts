@@ -23,24 +23,17 @@ export interface ListingQuery {
   readonly selection: Selection | undefined;
   /** Words to search for, best match first; `undefined` lists by id. */
   readonly search: string | undefined;
-  /** The score that the best tool must reach; `undefined` for the default of the index. */
   readonly minScore: number | undefined;
-  /** The maximum number of tools on the page. */
   readonly limit: number;
-  /** The cursor of the page, from the page before it. */
   readonly cursor: string | undefined;
   /** The target to export to; `undefined` for the handler's own format. */
   readonly format: string | undefined;
-  /** True if the tools are shown through a bridge. */
   readonly bridge: boolean;
-  /** The maximum number of tokens of an export; `undefined` for no limit. */
+  /** The maximum number of tokens of an export. */
   readonly tokens: number | undefined;
   /** True if an export lists what the target cannot express. */
   readonly losses: boolean;
-  /**
-   * The settings of an export's request: whether the model must call a tool, and may call several
-   * together.
-   */
+  /** Whether the model must call a tool, and may call several together. */
   readonly settings: RequestSettings | undefined;
   /** The query in a fixed order: two queries with one key have the same page. */
   readonly key: string;

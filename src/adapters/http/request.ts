@@ -457,15 +457,9 @@ export class ToolRequest {
     return this.server.charge(this.caller, this.raw, calls, this.headers);
   }
 
-  /**
-   * Returns the server's part of each call's context, without data of the client's body.
-   *
-   * @param headers The headers with the trace.
-   */
-  hostContext(
-    headers: Headers = this.raw.headers,
-  ): Pick<DispatchContext, "principal" | "context" | "trace"> {
-    const { caller: { principal, callContext: context } } = this;
+  /** Returns the server's part of each call's context, without data of the client's body. */
+  hostContext(): Pick<DispatchContext, "principal" | "context" | "trace"> {
+    const { caller: { principal, callContext: context }, raw: { headers } } = this;
     return { principal, context, trace: this.traceOf(headers) };
   }
 

@@ -6,11 +6,7 @@
  */
 
 import { ToolDispatcher } from "../../execute/mod.ts";
-import {
-  type ClientCapabilities,
-  createMcpHandler,
-  isJSONRPCResponse,
-} from "@modelcontextprotocol/server";
+import { createMcpHandler, isJSONRPCResponse } from "@modelcontextprotocol/server";
 import { createToolBridge } from "../../finding/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
@@ -33,6 +29,7 @@ import {
   takeSlot,
   type ToolRequest,
   ToolServer,
+  withHeaders,
 } from "../http/mod.ts";
 import { writeTaskResult } from "./calls.ts";
 import { answerPlainCall, answerPlainList, plainRequestOf } from "./fast_path.ts";
@@ -373,7 +370,10 @@ class McpService {
     for (const [name, value] of Object.entries(SAFE_HEADERS)) answer.headers.set(name, value);
     const response = pace.observe(answer);
     const client = initializedBy(value);
-    return client !== undefined && response.ok ? withSession(response, client) : response;
+    // The name distinguishes the requests of two clients, which both count from 0.
+    return client !== undefined && response.ok
+      ? withHeaders(response, [["mcp-session-id", nameSession(client)]])
+      : response;
   }
 
   /** Makes a server for one request, with the host's extension. */
@@ -475,15 +475,4 @@ const WORKERS_PATIENCE_MS = 20;
 
 function refusalResponse({ status, id, error }: JsonRpcRefusal): Response {
   return json({ jsonrpc: "2.0", id, error }, status);
-}
-
-/**
- * Names the session of a client that begins one. The name distinguishes the requests of two
- * clients, which both count from 0.
- */
-function withSession(response: Response, client: ClientCapabilities): Response {
-  const { body, status, statusText } = response;
-  const headers = new Headers(response.headers);
-  headers.set("mcp-session-id", nameSession(client));
-  return new Response(body, { status, statusText, headers });
 }

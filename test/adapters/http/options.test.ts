@@ -56,7 +56,7 @@ const WRONG: readonly (readonly [what: string, make: () => unknown, words: strin
     '"/scopes" is not',
   ],
   ["bearerAuth: tokens in an object", () => bearer({ tokens: { [TOKEN]: {} } }), "a Map of tokens"],
-  ["bearerAuth: a caller with a misspelt field", () => callerOf({ scope: ["a"] }), '"scope"'],
+  ["bearerAuth: a caller with a misspelt field", () => callerOf({ scope: ["a"] }), 'mean "scopes"'],
   ["bearerAuth: a caller with a misspelt risk", () => callerOf({ maxRisk: "lwo" }), "maxRisk"],
   ["bearerAuth: a caller with scopes in one string", () => callerOf({ scopes: "a" }), "scopes"],
   ["bearerAuth: a caller named by a number", () => callerOf({ principal: 1 }), "principal"],
