@@ -205,7 +205,7 @@ function readPage(url: string): { readonly limit: number; readonly cursor?: stri
   return { limit, cursor };
 }
 
-/** Returns the owner of the tasks that a request may see. The caller must see their tools. */
+/** Returns the principal and the tools of a request: it may read only tasks of both. */
 function ownerIn({ caller: { principal }, toolset }: ToolRequest): TaskOwner {
   return { principal, toolset };
 }

@@ -144,7 +144,7 @@ export function readListingQuery(url: string): ListingQuery {
 /** Parameters that exclude each other. A bridge has its own search tool. */
 const APART = [["limit", "tokens"], ["q", "bridge"], ["tokens", "bridge"]] as const;
 
-/** Reads the parameters of a query. Others than the known ones are refused. */
+/** Reads the parameters of a query, and rejects unknown ones. */
 export function readValues(parameters: URLSearchParams, known: readonly string[]): QueryValues {
   const values: Record<string, unknown> = {};
   for (const [given, value] of parameters) {

@@ -114,9 +114,9 @@ export interface McpEndpoint {
  * |---|---|
  * | `tools/list` | the caller's toolset, in order of id, page by page |
  * | `tools/call` | the dispatcher; a failure is a result with `isError`, so that the model reads it |
- * | progress, log messages | `context.progress`, and `context.metadata` and what a generator yields |
+ * | progress, log messages | `context.progress`, `context.metadata` and the values that a generator yields |
  * | cancellation | the call's signal: the closed stream, or `notifications/cancelled` |
- * | `subscriptions/listen`, the older `GET` stream | tells when the caller's list has changed |
+ * | `subscriptions/listen`, the older `GET` stream | a notification when the caller's list has changed |
  *
  * Tools whose ids MCP cannot spell (`chain:status`) get names that it can (`chain.status`).
  *

@@ -115,7 +115,7 @@ export class McpToolLists {
   }
 }
 
-/** The newest revision, which has no sessions; the earlier ones begin with `initialize`. */
+/** The newest revision. It has no sessions; the earlier ones begin with `initialize`. */
 export const MODERN = "2026-07-28";
 
 /** The target of the newest revision. */

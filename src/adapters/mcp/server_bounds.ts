@@ -141,7 +141,7 @@ const LF = 10;
 const CR = 13;
 
 /**
- * Bounds each event of a stream, and the stream that answers a request. Beyond a bound the stream
+ * Bounds each event of a stream, and the stream with the response to a request. Beyond a bound the stream
  * ends with an error, which is sent as the response to the request. Otherwise the SDK would wait
  * for more.
  */

@@ -47,7 +47,7 @@ describe("GET /events", () => {
     await events.return(undefined);
   });
 
-  it("adds a tool that becomes visible, and removes one that becomes hidden", async () => {
+  it("adds a tool that becomes visible, and removes a tool that becomes hidden", async () => {
     const registry = sampleRegistry();
     const { events } = await follow(registry, { authorize: (): Caller => ({ role: "impl" }) });
     registry.updateTool(tool("echo", { roles: ["control"] }));

@@ -224,7 +224,7 @@ describe("GET /tools", () => {
     assertEquals(await statuses("now"), [200, 200, 409]);
     const explained = await (await app.request(`${BASE}/tools/now/explain`)).json();
     assertEquals([explained.selected, explained.available], [true, false]);
-    // A tool that is never available is in no toolset. Its calls fail alike.
+    // A tool that is never available is in no toolset. Its calls fail in the same way.
     assertEquals(await statuses("never"), [404, 404, 409]);
   });
 

@@ -256,7 +256,7 @@ describe("createMcpEndpoint({ extend })", () => {
 });
 
 describe("McpEndpoint.notify", () => {
-  it("notifies the clients that follow, of what they requested only", async () => {
+  it("notifies clients only of changes that they requested", async () => {
     const mcp = extended();
     const prompts = messagesOf(await listen(mcp, { promptsListChanged: true }));
     const notes = messagesOf(

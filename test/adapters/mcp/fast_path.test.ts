@@ -164,7 +164,7 @@ describe("plainRequestOf()", () => {
     return plainRequestOf(await request.json(), request.headers) !== undefined;
   };
 
-  it("answers a call that expects its result only", async () => {
+  it("responds to a call that expects only its result", async () => {
     assertEquals(await isPlain({ arguments: { a: 1 }, _meta: { tracestate: "a=b" } }), true);
   });
 
@@ -182,7 +182,7 @@ describe("plainRequestOf()", () => {
     assertEquals([result.structuredContent, asked], [{ sum: 3 }, 0]);
   });
 
-  it("answers a request for the first page of a list", async () => {
+  it("responds to a request for the first page of a list", async () => {
     const request = modernRequest("tools/list");
     assertEquals(plainRequestOf(await request.json(), request.headers)?.method, "tools/list");
   });

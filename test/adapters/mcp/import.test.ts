@@ -191,7 +191,7 @@ describe("importMcpServer()", () => {
     assertEquals(registry.ids, ["far:mine"]);
   });
 
-  it("registers all tools or none at first", async () => {
+  it("registers no tool at first if the registry rejects one of them", async () => {
     const mcp = createMcpEndpoint(farRegistry());
     const registry = new ToolRegistry({
       tools: [toolOf("lines", undefined, { namespace: "far" })],
