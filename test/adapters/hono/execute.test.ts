@@ -1,7 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
-import { defineTool, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
+import { type defineTool, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
 import { BASE, execute, execution, handler, problemOf, sampleRegistry } from "./support.ts";
 import { toolOf } from "../../support/tool_of.ts";
 
