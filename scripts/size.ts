@@ -38,7 +38,7 @@ const ENTRIES: readonly Entry[] = [
     limitKb: 37.9,
     packages: false,
   },
-  { name: "@plue/tools/hono", file: "src/adapters/hono/mod.ts", packages: true },
+  { name: "@plue/tools/hono", file: "src/adapters/hono/mod.ts", limitKb: 79.5, packages: true },
   { name: "@plue/tools/mcp", file: "src/adapters/mcp/mod.ts", packages: true },
   { name: "@plue/tools/finding", file: "src/finding/mod.ts", limitKb: 74.15, packages: false },
   { name: "@plue/tools/calls", file: "src/adapters/calls/mod.ts", packages: true },

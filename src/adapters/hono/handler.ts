@@ -16,7 +16,6 @@ import {
   checkExplorer,
   checkObject,
   checkOptions,
-  createPageCache,
   type ExplorerPage,
   type FormatService,
   HTTP_CHECKS,
@@ -37,7 +36,6 @@ import {
   serveProtectedResource,
   serveTurns,
   sharedParts,
-  slotsFor,
   streamCall,
   ToolServer,
 } from "../http/mod.ts";
@@ -164,6 +162,8 @@ export function createToolHandler(
   checkOptions("create a tool handler", options, CHECKS);
   const server = new ToolServer(source, options, {
     everyone: { explain: options.openExplain ?? false },
+    maxStreams: options.maxEventStreams,
+    maxStreamsPerPrincipal: options.maxEventStreamsPerPrincipal,
     createDispatcher: (own) => new ToolDispatcher(source, own),
   });
   const routes = new RoutedServer(server, partsOf(options));
@@ -193,28 +193,21 @@ export function createToolHandler(
   return app;
 }
 
-/** The parts that the options name. */
 function partsOf(options: ToolHandlerOptions): readonly HttpPart[] {
-  const { authorize, bridge, explorer, formats, protectedResource, tasks, taskAfterMs } = options;
-  const pages = createPageCache();
-  const slots = slotsFor(
-    { authorizes: authorize !== undefined },
-    options.maxEventStreams,
-    options.maxEventStreamsPerPrincipal,
-  );
+  const { bridge, explorer, formats, protectedResource } = options;
   return [
     ...sharedParts(options),
     serveExecution({
-      startTask: tasks && runTasks(tasks, { afterMs: taskAfterMs }),
+      startTask: options.tasks && runTasks,
       streamCall,
       toolsetOf: bridgeByQuery(bridge),
     }),
-    serveListing({ pageOf: queryPages({ formats, bridge, pages }) }),
+    serveListing({ pageOf: queryPages({ formats, bridge }) }),
     serveExplanations(),
-    serveCalls({ tasks, slots }),
-    serveEvents({ slots }),
+    serveCalls(),
+    serveEvents(),
     serveMetrics(),
-    ...(formats === undefined ? [] : [serveTurns(formats, { bridge, pages })]),
+    ...(formats === undefined ? [] : [serveTurns(formats, { bridge })]),
     ...(protectedResource === undefined ? [] : [serveProtectedResource(protectedResource)]),
     ...(explorer === undefined ? [] : [serveExplorer(explorer)]),
     serveHealth(),

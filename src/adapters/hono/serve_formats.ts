@@ -31,9 +31,9 @@ import {
   type FormatService,
   json,
   ListCache,
-  type Page,
   pageOf,
   pageResponse,
+  pagesOf,
   problemResponse,
   readCallIds,
   readFilters,
@@ -126,18 +126,17 @@ export function serveFormats(
         ...(fitted && { tokens: fitted.tokens, shown: fitted.tools, leftOut: fitted.leftOut }),
       });
     },
-    routes: (server, pages, show) => [
+    routes: (server, show) => [
       { method: "POST", path: "/dispatch/:target", answer: dispatchTurn(formats, show) },
       {
         method: "GET",
         path: "/openapi.json",
-        answer: showOpenApi(server, pages, formats, openapi),
+        answer: showOpenApi(server, formats, openapi),
       },
     ],
   };
 }
 
-/** The tools of the model's request. */
 interface Shown {
   /** The caller's tools that the query selects; `undefined` for all. */
   readonly narrowed: Toolset | undefined;
@@ -174,7 +173,10 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
     const body = await request.readJson();
     const turn = turnIn(body);
     const { callId = crypto.randomUUID(), ...ids } = readCallIds({}, raw.headers);
-    const calls = turn?.calls ?? callsIn(formats, target, body, exported);
+    const calls = turn?.calls ?? forClient(
+      () => formats.decodeCalls(target as TargetName, body, exported.names),
+      TypeError,
+    );
     const begun = turn === undefined ? calls : answeredIn(turn);
     const refused = await request.charge(begun.length - 1);
     if (refused !== undefined) return refused;
@@ -203,7 +205,9 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
     const work =
       (turn === undefined
         ? formats.dispatchCalls(target as TargetName, calls, options)
-        : readable(formats.resumeTurn(target as TargetName, turn, turn.answers, options)))
+        : formats.resumeTurn(target as TargetName, turn, turn.answers, options).catch(
+          refuseAnswers,
+        ))
         .finally(() => running.end());
     request.keepAlive(work.catch(() => {}));
     const { messages, results, suspended, losses } = await work;
@@ -227,7 +231,6 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
   };
 }
 
-/** A repeated turn, with answers to the questions of its calls. */
 interface ReturnedTurn {
   readonly calls: readonly DecodedCall[];
   readonly results: readonly ToolResult[];
@@ -269,19 +272,28 @@ function isResult(value: unknown): value is ToolResult {
       typeof error["message"] === "string";
 }
 
-/** The suspended calls of a turn with answers. */
 function answeredIn({ calls, results, answers }: ReturnedTurn): readonly DecodedCall[] {
   return calls.filter(({ callId }, index) =>
     isSuspended(results[index] as ToolResult) && isObject(answers) && Object.hasOwn(answers, callId)
   );
 }
 
-/** If the answers are invalid, or match no question of the turn. */
-async function readable<Turn>(turn: Promise<Turn>): Promise<Turn> {
+function refuseAnswers(error: unknown): never {
+  throw error instanceof TypeError ? new RequestError(error.message, "/answers") : error;
+}
+
+/**
+ * Runs a function of the formats.
+ *
+ * @param kind The kind of its errors that are the client's, whose messages are safe to send: they
+ * name the position in the request, and do not quote it.
+ * @throws {RequestError} Instead of an error of this kind.
+ */
+function forClient<T>(work: () => T, kind: typeof TypeError | typeof RangeError): T {
   try {
-    return await turn;
+    return work();
   } catch (error) {
-    throw error instanceof TypeError ? new RequestError(error.message, "/answers") : error;
+    throw error instanceof kind ? new RequestError(error.message) : error;
   }
 }
 
@@ -301,22 +313,6 @@ function ownListing(tools: readonly Tool[] | Toolset): Exportable {
   };
 }
 
-/** If it is not a valid response of that provider. */
-function callsIn(
-  formats: FormatFunctions,
-  target: string,
-  response: unknown,
-  { names }: ExportResult,
-): readonly DecodedCall[] {
-  try {
-    return formats.decodeCalls(target as TargetName, response, names);
-  } catch (error) {
-    // The message names the position in the response, and does not quote it.
-    if (error instanceof TypeError) throw new RequestError(error.message);
-    throw error;
-  }
-}
-
 /**
  * Exports tools.
  *
@@ -329,13 +325,9 @@ function exportTo(
   target: string,
   settings?: RequestSettings,
 ): ExportResult {
-  try {
-    return exportTools(tools, target as TargetName, settings);
-  } catch (error) {
-    // With settings, the chosen tool is not exported.
-    const isAsked = error instanceof RangeError || settings && error instanceof TypeError;
-    throw isAsked ? new RequestError(error.message) : error;
-  }
+  const work = (): ExportResult => exportTools(tools, target as TargetName, settings);
+  // With settings, the chosen tool may be missing.
+  return forClient(settings === undefined ? work : () => forClient(work, TypeError), RangeError);
 }
 
 /**
@@ -349,32 +341,25 @@ function fitTo(
   tools: readonly Tool[],
   options: FitBudgetOptions,
 ): FittedTools {
-  if (fit === undefined) {
-    throw new RequestError(
-      "This server fits no budgets: the option fitBudget of serveFormats is not set",
-    );
-  }
-  try {
-    return fit(tools, options);
-  } catch (error) {
-    throw error instanceof RangeError ? new RequestError(error.message) : error;
-  }
+  if (fit !== undefined) return forClient(() => fit(tools, options), RangeError);
+  throw new RequestError(
+    "This server fits no budgets: the option fitBudget of serveFormats is not set",
+  );
 }
 
 /** `GET /openapi.json`: the service from the caller's view. */
 function showOpenApi(
-  { authorizes }: ToolServer,
-  pages: ListCache<Page>,
+  server: ToolServer,
   { exportTools }: FormatFunctions,
   openapi: OpenApiOptions,
 ): RequestAnswer {
   return ({ raw, toolset }) => {
     refuseQuery(raw.url);
     const tools = toolset.available();
-    const page = pages.of(tools, "openapi.json", () => {
+    const page = pagesOf(server).of(tools, "openapi.json", () => {
       // Copies the list: an export of the listing itself would be cached with it, without a bound.
       const exported = exportTools([...tools], "openapi@3.1");
-      return pageOf(openApiDocument(exported, openapi, authorizes));
+      return pageOf(openApiDocument(exported, openapi, server.authorizes));
     });
     return pageResponse(raw, page);
   };

@@ -7,7 +7,7 @@
 
 import { type Check, checkFunction, checkText } from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
-import { checkOptions, checkTexts, having } from "./checks.ts";
+import { checkOptions, checkTexts, having } from "./options.ts";
 import { type Authorize, type Caller, checkCaller, requireCaller } from "./identity.ts";
 import type { HttpPart } from "./handler.ts";
 import { isResponse, json, type ProblemCode, problemResponse } from "./responses.ts";
@@ -21,79 +21,65 @@ export interface ChallengeOptions {
   readonly resource?: string;
 }
 
-/** The checks of the options. {@linkcode createChallenger} checks their form. */
 export const CHALLENGE_CHECKS: { readonly [Option in keyof ChallengeOptions]-?: Check } = {
   resource: checkText,
 };
 
-/** Makes the responses that reject a caller. */
-export interface Challenger {
-  /** The request has no token. */
-  missing(): Response;
-  /** The header is not a bearer token. */
-  malformed(): Response;
-  /** The token is invalid. The response gives no reason: a reason would help to guess a token. */
-  invalid(): Response;
-  /** The token is good, but does not hold all the scopes that are wanted. */
-  insufficient(scopes: readonly string[]): Response;
-}
+/** The responses that reject a caller: for each, its status, code, detail and `error` of RFC 6750. */
+const REJECTIONS = {
+  missing: [401, "unauthorized", 'This server requires a token: "authorization: Bearer …"'],
+  malformed: [
+    400,
+    "bad_request",
+    'The header must be "authorization: Bearer …", with one token',
+    "invalid_request",
+  ],
+  // No reason is given: it would help to guess a token.
+  invalid: [401, "unauthorized", "The token is not valid here, or has expired", "invalid_token"],
+  insufficient: [
+    403,
+    "insufficient_scope",
+    "The token needs all of these scopes: ",
+    "insufficient_scope",
+  ],
+} as const satisfies Record<string, readonly [number, ProblemCode, string, string?]>;
+
+/** Makes the response that rejects a caller. `scopes` are the missing ones of `insufficient`. */
+export type Challenger = (why: keyof typeof REJECTIONS, scopes?: readonly string[]) => Response;
 
 /**
  * Makes the responses that reject a caller.
  *
  * @throws {TypeError} If the resource is not a URL.
  */
-export function createChallenger(options: ChallengeOptions): Challenger {
-  const { resource } = options;
+export function createChallenger({ resource }: ChallengeOptions): Challenger {
   const metadata = resource === undefined ? undefined : metadataUrl(resource);
-  const refuse = (
-    status: number,
-    code: ProblemCode,
-    detail: string,
-    about: Readonly<Record<string, string>> = {},
-  ): Response => {
-    const parameters = Object.entries({ resource_metadata: metadata, ...about })
+  return (why, scopes) => {
+    const [status, code, detail, error] = REJECTIONS[why];
+    const scope = scopes?.join(" ");
+    const parameters = Object.entries({ resource_metadata: metadata, error, scope })
       .flatMap(([name, value]) => value === undefined ? [] : [`${name}="${value}"`]);
     const challenge = `Bearer ${parameters.join(", ")}`.trimEnd();
-    return problemResponse({ status, code, detail, headers: { "www-authenticate": challenge } });
-  };
-  return {
-    missing: () =>
-      refuse(401, "unauthorized", 'This server requires a token: "authorization: Bearer …"'),
-    malformed: () =>
-      refuse(400, "bad_request", 'The header must be "authorization: Bearer …", with one token', {
-        error: "invalid_request",
-      }),
-    invalid: () =>
-      refuse(401, "unauthorized", "The token is not valid here, or has expired", {
-        error: "invalid_token",
-      }),
-    insufficient: (scopes) =>
-      refuse(
-        403,
-        "insufficient_scope",
-        `The token needs all of these scopes: ${scopes.join(" ")}`,
-        {
-          error: "insufficient_scope",
-          scope: scopes.join(" "),
-        },
-      ),
+    return problemResponse({
+      status,
+      code,
+      detail: detail + (scope ?? ""),
+      headers: { "www-authenticate": challenge },
+    });
   };
 }
 
-/** The longest `Authorization` header that is read. */
 const MAX_HEADER = 16_384;
 const BEARER = /^bearer ([\x21-\x7e]+)$/i;
 
-/** Returns the token of a request, or the response that rejects it. */
 export function bearerToken(request: Request, challenger: Challenger): string | Response {
   const header = request.headers.get("authorization");
   // Another scheme counts as no token.
   if (header === null || !/^bearer(\s|$)/i.test(header)) {
-    return challenger.missing();
+    return challenger("missing");
   }
   const token = header.length > MAX_HEADER ? undefined : BEARER.exec(header)?.[1];
-  return token ?? challenger.malformed();
+  return token ?? challenger("malformed");
 }
 
 /** Describes what is protected. */
@@ -128,13 +114,13 @@ const WELL_KNOWN = "/.well-known/oauth-protected-resource";
  *
  * @throws {TypeError} If the resource is not a URL, or has a query or a fragment.
  */
-export function metadataUrl(resource: string): string {
+function metadataUrl(resource: string): string {
   const { origin } = urlOf(resource);
   return origin + metadataPaths(resource)[0];
 }
 
 /** Returns the paths of the metadata: the resource's own path, and the path for its host. */
-export function metadataPaths(resource: string): readonly [string, ...string[]] {
+function metadataPaths(resource: string): readonly [string, ...string[]] {
   const { pathname } = urlOf(resource);
   return pathname === "/" ? [WELL_KNOWN] : [WELL_KNOWN + pathname, WELL_KNOWN];
 }
@@ -144,7 +130,7 @@ export function metadataPaths(resource: string): readonly [string, ...string[]] 
  *
  * @throws {TypeError} If a URL is none, there is no authorization server, or a field is unknown.
  */
-export function resourceMetadata(options: ProtectedResource): Record<string, unknown> {
+function resourceMetadata(options: ProtectedResource): Record<string, unknown> {
   checkOptions("describe the resource", options, RESOURCE_CHECKS);
   const { resource, authorizationServers, scopes, name, documentation } = options;
   urlOf(resource);
@@ -166,7 +152,7 @@ export function resourceMetadata(options: ProtectedResource): Record<string, unk
  * A part that serves the metadata for clients that need a token (RFC 9728), at
  * `/.well-known/oauth-protected-resource`. The handler must then be at the root of its host.
  *
- * @throws {TypeError} As {@linkcode resourceMetadata}.
+ * @throws {TypeError} If a URL is none, there is no authorization server, or a field is unknown.
  */
 export function serveProtectedResource(resource: ProtectedResource): HttpPart {
   const metadata = resourceMetadata(resource);
@@ -253,7 +239,7 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
   return async (request) => {
     const token = bearerToken(request, challenger);
     if (typeof token !== "string") return token;
-    const caller = await find(token, request) ?? challenger.invalid();
+    const caller = await find(token, request) ?? challenger("invalid");
     if (isResponse(caller)) return caller;
     // A `false` would become a caller below.
     requireCaller(caller);
@@ -294,7 +280,6 @@ function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
   };
 }
 
-/** The maximum number of cached names. */
 const MAX_NAMES = 1_024;
 
 /**
@@ -320,7 +305,6 @@ async function digest(text: string): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text)));
 }
 
-/** Compares digests, which have one length. */
 function isEqual(left: Uint8Array, right: Uint8Array): boolean {
   let difference = 0;
   for (const [index, byte] of left.entries()) difference |= byte ^ (right[index] ?? 0);

@@ -5,9 +5,8 @@
  */
 
 import { systemClock, TIME_OVER, within } from "../../tool/mod.ts";
-import { readText } from "./fetching.ts";
 import { type Problem, ProblemError, RequestError } from "./responses.ts";
-import { IS_DENO, IS_WORKERS } from "./runtime.ts";
+import { IS_DENO, IS_WORKERS, readText } from "./runtime.ts";
 
 /** The limits of a body: its size, and how long it may take to arrive. */
 export interface BodyBounds {
@@ -21,7 +20,6 @@ export interface BodySource {
   text?(): Promise<string>;
 }
 
-/** A body that has not arrived yet. */
 interface PendingBody {
   readonly body: Promise<unknown>;
   readonly deadline: number;
@@ -37,12 +35,10 @@ interface Timer {
   unref?(): void;
 }
 
-/** Is called with a body that has not arrived within a second. */
 type OnSlow = (body: Promise<unknown>) => void;
 
 const SLOW_MS = 1_000;
 
-/** Reads the bodies of one server's requests. */
 export class BodyReader implements BodyBounds {
   readonly maxBytes: number;
   readonly timeoutMs: number;
@@ -197,7 +193,6 @@ const ENDED_EARLY: Problem = {
   detail: "The body ended before it was complete",
 };
 
-/** Reads a body without a declared length, or with one beyond the bound. */
 async function readUndeclared(
   body: Request["body"],
   length: number | undefined,
@@ -223,7 +218,6 @@ async function readUndeclared(
   });
 }
 
-/** The number of bytes that are read of a body that is too large. */
 const MAX_DRAINED = 8 * 1_024 * 1_024;
 
 /**

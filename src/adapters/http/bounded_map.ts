@@ -51,12 +51,10 @@ export class BoundedMap<K, V> {
     this.#weigh = weigh;
   }
 
-  /** The number of entries. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** The total weight of the entries. */
   get weight(): number {
     return this.#weight;
   }
@@ -106,7 +104,6 @@ export class BoundedMap<K, V> {
     return this.#entries.delete(key);
   }
 
-  /** Removes every entry. */
   clear(): void {
     this.#entries.clear();
     this.#weight = 0;

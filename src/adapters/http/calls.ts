@@ -6,12 +6,11 @@
  */
 
 import type { CallTasks, TaskOwner, TaskState } from "../../execute/durable/mod.ts";
-import type { DispatchContext } from "../../execute/mod.ts";
-import { type Answers, isObject, MAX_TIMEOUT_MS, pointerStep, ToolResult } from "../../tool/mod.ts";
-import { eventStream, frame } from "./event_stream.ts";
+import type { DispatchContext, ToolCall } from "../../execute/mod.ts";
+import { type Answers, isObject, MAX_TIMEOUT_MS, ToolResult } from "../../tool/mod.ts";
+import { eventStream, frame, takeSlot, TOO_MANY_STREAMS } from "./event_stream.ts";
 import {
   answerResult,
-  type CallMode,
   locationOf,
   type PreparedCall,
   readCallIds,
@@ -19,55 +18,35 @@ import {
   targetIn,
   wantsStream,
 } from "./execute_tool.ts";
-import { slotsFor, type StreamSlots, TOO_MANY_STREAMS } from "./follow_tools.ts";
 import type { HttpPart } from "./handler.ts";
+import { readValues } from "./query.ts";
 import { type ToolRequest, withAllLayers } from "./request.ts";
 import {
   json,
-  type Problem,
+  notFound,
   ProblemError,
   problemOfFailure,
   problemResponse,
   refuseQuery,
   RequestError,
+  requireFields,
   withHeaders,
 } from "./responses.ts";
 
-/** Options for {@linkcode runTasks}. */
-export interface RunTasksOptions {
-  /**
-   * The time after which a call becomes a task, in milliseconds, if its tool allows that. By
-   * default, a call becomes a task only if the client sends `Prefer: respond-async`, or if the
-   * tool's `execution` is `task`.
-   */
-  readonly afterMs?: number | undefined;
-}
-
-/**
- * Runs calls as tasks.
- *
- * @param tasks `callTasks(…)` of `@plue/tools/calls`.
- */
-export function runTasks(tasks: CallTasks, { afterMs }: RunTasksOptions = {}): CallMode {
-  return (prepared) => {
-    const { request: { raw: { headers } }, dispatcher, call, context } = prepared;
-    const { tool } = targetIn(prepared);
-    if (tool === undefined || tool.execution === "sync") return undefined;
-    const isPreferred = prefersAsync(headers);
-    if (tool.execution === "task" || isPreferred) {
-      return answerTask(
-        tasks,
-        prepared,
-        tasks.start(withAllLayers(dispatcher, "tasks"), call, context),
-        isPreferred,
-      );
-    }
-    return afterMs === undefined || wantsStream(headers) ? undefined : answerTask(
-      tasks,
-      prepared,
-      tasks.run(withAllLayers(dispatcher, "tasks"), call, context, { afterMs }),
-    );
-  };
+/** Runs calls as tasks, for `startTask` of `serveExecution`. Needs the option `tasks` of the server. */
+export function runTasks(prepared: PreparedCall<ToolCall>): Promise<Response> | undefined {
+  const { request: { raw: { headers }, server }, dispatcher, call, context } = prepared;
+  const { tasks, taskAfterMs: afterMs } = server;
+  const { tool } = targetIn(prepared);
+  if (tasks === undefined || tool === undefined || tool.execution === "sync") return undefined;
+  const isPreferred = prefersAsync(headers);
+  const isTask = tool.execution === "task" || isPreferred;
+  if (!isTask && (afterMs === undefined || wantsStream(headers))) return undefined;
+  const layered = withAllLayers(dispatcher, "tasks");
+  const work = isTask || afterMs === undefined
+    ? tasks.start(layered, call, context)
+    : tasks.run(layered, call, context, { afterMs });
+  return answerTask(tasks, prepared, work, isPreferred);
 }
 
 /** Answers with the task of a call, or with its result where it did not become one. */
@@ -75,14 +54,13 @@ async function answerTask(
   tasks: CallTasks,
   prepared: PreparedCall,
   work: Promise<TaskState | ToolResult>,
-  isPreferred = false,
+  isPreferred: boolean,
 ): Promise<Response> {
-  const { request, running, recorded, context: { principal } } = prepared;
+  const { request, running, recorded } = prepared;
   running.whenLong(() => request.keepAlive(work.catch(() => {})));
   const task = await work.finally(() => running.end());
   if (!("id" in task)) return await answerResult(prepared, Promise.resolve(task));
-  // Platforms that end the work of a request let the task run on for some time.
-  request.outlast(endOf(tasks, task, principal));
+  outlastTask(request, tasks, task);
   recorded.end(ToolResult.ok(null));
   return withHeaders(json(task, 202), [
     ["location", locationOf(request.raw, task.id)],
@@ -96,147 +74,128 @@ function prefersAsync(headers: Headers): boolean {
   return prefer.length < 1_024 && /(^|,)\s*respond-async\s*(,|;|$)/i.test(prefer);
 }
 
-/** Resolves when a task has ended, or waits for the answers of another request. */
-async function endOf(tasks: CallTasks, { id }: TaskState, principal?: string): Promise<void> {
-  try {
-    for await (const { status } of tasks.follow(id, { principal })) {
-      if (status !== "working") return;
+/**
+ * Keeps a task running after the response to its request, until it has ended or waits for the answers
+ * of another request. Platforms that end the work of a request let it run on for some time.
+ */
+export function outlastTask(request: ToolRequest, tasks: CallTasks, { id }: TaskState): void {
+  const { caller: { principal } } = request;
+  request.outlast(async () => {
+    try {
+      for await (const { status } of tasks.follow(id, { principal })) {
+        if (status !== "working") return;
+      }
+    } catch {
+      // The store is unreachable, which the tasks log themselves.
     }
-  } catch {
-    // The store is out of reach; the task reports that to its own log.
-  }
-}
-
-/** Options for {@linkcode serveCalls}. */
-export interface ServeCallsOptions {
-  /** The tasks that are served: `callTasks(…)` of `@plue/tools/calls`. @default {none} */
-  readonly tasks?: CallTasks | undefined;
-  /** The slots for clients that follow tasks. @default {1_024 slots} */
-  readonly slots?: StreamSlots;
+  });
 }
 
 /**
  * The part for `/calls`: continues calls that wait for answers, with their tickets, and shows, lists
- * and cancels tasks.
+ * and cancels the tasks of the server's option `tasks`.
  */
-export function serveCalls({ tasks, slots }: ServeCallsOptions = {}): HttpPart {
-  return (server) => {
-    const calls = new CallRoutes(tasks, slots ?? slotsFor(server));
-    return {
-      routes: [
-        { method: "GET", path: "/calls", answer: (request) => calls.list(request) },
-        { method: "GET", path: "/calls/:id", answer: (request) => calls.show(request) },
-        { method: "POST", path: "/calls/:id", answer: (request) => calls.continue(request) },
-        { method: "DELETE", path: "/calls/:id", answer: (request) => calls.cancel(request) },
-      ],
-    };
-  };
+export function serveCalls(): HttpPart {
+  return () => ({
+    routes: [
+      { method: "GET", path: "/calls", answer: listTasks },
+      { method: "GET", path: "/calls/:id", answer: showTask },
+      { method: "POST", path: "/calls/:id", answer: continueCall },
+      { method: "DELETE", path: "/calls/:id", answer: cancelTask },
+    ],
+  });
 }
 
-class CallRoutes {
-  readonly #tasks: CallTasks | undefined;
-  readonly #slots: StreamSlots;
+/** Continues a call with its ticket, or a task, with answers to its questions. */
+async function continueCall(request: ToolRequest): Promise<Response> {
+  const { raw, server, toolset, param: id, caller: { principal }, dispatcher } = request;
+  refuseQuery(raw.url);
+  if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+  const { ticket, answers } = readAnswers(await request.readJson());
+  if (ticket === undefined) return await answerQuestions(request, answers);
+  const { callId = id } = readCallIds({ callId: id }, new Headers());
+  const running = server.running.begin({ principal, callId }, raw);
+  // The ticket names the tool.
+  const recorded = request.beginCall("", callId);
+  const context: DispatchContext = { ...request.hostContext(), signal: () => running.signal };
+  const call = { ticket, answers, callId };
+  const prepared = { request, toolset, dispatcher, call, callId, context, running, recorded };
+  return wantsStream(raw.headers)
+    ? streamCall(prepared)
+    : await answerResult(prepared, dispatcher.dispatch(call, context));
+}
 
-  constructor(tasks: CallTasks | undefined, slots: StreamSlots) {
-    this.#tasks = tasks;
-    this.#slots = slots;
-  }
+async function answerQuestions(request: ToolRequest, answers: Answers): Promise<Response> {
+  const { dispatcher, param: id, server: { tasks } } = request;
+  const context = request.hostContext();
+  const answer = await reached(
+    request,
+    tasks?.answer(withAllLayers(dispatcher, "tasks"), id, answers, context),
+  );
+  if (tasks === undefined || answer === undefined) return problemResponse(notFound("a task", id));
+  if (!("id" in answer)) return problemResponse(problemOfFailure(answer, id));
+  outlastTask(request, tasks, answer);
+  return json(answer, 202);
+}
 
-  /** Continues a call with its ticket, or a task, with answers to its questions. */
-  async continue(request: ToolRequest): Promise<Response> {
-    const { raw, server, toolset, param: id, caller: { principal }, dispatcher } = request;
-    refuseQuery(raw.url);
-    if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
-    const { ticket, answers } = readAnswers(await request.readJson());
-    if (ticket === undefined) return await this.#answer(request, answers);
-    const { callId = id } = readCallIds({ callId: id }, new Headers());
-    const running = server.running.begin({ principal, callId }, raw);
-    // The ticket names the tool.
-    const recorded = request.beginCall("", callId);
-    const context: DispatchContext = { ...request.hostContext(), signal: () => running.signal };
-    const call = { ticket, answers, callId };
-    const prepared = { request, toolset, dispatcher, call, callId, context, running, recorded };
-    return wantsStream(raw.headers)
-      ? streamCall(prepared)
-      : await answerResult(prepared, dispatcher.dispatch(call, context));
-  }
+/** Returns a task, or a stream of its states until it has ended. */
+async function showTask(request: ToolRequest): Promise<Response> {
+  const { raw, param: id, server: { tasks } } = request;
+  refuseQuery(raw.url);
+  const task = await reached(request, tasks?.get(id, ownerIn(request)));
+  if (tasks === undefined || task === undefined) return problemResponse(notFound("a task", id));
+  return raw.method !== "HEAD" && wantsStream(raw.headers)
+    ? followTask(request, tasks, task)
+    : json(task);
+}
 
-  async #answer(request: ToolRequest, answers: Answers): Promise<Response> {
-    const { caller: { principal }, dispatcher, param: id } = request;
-    const tasks = this.#tasks;
-    const context = request.hostContext();
-    const answer = await reached(
-      request,
-      tasks?.answer(withAllLayers(dispatcher, "tasks"), id, answers, context),
-    );
-    if (tasks === undefined || answer === undefined) return problemResponse(noSuchTask(id));
-    if (!("id" in answer)) return problemResponse(problemOfFailure(answer, id));
-    request.outlast(endOf(tasks, answer, principal));
-    return json(answer, 202);
-  }
+/** The stream of a task's states. It ends with the caller's token, and when its tool is hidden. */
+function followTask(request: ToolRequest, tasks: CallTasks, { id }: TaskState): Response {
+  const { raw, server, caller: { principal, expiresAt = Infinity } } = request;
+  const release = takeSlot(request);
+  if (release === undefined) return problemResponse(TOO_MANY_STREAMS);
+  const controller = new AbortController();
+  const leftMs = Math.min(expiresAt - Date.now(), MAX_TIMEOUT_MS);
+  const timer = setTimeout(() => controller.abort(), leftMs);
+  const states = tasks.follow(id, { principal, signal: controller.signal });
+  let count = 0;
+  const { response, ended } = eventStream({
+    async next() {
+      const { value } = await states.next();
+      const isSeen = await tasks.get(id, { principal, toolset: request.toolsetNow() });
+      return value && isSeen ? frame(count++, "task", value) : undefined;
+    },
+    cancel: () => controller.abort(),
+  }, {
+    heartbeatMs: server.heartbeatMs,
+    signal: raw.signal,
+    onError: (error) => server.log(error),
+  });
+  void ended.then(() => {
+    clearTimeout(timer);
+    release();
+  });
+  request.streamsUntil(ended);
+  return response;
+}
 
-  /** Returns a task, or a stream of its states until it has ended. */
-  async show(request: ToolRequest): Promise<Response> {
-    const { raw, param: id } = request;
-    refuseQuery(raw.url);
-    const task = await reached(request, this.#tasks?.get(id, ownerIn(request)));
-    if (this.#tasks === undefined || task === undefined) return problemResponse(noSuchTask(id));
-    return raw.method !== "HEAD" && wantsStream(raw.headers)
-      ? this.#follow(request, this.#tasks, task)
-      : json(task);
-  }
+async function cancelTask(request: ToolRequest): Promise<Response> {
+  const { raw, server, param: id } = request;
+  refuseQuery(raw.url);
+  if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+  const task = await reached(request, server.tasks?.cancel(id, ownerIn(request)));
+  return task === undefined ? problemResponse(notFound("a task", id)) : json(task);
+}
 
-  #follow(request: ToolRequest, tasks: CallTasks, { id }: TaskState): Response {
-    const { raw, server, caller: { principal, expiresAt = Infinity } } = request;
-    const release = this.#slots.take(principal);
-    if (release === undefined) return problemResponse(TOO_MANY_STREAMS);
-    const controller = new AbortController();
-    // The stream ends with the caller's token.
-    const leftMs = Math.min(expiresAt - Date.now(), MAX_TIMEOUT_MS);
-    const timer = setTimeout(() => controller.abort(), leftMs);
-    const states = tasks.follow(id, { principal, signal: controller.signal });
-    let count = 0;
-    const { response, ended } = eventStream({
-      async next() {
-        try {
-          const { value } = await states.next();
-          // The tool may be hidden by now.
-          const isSeen = await tasks.get(id, { principal, toolset: request.toolsetNow() });
-          return value && isSeen ? frame(count++, "task", value) : undefined;
-        } catch (error) {
-          server.log(error);
-          return undefined;
-        }
-      },
-      cancel: () => Promise.resolve(controller.abort()),
-    }, { heartbeatMs: server.heartbeatMs, signal: raw.signal });
-    void ended.then(() => {
-      clearTimeout(timer);
-      release();
-    });
-    request.streamsUntil(ended);
-    return response;
-  }
-
-  /** Cancels a task. */
-  async cancel(request: ToolRequest): Promise<Response> {
-    const { raw, server, param: id } = request;
-    refuseQuery(raw.url);
-    if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
-    const task = await reached(request, this.#tasks?.cancel(id, ownerIn(request)));
-    return task === undefined ? problemResponse(noSuchTask(id)) : json(task);
-  }
-
-  /**
-   * Lists the caller's tasks, the newest first. The list is empty for callers without a principal:
-   * the server cannot distinguish them, and a task's id is its only protection.
-   */
-  async list(request: ToolRequest): Promise<Response> {
-    const { raw, caller: { principal } } = request;
-    const options = { ...ownerIn(request), ...readPage(raw.url) };
-    const listed = principal === undefined ? undefined : this.#tasks?.list(options);
-    return json(await reached(request, listed) ?? { tasks: [] });
-  }
+/**
+ * Lists the caller's tasks, the newest first. The list is empty for callers without a principal: the
+ * server cannot distinguish them, and a task's id is its only protection.
+ */
+async function listTasks(request: ToolRequest): Promise<Response> {
+  const { raw, server: { tasks }, caller: { principal } } = request;
+  const options = { ...ownerIn(request), ...readPage(raw.url) };
+  const listed = principal === undefined ? undefined : tasks?.list(options);
+  return json(await reached(request, listed) ?? { tasks: [] });
 }
 
 /**
@@ -245,31 +204,19 @@ class CallRoutes {
  * @throws {RequestError} If a parameter is unknown or has a bad value.
  */
 function readPage(url: string): { readonly limit: number; readonly cursor?: string } {
-  const query = new URL(url).searchParams;
-  for (const name of query.keys()) {
-    if (name !== "limit" && name !== "cursor") {
-      throw new RequestError(
-        `Cannot read the query: ${JSON.stringify(name.slice(0, 60))} is neither limit nor cursor`,
-      );
-    }
+  const { limit = 50, cursor } = readValues(new URL(url).searchParams, ["limit", "cursor"]);
+  if (cursor === undefined) return { limit };
+  if (!/^[\w-]{1,64}$/.test(cursor)) {
+    throw new RequestError('Query parameter "cursor" must be the nextCursor of a page');
   }
-  const limit = Number(query.get("limit") ?? 50);
-  if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) {
-    throw new RequestError("Cannot read the query: limit must be a whole number from 1 to 1000");
-  }
-  const cursor = query.get("cursor");
-  if (cursor !== null && !/^[\w-]{1,64}$/.test(cursor)) {
-    throw new RequestError("Cannot read the query: cursor must be the nextCursor of a page");
-  }
-  return { limit, ...(cursor !== null && { cursor }) };
+  return { limit, cursor };
 }
 
-/** Returns the owner of the tasks that a request may see. The caller must see their tools. */
+/** Returns the principal and the tools of a request: it may read only tasks of both. */
 function ownerIn({ caller: { principal }, toolset }: ToolRequest): TaskOwner {
   return { principal, toolset };
 }
 
-/** Waits for the store of the tasks. */
 async function reached<T>({ server }: ToolRequest, work: Promise<T> | undefined): Promise<
   T | undefined
 > {
@@ -286,34 +233,15 @@ async function reached<T>({ server }: ToolRequest, work: Promise<T> | undefined)
   }
 }
 
-function noSuchTask(id: string): Problem {
-  return {
-    status: 404,
-    code: "not_found",
-    detail: `Cannot find a task ${JSON.stringify(id.slice(0, 60))} of this caller`,
-  };
-}
-
 /** @throws {RequestError} If the body has another form. */
 function readAnswers(
   body: unknown,
 ): { readonly ticket: string | undefined; readonly answers: Answers } {
-  if (!isObject(body)) {
-    throw new RequestError(
-      'Cannot read the body: it must be an object such as {"ticket": "…", "answers": {}}',
-    );
-  }
-  for (const field of Object.keys(body)) {
-    if (field !== "ticket" && field !== "answers") {
-      throw new RequestError(
-        `Cannot read the body: ${
-          JSON.stringify(field.slice(0, 60))
-        } is neither "ticket" nor "answers"`,
-        pointerStep(field.slice(0, 60)),
-      );
-    }
-  }
-  const { ticket, answers = {} } = body;
+  const { ticket, answers = {} } = requireFields(
+    body,
+    ["ticket", "answers"],
+    '{"ticket": "…", "answers": {}}',
+  );
   if (ticket !== undefined && typeof ticket !== "string") {
     throw new RequestError('Cannot read the body: "ticket" must be a string', "/ticket");
   }

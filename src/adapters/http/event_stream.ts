@@ -1,29 +1,36 @@
 /**
- * Server-sent events: responses that are sent event by event, at the pace of their reader.
+ * Server-sent events: responses that are sent event by event, at the pace of their reader. And
+ * `GET /events`: the changes of a caller's tools. They follow from comparing listings, and not from the
+ * registry's events: a tool that the caller does not see is never named, a tool that becomes visible is
+ * `added`, and unread changes are merged.
  *
  * @module
  */
 
-import { SAFE_HEADERS } from "./responses.ts";
+import type { Registry } from "../../registry/mod.ts";
+import { Toolset } from "../../select/mod.ts";
+import { once, originalOf, type Tool } from "../../tool/mod.ts";
+import type { HttpPart } from "./handler.ts";
+import type { ToolRequest, ToolServer } from "./request.ts";
+import { type Problem, problemResponse, refuseQuery, SAFE_HEADERS } from "./responses.ts";
 
-/** The source of the events. */
 export interface FrameSource {
-  /** The next frame, as {@linkcode frame} writes it; `undefined` at the end. Must not reject. */
+  /** The next frame, as {@linkcode frame} writes it; `undefined` at the end. */
   next(): Promise<string | undefined>;
   /** Stops the source because the reader has left. Resolves when it has stopped. Must not reject. */
-  cancel(): Promise<void>;
+  cancel(): void | Promise<void>;
 }
 
-/** Options for {@linkcode eventStream}. */
 export interface EventStreamOptions {
   /** The interval between comments, in milliseconds. */
   readonly heartbeatMs: number;
   /** The request's signal, which aborts when the reader leaves. */
   readonly signal: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Receives an error of the source, which ends the stream. */
+  onError(error: unknown): void;
 }
 
-/** A stream of events that has begun. */
 export interface EventStream {
   readonly response: Response;
   /** Resolves when the source has ended, or has been cancelled. Never rejects. */
@@ -41,7 +48,6 @@ export function frame(id: number, event: string, data: unknown): string {
   return `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** The headers of every event stream. */
 export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "text/event-stream",
   "cache-control": "no-store",
@@ -97,7 +103,12 @@ export function eventStream(source: FrameSource, options: EventStreamOptions): E
       else signal.addEventListener("abort", leave, { once: true });
     },
     async pull(own) {
-      const next = await source.next();
+      let next: string | undefined;
+      try {
+        next = await source.next();
+      } catch (error) {
+        options.onError(error);
+      }
       if (isOver) return;
       if (next !== undefined) return own.enqueue(encoder.encode(next));
       stop();
@@ -120,4 +131,226 @@ export function untilRead(response: Response): EventStream {
   // It rejects when the reader leaves, and the producer of the body is cancelled.
   const ended = response.body?.pipeTo(writable).catch(() => {}) ?? Promise.resolve();
   return { response: new Response(readable, response), ended };
+}
+
+interface OpenStreams {
+  total: number;
+  readonly byPrincipal: Map<string | undefined, number>;
+}
+
+const openStreams = new WeakMap<ToolServer, OpenStreams>();
+
+/**
+ * Takes a slot for a stream of a caller. Callers without a principal share theirs.
+ *
+ * @returns A function that releases the slot; `undefined` if none is free.
+ */
+export function takeSlot(
+  { server, caller: { principal } }: Pick<ToolRequest, "server" | "caller">,
+): (() => void) | undefined {
+  const open = once(openStreams, server, () => ({ total: 0, byPrincipal: new Map() }));
+  const own = open.byPrincipal.get(principal) ?? 0;
+  if (open.total >= server.maxStreams || own >= server.maxStreamsPerPrincipal) return undefined;
+  open.total++;
+  open.byPrincipal.set(principal, own + 1);
+  let isTaken = true;
+  return () => {
+    if (!isTaken) return;
+    isTaken = false;
+    open.total--;
+    const left = (open.byPrincipal.get(principal) ?? 1) - 1;
+    if (left === 0) open.byPrincipal.delete(principal);
+    else open.byPrincipal.set(principal, left);
+  };
+}
+
+/**
+ * The message does not name the principals of the streams: a caller must not learn how many others
+ * there are.
+ */
+export const TOO_MANY_STREAMS: Problem = {
+  status: 503,
+  code: "overloaded",
+  detail: "Cannot follow the tools: too many streams are open",
+  headers: { "retry-after": "60" },
+};
+
+export interface ListingChange {
+  readonly type: "added" | "removed" | "updated";
+  readonly id: string;
+}
+
+/**
+ * The changes from one listing to another. Callers of one kind have the same listings, so a change of
+ * 5,000 tools is compared once, and not once per stream: 1,000 streams would take seconds.
+ */
+const compared = new WeakMap<
+  readonly Tool[],
+  WeakMap<readonly Tool[], readonly ListingChange[]>
+>();
+
+function listingChanges(before: readonly Tool[], after: readonly Tool[]): readonly ListingChange[] {
+  if (before === after) return [];
+  return once(
+    once(compared, after, () => new WeakMap()),
+    before,
+    () => compare(before, after),
+  );
+}
+
+/** Compares two listings. Returns the changes, in order of id. */
+function compare(before: readonly Tool[], after: readonly Tool[]): readonly ListingChange[] {
+  const old = new Map(before.map((tool) => [tool.id, tool]));
+  const now = new Set(after.map(({ id }) => id));
+  const changes: ListingChange[] = before.flatMap(({ id }) =>
+    now.has(id) ? [] : [{ type: "removed", id }]
+  );
+  for (const tool of after) {
+    const was = old.get(tool.id);
+    if (was === undefined) changes.push({ type: "added", id: tool.id });
+    else if (!isSame(was, tool)) changes.push({ type: "updated", id: tool.id });
+  }
+  return changes.sort((a, b) => a.id < b.id ? -1 : 1);
+}
+
+function isSame(old: Tool, now: Tool): boolean {
+  return old === now ||
+    originalOf(old) === originalOf(now) && old.description === now.description;
+}
+
+/** The listing that a {@linkcode ListingWatch} follows. */
+export interface WatchedListing {
+  /** `undefined` if the list does not change. */
+  readonly registry: Registry | undefined;
+  list(): readonly Tool[];
+  /** When the caller's token ends, in milliseconds since 1970: then the watch is over. */
+  readonly expiresAt: number | undefined;
+  /** Is called once, when the watch is over. */
+  onStop(): void;
+}
+
+const MAX_TIMER_MS = 2_147_483_647;
+
+/** Follows one caller's list. Changes of tools that the caller does not see do not count. */
+export class ListingWatch {
+  readonly #watched: WatchedListing;
+  #listing: readonly Tool[];
+  /** The registry has changed since the last look. Several changes are one. */
+  #hasChanged = false;
+  /** The registry can change no more. */
+  #hasEnded = false;
+  #isOver = false;
+  #wake: (() => void) | undefined;
+  #expiry: ReturnType<typeof setTimeout> | undefined;
+  readonly #unsubscribe: (() => void) | undefined;
+
+  constructor(watched: WatchedListing) {
+    this.#watched = watched;
+    this.#listing = watched.list();
+    // The subscribers only resolve a promise: in workerd, the request that changes the registry must
+    // not run code of another request.
+    this.#unsubscribe = watched.registry?.subscribe(() => {
+      this.#hasChanged = true;
+      this.#wake?.();
+    }, () => {
+      this.#hasEnded = true;
+      this.#wake?.();
+    });
+    this.#awaitExpiry();
+  }
+
+  /**
+   * Waits until the list is another one.
+   *
+   * @returns How it changed since the last time; nothing if the watch is over.
+   */
+  async changes(): Promise<readonly ListingChange[]> {
+    while (!this.#isOver && this.#leftMs() > 0) {
+      if (!this.#hasChanged) {
+        if (this.#hasEnded) break;
+        await new Promise<void>((resolve) => this.#wake = resolve);
+        continue;
+      }
+      this.#hasChanged = false;
+      const before = this.#listing;
+      this.#listing = this.#watched.list();
+      const changes = listingChanges(before, this.#listing);
+      if (changes.length > 0) return changes;
+    }
+    this.stop();
+    return [];
+  }
+
+  stop(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#expiry);
+    this.#unsubscribe?.();
+    this.#wake?.();
+    this.#watched.onStop();
+  }
+
+  #leftMs(): number {
+    return (this.#watched.expiresAt ?? Infinity) - Date.now();
+  }
+
+  /** Ends the watch when the token expires, even if the registry does not change. */
+  #awaitExpiry(): void {
+    const leftMs = this.#leftMs();
+    if (leftMs === Infinity) return;
+    this.#expiry = setTimeout(
+      () => this.#leftMs() > 0 ? this.#awaitExpiry() : this.stop(),
+      Math.min(Math.max(leftMs, 0), MAX_TIMER_MS),
+    );
+  }
+}
+
+/** The part that streams how the caller's tools change: `GET /events`. */
+export function serveEvents(): HttpPart {
+  return () => ({ routes: [{ method: "GET", path: "/events", answer: followTools }] });
+}
+
+/**
+ * Streams `added`, `removed` and `updated` events, each `{"type", "id"}`. The stream begins before
+ * its headers are sent: a listing that the client requests afterwards is not older than the first
+ * event.
+ */
+function followTools(request: ToolRequest): Response {
+  const { raw, caller, server } = request;
+  refuseQuery(raw.url);
+  // A toolset does not change. After 204, an EventSource does not connect again.
+  if (server.source instanceof Toolset) return new Response(null, { status: 204 });
+  // The body of an answer to HEAD is dropped: a stream would never be closed.
+  if (raw.method === "HEAD") return new Response(null, { headers: EVENT_STREAM_HEADERS });
+  const release = takeSlot(request);
+  if (release === undefined) return problemResponse(TOO_MANY_STREAMS);
+  const watch = new ListingWatch({
+    registry: server.source,
+    list: () => request.toolsetNow().available(),
+    expiresAt: caller.expiresAt,
+    onStop: release,
+  });
+  let waiting: readonly ListingChange[] = [];
+  let next = 0;
+  let count = 0;
+  const { response, ended } = eventStream({
+    async next() {
+      if (next === waiting.length) {
+        waiting = await watch.changes();
+        next = 0;
+      }
+      const change = waiting[next++];
+      return change && frame(count++, change.type, change);
+    },
+    cancel: () => watch.stop(),
+  }, {
+    heartbeatMs: server.heartbeatMs,
+    signal: raw.signal,
+    onError(error) {
+      server.log(error);
+      watch.stop();
+    },
+  });
+  request.streamsUntil(ended);
+  return response;
 }

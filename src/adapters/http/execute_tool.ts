@@ -8,29 +8,52 @@
 import type { DispatchContext, Dispatcher, ResumedCall, ToolCall } from "../../execute/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import {
-  isObject,
   isSuspended,
   systemClock,
+  type Tool,
   type ToolFailure,
   ToolResult,
 } from "../../tool/mod.ts";
-import { type CallTarget, targetOf } from "./bridge.ts";
 import { eventStream, frame } from "./event_stream.ts";
 import type { HttpPart } from "./handler.ts";
-import type { RequestCall } from "./records.ts";
 import { type ToolRequest, UNOBSERVED, withAllLayers } from "./request.ts";
 import {
   chooseType,
   json,
   noSuchTool,
-  type Problem,
+  notFound,
   problemOfFailure,
   problemResponse,
   refuseQuery,
   RequestError,
+  requireFields,
   withHeaders,
 } from "./responses.ts";
-import type { RunningCall } from "./running_calls.ts";
+import type { RequestCall, RunningCall } from "./running_calls.ts";
+
+export interface CallTarget {
+  readonly toolId: string;
+  /** Absent if there is no such tool. */
+  readonly tool: Tool | undefined;
+  /** True if the call goes to this tool through a bridge. */
+  readonly viaBridge: boolean;
+}
+
+/** Returns the tool of a call: through a bridge, its target. Logs and traces name the target. */
+export function targetOf(
+  toolset: Toolset,
+  call: { readonly name: string; readonly arguments?: unknown },
+): CallTarget {
+  const { bridge } = toolset;
+  const led = bridge?.lead(call);
+  const { name } = led ?? call;
+  const owner = led === undefined ? toolset : bridge?.behind;
+  return {
+    toolId: name,
+    tool: owner?.resolve(name),
+    viaBridge: led !== undefined && led !== call,
+  };
+}
 
 /** The ids of a call, as they came over HTTP. */
 export interface CallIds {
@@ -47,6 +70,8 @@ export const CALL_ID_HEADERS: { readonly [Field in keyof CallIds]: string } = {
   messageId: "x-message-id",
   idempotencyKey: "idempotency-key",
 };
+
+const CALL_FIELDS = ["arguments", ...Object.keys(CALL_ID_HEADERS)];
 
 /**
  * Printable ASCII, which a header can carry and a log can show, without outer spaces: a header would
@@ -109,7 +134,7 @@ export type CallMode = (
 
 /** Options for {@linkcode serveExecution}. */
 export interface ExecutionOptions {
-  /** Answers calls that become tasks: `runTasks(…)`. @default {every call runs in its request} */
+  /** Answers calls that become tasks: `runTasks`. @default {every call runs in its request} */
   readonly startTask?: CallMode | undefined;
   /**
    * Answers calls of clients that accept `text/event-stream`: `streamCall`.
@@ -156,7 +181,11 @@ async function execute(
   const { raw, server, record, param: name, caller: { principal, callContext } } = request;
   const { headers } = raw;
   if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
-  const body = readCall(await request.readJson({}));
+  const body = requireFields(
+    await request.readJson({}),
+    CALL_FIELDS,
+    '{"arguments": {}}, with the arguments of the tool',
+  );
   const ids = readCallIds(body, headers);
   const { callId = crypto.randomUUID() } = ids;
   const call = { name, arguments: body["arguments"], callId };
@@ -187,7 +216,6 @@ async function execute(
   return answerWith(prepared, await result);
 }
 
-/** Waits for the result of a call, and makes the response. */
 export async function answerResult(
   prepared: PreparedCall,
   result: Promise<ToolResult>,
@@ -256,7 +284,6 @@ export function locationOf({ url }: Request, id: string): string {
 
 const TYPES = ["application/json", "text/event-stream"] as const;
 
-/** True if the client prefers events. */
 export function wantsStream(headers: Headers): boolean {
   const accept = headers.get("accept");
   return accept !== null && chooseType(accept, TYPES) === "text/event-stream";
@@ -270,36 +297,7 @@ function abortExecution(
   if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
   return server.running.abort({ principal, callId })
     ? json({ callId, status: "aborting" }, 202)
-    : problemResponse(noSuchCall(callId));
-}
-
-function noSuchCall(callId: string): Problem {
-  return {
-    status: 404,
-    code: "not_found",
-    detail: `Cannot find a running call ${JSON.stringify(callId.slice(0, 256))} of this caller`,
-  };
-}
-
-/**
- * Reads the body of a call.
- *
- * @throws {RequestError} If it has another form.
- */
-function readCall(body: unknown): Readonly<Record<string, unknown>> {
-  if (!isObject(body)) {
-    throw new RequestError('Cannot read the body: it must be an object such as {"arguments": {}}');
-  }
-  for (const field of Object.keys(body)) {
-    if (field !== "arguments" && !Object.hasOwn(CALL_ID_HEADERS, field)) {
-      throw new RequestError(
-        `Cannot read the body: ${JSON.stringify(field.slice(0, 60))} is not a field of a call. ` +
-          'The arguments of the tool go into "arguments"; the other fields are ' +
-          Object.keys(CALL_ID_HEADERS).join(", "),
-      );
-    }
-  }
-  return body;
+    : problemResponse(notFound("a running call", callId));
 }
 
 /** Runs a call, and streams its events. For the option `streamCall` of `serveExecution`. */
@@ -336,7 +334,12 @@ export function streamCall(prepared: PreparedCall): Response {
       const { error } = ToolResult.error("aborted", "The client went away");
       end({ ok: false, error, durationMs: systemClock.now() - began });
     },
-  }, { heartbeatMs, signal: request.raw.signal, headers: { "x-call-id": callId } });
+  }, {
+    heartbeatMs,
+    signal: request.raw.signal,
+    headers: { "x-call-id": callId },
+    onError: (error) => request.server.log(error),
+  });
   request.streamsUntil(ended);
   return response;
 }

@@ -8,9 +8,8 @@
 import type { Registry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import { type Check, isFunction, isListOf, must } from "../../tool/mod.ts";
-import { checkObject, checkOptions } from "./checks.ts";
 import type { Caller } from "./identity.ts";
-import { SERVER_CHECKS, type ServerOptions } from "./options.ts";
+import { checkObject, checkOptions, SERVER_CHECKS, type ServerOptions } from "./options.ts";
 import {
   type RequestAnswer,
   type RequestContext,
@@ -175,11 +174,9 @@ const NO_ROUTE: Problem = {
 export class RoutedServer {
   readonly server: ToolServer;
   readonly paths: readonly RoutedPath[];
-  /** The paths without a parameter. */
   readonly #fixed: ReadonlyMap<string, RoutedPath>;
   readonly #patterns: readonly RoutedPath[];
 
-  /** If an option of a part is invalid. */
   constructor(server: ToolServer, parts: readonly HttpPart[]) {
     this.server = server;
     const paths = new Map<string, RoutedPath>();
@@ -224,7 +221,6 @@ export class RoutedServer {
     };
   }
 
-  /** Responds to a request that matches no route. */
   answerNone(raw: Request): Response | Promise<Response> {
     const response = this.server.open(raw, () => problemResponse(NO_ROUTE));
     return raw.method === "HEAD" ? headOf(response) : response;
@@ -265,7 +261,6 @@ export class RoutedPath {
     return value === "" || value.includes("/") ? undefined : value;
   }
 
-  /** Answers a request for this path. */
   answer(context: RequestContext, param?: string): Response | Promise<Response> {
     const { raw } = context.req;
     const isHead = raw.method === "HEAD";

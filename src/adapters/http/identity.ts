@@ -14,7 +14,15 @@ import {
   type ToolAvailabilityInput,
   Toolset,
 } from "../../select/mod.ts";
-import { checkFlag, checkText, numberFrom, readFields, type RiskLevel } from "../../tool/mod.ts";
+import {
+  checkFlag,
+  checkText,
+  numberFrom,
+  readFields,
+  refuse,
+  refuseOthers,
+  type RiskLevel,
+} from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
 
 /**
@@ -177,9 +185,7 @@ export function checkCaller(caller: Caller): void {
  */
 export function requireCaller(caller: Caller): void {
   if (typeof caller === "object" && caller !== null) return;
-  throw new TypeError(
-    "Cannot identify the caller: authorize must answer a caller such as {} or a Response",
-  );
+  refuse("identify the caller", "authorize must answer a caller such as {} or a Response");
 }
 
 /**
@@ -189,15 +195,7 @@ export function requireCaller(caller: Caller): void {
  */
 export function selectionOfCaller(caller: Caller): Selection {
   requireCaller(caller);
-  for (const field of Object.keys(caller)) {
-    if (!FIELDS.has(field)) {
-      throw new TypeError(
-        `Cannot identify the caller: authorize returned the unknown field "${field}"; known are ${
-          [...FIELDS].join(", ")
-        }`,
-      );
-    }
-  }
+  refuseOthers("identify the caller", caller, [...FIELDS]);
   const { role, scopes, context, maxRisk } = caller;
   return {
     role: role ?? null,

@@ -22,7 +22,7 @@ import {
   type ChallengeOptions,
   createChallenger,
 } from "./bearer_auth.ts";
-import { checkOptions, checkTexts } from "./checks.ts";
+import { checkOptions, checkTexts } from "./options.ts";
 import { type Authorize, type Caller, requireCaller } from "./identity.ts";
 import { ProblemError } from "./responses.ts";
 
@@ -185,7 +185,6 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
     throw refused("issuer must name the issuer of the keys");
   }
 
-  /** The claims of a valid token. */
   async function claimsOf(token: string): Promise<JwtClaims | undefined> {
     if (token.length > MAX_TOKEN || !TOKEN.test(token)) return undefined;
     const library = jose ??= await loadJose();
@@ -215,10 +214,10 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
     const token = bearerToken(request, challenger);
     if (typeof token !== "string") return token;
     const claims = await claimsOf(token);
-    if (claims === undefined) return challenger.invalid();
+    if (claims === undefined) return challenger("invalid");
     const scopes = words(own(claims, scopeClaim));
     if (!requiredScopes.every((scope) => scopes.includes(scope))) {
-      return challenger.insufficient(requiredScopes);
+      return challenger("insufficient", requiredScopes);
     }
     const caller = options.toCaller === undefined
       ? {
@@ -229,7 +228,7 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
     // A `false` would become a caller below.
     if (caller !== undefined) requireCaller(caller);
     const named: Caller = { principal: text(own(claims, principalClaim)), ...caller };
-    if (caller === undefined || named.principal === undefined) return challenger.invalid();
+    if (caller === undefined || named.principal === undefined) return challenger("invalid");
     // A stream of events ends with the token that opened it.
     return { expiresAt: (claims["exp"] as number) * 1000, ...named };
   };
@@ -243,14 +242,19 @@ function isTokenHeader({ typ = "jwt", kid = "" }: JWSHeaderParameters): boolean 
   return /^(application\/)?(at\+)?jwt$/i.test(typ) && typeof kid === "string";
 }
 
-type Jose = typeof import("jose");
+/** The two functions of `jose` that are used: the whole package would be six times as large. */
+type Jose = Pick<typeof import("jose"), "createLocalJWKSet" | "jwtVerify">;
 
 /** Loaded with the first token: servers that check none need not install it. */
 let jose: Jose | undefined;
 
 async function loadJose(): Promise<Jose> {
   try {
-    return await import("jose");
+    const [{ createLocalJWKSet }, { jwtVerify }] = await Promise.all([
+      import("jose/jwks/local"),
+      import("jose/jwt/verify"),
+    ]);
+    return { createLocalJWKSet, jwtVerify };
   } catch (cause) {
     throw new Error(`Cannot ${ACTION}: the package "jose" is not installed`, { cause });
   }

@@ -8,13 +8,67 @@
 import type { decodeCalls, dispatchCalls, exportTools, resumeTurn } from "../../formats/mod.ts";
 import { searchToolsetAsync } from "../../registry/mod.ts";
 import { explainTool, type ToolExplanation, type Toolset } from "../../select/mod.ts";
-import { describeTool, type Tool } from "../../tool/mod.ts";
-import { showThrough, type ShowTools } from "./bridge.ts";
-import { createPageCache, type ListCache, type Page, pageOf, pageResponse } from "./page.ts";
+import { atOnce, describeTool, refuse, type Tool } from "../../tool/mod.ts";
 import type { HttpPart, Route } from "./handler.ts";
-import { type ListingQuery, readFilters, readListingQuery } from "./query.ts";
+import { type Page, pageOf, pageResponse, pagesOf } from "./page.ts";
+import { type ListingQuery, readBridgeQuery, readFilters, readListingQuery } from "./query.ts";
 import type { ToolRequest, ToolServer } from "./request.ts";
 import { json, noSuchTool, problemResponse, refuseQuery, RequestError } from "./responses.ts";
+
+/** Returns the tools for a request: the caller's toolset, or the bridge to it. */
+export type ShowTools = (toolset: Toolset, throughBridge: boolean) => Toolset;
+
+/**
+ * Makes the function that shows tools.
+ *
+ * @param bridge Makes the bridge to a toolset. Without it, requests for a bridge are rejected.
+ */
+export function showThrough(bridge: ((toolset: Toolset) => Toolset) | undefined): ShowTools {
+  const bridgeTo = bridge && bridgeOnce(bridge);
+  return (toolset, throughBridge) => {
+    if (!throughBridge) return toolset;
+    if (bridgeTo !== undefined) return bridgeTo(toolset);
+    throw new RequestError("This server has no bridge: the option bridge is not set");
+  };
+}
+
+/**
+ * Makes the function for the tools of a call whose request may have the query `bridge=1`.
+ *
+ * @param bridge Makes the bridge to a toolset: `createToolBridge`. Without it, requests for a
+ * bridge are rejected.
+ */
+export function bridgeByQuery(
+  bridge?: (toolset: Toolset) => Toolset,
+): (request: ToolRequest) => Toolset {
+  const show = showThrough(bridge);
+  return ({ raw: { url }, toolset }) =>
+    url.includes("?") ? show(toolset, readBridgeQuery(url)) : toolset;
+}
+
+/**
+ * Makes the bridge to each toolset once.
+ *
+ * @param make Makes a bridge. If it throws, or does not return a toolset, the request fails.
+ */
+export function bridgeOnce(make: (toolset: Toolset) => Toolset): (toolset: Toolset) => Toolset {
+  const bridges = new WeakMap<Toolset, Toolset>();
+  return (toolset) => {
+    let bridge = bridges.get(toolset);
+    if (bridge === undefined) {
+      bridge = atOnce(make(toolset));
+      // The bridge to another toolset might reach what this caller must not.
+      if (bridge?.bridge?.behind !== (toolset.bridge?.behind ?? toolset)) {
+        refuse(
+          "make a bridge",
+          "the function must give the bridge to the toolset that it is given",
+        );
+      }
+      bridges.set(toolset, bridge);
+    }
+    return bridge;
+  };
+}
 
 /**
  * The functions of `@plue/tools/formats` that serving formats takes. The whole module will do:
@@ -40,15 +94,13 @@ export interface FormatService {
   /** @ignore The page of an export. */
   readonly exportPage: ExportPage;
   /** @ignore The routes that come with the formats. */
-  routes(server: ToolServer, pages: ListCache<Page>, show: ShowTools): readonly Route[];
+  routes(server: ToolServer, show: ShowTools): readonly Route[];
 }
 
 /** Options for {@linkcode serveTurns}. */
 export interface ServeTurnsOptions {
   /** Makes the bridge of `?bridge=1`: `createToolBridge`. @default {none} */
   readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
-  /** @ignore The cache of the pages, which other routes use too. */
-  readonly pages?: ListCache<Page>;
 }
 
 /**
@@ -56,9 +108,11 @@ export interface ServeTurnsOptions {
  *
  * @param formats `serveFormats(…)`.
  */
-export function serveTurns(formats: FormatService, options: ServeTurnsOptions = {}): HttpPart {
-  const { bridge, pages = createPageCache() } = options;
-  return (server) => ({ routes: formats.routes(server, pages, showThrough(bridge)) });
+export function serveTurns(
+  formats: FormatService,
+  { bridge }: ServeTurnsOptions = {},
+): HttpPart {
+  return (server) => ({ routes: formats.routes(server, showThrough(bridge)) });
 }
 
 /** Options for {@linkcode serveListing}. */
@@ -120,8 +174,6 @@ export interface QueryPagesOptions {
   readonly formats?: FormatService | undefined;
   /** Makes the bridge of `?bridge=1`: `createToolBridge`. @default {none} */
   readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
-  /** @ignore The cache of the pages, for other routes that have pages. */
-  readonly pages?: ListCache<Page>;
 }
 
 /**
@@ -131,13 +183,13 @@ export interface QueryPagesOptions {
 export function queryPages(
   options: QueryPagesOptions = {},
 ): (request: ToolRequest) => Page | Promise<Page> {
-  const { formats, bridge, pages = createPageCache() } = options;
+  const { formats, bridge } = options;
   const show = showThrough(bridge);
-  return ({ raw, toolset }) => {
+  return ({ raw, server, toolset }) => {
     const query = readListingQuery(raw.url);
     // The same array for as long as the members and their availability stay the same.
     const listed = toolset.available();
-    return pages.of(listed, query.key, () => {
+    return pagesOf(server).of(listed, query.key, () => {
       const { selection } = query;
       if (!query.bridge) return makePage(toolset, listed, query, formats?.exportPage);
       // The query selects the bridge's target tools; the bridge's own tools always remain.
@@ -188,14 +240,40 @@ function makePage(
 }
 
 function listingPage(tools: readonly Tool[], { limit, cursor }: ListingQuery): Page {
-  const start = cursor === undefined ? 0 : indexAfter(tools, readCursor(cursor, "after"));
-  const page = tools.slice(start, start + limit);
-  const last = page.at(-1);
-  const isMore = last !== undefined && start + limit < tools.length;
+  const page = pageAfter(tools, cursor, limit);
+  if (page === undefined) throw badCursor();
   return pageOf({
-    tools: page.map(describeTool),
-    nextCursor: isMore ? writeCursor("after", last.id) : undefined,
+    tools: tools.slice(page.start, page.end).map(describeTool),
+    nextCursor: page.nextCursor,
   });
+}
+
+/** A page of a list. */
+export interface ListPage {
+  readonly start: number;
+  readonly end: number;
+  /** The cursor of the next page; `undefined` on the last one. */
+  readonly nextCursor: string | undefined;
+}
+
+/**
+ * Returns a page of a list in order of id. A cursor is the id before the page, so that tools that come
+ * or go in the meantime neither repeat nor hide others.
+ *
+ * @returns `undefined` if the cursor is invalid.
+ */
+export function pageAfter(
+  list: readonly { readonly id: string }[],
+  cursor: string | undefined,
+  size: number,
+): ListPage | undefined {
+  const after = cursor === undefined ? "" : readCursor(cursor, "after");
+  if (after === undefined) return undefined;
+  const found = after === "" ? 0 : list.findIndex(({ id }) => id > after);
+  const start = found === -1 ? list.length : found;
+  const end = Math.min(start + size, list.length);
+  const last = end < list.length ? list[end - 1] : undefined;
+  return { start, end, nextCursor: last && writeCursor("after", last.id) };
 }
 
 async function searchPage(
@@ -203,7 +281,8 @@ async function searchPage(
   search: string,
   { limit, cursor, minScore }: ListingQuery,
 ): Promise<Page> {
-  const start = cursor === undefined ? 0 : offset(readCursor(cursor, "offset"));
+  const start = Number(cursor === undefined ? 0 : readCursor(cursor, "offset"));
+  if (!(start < MAX_OFFSET)) throw badCursor();
   const end = start + limit;
   // One more than the page, to know whether there is a next one.
   const found = await searchToolsetAsync(toolset, search, { limit: end + 1, minScore });
@@ -213,32 +292,22 @@ async function searchPage(
   });
 }
 
-/** The index of the first tool after `id`, which may be gone by now. */
-function indexAfter(tools: readonly Tool[], id: string): number {
-  const index = tools.findIndex((tool) => tool.id > id);
-  return index === -1 ? tools.length : index;
-}
+const MAX_OFFSET = 1_000_000;
 
-function offset(text: string): number {
-  if (/^\d{1,6}$/.test(text)) return Number(text);
-  throw badCursor();
-}
-
-function writeCursor(kind: "after" | "offset", value: string): string {
+function writeCursor(kind: keyof typeof CURSOR, value: string): string {
   return btoa(`${kind} ${value}`).replaceAll("+", "-").replaceAll("/", "_")
     .replaceAll("=", "");
 }
 
-function readCursor(cursor: string, kind: "after" | "offset"): string {
-  let text = "";
+function readCursor(cursor: string, kind: keyof typeof CURSOR): string | undefined {
   try {
-    text = atob(cursor.replaceAll("-", "+").replaceAll("_", "/"));
+    return CURSOR[kind].exec(atob(cursor.replaceAll("-", "+").replaceAll("_", "/")))?.[1];
   } catch {
-    // Falls through: it does not begin with the kind.
+    return undefined;
   }
-  if (!text.startsWith(`${kind} `)) throw badCursor();
-  return text.slice(kind.length + 1);
 }
+
+const CURSOR = { after: /^after ([\w.:-]{1,257})$/, offset: /^offset (\d{1,6})$/ };
 
 function badCursor(): RequestError {
   return new RequestError(
@@ -256,7 +325,6 @@ export function serveExplanations(): HttpPart {
   });
 }
 
-/** Explains whether the caller sees a tool. */
 function explainOne(request: ToolRequest): Response {
   const { param: id } = request;
   const toolset = explainedToolset(request);

@@ -1,11 +1,12 @@
 /**
  * Observes requests: how long they took, how their calls ended, and their place in a trace. The calls
- * themselves are traced and measured by the dispatcher's `telemetry`.
+ * themselves are traced and measured by the dispatcher's `telemetry`. `GET /metrics`: the number,
+ * outcomes and durations of calls of the caller's tools. `GET /healthz`.
  *
  * @module
  */
 
-import type { TraceParent } from "../../execute/mod.ts";
+import type { DispatcherMetrics, ToolMetrics, TraceParent } from "../../execute/mod.ts";
 import {
   atOnce,
   callHook,
@@ -14,11 +15,12 @@ import {
   checkFunction,
   systemClock,
 } from "../../tool/mod.ts";
-import { checkOptions } from "./checks.ts";
 import { untilRead } from "./event_stream.ts";
 import type { HttpPart } from "./handler.ts";
-import { type AccessCall, records, type RequestObserver, RequestRecord } from "./records.ts";
-import { withHeaders } from "./responses.ts";
+import { checkOptions } from "./options.ts";
+import { type ToolRequest, withAllLayers } from "./request.ts";
+import { chooseType, json, refuseQuery, SAFE_HEADERS, withHeaders } from "./responses.ts";
+import { type AccessCall, records, type RequestObserver, RequestRecord } from "./running_calls.ts";
 
 /** Version 00. A later version may have more after another "-". */
 const HEADER = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
@@ -98,78 +100,71 @@ const CHECKS = {
 } satisfies { readonly [Option in keyof ObserveOptions]-?: Check };
 
 /**
- * Makes the observer of requests. The response gets the `traceparent` of the call if the call is
- * traced, otherwise a new one in the trace of the request. A request that one handler passes to
- * another is observed once.
- *
- * @param onError Is called with what `access` throws.
- * @throws {TypeError} If an option is unknown or wrong.
- */
-export function createObserver(
-  options: ObserveOptions,
-  onError: (error: unknown) => void,
-): RequestObserver {
-  checkOptions("observe requests", options, CHECKS);
-  const { serverTiming = false } = options;
-  /** An observer never changes the response: a clock that fails is not used. */
-  const now = (): number => {
-    try {
-      const time: unknown = atOnce(options.now?.());
-      if (typeof time === "number") return time;
-    } catch (error) {
-      onError(error);
-    }
-    return Date.now();
-  };
-  return async (request, answer) => {
-    if (records.has(request)) return await answer();
-    const time = now();
-    // The same clock measures calls, so a request does not seem shorter than its calls.
-    const began = systemClock.now();
-    const elapsed = (): number => systemClock.now() - began;
-    const record = new RequestRecord();
-    records.set(request, record);
-    const { method, url, headers } = request;
-    let response = await answer();
-    const place = legalPlace(record.place) ??
-      nextTraceParent(readTraceParent(headers.get("traceparent")));
-    response = withHeaders(response, [
-      ["traceparent", writeTraceParent(place)],
-      ...(serverTiming ? [["server-timing", timing(record, elapsed())] as const] : []),
-    ]);
-    if (record.ended === undefined && isEventStream(response)) {
-      ({ response, ended: record.ended } = untilRead(response));
-    }
-    const { status } = response;
-    const tell = (): void => {
-      const { route, principal, calls } = record;
-      const entry: AccessEntry = {
-        time,
-        method,
-        // A request that names two hosts has no URL; it is logged all the same.
-        path: URL.canParse(url) ? new URL(url).pathname : "",
-        route,
-        status,
-        durationMs: elapsed(),
-        traceId: place.traceId,
-        principal,
-        calls,
-      };
-      callHook(() => options.access?.(entry), onError);
-    };
-    if (record.ended === undefined) tell();
-    else void record.ended.then(tell);
-    return response;
-  };
-}
-
-/**
- * The part that traces, measures and logs requests.
+ * The part that traces, measures and logs requests. The response gets the `traceparent` of the call if
+ * the call is traced, otherwise a new one in the trace of the request. A request that one handler
+ * passes to another is observed once.
  *
  * @throws {TypeError} If an option is unknown or wrong.
  */
 export function observeRequests(options: ObserveOptions): HttpPart {
-  return (server) => ({ around: createObserver(options, (error) => server.log(error)) });
+  const { serverTiming = false, now = Date.now } = checkOptions(
+    "observe requests",
+    options,
+    CHECKS,
+  );
+  const access = options.access?.bind(options);
+  return (server) => {
+    const onError = (error: unknown): void => server.log(error);
+    const around: RequestObserver = async (request, answer) => {
+      if (records.has(request)) return await answer();
+      const time = timeOf(now, onError);
+      // The same clock measures calls, so a request does not seem shorter than its calls.
+      const began = systemClock.now();
+      const record = new RequestRecord();
+      records.set(request, record);
+      const { method, url, headers } = request;
+      let response = await answer();
+      const place = legalPlace(record.place) ??
+        nextTraceParent(readTraceParent(headers.get("traceparent")));
+      response = withHeaders(response, [
+        ["traceparent", writeTraceParent(place)],
+        ...(serverTiming
+          ? [["server-timing", timing(record, systemClock.now() - began)] as const]
+          : []),
+      ]);
+      if (record.ended === undefined && isEventStream(response)) {
+        ({ response, ended: record.ended } = untilRead(response));
+      }
+      const { status } = response;
+      const report = (): void => {
+        const { route, principal, calls } = record;
+        const entry: AccessEntry = {
+          time,
+          method,
+          // A request that names two hosts has no URL; it is logged all the same.
+          path: URL.canParse(url) ? new URL(url).pathname : "",
+          route,
+          status,
+          durationMs: systemClock.now() - began,
+          traceId: place.traceId,
+          principal,
+          calls,
+        };
+        callHook(() => access?.(entry), onError);
+      };
+      if (record.ended === undefined) report();
+      else void record.ended.then(report);
+      return response;
+    };
+    return { around };
+  };
+}
+
+/** Returns the time. An observer never changes the response: a clock that fails is not used. */
+function timeOf(now: () => unknown, onError: (error: unknown) => void): number {
+  let time: unknown;
+  callHook(() => time = atOnce(now()), onError);
+  return typeof time === "number" ? time : Date.now();
 }
 
 /** Returns a position that the header can express; `undefined` if telemetry uses another form. */
@@ -185,4 +180,186 @@ function timing({ authorizeMs, toolMs }: RequestRecord, totalMs: number): string
   return [["auth", authorizeMs], ["tool", toolMs], ["total", totalMs]]
     .flatMap(([name, ms]) => typeof ms === "number" ? [`${name};dur=${ms.toFixed(1)}`] : [])
     .join(", ");
+}
+
+const TYPES = [
+  "application/json",
+  "text/plain",
+  "application/openmetrics-text",
+] as const;
+
+/** The part that shows the metrics of the caller's tools: `GET /metrics`. */
+export function serveMetrics(): HttpPart {
+  return ({ dispatcher }) => {
+    const counted = withAllLayers(dispatcher, "serveMetrics()");
+    return {
+      routes: [{
+        method: "GET",
+        path: "/metrics",
+        answer: (request) => showMetrics(request, counted.metrics()),
+      }],
+    };
+  };
+}
+
+/**
+ * The metrics of the caller's tools, in JSON or in text for Prometheus, as the client accepts. The
+ * sums are over these tools only. Calls that wait and calls of unknown tools belong to no tool, and
+ * count calls of others: they are for callers who may know of hidden tools.
+ */
+function showMetrics(
+  { raw, caller, toolset }: ToolRequest,
+  { since, tools, queued, unknownTool }: DispatcherMetrics,
+): Response {
+  refuseQuery(raw.url);
+  const seen = tools.filter(({ id }) => toolset.has(id));
+  const totals = caller.explain === true ? { queued, unknownTool } : undefined;
+  const type = chooseType(raw.headers.get("accept"), TYPES);
+  if (type !== "application/json") {
+    const { body, contentType } = metricsText({ tools: seen, totals }, type);
+    return new Response(body, {
+      headers: { "content-type": contentType, "cache-control": "no-store", ...SAFE_HEADERS },
+    });
+  }
+  const sum = (field: "calls" | "failed" | "inFlight"): number =>
+    seen.reduce((total, tool) => total + tool[field], 0);
+  return json({
+    since,
+    calls: sum("calls"),
+    failed: sum("failed"),
+    inFlight: sum("inFlight"),
+    ...totals,
+    tools: seen,
+  });
+}
+
+/** The text formats: Prometheus, and OpenMetrics 1.0. */
+export type MetricsTextType = "text/plain" | "application/openmetrics-text";
+
+const CONTENT_TYPES = {
+  "text/plain": "text/plain; version=0.0.4; charset=utf-8",
+  "application/openmetrics-text": "application/openmetrics-text; version=1.0.0; charset=utf-8",
+} as const satisfies Record<MetricsTextType, string>;
+
+type Label = readonly [name: string, value: string];
+/** A sample of a tool. */
+type Sample = readonly [suffix: string, value: number, label?: Label];
+
+/** The metrics of each tool. Those whose names end in "_seconds" have that unit. */
+const FAMILIES: readonly (readonly [
+  name: string,
+  type: "counter" | "gauge" | "summary",
+  help: string,
+  samples: (tool: ToolMetrics) => readonly Sample[],
+])[] = [
+  ["calls", "counter", "Calls that have ended.", ({ calls }) => [["_total", calls]]],
+  [
+    "failures",
+    "counter",
+    "Calls that failed, by the code of the failure.",
+    ({ errors }) =>
+      Object.entries(errors).map(([code, count]) => ["_total", count, ["code", code]]),
+  ],
+  [
+    "suspended",
+    "counter",
+    "Calls that ended because they wait for answers.",
+    ({ suspended }) => [["_total", suspended]],
+  ],
+  [
+    "replayed",
+    "counter",
+    "Calls that were answered with the result of an earlier one.",
+    ({ replayed }) => [["_total", replayed]],
+  ],
+  [
+    "aliased",
+    "counter",
+    "Calls that named the tool by one of its aliases.",
+    ({ aliased }) => [["_total", aliased]],
+  ],
+  [
+    "in_flight",
+    "gauge",
+    "Calls that have begun and not ended.",
+    ({ inFlight }) => [["", inFlight]],
+  ],
+  [
+    "abandoned",
+    "gauge",
+    "Tools that still run although their calls have ended.",
+    ({ abandoned }) => [["", abandoned]],
+  ],
+  [
+    "last_run_timestamp_seconds",
+    "gauge",
+    "The time at which the last call ended.",
+    ({ lastRun }) => lastRun === null ? [] : [["", lastRun / 1000]],
+  ],
+  [
+    "duration_seconds",
+    "summary",
+    "The durations of calls, without replayed ones.",
+    ({ duration, calls, replayed }) =>
+      duration === null ? [] : [
+        ["", duration.p50Ms / 1000, ["quantile", "0.5"]],
+        ["", duration.p95Ms / 1000, ["quantile", "0.95"]],
+        ["", duration.p99Ms / 1000, ["quantile", "0.99"]],
+        ["_sum", duration.totalMs / 1000],
+        ["_count", calls - replayed],
+      ],
+  ],
+];
+
+/** The metrics of tools, and the totals that belong to no tool if the caller may see them. */
+export interface ShownMetrics {
+  readonly tools: readonly ToolMetrics[];
+  readonly totals: Pick<DispatcherMetrics, "queued" | "unknownTool"> | undefined;
+}
+
+export function metricsText(
+  { tools, totals }: ShownMetrics,
+  type: MetricsTextType,
+): { readonly body: string; readonly contentType: string } {
+  const isOpen = type === "application/openmetrics-text";
+  const lines: string[] = [];
+  const head = (name: string, type: string, help: string): void => {
+    // A counter's samples end in _total; only OpenMetrics leaves that out of its name.
+    const family = type === "counter" && !isOpen ? `${name}_total` : name;
+    lines.push(`# HELP ${family} ${help}`, `# TYPE ${family} ${type}`);
+    if (isOpen && name.endsWith("_seconds")) lines.push(`# UNIT ${family} seconds`);
+  };
+  for (const [name, type, help, samplesOf] of FAMILIES) {
+    head(`plue_tool_${name}`, type, help);
+    for (const tool of tools) {
+      for (const [suffix, value, label] of samplesOf(tool)) {
+        const more = label === undefined ? "" : `,${label[0]}="${escaped(label[1])}"`;
+        lines.push(`plue_tool_${name}${suffix}{tool="${escaped(tool.id)}"${more}} ${value}`);
+      }
+    }
+  }
+  if (totals !== undefined) {
+    head("plue_calls_queued", "gauge", "Calls that wait for their turn.");
+    lines.push(`plue_calls_queued ${totals.queued}`);
+    head("plue_calls_unknown_tool", "counter", "Calls that named no tool of their caller.");
+    lines.push(`plue_calls_unknown_tool_total ${totals.unknownTool}`);
+  }
+  if (isOpen) lines.push("# EOF");
+  return { body: `${lines.join("\n")}\n`, contentType: CONTENT_TYPES[type] };
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}
+
+/** The part that answers health checks, whatever host they name: `GET /healthz`. */
+export function serveHealth(): HttpPart {
+  return () => ({
+    routes: [{
+      method: "GET",
+      path: "/healthz",
+      answerPublic: () => json({ status: "ok" }),
+      anyHost: true,
+    }],
+  });
 }

@@ -1,21 +1,80 @@
 /**
- * The options of a server, whatever its protocol and its parts.
+ * The options of a server, whatever its protocol and its parts, and the checks of options. A misspelt
+ * option is an error: if it were ignored, the server could admit more than was intended.
  *
  * @module
  */
 
+import type { CallTasks } from "../../execute/durable/mod.ts";
 import type { Dispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import { checkSelection, type Selection } from "../../select/mod.ts";
 import {
   type Check,
   checkFlag,
   checkFunction,
+  isFunction,
+  isListOf,
+  isObject,
   MAX_TIMEOUT_MS,
+  must,
   numberFrom,
+  type ReadFields,
+  readFields,
+  wholeFrom,
 } from "../../tool/mod.ts";
-import { checkCount, checkObject, checkTexts, having } from "./checks.ts";
-import type { GuardOptions } from "./guard.ts";
 import type { Authorize } from "./identity.ts";
+
+export const checkObject: Check<Record<string, unknown>> = must("an object", isObject);
+
+export const checkTexts: Check<readonly string[]> = must(
+  "a list of strings",
+  (value): value is readonly string[] =>
+    isListOf(value, (item): item is string => typeof item === "string"),
+);
+
+/** The check of a whole number from 1. Throws a `RangeError`. */
+export const checkCount: Check<number> = wholeFrom(1);
+
+/** The check of an object that has a method. */
+export function having(method: string, name: string): Check<Record<string, unknown>> {
+  return must(
+    name,
+    (value): value is Record<string, unknown> => isObject(value) && isFunction(value[method]),
+  );
+}
+
+/**
+ * Checks options by a table. Inherited members are not checked.
+ *
+ * @param action The action that fails, for the message: `check tokens`.
+ * @throws {TypeError} If an option is unknown or wrong.
+ * @throws {RangeError} If a number is out of range.
+ */
+export function checkOptions<Checks extends { readonly [option: string]: Check }>(
+  action: string,
+  options: object,
+  checks: Checks,
+): ReadFields<Checks> {
+  return readFields(action, options, checks, (name) => `its option ${name}`);
+}
+
+/** Which hosts and origins a request may name. */
+export interface GuardOptions {
+  /**
+   * Host names that this server answers to, without a port; `"any"` for a server behind a proxy
+   * that checks them.
+   *
+   * @default {["localhost", "127.0.0.1", "[::1]"]}
+   */
+  readonly allowedHosts?: readonly string[] | "any";
+  /**
+   * Origins of web pages that may call, such as `https://app.example.com`, besides pages of this
+   * very server.
+   *
+   * @default {[]}
+   */
+  readonly allowedOrigins?: readonly string[];
+}
 
 /** The options of a server, whatever its parts: who may call, and what callers see. */
 export interface ServerOptions extends GuardOptions {
@@ -38,6 +97,17 @@ export interface ServerOptions extends GuardOptions {
   readonly dispatcher?: Dispatcher;
   /** Options for the dispatcher that is made. An error beside `dispatcher`, which has its own. */
   readonly dispatch?: ToolDispatcherOptions;
+  /**
+   * Runs calls as tasks, which outlive their requests: `callTasks` of `@plue/tools/calls`. By
+   * default, every call runs in its request.
+   */
+  readonly tasks?: CallTasks;
+  /**
+   * The time after which a call becomes a task, in milliseconds, if its tool allows that. By
+   * default, a call becomes a task only if the client sends `Prefer: respond-async`, or if the
+   * tool's `execution` is `task`.
+   */
+  readonly taskAfterMs?: number;
   /**
    * The maximum size of a request's body, in bytes.
    *
@@ -72,6 +142,8 @@ export const SERVER_CHECKS: { readonly [Option in keyof ServerOptions]-?: Check 
   openExecution: checkFlag,
   dispatcher: having("withToolset", "a dispatcher"),
   dispatch: checkObject,
+  tasks: having("start", "what callTasks() gives"),
+  taskAfterMs: numberFrom(0, MAX_TIMEOUT_MS),
   maxBodyBytes: checkCount,
   bodyTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
   heartbeatMs: numberFrom(1, MAX_TIMEOUT_MS),

@@ -1,11 +1,13 @@
 /**
- * Pages of listings, and the cache of values that are made from lists of tools.
+ * Pages: listings with the cache of values that are made from lists of tools, and `GET /` with the
+ * option `explorer`, the page that shows the tools to people.
  *
  * @module
  */
 
-import type { Tool } from "../../tool/mod.ts";
+import { type Check, isObject, must, once, type Tool } from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
+import type { HttpPart } from "./handler.ts";
 import { SAFE_HEADERS } from "./responses.ts";
 
 /** A response body and its validator. */
@@ -14,7 +16,6 @@ export interface Page {
   readonly etag: string;
 }
 
-/** Makes a page of any JSON. */
 export function pageOf(value: unknown): Page {
   return withEtag(JSON.stringify(value));
 }
@@ -61,9 +62,11 @@ function withEtag(body: string): Page {
 /** The maximum size of the cached pages of one handler, in characters of one or two bytes. */
 const MAX_PAGES = 8 * 1_024 * 1_024;
 
-/** Makes the cache for the pages of one handler, for all its callers and their queries. */
-export function createPageCache(): ListCache<Page> {
-  return new ListCache(MAX_PAGES, ({ body }) => body.length);
+const caches = new WeakMap<object, ListCache<Page>>();
+
+/** Returns the cache for the pages of one server, for all its callers and their queries. */
+export function pagesOf(server: object): ListCache<Page> {
+  return once(caches, server, () => new ListCache(MAX_PAGES, ({ body }) => body.length));
 }
 
 /** The weight of every entry, in addition to its value. */
@@ -90,7 +93,6 @@ export class ListCache<Value> {
     });
   }
 
-  /** The total weight of the cached values. */
   get weight(): number {
     return this.#values.weight;
   }
@@ -124,4 +126,57 @@ export class ListCache<Value> {
     };
     return made instanceof Promise ? made.then(keep) : keep(made);
   }
+}
+
+/** A page of one file, as `@plue/tools/explorer` has it. */
+export interface ExplorerPage {
+  /** The whole page. */
+  readonly html: string;
+  /** Its `Content-Security-Policy`: it names the page's own script and style by their digests. */
+  readonly policy: string;
+  /** Its validator, a strong `ETag`. */
+  readonly etag: string;
+}
+
+/** Checks that an option is a page. */
+export const checkExplorer: Check<ExplorerPage> = /* @__PURE__ */ must(
+  "the explorer of @plue/tools/explorer",
+  (value): value is ExplorerPage =>
+    isObject(value) &&
+    ["html", "policy", "etag"].every((field) => typeof value[field] === "string"),
+);
+
+/**
+ * The part that shows the tools to people: `GET /`. The page is public; it reads the tools from the
+ * other routes, as the caller whose token was pasted into it.
+ *
+ * @param page `explorer` of `@plue/tools/explorer`.
+ * @throws {TypeError} If it is not such a page.
+ */
+export function serveExplorer(page: ExplorerPage): HttpPart {
+  checkExplorer("serve the explorer", page, "it");
+  return () => ({
+    routes: [{
+      method: "GET",
+      path: "/",
+      answerPublic: (request) => explorerResponse(request, page),
+    }],
+  });
+}
+
+function explorerResponse(
+  { headers }: Request,
+  { html, policy, etag }: ExplorerPage,
+): Response {
+  const own = {
+    etag,
+    "cache-control": "no-cache",
+    "content-security-policy": policy,
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    ...SAFE_HEADERS,
+  };
+  return isCurrent(headers.get("if-none-match"), etag)
+    ? new Response(null, { status: 304, headers: own })
+    : new Response(html, { headers: { ...own, "content-type": "text/html; charset=utf-8" } });
 }

@@ -18,36 +18,27 @@ import {
 import { defined, isToolId } from "../../tool/mod.ts";
 import { RequestError } from "./responses.ts";
 
-/** A parsed query. */
 export interface ListingQuery {
   /** The selection of the caller's tools; `undefined` for all of them. */
   readonly selection: Selection | undefined;
   /** Words to search for, best match first; `undefined` lists by id. */
   readonly search: string | undefined;
-  /** The score that the best tool must reach; `undefined` for the default of the index. */
   readonly minScore: number | undefined;
-  /** The maximum number of tools on the page. */
   readonly limit: number;
-  /** The cursor of the page, from the page before it. */
   readonly cursor: string | undefined;
   /** The target to export to; `undefined` for the handler's own format. */
   readonly format: string | undefined;
-  /** True if the tools are shown through a bridge. */
   readonly bridge: boolean;
-  /** The maximum number of tokens of an export; `undefined` for no limit. */
+  /** The maximum number of tokens of an export. */
   readonly tokens: number | undefined;
   /** True if an export lists what the target cannot express. */
   readonly losses: boolean;
-  /**
-   * The settings of an export's request: whether the model must call a tool, and may call several
-   * together.
-   */
+  /** Whether the model must call a tool, and may call several together. */
   readonly settings: RequestSettings | undefined;
   /** The query in a fixed order: two queries with one key have the same page. */
   readonly key: string;
 }
 
-/** The maximum number of tools on a page. */
 export const MAX_PAGE = 1000;
 
 /** The number of tools that a search returns without a limit in the query. */
@@ -70,7 +61,6 @@ function fitting<Value>(
   };
 }
 
-/** Reads one of two words. */
 function either(yes: string, no: string): (text: string, name: string) => boolean {
   return fitting(`${yes} or ${no}`, (text) => text === yes || (text === no ? false : undefined));
 }
@@ -82,7 +72,6 @@ function oneWord(value: string, name: string): string {
   return atMost(MAX_TEXT, value, name);
 }
 
-/** Reads the value of a criterion. */
 function readerOf({ shape, check }: ValueKind): Reader {
   return (text, name) => {
     oneWord(text, name);
@@ -106,7 +95,6 @@ function atMost(length: number, value: string, name: string): string {
   throw new RequestError(`Query parameter "${name}" is longer than ${length} characters`);
 }
 
-/** The parameters that are not criteria. */
 const OTHERS = {
   q: (value, name) => atMost(MAX_SEARCH, value, name),
   minScore: fitting("a number from 0 to 1", numberLike(/^(0|1|0\.\d{1,6})$/)),
@@ -156,7 +144,8 @@ export function readListingQuery(url: string): ListingQuery {
 /** Parameters that exclude each other. A bridge has its own search tool. */
 const APART = [["limit", "tokens"], ["q", "bridge"], ["tokens", "bridge"]] as const;
 
-function readValues(parameters: URLSearchParams, known: readonly string[]): QueryValues {
+/** Reads the parameters of a query, and rejects unknown ones. */
+export function readValues(parameters: URLSearchParams, known: readonly string[]): QueryValues {
   const values: Record<string, unknown> = {};
   for (const [given, value] of parameters) {
     const name = known.find((one) => one === given);

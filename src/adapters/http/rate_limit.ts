@@ -20,7 +20,7 @@ import {
   TIME_OVER,
   within,
 } from "../../tool/mod.ts";
-import { checkCount, checkOptions, having } from "./checks.ts";
+import { checkCount, checkOptions, having } from "./options.ts";
 import type { Authorize, Caller } from "./identity.ts";
 import {
   MemoryRateLimitStore,
@@ -30,8 +30,8 @@ import {
 } from "./request_counts.ts";
 import { isResponse, type Problem, ProblemError, problemResponse } from "./responses.ts";
 
-/** The limit on the requests of one caller. A request with several calls counts 1 for each call. */
-export interface RateLimitOptions extends RateLimitWindow {
+/** A limit whose counts are in a store. */
+interface StoredLimit extends RateLimitWindow {
   /**
    * Holds the counts, by default in this process. Two handlers with the same store count together.
    *
@@ -44,6 +44,10 @@ export interface RateLimitOptions extends RateLimitWindow {
    * @default {5_000}
    */
   readonly storeTimeoutMs?: number;
+}
+
+/** The limit on the requests of one caller. A request with several calls counts 1 for each call. */
+export interface RateLimitOptions extends StoredLimit {
   /**
    * Names the window that a request counts in. By default it is the principal; callers without one
    * share a window.
@@ -72,24 +76,21 @@ export type RateLimiter = (
 ) => Promise<RateLimitVerdict>;
 
 /**
- * Makes a limiter.
- *
- * It sets the headers of the IETF draft: `RateLimit-Policy` and `RateLimit`.
+ * The part that limits how many requests and calls one caller may make. It sets the headers of the IETF
+ * draft: `RateLimit-Policy` and `RateLimit`.
  *
  * @throws {TypeError} If an option is unknown or wrong.
  * @throws {RangeError} If a number is out of range.
  */
-export function createRateLimiter(options: RateLimitOptions): RateLimiter {
+export function limitRate(options: RateLimitOptions): () => { readonly charge: RateLimiter } {
   checkOptions("limit the rate", options, CHECKS);
-  const take = takerOf(options);
+  const { take, window: { limit, windowMs } } = readLimit("limit the rate", options);
   const { keyOf = ({ principal }) => principal ?? "" } = options;
-  const window = readWindow("limit the rate", options);
-  const { limit, windowMs } = window;
   const policy = `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`;
-  return async (caller, request, amount = 1) => {
+  const charge: RateLimiter = async (caller, request, amount = 1) => {
     // A key that is not a string, such as a promise, would differ for each request.
     const key = checkText("limit the rate", atOnce(keyOf(caller, request)), "what keyOf answers");
-    const { count, resetMs } = await take(key, amount, window);
+    const { count, resetMs } = await take(key, amount, { limit, windowMs });
     const isTaken = count <= limit;
     const left = Math.max(0, limit - count + (isTaken ? 0 : amount));
     const seconds = secondsOf(resetMs);
@@ -108,22 +109,12 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
       ),
     };
   };
-}
-
-/**
- * The part that limits how many requests and calls one caller may make.
- *
- * @throws {TypeError} If an option is unknown or wrong.
- * @throws {RangeError} If a number is out of range.
- */
-export function limitRate(options: RateLimitOptions): () => { readonly charge: RateLimiter } {
-  const charge = createRateLimiter(options);
   return () => ({ charge });
 }
 
 /** The checks of a window's numbers and its store. */
 export const WINDOW_CHECKS: {
-  readonly [Option in keyof RateLimitWindow | keyof StoreOptions]-?: Check;
+  readonly [Option in keyof StoredLimit]-?: Check;
 } = {
   limit: checkCount,
   windowMs: checkCount,
@@ -136,24 +127,24 @@ const CHECKS = {
   keyOf: checkFunction,
 } satisfies { readonly [Option in keyof RateLimitOptions]-?: Check };
 
-/**
- * Reads a window's numbers, which are both required.
- *
- * @throws {RangeError} If one of them is out of range.
- */
-export function readWindow(action: string, options: RateLimitWindow): RateLimitWindow {
-  return {
-    limit: checkCount(action, options.limit, "its option limit"),
-    windowMs: checkCount(action, options.windowMs, "its option windowMs"),
+/** Reads a limit. Its numbers are required: a `RangeError` if one is out of range. */
+function readLimit(
+  action: string,
+  { limit, windowMs, ...options }: StoredLimit,
+): { readonly take: ReturnType<typeof takerOf>; readonly window: RateLimitWindow } {
+  const window = {
+    limit: checkCount(action, limit, "its option limit"),
+    windowMs: checkCount(action, windowMs, "its option windowMs"),
   };
+  return { take: takerOf(options), window };
 }
 
-/** The store of the counts, and its time limit. */
-export type StoreOptions = Pick<RateLimitOptions, "store" | "storeTimeoutMs">;
-
-/** Asks a store, and does not take its word where it cannot be right. */
+/** Takes from a store, within its time limit. Counts that cannot be right are an error. */
 export function takerOf(
-  { store = new MemoryRateLimitStore(), storeTimeoutMs = 5_000 }: StoreOptions,
+  { store = new MemoryRateLimitStore(), storeTimeoutMs = 5_000 }: Pick<
+    StoredLimit,
+    "store" | "storeTimeoutMs"
+  >,
 ): (key: string, amount: number, window: RateLimitWindow) => Promise<RateLimitCount> {
   return async (key, amount, window) => {
     const given = store.take(key, amount, window);
@@ -203,7 +194,7 @@ export function secondsOf(ms: number): string {
 }
 
 /** Options for {@linkcode limitFailedLogins}: `limit` failures in a window. */
-export interface FailedLoginsOptions extends RateLimitWindow {
+export interface FailedLoginsOptions extends StoredLimit {
   /**
    * Returns the address of the client, which only the runtime or the proxy in front of it can
    * provide. Behind a proxy, the address of the connection belongs to the proxy, and would limit
@@ -220,18 +211,6 @@ export interface FailedLoginsOptions extends RateLimitWindow {
    * @default {"authorization"}
    */
   readonly header?: string;
-  /**
-   * Holds the counts, by default in this process.
-   *
-   * @default {new MemoryRateLimitStore()}
-   */
-  readonly store?: RateLimitStore;
-  /**
-   * The time within which the store must return, in milliseconds. Otherwise requests get 503.
-   *
-   * @default {5_000}
-   */
-  readonly storeTimeoutMs?: number;
 }
 
 const ACTION = "limit failed logins";
@@ -281,9 +260,8 @@ const LOGIN_CHECKS = {
 export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOptions): Authorize {
   const { clientAddress, header = "authorization" } = options;
   checkOptions(ACTION, options, LOGIN_CHECKS);
-  const window = readWindow(ACTION, options);
+  const { take: takeOf, window } = readLimit(ACTION, options);
   const siteWindow = { ...window, limit: window.limit * NETWORKS_OF_SITE };
-  const takeOf = takerOf(options);
   checkFunction(ACTION, authorize, "authorize");
   checkFunction(ACTION, clientAddress, "its option clientAddress");
   const turnAway = (resetMs: number): Response =>
@@ -337,7 +315,6 @@ const NETWORKS_OF_SITE = 16;
 /** Longer than any address: a longer one may come from a header that the client wrote. */
 const MAX_ADDRESS = 64;
 
-/** The networks of an address. */
 interface NetworkPlace {
   /** The network of one client: an IPv4 address without its port, or a /64. */
   readonly network: string;

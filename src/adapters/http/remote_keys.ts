@@ -14,10 +14,9 @@ import {
   TIME_OVER,
   within,
 } from "../../tool/mod.ts";
-import { checkOptions } from "./checks.ts";
-import { boundedText } from "./fetching.ts";
+import { checkOptions } from "./options.ts";
 import { type Problem, ProblemError } from "./responses.ts";
-import { isWorkers } from "./runtime.ts";
+import { boundedText, IS_WORKERS } from "./runtime.ts";
 
 /** A public key, with its name in tokens. */
 export interface NamedKey extends JsonWebKey {
@@ -103,7 +102,7 @@ export function remoteKeys(url: string, options: RemoteKeysOptions = {}): KeySou
   async function load(): Promise<readonly NamedKey[]> {
     triedAt = atOnce(now());
     // In workerd, a fetch belongs to the request that began it, and others cannot wait for it.
-    if (!isWorkers()) return await (loading ??= fetchKeys().finally(() => loading = undefined));
+    if (!IS_WORKERS) return await (loading ??= fetchKeys().finally(() => loading = undefined));
     begun = begun.filter((time) => triedAt - time < timeoutMs);
     if (begun.length >= MAX_FETCHES) throw new ProblemError(BUSY);
     const began = triedAt;

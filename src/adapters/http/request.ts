@@ -25,11 +25,17 @@ import {
   systemClock,
 } from "../../tool/mod.ts";
 import { BodyReader, requireJson } from "./body.ts";
-import { createGuard } from "./guard.ts";
 import { type Caller, ownerToolset, ToolsetNarrower } from "./identity.ts";
 import type { ServerOptions } from "./options.ts";
+import { createGuard } from "./origins.ts";
 import type { RateLimiter } from "./rate_limit.ts";
-import { records, type RequestCall, type RequestObserver, type RequestRecord } from "./records.ts";
+import {
+  records,
+  type RequestCall,
+  type RequestObserver,
+  type RequestRecord,
+  RunningCalls,
+} from "./running_calls.ts";
 import {
   copyOf,
   type Header,
@@ -39,8 +45,7 @@ import {
   problemResponse,
   withHeaders,
 } from "./responses.ts";
-import { RunningCalls } from "./running_calls.ts";
-import { defaultHeartbeatMs, IS_BUN } from "./runtime.ts";
+import { DEFAULT_HEARTBEAT_MS, IS_BUN } from "./runtime.ts";
 
 /** The arguments of a runtime for one request. A context of Hono fits. */
 export interface RequestContext {
@@ -76,10 +81,10 @@ export interface ServerSetup {
   readonly everyone?: Caller;
   /** Returns the bridge of the callers' tools. @default {no bridge} */
   readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
-  /** Runs calls as tasks. @default {every call runs in its request} */
-  readonly tasks?: CallTasks | undefined;
-  /** The time after which a call becomes a task, in milliseconds. */
-  readonly taskAfterMs?: number | undefined;
+  /** The maximum number of open streams of changes. @default {1_024} */
+  readonly maxStreams?: number | undefined;
+  /** The maximum number of one principal's streams; not used without `authorize`. */
+  readonly maxStreamsPerPrincipal?: number | undefined;
   /** Creates the dispatcher if the options have none. @default {one without layers} */
   readonly createDispatcher?: (options: DispatcherOptions) => Dispatcher;
 }
@@ -106,32 +111,10 @@ const EXECUTION_CLOSED: Problem = {
 };
 
 /**
- * The state that the requests of one handler or endpoint share.
- *
- * A protocol makes one server, and answers each request through it:
- *
- * ```ts ignore
- * const server = new ToolServer(source, options);
- * installParts(server, sharedParts(options));
- *
- * // `context` is Hono's, or `{ req: { raw: request }, env, executionCtx }`.
- * return server.answer(context, "/mcp", async (request) => {
- *   const body = await request.readJson();
- *   const refused = await request.charge(callsIn(body) - 1);
- *   if (refused !== undefined) return refused;
- *   const running = server.running.begin({ principal: request.caller.principal, callId }, raw);
- *   const call = request.beginCall(toolId, callId);
- *   const context = { ...request.hostContext(), signal: () => running.signal };
- *   const work = request.dispatcher.dispatch(…, context);
- *   request.keepAlive(work);
- *   call.end(await work);
- *   running.end();
- *   return json(…);
- * });
- * ```
- *
- * An error of the handler becomes a problem. The headers of the parts are added to the response. A
- * part may wrap the whole: `server.around?.(raw, () => server.answer(…)) ?? server.answer(…)`.
+ * The state that the requests of one handler or endpoint share. A protocol makes one server, and
+ * answers each request through `answer`. An error of the handler becomes a problem. The headers of the
+ * parts are added to the response. A part may wrap the whole:
+ * `server.around?.(raw, () => server.answer(…)) ?? server.answer(…)`.
  */
 export class ToolServer {
   readonly source: Registry | Toolset;
@@ -149,6 +132,10 @@ export class ToolServer {
   readonly body: BodyReader;
   readonly tasks: CallTasks | undefined;
   readonly taskAfterMs: number | undefined;
+  /** The maximum number of open streams that follow changes of tools or tasks. */
+  readonly maxStreams: number;
+  /** The maximum number of one principal's streams. */
+  readonly maxStreamsPerPrincipal: number;
   /** Wraps the handling of every request; `undefined` if no part does. Set by `install`. */
   around: RequestObserver | undefined;
   /** Answers preflight requests; `undefined` if no part does. Set by `install`. */
@@ -179,8 +166,12 @@ export class ToolServer {
     this.#options = options;
     this.#everyone = setup.everyone ?? {};
     this.#bridgeTo = setup.bridge;
-    this.tasks = setup.tasks;
-    this.taskAfterMs = setup.taskAfterMs;
+    this.tasks = options.tasks;
+    this.taskAfterMs = options.taskAfterMs;
+    const { maxStreams = 1_024, maxStreamsPerPrincipal = Math.ceil(maxStreams / 16) } = setup;
+    this.maxStreams = maxStreams;
+    // Without authorize, all callers are one principal.
+    this.maxStreamsPerPrincipal = authorize === undefined ? Infinity : maxStreamsPerPrincipal;
     this.#guard = createGuard(options);
     this.allowedOrigins = options.allowedOrigins ?? [];
     this.authorizes = authorize !== undefined;
@@ -202,7 +193,7 @@ export class ToolServer {
       ...options.dispatch,
     });
     this.traces = this.dispatcher.traces;
-    this.heartbeatMs = options.heartbeatMs ?? defaultHeartbeatMs();
+    this.heartbeatMs = options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS;
     // The dispatcher's limit for arguments, plus space for the envelope.
     this.body = new BodyReader({
       maxBytes: options.maxBodyBytes ?? 1_114_112,
@@ -390,7 +381,6 @@ export class ToolServer {
   }
 }
 
-/** A request before authorization. */
 interface Entry {
   readonly context: RequestContext;
   readonly record: RequestRecord | undefined;
@@ -399,7 +389,6 @@ interface Entry {
   readonly answer: RequestAnswer;
 }
 
-/** Combines two observers. */
 function nest(outer: RequestObserver, inner: RequestObserver): RequestObserver {
   return (request, answer) => outer(request, () => inner(request, answer));
 }
@@ -471,15 +460,9 @@ export class ToolRequest {
     return this.server.charge(this.caller, this.raw, calls, this.headers);
   }
 
-  /**
-   * Returns the server's part of each call's context, without data of the client's body.
-   *
-   * @param headers The headers with the trace.
-   */
-  hostContext(
-    headers: Headers = this.raw.headers,
-  ): Pick<DispatchContext, "principal" | "context" | "trace"> {
-    const { caller: { principal, callContext: context } } = this;
+  /** Returns the server's part of each call's context, without data of the client's body. */
+  hostContext(): Pick<DispatchContext, "principal" | "context" | "trace"> {
+    const { caller: { principal, callContext: context }, raw: { headers } } = this;
     return { principal, context, trace: this.traceOf(headers) };
   }
 
@@ -524,8 +507,12 @@ export class ToolRequest {
     work.then(reset, reset);
   }
 
-  /** Continues work after the response, where the platform would end it. */
-  outlast(work: Promise<unknown>): void {
+  /**
+   * Continues work after the response, where the platform would end it.
+   *
+   * @param work A function is called only on such a platform.
+   */
+  outlast(work: Promise<unknown> | (() => Promise<unknown>)): void {
     let context: unknown;
     try {
       context = this.#context.executionCtx;
@@ -533,11 +520,10 @@ export class ToolRequest {
       // Hono throws if the runtime has none. Work continues there without help.
       return;
     }
-    if (hasWaitUntil(context)) context.waitUntil(work);
+    if (hasWaitUntil(context)) context.waitUntil(typeof work === "function" ? work() : work);
   }
 }
 
-/** The call of an unobserved request. */
 export const UNOBSERVED: RequestCall = { end() {} };
 
 /** The time for which Bun keeps a silent connection open, in seconds. */

@@ -6,7 +6,7 @@
 
 import { type CallStore, ownerDigest } from "../../execute/durable/mod.ts";
 import { atOnce, checkFunction, once, type RegistryClock, systemClock } from "../../tool/mod.ts";
-import { checkCount, checkOptions } from "./checks.ts";
+import { checkCount, checkOptions } from "./options.ts";
 
 /** The use of a window by one key. */
 export interface RateLimitCount {
@@ -83,7 +83,6 @@ export class WindowCounts {
     this.#maxKeys = maxKeys;
   }
 
-  /** Takes an amount if the total of the window stays within the limit. */
   take(
     owner: string,
     key: string,
@@ -181,7 +180,6 @@ interface StoredWindow {
   readonly endsAt: number;
 }
 
-/** The maximum number of attempts while other processes count. */
 const MAX_TRIES = 32;
 
 /** A window in a store, after an attempt to take permits out of it. */

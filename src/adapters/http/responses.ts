@@ -4,7 +4,14 @@
  * @module
  */
 
-import { type FailureCode, HTTP_STATUS, type Issue, type ToolFailure } from "../../tool/mod.ts";
+import {
+  type FailureCode,
+  HTTP_STATUS,
+  isObject,
+  type Issue,
+  pointerStep,
+  type ToolFailure,
+} from "../../tool/mod.ts";
 import { IS_BUN } from "./runtime.ts";
 
 /** On every response with a body: a page of another site can neither embed it nor guess its type. */
@@ -38,7 +45,6 @@ export function jsonText(text: string, status?: number): Response {
   return new Response(text, status === undefined ? JSON_INIT : { ...JSON_INIT, status });
 }
 
-/** The response for a method that a route does not have. */
 export function methodNotAllowed(allow: string): Response {
   return problemResponse({
     status: 405,
@@ -56,7 +62,6 @@ export function isResponse(value: unknown): value is Response {
     "status" in value;
 }
 
-/** A header. */
 export type Header = readonly [name: string, value: string];
 
 /** Sets headers of a response. `vary` is added to. */
@@ -73,7 +78,6 @@ export function withHeaders(response: Response, headers: readonly Header[]): Res
   }
 }
 
-/** A copy of a response, with headers of its own. */
 export function copyOf({ body, status, statusText, headers }: Response): Response {
   return new Response(body, { status, statusText, headers });
 }
@@ -184,7 +188,6 @@ const TITLES: Readonly<Record<number, string>> = {
   504: "Gateway Timeout",
 };
 
-/** Makes the response of a problem. */
 export function problemResponse(problem: Problem): Response {
   const { status, code, detail, issues, retryable, headers, members } = problem;
   const title = TITLES[status] ?? "Error";
@@ -201,7 +204,6 @@ export function problemResponse(problem: Problem): Response {
   });
 }
 
-/** The problem of a failed call. */
 export function problemOfFailure(failure: ToolFailure, callId: string): Problem {
   const { code, message, issues, retryable, retryAfterMs, acknowledged, ran } = failure.error;
   const wait = retryAfterMs ?? (code === "overloaded" ? 1_000 : undefined);
@@ -226,7 +228,6 @@ export function problemOfFailure(failure: ToolFailure, callId: string): Problem 
   };
 }
 
-/** An error with the problem for the response. */
 export class ProblemError extends Error {
   readonly problem: Problem;
 
@@ -269,6 +270,15 @@ export function noSuchTool(id: string): Problem {
   };
 }
 
+/** The problem of a call or task that does not exist, or belongs to another caller. */
+export function notFound(what: string, id: string): Problem {
+  return {
+    status: 404,
+    code: "not_found",
+    detail: `Cannot find ${what} ${JSON.stringify(id.slice(0, 256))} of this caller`,
+  };
+}
+
 /** The error of an invalid request. The message is safe to send. */
 export class RequestError extends ProblemError {
   /** @param pointer Where in the body it is: a JSON Pointer. */
@@ -290,4 +300,31 @@ export function refuseQuery(url: string): void {
       `Query parameter ${JSON.stringify(name.slice(0, 60))} is unknown: this route has none`,
     );
   }
+}
+
+/**
+ * Returns a body, if it is an object with these fields only.
+ *
+ * @param example An example of such a body, for the message.
+ * @throws {RequestError} If it is not.
+ */
+export function requireFields(
+  body: unknown,
+  fields: readonly string[],
+  example: string,
+): Readonly<Record<string, unknown>> {
+  if (!isObject(body)) {
+    throw new RequestError(`Cannot read the body: it must be an object such as ${example}`);
+  }
+  for (const name of Object.keys(body)) {
+    if (fields.includes(name)) continue;
+    const field = name.slice(0, 60);
+    throw new RequestError(
+      `Cannot read the body: ${JSON.stringify(field)} is not one of its fields, ${
+        fields.join(", ")
+      }`,
+      pointerStep(field),
+    );
+  }
+  return body;
 }

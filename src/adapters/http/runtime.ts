@@ -1,5 +1,6 @@
 /**
- * Which runtime this is, where that decides how a server behaves.
+ * Which runtime this is, where that decides how a server behaves, and how requests fail on each. And a
+ * reader of bodies within a bound, for clients and servers.
  *
  * @module
  */
@@ -18,19 +19,66 @@ export const IS_BUN: boolean = agent.startsWith("Bun/");
 
 export const IS_DENO: boolean = agent.startsWith("Deno/");
 
-/** True on Workers. */
-export function isWorkers(): boolean {
-  return IS_WORKERS;
+/** The heartbeat that fits this runtime, in milliseconds. */
+export const DEFAULT_HEARTBEAT_MS: number = IS_WORKERS ? 1_500 : IS_BUN ? 5_000 : 15_000;
+
+/** Reads a body chunk by chunk. The readers of all implementations of `fetch` fit. */
+export interface ChunkReader {
+  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
 }
 
-/** Workers detect a disconnected client on a write only; other runtimes report it. */
-const WORKERS_MS = 1_500;
-/** Bun closes a connection after ten silent seconds, unless a longer time is set. */
-const BUN_MS = 5_000;
-const DEFAULT_MS = 15_000;
+/**
+ * Reads a text.
+ *
+ * @returns The text, at most its first `maxBytes` bytes; `isWhole` is false if there are more. The
+ * rest stays unread.
+ */
+export async function readText(
+  reader: ChunkReader | undefined,
+  maxBytes: number,
+): Promise<{ readonly text: string; readonly isWhole: boolean }> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let left = maxBytes;
+  for (;;) {
+    const { value } = await reader?.read() ?? {};
+    if (value === undefined) return { text: text + decoder.decode(), isWhole: true };
+    text += decoder.decode(value.subarray(0, left), { stream: true });
+    left -= value.byteLength;
+    if (left < 0) return { text, isWhole: false };
+  }
+}
 
-/** The heartbeat that fits this runtime, in milliseconds. */
-export function defaultHeartbeatMs(): number {
-  if (IS_WORKERS) return WORKERS_MS;
-  return IS_BUN ? BUN_MS : DEFAULT_MS;
+/** Reads the text of a body; `undefined` if it exceeds `maxBytes`. The rest is cancelled then. */
+export async function boundedText(
+  body: ReadableStream<Uint8Array> | null,
+  maxBytes: number,
+): Promise<string | undefined> {
+  const reader = body?.getReader();
+  const { text, isWhole } = await readText(reader, maxBytes);
+  if (isWhole) return text;
+  await reader?.cancel();
+  return undefined;
+}
+
+const NOT_SENT: ReadonlySet<unknown> = new Set([
+  "NOT_CONNECTED",
+  "ECONNREFUSED",
+  "ConnectionRefused",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+const MAX_CAUSES = 5;
+
+/** Returns true if a request was not sent, because there was no connection. */
+export function wasNotSent(error: unknown, depth = 0): boolean {
+  if (!(error instanceof Error) || depth > MAX_CAUSES) return false;
+  const { code } = error as { readonly code?: unknown };
+  // Deno sets no code.
+  return NOT_SENT.has(code) || error.message.includes("client error (Connect)") ||
+    wasNotSent(error.cause, depth + 1);
 }

@@ -4,28 +4,15 @@
  * @module
  */
 
-import type { CallTasks } from "../../execute/durable/mod.ts";
-import { type Check, isObject, MAX_TIMEOUT_MS, must, numberFrom, refuse } from "../../tool/mod.ts";
-import { checkObject, having } from "./checks.ts";
-import { allowCrossOrigin, type CorsOptions } from "./cors.ts";
+import { type Check, isObject, must, refuse } from "../../tool/mod.ts";
+import { checkObject, SERVER_CHECKS, type ServerOptions } from "./options.ts";
+import { allowCrossOrigin, type CorsOptions } from "./origins.ts";
 import { type ObserveOptions, observeRequests } from "./observe.ts";
-import { SERVER_CHECKS, type ServerOptions } from "./options.ts";
 import type { HttpPart } from "./handler.ts";
 import { limitRate, type RateLimitOptions } from "./rate_limit.ts";
 
 /** The options of every protocol over HTTP: the options of a server, and the options of parts. */
 export interface HttpOptions extends ServerOptions {
-  /**
-   * Runs calls as tasks, which outlive their requests: `callTasks` of `@plue/tools/calls`. By
-   * default, every call runs in its request.
-   */
-  readonly tasks?: CallTasks;
-  /**
-   * The time after which a call becomes a task, in milliseconds, if its tool allows that. By
-   * default, a call becomes a task only if the client sends `Prefer: respond-async`, or if the
-   * tool's `execution` is `task`.
-   */
-  readonly taskAfterMs?: number;
   /**
    * The limit on the requests of one caller. A turn counts 1 for each of its calls.
    *
@@ -49,8 +36,6 @@ const checkCors: Check<true | object> = must(
 /** The check of each option; its type keeps the table complete. */
 export const HTTP_CHECKS: { readonly [Option in keyof HttpOptions]-?: Check } = {
   ...SERVER_CHECKS,
-  tasks: having("start", "what callTasks() gives"),
-  taskAfterMs: numberFrom(0, MAX_TIMEOUT_MS),
   rateLimit: checkObject,
   observe: checkObject,
   cors: checkCors,

@@ -21,10 +21,9 @@ import {
   type ToolContext,
   ToolResult,
 } from "../../tool/mod.ts";
-import { wasNotSent } from "../http/fetching.ts";
+import { wasNotSent } from "../http/runtime.ts";
 import type { McpConnection } from "./connection.ts";
 
-/** One call of a server's tool. */
 export interface ServerCall {
   readonly name: string;
   readonly arguments: { readonly [key: string]: unknown };
@@ -34,19 +33,16 @@ export interface ServerCall {
   readonly asking?: ListedTool | undefined;
 }
 
-/** The questions of a server. */
 interface Asked {
   readonly inputRequests: InputRequests;
   readonly requestState?: string;
 }
 
-/** The fields that continue a call. */
 interface Retry {
   readonly inputResponses?: { readonly [key: string]: Answer };
   readonly requestState?: string | undefined;
 }
 
-/** The maximum number of rounds of questions in one call. */
 const MAX_ROUNDS = 10;
 
 /**
@@ -87,7 +83,6 @@ export async function callServer(
   );
 }
 
-/** A server's answer that asks. */
 class AskedByServer {
   readonly asked: Asked;
 
@@ -173,7 +168,6 @@ function valueOf(result: CallToolResult): unknown {
   });
 }
 
-/** The text of content that has only text blocks. */
 function textOf(content: readonly ContentBlock[]): string | undefined {
   const texts: string[] = [];
   for (const block of content) {

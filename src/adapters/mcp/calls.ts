@@ -22,11 +22,17 @@ import {
   encodeResult,
 } from "../../formats/mod.ts";
 import { isSuspended, type Tool, ToolResult } from "../../tool/mod.ts";
-import { type ClientSignal, targetOf, type ToolRequest, withAllLayers } from "../http/mod.ts";
+import {
+  type ClientSignal,
+  outlastTask,
+  targetOf,
+  type ToolRequest,
+  withAllLayers,
+} from "../http/mod.ts";
+import { type McpToolList, MODERN_TARGET } from "./message.ts";
 import { CallQuestions, type ClientInput } from "./questions.ts";
-import type { McpToolList } from "./lists.ts";
-import { MODERN_TARGET } from "./message.ts";
-import { createdTask, outlastRequest, requireTasks, supportsTasks } from "./tasks.ts";
+import type { ReaderPace } from "./streams.ts";
+import { createdTask, requireTasks, supportsTasks } from "./tasks.ts";
 
 /** The JSON-RPC request of a call, and the way back to its client. */
 export interface CallChannel extends Pick<ServerContext["mcpReq"], "id"> {
@@ -109,7 +115,7 @@ export async function callTool(
     await sender?.sent;
     if ("id" in result) {
       observed.end(ToolResult.ok(null));
-      outlastRequest(request, result);
+      if (tasks !== undefined) outlastTask(request, tasks, result);
       return createdTask(result);
     }
     observed.end(result);
@@ -227,9 +233,7 @@ function write(
   );
 }
 
-/** Sends the messages of one call. */
 class MessageSender {
-  /** Resolves when the last message is on its way. */
   sent: Promise<void> = Promise.resolve();
   /** The dispatcher's callbacks: progress only for a client that asked for it. */
   readonly listeners: {
@@ -269,86 +273,5 @@ class MessageSender {
         },
       }),
     };
-  }
-}
-
-/** The maximum number of droppable messages between two reads. */
-const MAX_AHEAD = 256;
-
-/**
- * The pace at which a client reads its response. The SDK's streams buffer without bound: a tool
- * that yields faster than its client reads would fill the memory.
- */
-export class ReaderPace {
-  #isStream = false;
-  #hasEnded = false;
-  #isReading = false;
-  /** The client has read all there is, and waits for more. */
-  #isWaiting = false;
-  #ahead = 0;
-  readonly #waiting = new Set<() => void>();
-
-  /** Resolves when the client reads; immediately if the response is not a stream. */
-  async ready(): Promise<void> {
-    while (this.#isStream && !this.#hasEnded && !this.#isReading) {
-      await new Promise<void>((resolve) => this.#waiting.add(resolve));
-    }
-    // The next message waits for the next read.
-    this.#isReading = false;
-  }
-
-  /** Resolves when the client waits for more; immediately if the response is not a stream. */
-  async idle(): Promise<void> {
-    while (this.#isStream && !this.#hasEnded && !this.#isWaiting) {
-      await new Promise<void>((resolve) => this.#waiting.add(resolve));
-    }
-  }
-
-  /**
-   * Returns true if a droppable message may be sent. Messages count from before the stream begins.
-   */
-  hasRoom(): boolean {
-    return ++this.#ahead <= MAX_AHEAD;
-  }
-
-  /** Observes how a response is read, if it is a stream. */
-  observe(response: Response): Response {
-    const type = response.headers.get("content-type") ?? "";
-    if (response.body === null || !type.startsWith("text/event-stream")) return response;
-    const reader = response.body.getReader();
-    this.#isStream = true;
-    const body = new ReadableStream<Uint8Array>({
-      pull: async (controller) => {
-        this.#ahead = 0;
-        this.#isReading = true;
-        this.#isWaiting = true;
-        this.#wake();
-        try {
-          const { done, value } = await reader.read();
-          this.#isWaiting = false;
-          if (!done) return controller.enqueue(value);
-          this.#end();
-          controller.close();
-        } catch (error) {
-          this.#end();
-          throw error;
-        }
-      },
-      cancel: (reason) => {
-        this.#end();
-        return reader.cancel(reason);
-      },
-    }, { highWaterMark: 0 });
-    return new Response(body, response);
-  }
-
-  #end(): void {
-    this.#hasEnded = true;
-    this.#wake();
-  }
-
-  #wake(): void {
-    for (const resolve of this.#waiting) resolve();
-    this.#waiting.clear();
   }
 }

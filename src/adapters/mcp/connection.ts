@@ -81,7 +81,6 @@ export function serverError(
   return new Error(`Cannot import the MCP server ${words}: ${why}`);
 }
 
-/** The maximum number of nested causes that are checked. */
 const MAX_CAUSES = 5;
 
 function statusOf(error: unknown, depth = 0): number | undefined {
@@ -139,7 +138,6 @@ export interface ReconnectOptions {
   readonly maxDelayMs?: number;
 }
 
-/** Callbacks of a connection. */
 export interface ConnectionEvents {
   /** Receives each connected client. A rejection ends the connection. */
   onConnected(client: Client): Promise<void>;
@@ -159,7 +157,6 @@ export class McpConnection {
   /** The delay before the next attempt, in milliseconds. */
   #delayMs = 0;
   #connectedAt = 0;
-  /** The last error of the live client. */
   #trouble: unknown;
 
   constructor(opener: ClientOpener, reconnect: ReconnectOptions, events: ConnectionEvents) {
@@ -185,7 +182,6 @@ export class McpConnection {
     return name === undefined ? error : serverError(name, error, ended?.());
   }
 
-  /** The client, once there is a connection. */
   client(signal: AbortSignal): Promise<Client> {
     return untilAborted(this.#current, signal);
   }

@@ -6,11 +6,7 @@
  */
 
 import { ToolDispatcher } from "../../execute/mod.ts";
-import {
-  type ClientCapabilities,
-  createMcpHandler,
-  isJSONRPCResponse,
-} from "@modelcontextprotocol/server";
+import { createMcpHandler, isJSONRPCResponse } from "@modelcontextprotocol/server";
 import { createToolBridge } from "../../finding/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
@@ -19,7 +15,7 @@ import {
   checkOptions,
   ClientSignal,
   installParts,
-  isWorkers,
+  IS_WORKERS,
   json,
   ListingWatch,
   methodNotAllowed,
@@ -30,14 +26,13 @@ import {
   RequestError,
   SAFE_HEADERS,
   sharedParts,
-  slotsFor,
-  type StreamSlots,
+  takeSlot,
   type ToolRequest,
   ToolServer,
+  withHeaders,
 } from "../http/mod.ts";
-import { ReaderPace, writeTaskResult } from "./calls.ts";
+import { writeTaskResult } from "./calls.ts";
 import { answerPlainCall, answerPlainList, plainRequestOf } from "./fast_path.ts";
-import { type McpToolList, McpToolLists } from "./lists.ts";
 import {
   boundsRefusal,
   cancelledBy,
@@ -48,6 +43,8 @@ import {
   isListen,
   type JsonRpcRefusal,
   type McpEra,
+  type McpToolList,
+  McpToolLists,
   methodParams,
   MODERN,
   paramsRefusal,
@@ -56,16 +53,25 @@ import {
 } from "./message.ts";
 import {
   announces,
+  ClientAnswers,
   Followers,
   type Following,
   FollowingBus,
   followingStream,
   type McpNotify,
-} from "./following.ts";
-import { MCP_CHECKS, type McpEndpointOptions } from "./options.ts";
-import { NO_VALIDATOR, type ServerParts, type ServerRequest, ToolsetServer } from "./server.ts";
-import { ClientAnswers, nameSession, ResourceSubscriptions, sessionOf } from "./sessions.ts";
-import { streamIfSlow } from "./streams.ts";
+  nameSession,
+  ResourceSubscriptions,
+  sessionOf,
+} from "./sessions.ts";
+import {
+  MCP_CHECKS,
+  type McpEndpointOptions,
+  NO_VALIDATOR,
+  type ServerParts,
+  type ServerRequest,
+  ToolsetServer,
+} from "./server.ts";
+import { ReaderPace, streamIfSlow } from "./streams.ts";
 import { serveTasks, taskRefusal } from "./tasks.ts";
 
 /** The execution context of Workers. */
@@ -108,9 +114,9 @@ export interface McpEndpoint {
  * |---|---|
  * | `tools/list` | the caller's toolset, in order of id, page by page |
  * | `tools/call` | the dispatcher; a failure is a result with `isError`, so that the model reads it |
- * | progress, log messages | `context.progress`, and `context.metadata` and what a generator yields |
+ * | progress, log messages | `context.progress`, `context.metadata` and the values that a generator yields |
  * | cancellation | the call's signal: the closed stream, or `notifications/cancelled` |
- * | `subscriptions/listen`, the older `GET` stream | tells when the caller's list has changed |
+ * | `subscriptions/listen`, the older `GET` stream | a notification when the caller's list has changed |
  *
  * Tools whose ids MCP cannot spell (`chain:status`) get names that it can (`chain.status`).
  *
@@ -156,7 +162,6 @@ export function createMcpEndpoint(
   };
 }
 
-/** The body of a request. */
 interface Body {
   /** True if the request declares its body to be JSON. */
   readonly isRead?: boolean;
@@ -167,12 +172,9 @@ interface Body {
 /** Replaces a body that is not JSON, which the SDK rejects. */
 const NOT_JSON = "not JSON";
 
-/** Answers the requests of one endpoint. */
 class McpService {
   readonly followers: Followers = new Followers();
   readonly #server: ToolServer;
-  /** The slots for streams of changes. */
-  readonly #slots: StreamSlots;
   readonly #lists: McpToolLists;
   readonly #parts: ServerParts;
   /** The registry, if the source is one: a toolset does not change. */
@@ -190,16 +192,11 @@ class McpService {
     const bridge = tools === "bridge" ? createToolBridge : tools === "all" ? undefined : tools;
     const server = this.#server = new ToolServer(source, options, {
       bridge: bridge && bridgeOnce(bridge),
-      tasks: options.tasks,
-      taskAfterMs: options.taskAfterMs,
+      maxStreams: options.maxSubscriptions,
+      maxStreamsPerPrincipal: options.maxSubscriptionsPerPrincipal,
       createDispatcher: (own) => new ToolDispatcher(source, own),
     });
     installParts(server, sharedParts(options));
-    this.#slots = slotsFor(
-      server,
-      options.maxSubscriptions,
-      options.maxSubscriptionsPerPrincipal,
-    );
     this.#registry = source instanceof Toolset ? undefined : source;
     this.#extend = options.extend?.bind(options);
     this.#subscriptions = new ResourceSubscriptions(server.authorizes);
@@ -283,7 +280,6 @@ class McpService {
     return this.#streamIfSlow(request, client, work);
   }
 
-  /** Answers a body that the fast path does not. */
   async #answerAny(request: ToolRequest, body: Body, version: string | null): Promise<Response> {
     const { server, raw: { headers }, caller: { principal } } = request;
     const { value } = body;
@@ -321,7 +317,7 @@ class McpService {
     if (raw.headers.get("accept")?.includes("text/event-stream") !== true) return work;
     const { heartbeatMs } = server;
     return streamIfSlow(work, {
-      patienceMs: isWorkers() ? WORKERS_PATIENCE_MS : heartbeatMs,
+      patienceMs: IS_WORKERS ? WORKERS_PATIENCE_MS : heartbeatMs,
       heartbeatMs,
       client: raw,
       onLeave: () => client.abortWith("The client has disconnected"),
@@ -374,7 +370,10 @@ class McpService {
     for (const [name, value] of Object.entries(SAFE_HEADERS)) answer.headers.set(name, value);
     const response = pace.observe(answer);
     const client = initializedBy(value);
-    return client !== undefined && response.ok ? withSession(response, client) : response;
+    // The name distinguishes the requests of two clients, which both count from 0.
+    return client !== undefined && response.ok
+      ? withHeaders(response, [["mcp-session-id", nameSession(client)]])
+      : response;
   }
 
   /** Makes a server for one request, with the host's extension. */
@@ -385,7 +384,7 @@ class McpService {
     },
   ): Promise<ToolsetServer> {
     const list = (): McpToolList => this.#listOf(request, era);
-    const answers = era === "legacy" && !isWorkers() ? this.#answers : undefined;
+    const answers = era === "legacy" && !IS_WORKERS ? this.#answers : undefined;
     const made = new ToolsetServer(this.#parts, { request, body, session, pace, answers, list });
     if (isForTools(body)) return made;
     const { tasks, executionClosed } = request.server;
@@ -434,7 +433,11 @@ class McpService {
           announces(capabilities, event) &&
           (event.kind !== "resource_updated" ||
             this.#subscriptions.has({ principal, session }, event.uri)),
-        { heartbeatMs: server.heartbeatMs, signal: raw.signal },
+        {
+          heartbeatMs: server.heartbeatMs,
+          signal: raw.signal,
+          onError: (error) => server.log(error),
+        },
       );
     } catch (error) {
       release();
@@ -443,10 +446,10 @@ class McpService {
   }
 
   /** A place for a stream of changes, if there can be any. */
-  #takePlace({ caller }: ToolRequest): (() => void) | undefined {
+  #takePlace(request: ToolRequest): (() => void) | undefined {
     return this.#registry === undefined && this.#extend === undefined
       ? undefined
-      : this.#slots.take(caller.principal);
+      : takeSlot(request);
   }
 
   #follow(request: ToolRequest, release: (() => void) | undefined): Following {
@@ -472,15 +475,4 @@ const WORKERS_PATIENCE_MS = 20;
 
 function refusalResponse({ status, id, error }: JsonRpcRefusal): Response {
   return json({ jsonrpc: "2.0", id, error }, status);
-}
-
-/**
- * Names the session of a client that begins one. The name distinguishes the requests of two
- * clients, which both count from 0.
- */
-function withSession(response: Response, client: ClientCapabilities): Response {
-  const { body, status, statusText } = response;
-  const headers = new Headers(response.headers);
-  headers.set("mcp-session-id", nameSession(client));
-  return new Response(body, { status, statusText, headers });
 }

@@ -23,8 +23,7 @@ import {
 import { isObject } from "../../tool/mod.ts";
 import { type ClientSignal, json, jsonText, type ToolRequest } from "../http/mod.ts";
 import { callTool } from "./calls.ts";
-import type { McpToolList } from "./lists.ts";
-import { MODERN, VERSION_KEY } from "./message.ts";
+import { type McpToolList, MODERN, VERSION_KEY } from "./message.ts";
 import { declaredBy } from "./questions.ts";
 import type { ServerParts } from "./server.ts";
 
@@ -33,7 +32,6 @@ export interface PlainCall extends CallToolRequest {
   readonly id: string | number;
 }
 
-/** A request for the first page of the tools. */
 export interface PlainList extends ListToolsRequest {
   readonly id: string | number;
 }

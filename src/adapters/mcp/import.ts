@@ -348,7 +348,6 @@ class McpImport implements ImportedMcpServer {
 const ACTION = "import an MCP server";
 const checkBytes = wholeFrom(1);
 
-/** Returns the tools that the pins hold back. */
 function heldIn(imported: ImportResult | PinnedImport | undefined): readonly HeldTool[] {
   return imported !== undefined && "held" in imported ? imported.held : [];
 }
@@ -356,7 +355,6 @@ function heldIn(imported: ImportResult | PinnedImport | undefined): readonly Hel
 /** The time that `refresh` waits for a connection, in milliseconds. */
 const REFRESH_TIMEOUT_MS = 30_000;
 
-/** Returns true if the server marks a tool as safe to call twice. */
 function isRepeatable(tool: ListedTool | undefined): boolean {
   return tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true;
 }
@@ -402,13 +400,11 @@ class RegistrySync {
     this.#tools = Object.freeze(next);
   }
 
-  /** The registry's tools of other sources. */
   others(): readonly Tool[] {
     const own = new Set(this.tools);
     return (this.#registry?.tools ?? []).filter((tool) => !own.has(tool));
   }
 
-  /** Takes all tools out of the registry. */
   clear(): void {
     for (const tool of this.tools) this.#remove(tool);
     this.#tools = Object.freeze([]);

@@ -1,7 +1,8 @@
 /**
- * Reads messages, and checks them against bounds before the SDK reads them. The SDK rejects messages
- * that are not JSON-RPC. It does not bound their depth and ids, accepts batches, and reports invalid
- * params as internal errors.
+ * The data of the protocol. Messages are read, and checked against bounds before the SDK reads them: the
+ * SDK rejects messages that are not JSON-RPC, but it does not bound their depth and ids, accepts batches,
+ * and reports invalid params as internal errors. The caller's tools as one revision of MCP lists them:
+ * pages for `tools/list`, and the way from a name to its schema, made once per listing and revision.
  *
  * @module
  */
@@ -14,10 +15,107 @@ import {
   specTypeSchemas,
   TRACEPARENT_META_KEY,
 } from "@modelcontextprotocol/server";
-import { clip, isObject, MAX_DEPTH, pointerStep } from "../../tool/mod.ts";
-import type { McpTarget } from "./lists.ts";
+import {
+  type ExportNames,
+  type ExportResult,
+  exportTools,
+  type McpTool,
+  type TargetId,
+} from "../../formats/mod.ts";
+import { clip, isObject, MAX_DEPTH, once, pointerStep, type Tool } from "../../tool/mod.ts";
+import { pageAfter } from "../http/mod.ts";
 
-/** The newest revision, which has no sessions; the earlier ones begin with `initialize`. */
+/** The revisions of MCP that describe tools differently. */
+export type McpTarget = Extract<TargetId, `mcp@${string}`>;
+
+/** One page of `tools/list`. */
+export interface McpToolPage {
+  readonly tools: readonly McpTool[];
+  /** The cursor of the next page; absent on the last one. */
+  readonly nextCursor?: string;
+}
+
+export class McpToolList {
+  readonly target: McpTarget;
+  readonly names: ExportNames;
+  readonly #exported: ExportResult<readonly McpTool[]>;
+  readonly #pageSize: number;
+  readonly #withoutHeaders = new Map<string, boolean>();
+  #byName: ReadonlyMap<string, McpTool> | undefined;
+
+  constructor(listing: readonly Tool[], target: McpTarget, pageSize: number) {
+    this.target = target;
+    this.#exported = exportTools(listing, target);
+    this.names = this.#exported.names;
+    this.#pageSize = pageSize;
+  }
+
+  get rejected(): readonly string[] {
+    return this.#exported.rejected.map(({ message }) => message);
+  }
+
+  /** The schema of the arguments of the tool that has this name in MCP. */
+  inputSchemaOf(name: string): McpTool["inputSchema"] | undefined {
+    this.#byName ??= new Map(this.#exported.tools.map((tool) => [tool.name, tool]));
+    return this.#byName.get(name)?.inputSchema;
+  }
+
+  /**
+   * Returns true if the list has a tool of this name that takes no arguments from headers
+   * (`x-mcp-header`).
+   */
+  takesNoHeaders(name: string): boolean {
+    let answer = this.#withoutHeaders.get(name);
+    if (answer !== undefined) return answer;
+    const schema = this.inputSchemaOf(name);
+    // Unknown names are not cached: clients can make up any number of them.
+    if (schema === undefined) return false;
+    answer = !JSON.stringify(schema).includes("x-mcp-header");
+    this.#withoutHeaders.set(name, answer);
+    return answer;
+  }
+
+  /** Returns a page, in order of id; `undefined` if the cursor is invalid. */
+  page(cursor: string | undefined): McpToolPage | undefined {
+    const page = pageAfter(this.names.encodings, cursor, this.#pageSize);
+    if (page === undefined) return undefined;
+    const { tools } = this.#exported;
+    const { start, end, nextCursor } = page;
+    return {
+      tools: start === 0 && end === tools.length ? tools : tools.slice(start, end),
+      ...(nextCursor === undefined ? {} : { nextCursor }),
+    };
+  }
+}
+
+/** Keeps the lists of each listing, which stays the same array until a tool changes. */
+export class McpToolLists {
+  readonly #lists = new WeakMap<readonly Tool[], Map<McpTarget, McpToolList>>();
+  readonly #pageSize: number;
+  readonly #onRejected: (message: string) => void;
+  /** The last list: most requests come from callers who see the same, of one revision. */
+  #last: { readonly listing: readonly Tool[]; readonly list: McpToolList } | undefined;
+
+  /** @param onRejected Receives a message for each tool that a new list leaves out. */
+  constructor(pageSize: number, onRejected: (message: string) => void) {
+    this.#pageSize = pageSize;
+    this.#onRejected = onRejected;
+  }
+
+  of(listing: readonly Tool[], target: McpTarget): McpToolList {
+    const last = this.#last;
+    if (last?.listing === listing && last.list.target === target) return last.list;
+    const list = once(once(this.#lists, listing, () => new Map()), target, () => {
+      const made = new McpToolList(listing, target, this.#pageSize);
+      for (const message of made.rejected) this.#onRejected(message);
+      return made;
+    });
+    this.#last = { listing, list };
+    return list;
+  }
+}
+
+/** The newest revision. It has no sessions; the earlier ones begin with `initialize`. */
 export const MODERN = "2026-07-28";
 
 /** The target of the newest revision. */
@@ -36,13 +134,11 @@ export interface JsonRpcRequest {
 /** The protocol of a client: the newest revision, or the earlier ones. */
 export type McpEra = "modern" | "legacy";
 
-/** Returns true if a request declares its body to be JSON. */
 export function isJson(request: Request): boolean {
   const type = request.headers.get("content-type");
   return type === "application/json" || isJsonContentType(type);
 }
 
-/** Returns true if a message expects a response. */
 export function isRequest(message: unknown): message is JsonRpcRequest {
   return isObject(message) && "id" in message && "method" in message;
 }
@@ -55,7 +151,6 @@ export function initializedBy(message: unknown): ClientCapabilities | undefined 
   return isObject(declared) ? declared : {};
 }
 
-/** Returns true if a message requests a stream of changes, as in the newest revision. */
 export function isListen(message: unknown): boolean {
   return methodOf(message) === "subscriptions/listen";
 }
@@ -66,10 +161,8 @@ export function isForTools(message: unknown): boolean {
   return method === "tools/call" || method === "tools/list";
 }
 
-/** The methods about one task. */
 const TASK_METHODS: ReadonlySet<unknown> = new Set(["tasks/get", "tasks/update", "tasks/cancel"]);
 
-/** True if a message is about a task. */
 export function isForTask(message: unknown): boolean {
   return TASK_METHODS.has(methodOf(message));
 }
@@ -81,7 +174,6 @@ export function cancelledBy(message: unknown): { readonly requestId: unknown } |
   return { requestId: params?.requestId };
 }
 
-/** The `traceparent` of a message. */
 export function traceParentOf(body: unknown): string | null {
   const { params } = (body ?? {}) as { readonly params?: { readonly _meta?: unknown } | null };
   const trace = isObject(params?._meta) ? params._meta[TRACEPARENT_META_KEY] : undefined;
@@ -111,7 +203,6 @@ export interface JsonRpcRefusal {
 const MAX_LEVELS = MAX_DEPTH + 2;
 /** The maximum length of ids and progress tokens, which the server stores and returns. */
 const MAX_ID = 1_000;
-/** The maximum length of a quotation in an error, in characters. */
 const MAX_WORDS = 200;
 
 const { PaginatedRequestParams: PageParams, ...PARAMS } = specTypeSchemas;
@@ -131,7 +222,6 @@ const OLDER_PARAMS_OF = {
   "logging/setLevel": PARAMS.SetLevelRequestParams,
 } as const;
 
-/** Those that only an extension answers. */
 const EXTENSION_PARAMS_OF = {
   "prompts/list": PageParams,
   "prompts/get": PARAMS.GetPromptRequestParams,
@@ -147,10 +237,8 @@ const OLDER_EXTENSION_PARAMS_OF = {
 } as const;
 
 type ParamsSchema = (typeof specTypeSchemas)[keyof typeof specTypeSchemas];
-/** The methods of an endpoint in one era, and the schemas of their params. */
 export type MethodParams = ReadonlyMap<unknown, ParamsSchema>;
 
-/** Makes the methods of both eras. */
 export function methodParams(isExtended: boolean): { readonly [Era in McpEra]: MethodParams } {
   const modern = { ...PARAMS_OF, ...(isExtended ? EXTENSION_PARAMS_OF : {}) };
   const older = isExtended ? OLDER_EXTENSION_PARAMS_OF : {};
@@ -181,7 +269,6 @@ export function boundsRefusal(body: unknown): JsonRpcRefusal | undefined {
   };
 }
 
-/** Returns the refusal of a message whose params are invalid. */
 export function paramsRefusal(message: unknown, methods: MethodParams): JsonRpcRefusal | undefined {
   if (!isRequest(message)) return undefined;
   const wrong = wrongParams(message, methods);
@@ -222,7 +309,6 @@ function wrongParams(
   return `${clip(pointer, MAX_WORDS)}: ${clip(issue.message, MAX_WORDS)}`;
 }
 
-/** Returns true if a value exceeds a number of levels of objects and arrays. */
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;

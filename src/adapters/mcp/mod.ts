@@ -11,8 +11,8 @@ export {
   type McpExecutionContext,
   type McpHandlerContext,
 } from "./endpoint.ts";
-export type { McpNotify } from "./following.ts";
-export type { McpEndpointOptions, McpExtensionContext } from "./options.ts";
+export type { McpNotify } from "./sessions.ts";
+export type { McpEndpointOptions, McpExtensionContext } from "./server.ts";
 export type { ReconnectOptions } from "./connection.ts";
 export type { McpCommand, McpServerSource } from "./open_client.ts";
 export { type ImportedMcpServer, importMcpServer, type ImportMcpServerOptions } from "./import.ts";

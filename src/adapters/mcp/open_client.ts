@@ -38,16 +38,13 @@ export type McpServerSource = McpCommand | URL | string | Client;
 
 const INFO = { name: "plue", version: "0.1.0" };
 
-/** The time limit for opening a connection, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 30_000;
 
-/** The limits of a server. */
 interface ClientLimits {
   readonly maxBytes: number;
   readonly mayAsk: boolean;
 }
 
-/** The maximum number of pages of a list. */
 const MAX_PAGES = 64;
 
 /**
@@ -78,7 +75,6 @@ export function clientOpener(
   );
 }
 
-/** Opens connections over HTTP. */
 function httpOpener(
   url: URL,
   options: StreamableHTTPClientTransportOptions = {},
@@ -118,7 +114,6 @@ interface StartedProgram {
   };
 }
 
-/** Starts programs. */
 function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
   const { command, args = [], env = {}, cwd, stderr = "inherit" } = source;
   let ended: ProgramEnd | undefined;
@@ -156,7 +151,6 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
   };
 }
 
-/** Connects a new client, within the bounds. */
 async function openWith(
   signal: AbortSignal,
   limits: ClientLimits,
@@ -188,7 +182,6 @@ async function newClient(
 ): Promise<Client> {
   const { Client } = await import("@modelcontextprotocol/client");
   class BoundedClient extends Client {
-    /** The size of the list that is being read; `undefined` if none is. */
     #listed: number | undefined;
 
     override async listTools(...args: Parameters<Client["listTools"]>): Promise<ListToolsResult> {

@@ -71,9 +71,7 @@ export function hasOneField({ kind, schema }: Question): boolean {
   return (kind === "input" || kind === "client") && isObject(schema) && schema["type"] !== "object";
 }
 
-/** The name of the single field. */
 const FIELD = "answer";
-/** The maximum length of a quoted validation message, in characters. */
 const MAX_WORDS = 200;
 const EMPTY_FORM = { type: "object", properties: {} };
 /** The maximum length of the arguments in an approval question, in characters. */
@@ -156,7 +154,6 @@ export interface ClientInput {
   readonly state?: string | undefined;
 }
 
-/** A ticket with the answers to its questions. */
 export interface Continuation {
   readonly ticket: string;
   readonly answers: Answers;

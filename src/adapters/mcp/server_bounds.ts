@@ -7,7 +7,6 @@
 import type { FetchLike, JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { isObject, systemClock } from "../../tool/mod.ts";
 
-/** The default maximum size of one message, and of one list of tools, in bytes. */
 export const MAX_MESSAGE_BYTES: number = 16 * 1024 * 1024;
 
 /** The shortest and the longest delay of repeated work, in milliseconds. */
@@ -33,9 +32,7 @@ export class Pace {
   }
 }
 
-/** The maximum number of unsolicited messages per second. */
 const MAX_UNASKED = 1_000;
-/** The maximum number of bytes per second in streams. */
 const MAX_STREAM_BYTES = MAX_MESSAGE_BYTES;
 
 /**
@@ -43,7 +40,6 @@ const MAX_STREAM_BYTES = MAX_MESSAGE_BYTES;
  * of its streams. Pauses reading until the end of the second in which there are too many.
  */
 export class UnaskedMessages {
-  /** The number of requests without a response. */
   #asked = 0;
   #count = 0;
   #bytes = 0;
@@ -60,19 +56,16 @@ export class UnaskedMessages {
     this.#asked++;
   }
 
-  /** Counts a response. */
   answer(): void {
     if (this.#asked > 0) this.#asked--;
     else this.add();
   }
 
-  /** Counts a message. */
   add(): void {
     const now = this.#beginSecond();
     if (++this.#count >= MAX_UNASKED) this.#pauseAt(now);
   }
 
-  /** Counts a chunk of a stream. */
   read(bytes: number): void {
     const now = this.#beginSecond();
     this.#bytes += bytes;
@@ -148,7 +141,7 @@ const LF = 10;
 const CR = 13;
 
 /**
- * Bounds each event of a stream, and the stream that answers a request. Beyond a bound the stream
+ * Bounds each event of a stream, and the stream with the response to a request. Beyond a bound the stream
  * ends with an error, which is sent as the response to the request. Otherwise the SDK would wait
  * for more.
  */
@@ -189,7 +182,6 @@ function boundedEvents(
   });
 }
 
-/** The id of the request in a body that the SDK sends. */
 function requestId(body: unknown): string | number | undefined {
   if (typeof body !== "string") return undefined;
   const message: unknown = JSON.parse(body);
@@ -197,7 +189,6 @@ function requestId(body: unknown): string | number | undefined {
   return typeof id === "string" || typeof id === "number" ? id : undefined;
 }
 
-/** The maximum number of pending answers to a server's own requests. */
 const MAX_ANSWERS = 16;
 
 /**

@@ -7,7 +7,6 @@
 
 import { type CallClient, eventStream } from "../http/mod.ts";
 
-/** Options for {@linkcode streamIfSlow}. */
 export interface SlowAnswerOptions {
   /** The time to wait for the response before its stream begins, in milliseconds. */
   readonly patienceMs: number;
@@ -15,7 +14,6 @@ export interface SlowAnswerOptions {
   readonly heartbeatMs: number;
   /** The request, whose signal is read only if a stream begins. */
   readonly client: CallClient;
-  /** Is called when the client has left its stream. */
   onLeave(): void;
   /** Receives the error of an answer that failed after its stream had begun. */
   onError(error: unknown): void;
@@ -66,19 +64,18 @@ function streamOf(work: Promise<Response>, options: SlowAnswerOptions): Response
   const frames = framesOf(work);
   const { response, ended } = eventStream({
     async next() {
-      try {
-        const { value } = await frames.next();
-        return value;
-      } catch (error) {
-        options.onError(error);
-        return undefined;
-      }
+      const { value } = await frames.next();
+      return value;
     },
     async cancel() {
       options.onLeave();
       await frames.return(undefined).catch(() => {});
     },
-  }, { heartbeatMs: options.heartbeatMs, signal: options.client.signal });
+  }, {
+    heartbeatMs: options.heartbeatMs,
+    signal: options.client.signal,
+    onError: options.onError,
+  });
   return cancelledIfUnread(response, ended, UNREAD_HEARTBEATS * options.heartbeatMs);
 }
 
@@ -131,5 +128,85 @@ async function* framesOf(work: Promise<Response>): AsyncGenerator<string, undefi
     }
   } finally {
     await reader?.cancel();
+  }
+}
+
+/** The maximum number of droppable messages between two reads. */
+const MAX_AHEAD = 256;
+
+/**
+ * The pace at which a client reads its response. The SDK's streams buffer without bound: a tool
+ * that yields faster than its client reads would fill the memory.
+ */
+export class ReaderPace {
+  #isStream = false;
+  #hasEnded = false;
+  #isReading = false;
+  /** The client has read all there is, and waits for more. */
+  #isWaiting = false;
+  #ahead = 0;
+  readonly #waiting = new Set<() => void>();
+
+  /** Resolves when the client reads; immediately if the response is not a stream. */
+  async ready(): Promise<void> {
+    while (this.#isStream && !this.#hasEnded && !this.#isReading) {
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    }
+    // The next message waits for the next read.
+    this.#isReading = false;
+  }
+
+  /** Resolves when the client waits for more; immediately if the response is not a stream. */
+  async idle(): Promise<void> {
+    while (this.#isStream && !this.#hasEnded && !this.#isWaiting) {
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    }
+  }
+
+  /**
+   * Returns true if a droppable message may be sent. Messages count from before the stream begins.
+   */
+  hasRoom(): boolean {
+    return ++this.#ahead <= MAX_AHEAD;
+  }
+
+  observe(response: Response): Response {
+    const type = response.headers.get("content-type") ?? "";
+    if (response.body === null || !type.startsWith("text/event-stream")) return response;
+    const reader = response.body.getReader();
+    this.#isStream = true;
+    const body = new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        this.#ahead = 0;
+        this.#isReading = true;
+        this.#isWaiting = true;
+        this.#wake();
+        try {
+          const { done, value } = await reader.read();
+          this.#isWaiting = false;
+          if (!done) return controller.enqueue(value);
+          this.#end();
+          controller.close();
+        } catch (error) {
+          this.#end();
+          throw error;
+        }
+      },
+      cancel: (reason) => {
+        this.#end();
+        return reader.cancel(reason);
+      },
+    }, { highWaterMark: 0 });
+    return new Response(body, response);
+  }
+
+  #end(): void {
+    this.#hasEnded = true;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
   }
 }

@@ -19,7 +19,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
 import { type Answer, isObject, type Question, type ToolResult } from "../../tool/mod.ts";
-import { isWorkers, type ToolRequest, withAllLayers } from "../http/mod.ts";
+import { outlastTask, type ToolRequest, withAllLayers } from "../http/mod.ts";
 import { idOf, isForTask, isListen, isRequest, type JsonRpcRefusal } from "./message.ts";
 import {
   answerOf,
@@ -36,7 +36,6 @@ const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 /** The capability that clients declare for tasks, and that a server with tasks announces. */
 export const TASKS_CAPABILITY: ClientCapabilities = { extensions: { [TASKS_EXTENSION]: {} } };
 
-/** Returns true if a client has declared the extension. */
 export function supportsTasks({ extensions }: ClientCapabilities): boolean {
   return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }
@@ -77,7 +76,6 @@ export function taskRefusal(message: unknown, headers: Headers): JsonRpcRefusal 
   }
 }
 
-/** A task as every answer has it. */
 interface WireTask {
   readonly taskId: string;
   readonly status: TaskState["status"];
@@ -88,7 +86,6 @@ interface WireTask {
   readonly pollIntervalMs: number;
 }
 
-/** A task with the details of its status. */
 interface DetailedTask extends WireTask {
   readonly inputRequests?: InputRequests;
   readonly result?: CallToolResult;
@@ -117,31 +114,9 @@ function wireTask(
   };
 }
 
-/**
- * Keeps a task running after the response to its request. A Worker ends the work of a request,
- * unless it waits for a promise; other runtimes do not.
- */
-export function outlastRequest(request: ToolRequest, { id }: TaskState): void {
-  const { server: { tasks }, caller: { principal } } = request;
-  if (tasks !== undefined && isWorkers()) request.outlast(untilEnded(tasks, id, principal));
-}
-
-/** Resolves when a task has ended, or waits for the answers of another request. */
-async function untilEnded(tasks: CallTasks, id: string, principal?: string): Promise<void> {
-  try {
-    for await (const { status } of tasks.follow(id, { principal })) {
-      if (status !== "working") return;
-    }
-  } catch {
-    // The store is unreachable, which the tasks log themselves.
-  }
-}
-
-/** The request of a method about tasks. */
 export interface TaskRequest {
   readonly request: ToolRequest;
   readonly tasks: CallTasks;
-  /** Writes the result of a tool's call. May throw a `ProtocolError`. */
   write(toolId: string, result: ToolResult): CallToolResult;
 }
 
@@ -188,7 +163,7 @@ export function serveTasks(server: Server, { request, tasks, write }: TaskReques
         onQuestion: (question, { signal }) => questions.answer(question, signal),
       });
       // The protocol requires that late answers are ignored.
-      if (answered !== undefined && "id" in answered) outlastRequest(request, answered);
+      if (answered !== undefined && "id" in answered) outlastTask(request, tasks, answered);
       return {};
     },
   );
@@ -199,7 +174,6 @@ export function serveTasks(server: Server, { request, tasks, write }: TaskReques
   });
 }
 
-/** Returns the details of a task's status. */
 function detailsOf(
   task: TaskState,
   declared: ClientCapabilities,

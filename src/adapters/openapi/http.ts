@@ -15,7 +15,7 @@ import {
   ToolResult,
   type ToolRun,
 } from "../../tool/mod.ts";
-import { readText, wasNotSent } from "../http/fetching.ts";
+import { readText, wasNotSent } from "../http/runtime.ts";
 import { isJson, plainType } from "./request_body.ts";
 import {
   buildRequest,

@@ -8,7 +8,7 @@ import {
 } from "@plue/tools/hono";
 import { createToolBridge } from "@plue/tools/finding";
 import * as formats from "@plue/tools/formats";
-import { BASE, execution, handler, idsOf, problemOf, sampleRegistry } from "./support.ts";
+import { BASE, execute, execution, handler, idsOf, problemOf, sampleRegistry } from "./support.ts";
 import { allEvents } from "./sse.ts";
 
 const OWN = ["call_tool", "describe_tools", "search_tools"];
@@ -228,10 +228,7 @@ describe("POST /tools/:id/execute?bridge=1", () => {
     });
     const key = { "idempotency-key": "k1" };
     const through = await (await call(app, "call_tool", { name: "deploy" }, key)).json();
-    const direct = await (await app.request(
-      `${BASE}/tools/deploy/execute`,
-      execution({ arguments: {} }, key),
-    )).json();
+    const direct = await (await execute(app, "deploy", { arguments: {} }, key)).json();
     assertEquals([through.content, direct.content, direct.replayed], [1, 1, true]);
     assertEquals(asked, ["deploy"]);
     const { tools } = await (await app.request(`${BASE}/metrics`)).json();

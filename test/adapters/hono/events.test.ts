@@ -1,9 +1,10 @@
 import { describe, it } from "bun:test";
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "@std/assert";
 import { type Caller, createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
 import { defineTool, ToolRegistry } from "@plue/tools";
 import { BASE, problemOf, sampleRegistry } from "./support.ts";
 import { allEvents, type SseEvent, sseEvents } from "./sse.ts";
+import { ListingWatch } from "../../../src/adapters/http/mod.ts";
 
 const tool = (name: string, extra: Record<string, unknown> = {}) =>
   defineTool({ name, description: "A tool.", risk: "safe", ...extra });
@@ -46,7 +47,7 @@ describe("GET /events", () => {
     await events.return(undefined);
   });
 
-  it("adds a tool that becomes visible, and removes one that becomes hidden", async () => {
+  it("adds a tool that becomes visible, and removes a tool that becomes hidden", async () => {
     const registry = sampleRegistry();
     const { events } = await follow(registry, { authorize: (): Caller => ({ role: "impl" }) });
     registry.updateTool(tool("echo", { roles: ["control"] }));
@@ -183,5 +184,26 @@ describe("GET /events", () => {
     const again = await app.request(`${BASE}/events`);
     assertEquals(again.status, 200);
     await again.body?.cancel();
+  });
+});
+
+describe("ListingWatch", () => {
+  it("compares two listings once for all streams of callers with the same tools", async () => {
+    const registry = new ToolRegistry({ tools: [{ name: "one", description: "Is listed." }] });
+    const watch = () =>
+      new ListingWatch({
+        registry,
+        list: () => registry.select().available(),
+        expiresAt: undefined,
+        onStop() {},
+      });
+    const [first, second] = [watch(), watch()];
+    const both = Promise.all([first.changes(), second.changes()]);
+    registry.registerTool({ name: "two", description: "Is added." });
+    const [left, right] = await both;
+    assertEquals(left, [{ type: "added", id: "two" }]);
+    assertStrictEquals(left, right);
+    first.stop();
+    second.stop();
   });
 });

@@ -1,15 +1,16 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
-import { defineTool, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
-import { BASE, execution, handler, problemOf, sampleRegistry } from "./support.ts";
+import { type defineTool, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
+import { BASE, execute, execution, handler, problemOf, sampleRegistry } from "./support.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 const OPEN: ToolHandlerOptions = { openExecution: true };
 const echo = `${BASE}/tools/echo/execute`;
 
 describe("POST /tools/:id/execute", () => {
   it("returns the result of the call", async () => {
-    const response = await handler(OPEN).request(echo, execution({ arguments: { text: "hi" } }));
+    const response = await execute(handler(OPEN), "echo", { arguments: { text: "hi" } });
     assertEquals(response.status, 200);
     const body = await response.json() as Record<string, unknown>;
     assertEquals(body["ok"], true);
@@ -19,27 +20,18 @@ describe("POST /tools/:id/execute", () => {
   });
 
   it("passes the principal to the tool", async () => {
-    const who = defineTool({
-      name: "who",
-      description: "Names its caller.",
-      execute: (_, { principal }) => principal ?? null,
-    });
+    const who = toolOf("who", (_, { principal }) => principal ?? null);
     const app = createToolHandler(new ToolRegistry({ tools: [who] }), {
       authorize: () => ({ principal: "ann" }),
     });
-    const response = await app.request(`${BASE}/tools/who/execute`, execution({}));
+    const response = await execute(app, "who", {});
     assertEquals((await response.json()).content, "ann");
   });
 
   it("takes an alias for the tool's id, and lists none", async () => {
-    const now = defineTool({
-      name: "now",
-      description: "Answers.",
-      aliases: ["then"],
-      execute: () => 1,
-    });
+    const now = toolOf("now", () => 1, { aliases: ["then"] });
     const app = createToolHandler(new ToolRegistry({ tools: [now] }), OPEN);
-    const response = await app.request(`${BASE}/tools/then/execute`, execution({}));
+    const response = await execute(app, "then", {});
     assertEquals([response.status, (await response.json()).content], [200, 1]);
     assertEquals((await app.request(`${BASE}/tools/then`)).status, 404);
     assert(!(await (await app.request(`${BASE}/tools`)).text()).includes("then"));
@@ -48,7 +40,7 @@ describe("POST /tools/:id/execute", () => {
   });
 
   it("is closed by default", async () => {
-    const response = await handler().request(echo, execution({ arguments: { text: "hi" } }));
+    const response = await execute(handler(), "echo", { arguments: { text: "hi" } });
     assertEquals(response.status, 403);
     const problem = await problemOf(response);
     assertEquals(problem.code, "execution_closed");
@@ -56,7 +48,7 @@ describe("POST /tools/:id/execute", () => {
   });
 
   it("names the invalid arguments", async () => {
-    const response = await handler(OPEN).request(echo, execution({ arguments: { text: 1 } }));
+    const response = await execute(handler(OPEN), "echo", { arguments: { text: 1 } });
     assertEquals(response.status, 422);
     const problem = await problemOf(response);
     assertEquals(problem.code, "invalid_arguments");
@@ -64,9 +56,10 @@ describe("POST /tools/:id/execute", () => {
   });
 
   it("takes __proto__ in the arguments as the unknown property that it is", async () => {
-    const response = await handler(OPEN).request(
-      echo,
-      execution('{"arguments": {"text": "x", "__proto__": {"admin": true}}}'),
+    const response = await execute(
+      handler(OPEN),
+      "echo",
+      '{"arguments": {"text": "x", "__proto__": {"admin": true}}}',
     );
     assertEquals(response.status, 422);
     assertEquals(({} as { admin?: boolean }).admin, undefined);
@@ -82,7 +75,7 @@ describe("POST /tools/:id/execute", () => {
     ] as const
   ) {
     it(`points to the mistake in ${JSON.stringify(body).slice(0, 40)}`, async () => {
-      const response = await handler(OPEN).request(echo, execution(body));
+      const response = await execute(handler(OPEN), "echo", body);
       assertEquals(response.status, 400);
       assertEquals((await problemOf(response)).pointer, pointer);
     });
@@ -90,10 +83,7 @@ describe("POST /tools/:id/execute", () => {
 
   it("takes an id with a space inside, and one of a single character", async () => {
     for (const callId of ["a b", "c"]) {
-      const response = await handler(OPEN).request(
-        echo,
-        execution({ arguments: { text: "x" }, callId }),
-      );
+      const response = await execute(handler(OPEN), "echo", { arguments: { text: "x" }, callId });
       assertEquals([response.status, (await response.json()).callId], [200, callId]);
     }
   });
@@ -102,21 +92,21 @@ describe("POST /tools/:id/execute", () => {
     const [body, words] of [
       ["{", "it is not JSON"],
       ["[1]", "it must be an object"],
-      ['{"text": "hi"}', '"text" is not a field of a call'],
+      ['{"text": "hi"}', '"text" is not one of its fields, arguments, callId'],
       ['{"arguments": {}, "sessionId": 5}', '"sessionId" must be'],
       ['{"arguments": {}, "callId": ""}', '"callId" must be'],
-      ['{"__proto__": {}}', '"__proto__" is not a field'],
+      ['{"__proto__": {}}', '"__proto__" is not one of its fields'],
     ] as const
   ) {
     it(`rejects the body ${body}`, async () => {
-      const response = await handler(OPEN).request(echo, execution(body));
+      const response = await execute(handler(OPEN), "echo", body);
       assertEquals(response.status, 400);
       assertStringIncludes((await problemOf(response)).detail, words);
     });
   }
 
   it("does not echo a body that is not JSON", async () => {
-    const response = await handler(OPEN).request(echo, execution('{"password": "sesame'));
+    const response = await execute(handler(OPEN), "echo", '{"password": "sesame');
     assertEquals((await response.text()).includes("sesame"), false);
   });
 
@@ -124,21 +114,17 @@ describe("POST /tools/:id/execute", () => {
     const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
   ) {
     it(`rejects a body of type "${type}", which a web page can send without a preflight request`, async () => {
-      const response = await handler(OPEN).request(
-        echo,
-        execution({ arguments: { text: "x" } }, { "content-type": type }),
-      );
+      const response = await execute(handler(OPEN), "echo", { arguments: { text: "x" } }, {
+        "content-type": type,
+      });
       assertEquals(response.status, 415);
     });
   }
 
   it("takes a charset with the type, in any case", async () => {
-    const response = await handler(OPEN).request(
-      echo,
-      execution({ arguments: { text: "x" } }, {
-        "content-type": "Application/JSON; charset=utf-8",
-      }),
-    );
+    const response = await execute(handler(OPEN), "echo", { arguments: { text: "x" } }, {
+      "content-type": "Application/JSON; charset=utf-8",
+    });
     assertEquals(response.status, 200);
   });
 
@@ -169,46 +155,32 @@ describe("POST /tools/:id/execute", () => {
   });
 
   it("rejects 20 MB of arguments", async () => {
-    const response = await handler(OPEN).request(
-      echo,
-      execution({ arguments: { text: "x".repeat(20_000_000) } }),
-    );
+    const response = await execute(handler(OPEN), "echo", {
+      arguments: { text: "x".repeat(20_000_000) },
+    });
     assertEquals(response.status, 413);
   });
 
   it("passes the ids of the call on, from the body or from headers", async () => {
     const seen: unknown[] = [];
     const registry = new ToolRegistry({
-      tools: [defineTool({
-        name: "t",
-        description: "Notes what it belongs to.",
-        execute: (_, { sessionId, messageId, callId }) => {
-          seen.push([sessionId, messageId, callId]);
-          return null;
-        },
+      tools: [toolOf("t", (_, { sessionId, messageId, callId }) => {
+        seen.push([sessionId, messageId, callId]);
+        return null;
       })],
     });
     const app = createToolHandler(registry, OPEN);
-    await app.request(
-      `${BASE}/tools/t/execute`,
-      execution({ sessionId: "s1", messageId: "m1", callId: "c1" }),
-    );
-    await app.request(
-      `${BASE}/tools/t/execute`,
-      execution("", { "x-session-id": "s2", "x-message-id": "m2", "x-call-id": "c2" }),
-    );
+    await execute(app, "t", { sessionId: "s1", messageId: "m1", callId: "c1" });
+    await execute(app, "t", "", { "x-session-id": "s2", "x-message-id": "m2", "x-call-id": "c2" });
     assertEquals(seen, [["s1", "m1", "c1"], ["s2", "m2", "c2"]]);
-    const both = await app.request(
-      `${BASE}/tools/t/execute`,
-      execution({ sessionId: "s1" }, { "x-session-id": "s2" }),
-    );
+    const both = await execute(app, "t", { sessionId: "s1" }, { "x-session-id": "s2" });
     assertStringIncludes((await problemOf(both)).detail, "differ");
   });
 
   it("runs once for one idempotency key", async () => {
     let runs = 0;
     const registry = new ToolRegistry({
-      tools: [defineTool({ name: "t", description: "Counts.", execute: () => ++runs })],
+      tools: [toolOf("t", () => ++runs)],
     });
     const app = createToolHandler(registry, OPEN);
     const call = execution({}, { "idempotency-key": "k" });
@@ -222,16 +194,13 @@ describe("POST /tools/:id/execute", () => {
   it("keeps the idempotency keys of two principals apart", async () => {
     let runs = 0;
     const registry = new ToolRegistry({
-      tools: [defineTool({ name: "t", description: "Counts.", execute: () => ++runs })],
+      tools: [toolOf("t", () => ++runs)],
     });
     const app = createToolHandler(registry, {
       authorize: (request) => ({ principal: request.headers.get("authorization") ?? "nobody" }),
     });
     for (const authorization of ["a", "b"]) {
-      await app.request(
-        `${BASE}/tools/t/execute`,
-        execution({}, { "idempotency-key": "k", authorization }),
-      );
+      await execute(app, "t", {}, { "idempotency-key": "k", authorization });
     }
     assertEquals(runs, 2);
   });
@@ -241,18 +210,14 @@ describe("POST /tools/:id/execute", () => {
     const started = Promise.withResolvers<void>();
     const aborted = Promise.withResolvers<void>();
     const registry = new ToolRegistry({
-      tools: [defineTool({
-        name: "t",
-        description: "Waits to be aborted.",
-        execute: (_, { signal }) =>
-          new Promise((_resolve, reject) => {
-            signal.addEventListener("abort", () => {
-              aborted.resolve();
-              reject(signal.reason);
-            });
-            started.resolve();
-          }),
-      })],
+      tools: [toolOf("t", (_, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => {
+            aborted.resolve();
+            reject(signal.reason);
+          });
+          started.resolve();
+        }))],
     });
     const app = createToolHandler(registry, OPEN);
     const answer = app.request(
@@ -268,7 +233,7 @@ describe("POST /tools/:id/execute", () => {
 
   it("answers each kind of failure with its status, and never a stack", async () => {
     const fails = (name: string, execute: () => never): ReturnType<typeof defineTool> =>
-      defineTool({ name, description: "Fails.", execute });
+      toolOf(name, execute);
     const registry = new ToolRegistry({
       tools: [
         fails("threw", () => {
@@ -277,26 +242,13 @@ describe("POST /tools/:id/execute", () => {
         fails("undefined", () => {
           throw undefined;
         }),
-        defineTool({ name: "plan", description: "Only a definition." }),
-        defineTool({
-          name: "own",
-          description: "Chooses its failure.",
-          execute: () => ToolResult.error("overloaded", "Come back later"),
-        }),
-        defineTool({
-          name: "ask",
-          description: "Needs approval.",
-          requiresApproval: true,
-          execute: () => null,
-        }),
-        defineTool({
-          name: "cycle",
-          description: "Answers a cycle.",
-          execute: () => {
-            const cycle: Record<string, unknown> = {};
-            cycle["self"] = cycle;
-            return cycle;
-          },
+        toolOf("plan"),
+        toolOf("own", () => ToolResult.error("overloaded", "Come back later")),
+        toolOf("ask", () => null, { requiresApproval: true }),
+        toolOf("cycle", () => {
+          const cycle: Record<string, unknown> = {};
+          cycle["self"] = cycle;
+          return cycle;
         }),
       ],
     });
@@ -311,7 +263,7 @@ describe("POST /tools/:id/execute", () => {
         ["cycle", 502, "invalid_result"],
       ] as const
     ) {
-      const response = await app.request(`${BASE}/tools/${id}/execute`, execution({}));
+      const response = await execute(app, id, {});
       assertEquals(response.status, status, id);
       const text = JSON.stringify(await problemOf(response));
       assertStringIncludes(text, `"code":"${code}"`);
@@ -323,12 +275,8 @@ describe("POST /tools/:id/execute", () => {
     const errors: unknown[] = [];
     const failed = new Error("disk on fire");
     const registry = new ToolRegistry({
-      tools: [defineTool({
-        name: "t",
-        description: "Fails.",
-        execute: () => {
-          throw failed;
-        },
+      tools: [toolOf("t", () => {
+        throw failed;
       })],
     });
     const app = createToolHandler(registry, {
@@ -337,7 +285,7 @@ describe("POST /tools/:id/execute", () => {
         errors.push(error);
       },
     });
-    await app.request(`${BASE}/tools/t/execute`, execution({}));
+    await execute(app, "t", {});
     assertEquals(errors, [failed]);
   });
 
@@ -354,13 +302,13 @@ describe("POST /tools/:id/execute", () => {
           },
         });
       };
-      const tool = defineTool({ name: "t", description: "Changes.", execute: changing });
+      const tool = toolOf("t", changing);
       const errors: unknown[] = [];
       const app = createToolHandler(new ToolRegistry({ tools: [tool] }), {
         ...OPEN,
         onError: (error) => errors.push(error),
       });
-      const response = await app.request(`${BASE}/tools/t/execute`, execution({}, { accept }));
+      const response = await execute(app, "t", {}, { accept });
       const body = await response.text();
       assertStringIncludes(body, '"invalid_result"');
       assertStringIncludes(body, "its result changed after it was checked");
@@ -384,7 +332,7 @@ describe("GET /metrics", () => {
     });
     const all = { authorization: "all" };
     await app.request(echo, execution({ arguments: { text: "x" } }));
-    await app.request(`${BASE}/tools/task:approve/execute`, execution({}, all));
+    await execute(app, "task:approve", {}, all);
     const few = await (await app.request(`${BASE}/metrics`)).text();
     assert(few.includes('"echo"') && !few.includes("task:approve"), few);
     const more = await (await app.request(`${BASE}/metrics`, { headers: all })).json();

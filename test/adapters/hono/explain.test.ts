@@ -1,8 +1,9 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { buildToolset, defineTool, ToolRegistry } from "@plue/tools";
+import { buildToolset, ToolRegistry } from "@plue/tools";
 import { createToolHandler } from "@plue/tools/hono";
 import { describe, it } from "bun:test";
 import { BASE, handler, problemOf, sampleRegistry } from "./support.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 interface Explanations {
   readonly roles: readonly string[];
@@ -102,7 +103,7 @@ describe("GET /explain", () => {
 
   it("names the tools that are unavailable now", async () => {
     const registry = new ToolRegistry({
-      tools: [defineTool({ name: "absent", description: "Is away.", isAvailable: () => false })],
+      tools: [toolOf("absent", undefined, { isAvailable: () => false })],
     });
     const [absent] = (await explain(createToolHandler(registry))).tools;
     assertEquals([absent?.selected, absent?.available], [true, false]);

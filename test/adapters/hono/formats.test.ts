@@ -6,6 +6,7 @@ import * as formats from "@plue/tools/formats";
 import { memoryCallStore, storedTickets } from "@plue/tools/calls";
 import { defineTool, ToolRegistry } from "@plue/tools";
 import { BASE, execution, problemOf, sampleRegistry } from "./support.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 const serve = (options: ToolHandlerOptions = {}, registry = sampleRegistry()) =>
   createToolHandler(registry, { formats: serveFormats(formats), openExecution: true, ...options });
@@ -250,15 +251,11 @@ describe("POST /dispatch/:target", () => {
     const started = Promise.withResolvers<void>();
     const registry = new ToolRegistry({
       tools: [
-        defineTool({
-          name: "wait",
-          description: "Waits.",
-          execute: (_, { signal }) => {
-            started.resolve();
-            return new Promise((_resolve, reject) =>
-              signal.addEventListener("abort", () => reject(signal.reason))
-            );
-          },
+        toolOf("wait", (_, { signal }) => {
+          started.resolve();
+          return new Promise((_resolve, reject) =>
+            signal.addEventListener("abort", () => reject(signal.reason))
+          );
         }),
       ],
     });
@@ -299,12 +296,7 @@ describe("POST /dispatch/:target with a turn that waits", () => {
   const app = createToolHandler(
     new ToolRegistry({
       tools: ["rm", "mv"].map((name) =>
-        defineTool({
-          name,
-          description: "Wants approval.",
-          requiresApproval: true,
-          execute: () => `${name} is done`,
-        })
+        toolOf(name, () => `${name} is done`, { requiresApproval: true })
       ),
     }),
     {

@@ -2,16 +2,17 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
 import { createToolHandler, serveFormats } from "@plue/tools/hono";
 import * as formats from "@plue/tools/formats";
-import { createToolIndex, defineTool, ToolRegistry, ToolsetBuilder } from "@plue/tools";
+import { createToolIndex, ToolRegistry, ToolsetBuilder } from "@plue/tools";
 import {
   BASE,
-  execution,
+  execute,
   handler,
   idsOf,
   type Listing,
   problemOf,
   sampleRegistry,
 } from "./support.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 describe("GET /tools", () => {
   it("lists the tools that are for everyone, in order of id", async () => {
@@ -138,7 +139,7 @@ describe("GET /tools", () => {
     let searches = 0;
     const words = createToolIndex();
     const registry = new ToolRegistry({
-      tools: [defineTool({ name: "note-read", description: "Reads a note.", risk: "safe" })],
+      tools: [toolOf("note-read", undefined, { risk: "safe" })],
       index: () => ({
         ...words,
         search: (...asked) => {
@@ -161,7 +162,7 @@ describe("GET /tools", () => {
     const registry = new ToolRegistry({
       tools: Array.from(
         { length: 5 },
-        (_, n) => defineTool({ name: `note-${n}`, description: "Reads a note.", risk: "safe" }),
+        (_, n) => toolOf(`note-${n}`, undefined, { risk: "safe" }),
       ),
     });
     const app = createToolHandler(registry);
@@ -195,7 +196,7 @@ describe("GET /tools", () => {
   it("gives two processes with other tools other ETags, though their revisions are equal", async () => {
     const etagOf = async (name: string): Promise<string | null> =>
       (await createToolHandler(
-        new ToolRegistry({ tools: [defineTool({ name, description: "Does it." })] }),
+        new ToolRegistry({ tools: [toolOf(name)] }),
       ).request(`${BASE}/tools`)).headers.get("etag");
     assertNotEquals(await etagOf("one"), await etagOf("two"));
     assertEquals(await etagOf("one"), await etagOf("one"));
@@ -203,11 +204,7 @@ describe("GET /tools", () => {
 
   it("calls availability functions for each listing", async () => {
     let available = false;
-    const tool = defineTool({
-      name: "t",
-      description: "Comes and goes.",
-      isAvailable: () => available,
-    });
+    const tool = toolOf("t", undefined, { isAvailable: () => available });
     const app = createToolHandler(new ToolRegistry({ tools: [tool] }));
     assertEquals(await idsOf(await app.request(`${BASE}/tools`)), []);
     available = true;
@@ -216,18 +213,18 @@ describe("GET /tools", () => {
 
   it("shows, explains and does not run a tool of the caller that is not available now", async () => {
     const tool = (name: string, isAvailable: boolean | (() => boolean)) =>
-      defineTool({ name, description: "Is away.", isAvailable, execute: () => "ran" });
+      toolOf(name, () => "ran", { isAvailable });
     const registry = new ToolRegistry({ tools: [tool("now", () => false), tool("never", false)] });
     const app = createToolHandler(registry, { openExecution: true });
     const statuses = async (id: string): Promise<readonly number[]> => [
       (await app.request(`${BASE}/tools/${id}`)).status,
       (await app.request(`${BASE}/tools/${id}/explain`)).status,
-      (await app.request(`${BASE}/tools/${id}/execute`, execution({}))).status,
+      (await execute(app, id, {})).status,
     ];
     assertEquals(await statuses("now"), [200, 200, 409]);
     const explained = await (await app.request(`${BASE}/tools/now/explain`)).json();
     assertEquals([explained.selected, explained.available], [true, false]);
-    // A tool that is never available is in no toolset. Its calls fail alike.
+    // A tool that is never available is in no toolset. Its calls fail in the same way.
     assertEquals(await statuses("never"), [404, 404, 409]);
   });
 

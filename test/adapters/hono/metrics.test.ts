@@ -1,7 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
-import { BASE, execution, sampleRegistry } from "./support.ts";
+import { BASE, execute, sampleRegistry } from "./support.ts";
 
 /** The `accept` header of Prometheus 3. */
 const PROMETHEUS = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6," +
@@ -15,12 +15,11 @@ async function called(options: ToolHandlerOptions = {}) {
     openExplain: true,
     ...options,
   });
-  const run = (text: unknown) =>
-    app.request(`${BASE}/tools/echo/execute`, execution({ arguments: { text } }));
+  const run = (text: unknown) => execute(app, "echo", { arguments: { text } });
   await run("a");
   await run("b");
   await run(5);
-  await app.request(`${BASE}/tools/nope/execute`, execution({}));
+  await execute(app, "nope", {});
   return async (accept?: string) =>
     await app.request(`${BASE}/metrics`, accept === undefined ? {} : { headers: { accept } });
 }
@@ -98,8 +97,7 @@ describe("GET /metrics", () => {
       },
     });
     const as = (who: string) => ({ "x-who": who });
-    const run = (id: string, who: string) =>
-      app.request(`${BASE}/tools/${id}/execute`, execution({ arguments: {} }, as(who)));
+    const run = (id: string, who: string) => execute(app, id, { arguments: {} }, as(who));
     await run("task:approve", "owner");
     await run("file-write", "guest");
     await run("echo", "guest");

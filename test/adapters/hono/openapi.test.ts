@@ -9,7 +9,7 @@ import {
 import * as formats from "@plue/tools/formats";
 import { importOpenApi } from "@plue/tools/openapi";
 import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
-import { BASE, execution, sampleRegistry } from "./support.ts";
+import { BASE, execute, execution, sampleRegistry } from "./support.ts";
 
 interface Operation {
   readonly operationId: string;
@@ -213,10 +213,7 @@ describe("GET /openapi.json", () => {
     ) {
       const fits = new RegExp(pattern, "u").test(callId) && callId.length >= minLength &&
         callId.length <= maxLength;
-      const { status } = await app.request(
-        `${BASE}/tools/echo/execute`,
-        execution({ arguments: { text: "x" }, callId }),
-      );
+      const { status } = await execute(app, "echo", { arguments: { text: "x" }, callId });
       assertEquals([callId, status], [callId, fits ? 200 : 400]);
     }
   });

@@ -2,8 +2,9 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type Caller, createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
 import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
-import { BASE, execution, problemOf, sampleRegistry } from "./support.ts";
+import { BASE, execute, execution, problemOf, sampleRegistry } from "./support.ts";
 import { allEvents, sseEvents, sseItems } from "./sse.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 const STREAM = { accept: "text/event-stream" };
 
@@ -26,19 +27,15 @@ function bench(options: ToolHandlerOptions = {}) {
           return "done";
         },
       }),
-      defineTool({
-        name: "wait",
-        description: "Waits until it is told, or aborted.",
-        execute: (_, { signal, defer }) => {
-          defer(() => void cleanedUp++);
-          started.resolve(signal);
-          return Promise.race([
-            release.promise,
-            new Promise((_resolve, reject) => {
-              signal.addEventListener("abort", () => reject(signal.reason));
-            }),
-          ]);
-        },
+      toolOf("wait", (_, { signal, defer }) => {
+        defer(() => void cleanedUp++);
+        started.resolve(signal);
+        return Promise.race([
+          release.promise,
+          new Promise((_resolve, reject) => {
+            signal.addEventListener("abort", () => reject(signal.reason));
+          }),
+        ]);
       }),
       defineTool({
         name: "count",
@@ -50,20 +47,12 @@ function bench(options: ToolHandlerOptions = {}) {
           }
         },
       }),
-      defineTool({
-        name: "deaf",
-        description: "Never ends.",
-        execute: () => {
-          started.resolve(new AbortController().signal);
-          return new Promise(() => {});
-        },
+      toolOf("deaf", () => {
+        started.resolve(new AbortController().signal);
+        return new Promise(() => {});
       }),
-      defineTool({
-        name: "broken",
-        description: "Throws.",
-        execute: () => {
-          throw new Error("the disk is full");
-        },
+      toolOf("broken", () => {
+        throw new Error("the disk is full");
       }),
       ...sampleRegistry().tools,
     ],
@@ -194,7 +183,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
       openExecution: true,
       onError: (error) => void errors.push(error),
     });
-    const response = await app.request(`${BASE}/tools/broken/execute`, execution({}, STREAM));
+    const response = await execute(app, "broken", {}, STREAM);
     const text = await response.text();
     assertStringIncludes(text, "the tool threw: the disk is full");
     assertEquals(/stack|\.ts|\bat /.test(text), false, text);
@@ -280,24 +269,19 @@ describe("POST /tools/:id/execute as an event stream", () => {
   it("serves 1,000 streams concurrently, and has none when their readers have left", async () => {
     const { app, registry } = bench();
     let running = 0;
-    registry.updateTool(defineTool({
-      name: "wait",
-      description: "Waits until it is aborted.",
-      execute: (_, { signal }) => {
-        running++;
-        return new Promise((_resolve, reject) =>
-          signal.addEventListener("abort", () => {
-            running--;
-            reject(signal.reason);
-          })
-        );
-      },
+    registry.updateTool(toolOf("wait", (_, { signal }) => {
+      running++;
+      return new Promise((_resolve, reject) =>
+        signal.addEventListener("abort", () => {
+          running--;
+          reject(signal.reason);
+        })
+      );
     }));
     const responses = await Promise.all(
       Array.from(
         { length: 1_000 },
-        (_, index) =>
-          app.request(`${BASE}/tools/wait/execute`, execution({ callId: `call-${index}` }, STREAM)),
+        (_, index) => execute(app, "wait", { callId: `call-${index}` }, STREAM),
       ),
     );
     for (let turns = 0; running < 1_000 && turns < 1_000; turns++) await null;
@@ -362,7 +346,7 @@ describe("POST /executions/:callId/abort", () => {
 
   it("aborts a call that is answered at its end", async () => {
     const { app, started } = bench();
-    const answer = app.request(`${BASE}/tools/wait/execute`, execution({ callId: "c" }));
+    const answer = execute(app, "wait", { callId: "c" });
     await started.promise;
     assertEquals((await app.request(`${BASE}/executions/c/abort`, abort)).status, 202);
     const response = await answer;
@@ -410,10 +394,7 @@ describe("POST /executions/:callId/abort", () => {
         return principal === null ? {} : { principal };
       },
     });
-    const call = app.request(
-      `${BASE}/tools/wait/execute`,
-      execution({ callId: "c" }, { "x-who": "ann" }),
-    );
+    const call = execute(app, "wait", { callId: "c" }, { "x-who": "ann" });
     await started.promise;
     const as = async (who: Record<string, string>): Promise<number> =>
       (await app.request(`${BASE}/executions/c/abort`, { ...abort, headers: who })).status;

@@ -100,3 +100,13 @@ export function execution(
     body: typeof body === "string" ? body : JSON.stringify(body),
   };
 }
+
+/** Executes a tool. */
+export async function execute(
+  app: { request(url: string, init?: RequestInit): Response | Promise<Response> },
+  id: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  return await app.request(`${BASE}/tools/${id}/execute`, execution(body, headers));
+}

@@ -18,7 +18,7 @@ const app = createToolHandler(sampleRegistry(), {
   }),
 });
 
-/** What each caller shows, and what it is answered: `own` on a route that its role opens. */
+/** The callers, with the status of their responses: `own` on a route that its role opens. */
 const CALLERS: readonly {
   readonly who: string;
   readonly headers: Record<string, string>;
@@ -52,7 +52,7 @@ const CALLERS: readonly {
   },
 ];
 
-/** `own`: for a caller who sees `task:approve`; `hidden`: for one who does not. */
+/** `own`: for callers with the tool `task:approve`; `hidden`: for other callers. */
 const ROUTES: readonly {
   readonly path: string;
   readonly init?: RequestInit;

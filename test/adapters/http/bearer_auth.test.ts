@@ -6,8 +6,9 @@ import {
   type Caller,
   createToolHandler,
 } from "@plue/tools/hono";
-import { defineTool, ToolRegistry } from "@plue/tools";
+import { ToolRegistry } from "@plue/tools";
 import { BASE, execution } from "../hono/support.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 const ANN = "ann's-token-is-long";
 const BOB = "bob's-token-is-long";
@@ -57,16 +58,12 @@ describe("bearerAuth()", () => {
     const started = Promise.withResolvers<void>();
     const registry = new ToolRegistry({
       tools: [
-        defineTool({ name: "count", description: "Counts.", execute: () => ++runs }),
-        defineTool({
-          name: "wait",
-          description: "Waits.",
-          execute: (_, { signal }) => {
-            started.resolve();
-            return new Promise((_resolve, reject) =>
-              signal.addEventListener("abort", () => reject(signal.reason))
-            );
-          },
+        toolOf("count", () => ++runs),
+        toolOf("wait", (_, { signal }) => {
+          started.resolve();
+          return new Promise((_resolve, reject) =>
+            signal.addEventListener("abort", () => reject(signal.reason))
+          );
         }),
       ],
     });

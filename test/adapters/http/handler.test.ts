@@ -1,5 +1,5 @@
 import { describe, it } from "bun:test";
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import {
   type AccessEntry,
   allowCrossOrigin,
@@ -11,14 +11,12 @@ import {
   observeRequests,
   queryPages,
   serveCalls,
-  serveEvents,
   serveExecution,
   serveExplanations,
   serveHealth,
   serveListing,
   serveMetrics,
   streamCall,
-  StreamSlots,
 } from "@plue/tools/hono";
 import { ToolDispatcher } from "@plue/tools";
 import { BASE, execution, idsOf, problemOf, sampleRegistry } from "../hono/support.ts";
@@ -217,19 +215,6 @@ describe("composeToolHandler()", () => {
     assertEquals([wrong.status, wrong.headers.get("allow")], [405, "GET, HEAD"]);
     const calls = await send([serveCalls()], "/calls/x", { method: "PUT" });
     assertEquals(calls.headers.get("allow"), "GET, HEAD, POST, DELETE");
-  });
-
-  it("rejects a stream beyond the number of slots", async () => {
-    const { fetch } = composeToolHandler(registry, {
-      parts: [serveEvents({ slots: new StreamSlots(1) })],
-    });
-    const following = await fetch(new Request(`${BASE}/events`));
-    assertStringIncludes(following.headers.get("content-type") ?? "", "text/event-stream");
-    assertEquals((await fetch(new Request(`${BASE}/events`))).status, 503);
-    await following.body?.cancel();
-    const later = await fetch(new Request(`${BASE}/events`));
-    assertEquals(later.status, 200);
-    await later.body?.cancel();
   });
 
   it("rejects values that are not parts, and options of createToolHandler()", () => {

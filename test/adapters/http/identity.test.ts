@@ -1,7 +1,15 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { type Caller, createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
-import { BASE, execution, handler, idsOf, problemOf, sampleRegistry } from "../hono/support.ts";
+import {
+  BASE,
+  execute,
+  execution,
+  handler,
+  idsOf,
+  problemOf,
+  sampleRegistry,
+} from "../hono/support.ts";
 
 const as = (caller: Caller): ToolHandlerOptions => ({ authorize: () => caller });
 
@@ -26,10 +34,7 @@ describe("authorize", () => {
       const app = handler(as(caller));
       const seen = await idsOf(await app.request(`${BASE}/tools`));
       for (const { id } of sampleRegistry().tools) {
-        const response = await app.request(
-          `${BASE}/tools/${id}/execute`,
-          execution({ arguments: id === "echo" ? { text: "x" } : {} }),
-        );
+        const response = await execute(app, id, { arguments: id === "echo" ? { text: "x" } : {} });
         assertEquals(response.status === 404, !seen.includes(id), id);
       }
     }
@@ -87,10 +92,7 @@ describe("authorize", () => {
     for (const path of ["/tools", "/tools/echo", "/tools/echo/explain", "/metrics"]) {
       assertEquals((await app.request(BASE + path)).status, 401);
     }
-    const response = await app.request(
-      `${BASE}/tools/echo/execute`,
-      execution({ arguments: { text: "x" } }),
-    );
+    const response = await execute(app, "echo", { arguments: { text: "x" } });
     assertEquals(response.status, 401);
   });
 

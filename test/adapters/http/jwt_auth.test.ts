@@ -10,7 +10,7 @@ import {
   remoteKeys,
 } from "@plue/tools/hono";
 import { BASE, problemOf, sampleRegistry } from "../hono/support.ts";
-import { isWorkers } from "../../../src/adapters/http/runtime.ts";
+import { IS_WORKERS } from "../../../src/adapters/http/runtime.ts";
 import { AUDIENCE, bearer, createIssuer, forge, ISSUER, NOW, SECONDS } from "./tokens.ts";
 
 const issuer = await createIssuer();
@@ -287,7 +287,7 @@ describe("remoteKeys()", () => {
   for (const hangs of [false, true]) {
     it(`fetches once for many callers, while the issuer ${hangs ? "hangs" : "answers"}`, async () => {
       // In workerd a request cannot wait for the fetch of another one.
-      const [fetches, turnedAway] = isWorkers() ? [4, 196] : [1, 0];
+      const [fetches, turnedAway] = IS_WORKERS ? [4, 196] : [1, 0];
       let asked = 0;
       let settled = 0;
       const gate = Promise.withResolvers<void>();

@@ -8,7 +8,7 @@ import {
 } from "@plue/tools/hono";
 import { type CallTelemetry, ToolRegistry } from "@plue/tools";
 import * as formats from "@plue/tools/formats";
-import { BASE, execution, sampleRegistry } from "../hono/support.ts";
+import { BASE, execute, execution, sampleRegistry } from "../hono/support.ts";
 import { allEvents } from "../hono/sse.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
@@ -97,7 +97,7 @@ describe("the access log", () => {
     await app.request(`${BASE}/tools/echo/execute`, {
       ...execution({ arguments: { text: "my-own" }, callId: "c1" }, as),
     });
-    await app.request(`${BASE}/tools/echo/execute`, execution({ arguments: { text: 5 } }, as));
+    await execute(app, "echo", { arguments: { text: 5 } }, as);
     await app.request(`${BASE}/tools`);
     await app.request(`${BASE}/nowhere`);
     await app.request(`${BASE}/tools`, { method: "DELETE" });
@@ -131,10 +131,7 @@ describe("the access log", () => {
 
   it("writes an entry for a stream when it has ended, with the outcome of its call", async () => {
     const { app, entries, next } = observed();
-    const response = await app.request(
-      `${BASE}/tools/echo/execute`,
-      execution({ arguments: { text: "x" } }, STREAM),
-    );
+    const response = await execute(app, "echo", { arguments: { text: "x" } }, STREAM);
     assertEquals(entries.length, 0);
     const told = next();
     await allEvents(response);
@@ -219,10 +216,7 @@ describe("the access log", () => {
 describe("Server-Timing", () => {
   it("sends the durations of authorize and of the tool on request", async () => {
     const { app } = observed({ observe: { serverTiming: true } });
-    const run = await app.request(
-      `${BASE}/tools/echo/execute`,
-      execution({ arguments: { text: "x" } }),
-    );
+    const run = await execute(app, "echo", { arguments: { text: "x" } });
     assertMatch(
       run.headers.get("server-timing") ?? "",
       /^auth;dur=\d+\.\d, tool;dur=\d+\.\d, total;dur=\d+\.\d$/,
@@ -278,10 +272,10 @@ describe("telemetry", () => {
     it(`records a call with a response as ${accept}`, async () => {
       const { log, telemetry } = recorded();
       const { app } = observed({ dispatch: { telemetry } });
-      const response = await app.request(
-        `${BASE}/tools/echo/execute`,
-        execution({ arguments: { text: "x" }, callId: "c" }, { ...MARKED, accept }),
-      );
+      const response = await execute(app, "echo", { arguments: { text: "x" }, callId: "c" }, {
+        ...MARKED,
+        accept,
+      });
       assertEquals(response.headers.get("traceparent"), `00-${TRACE}-${SPAN}-01`);
       await response.text();
       assertEquals(log, ["begin echo c s m", "end ok"]);
@@ -291,17 +285,17 @@ describe("telemetry", () => {
   it("names no tool that the caller does not see", async () => {
     const { log, telemetry } = recorded();
     const { app } = observed({ dispatch: { telemetry } });
-    await app.request(`${BASE}/tools/task:approve/execute`, execution({}));
+    await execute(app, "task:approve", {});
     assertEquals(log, []);
   });
 
   it("records a call whose reader left, once", async () => {
     const { log, telemetry } = recorded();
     const { app } = observed({ dispatch: { telemetry } });
-    const response = await app.request(
-      `${BASE}/tools/echo/execute`,
-      execution({ arguments: { text: "x" }, callId: "c" }, { ...MARKED, ...STREAM }),
-    );
+    const response = await execute(app, "echo", { arguments: { text: "x" }, callId: "c" }, {
+      ...MARKED,
+      ...STREAM,
+    });
     await response.body?.cancel();
     assertEquals(log.length, 2);
     assertMatch(log[1] ?? "", /^end (ok|aborted)$/);
@@ -334,10 +328,7 @@ describe("telemetry", () => {
         onError: (error) => void errors.push(error),
         dispatch: { telemetry },
       });
-      const response = await app.request(
-        `${BASE}/tools/echo/execute`,
-        execution({ arguments: { text: "x" } }),
-      );
+      const response = await execute(app, "echo", { arguments: { text: "x" } });
       assertEquals((await response.json()).content, { text: "x" });
     }
     assertEquals(errors.map(String), Array(4).fill("Error: telemetry is down"));
@@ -364,7 +355,7 @@ describe("telemetry", () => {
         dispatch: { telemetry },
         observe: {},
       });
-      const response = await app.request(`${BASE}/tools/count/execute`, execution({}));
+      const response = await execute(app, "count", {});
       assertEquals([response.status, (await response.json()).content], [200, 1]);
     }
   });

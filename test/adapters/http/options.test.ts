@@ -3,11 +3,11 @@ import { assertEquals, assertThrows } from "@std/assert";
 import {
   bearerAuth,
   type BearerAuthOptions,
-  createRateLimiter,
   type FailedLoginsOptions,
   jwtAuth,
   type JwtAuthOptions,
   limitFailedLogins,
+  limitRate,
   MemoryRateLimitStore,
   type MemoryRateLimitStoreOptions,
   type RateLimitOptions,
@@ -39,7 +39,7 @@ const logins = (options: object): unknown =>
   } as FailedLoginsOptions);
 const bearer = (options: unknown): unknown => bearerAuth(options as BearerAuthOptions);
 const callerOf = (caller: object): unknown => bearer({ tokens: new Map([[TOKEN, caller]]) });
-const limiter = (options: unknown): unknown => createRateLimiter(options as RateLimitOptions);
+const limiter = (options: unknown): unknown => limitRate(options as RateLimitOptions);
 
 /** A function, its options, and a part of the error message. */
 const WRONG: readonly (readonly [what: string, make: () => unknown, words: string])[] = [
@@ -67,7 +67,7 @@ const WRONG: readonly (readonly [what: string, make: () => unknown, words: strin
     '"/scopes" is not',
   ],
   ["bearerAuth: tokens in an object", () => bearer({ tokens: { [TOKEN]: {} } }), "a Map of tokens"],
-  ["bearerAuth: a caller with a misspelt field", () => callerOf({ scope: ["a"] }), '"scope"'],
+  ["bearerAuth: a caller with a misspelt field", () => callerOf({ scope: ["a"] }), 'mean "scopes"'],
   ["bearerAuth: a caller with a misspelt risk", () => callerOf({ maxRisk: "lwo" }), "maxRisk"],
   ["bearerAuth: a caller with scopes in one string", () => callerOf({ scopes: "a" }), "scopes"],
   ["bearerAuth: a caller named by a number", () => callerOf({ principal: 1 }), "principal"],

@@ -1,11 +1,12 @@
-import { defineTool, type Tool, ToolRegistry } from "@plue/tools";
+import { type Tool, ToolRegistry } from "@plue/tools";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { Hono } from "hono/tiny";
 import { queryPages } from "../../../src/adapters/http/listing.ts";
-import { createPageCache, ListCache, pageResponse } from "../../../src/adapters/http/page.ts";
+import { ListCache, pageResponse, pagesOf } from "../../../src/adapters/http/page.ts";
 import { ToolServer } from "../../../src/adapters/http/request.ts";
 import { BASE } from "../hono/support.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 const ROOM = 10_000;
 
@@ -75,17 +76,19 @@ describe("ListCache", () => {
 describe("GET /tools", () => {
   it("keeps a bounded amount of what clients asked for", async () => {
     const registry = new ToolRegistry({
-      tools: Array.from({ length: 8 }, (_, n) =>
-        defineTool({
-          name: `tool-${n}`,
-          description: "x".repeat(100_000),
-          tags: [`t${n}`],
-          risk: "safe",
-        })),
+      tools: Array.from(
+        { length: 8 },
+        (_, n) =>
+          toolOf(`tool-${n}`, undefined, {
+            description: "x".repeat(100_000),
+            tags: [`t${n}`],
+            risk: "safe",
+          }),
+      ),
     });
     const server = new ToolServer(registry, {});
-    const pages = createPageCache();
-    const pageOf = queryPages({ pages });
+    const pages = pagesOf(server);
+    const pageOf = queryPages();
     const app = new Hono();
     app.get(
       "/tools",

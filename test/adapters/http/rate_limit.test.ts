@@ -1,16 +1,17 @@
 import { describe, it } from "bun:test";
 import { assertEquals, assertThrows } from "@std/assert";
 import {
-  createRateLimiter,
   createToolHandler,
+  limitRate,
   MemoryRateLimitStore,
   type RateLimitOptions,
   serveFormats,
   type ToolHandlerOptions,
 } from "@plue/tools/hono";
 import * as formats from "@plue/tools/formats";
-import { defineTool, ToolRegistry } from "@plue/tools";
+import { ToolRegistry } from "@plue/tools";
 import { BASE, execution, handler, problemOf, sampleRegistry } from "../hono/support.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 describe("rateLimit", () => {
   function limited(
@@ -114,7 +115,7 @@ describe("rateLimit", () => {
     }]
   ) {
     it(`rejects ${JSON.stringify(options)}`, () => {
-      assertThrows(() => createRateLimiter(options), RangeError);
+      assertThrows(() => limitRate(options), RangeError);
     });
   }
 });
@@ -124,12 +125,7 @@ describe("rateLimit of a turn", () => {
     const ran: string[] = [];
     const registry = new ToolRegistry({
       tools: [
-        defineTool({
-          name: "note",
-          description: "Notes that it ran.",
-          risk: "safe",
-          execute: () => void ran.push("note"),
-        }),
+        toolOf("note", () => void ran.push("note"), { risk: "safe" }),
       ],
     });
     const app = createToolHandler(registry, {

@@ -1,6 +1,6 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
-import { defineTool, ToolRegistry } from "@plue/tools";
+import { ToolRegistry } from "@plue/tools";
 import type { AccessEntry } from "@plue/tools/hono";
 import {
   type HttpOptions,
@@ -10,11 +10,12 @@ import {
   sharedParts,
   ToolServer,
 } from "../../../src/adapters/http/mod.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 const registry = new ToolRegistry({
   tools: [
-    defineTool({ name: "open", description: "For everyone.", risk: "safe", execute: () => 1 }),
-    defineTool({ name: "staff", description: "For staff.", roles: ["staff"], execute: () => 2 }),
+    toolOf("open", () => 1, { risk: "safe" }),
+    toolOf("staff", () => 2, { roles: ["staff"] }),
   ],
 });
 const authorize: HttpOptions["authorize"] = (request) =>

@@ -10,7 +10,7 @@ import {
   assertRejects,
   assertStringIncludes,
 } from "@std/assert";
-import { isWorkers } from "../../../src/adapters/http/mod.ts";
+import { IS_WORKERS } from "../../../src/adapters/http/mod.ts";
 import { fetchFrom, legacyRequest, messageIn, modernRequest, URL_OF_MCP } from "./support.ts";
 
 const KEY = new Uint8Array(32).fill(7);
@@ -437,7 +437,7 @@ async function older(
 }
 
 describe("questions to clients before 2026-07-28", () => {
-  if (isWorkers()) {
+  if (IS_WORKERS) {
     it("are not sent on Workers: the result explains what to do", async () => {
       const { client, asked } = await older(endpoint([greet]), { elicitation: {} }, () => {});
       const { isError, content } = await client.callTool({ name: "asks" });

@@ -1,13 +1,14 @@
-import { defineTool, ToolRegistry } from "@plue/tools";
+import { ToolRegistry } from "@plue/tools";
 import { createMcpEndpoint } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { legacyRequest, messageIn, MODERN, modernRequest } from "./support.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 let ran = 0;
 const mcp = createMcpEndpoint(
   new ToolRegistry({
-    tools: [defineTool({ name: "run", description: "Runs.", execute: () => ++ran })],
+    tools: [toolOf("run", () => ++ran)],
   }),
   { openExecution: true },
 );

@@ -4,7 +4,8 @@ import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { createToolBridge } from "@plue/tools/finding";
 import type { AccessEntry } from "@plue/tools/hono";
 import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "@plue/tools/mcp";
-import { connect, messageIn, modernRequest } from "./support.ts";
+import { askModern, connect, messageIn, modernRequest } from "./support.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 function registryOfTools(): ToolRegistry {
   return new ToolRegistry({
@@ -20,19 +21,8 @@ function registryOfTools(): ToolRegistry {
           return n * 2;
         },
       }),
-      defineTool({
-        name: "wipe",
-        description: "Wipes a disk.",
-        risk: "critical",
-        requiresApproval: true,
-        execute: () => "wiped",
-      }),
-      defineTool({
-        name: "audit",
-        description: "Reads the audit log.",
-        roles: ["auditor"],
-        execute: () => [],
-      }),
+      toolOf("wipe", () => "wiped", { risk: "critical", requiresApproval: true }),
+      toolOf("audit", () => [], { roles: ["auditor"] }),
     ],
   });
 }
@@ -144,7 +134,7 @@ describe('createMcpEndpoint({ tools: "bridge" })', () => {
     }, registry);
     const call = async (name: string): Promise<string> => {
       const params = { name: "call_tool", arguments: { name } };
-      const { result } = await messageIn(await mcp.fetch(modernRequest("tools/call", params)));
+      const { result } = await askModern(mcp, "tools/call", params);
       return textOf(result as { content: unknown });
     };
     assertEquals(await call("wipe"), 'Cannot call "wipe": there is no such tool');
@@ -177,7 +167,7 @@ describe('createMcpEndpoint({ tools: "bridge" })', () => {
     registry.registerTool({ name: "triple", description: "Triples.", execute: () => 3 });
     assertEquals(await list(), before);
     const params = { name: "call_tool", arguments: { name: "triple" } };
-    const { result } = await messageIn(await mcp.fetch(modernRequest("tools/call", params)));
+    const { result } = await askModern(mcp, "tools/call", params);
     assertEquals(textOf(result as { content: unknown }), "3");
   });
 

@@ -18,7 +18,15 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
-import { connect, legacyRequest, messageIn, modernRequest, URL_OF_MCP } from "./support.ts";
+import {
+  askModern,
+  connect,
+  legacyRequest,
+  messageIn,
+  modernRequest,
+  URL_OF_MCP,
+} from "./support.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 const summing = {
   namespace: "math",
@@ -36,7 +44,7 @@ const slowSum = defineTool({
   ...summing,
   execute: ({ a, b }) => new Promise<number>((resolve) => setTimeout(() => resolve(a + b))),
 });
-const named = (name: string): Tool => defineTool({ name, description: "One of many." });
+const named = (name: string): Tool => toolOf(name);
 const open = (...tools: readonly Tool[]) =>
   createMcpEndpoint(new ToolRegistry({ tools }), { openExecution: true });
 
@@ -48,51 +56,33 @@ function waiting(name = "wait"): {
 } {
   const begun = Promise.withResolvers<void>();
   const aborted = Promise.withResolvers<unknown>();
-  const tool = defineTool({
-    name,
-    description: "Waits until it is aborted.",
-    execute: (_, { signal }) =>
-      new Promise((_resolve, reject) => {
-        begun.resolve();
-        signal.addEventListener("abort", () => {
-          aborted.resolve(signal.reason);
-          reject(signal.reason);
-        });
-      }),
-  });
+  const tool = toolOf(name, (_, { signal }) =>
+    new Promise((_resolve, reject) => {
+      begun.resolve();
+      signal.addEventListener("abort", () => {
+        aborted.resolve(signal.reason);
+        reject(signal.reason);
+      });
+    }));
   return { tool, begun: begun.promise, aborted: aborted.promise };
 }
 
 describe("createMcpEndpoint()", () => {
   it("passes the principal to the tool", async () => {
-    const who = defineTool({
-      name: "who",
-      description: "Names its caller.",
-      execute: (_, { principal }) => principal ?? null,
-    });
+    const who = toolOf("who", (_, { principal }) => principal ?? null);
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [who] }), {
       authorize: () => ({ principal: "ann" }),
     });
-    const { result } = await messageIn(
-      await mcp.fetch(modernRequest("tools/call", { name: "who", arguments: {} })),
-    );
+    const { result } = await askModern(mcp, "tools/call", { name: "who", arguments: {} });
     assertEquals(result?.["content"], [{ type: "text", text: "ann" }]);
   });
 
   it("takes an alias for the tool's name", async () => {
-    const now = defineTool({
-      name: "now",
-      namespace: "time",
-      description: "Answers.",
-      aliases: ["clock:then"],
-      execute: () => "here",
-    });
+    const now = toolOf("now", () => "here", { namespace: "time", aliases: ["clock:then"] });
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [now] }), { openExecution: true });
     const { names } = exportTools([now], "mcp@2026-07-28");
     const name = names.nameOf("time:now")?.replace("time", "clock").replace("now", "then");
-    const { result } = await messageIn(
-      await mcp.fetch(modernRequest("tools/call", { name, arguments: {} })),
-    );
+    const { result } = await askModern(mcp, "tools/call", { name, arguments: {} });
     assertEquals(result?.["content"], [{ type: "text", text: "here" }]);
   });
 
@@ -143,7 +133,7 @@ describe("createMcpEndpoint()", () => {
 
   it("lists and does not execute without authorize", async () => {
     let ran = false;
-    const tool = defineTool({ name: "run", description: "Runs.", execute: () => ran = true });
+    const tool = toolOf("run", () => ran = true);
     const client = await connect(createMcpEndpoint(new ToolRegistry({ tools: [tool] })));
     assertEquals((await client.listTools()).tools.map(({ name }) => name), ["run"]);
     await assertRejects(() => client.callTool({ name: "run" }), Error, "does not execute");
@@ -180,7 +170,7 @@ describe("createMcpEndpoint()", () => {
 
   it("states how long one caller may cache lists", async () => {
     const mcp = createMcpEndpoint(new ToolRegistry(), { ttlMs: 1234 });
-    const { result } = await messageIn(await mcp.fetch(modernRequest("tools/list")));
+    const { result } = await askModern(mcp, "tools/list");
     assertEquals([result?.["ttlMs"], result?.["cacheScope"]], [1234, "private"]);
   });
 
@@ -189,9 +179,7 @@ describe("createMcpEndpoint()", () => {
     const mcp = createMcpEndpoint(registry, { pageSize: 2 });
     const page = async (cursor?: unknown) => {
       const params = cursor === undefined ? {} : { cursor };
-      const { result, error } = await messageIn(
-        await mcp.fetch(modernRequest("tools/list", params)),
-      );
+      const { result, error } = await askModern(mcp, "tools/list", params);
       const tools = result?.["tools"] as { name: string }[] | undefined;
       return { names: tools?.map(({ name }) => name), next: result?.["nextCursor"], error };
     };
@@ -287,12 +275,8 @@ describe("createMcpEndpoint()", () => {
       metadata: { x: 1 },
     });
     const mcp = open(
-      defineTool({ name: "made", description: "Answers content.", execute: () => content }),
-      defineTool({
-        name: "like",
-        description: "Answers a value.",
-        execute: () => ({ content: [image] }),
-      }),
+      toolOf("made", () => content),
+      toolOf("like", () => ({ content: [image] })),
     );
     const client = await connect(mcp);
     const made = await client.callTool({ name: "made" });
@@ -399,16 +383,12 @@ describe("createMcpEndpoint()", () => {
   }
 
   it("keeps no more messages than 256 until its stream begins", async () => {
-    const flood = defineTool({
-      name: "flood",
-      description: "Tells too much before it waits for the first time.",
-      async execute(_, context) {
-        for (let count = 0; count < 5_000; count++) {
-          context.progress(count);
-          context.metadata(count);
-        }
-        await Promise.resolve();
-      },
+    const flood = toolOf("flood", async (_, context) => {
+      for (let count = 0; count < 5_000; count++) {
+        context.progress(count);
+        context.metadata(count);
+      }
+      await Promise.resolve();
     });
     const _meta = { progressToken: 1, "io.modelcontextprotocol/logLevel": "info" };
     const response = await open(flood).fetch(
@@ -581,7 +561,7 @@ describe("createMcpEndpoint()", () => {
         onError: (error) => void errors.push(error),
         dispatch: { telemetry },
       });
-      return (await messageIn(await mcp.fetch(modernRequest("tools/call", call)))).result;
+      return (await askModern(mcp, "tools/call", call)).result;
     };
     const fine = await answerOf({
       begin({ tool, headers }) {

@@ -1,5 +1,5 @@
 import type { McpServer } from "@modelcontextprotocol/server";
-import { buildToolset, defineTool, ToolRegistry } from "@plue/tools";
+import { buildToolset, ToolRegistry } from "@plue/tools";
 import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
 import {
@@ -9,10 +9,18 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
-import { isWorkers } from "../../../src/adapters/http/mod.ts";
-import { connect, legacyRequest, messageIn, modernRequest, URL_OF_MCP } from "./support.ts";
+import { IS_WORKERS } from "../../../src/adapters/http/mod.ts";
+import {
+  askModern,
+  connect,
+  legacyRequest,
+  messageIn,
+  modernRequest,
+  URL_OF_MCP,
+} from "./support.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
-const ping = defineTool({ name: "ping", description: "Answers.", execute: () => "pong" });
+const ping = toolOf("ping", () => "pong");
 
 function addNotes(server: McpServer): void {
   server.registerPrompt("greet", { description: "Greets." }, () => ({
@@ -158,31 +166,27 @@ describe("createMcpEndpoint({ extend })", () => {
   it("is not run for tools, neither by the fast path nor by the SDK", async () => {
     let runs = 0;
     const mcp = extended({ extend: () => void runs++ });
-    await messageIn(await mcp.fetch(modernRequest("tools/list")));
-    await messageIn(await mcp.fetch(modernRequest("tools/call", { name: "ping", arguments: {} })));
-    await messageIn(
-      await mcp.fetch(
-        modernRequest("tools/call", {
-          name: "ping",
-          arguments: {},
-          _meta: { progressToken: 1 },
-        }),
-      ),
-    );
+    await askModern(mcp, "tools/list");
+    await askModern(mcp, "tools/call", { name: "ping", arguments: {} });
+    await askModern(mcp, "tools/call", {
+      name: "ping",
+      arguments: {},
+      _meta: { progressToken: 1 },
+    });
     await messageIn(
       await mcp.fetch(
         legacyRequest({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "ping" } }),
       ),
     );
     assertEquals(runs, 0);
-    await messageIn(await mcp.fetch(modernRequest("server/discover")));
+    await askModern(mcp, "server/discover");
     assertEquals(runs, 1);
   });
 
   it("lets clients cache its lists as long as the list of tools", async () => {
     const mcp = extended({ ttlMs: 1_234 });
     for (const method of ["prompts/list", "resources/list", "resources/templates/list"]) {
-      const { result } = await messageIn(await mcp.fetch(modernRequest(method)));
+      const { result } = await askModern(mcp, method);
       assertEquals([result?.["ttlMs"], result?.["cacheScope"]], [1_234, "private"], method);
     }
   });
@@ -216,9 +220,7 @@ describe("createMcpEndpoint({ extend })", () => {
       }
       assertEquals(logged.length, 3);
       assert(!logged.some((text) => text.includes("undefined")), logged.join());
-      const { result } = await messageIn(
-        await mcp.fetch(modernRequest("tools/call", { name: "ping", arguments: {} })),
-      );
+      const { result } = await askModern(mcp, "tools/call", { name: "ping", arguments: {} });
       assertEquals(result?.["isError"], undefined);
     });
   }
@@ -233,13 +235,13 @@ describe("createMcpEndpoint({ extend })", () => {
 
   it("names invalid params", async () => {
     const mcp = extended();
-    const { error } = await messageIn(await mcp.fetch(modernRequest("prompts/get")));
+    const { error } = await askModern(mcp, "prompts/get");
     assertEquals(error?.code, -32602);
     assertStringIncludes(error?.message ?? "", "/params/name");
     // Without an extension the method does not exist, whatever its params are.
     const plain = createMcpEndpoint(new ToolRegistry());
     assertEquals(
-      (await messageIn(await plain.fetch(modernRequest("prompts/get")))).error?.code,
+      (await askModern(plain, "prompts/get")).error?.code,
       -32601,
     );
   });
@@ -254,7 +256,7 @@ describe("createMcpEndpoint({ extend })", () => {
 });
 
 describe("McpEndpoint.notify", () => {
-  it("notifies the clients that follow, of what they requested only", async () => {
+  it("notifies clients only of changes that they requested", async () => {
     const mcp = extended();
     const prompts = messagesOf(await listen(mcp, { promptsListChanged: true }));
     const notes = messagesOf(
@@ -343,7 +345,7 @@ describe("McpEndpoint.notify", () => {
 });
 
 describe("subscriptions to resources before 2026-07-28", () => {
-  if (isWorkers()) {
+  if (IS_WORKERS) {
     it("are not offered on Workers", async () => {
       const mcp = extended();
       const { session, capabilities } = await beginSession(mcp);

@@ -4,6 +4,7 @@ import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";
 import { plainRequestOf } from "../../../src/adapters/mcp/fast_path.ts";
 import { modernRequest } from "./support.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 const answers = new Map<string, unknown>([
   ["text", "forty-two"],
@@ -24,9 +25,7 @@ const answers = new Map<string, unknown>([
   ["more", ToolResult.blocks([{ type: "text", text: "x", extra: 1 }] as unknown as [])],
   ["broken", ToolResult.blocks([{ type: "smell" }] as unknown as [])],
 ]);
-const tools = [...answers].map(([name, answer]) =>
-  defineTool({ name, description: "Answers.", execute: () => answer })
-);
+const tools = [...answers].map(([name, answer]) => toolOf(name, () => answer));
 const add = defineTool({
   name: "add",
   description: "Adds.",
@@ -42,12 +41,8 @@ const add = defineTool({
   },
   execute: ({ a, b }) => ({ sum: a + b }),
 });
-const throwing = defineTool({
-  name: "throwing",
-  description: "Throws.",
-  execute: () => {
-    throw new Error("Broken");
-  },
+const throwing = toolOf("throwing", () => {
+  throw new Error("Broken");
 });
 type Call = readonly [
   what: string,
@@ -169,7 +164,7 @@ describe("plainRequestOf()", () => {
     return plainRequestOf(await request.json(), request.headers) !== undefined;
   };
 
-  it("answers a call that expects its result only", async () => {
+  it("responds to a call that expects only its result", async () => {
     assertEquals(await isPlain({ arguments: { a: 1 }, _meta: { tracestate: "a=b" } }), true);
   });
 
@@ -187,7 +182,7 @@ describe("plainRequestOf()", () => {
     assertEquals([result.structuredContent, asked], [{ sum: 3 }, 0]);
   });
 
-  it("answers a request for the first page of a list", async () => {
+  it("responds to a request for the first page of a list", async () => {
     const request = modernRequest("tools/list");
     assertEquals(plainRequestOf(await request.json(), request.headers)?.method, "tools/list");
   });

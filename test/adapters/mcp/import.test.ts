@@ -12,6 +12,7 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect, fetchFrom, URL_OF_MCP } from "./support.ts";
 import { followChanges } from "../../support/changes.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 /** A server with a tool for each kind of answer. */
 function farRegistry(): ToolRegistry {
@@ -30,32 +31,20 @@ function farRegistry(): ToolRegistry {
         returns: { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] },
         execute: ({ a, b }) => ({ sum: a + b }),
       }),
-      defineTool({
-        name: "draw",
-        description: "Answers an image.",
-        execute: () =>
-          ToolResult.blocks([{ type: "image", data: "R0lGODlh", mimeType: "image/gif" }]),
-      }),
-      defineTool({
-        name: "fail",
-        description: "Fails.",
-        execute: () => ToolResult.error("denied", "Cannot do that: it is Sunday"),
-      }),
-      defineTool({
-        name: "lines",
-        description: "Answers two texts.",
-        execute: () =>
-          ToolResult.blocks([{ type: "text", text: "one" }, { type: "text", text: "two" }]),
-      }),
-      defineTool({
-        name: "steps",
-        description: "Says how far it has come.",
-        async execute(_, { progress }) {
-          progress(1, 2, "half");
-          await Promise.resolve();
-          progress(2, 2, "all");
-          return "done";
-        },
+      toolOf(
+        "draw",
+        () => ToolResult.blocks([{ type: "image", data: "R0lGODlh", mimeType: "image/gif" }]),
+      ),
+      toolOf("fail", () => ToolResult.error("denied", "Cannot do that: it is Sunday")),
+      toolOf(
+        "lines",
+        () => ToolResult.blocks([{ type: "text", text: "one" }, { type: "text", text: "two" }]),
+      ),
+      toolOf("steps", async (_, { progress }) => {
+        progress(1, 2, "half");
+        await Promise.resolve();
+        progress(2, 2, "all");
+        return "done";
       }),
     ],
   });
@@ -202,10 +191,10 @@ describe("importMcpServer()", () => {
     assertEquals(registry.ids, ["far:mine"]);
   });
 
-  it("registers all tools or none at first", async () => {
+  it("registers no tool at first if the registry rejects one of them", async () => {
     const mcp = createMcpEndpoint(farRegistry());
     const registry = new ToolRegistry({
-      tools: [defineTool({ namespace: "far", name: "lines", description: "Is near." })],
+      tools: [toolOf("lines", undefined, { namespace: "far" })],
     });
     await assertRejects(
       () =>

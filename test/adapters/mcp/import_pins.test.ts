@@ -1,10 +1,11 @@
-import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { createMcpEndpoint, importMcpServer, type ImportMcpServerOptions } from "@plue/tools/mcp";
 import { type HeldTool, memoryStore, type PinStore, toolPins } from "@plue/tools/pins";
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { fetchFrom, URL_OF_MCP } from "./support.ts";
 import { followChanges } from "../../support/changes.ts";
+import { toolOf } from "../../support/tool_of.ts";
 
 const ADD = { name: "add", description: "Adds.", tags: ["read-only"], execute: () => "added" };
 const SEND = { name: "send", description: "Sends.", execute: () => "sent" };
@@ -165,7 +166,7 @@ describe("importMcpServer() with choices per tool", () => {
 
   it("warns of names that look like the names of other tools in the registry", async () => {
     const registry = new ToolRegistry({
-      tools: [defineTool({ name: "aud", namespace: "near", description: "Listens." })],
+      tools: [toolOf("aud", undefined, { namespace: "near" })],
     });
     const far = createMcpEndpoint(
       new ToolRegistry({

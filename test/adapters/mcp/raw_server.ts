@@ -40,7 +40,7 @@ export function json(body: object): Response {
 
 type Answer = Response | Promise<Response> | object;
 
-/** A `fetch` on a server: `answer` answers what {@linkcode greeting} does not. */
+/** A `fetch` on a server. `answer` responds to the messages that {@linkcode greeting} does not handle. */
 export function fetchRaw(
   answer: (message: RawMessage, init: RequestInit) => Answer,
   onGet: () => Response = () => new Response(null, { status: 405 }),

@@ -87,3 +87,11 @@ export async function messageIn(response: Response): Promise<{
     : text.split("\n").filter((line) => line.startsWith("data: ")).at(-1)?.slice(6);
   return JSON.parse(last ?? "null");
 }
+
+/** Sends a request of the newest revision, and returns the message of its response. */
+export async function askModern(
+  mcp: McpEndpoint,
+  ...request: Parameters<typeof modernRequest>
+): ReturnType<typeof messageIn> {
+  return await messageIn(await mcp.fetch(modernRequest(...request)));
+}

@@ -9,7 +9,7 @@ import {
 import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "@plue/tools/mcp";
 import { afterEach, describe, it } from "bun:test";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { connect, legacyRequest, messageIn, modernRequest } from "./support.ts";
+import { askModern, connect, legacyRequest, messageIn, modernRequest } from "./support.ts";
 
 const KEY = new Uint8Array(32).fill(7);
 const TASKS = { extensions: { "io.modelcontextprotocol/tasks": {} } };
@@ -317,11 +317,9 @@ describe("tasks of MCP 2026-07-28", () => {
 
     const registry = new ToolRegistry({ tools: [tool] });
     const without = createMcpEndpoint(registry, { openExecution: true });
-    const asked = await messageIn(
-      await without.fetch(modernRequest("tasks/get", { taskId: "x" }, { "mcp-name": "x" })),
-    );
+    const asked = await askModern(without, "tasks/get", { taskId: "x" }, { "mcp-name": "x" });
     assertEquals(asked.error?.code, -32_601);
-    const discovered = await messageIn(await without.fetch(modernRequest("server/discover")));
+    const discovered = await askModern(without, "server/discover");
     const { extensions } = discovered.result?.["capabilities"] as { readonly extensions?: unknown };
     assertEquals(extensions, undefined);
   });

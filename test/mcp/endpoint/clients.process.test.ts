@@ -270,85 +270,6 @@ for (const runtime of RUNTIME_NAMES) {
       });
     }
 
-    it("turns away who may not come", async () => {
-      const ask = (headers: Record<string, string>): Promise<Response> =>
-        fetch(server.url, {
-          method: "POST",
-          headers: {
-            "content-type": "application/json",
-            accept: "application/json, text/event-stream",
-            ...headers,
-          },
-          body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
-        });
-      const statusOf = async (headers: Record<string, string>): Promise<number> => {
-        const response = await ask(headers);
-        await response.body?.cancel();
-        return response.status;
-      };
-      const authorization = "Bearer guest";
-      assertEquals(await statusOf({}), 401);
-      assertEquals(await statusOf({ authorization: "Bearer wrong" }), 401);
-      assertEquals(await statusOf({ authorization }), 200);
-      assertEquals(await statusOf({ authorization, origin: "http://evil.example" }), 403);
-      assertEquals(await statusOf({ authorization, origin: server.url.origin }), 200);
-    });
-
-    it("allows pages of configured origins", async () => {
-      const origin = "https://app.example";
-      const preflight = await fetch(server.url, {
-        method: "OPTIONS",
-        headers: {
-          origin,
-          "access-control-request-method": "POST",
-          "access-control-request-headers":
-            "authorization,content-type,mcp-protocol-version,mcp-session-id",
-        },
-      });
-      assertEquals(preflight.status, 204);
-      assertEquals(preflight.headers.get("access-control-allow-origin"), origin);
-      const allowed = preflight.headers.get("access-control-allow-headers")?.split(", ") ??
-        [];
-      for (
-        const name of [
-          "authorization",
-          "mcp-protocol-version",
-          "mcp-session-id",
-        ]
-      ) {
-        assertEquals(allowed.includes(name), true, name);
-      }
-      const headers = { origin, authorization: "Bearer guest" };
-      const client = await newClient("legacy", headers)(server.url, "guest");
-      assertEquals((await client.call("math.add", { a: 1, b: 2 })).structuredContent, { sum: 3 });
-      await client.close();
-      const initialized = await fetch(server.url, {
-        method: "POST",
-        headers: {
-          ...headers,
-          "content-type": "application/json",
-          accept: "application/json, text/event-stream",
-        },
-        body: JSON.stringify({
-          jsonrpc: "2.0",
-          id: 0,
-          method: "initialize",
-          params: {
-            protocolVersion: "2025-11-25",
-            capabilities: {},
-            clientInfo: INFO,
-          },
-        }),
-      });
-      await initialized.body?.cancel();
-      assertEquals(initialized.headers.get("access-control-allow-origin"), origin);
-      assertStringIncludes(
-        initialized.headers.get("access-control-expose-headers") ?? "",
-        "mcp-session-id",
-      );
-      assertEquals(initialized.headers.has("mcp-session-id"), true);
-    });
-
     it("releases everything when its clients disconnect", async () => {
       // Connections that earlier tests closed may still exist.
       const before = await until(isIdle);
@@ -440,24 +361,6 @@ for (const runtime of RUNTIME_NAMES) {
         ).on("error", reject).end();
       });
       assertEquals(status, 421);
-    });
-
-    it("rejects a body that is too large, and a body that is not JSON", async () => {
-      const ask = async (body: string): Promise<number> => {
-        const response = await fetch(server.url, {
-          method: "POST",
-          headers: {
-            "content-type": "application/json",
-            accept: "application/json, text/event-stream",
-            authorization: "Bearer guest",
-          },
-          body,
-        });
-        await response.body?.cancel();
-        return response.status;
-      };
-      assertEquals(await ask(JSON.stringify("x".repeat(1_200_000))), 413);
-      assertEquals(await ask('{"jsonrpc":'), 400);
     });
   });
 }

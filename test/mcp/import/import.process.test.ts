@@ -169,61 +169,24 @@ describe("importMcpServer() with a program that ends", () => {
     assertEquals(errors, []);
   });
 
-  it("passes on progress that arrives together with the result", async () => {
+  it("passes on progress, cancels calls and follows the list", async () => {
     const registry = new ToolRegistry();
-    await using _server = await importMcpServer(program(), {
-      namespace: "app",
-      registry,
-    });
+    await using server = await importMcpServer(program(), { namespace: "app", registry });
     const dispatcher = new ToolDispatcher(registry);
+
+    // Many concurrent calls, so that one read contains many messages: progress with its result.
     const COUNT = 50;
-    const seen: number[] = [];
-    // Many concurrent calls, so that one read contains many messages.
-    await Promise.all(
-      Array.from(
-        { length: COUNT },
-        () =>
-          dispatcher.dispatch({ name: "app:step" }, {
-            progress: ({ done }) => void seen.push(done),
-          }),
-      ),
+    let seen = 0;
+    const progress = (): void => void seen++;
+    const steps = Array.from(
+      { length: COUNT },
+      () => dispatcher.dispatch({ name: "app:step" }, { progress }),
     );
-    assertEquals(seen.length, COUNT);
-  });
+    await Promise.all(steps);
+    assertEquals(seen, COUNT);
 
-  it("repeats a call that may be repeated, and has one wait that was not sent", async () => {
-    const everything = await startEverything("0");
-    const registry = new ToolRegistry();
-    await using _imported = await importMcpServer(everything.url, {
-      namespace: "all",
-      registry,
-      reconnect: { firstDelayMs: 10, maxDelayMs: 50 },
-    });
-    await everything.stop();
-    // There is no server at all now.
-    const call = new ToolDispatcher(registry).dispatch({
-      name: "all:echo",
-      arguments: { message: "hi" },
-    });
-    const again = await startEverything(everything.url.port);
-    try {
-      const echo = await call;
-      assertEquals(echo.ok && echo.content, "Echo: hi", JSON.stringify(echo));
-    } finally {
-      await again.stop();
-    }
-  });
-
-  it("cancels a call of it", async () => {
-    const registry = new ToolRegistry();
-    await using _server = await importMcpServer(program(), {
-      namespace: "app",
-      registry,
-    });
     const caller = new AbortController();
-    const call = new ToolDispatcher(registry).dispatch({ name: "app:wait" }, {
-      signal: caller.signal,
-    });
+    const call = dispatcher.dispatch({ name: "app:wait" }, { signal: caller.signal });
     const logged = async (line: string): Promise<void> => {
       while (!readFileSync(join(folder, "log"), "utf8").includes(line)) {
         await new Promise((resolve) => setTimeout(resolve, 5));
@@ -234,29 +197,14 @@ describe("importMcpServer() with a program that ends", () => {
     const result = await call;
     assertEquals(result.ok ? "" : result.error.code, "aborted");
     await logged("cancelled");
-  });
 
-  it("follows what it adds", async () => {
-    const registry = new ToolRegistry();
-    await using server = await importMcpServer(program(), {
-      namespace: "app",
-      registry,
-    });
     const before = registry.getTool("app:pid");
     const added = changed(registry, "added");
-    await new ToolDispatcher(registry).dispatch({ name: "app:grow" });
+    await dispatcher.dispatch({ name: "app:grow" });
     assertEquals(await added, "app:grown");
     assertEquals(server.tools.some(({ name }) => name === "grown"), true);
     // An unchanged tool is not replaced: its calls continue.
     assertEquals(registry.getTool("app:pid") === before, true);
-  });
-
-  it("reports that a program cannot be started", async () => {
-    await assertRejects(() =>
-      importMcpServer({ command: join(folder, "nothing"), stderr: "ignore" }, {
-        namespace: "x",
-      })
-    );
   });
 });
 
@@ -296,24 +244,30 @@ describe("importMcpServer() with a server that is started anew", () => {
     }
   });
 
-  it("begins a new session with a server that has forgotten the old one", async () => {
-    const everything = await startEverything("0");
+  it("has a call wait that was not sent, and begins a new session with a server that has forgotten the old one", async () => {
+    const first = await startEverything("0");
     const registry = new ToolRegistry();
-    await using _imported = await importMcpServer(everything.url, {
+    await using _imported = await importMcpServer(first.url, {
       namespace: "all",
       registry,
       reconnect: { firstDelayMs: 10, maxDelayMs: 50 },
     });
-    await everything.stop();
-    const again = await startEverything(everything.url.port);
+    const echo = async (): Promise<void> => {
+      const call = { name: "all:echo", arguments: { message: "hi" } };
+      const answer = await new ToolDispatcher(registry).dispatch(call);
+      assertEquals(answer.ok && answer.content, "Echo: hi", JSON.stringify(answer));
+    };
+    await first.stop();
+    // There is no server at all now.
+    const waiting = echo();
+    const second = await startEverything(first.url.port);
+    await waiting;
+    await second.stop();
+    const third = await startEverything(first.url.port);
     try {
-      const echo = await new ToolDispatcher(registry).dispatch({
-        name: "all:echo",
-        arguments: { message: "hi" },
-      });
-      assertEquals(echo.ok && echo.content, "Echo: hi", JSON.stringify(echo));
+      await echo();
     } finally {
-      await again.stop();
+      await third.stop();
     }
   });
 });
@@ -344,94 +298,92 @@ async function startEverything(port: string): Promise<RunningServer> {
   };
 }
 
-for (const runtime of ["bun", "workerd"] as const) {
-  describe(`importMcpServer() with plue's own endpoint on ${runtime}`, () => {
-    let server: RunningServer;
-    beforeAll(async () => {
-      server = await startServer(runtime, join(import.meta.dirname, "../app.ts"));
-    });
-    afterAll(() => server.stop());
-    const http = {
-      requestInit: { headers: { authorization: "Bearer guest" } },
-    };
-    const toggle = (name: string): Promise<Response> =>
-      fetch(new URL("/grow", server.url), {
-        method: "POST",
-        body: JSON.stringify({ name }),
-      });
-
-    it("brings over what a tool is and answers", async () => {
-      const registry = new ToolRegistry();
-      await using imported = await importMcpServer(server.url, {
-        namespace: "far",
-        registry,
-        http,
-      });
-      assertEquals(registry.ids, [
-        "far:dot",
-        "far:math.add",
-        "far:steps",
-        "far:wait",
-      ]);
-      assertEquals(imported.rejected, []);
-      const sum = await new ToolDispatcher(registry).dispatch({
-        name: "far:math.add",
-        arguments: { a: 2, b: 40 },
-      });
-      assertEquals(sum.ok && sum.content, { sum: 42 });
-    });
-
-    it("follows its changes", async () => {
-      const registry = new ToolRegistry();
-      await using _imported = await importMcpServer(server.url.href, {
-        namespace: "far",
-        registry,
-        http,
-      });
-      const added = changed(registry, "added");
-      await toggle("later");
-      assertEquals(await added, "far:later");
-      const removed = changed(registry, "removed");
-      await toggle("later");
-      assertEquals(await removed, "far:later");
-    });
-
-    it("cancels a call there", async () => {
-      const registry = new ToolRegistry();
-      await using _imported = await importMcpServer(server.url, {
-        namespace: "far",
-        registry,
-        http,
-      });
-      const watch = async () => await (await fetch(new URL("/watch", server.url))).json();
-      const before = await watch();
-      const caller = new AbortController();
-      const call = new ToolDispatcher(registry).dispatch({ name: "far:wait" }, {
-        signal: caller.signal,
-      });
-      const until = async (holds: (now: typeof before) => boolean): Promise<void> => {
-        while (!holds(await watch())) {
-          await new Promise((resolve) => setTimeout(resolve, 5));
-        }
-      };
-      await until(({ started }) => started > before.started);
-      caller.abort();
-      assertEquals((await call).ok, false);
-      await until(({ aborted, inFlight }) => aborted > before.aborted && inFlight === 0);
-    });
-
-    it("takes a client that is connected, and leaves it so", async () => {
-      const client = new Client({ name: "own", version: "1.0.0" });
-      await client.connect(new StreamableHTTPClientTransport(server.url, http));
-      const imported = await importMcpServer(client, { namespace: "mine" });
-      assertEquals(imported.tools.length, 4);
-      await imported.close();
-      assertEquals((await client.listTools()).tools.length, 4);
-      await client.close();
-    });
-
-    it("does not come in without a token", async () => {
-      await assertRejects(() => importMcpServer(server.url, { namespace: "far" }));
-    });
+describe("importMcpServer() with plue's own endpoint on workerd", () => {
+  let server: RunningServer;
+  beforeAll(async () => {
+    server = await startServer("workerd", join(import.meta.dirname, "../app.ts"));
   });
-}
+  afterAll(() => server.stop());
+  const http = {
+    requestInit: { headers: { authorization: "Bearer guest" } },
+  };
+  const toggle = (name: string): Promise<Response> =>
+    fetch(new URL("/grow", server.url), {
+      method: "POST",
+      body: JSON.stringify({ name }),
+    });
+
+  it("brings over what a tool is and answers", async () => {
+    const registry = new ToolRegistry();
+    await using imported = await importMcpServer(server.url, {
+      namespace: "far",
+      registry,
+      http,
+    });
+    assertEquals(registry.ids, [
+      "far:dot",
+      "far:math.add",
+      "far:steps",
+      "far:wait",
+    ]);
+    assertEquals(imported.rejected, []);
+    const sum = await new ToolDispatcher(registry).dispatch({
+      name: "far:math.add",
+      arguments: { a: 2, b: 40 },
+    });
+    assertEquals(sum.ok && sum.content, { sum: 42 });
+  });
+
+  it("follows its changes", async () => {
+    const registry = new ToolRegistry();
+    await using _imported = await importMcpServer(server.url.href, {
+      namespace: "far",
+      registry,
+      http,
+    });
+    const added = changed(registry, "added");
+    await toggle("later");
+    assertEquals(await added, "far:later");
+    const removed = changed(registry, "removed");
+    await toggle("later");
+    assertEquals(await removed, "far:later");
+  });
+
+  it("cancels a call there", async () => {
+    const registry = new ToolRegistry();
+    await using _imported = await importMcpServer(server.url, {
+      namespace: "far",
+      registry,
+      http,
+    });
+    const watch = async () => await (await fetch(new URL("/watch", server.url))).json();
+    const before = await watch();
+    const caller = new AbortController();
+    const call = new ToolDispatcher(registry).dispatch({ name: "far:wait" }, {
+      signal: caller.signal,
+    });
+    const until = async (holds: (now: typeof before) => boolean): Promise<void> => {
+      while (!holds(await watch())) {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    };
+    await until(({ started }) => started > before.started);
+    caller.abort();
+    assertEquals((await call).ok, false);
+    await until(({ aborted, inFlight }) => aborted > before.aborted && inFlight === 0);
+  });
+
+  it("takes a client that is connected, and leaves it so", async () => {
+    const client = new Client({ name: "own", version: "1.0.0" });
+    await client.connect(new StreamableHTTPClientTransport(server.url, http));
+    const imported = await importMcpServer(client, { namespace: "mine" });
+    assertEquals(imported.tools.length, 4);
+    await imported.close();
+    assertEquals((await client.listTools()).tools.length, 4);
+    await client.close();
+  });
+
+  it("does not come in without a token", async () => {
+    await assertRejects(() => importMcpServer(server.url, { namespace: "far" }));
+  });
+});

@@ -1,0 +1,216 @@
+/**
+ * Refuses requests for other hosts, and requests of web pages of other sites: a page in a user's
+ * browser must not call a server on that user's machine, by a plain request or by DNS rebinding.
+ * Lets pages of the allowed origins read the responses (CORS), which is off by default.
+ *
+ * @module
+ */
+
+import { type Check, checkFlag, isListOf, must, refuse } from "../../tool/mod.ts";
+import { checkOptions, type GuardOptions } from "./options.ts";
+import { badRequest, type Header, type Problem, problemResponse } from "./responses.ts";
+
+const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
+
+/**
+ * Makes the check of a request's `Host` and `Origin`.
+ *
+ * @throws {TypeError} If a host or an origin is not written as one.
+ */
+export function createGuard(options: GuardOptions): (request: Request) => Problem | undefined {
+  const { allowedHosts = LOOPBACK, allowedOrigins = [] } = options;
+  const hosts = allowedHosts === "any" ? undefined : new Set(allowedHosts.map(hostName));
+  const origins = new Set(allowedOrigins.map(originOf));
+
+  /** Returns the origin of a URL whose host is allowed, or the problem. */
+  function originOrProblem(start: string): string | Problem {
+    // workerd joins two Host headers, and hands the result on.
+    if (!URL.canParse(start)) return badRequest("The request must name one host");
+    const { hostname, origin } = new URL(start);
+    if (hosts === undefined || hosts.has(hostname)) return origin;
+    return {
+      status: 421,
+      code: "forbidden_host",
+      detail: `This server does not answer to host ${JSON.stringify(hostname.slice(0, 255))}: ` +
+        "allowedHosts does not list it",
+    };
+  }
+
+  // Most requests of a server name the same host: its URL is parsed once.
+  let known: { readonly start: string; readonly verdict: string | Problem } | undefined;
+
+  return (request) => {
+    // The URL's host is the Host header's: every runtime builds the one from the other.
+    const { url } = request;
+    if (known === undefined || !url.startsWith(known.start)) {
+      const start = startOf(url);
+      known = { start, verdict: originOrProblem(start) };
+    }
+    const { verdict } = known;
+    if (typeof verdict !== "string") return verdict;
+    const origin = request.headers.get("origin");
+    if (origin !== null && origin !== verdict && !origins.has(origin)) {
+      return {
+        status: 403,
+        code: "forbidden_origin",
+        detail:
+          `Pages of origin ${JSON.stringify(origin.slice(0, 255))} may not call this server: ` +
+          "allowedOrigins does not list it",
+      };
+    }
+    return undefined;
+  };
+}
+
+/** A request's URL up to the "/" after the host: with it, no longer host begins with a known one. */
+function startOf(url: string): string {
+  const end = url.indexOf("/", url.indexOf("//") + 2);
+  return end === -1 ? `${url}/` : url.slice(0, end + 1);
+}
+
+function hostName(host: string): string {
+  if (URL.canParse(`http://${host}/`)) {
+    const url = new URL(`http://${host}/`);
+    if (url.port === "" && url.pathname === "/" && url.username === "" && !host.includes("*")) {
+      return url.hostname;
+    }
+  }
+  throw new TypeError(
+    `Cannot create a tool handler: "${host}" in allowedHosts must be a host name without a port ` +
+      'and without "*"',
+  );
+}
+
+function originOf(origin: string): string {
+  // "*" would be compared literally, and would match no origin.
+  if (URL.canParse(origin) && new URL(origin).origin === origin && !origin.includes("*")) {
+    return origin;
+  }
+  throw new TypeError(
+    `Cannot create a tool handler: "${origin}" in allowedOrigins must be an origin without "*", ` +
+      'such as "https://app.example.com"',
+  );
+}
+
+/** Options for pages of the origins in `allowedOrigins`. */
+export interface CorsOptions {
+  /**
+   * True if a browser may send cookies and client certificates. Bearer tokens do not need it.
+   *
+   * @default {false}
+   */
+  readonly credentials?: boolean;
+  /**
+   * Further request headers that pages may send, in addition to the headers of the handler's
+   * routes.
+   */
+  readonly headers?: readonly string[];
+}
+
+interface Cors {
+  /** The headers for every response to a request, problems too. */
+  headers(request: Request): readonly Header[];
+  preflight(request: Request): Response;
+}
+
+/** The headers that the routes read and that MCP clients send. */
+const REQUEST_HEADERS = [
+  "accept",
+  "authorization",
+  "content-type",
+  "idempotency-key",
+  "if-none-match",
+  "last-event-id",
+  "mcp-method",
+  "mcp-name",
+  "mcp-protocol-version",
+  "mcp-session-id",
+  "traceparent",
+  "tracestate",
+  "x-call-id",
+  "x-message-id",
+  "x-session-id",
+];
+
+/** MCP's headers for arguments: each tool has its own. */
+const ARGUMENT_HEADER = /^mcp-param-[a-z0-9-]{1,64}$/;
+const MAX_WANTED = 4_096;
+
+const RESPONSE_HEADERS = [
+  "allow",
+  "etag",
+  "mcp-session-id",
+  "ratelimit",
+  "ratelimit-policy",
+  "retry-after",
+  "server-timing",
+  "traceparent",
+  "www-authenticate",
+  "x-call-id",
+];
+
+const ACTION = "serve other origins (cors)";
+
+const CHECKS = {
+  credentials: checkFlag,
+  headers: /* @__PURE__ */ must(
+    "a list of names of headers",
+    (value): value is readonly string[] =>
+      isListOf(
+        value,
+        (name): name is string => typeof name === "string" && /^[\w-]{1,64}$/.test(name),
+      ),
+  ),
+} satisfies { readonly [Option in keyof CorsOptions]-?: Check };
+
+/**
+ * The part that lets pages of the handler's `allowedOrigins` read its responses. A browser first sends
+ * a preflight request, with `OPTIONS`.
+ *
+ * @throws {TypeError} If there are no origins, or an option is unknown or wrong.
+ */
+export function allowCrossOrigin(
+  options: CorsOptions = {},
+): (server: { readonly allowedOrigins: readonly string[] }) => Cors {
+  const { credentials = false, headers = [] } = checkOptions(ACTION, options, CHECKS);
+  const exposed = RESPONSE_HEADERS.join(", ");
+  const requestHeaders = [...REQUEST_HEADERS, ...headers].join(", ");
+  return ({ allowedOrigins }) => {
+    if (allowedOrigins.length === 0) refuse(ACTION, "it needs the origins in allowedOrigins");
+    const allowed = new Set(allowedOrigins);
+    return {
+      headers(request) {
+        const origin = request.headers.get("origin");
+        // On every response: a cache must not give one origin's response to another.
+        const vary: Header = ["vary", "origin"];
+        return origin === null || !allowed.has(origin) ? [vary] : [
+          vary,
+          ["access-control-allow-origin", origin],
+          ["access-control-expose-headers", exposed],
+          ...(credentials ? [["access-control-allow-credentials", "true"] as const] : []),
+        ];
+      },
+      preflight({ headers }) {
+        if (headers.get("access-control-request-method") === null) {
+          return problemResponse({
+            status: 405,
+            code: "method_not_allowed",
+            detail: "OPTIONS is for preflight requests of browsers",
+          });
+        }
+        const wanted = headers.get("access-control-request-headers") ?? "";
+        const names = wanted.slice(0, MAX_WANTED).toLowerCase().split(/[\s,]+/)
+          .filter((name) => ARGUMENT_HEADER.test(name));
+        return new Response(null, {
+          status: 204,
+          headers: {
+            "access-control-allow-headers": [requestHeaders, ...names].join(", "),
+            // DELETE would end an MCP session. It is rejected, and a page may read why.
+            "access-control-allow-methods": "GET, POST, DELETE",
+            "access-control-max-age": "600",
+          },
+        });
+      },
+    };
+  };
+}
