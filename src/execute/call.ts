@@ -40,15 +40,16 @@ import {
   interruption,
   notAvailable,
 } from "./failures.ts";
-import type {
-  Call,
-  CallObserver,
-  DispatchPhase,
-  KernelSettings,
-  Layer,
-  Outcome,
-  Requirement,
-  ToolState,
+import {
+  type Call,
+  type CallObserver,
+  type DispatchPhase,
+  type KernelSettings,
+  type Layer,
+  type Outcome,
+  type Requirement,
+  REQUIREMENTS,
+  type ToolState,
 } from "./layer.ts";
 import { readOutput } from "./output.ts";
 import type { DispatchContext, ToolCall } from "./request.ts";
@@ -69,8 +70,8 @@ export interface Plan {
    * promises.
    */
   readonly direct: Ring | undefined;
-  /** Layers that apply to some calls only. */
-  readonly conditional: readonly Layer[];
+  /** The conditions of layers that apply to some calls only. */
+  readonly conditions: readonly ((call: Call) => boolean)[];
   /** The functions of the observers. */
   readonly observers: { readonly [Name in keyof CallObserver]-?: Observe[] };
   /** The layer that reads arguments that are not JSON, if there is one. */
@@ -89,28 +90,6 @@ export interface CallShared {
   nextCallId(): string;
   report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void;
 }
-
-/**
- * The failures for each requirement without a layer, and a predicate for the calls of a tool with
- * it. Without a call it returns whether any call may have it.
- */
-export const REQUIREMENTS: {
-  readonly [Name in Requirement]: readonly [
-    code: FailureCode,
-    isRequired: (tool: Tool, call?: Call) => boolean,
-  ];
-} = {
-  approval: [
-    "approval_required",
-    (tool, call) => tool.requiresApproval || call?.toolset.requiresApproval(tool) !== false,
-  ],
-  transaction: ["transaction_failed", (tool) => tool.requiresTransaction],
-  context: ["unavailable", (tool) => tool.context !== undefined],
-  idempotency: [
-    "invalid_arguments",
-    (_tool, call) => call === undefined || call.options.idempotencyKey !== undefined,
-  ],
-};
 
 /** Returns whether the tool of a failed call ran. The outcome of a running tool is unknown. */
 const RAN: { readonly [State in ToolState]: ToolRun } = {
@@ -193,10 +172,10 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
 
   /** Runs the call. Never throws and never rejects. */
   run(): Outcome {
-    const { conditional, layered, observers } = this.#plan;
+    const { conditions, layered, observers } = this.#plan;
     let { direct } = this.#plan;
     this.#observe(observers.began);
-    for (const layer of conditional) if (this.concerns(layer)) direct = undefined;
+    for (const applies of conditions) if (applies(this)) direct = undefined;
     if (direct === undefined) return this.#runLayered(layered);
     this.#isDirect = true;
     let outcome: Outcome;
@@ -236,24 +215,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       giveUp = () => resolve(end(this.#interruption ?? this.#interrupted("waiting")));
       void outcome.then((result) => resolve(end(result)));
     });
-  }
-
-  /**
-   * True if the layer applies. If its condition throws the layer applies, so that a check is never
-   * skipped.
-   */
-  concerns(layer: Layer): boolean {
-    const { when, meets } = layer;
-    try {
-      // Independent of its condition, because a requirement is never skipped.
-      if (meets !== undefined && REQUIREMENTS[meets][1](this.tool, this)) return true;
-      if (when === undefined) return meets === undefined;
-      if (typeof when === "string") return this.options[when] !== undefined;
-      const answer: unknown = when.call(layer, this);
-      return answer !== false && atOnce(answer) !== false;
-    } catch {
-      return true;
-    }
   }
 
   /** Runs a ring. An error becomes a failure. */

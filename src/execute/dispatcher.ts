@@ -48,12 +48,6 @@ export class Kernel implements CallShared {
     this.Context = contextWith(settings.layers);
   }
 
-  /** Composes how calls of a tool run. */
-  compose(tool: Tool, host: ToolHost): Plan {
-    const plans = once(this.plans, host, () => new WeakMap<Tool, Plan>());
-    return once(plans, tool, () => compose(tool, host, this));
-  }
-
   /** The registry that runs the tools of a toolset. */
   hostOf({ source, name }: Toolset): ToolHost {
     if (isToolHost(source)) return source;
@@ -130,6 +124,7 @@ export class Dispatcher {
   /** A registry, which may change; `undefined` for a fixed toolset. */
   readonly #registry: SelectableToolHost | undefined;
   readonly #host: ToolHost;
+  readonly #plans: WeakMap<Tool, Plan>;
   #toolset: Toolset;
 
   /**
@@ -146,14 +141,15 @@ export class Dispatcher {
       this.#registry = source;
       this.#toolset = atOnce(source.select(EVERYTHING));
       this.#host = source;
-      return;
+    } else {
+      // Not `instanceof`: another copy of plue may have made it.
+      if (!isFunction((source as Toolset | undefined)?.get)) {
+        refuse(MAKE, "it needs a toolset or a registry");
+      }
+      this.#toolset = source;
+      this.#host = this.#kernel.hostOf(source);
     }
-    // Not `instanceof`: another copy of plue may have made it.
-    if (!isFunction((source as Toolset | undefined)?.get)) {
-      refuse(MAKE, "it needs a toolset or a registry");
-    }
-    this.#toolset = source;
-    this.#host = this.#kernel.hostOf(source);
+    this.#plans = once(this.#kernel.plans, this.#host, () => new WeakMap());
   }
 
   /** The settings of its calls. */
@@ -211,8 +207,7 @@ export class Dispatcher {
       if (ticket !== undefined) return this.continueCall(call as ResumedCall, options, started);
       const tool = toolset.resolve(name);
       if (tool === undefined) return this.#endUnresolved(request, options, toolset);
-      const host = this.#host;
-      const plan = kernel.plans.get(host)?.get(tool) ?? kernel.compose(tool, host);
+      const plan = this.#plans.get(tool) ?? this.#compose(tool);
       created = new KernelCall(kernel, toolset, plan, request, options);
     } catch (error) {
       // Only a toolset, a registry, a layer or a getter of the host can throw here.
@@ -241,6 +236,12 @@ export class Dispatcher {
    */
   withToolset(toolset: Toolset): Dispatcher {
     return new Dispatcher(toolset, this.#kernel as DispatcherOptions);
+  }
+
+  #compose(tool: Tool): Plan {
+    const plan = compose(tool, this.#host, this.#kernel);
+    this.#plans.set(tool, plan);
+    return plan;
   }
 
   /** Ends a call that names no tool of the caller's, whose toolset may be unreadable. */

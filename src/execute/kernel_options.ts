@@ -21,8 +21,7 @@ import {
   refuseOthers,
   systemClock,
 } from "../tool/mod.ts";
-import { REQUIREMENTS } from "./call.ts";
-import type { DispatchErrorReport, KernelSettings, Layer } from "./layer.ts";
+import { type DispatchErrorReport, type KernelSettings, type Layer, REQUIREMENTS } from "./layer.ts";
 import { MIN_OUTPUT_BYTES } from "./output.ts";
 
 /** Options for {@linkcode Dispatcher}. */

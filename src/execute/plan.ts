@@ -10,8 +10,16 @@
 import type { ToolHost } from "../registry/mod.ts";
 import { atOnce, callHook, isFunction, isObject, type Tool, type ToolResult } from "../tool/mod.ts";
 import { validate } from "./arguments.ts";
-import { type CallShared, KernelCall, type Plan, REQUIREMENTS, type Ring } from "./call.ts";
-import type { Layer, LayerFunction, Next, Outcome, Requirement } from "./layer.ts";
+import { type CallShared, KernelCall, type Plan, type Ring } from "./call.ts";
+import {
+  type Call,
+  type Layer,
+  type LayerFunction,
+  type Next,
+  type Outcome,
+  type Requirement,
+  REQUIREMENTS,
+} from "./layer.ts";
 
 /** Composes the layers around calls of a tool. */
 export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
@@ -21,8 +29,9 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
     layers.reduceRight((next: Ring, layer) => {
       const around = layer.stage === name ? atOnce(layer.for?.(tool, host)) : undefined;
       if (around === undefined) return next;
+      const applies = conditionOf(layer);
       applied.push(layer);
-      return (call) => call.concerns(layer) ? surround(call, layer, around, next) : next(call);
+      return (call) => applies(call) ? surround(call, layer, around, next) : next(call);
     }, inner);
   const { runTool } = KernelCall;
   const inner = stage("input", validate(tool, host, stage("run", runTool)));
@@ -42,7 +51,7 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
     host,
     layered,
     direct: isPlain ? validate(tool, host, runTool) : undefined,
-    conditional: isPlain ? applied : [],
+    conditions: isPlain ? applied.map(conditionOf) : [],
     observers: observersOf(tool, kernel),
     reader: layers.find(({ readText }) => readText),
     layerCount: applied.length,
@@ -51,6 +60,27 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
       !applied.some(({ meets }) => meets === name) && REQUIREMENTS[name][1](tool)
     ),
     timeoutMs: Math.min(tool.timeoutMs ?? timeoutMs, maxTimeoutMs),
+  };
+}
+
+/**
+ * Returns the predicate for the calls to which a layer applies. If the layer's condition throws it
+ * applies, so that a check is never skipped.
+ */
+function conditionOf(layer: Layer): (call: Call) => boolean {
+  const { when, meets } = layer;
+  const [, isRequired] = meets === undefined ? [] : REQUIREMENTS[meets];
+  const isMet = typeof when === "function"
+    ? (call: Call): boolean => atOnce<unknown>(when.call(layer, call)) !== false
+    : ({ options }: Call): boolean =>
+      when === undefined ? meets === undefined : options[when] !== undefined;
+  return (call) => {
+    try {
+      // Independent of its condition, because a requirement is never skipped.
+      return isRequired?.(call.tool, call) || isMet(call);
+    } catch {
+      return true;
+    }
   };
 }
 

@@ -88,7 +88,6 @@ export function idempotency(
     name: "idempotency-key",
     stage: "input",
     meets: "idempotency",
-    when: "idempotencyKey",
     for: () => (call, next) => claimFor(claim, claims, call, next),
   }];
 }
