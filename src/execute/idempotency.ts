@@ -19,7 +19,7 @@ import {
   type ToolFailure,
   ToolResult,
 } from "../tool/mod.ts";
-import { type FAILED, settled } from "./host_function.ts";
+import { type FAILED, settled } from "./context.ts";
 import { frozenCopy, readJson } from "./json_value.ts";
 import type { Call } from "./layer.ts";
 import type { ClaimedKey, KeptKeys, SettleKey } from "./ports.ts";

@@ -21,7 +21,12 @@ import {
   refuseOthers,
   systemClock,
 } from "../tool/mod.ts";
-import { type DispatchErrorReport, type KernelSettings, type Layer, REQUIREMENTS } from "./layer.ts";
+import {
+  type DispatchErrorReport,
+  type KernelSettings,
+  type Layer,
+  REQUIREMENTS,
+} from "./layer.ts";
 import { MIN_OUTPUT_BYTES } from "./output.ts";
 
 /** Options for {@linkcode Dispatcher}. */

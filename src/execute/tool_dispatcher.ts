@@ -43,8 +43,7 @@ import {
 import type { KernelSettings, Layer, Outcome } from "./layer.ts";
 import { approval } from "./layers/approval.ts";
 import { concurrencyLimit, type ConcurrencyLimits } from "./layers/concurrency_limit.ts";
-import { emissions } from "./layers/emissions.ts";
-import { failureNotice } from "./layers/failure_notice.ts";
+import { emissions, failureNotice } from "./layers/emissions.ts";
 import { hooks } from "./layers/hooks.ts";
 import { hostContext } from "./layers/host_context.ts";
 import type { IdempotencyOptions } from "./idempotency.ts";

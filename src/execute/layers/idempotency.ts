@@ -14,7 +14,7 @@ import {
   within,
 } from "../../tool/mod.ts";
 import { contextDigest } from "../durable/digest.ts";
-import { FAILED, settled } from "../host_function.ts";
+import { FAILED, settled } from "../context.ts";
 import {
   bytesOf,
   type ClaimScope,
