@@ -79,8 +79,10 @@ export interface DispatcherOptions {
   readonly clock?: Clock;
 }
 
-/** The default of a numeric option, and its minimum and maximum. */
-export type NumberOption = readonly [otherwise: number, least: number, most?: number];
+/** Numeric options: the default of each, and its minimum and maximum. */
+export interface NumberOptions {
+  readonly [name: string]: readonly [otherwise: number, least: number, most?: number];
+}
 
 const NUMBERS = {
   timeoutMs: [60_000, 1, MAX_TIMEOUT_MS],
@@ -91,34 +93,24 @@ const NUMBERS = {
   maxOutputBytes: [1_048_576, MIN_OUTPUT_BYTES],
 } as const satisfies NumberOptions;
 
-const OTHERS = ["layers", "onError", "clock"];
-
 export const MAKE = "make a dispatcher";
-
-/** Numeric options. */
-export interface NumberOptions {
-  readonly [name: string]: NumberOption;
-}
 
 /**
  * Checks options. Throws a `TypeError` or a `RangeError` that names the option.
  *
- * @param more Further numeric options of another dispatcher, which are read, too.
- * @param others The names of its other options.
+ * @param others The names of further options, which another dispatcher checks.
  */
-export function resolveSettings<More extends NumberOptions = Record<never, NumberOption>>(
-  options: DispatcherOptions & { readonly [Name in keyof More]?: number },
-  more?: More,
+export function resolveSettings(
+  options: DispatcherOptions,
   others: readonly string[] = [],
-): KernelSettings & { readonly [Name in keyof More]: number } {
-  const ranges = { ...NUMBERS, ...more as More };
-  const numbers = readNumbers("", options, ranges, [...OTHERS, ...others]);
-  const { onError, layers: given = [], clock = systemClock } = options;
+): KernelSettings {
+  const numbers = readNumbers("", options, NUMBERS, ["layers", "onError", "clock", ...others]);
+  const { onError, layers = [], clock = systemClock } = options;
   if (onError !== undefined) checkFunction(MAKE, onError, "onError");
-  if (!Array.isArray(given)) refuse(MAKE, "layers must be a list");
+  if (!Array.isArray(layers)) refuse(MAKE, "layers must be a list");
   return Object.freeze({
     ...numbers,
-    layers: given.flat().map(checkLayer),
+    layers: layers.flat().map(checkLayer),
     clock,
     onError: (report: DispatchErrorReport) =>
       callHook(() => onError?.call(options, report), NO_LOG),
@@ -145,7 +137,7 @@ function checkLayer(layer: unknown): Layer {
 }
 
 /** Reads the numeric options, and fails on a field that is neither numeric nor among `others`. */
-export function readNumbers<Ranges extends { readonly [name: string]: NumberOption }>(
+export function readNumbers<Ranges extends NumberOptions>(
   group: string,
   given: { readonly [Name in keyof Ranges]?: number | undefined },
   ranges: Ranges,
