@@ -62,27 +62,6 @@ export function isTool(value: unknown): value is Tool {
 /**
  * Makes a tool.
  *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool } from "@plue/tools";
- *
- * const add = defineTool({
- *   name: "add",
- *   namespace: "math",
- *   description: "Adds two numbers.",
- *   parameters: {
- *     type: "object",
- *     properties: { a: { type: "number" }, b: { type: "number" } },
- *     required: ["a", "b"],
- *   },
- *   risk: "safe",
- *   execute: ({ a, b }) => a + b,
- * });
- *
- * assert.equal(add.id, "math:add");
- * ```
- *
  * @param definition The tool's fields.
  * @returns The tool, frozen.
  * @throws {TypeError} If a field is missing, unknown or invalid. The message names it.

@@ -8,65 +8,48 @@
 import { type Check, checkText, oneOf, refuse } from "./check.ts";
 import { defined, type JsonSchema } from "./json.ts";
 
-/** The code of a failure. */
-export type FailureCode =
-  | "unknown_tool"
-  | "unavailable"
-  | "denied"
-  | "not_executable"
-  | "invalid_arguments"
-  | "invalid_result"
-  | "approval_required"
-  | "input_required"
-  | "input_unavailable"
-  | "ticket_refused"
-  | "aborted"
-  | "timeout"
-  | "transaction_failed"
-  | "output_too_large"
-  | "overloaded"
-  | "threw";
+const CODES = {
+  /** The caller's toolset does not contain the tool. */
+  unknown_tool: { retryable: false },
+  /** The tool exists, but cannot be used now. */
+  unavailable: { retryable: true },
+  /** A hook, an approver or a policy denied the call. */
+  denied: { retryable: false },
+  /** The tool is a definition only. */
+  not_executable: { retryable: false },
+  /** The arguments are not JSON, or violate the schema or the tool's own rules. */
+  invalid_arguments: { retryable: false },
+  /** The result violates the tool's own schema, or is not JSON. */
+  invalid_result: { retryable: false },
+  /** The call needs an approval first. */
+  approval_required: { retryable: false },
+  /** The call waits for answers. Its ticket resumes it. */
+  input_required: { retryable: false },
+  /** The call asks a question, and there is no way to ask it. */
+  input_unavailable: { retryable: false },
+  /** The ticket resumes no call. */
+  ticket_refused: { retryable: false },
+  /** The caller aborted the call. */
+  aborted: { retryable: true },
+  /** The call took too long. */
+  timeout: { retryable: true },
+  /** A transaction could not begin, commit or roll back, or there is no transaction manager. */
+  transaction_failed: { retryable: false },
+  /** The result is larger than the limit. */
+  output_too_large: { retryable: false },
+  /** Too many calls are running and waiting. */
+  overloaded: { retryable: true },
+  /** The tool threw. */
+  threw: { retryable: false },
+} as const;
 
-const FINAL = { retryable: false };
-const PASSING = { retryable: true };
+/** The code of a failure. */
+export type FailureCode = keyof typeof CODES;
 
 /** Every failure code, and true if the same call may succeed later. */
 export const FAILURE_CODES: {
   readonly [Code in FailureCode]: { readonly retryable: boolean };
-} = /* @__PURE__ */ Object.freeze({
-  /** The caller's toolset does not contain the tool. */
-  unknown_tool: FINAL,
-  /** The tool exists, but cannot be used now. */
-  unavailable: PASSING,
-  /** A hook, an approver or a policy denied the call. */
-  denied: FINAL,
-  /** The tool is a definition only. */
-  not_executable: FINAL,
-  /** The arguments are not JSON, or violate the schema or the tool's own rules. */
-  invalid_arguments: FINAL,
-  /** The result violates the tool's own schema, or is not JSON. */
-  invalid_result: FINAL,
-  /** The call needs an approval first. */
-  approval_required: FINAL,
-  /** The call waits for answers. Its ticket resumes it. */
-  input_required: FINAL,
-  /** The call asks a question, and there is no way to ask it. */
-  input_unavailable: FINAL,
-  /** The ticket resumes no call. */
-  ticket_refused: FINAL,
-  /** The caller aborted the call. */
-  aborted: PASSING,
-  /** The call took too long. */
-  timeout: PASSING,
-  /** A transaction could not begin, commit or roll back, or there is no transaction manager. */
-  transaction_failed: FINAL,
-  /** The result is larger than the limit. */
-  output_too_large: FINAL,
-  /** Too many calls are running and waiting. */
-  overloaded: PASSING,
-  /** The tool threw. */
-  threw: FINAL,
-});
+} = /* @__PURE__ */ Object.freeze(CODES);
 
 /** The HTTP status of each failure, in the HTTP handler and for OpenAPI clients. */
 export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
