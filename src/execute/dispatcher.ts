@@ -5,7 +5,7 @@
  */
 
 import { isToolHost, type ToolHost } from "../registry/mod.ts";
-import type { Selection, Toolset } from "../select/mod.ts";
+import { isToolset, type Selection, type Toolset } from "../select/mod.ts";
 import {
   atOnce,
   callHook,
@@ -142,10 +142,7 @@ export class Dispatcher {
       this.#toolset = atOnce(source.select(EVERYTHING));
       this.#host = source;
     } else {
-      // Not `instanceof`: another copy of plue may have made it.
-      if (!isFunction((source as Toolset | undefined)?.get)) {
-        refuse(MAKE, "it needs a toolset or a registry");
-      }
+      if (!isToolset(source)) refuse(MAKE, "it needs a toolset or a registry");
       this.#toolset = source;
       this.#host = this.#kernel.hostOf(source);
     }
