@@ -54,7 +54,6 @@ import {
 import { readOutput } from "./output.ts";
 import type { DispatchContext, ToolCall } from "./request.ts";
 
-/** The next ring of a call. */
 export type Ring = RingOf<KernelCall>;
 
 /** A function of an observer. Each takes the first of these, or all. */
@@ -126,7 +125,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   readonly settings: KernelSettings;
   arguments: unknown;
   plainArguments: unknown;
-  /** An upper bound of the size of the arguments as JSON. */
   argumentBytes = 0;
   toolState: ToolState = "not started";
   /** Absent until the tool is ready: layers of stage `call` must not use it. */
@@ -147,7 +145,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   /** `null` once they have run. */
   #cleanups: Cleanup[] | null | undefined;
   #changes: ((result: ToolResult) => Outcome)[] | undefined;
-  /** Stops a generator. */
   #stopTool: (() => Promise<unknown>) | undefined;
 
   constructor(
@@ -226,10 +223,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     }
   }
 
-  /**
-   * Continues with `next` when the value is available, synchronously or after a wait, or with
-   * `failed` if it rejects. Never rejects.
-   */
   after<T>(
     doing: string,
     value: T | PromiseLike<T>,
@@ -314,7 +307,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return call.#endWith(output);
   }
 
-  /** Handles the tool's result. */
   #endWith(output: unknown): Outcome {
     this.toolState = "ended";
     let result: Outcome;
@@ -598,7 +590,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return interruption(this.tool.id, cause, doing, acknowledged ?? stopped);
   }
 
-  /** Returns the failure for an error of a ring, a layer or the tool. */
   thrown(
     error: unknown,
     phase: DispatchPhase = "internal",
@@ -665,7 +656,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     this.argumentBytes = bytes;
   }
 
-  /** The arguments that the schema of a library returned, which need not be JSON. */
   setParsed(value: unknown): void {
     this.arguments = value;
   }

@@ -19,7 +19,7 @@ import {
 import { frozenCopy } from "./json_value.ts";
 import type { Call, DispatchPhase, Layer } from "./layer.ts";
 import type { CallInfo } from "./ports.ts";
-import { isResumed } from "./suspension.ts";
+import { resumptionOf } from "./suspension.ts";
 
 /**
  * The context of one call. Members are created when they are first read; and since every member is a
@@ -166,7 +166,7 @@ export class CallView implements CallInfo {
     this.messageId = messageId;
     this.principal = principal;
     this.context = call.context.context;
-    this.resumed = isResumed(call.request);
+    this.resumed = resumptionOf(call.request) !== undefined;
     this.#args = args;
     this.#call = call;
   }

@@ -76,7 +76,6 @@ export class Kernel implements CallShared {
     return failed;
   }
 
-  /** Creates an id for a call without one. */
   nextCallId(): string {
     // Not before the first call, because edge runtimes do not allow randomness while a module
     // loads.
@@ -84,7 +83,6 @@ export class Kernel implements CallShared {
     return `${this.#callIdPrefix}-${(++this.#calls).toString(36)}`;
   }
 
-  /** Passes an error to the host. */
   report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void {
     this.settings.onError({ toolId, callId, phase, error });
   }

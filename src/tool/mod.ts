@@ -4,16 +4,16 @@
  * @module
  */
 
-export * from "./check.ts";
-export * from "./clock.ts";
-export * from "./context.ts";
-export * from "./define_tool.ts";
-export * from "./hook.ts";
-export * from "./id.ts";
-export * from "./json.ts";
-export * from "./memo.ts";
-export * from "./result.ts";
-export * from "./standard_schema.ts";
-export * from "./text.ts";
 export * from "./tool.ts";
+export * from "./context.ts";
+export * from "./result.ts";
 export * from "./traits.ts";
+export * from "./define_tool.ts";
+export * from "./check.ts";
+export * from "./json.ts";
+export * from "./text.ts";
+export * from "./hook.ts";
+export * from "./clock.ts";
+export * from "./memo.ts";
+export * from "./id.ts";
+export * from "./standard_schema.ts";

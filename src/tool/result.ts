@@ -8,48 +8,54 @@
 import { type Check, checkText, oneOf, refuse } from "./check.ts";
 import { defined, type JsonSchema } from "./json.ts";
 
-const CODES = {
-  /** The caller's toolset does not contain the tool. */
-  unknown_tool: { retryable: false },
-  /** The tool exists, but cannot be used now. */
-  unavailable: { retryable: true },
-  /** A hook, an approver or a policy denied the call. */
-  denied: { retryable: false },
-  /** The tool is a definition only. */
-  not_executable: { retryable: false },
-  /** The arguments are not JSON, or violate the schema or the tool's own rules. */
-  invalid_arguments: { retryable: false },
-  /** The result violates the tool's own schema, or is not JSON. */
-  invalid_result: { retryable: false },
-  /** The call needs an approval first. */
-  approval_required: { retryable: false },
-  /** The call waits for answers. Its ticket resumes it. */
-  input_required: { retryable: false },
-  /** The call asks a question, and there is no way to ask it. */
-  input_unavailable: { retryable: false },
-  /** The ticket resumes no call. */
-  ticket_refused: { retryable: false },
-  /** The caller aborted the call. */
-  aborted: { retryable: true },
-  /** The call took too long. */
-  timeout: { retryable: true },
-  /** A transaction could not begin, commit or roll back, or there is no transaction manager. */
-  transaction_failed: { retryable: false },
-  /** The result is larger than the limit. */
-  output_too_large: { retryable: false },
-  /** Too many calls are running and waiting. */
-  overloaded: { retryable: true },
-  /** The tool threw. */
-  threw: { retryable: false },
-} as const;
+const CODES = [
+  // The caller's toolset does not contain the tool.
+  "unknown_tool",
+  // The tool exists, but cannot be used now.
+  "unavailable",
+  // A hook, an approver or a policy denied the call.
+  "denied",
+  // The tool is a definition only.
+  "not_executable",
+  // The arguments are not JSON, or violate the schema or the tool's own rules.
+  "invalid_arguments",
+  // The result violates the tool's own schema, or is not JSON.
+  "invalid_result",
+  // The call needs an approval first.
+  "approval_required",
+  // The call waits for answers. Its ticket resumes it.
+  "input_required",
+  // The call asks a question, and there is no way to ask it.
+  "input_unavailable",
+  // The ticket resumes no call.
+  "ticket_refused",
+  // The caller aborted the call.
+  "aborted",
+  // The call took too long.
+  "timeout",
+  // A transaction could not begin, commit or roll back, or there is no transaction manager.
+  "transaction_failed",
+  // The result is larger than the limit.
+  "output_too_large",
+  // Too many calls are running and waiting.
+  "overloaded",
+  // The tool threw.
+  "threw",
+] as const;
 
 /** The code of a failure. */
-export type FailureCode = keyof typeof CODES;
+export type FailureCode = (typeof CODES)[number];
+
+const RETRYABLE: readonly FailureCode[] = ["unavailable", "aborted", "timeout", "overloaded"];
 
 /** Every failure code, and true if the same call may succeed later. */
 export const FAILURE_CODES: {
   readonly [Code in FailureCode]: { readonly retryable: boolean };
-} = /* @__PURE__ */ Object.freeze(CODES);
+} = /* @__PURE__ */ Object.freeze(
+  /* @__PURE__ */ Object.fromEntries(
+    /* @__PURE__ */ CODES.map((code) => [code, { retryable: RETRYABLE.includes(code) }]),
+  ),
+) as never;
 
 /** The HTTP status of each failure, in the HTTP handler and for OpenAPI clients. */
 export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
@@ -233,9 +239,7 @@ export interface FailureOptions {
   readonly durationMs?: number | undefined;
 }
 
-const checkCode: Check<FailureCode> = /* @__PURE__ */ oneOf(
-  /* @__PURE__ */ Object.keys(FAILURE_CODES) as FailureCode[],
-);
+const checkCode: Check<FailureCode> = /* @__PURE__ */ oneOf(CODES);
 
 /**
  * Marks the results of {@linkcode ToolResult}, so that a tool may return one. All copies of plue
