@@ -5,20 +5,22 @@
  */
 
 import {
+  anyValue,
   callHook,
+  type Check,
   checkFunction,
   checkWord,
   type Clock,
   defined,
   describe,
-  isObject,
-  isWord,
+  isFunction,
   MAX_TIMEOUT_MS,
+  must,
   NO_LOG,
   numberFrom,
   oneOf,
+  readFields,
   refuse,
-  refuseOthers,
   systemClock,
 } from "../tool/mod.ts";
 import {
@@ -79,21 +81,26 @@ export interface DispatcherOptions {
   readonly clock?: Clock;
 }
 
-/** Numeric options: the default of each, and its minimum and maximum. */
-export interface NumberOptions {
-  readonly [name: string]: readonly [otherwise: number, least: number, most?: number];
-}
-
-const NUMBERS = {
-  timeoutMs: [60_000, 1, MAX_TIMEOUT_MS],
-  maxTimeoutMs: [3_600_000, 1, MAX_TIMEOUT_MS],
-  graceMs: [1_000, 0, MAX_TIMEOUT_MS],
-  closeTimeoutMs: [10_000, 1, MAX_TIMEOUT_MS],
-  maxArgumentBytes: [1_048_576, 2],
-  maxOutputBytes: [1_048_576, MIN_OUTPUT_BYTES],
-} as const satisfies NumberOptions;
-
 export const MAKE = "make a dispatcher";
+
+const MIB = 1_048_576;
+
+const checkMs = numberFrom(1, MAX_TIMEOUT_MS);
+
+const CHECKS = {
+  timeoutMs: checkMs,
+  maxTimeoutMs: checkMs,
+  graceMs: numberFrom(0, MAX_TIMEOUT_MS),
+  closeTimeoutMs: checkMs,
+  maxArgumentBytes: numberFrom(2),
+  maxOutputBytes: numberFrom(MIN_OUTPUT_BYTES),
+  layers: must(
+    "a list",
+    (value): value is NonNullable<DispatcherOptions["layers"]> => Array.isArray(value),
+  ),
+  onError: checkFunction,
+  clock: anyValue as Check<Clock>,
+} satisfies { readonly [Name in keyof DispatcherOptions]-?: Check };
 
 /**
  * Checks options. Throws a `TypeError` or a `RangeError` that names the option.
@@ -104,50 +111,46 @@ export function resolveSettings(
   options: DispatcherOptions,
   others: readonly string[] = [],
 ): KernelSettings {
-  const numbers = readNumbers("", options, NUMBERS, ["layers", "onError", "clock", ...others]);
-  const { onError, layers = [], clock = systemClock } = options;
-  if (onError !== undefined) checkFunction(MAKE, onError, "onError");
-  if (!Array.isArray(layers)) refuse(MAKE, "layers must be a list");
+  const further = Object.fromEntries(others.map((name) => [name, anyValue]));
+  const read = readFields(MAKE, options, { ...further, ...CHECKS }, String);
+  const { timeoutMs = 60_000, maxTimeoutMs = 3_600_000, graceMs = 1_000 } = read;
+  const { closeTimeoutMs = 10_000, maxArgumentBytes = MIB, maxOutputBytes = MIB } = read;
+  const { clock = systemClock, layers = [], onError } = read;
   return Object.freeze({
-    ...numbers,
+    ...{
+      timeoutMs,
+      maxTimeoutMs,
+      graceMs,
+      closeTimeoutMs,
+      maxArgumentBytes,
+      maxOutputBytes,
+      clock,
+    },
     layers: layers.flat().map(checkLayer),
-    clock,
     onError: (report: DispatchErrorReport) =>
-      callHook(() => onError?.call(options, report), NO_LOG),
+      callHook(() => (onError as DispatcherOptions["onError"])?.call(options, report), NO_LOG),
   });
 }
 
 const checkStage = oneOf(["call", "input", "run"]);
-const checkMeets = oneOf([undefined, ...Object.keys(REQUIREMENTS)]);
+const checkMeets = oneOf(Object.keys(REQUIREMENTS));
+const checkField = oneOf(
+  ("sessionId messageId principal services context trace signal timeoutMs idempotencyKey " +
+    "maxOutputBytes outputOverflow metadata progress onQuestion output").split(" "),
+);
 
 function checkLayer(layer: unknown): Layer {
   const { name, stage, when, meets, for: around, observe, unresolved, context } = Object(layer);
   const action = `use the layer ${describe(name)}`;
   checkWord(action, name, "its name");
   checkStage(action, stage, "its stage");
-  checkMeets(action, meets, "its meets");
+  if (meets !== undefined) checkMeets(action, meets, "its meets");
+  if (when !== undefined && !isFunction(when)) checkField(action, when, "its when");
   const parts = defined({ for: around, observe, unresolved, ...context });
   // The dispatcher has further fields, so a misspelt one is only noticed at the end.
   if (Object.keys(parts).length === 0) {
     refuse(action, "it has no effect without for, observe, unresolved or context");
   }
-  const functions = isWord(when) ? parts : defined({ when, ...parts });
-  for (const [field, part] of Object.entries(functions)) checkFunction(action, part, field);
+  for (const [field, part] of Object.entries(parts)) checkFunction(action, part, field);
   return layer as Layer;
-}
-
-/** Reads the numeric options, and fails on a field that is neither numeric nor among `others`. */
-export function readNumbers<Ranges extends NumberOptions>(
-  group: string,
-  given: { readonly [Name in keyof Ranges]?: number | undefined },
-  ranges: Ranges,
-  others: readonly string[] = [],
-): { readonly [Name in keyof Ranges]: number } {
-  if (!isObject(given)) refuse(MAKE, "its options must be an object");
-  refuseOthers(MAKE, given, [...Object.keys(ranges), ...others]);
-  const read = Object.entries(ranges).map(([name, [otherwise, least, most]]) =>
-    [name, numberFrom(least, most)(MAKE, given[name] ?? otherwise, group + name)] as const
-  );
-  // Every name of the ranges was read.
-  return Object.fromEntries(read) as { [Name in keyof Ranges]: number };
 }

@@ -51,7 +51,13 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
     host,
     layered,
     direct: isPlain ? validate(tool, host, runTool) : undefined,
-    conditions: isPlain ? applied.map(conditionOf) : [],
+    // Layers that meet the same requirement have one condition.
+    conditions: isPlain
+      ? [
+        ...new Map(applied.map((layer) => [layer.when ? layer : layer.meets, conditionOf(layer)]))
+          .values(),
+      ]
+      : [],
     observers: observersOf(tool, kernel),
     reader: layers.find(({ readText }) => readText),
     layerCount: applied.length,
@@ -70,14 +76,14 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
 function conditionOf(layer: Layer): (call: Call) => boolean {
   const { when, meets } = layer;
   const [, isRequired] = meets === undefined ? [] : REQUIREMENTS[meets];
-  const isMet = typeof when === "function"
-    ? (call: Call): boolean => atOnce<unknown>(when.call(layer, call)) !== false
-    : ({ options }: Call): boolean =>
-      when === undefined ? meets === undefined : options[when] !== undefined;
   return (call) => {
     try {
       // Independent of its condition, because a requirement is never skipped.
-      return isRequired?.(call.tool, call) || isMet(call);
+      if (isRequired?.(call.tool, call)) return true;
+      if (when === undefined) return meets === undefined;
+      return typeof when === "function"
+        ? atOnce<unknown>(when.call(layer, call)) !== false
+        : call.options[when] !== undefined;
     } catch {
       return true;
     }

@@ -80,7 +80,7 @@ export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
 
 /** Returns true if `value` is a failure code. */
 export function isFailureCode(value: unknown): value is FailureCode {
-  return typeof value === "string" && Object.hasOwn(FAILURE_CODES, value);
+  return CODES.includes(value as FailureCode);
 }
 
 /** The treatment of a result that is larger than the limit: reject it, or truncate it. */
@@ -339,7 +339,7 @@ export const ToolResult: {
     const code = checkCode("make a failure", said, "its code");
     const message = checkText("make a failure", text, "its message");
     const { durationMs = 0, ...details } = options;
-    const error = { code, message, ...FAILURE_CODES[code], ...defined(details) };
+    const error = { code, message, retryable: RETRYABLE.includes(code), ...defined(details) };
     return mark({ ok: false, error: error as ToolCallError, durationMs });
   },
 });
