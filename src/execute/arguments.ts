@@ -8,6 +8,7 @@
 import type { ToolHost } from "../registry/mod.ts";
 import { compileOnce, issuesOf, type StandardOutcome, validateStandard } from "../schema/mod.ts";
 import {
+  atOnce,
   clip,
   describeThrown,
   type Issue,
@@ -125,8 +126,12 @@ function checkSchema<C extends CheckedCall>(
   next: Ring<C>,
 ): Ring<C> {
   return (call) => {
-    const wrong = issuesOf(call.runtime.parameters, call.arguments, call.argumentBytes);
-    if (wrong !== undefined) return mismatch(call, wrong);
+    const { parameters } = call.runtime;
+    const verdict: unknown = parameters.check(call.arguments, call.argumentBytes);
+    if (verdict !== true) {
+      atOnce(verdict);
+      return mismatch(call, atOnce(parameters.issues(call.arguments)));
+    }
     if (view !== undefined) {
       const { issues, value } = view.lead(
         call.arguments,

@@ -40,16 +40,15 @@ import {
   interruption,
   notAvailable,
 } from "./failures.ts";
-import {
-  type Call,
-  type CallObserver,
-  type DispatchPhase,
-  type KernelSettings,
-  type Layer,
-  type Outcome,
-  type Requirement,
-  REQUIREMENTS,
-  type ToolState,
+import type {
+  Call,
+  CallObserver,
+  DispatchPhase,
+  KernelSettings,
+  Layer,
+  Outcome,
+  Requirement,
+  ToolState,
 } from "./layer.ts";
 import { readOutput } from "./output.ts";
 import type { DispatchContext, ToolCall } from "./request.ts";
@@ -88,6 +87,49 @@ export interface CallShared {
   readonly Context: typeof CallContext;
   nextCallId(): string;
   report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void;
+}
+
+/**
+ * The failures for each requirement without a layer, and a predicate for the calls of a tool with
+ * it. Without a call it returns whether any call may have it.
+ */
+export const REQUIREMENTS: {
+  readonly [Name in Requirement]: readonly [
+    code: FailureCode,
+    isRequired: (tool: Tool, call?: Call) => boolean,
+  ];
+} = {
+  approval: [
+    "approval_required",
+    (tool, call) => tool.requiresApproval || call?.toolset.requiresApproval(tool) !== false,
+  ],
+  transaction: ["transaction_failed", (tool) => tool.requiresTransaction],
+  context: ["unavailable", (tool) => tool.context !== undefined],
+  idempotency: [
+    "invalid_arguments",
+    (_tool, call) => call === undefined || call.options.idempotencyKey !== undefined,
+  ],
+};
+
+/**
+ * Returns the predicate for the calls to which a layer applies. If the layer's condition throws it
+ * applies, so that a check is never skipped.
+ */
+export function conditionOf(layer: Layer): (call: Call) => boolean {
+  const { when, meets } = layer;
+  const [, isRequired] = meets === undefined ? [] : REQUIREMENTS[meets];
+  return (call) => {
+    try {
+      // Independent of its condition, because a requirement is never skipped.
+      if (isRequired?.(call.tool, call)) return true;
+      if (when === undefined) return meets === undefined;
+      return typeof when === "function"
+        ? atOnce<unknown>(when.call(layer, call)) !== false
+        : call.options[when] !== undefined;
+    } catch {
+      return true;
+    }
+  };
 }
 
 /** Returns whether the tool of a failed call ran. The outcome of a running tool is unknown. */

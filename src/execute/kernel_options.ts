@@ -23,12 +23,8 @@ import {
   refuse,
   systemClock,
 } from "../tool/mod.ts";
-import {
-  type DispatchErrorReport,
-  type KernelSettings,
-  type Layer,
-  REQUIREMENTS,
-} from "./layer.ts";
+import { REQUIREMENTS } from "./call.ts";
+import type { DispatchErrorReport, KernelSettings, Layer } from "./layer.ts";
 import { MIN_OUTPUT_BYTES } from "./output.ts";
 
 /** Options for {@linkcode Dispatcher}. */

@@ -88,28 +88,6 @@ export type ToolState = "not started" | "running" | "ended";
 export type Requirement = "approval" | "transaction" | "context" | "idempotency";
 
 /**
- * The failures for each requirement without a layer, and a predicate for the calls of a tool with
- * it. Without a call it returns whether any call may have it.
- */
-export const REQUIREMENTS: {
-  readonly [Name in Requirement]: readonly [
-    code: FailureCode,
-    isRequired: (tool: Tool, call?: Call) => boolean,
-  ];
-} = {
-  approval: [
-    "approval_required",
-    (tool, call) => tool.requiresApproval || call?.toolset.requiresApproval(tool) !== false,
-  ],
-  transaction: ["transaction_failed", (tool) => tool.requiresTransaction],
-  context: ["unavailable", (tool) => tool.context !== undefined],
-  idempotency: [
-    "invalid_arguments",
-    (_tool, call) => call === undefined || call.options.idempotencyKey !== undefined,
-  ],
-};
-
-/**
  * A feature around calls. A layer has its own state and options; the kernel and the other layers do
  * not depend on it. Within a stage the first layer is the outermost.
  *

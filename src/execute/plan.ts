@@ -10,16 +10,15 @@
 import type { ToolHost } from "../registry/mod.ts";
 import { atOnce, callHook, isFunction, isObject, type Tool, type ToolResult } from "../tool/mod.ts";
 import { validate } from "./arguments.ts";
-import { type CallShared, KernelCall, type Plan, type Ring } from "./call.ts";
 import {
-  type Call,
-  type Layer,
-  type LayerFunction,
-  type Next,
-  type Outcome,
-  type Requirement,
+  type CallShared,
+  conditionOf,
+  KernelCall,
+  type Plan,
   REQUIREMENTS,
-} from "./layer.ts";
+  type Ring,
+} from "./call.ts";
+import type { Layer, LayerFunction, Next, Outcome, Requirement } from "./layer.ts";
 
 /** Composes the layers around calls of a tool. */
 export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
@@ -66,27 +65,6 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
       !applied.some(({ meets }) => meets === name) && REQUIREMENTS[name][1](tool)
     ),
     timeoutMs: Math.min(tool.timeoutMs ?? timeoutMs, maxTimeoutMs),
-  };
-}
-
-/**
- * Returns the predicate for the calls to which a layer applies. If the layer's condition throws it
- * applies, so that a check is never skipped.
- */
-function conditionOf(layer: Layer): (call: Call) => boolean {
-  const { when, meets } = layer;
-  const [, isRequired] = meets === undefined ? [] : REQUIREMENTS[meets];
-  return (call) => {
-    try {
-      // Independent of its condition, because a requirement is never skipped.
-      if (isRequired?.(call.tool, call)) return true;
-      if (when === undefined) return meets === undefined;
-      return typeof when === "function"
-        ? atOnce<unknown>(when.call(layer, call)) !== false
-        : call.options[when] !== undefined;
-    } catch {
-      return true;
-    }
   };
 }
 

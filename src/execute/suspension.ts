@@ -131,11 +131,12 @@ export async function resume(
   return [answer.call, { ...options, ...answer.context }];
 }
 
-/** Waits for what tickets do. Rejects if that takes too long. */
+/** Waits for a store of the host. Rejects if that takes longer than `closeTimeoutMs`. */
 export async function inTime<T>(
   { clock, closeTimeoutMs }: CallSettings,
   work: Promise<T>,
+  action = "use the ticket",
 ): Promise<T> {
   const answer = await within(clock, closeTimeoutMs, work);
-  return answer === TIME_OVER ? refuse("use the ticket", "it took too long") : answer;
+  return answer === TIME_OVER ? refuse(action, "it took too long") : answer;
 }

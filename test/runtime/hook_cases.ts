@@ -912,8 +912,8 @@ export const NO_HOOKS: Readonly<Record<string, string>> = {
     "Tool.dispose",
     "Tool.execute",
     "Tool.init",
-    "Tool.isAvailable",
     "Tool.validate",
+    "ToolTraits.isAvailable",
   ]),
   ...because("is of the package koffi", ["Koffi.load", "Koffi.load().func", "Koffi.load().func()"]),
 };

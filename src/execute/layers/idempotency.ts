@@ -13,9 +13,7 @@ import {
   numberFrom,
   readFields,
   systemClock,
-  TIME_OVER,
   type ToolResult,
-  within,
 } from "../../tool/mod.ts";
 import { contextDigest } from "../durable/digest.ts";
 import { FAILED, settled } from "../context.ts";
@@ -34,6 +32,7 @@ import { frozenCopy } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";
 import type { KeptKeys, SettleKey } from "../ports.ts";
+import { inTime } from "../suspension.ts";
 
 const CHECKS = {
   windowMs: numberFrom(1),
@@ -108,14 +107,9 @@ async function settleAfter(
   const result = await next(call);
   const settle = claims.get(call);
   if (settle === undefined) return result;
-  const { clock, closeTimeoutMs } = call.settings;
+  const store = async () => await settle(result, isFinal(call, result), bytesOf(result));
   // Once the result is stored, no other process runs the tool again.
-  await settled(call, "internal", async () => {
-    const stored = (async () => await settle(result, isFinal(call, result), bytesOf(result)))();
-    if (await within(clock, closeTimeoutMs, stored) === TIME_OVER) {
-      throw new RangeError(`The result was not kept within ${closeTimeoutMs} ms`);
-    }
-  });
+  await settled(call, "internal", () => inTime(call.settings, store(), "store a result"));
   return result;
 }
 
