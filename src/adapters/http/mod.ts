@@ -86,8 +86,6 @@ export {
   type RateLimiter,
   type RateLimitOptions,
   type RateLimitVerdict,
-  takerOf,
-  WINDOW_CHECKS,
 } from "./rate_limit.ts";
 export type { AccessCall, RequestCall, RequestObserver } from "./records.ts";
 export {
