@@ -455,16 +455,19 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 
   #observe(observers: readonly Observe[], result?: ToolResult, now?: number): void {
-    for (const observe of observers) {
+    // No closure here: Node would create its scope for every call.
+    for (let index = 0; index < observers.length; index++) {
       try {
-        const answer: unknown = observe(this, result as never, now as never);
-        if (answer !== undefined) {
-          callHook(() => answer, (error) => this.report("internal", error));
-        }
+        const answer: unknown = observers[index]?.(this, result as never, now as never);
+        if (answer !== undefined) this.#logRejection(answer);
       } catch (error) {
         this.report("internal", error);
       }
     }
+  }
+
+  #logRejection(answer: unknown): void {
+    callHook(() => answer, (error) => this.report("internal", error));
   }
 
   #release(runtime: ToolRuntime): void {

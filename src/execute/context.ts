@@ -187,7 +187,7 @@ export class CallView implements CallInfo {
 }
 
 /** The result of a host's function that threw or rejected. */
-export const FAILED: unique symbol = Symbol("plue.failed");
+export const FAILED: unique symbol = Symbol();
 
 /**
  * Calls a host's function and waits for it, or for the end of the call. Its errors, even late ones,

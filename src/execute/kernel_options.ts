@@ -79,8 +79,6 @@ export interface DispatcherOptions {
 
 export const MAKE = "make a dispatcher";
 
-const MIB = 1_048_576;
-
 const checkMs = numberFrom(1, MAX_TIMEOUT_MS);
 
 const CHECKS = {
@@ -90,13 +88,20 @@ const CHECKS = {
   closeTimeoutMs: checkMs,
   maxArgumentBytes: numberFrom(2),
   maxOutputBytes: numberFrom(MIN_OUTPUT_BYTES),
-  layers: must(
-    "a list",
-    (value): value is NonNullable<DispatcherOptions["layers"]> => Array.isArray(value),
-  ),
-  onError: checkFunction,
+  layers: must<readonly unknown[]>("a list", Array.isArray),
+  onError: checkFunction as Check<NonNullable<DispatcherOptions["onError"]>>,
   clock: anyValue as Check<Clock>,
 } satisfies { readonly [Name in keyof DispatcherOptions]-?: Check };
+
+const DEFAULTS = {
+  timeoutMs: 60_000,
+  maxTimeoutMs: 3_600_000,
+  graceMs: 1_000,
+  closeTimeoutMs: 10_000,
+  maxArgumentBytes: 1_048_576,
+  maxOutputBytes: 1_048_576,
+  clock: systemClock,
+};
 
 /**
  * Checks options. Throws a `TypeError` or a `RangeError` that names the option.
@@ -109,22 +114,12 @@ export function resolveSettings(
 ): KernelSettings {
   const further = Object.fromEntries(others.map((name) => [name, anyValue]));
   const read = readFields(MAKE, options, { ...further, ...CHECKS }, String);
-  const { timeoutMs = 60_000, maxTimeoutMs = 3_600_000, graceMs = 1_000 } = read;
-  const { closeTimeoutMs = 10_000, maxArgumentBytes = MIB, maxOutputBytes = MIB } = read;
-  const { clock = systemClock, layers = [], onError } = read;
   return Object.freeze({
-    ...{
-      timeoutMs,
-      maxTimeoutMs,
-      graceMs,
-      closeTimeoutMs,
-      maxArgumentBytes,
-      maxOutputBytes,
-      clock,
-    },
-    layers: layers.flat().map(checkLayer),
+    ...DEFAULTS,
+    ...read,
+    layers: (read.layers ?? []).flat().map(checkLayer),
     onError: (report: DispatchErrorReport) =>
-      callHook(() => (onError as DispatcherOptions["onError"])?.call(options, report), NO_LOG),
+      callHook(() => read.onError?.call(options, report), NO_LOG),
   });
 }
 
