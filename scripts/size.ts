@@ -39,7 +39,7 @@ const ENTRIES: readonly Entry[] = [
   },
   { name: "@plue/tools/hono", file: "src/adapters/hono/mod.ts", packages: true },
   { name: "@plue/tools/mcp", file: "src/adapters/mcp/mod.ts", packages: true },
-  { name: "@plue/tools/finding", file: "src/finding/mod.ts", limitKb: 74.15, packages: false },
+  { name: "@plue/tools/finding", file: "src/finding/mod.ts", limitKb: 73.75, packages: false },
   { name: "@plue/tools/calls", file: "src/adapters/calls/mod.ts", packages: true },
   {
     name: "@plue/tools/frameworks",
@@ -48,7 +48,12 @@ const ENTRIES: readonly Entry[] = [
     packages: false,
   },
   { name: "@plue/tools/telemetry", file: "src/adapters/telemetry/mod.ts", packages: false },
-  { name: "@plue/tools/resilience", file: "src/adapters/resilience/mod.ts", packages: false },
+  {
+    name: "@plue/tools/resilience",
+    file: "src/adapters/resilience/mod.ts",
+    limitKb: 7.4,
+    packages: false,
+  },
   { name: "@plue/tools/pins", file: "src/adapters/pins/mod.ts", packages: false },
   { name: "@plue/tools/policies", file: "src/adapters/policies/mod.ts", packages: false },
   { name: "@plue/tools/explorer", file: "src/explorer/mod.ts", limitKb: 60, packages: false },

@@ -25,8 +25,8 @@ import type { Call, DispatchPhase, KernelSettings, Outcome } from "./layer.ts";
 import { compose } from "./plan.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 
-const NO_CONTEXT: DispatchContext = Object.freeze({});
-const EVERYTHING: Selection = Object.freeze({});
+/** The context of a call whose host adds nothing, and the selection of all tools. */
+const NOTHING: DispatchContext & Selection = Object.freeze({});
 
 /** The beginning of the failure of a ticket that does not resume a call. */
 export const CONTINUE = "Cannot continue the call: ";
@@ -137,7 +137,7 @@ export class Dispatcher {
     this.#kernel = options instanceof Kernel ? options : new Kernel(resolveSettings(options));
     if (isSelectable(source)) {
       this.#registry = source;
-      this.#toolset = atOnce(source.select(EVERYTHING));
+      this.#toolset = atOnce(source.select(NOTHING));
       this.#host = source;
     } else {
       if (!isToolset(source)) refuse(MAKE, "it needs a toolset or a registry");
@@ -161,7 +161,7 @@ export class Dispatcher {
   get toolset(): Toolset {
     const registry = this.#registry;
     if (registry !== undefined && registry.revision !== this.#toolset.revision) {
-      this.#toolset = atOnce(registry.select(EVERYTHING));
+      this.#toolset = atOnce(registry.select(NOTHING));
     }
     return this.#toolset;
   }
@@ -189,7 +189,7 @@ export class Dispatcher {
     started?: CallStarted,
   ): Outcome {
     const request = call as ToolCall;
-    const options = context ?? NO_CONTEXT;
+    const options = context ?? NOTHING;
     const kernel = this.#kernel;
     let created: KernelCall;
     try {

@@ -219,8 +219,7 @@ export function scopeOf(call: Call, digest?: string): string | ToolFailure {
   if (!isWord(key) || key.length > MAX_KEY) {
     return call.fail("invalid_arguments", `its idempotency key must be 1 to ${MAX_KEY} characters`);
   }
-  const parts = [call.tool.id, principal, sessionId, key, digest];
-  const scope = JSON.stringify(digest === undefined ? parts.slice(0, -1) : parts);
+  const scope = JSON.stringify([call.tool.id, principal, sessionId, key].concat(digest ?? []));
   return scope.length <= MAX_SCOPE ? scope : call.fail(
     "invalid_arguments",
     "its principal and session are too long for an idempotency key",

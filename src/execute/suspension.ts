@@ -135,8 +135,7 @@ export async function resume(
 export async function inTime<T>(
   { clock, closeTimeoutMs }: CallSettings,
   work: Promise<T>,
-  action = "use the ticket",
 ): Promise<T> {
   const answer = await within(clock, closeTimeoutMs, work);
-  return answer === TIME_OVER ? refuse(action, "it took too long") : answer;
+  return answer === TIME_OVER ? refuse("use the store", "it took too long") : answer;
 }

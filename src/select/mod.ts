@@ -4,15 +4,15 @@
  * @module
  */
 
-export * from "./criteria.ts";
 export * from "./availability_context.ts";
-export * from "./toolset.ts";
+export * from "./criteria.ts";
 export * from "./explain.ts";
 export * from "./filters.ts";
-export * from "./source.ts";
 export * from "./function_definition.ts";
 export * from "./policies.ts";
 export * from "./selection.ts";
-export * from "./wire_names.ts";
+export * from "./source.ts";
+export * from "./toolset.ts";
 export * from "./toolset_builder.ts";
 export * from "./vocabulary.ts";
+export * from "./wire_names.ts";

@@ -109,7 +109,7 @@ async function settleAfter(
   if (settle === undefined) return result;
   const store = async () => await settle(result, isFinal(call, result), bytesOf(result));
   // Once the result is stored, no other process runs the tool again.
-  await settled(call, "internal", () => inTime(call.settings, store(), "store a result"));
+  await settled(call, "internal", () => inTime(call.settings, store()));
   return result;
 }
 
