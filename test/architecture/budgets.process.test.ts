@@ -8,7 +8,7 @@ const GENERATED = /built_page|\.generated\./;
 
 /** The limits of each folder. They fall when the code shrinks, and never rise. */
 const LIMITS = [
-  { folder: "src", lines: 73_400, files: 331, aim: 60_000 },
+  { folder: "src", lines: 72_900, files: 328, aim: 60_000 },
   { folder: "test", lines: 80_000, files: 416, aim: 60_000 },
   { folder: "ffi", lines: 18_800, files: 96, aim: 15_000 },
   { folder: "examples", lines: 4_500, files: 46, aim: 6_000 },
