@@ -75,16 +75,13 @@ interface Owner {
   bytes: number;
 }
 
-/** The state of a key, or a promise of it. */
-export type Claim = ClaimedKey | Promise<ClaimedKey>;
-
 /** Returns the state of `scope` (the key and its principal) for a call with these arguments. */
 export type ClaimScope = (
   principal: string | undefined,
   scope: string,
   fingerprint: string,
   idempotent: boolean,
-) => Claim;
+) => ClaimedKey | Promise<ClaimedKey>;
 
 /**
  * A cache of keys, bounded in number and bytes. If there are too many, the oldest result of a
