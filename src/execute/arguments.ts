@@ -201,3 +201,37 @@ function inView({ view }: Tool, issues: readonly Issue[]): readonly Issue[] {
 function mismatch({ tool }: Call, issues: readonly Issue[], what = "do not fit"): ToolFailure {
   return validationFailure("invalid_arguments", tool.id, `its arguments ${what}`, issues);
 }
+
+/** Arguments that are text and not JSON, until they are repaired. */
+export class UnparsedText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+const NOT_JSON: readonly Issue[] = /* @__PURE__ */ Object.freeze([
+  /* @__PURE__ */ Object.freeze({
+    path: "",
+    keyword: "json",
+    expected: "JSON",
+    message: "The arguments are not JSON",
+  }),
+]);
+
+/**
+ * The issues of arguments, or of text that is not JSON, before the view and the schema of a library
+ * have changed them; `undefined` if they are valid.
+ */
+export function issuesBefore(
+  call: Call,
+): readonly Issue[] | undefined | Promise<readonly Issue[] | undefined> {
+  if (call.arguments instanceof UnparsedText) return NOT_JSON;
+  const { parametersStandard: schema, view } = call.tool;
+  if (schema === undefined || view !== undefined) {
+    return issuesOf(call.runtime.parameters, call.arguments);
+  }
+  const checked = validateStandard(schema, call.arguments);
+  return checked instanceof Promise ? checked.then(({ issues }) => issues) : checked.issues;
+}

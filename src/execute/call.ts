@@ -53,7 +53,6 @@ import type {
 import { readOutput } from "./output.ts";
 import type { DispatchContext, ToolCall } from "./request.ts";
 
-/** The next ring of a call. */
 export type Ring = RingOf<KernelCall>;
 
 /** A function of an observer. Each takes the first of these, or all. */
@@ -69,8 +68,8 @@ export interface Plan {
    * promises.
    */
   readonly direct: Ring | undefined;
-  /** Layers that apply to some calls only. */
-  readonly conditional: readonly Layer[];
+  /** The conditions of layers that apply to some calls only. */
+  readonly conditions: readonly ((call: Call) => boolean)[];
   /** The functions of the observers. */
   readonly observers: { readonly [Name in keyof CallObserver]-?: Observe[] };
   /** The layer that reads arguments that are not JSON, if there is one. */
@@ -112,6 +111,27 @@ export const REQUIREMENTS: {
   ],
 };
 
+/**
+ * Returns the predicate for the calls to which a layer applies. If the layer's condition throws it
+ * applies, so that a check is never skipped.
+ */
+export function conditionOf(layer: Layer): (call: Call) => boolean {
+  const { when, meets } = layer;
+  const [, isRequired] = meets === undefined ? [] : REQUIREMENTS[meets];
+  return (call) => {
+    try {
+      // Independent of its condition, because a requirement is never skipped.
+      if (isRequired?.(call.tool, call)) return true;
+      if (when === undefined) return meets === undefined;
+      return typeof when === "function"
+        ? atOnce<unknown>(when.call(layer, call)) !== false
+        : call.options[when] !== undefined;
+    } catch {
+      return true;
+    }
+  };
+}
+
 /** Returns whether the tool of a failed call ran. The outcome of a running tool is unknown. */
 const RAN: { readonly [State in ToolState]: ToolRun } = {
   "not started": "no",
@@ -147,7 +167,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   readonly settings: KernelSettings;
   arguments: unknown;
   plainArguments: unknown;
-  /** An upper bound of the size of the arguments as JSON. */
   argumentBytes = 0;
   toolState: ToolState = "not started";
   /** Absent until the tool is ready: layers of stage `call` must not use it. */
@@ -168,7 +187,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   /** `null` once they have run. */
   #cleanups: Cleanup[] | null | undefined;
   #changes: ((result: ToolResult) => Outcome)[] | undefined;
-  /** Stops a generator. */
   #stopTool: (() => Promise<unknown>) | undefined;
 
   constructor(
@@ -193,10 +211,10 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
 
   /** Runs the call. Never throws and never rejects. */
   run(): Outcome {
-    const { conditional, layered, observers } = this.#plan;
+    const { conditions, layered, observers } = this.#plan;
     let { direct } = this.#plan;
     this.#observe(observers.began);
-    for (const layer of conditional) if (this.concerns(layer)) direct = undefined;
+    for (const applies of conditions) if (applies(this)) direct = undefined;
     if (direct === undefined) return this.#runLayered(layered);
     this.#isDirect = true;
     let outcome: Outcome;
@@ -238,24 +256,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     });
   }
 
-  /**
-   * True if the layer applies. If its condition throws the layer applies, so that a check is never
-   * skipped.
-   */
-  concerns(layer: Layer): boolean {
-    const { when, meets } = layer;
-    try {
-      // Independent of its condition, because a requirement is never skipped.
-      if (meets !== undefined && REQUIREMENTS[meets][1](this.tool, this)) return true;
-      if (when === undefined) return meets === undefined;
-      if (typeof when === "string") return this.options[when] !== undefined;
-      const answer: unknown = when.call(layer, this);
-      return answer !== false && atOnce(answer) !== false;
-    } catch {
-      return true;
-    }
-  }
-
   /** Runs a ring. An error becomes a failure. */
   enter(ring: Ring): Outcome {
     try {
@@ -265,10 +265,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     }
   }
 
-  /**
-   * Continues with `next` when the value is available, synchronously or after a wait, or with
-   * `failed` if it rejects. Never rejects.
-   */
   after<T>(
     doing: string,
     value: T | PromiseLike<T>,
@@ -353,7 +349,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return call.#endWith(output);
   }
 
-  /** Handles the tool's result. */
   #endWith(output: unknown): Outcome {
     this.toolState = "ended";
     let result: Outcome;
@@ -460,16 +455,19 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 
   #observe(observers: readonly Observe[], result?: ToolResult, now?: number): void {
-    for (const observe of observers) {
+    // No closure here: Node would create its scope for every call.
+    for (let index = 0; index < observers.length; index++) {
       try {
-        const answer: unknown = observe(this, result as never, now as never);
-        if (answer !== undefined) {
-          callHook(() => answer, (error) => this.report("internal", error));
-        }
+        const answer: unknown = observers[index]?.(this, result as never, now as never);
+        if (answer !== undefined) this.#logRejection(answer);
       } catch (error) {
         this.report("internal", error);
       }
     }
+  }
+
+  #logRejection(answer: unknown): void {
+    callHook(() => answer, (error) => this.report("internal", error));
   }
 
   #release(runtime: ToolRuntime): void {
@@ -637,7 +635,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return interruption(this.tool.id, cause, doing, acknowledged ?? stopped);
   }
 
-  /** Returns the failure for an error of a ring, a layer or the tool. */
   thrown(
     error: unknown,
     phase: DispatchPhase = "internal",
@@ -704,7 +701,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     this.argumentBytes = bytes;
   }
 
-  /** The arguments that the schema of a library returned, which need not be JSON. */
   setParsed(value: unknown): void {
     this.arguments = value;
   }

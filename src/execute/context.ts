@@ -1,5 +1,6 @@
 /**
- * The context that a tool receives, and the view of a call that hooks, rules and approvers receive.
+ * The context that a tool receives; and calls of the host's functions, with the view of a call that
+ * hooks, rules and approvers receive.
  *
  * @module
  */
@@ -16,9 +17,9 @@ import {
   type Transaction,
 } from "../tool/mod.ts";
 import { frozenCopy } from "./json_value.ts";
-import type { Call, Layer } from "./layer.ts";
+import type { Call, DispatchPhase, Layer } from "./layer.ts";
 import type { CallInfo } from "./ports.ts";
-import { isResumed } from "./suspension.ts";
+import { resumptionOf } from "./suspension.ts";
 
 /**
  * The context of one call. Members are created when they are first read; and since every member is a
@@ -165,7 +166,7 @@ export class CallView implements CallInfo {
     this.messageId = messageId;
     this.principal = principal;
     this.context = call.context.context;
-    this.resumed = isResumed(call.request);
+    this.resumed = resumptionOf(call.request) !== undefined;
     this.#args = args;
     this.#call = call;
   }
@@ -182,5 +183,39 @@ export class CallView implements CallInfo {
   get arguments(): unknown {
     // Arguments that a library's schema converted may not be JSON, and are then shown unchanged.
     return this.#shown ??= frozenCopy(this.#args) ?? this.#args;
+  }
+}
+
+/** The result of a host's function that threw or rejected. */
+export const FAILED: unique symbol = Symbol();
+
+/**
+ * Calls a host's function and waits for it, or for the end of the call. Its errors, even late ones,
+ * are reported.
+ *
+ * @param doing The activity of the call, for messages.
+ * @param limitMs The time limit, instead of the call's timeout.
+ */
+export function callHost<T>(
+  call: Call,
+  doing: string,
+  phase: DispatchPhase,
+  work: () => T | Promise<T>,
+  limitMs?: number,
+): Promise<T | typeof FAILED> {
+  return call.wait(doing, () => settled(call, phase, work), limitMs);
+}
+
+/** The value of a host's function, or {@linkcode FAILED}. */
+export async function settled<T>(
+  call: Call,
+  phase: DispatchPhase,
+  work: () => T | Promise<T>,
+): Promise<T | typeof FAILED> {
+  try {
+    return await work();
+  } catch (error) {
+    call.report(phase, error);
+    return FAILED;
   }
 }

@@ -58,7 +58,6 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** Returns the remaining time of the call. */
   get remainingMs(): number {
     return Math.max(0, this.#expiresAt - this.#clock.now());
   }
@@ -69,7 +68,6 @@ export class Deadline {
     if (this.cause !== undefined) throw this.reason;
   }
 
-  /** Ends the call for the reason given. */
   abort(reason: unknown): void {
     this.#interrupt("aborted", reason);
   }

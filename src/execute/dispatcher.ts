@@ -5,7 +5,7 @@
  */
 
 import { isToolHost, type ToolHost } from "../registry/mod.ts";
-import type { Selection, Toolset } from "../select/mod.ts";
+import { isToolset, type Selection, type Toolset } from "../select/mod.ts";
 import {
   atOnce,
   callHook,
@@ -25,8 +25,8 @@ import type { Call, DispatchPhase, KernelSettings, Outcome } from "./layer.ts";
 import { compose } from "./plan.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 
-const NO_CONTEXT: DispatchContext = Object.freeze({});
-const EVERYTHING: Selection = Object.freeze({});
+/** The context of a call whose host adds nothing, and the selection of all tools. */
+const NOTHING: DispatchContext & Selection = Object.freeze({});
 
 /** The beginning of the failure of a ticket that does not resume a call. */
 export const CONTINUE = "Cannot continue the call: ";
@@ -46,12 +46,6 @@ export class Kernel implements CallShared {
   constructor(settings: KernelSettings) {
     this.settings = settings;
     this.Context = contextWith(settings.layers);
-  }
-
-  /** Composes how calls of a tool run. */
-  compose(tool: Tool, host: ToolHost): Plan {
-    const plans = once(this.plans, host, () => new WeakMap<Tool, Plan>());
-    return once(plans, tool, () => compose(tool, host, this));
   }
 
   /** The registry that runs the tools of a toolset. */
@@ -82,7 +76,6 @@ export class Kernel implements CallShared {
     return failed;
   }
 
-  /** Creates an id for a call without one. */
   nextCallId(): string {
     // Not before the first call, because edge runtimes do not allow randomness while a module
     // loads.
@@ -90,7 +83,6 @@ export class Kernel implements CallShared {
     return `${this.#callIdPrefix}-${(++this.#calls).toString(36)}`;
   }
 
-  /** Passes an error to the host. */
   report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void {
     this.settings.onError({ toolId, callId, phase, error });
   }
@@ -130,6 +122,7 @@ export class Dispatcher {
   /** A registry, which may change; `undefined` for a fixed toolset. */
   readonly #registry: SelectableToolHost | undefined;
   readonly #host: ToolHost;
+  readonly #plans: WeakMap<Tool, Plan>;
   #toolset: Toolset;
 
   /**
@@ -144,16 +137,14 @@ export class Dispatcher {
     this.#kernel = options instanceof Kernel ? options : new Kernel(resolveSettings(options));
     if (isSelectable(source)) {
       this.#registry = source;
-      this.#toolset = atOnce(source.select(EVERYTHING));
+      this.#toolset = atOnce(source.select(NOTHING));
       this.#host = source;
-      return;
+    } else {
+      if (!isToolset(source)) refuse(MAKE, "it needs a toolset or a registry");
+      this.#toolset = source;
+      this.#host = this.#kernel.hostOf(source);
     }
-    // Not `instanceof`: another copy of plue may have made it.
-    if (!isFunction((source as Toolset | undefined)?.get)) {
-      refuse(MAKE, "it needs a toolset or a registry");
-    }
-    this.#toolset = source;
-    this.#host = this.#kernel.hostOf(source);
+    this.#plans = once(this.#kernel.plans, this.#host, () => new WeakMap());
   }
 
   /** The settings of its calls. */
@@ -170,7 +161,7 @@ export class Dispatcher {
   get toolset(): Toolset {
     const registry = this.#registry;
     if (registry !== undefined && registry.revision !== this.#toolset.revision) {
-      this.#toolset = atOnce(registry.select(EVERYTHING));
+      this.#toolset = atOnce(registry.select(NOTHING));
     }
     return this.#toolset;
   }
@@ -198,7 +189,7 @@ export class Dispatcher {
     started?: CallStarted,
   ): Outcome {
     const request = call as ToolCall;
-    const options = context ?? NO_CONTEXT;
+    const options = context ?? NOTHING;
     const kernel = this.#kernel;
     let created: KernelCall;
     try {
@@ -211,8 +202,7 @@ export class Dispatcher {
       if (ticket !== undefined) return this.continueCall(call as ResumedCall, options, started);
       const tool = toolset.resolve(name);
       if (tool === undefined) return this.#endUnresolved(request, options, toolset);
-      const host = this.#host;
-      const plan = kernel.plans.get(host)?.get(tool) ?? kernel.compose(tool, host);
+      const plan = this.#plans.get(tool) ?? this.#compose(tool);
       created = new KernelCall(kernel, toolset, plan, request, options);
     } catch (error) {
       // Only a toolset, a registry, a layer or a getter of the host can throw here.
@@ -241,6 +231,12 @@ export class Dispatcher {
    */
   withToolset(toolset: Toolset): Dispatcher {
     return new Dispatcher(toolset, this.#kernel as DispatcherOptions);
+  }
+
+  #compose(tool: Tool): Plan {
+    const plan = compose(tool, this.#host, this.#kernel);
+    this.#plans.set(tool, plan);
+    return plan;
   }
 
   /** Ends a call that names no tool of the caller's, whose toolset may be unreadable. */

@@ -19,7 +19,7 @@ import {
   type ToolFailure,
   ToolResult,
 } from "../tool/mod.ts";
-import { type FAILED, settled } from "./host_function.ts";
+import { type FAILED, settled } from "./context.ts";
 import { frozenCopy, readJson } from "./json_value.ts";
 import type { Call } from "./layer.ts";
 import type { ClaimedKey, KeptKeys, SettleKey } from "./ports.ts";
@@ -75,16 +75,13 @@ interface Owner {
   bytes: number;
 }
 
-/** The state of a key, or a promise of it. */
-export type Claim = ClaimedKey | Promise<ClaimedKey>;
-
 /** Returns the state of `scope` (the key and its principal) for a call with these arguments. */
 export type ClaimScope = (
   principal: string | undefined,
   scope: string,
   fingerprint: string,
   idempotent: boolean,
-) => Claim;
+) => ClaimedKey | Promise<ClaimedKey>;
 
 /**
  * A cache of keys, bounded in number and bytes. If there are too many, the oldest result of a
@@ -219,8 +216,7 @@ export function scopeOf(call: Call, digest?: string): string | ToolFailure {
   if (!isWord(key) || key.length > MAX_KEY) {
     return call.fail("invalid_arguments", `its idempotency key must be 1 to ${MAX_KEY} characters`);
   }
-  const parts = [call.tool.id, principal, sessionId, key, digest];
-  const scope = JSON.stringify(digest === undefined ? parts.slice(0, -1) : parts);
+  const scope = JSON.stringify([call.tool.id, principal, sessionId, key].concat(digest ?? []));
   return scope.length <= MAX_SCOPE ? scope : call.fail(
     "invalid_arguments",
     "its principal and session are too long for an idempotency key",

@@ -5,20 +5,22 @@
  */
 
 import {
+  anyValue,
   callHook,
+  type Check,
   checkFunction,
   checkWord,
   type Clock,
   defined,
   describe,
-  isObject,
-  isWord,
+  isFunction,
   MAX_TIMEOUT_MS,
+  must,
   NO_LOG,
   numberFrom,
   oneOf,
+  readFields,
   refuse,
-  refuseOthers,
   systemClock,
 } from "../tool/mod.ts";
 import { REQUIREMENTS } from "./call.ts";
@@ -75,83 +77,71 @@ export interface DispatcherOptions {
   readonly clock?: Clock;
 }
 
-/** The default of a numeric option, and its minimum and maximum. */
-export type NumberOption = readonly [otherwise: number, least: number, most?: number];
-
-const NUMBERS = {
-  timeoutMs: [60_000, 1, MAX_TIMEOUT_MS],
-  maxTimeoutMs: [3_600_000, 1, MAX_TIMEOUT_MS],
-  graceMs: [1_000, 0, MAX_TIMEOUT_MS],
-  closeTimeoutMs: [10_000, 1, MAX_TIMEOUT_MS],
-  maxArgumentBytes: [1_048_576, 2],
-  maxOutputBytes: [1_048_576, MIN_OUTPUT_BYTES],
-} as const satisfies NumberOptions;
-
-const OTHERS = ["layers", "onError", "clock"];
-
 export const MAKE = "make a dispatcher";
 
-/** Numeric options. */
-export interface NumberOptions {
-  readonly [name: string]: NumberOption;
-}
+const checkMs = numberFrom(1, MAX_TIMEOUT_MS);
+
+const CHECKS = {
+  timeoutMs: checkMs,
+  maxTimeoutMs: checkMs,
+  graceMs: numberFrom(0, MAX_TIMEOUT_MS),
+  closeTimeoutMs: checkMs,
+  maxArgumentBytes: numberFrom(2),
+  maxOutputBytes: numberFrom(MIN_OUTPUT_BYTES),
+  layers: must<readonly unknown[]>("a list", Array.isArray),
+  onError: checkFunction as Check<NonNullable<DispatcherOptions["onError"]>>,
+  clock: anyValue as Check<Clock>,
+} satisfies { readonly [Name in keyof DispatcherOptions]-?: Check };
+
+const DEFAULTS = {
+  timeoutMs: 60_000,
+  maxTimeoutMs: 3_600_000,
+  graceMs: 1_000,
+  closeTimeoutMs: 10_000,
+  maxArgumentBytes: 1_048_576,
+  maxOutputBytes: 1_048_576,
+  clock: systemClock,
+};
 
 /**
  * Checks options. Throws a `TypeError` or a `RangeError` that names the option.
  *
- * @param more Further numeric options of another dispatcher, which are read, too.
- * @param others The names of its other options.
+ * @param others The names of further options, which another dispatcher checks.
  */
-export function resolveSettings<More extends NumberOptions = Record<never, NumberOption>>(
-  options: DispatcherOptions & { readonly [Name in keyof More]?: number },
-  more?: More,
+export function resolveSettings(
+  options: DispatcherOptions,
   others: readonly string[] = [],
-): KernelSettings & { readonly [Name in keyof More]: number } {
-  const ranges = { ...NUMBERS, ...more as More };
-  const numbers = readNumbers("", options, ranges, [...OTHERS, ...others]);
-  const { onError, layers: given = [], clock = systemClock } = options;
-  if (onError !== undefined) checkFunction(MAKE, onError, "onError");
-  if (!Array.isArray(given)) refuse(MAKE, "layers must be a list");
+): KernelSettings {
+  const further = Object.fromEntries(others.map((name) => [name, anyValue]));
+  const read = readFields(MAKE, options, { ...further, ...CHECKS }, String);
   return Object.freeze({
-    ...numbers,
-    layers: given.flat().map(checkLayer),
-    clock,
+    ...DEFAULTS,
+    ...read,
+    layers: (read.layers ?? []).flat().map(checkLayer),
     onError: (report: DispatchErrorReport) =>
-      callHook(() => onError?.call(options, report), NO_LOG),
+      callHook(() => read.onError?.call(options, report), NO_LOG),
   });
 }
 
 const checkStage = oneOf(["call", "input", "run"]);
-const checkMeets = oneOf([undefined, ...Object.keys(REQUIREMENTS)]);
+const checkMeets = oneOf(Object.keys(REQUIREMENTS));
+const checkField = oneOf(
+  ("sessionId messageId principal services context trace signal timeoutMs idempotencyKey " +
+    "maxOutputBytes outputOverflow metadata progress onQuestion output").split(" "),
+);
 
 function checkLayer(layer: unknown): Layer {
   const { name, stage, when, meets, for: around, observe, unresolved, context } = Object(layer);
   const action = `use the layer ${describe(name)}`;
   checkWord(action, name, "its name");
   checkStage(action, stage, "its stage");
-  checkMeets(action, meets, "its meets");
+  if (meets !== undefined) checkMeets(action, meets, "its meets");
+  if (when !== undefined && !isFunction(when)) checkField(action, when, "its when");
   const parts = defined({ for: around, observe, unresolved, ...context });
   // The dispatcher has further fields, so a misspelt one is only noticed at the end.
   if (Object.keys(parts).length === 0) {
     refuse(action, "it has no effect without for, observe, unresolved or context");
   }
-  const functions = isWord(when) ? parts : defined({ when, ...parts });
-  for (const [field, part] of Object.entries(functions)) checkFunction(action, part, field);
+  for (const [field, part] of Object.entries(parts)) checkFunction(action, part, field);
   return layer as Layer;
-}
-
-/** Reads the numeric options, and fails on a field that is neither numeric nor among `others`. */
-export function readNumbers<Ranges extends { readonly [name: string]: NumberOption }>(
-  group: string,
-  given: { readonly [Name in keyof Ranges]?: number | undefined },
-  ranges: Ranges,
-  others: readonly string[] = [],
-): { readonly [Name in keyof Ranges]: number } {
-  if (!isObject(given)) refuse(MAKE, "its options must be an object");
-  refuseOthers(MAKE, given, [...Object.keys(ranges), ...others]);
-  const read = Object.entries(ranges).map(([name, [otherwise, least, most]]) =>
-    [name, numberFrom(least, most)(MAKE, given[name] ?? otherwise, group + name)] as const
-  );
-  // Every name of the ranges was read.
-  return Object.fromEntries(read) as { [Name in keyof Ranges]: number };
 }

@@ -10,7 +10,14 @@
 import type { ToolHost } from "../registry/mod.ts";
 import { atOnce, callHook, isFunction, isObject, type Tool, type ToolResult } from "../tool/mod.ts";
 import { validate } from "./arguments.ts";
-import { type CallShared, KernelCall, type Plan, REQUIREMENTS, type Ring } from "./call.ts";
+import {
+  type CallShared,
+  conditionOf,
+  KernelCall,
+  type Plan,
+  REQUIREMENTS,
+  type Ring,
+} from "./call.ts";
 import type { Layer, LayerFunction, Next, Outcome, Requirement } from "./layer.ts";
 
 /** Composes the layers around calls of a tool. */
@@ -21,8 +28,9 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
     layers.reduceRight((next: Ring, layer) => {
       const around = layer.stage === name ? atOnce(layer.for?.(tool, host)) : undefined;
       if (around === undefined) return next;
+      const applies = conditionOf(layer);
       applied.push(layer);
-      return (call) => call.concerns(layer) ? surround(call, layer, around, next) : next(call);
+      return (call) => applies(call) ? surround(call, layer, around, next) : next(call);
     }, inner);
   const { runTool } = KernelCall;
   const inner = stage("input", validate(tool, host, stage("run", runTool)));
@@ -42,7 +50,13 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
     host,
     layered,
     direct: isPlain ? validate(tool, host, runTool) : undefined,
-    conditional: isPlain ? applied : [],
+    // Layers that meet the same requirement have one condition.
+    conditions: isPlain
+      ? [
+        ...new Map(applied.map((layer) => [layer.when ? layer : layer.meets, conditionOf(layer)]))
+          .values(),
+      ]
+      : [],
     observers: observersOf(tool, kernel),
     reader: layers.find(({ readText }) => readText),
     layerCount: applied.length,

@@ -178,17 +178,11 @@ export type ApprovalAnswer =
  */
 export type Approver = (call: CallInfo) => ApprovalAnswer | Promise<ApprovalAnswer>;
 
-/** The call of a transaction. */
-export interface TransactionInfo {
-  readonly tool: Tool;
-  readonly callId: string;
-  readonly sessionId: string | undefined;
-  readonly messageId: string | undefined;
-  readonly principal: string | undefined;
+/** The call of a transaction. Its signal aborts when the call does, so that `begin` can stop. */
+export interface TransactionInfo
+  extends Pick<CallInfo, "tool" | "callId" | "sessionId" | "messageId" | "principal" | "signal"> {
   /** The tool's services, such as the call's document. */
   readonly services: Services;
-  /** Aborts when the call does, so that `begin` can stop. */
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -298,10 +292,7 @@ export interface TraceParent {
 }
 
 /** A call, for telemetry. Arguments and results are left out: they may hold secrets. */
-export interface ObservedCall {
-  readonly tool: Tool;
-  readonly callId: string;
-  readonly sessionId: string | undefined;
+export interface ObservedCall extends Pick<CallInfo, "tool" | "callId" | "sessionId"> {
   /** Name the trace of who calls, if there is one. */
   readonly headers: TraceHeaders | undefined;
 }

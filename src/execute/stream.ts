@@ -58,10 +58,7 @@ type QueuedEvent =
 const BYTES_OF_EVENT = 16_384;
 
 /** Runs a call with this context. `started` receives the call before it runs. */
-export type RunCall = (
-  context: DispatchContext,
-  started: (call: Call) => void,
-) => Outcome;
+export type RunCall = (context: DispatchContext, started: (call: Call) => void) => Outcome;
 
 /**
  * Yields the events of one call, once.

@@ -97,20 +97,9 @@ export interface CallTickets {
 
 const resumptions: WeakMap<ToolCall, Resumption> = new WeakMap();
 
-/** Remembers that the request of this resumption continues a suspended call. */
-export function rememberResumption(resumption: Resumption): ToolCall {
-  resumptions.set(resumption.call, resumption);
-  return resumption.call;
-}
-
 /** How a suspended call continues; `undefined` for a new call. */
 export function resumptionOf(request: ToolCall): Resumption | undefined {
   return resumptions.get(request);
-}
-
-/** True if the call continues a suspended one. */
-export function isResumed(request: ToolCall): boolean {
-  return resumptions.has(request);
 }
 
 /**
@@ -138,15 +127,15 @@ export async function resume(
     throw error;
   });
   if ("ok" in answer) return answer;
-  const resumption: Resumption = answer;
-  return [rememberResumption(resumption), { ...options, ...resumption.context }];
+  resumptions.set(answer.call, answer);
+  return [answer.call, { ...options, ...answer.context }];
 }
 
-/** Waits for what tickets do. Rejects if that takes too long. */
+/** Waits for a store of the host. Rejects if that takes longer than `closeTimeoutMs`. */
 export async function inTime<T>(
   { clock, closeTimeoutMs }: CallSettings,
   work: Promise<T>,
 ): Promise<T> {
   const answer = await within(clock, closeTimeoutMs, work);
-  return answer === TIME_OVER ? refuse("use the ticket", "it took too long") : answer;
+  return answer === TIME_OVER ? refuse("use the store", "it took too long") : answer;
 }

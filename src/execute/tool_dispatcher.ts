@@ -16,6 +16,7 @@ import {
   isObject,
   must,
   nearIds,
+  numberFrom,
   once,
   type OutputOverflow,
   refuse,
@@ -34,17 +35,11 @@ import {
   unreadable,
 } from "./dispatcher.ts";
 import { failure, notAvailable, unknownTool } from "./failures.ts";
-import {
-  type DispatcherOptions,
-  MAKE,
-  type NumberOptions,
-  resolveSettings,
-} from "./kernel_options.ts";
-import type { KernelSettings, Layer, Outcome } from "./layer.ts";
+import { type DispatcherOptions, MAKE, resolveSettings } from "./kernel_options.ts";
+import type { Layer, Outcome } from "./layer.ts";
 import { approval } from "./layers/approval.ts";
 import { concurrencyLimit, type ConcurrencyLimits } from "./layers/concurrency_limit.ts";
-import { emissions } from "./layers/emissions.ts";
-import { failureNotice } from "./layers/failure_notice.ts";
+import { emissions, failureNotice } from "./layers/emissions.ts";
 import { hooks } from "./layers/hooks.ts";
 import { hostContext } from "./layers/host_context.ts";
 import type { IdempotencyOptions } from "./idempotency.ts";
@@ -135,16 +130,74 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
   readonly maxBufferedEvents?: number;
 }
 
+const OTHERS: readonly string[] =
+  ("transactions hooks repair telemetry validators approve approvalTimeoutMs tickets " +
+    "outputOverflow limits idempotency engine maxCallsPerBatch maxBufferedEvents").split(" ");
+
+const checkCount: Check<number> = numberFrom(1);
+
+const checkValidators: Check<readonly CallValidator[]> = must(
+  "a list of functions",
+  (value) => isListOf(value, (item): item is CallValidator => isFunction(item)),
+);
+
 /**
- * A kernel that also runs the tools of lists, and gives reasons for tools outside of the toolset.
+ * The state that a dispatcher and its views share: the layers that the options name, in the
+ * documented order. It also runs the tools of lists, and gives reasons for tools outside of the
+ * toolset.
  */
-class ListKernel extends Kernel {
+class FullKernel extends Kernel {
+  readonly metrics: MetricsLayer;
+  readonly limit: { readonly queued: number };
+  readonly questions: QuestionsLayer;
+  readonly tickets: CallTickets | undefined;
+  readonly traces: boolean;
+  readonly maxCallsPerBatch: number;
+  readonly maxBufferedEvents: number;
   readonly #engine: SchemaEngine | undefined;
   readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
 
-  constructor(settings: KernelSettings, engine: SchemaEngine | undefined) {
-    super(settings);
-    this.#engine = engine;
+  constructor(options: ToolDispatcherOptions, counted?: MetricsLayer) {
+    // Narrowing the options themselves would lose their type.
+    const given: unknown = options;
+    if (!isObject(given)) refuse(MAKE, "its options must be an object");
+    const { clock = systemClock, telemetry: port, tickets, repair: repairs = [] } = options;
+    const { approvalTimeoutMs: timeoutMs, layers: own = [] } = options;
+    checkPort(MAKE, "telemetry", port, ["begin"]);
+    const counter = counted ?? metrics(clock);
+    const repairing = [repairs].flat().length > 0 ? repair(repairs) : undefined;
+    const asked = questions({ tickets, timeoutMs, repair: repairing });
+    const limit = concurrencyLimit(options.limits);
+    const { before, after } = hooks(options.hooks);
+    const layers: readonly (Layer | readonly Layer[])[] = [
+      emissions(),
+      port === undefined ? [] : telemetry(port),
+      counter,
+      failureNotice(),
+      idempotency(options.idempotency, clock),
+      after,
+      hostContext(),
+      repairing ?? [],
+      before,
+      validators(checkValidators(MAKE, options.validators ?? [], "validators")),
+      approval(options.approve, { timeoutMs, questions: asked }),
+      limit,
+      transactions(options.transactions),
+      asked,
+      ...own,
+      truncation(options.outputOverflow),
+      // Innermost. Only layers of the host run a tool again.
+      own.length > 0 ? asked.again : [],
+    ];
+    super(resolveSettings({ ...options, layers }, OTHERS));
+    this.tickets = tickets;
+    this.traces = port !== undefined;
+    this.#engine = options.engine;
+    this.metrics = counter;
+    this.limit = limit;
+    this.questions = asked;
+    this.maxCallsPerBatch = checkCount(MAKE, options.maxCallsPerBatch ?? 128, "maxCallsPerBatch");
+    this.maxBufferedEvents = checkCount(MAKE, options.maxBufferedEvents ?? 64, "maxBufferedEvents");
   }
 
   override hostOf({ source, bridge, name }: Toolset): ToolHost {
@@ -172,75 +225,6 @@ class ListKernel extends Kernel {
   }
 }
 
-/** The state that a dispatcher and its views share. */
-interface Shared extends Kernel {
-  readonly metrics: MetricsLayer;
-  readonly limit: { readonly queued: number };
-  readonly questions: QuestionsLayer;
-  readonly tickets: CallTickets | undefined;
-  readonly traces: boolean;
-  readonly settings: KernelSettings & { readonly [Name in keyof typeof NUMBERS]: number };
-}
-
-const NUMBERS = {
-  maxCallsPerBatch: [128, 1],
-  maxBufferedEvents: [64, 1],
-} as const satisfies NumberOptions;
-
-const OTHERS: readonly string[] =
-  ("transactions hooks repair telemetry validators approve approvalTimeoutMs tickets " +
-    "outputOverflow limits idempotency engine").split(" ");
-
-const checkValidators: Check<readonly CallValidator[]> = must(
-  "a list of functions",
-  (value) => isListOf(value, (item): item is CallValidator => isFunction(item)),
-);
-
-/** Composes the layers that the options name, in the documented order. */
-function compose(options: ToolDispatcherOptions, counted?: MetricsLayer): Shared {
-  // Narrowing the options themselves would lose their type.
-  const given: unknown = options;
-  if (!isObject(given)) refuse(MAKE, "its options must be an object");
-  const { clock = systemClock, telemetry: port, tickets, repair: repairs = [] } = options;
-  const { approvalTimeoutMs: timeoutMs, layers: own = [] } = options;
-  checkPort(MAKE, "telemetry", port, ["begin"]);
-  const counter = counted ?? metrics(clock);
-  const repairing = [repairs].flat().length > 0 ? repair(repairs) : undefined;
-  const asked = questions({ tickets, timeoutMs, repair: repairing });
-  const limit = concurrencyLimit(options.limits);
-  const { before, after } = hooks(options.hooks);
-  const rules = checkValidators(MAKE, options.validators ?? [], "validators");
-  const layers: readonly (Layer | readonly Layer[])[] = [
-    emissions(),
-    port === undefined ? [] : telemetry(port),
-    counter,
-    failureNotice(),
-    idempotency(options.idempotency, clock),
-    after,
-    hostContext(),
-    repairing ?? [],
-    before,
-    validators(rules),
-    approval(options.approve, { timeoutMs, questions: asked }),
-    limit,
-    transactions(options.transactions),
-    asked,
-    ...own,
-    truncation(options.outputOverflow),
-    // Innermost. Only layers of the host run a tool again.
-    own.length > 0 ? asked.again : [],
-  ];
-  const settings = resolveSettings({ ...options, layers }, NUMBERS, OTHERS);
-  return Object.assign(new ListKernel(settings, options.engine), {
-    settings,
-    metrics: counter,
-    limit,
-    questions: asked,
-    tickets,
-    traces: port !== undefined,
-  });
-}
-
 /**
  * Runs calls of the tools in a toolset: from a model's arguments to a valid result, or a failure
  * for the model. It never rejects or throws because of a call.
@@ -253,34 +237,10 @@ function compose(options: ToolDispatcherOptions, counted?: MetricsLayer): Shared
  * even if the tool ignores its signal; `acknowledged` is then false. Later output and results of
  * such a tool are dropped; its transaction is rolled back and its cleanups run without it. A tool
  * that neither waits nor returns cannot be ended: JavaScript has one thread.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
- *
- * const add = defineTool({
- *   name: "add",
- *   description: "Adds two numbers.",
- *   parameters: {
- *     type: "object",
- *     properties: { a: { type: "number" }, b: { type: "number" } },
- *     required: ["a", "b"],
- *   },
- *   execute: ({ a, b }) => a + b,
- * });
- * const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [add] }));
- *
- * const sum = await dispatcher.dispatch({ name: "add", arguments: '{"a":2,"b":40}' });
- * assert.equal(sum.ok && sum.content, 42);
- *
- * const wrong = await dispatcher.dispatch({ name: "add", arguments: { a: 2 } });
- * assert.equal(!wrong.ok && wrong.error.code, "invalid_arguments");
- * ```
  */
 export class ToolDispatcher extends Dispatcher {
   override readonly traces: boolean;
-  readonly #shared: Shared;
+  readonly #shared: FullKernel;
 
   /**
    * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
@@ -292,7 +252,7 @@ export class ToolDispatcher extends Dispatcher {
    */
   constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {
     // A view of another dispatcher receives the shared state instead of options.
-    const shared = options instanceof Kernel ? options as Shared : compose(options);
+    const shared = options instanceof FullKernel ? options : new FullKernel(options);
     super(source, shared as DispatcherOptions);
     this.#shared = shared;
     this.traces = shared.traces;
@@ -300,7 +260,7 @@ export class ToolDispatcher extends Dispatcher {
 
   /** The maximum number of calls of one `dispatchAll`. */
   get maxCallsPerBatch(): number {
-    return this.#shared.settings.maxCallsPerBatch;
+    return this.#shared.maxCallsPerBatch;
   }
 
   /**
@@ -386,7 +346,7 @@ export class ToolDispatcher extends Dispatcher {
     return streamCall(
       (streamed, started) => this.run(call, streamed, started),
       context ?? {},
-      this.#shared.settings.maxBufferedEvents,
+      this.#shared.maxBufferedEvents,
       () => chosenCallId(call as ToolCall) ?? this.#shared.nextCallId(),
     );
   }
@@ -477,7 +437,7 @@ export class ToolDispatcher extends Dispatcher {
     source: Toolset | SelectableToolHost,
     options: ToolDispatcherOptions,
   ): ToolDispatcher {
-    const shared = compose(options, this.#shared.metrics);
+    const shared: unknown = new FullKernel(options, this.#shared.metrics);
     return new ToolDispatcher(source, shared as ToolDispatcherOptions);
   }
 

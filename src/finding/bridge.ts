@@ -11,6 +11,7 @@ import { searchToolsetAsync } from "../registry/mod.ts";
 import {
   buildToolset,
   type Explainer,
+  isToolset,
   type Selection,
   type ToolExplanation,
   Toolset,
@@ -143,8 +144,7 @@ const CHECKS = {
  * @throws {TypeError} If an option is unknown or invalid.
  */
 export function createToolBridge(toolset: Toolset, options: ToolBridgeOptions = {}): Toolset {
-  // Not `instanceof`: the module of a native host may have another copy of plue.
-  if (typeof toolset?.available !== "function") {
+  if (!isToolset(toolset)) {
     refuse(ACTION, "it needs a toolset; a registry gives one by select()");
   }
   return new ToolBridge(

@@ -16,7 +16,7 @@ import {
   type ToolsOf,
 } from "../formats/mod.ts";
 import { searchToolset } from "../registry/mod.ts";
-import { buildToolset, type Toolset } from "../select/mod.ts";
+import { buildToolset, isToolset, type Toolset } from "../select/mod.ts";
 import {
   type Check,
   checkFunction,
@@ -322,13 +322,10 @@ function leastWorth(chosen: readonly Chosen[], count: number): ReadonlySet<Candi
 
 function toolsOf(source: Toolset | readonly Tool[]): readonly Tool[] {
   if (isListOf(source, isTool)) return source;
-  // Not `instanceof`: the module of a native host may have another copy of plue.
-  return typeof (source as Toolset)?.available === "function"
-    ? (source as Toolset).available()
-    : refuse(
-      ACTION,
-      "it needs a toolset or a list of tools; a registry gives a toolset by select()",
-    );
+  return isToolset(source) ? source.available() : refuse(
+    ACTION,
+    "it needs a toolset or a list of tools; a registry gives a toolset by select()",
+  );
 }
 
 interface Form {

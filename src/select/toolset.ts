@@ -90,7 +90,7 @@ export function buildToolset(
   selection: Selection = {},
   name = "tools",
 ): Toolset {
-  if (source instanceof Toolset) return source.narrow(selection, name);
+  if (isToolset(source)) return source.narrow(selection, name);
   const from = isToolSource(source) ? source : listSource(listIn(source));
   return new Toolset(from, inOrder(from.tools), selection, name, undefined, explainTool);
 }
@@ -369,6 +369,12 @@ function keptByAll(candidates: readonly Tool[], steps: readonly SelectionStep[])
     kept.push(tool);
   }
   return kept;
+}
+
+/** True for a toolset of any copy of plue: a native host's module, for example, may have its own. */
+export function isToolset(value: unknown): value is Toolset {
+  const { available, narrow }: Partial<Toolset> = Object(value);
+  return isFunction(available) && isFunction(narrow);
 }
 
 /** True for a source. A registry may be iterable too, so the methods of a source decide. */

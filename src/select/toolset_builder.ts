@@ -10,7 +10,7 @@ import type { SelectionCriteria } from "./criteria.ts";
 import type { ToolFilter } from "./filters.ts";
 import type { ToolPolicy } from "./policies.ts";
 import { rejectUndefined, type Selection } from "./selection.ts";
-import { buildToolset, Toolset } from "./toolset.ts";
+import { buildToolset, isToolset, type Toolset } from "./toolset.ts";
 import type { ToolCollection, ToolSource } from "./source.ts";
 
 /** The methods of a builder that add a condition. */
@@ -107,7 +107,7 @@ export class ToolsetBuilder {
   fromTools(tools: Iterable<Tool> | Toolset | ToolCollection | null | undefined): this {
     const given = tools ?? [];
     // A toolset keeps its own source, so that its tools can be run.
-    if (given instanceof Toolset || !(Symbol.iterator in Object(given))) return this.#from(given);
+    if (isToolset(given) || !(Symbol.iterator in Object(given))) return this.#from(given);
     return this.#from([...given as Iterable<Tool>]);
   }
 

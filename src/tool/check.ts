@@ -79,6 +79,7 @@ export function oneOf<T>(values: readonly T[]): Check<T> {
 }
 
 // Common checks.
+export const anyValue: Check = (_action, value) => value;
 export const checkFlag: Check<boolean> = /* @__PURE__ */ ofType("true or false", "boolean");
 export const checkText: Check<string> = /* @__PURE__ */ ofType("a string", "string");
 export const checkWord: Check<string> = /* @__PURE__ */ must("a string that is not empty", isWord);

@@ -29,7 +29,7 @@ export const systemClock: Clock = Object.freeze({
 });
 
 /** The result of {@linkcode within} after a timeout. */
-export const TIME_OVER: unique symbol = Symbol("plue.time_over");
+export const TIME_OVER: unique symbol = Symbol();
 
 /**
  * The number of turns of the microtask queue before a timer and a listener are set up. Tools that

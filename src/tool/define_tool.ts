@@ -6,6 +6,7 @@
  */
 
 import {
+  anyValue,
   attempt,
   type Check,
   checkFlag,
@@ -61,27 +62,6 @@ export function isTool(value: unknown): value is Tool {
 
 /**
  * Makes a tool.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool } from "@plue/tools";
- *
- * const add = defineTool({
- *   name: "add",
- *   namespace: "math",
- *   description: "Adds two numbers.",
- *   parameters: {
- *     type: "object",
- *     properties: { a: { type: "number" }, b: { type: "number" } },
- *     required: ["a", "b"],
- *   },
- *   risk: "safe",
- *   execute: ({ a, b }) => a + b,
- * });
- *
- * assert.equal(add.id, "math:add");
- * ```
  *
  * @param definition The tool's fields.
  * @returns The tool, frozen.
@@ -238,8 +218,6 @@ const SEMVER = /^\d{1,9}(\.\d{1,9}){2}(-[\w.-]{1,64})?(\+[\w.-]{1,64})?$/;
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 const METHODS = ["init", "dispose", "validate", "execute"] as const;
 
-const keep: Check = (_action, value) => value;
-
 const checkName = must(TOOL_NAME_RULE, isToolName);
 
 const checkDescription = must(
@@ -331,12 +309,12 @@ const checkConfig: Check<JsonSchema> = (...given) => checkInput(...given).json;
 /** The check of each field; `satisfies` ensures that the table is complete. */
 const FIELDS = {
   // The name and the namespace are checked before the other fields: their messages name the tool.
-  name: keep,
-  namespace: keep,
+  name: anyValue,
+  namespace: anyValue,
   aliases: eachOnce('ids, each "name" or "namespace:name"', isToolId),
   title: checkText,
   // It is required, so `makeTool` checks it.
-  description: keep as Check<ToolDefinition["description"]>,
+  description: anyValue as Check<ToolDefinition["description"]>,
   version: must(
     'a semantic version such as "1.2.0"',
     (value): value is string => isWord(value) && SEMVER.test(value),
@@ -383,10 +361,10 @@ const FIELDS = {
 /** Tools have more fields than definitions. */
 const TOOL_FIELDS = {
   ...FIELDS,
-  id: keep,
+  id: anyValue,
   describe: checkFunction as Check<NonNullable<Tool["describe"]>>,
   // The result of `viewOf`.
-  view: keep as Check<ViewedTool>,
+  view: anyValue as Check<ViewedTool>,
   parametersStandard: keepStandard,
   returnsStandard: keepStandard,
 };

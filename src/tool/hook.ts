@@ -14,11 +14,6 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
     typeof (value as { readonly then?: unknown }).then === "function";
 }
 
-/** Converts a promise of another library to a native promise; returns any other value unchanged. */
-export function inPromise(value: unknown): unknown {
-  return isThenable(value) ? Promise.resolve(value) : value;
-}
-
 /** Receives the error of a hook. Must not throw. */
 export type HookLog = (error: unknown) => void;
 

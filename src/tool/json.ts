@@ -102,7 +102,7 @@ export function canonicalJson(value: unknown, visit?: () => void): string {
 export const MAX_DEPTH = 256;
 
 /** The result of {@linkcode JsonReader.read} after it stopped. */
-export const STOPPED: unique symbol = Symbol("plue.stopped");
+export const STOPPED: unique symbol = Symbol();
 
 export interface JsonReaderOptions {
   /** The maximum number of values. */

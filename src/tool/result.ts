@@ -9,65 +9,54 @@ import { type Check, checkText, oneOf, refuse } from "./check.ts";
 import { defined, type JsonSchema } from "./json.ts";
 import { argumentsText } from "./text.ts";
 
-/** The code of a failure. */
-export type FailureCode =
-  | "unknown_tool"
-  | "unavailable"
-  | "denied"
-  | "not_executable"
-  | "invalid_arguments"
-  | "invalid_result"
-  | "approval_required"
-  | "input_required"
-  | "input_unavailable"
-  | "ticket_refused"
-  | "aborted"
-  | "timeout"
-  | "transaction_failed"
-  | "output_too_large"
-  | "overloaded"
-  | "threw";
+const CODES = [
+  // The caller's toolset does not contain the tool.
+  "unknown_tool",
+  // The tool exists, but cannot be used now.
+  "unavailable",
+  // A hook, an approver or a policy denied the call.
+  "denied",
+  // The tool is a definition only.
+  "not_executable",
+  // The arguments are not JSON, or violate the schema or the tool's own rules.
+  "invalid_arguments",
+  // The result violates the tool's own schema, or is not JSON.
+  "invalid_result",
+  // The call needs an approval first.
+  "approval_required",
+  // The call waits for answers. Its ticket resumes it.
+  "input_required",
+  // The call asks a question, and there is no way to ask it.
+  "input_unavailable",
+  // The ticket resumes no call.
+  "ticket_refused",
+  // The caller aborted the call.
+  "aborted",
+  // The call took too long.
+  "timeout",
+  // A transaction could not begin, commit or roll back, or there is no transaction manager.
+  "transaction_failed",
+  // The result is larger than the limit.
+  "output_too_large",
+  // Too many calls are running and waiting.
+  "overloaded",
+  // The tool threw.
+  "threw",
+] as const;
 
-const FINAL = { retryable: false };
-const PASSING = { retryable: true };
+/** The code of a failure. */
+export type FailureCode = (typeof CODES)[number];
+
+const RETRYABLE: readonly FailureCode[] = ["unavailable", "aborted", "timeout", "overloaded"];
 
 /** Every failure code, and true if the same call may succeed later. */
 export const FAILURE_CODES: {
   readonly [Code in FailureCode]: { readonly retryable: boolean };
-} = /* @__PURE__ */ Object.freeze({
-  /** The caller's toolset does not contain the tool. */
-  unknown_tool: FINAL,
-  /** The tool exists, but cannot be used now. */
-  unavailable: PASSING,
-  /** A hook, an approver or a policy denied the call. */
-  denied: FINAL,
-  /** The tool is a definition only. */
-  not_executable: FINAL,
-  /** The arguments are not JSON, or violate the schema or the tool's own rules. */
-  invalid_arguments: FINAL,
-  /** The result violates the tool's own schema, or is not JSON. */
-  invalid_result: FINAL,
-  /** The call needs an approval first. */
-  approval_required: FINAL,
-  /** The call waits for answers. Its ticket resumes it. */
-  input_required: FINAL,
-  /** The call asks a question, and there is no way to ask it. */
-  input_unavailable: FINAL,
-  /** The ticket resumes no call. */
-  ticket_refused: FINAL,
-  /** The caller aborted the call. */
-  aborted: PASSING,
-  /** The call took too long. */
-  timeout: PASSING,
-  /** A transaction could not begin, commit or roll back, or there is no transaction manager. */
-  transaction_failed: FINAL,
-  /** The result is larger than the limit. */
-  output_too_large: FINAL,
-  /** Too many calls are running and waiting. */
-  overloaded: PASSING,
-  /** The tool threw. */
-  threw: FINAL,
-});
+} = /* @__PURE__ */ Object.freeze(
+  /* @__PURE__ */ Object.fromEntries(
+    /* @__PURE__ */ CODES.map((code) => [code, { retryable: RETRYABLE.includes(code) }]),
+  ),
+) as never;
 
 /** The HTTP status of each failure, in the HTTP handler and for OpenAPI clients. */
 export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
@@ -92,7 +81,7 @@ export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
 
 /** Returns true if `value` is a failure code. */
 export function isFailureCode(value: unknown): value is FailureCode {
-  return typeof value === "string" && Object.hasOwn(FAILURE_CODES, value);
+  return CODES.includes(value as FailureCode);
 }
 
 /** The treatment of a result that is larger than the limit: reject it, or truncate it. */
@@ -268,9 +257,7 @@ export interface FailureOptions {
   readonly durationMs?: number | undefined;
 }
 
-const checkCode: Check<FailureCode> = /* @__PURE__ */ oneOf(
-  /* @__PURE__ */ Object.keys(FAILURE_CODES) as FailureCode[],
-);
+const checkCode: Check<FailureCode> = /* @__PURE__ */ oneOf(CODES);
 
 /**
  * Marks the results of {@linkcode ToolResult}, so that a tool may return one. All copies of plue
@@ -370,7 +357,7 @@ export const ToolResult: {
     const code = checkCode("make a failure", said, "its code");
     const message = checkText("make a failure", text, "its message");
     const { durationMs = 0, ...details } = options;
-    const error = { code, message, ...FAILURE_CODES[code], ...defined(details) };
+    const error = { code, message, retryable: RETRYABLE.includes(code), ...defined(details) };
     return mark({ ok: false, error: error as ToolCallError, durationMs });
   },
 });

@@ -74,46 +74,24 @@ export interface ViewedTool {
   tell(issue: Issue): Issue;
 }
 
-/**
- * A tool, created by `defineTool`. Immutable: its fields, lists and schemas are frozen.
- *
- * @typeParam Params The arguments of `execute`.
- * @typeParam Result The result of `execute`.
- */
-export interface Tool<Params = unknown, Result = unknown> {
-  /** `namespace:name`, or `name`. Unique in a registry. */
-  readonly id: string;
-  readonly name: string;
-  readonly namespace: string | undefined;
-  /** Earlier ids, accepted in calls and never listed. */
+/** The fields that a tool has in the form in which its author may give them. */
+export interface ToolTraits {
+  /**
+   * Earlier ids, `name` or `namespace:name`, accepted in calls and never listed. In a registry no
+   * other tool may have one of them as its id or alias.
+   */
   readonly aliases: readonly string[];
-  /** The original of a view; `undefined` for other tools. */
-  readonly view: ViewedTool | undefined;
   /** A name for people. */
   readonly title: string | undefined;
-  /**
-   * The description for a model. If the tool has `describe`, it is the text for the reader of the
-   * tool's toolset, or for an unknown reader.
-   */
-  readonly description: string;
-  /** Returns the description for a reader, if the author wrote a function. */
-  readonly describe: ((reader: ToolReader) => string) | undefined;
-  /** Semantic version of the tool. */
+  /** Semantic version, such as `1.2.0`. */
   readonly version: string | undefined;
-  /** JSON Schema of the arguments. Its root is an object schema. */
-  readonly parameters: JsonSchemaObject;
-  /** JSON Schema of the result. */
-  readonly returns: JsonSchema | undefined;
-  /** The library schema that `parameters` came from; it validates, and may transform. */
-  readonly parametersStandard: StandardSchema | undefined;
-  /** The library schema that `returns` came from. */
-  readonly returnsStandard: StandardSchema | undefined;
   readonly category: ToolCategory | undefined;
+  /** @default {"medium"} */
   readonly risk: RiskLevel;
   readonly tags: readonly string[];
   /** The roles that may use it; `undefined` means everyone. */
   readonly roles: readonly string[] | undefined;
-  /** The same as `roles`. Not enumerable. */
+  /** A synonym of `roles`. Not enumerable. */
   readonly allowedRoles: readonly string[] | undefined;
   /** The scopes that a caller must have, all of them. */
   readonly scopes: readonly string[];
@@ -121,10 +99,16 @@ export interface Tool<Params = unknown, Result = unknown> {
   readonly requiresApproval: boolean;
   /**
    * The availability: a constant, or a function that runs at each listing and again at dispatch.
+   *
+   * @default {true}
    */
   readonly isAvailable: boolean | ((query: ToolAvailabilityQuery) => boolean);
   /** The reason for `isAvailable: false`, for explanations. */
   readonly unavailableReason: string | undefined;
+  /**
+   * Hints for clients. Missing hints are derived conservatively: only the tag `read-only` makes
+   * `readOnlyHint` true.
+   */
   readonly annotations: ToolAnnotations;
   readonly examples: readonly ToolExample[];
   readonly icons: readonly ToolIcon[];
@@ -136,14 +120,49 @@ export interface Tool<Params = unknown, Result = unknown> {
   readonly outputOverflow: OutputOverflow | undefined;
   /** True if a repeated call with the same arguments has no further effect. */
   readonly idempotent: boolean;
-  /** Controls whether its calls run as tasks, which outlive their requests. */
+  /**
+   * Controls whether its calls run as tasks, which outlive their requests: never, always, or by the
+   * choice of the caller and the host. It has an effect only if the host offers tasks.
+   *
+   * @default {"either"}
+   */
   readonly execution: ToolExecution;
+  /** Additional JSON data, such as a provider's own fields. */
+  readonly meta: { readonly [key: string]: unknown } | undefined;
+}
+
+/**
+ * A tool, created by `defineTool`. Immutable: its fields, lists and schemas are frozen.
+ *
+ * @typeParam Params The arguments of `execute`.
+ * @typeParam Result The result of `execute`.
+ */
+export interface Tool<Params = unknown, Result = unknown> extends ToolTraits {
+  /** `namespace:name`, or `name`. Unique in a registry. */
+  readonly id: string;
+  readonly name: string;
+  readonly namespace: string | undefined;
+  /** The original of a view; `undefined` for other tools. */
+  readonly view: ViewedTool | undefined;
+  /**
+   * The description for a model. If the tool has `describe`, it is the text for the reader of the
+   * tool's toolset, or for an unknown reader.
+   */
+  readonly description: string;
+  /** Returns the description for a reader, if the author wrote a function. */
+  readonly describe: ((reader: ToolReader) => string) | undefined;
+  /** JSON Schema of the arguments. Its root is an object schema. */
+  readonly parameters: JsonSchemaObject;
+  /** JSON Schema of the result. */
+  readonly returns: JsonSchema | undefined;
+  /** The library schema that `parameters` came from; it validates, and may transform. */
+  readonly parametersStandard: StandardSchema | undefined;
+  /** The library schema that `returns` came from. */
+  readonly returnsStandard: StandardSchema | undefined;
   /** JSON Schema of the tool's configuration. */
   readonly config: JsonSchema | undefined;
   /** Schema of the host's context for each call: JSON Schema, or a library's. */
   readonly context: JsonSchema | StandardSchema | undefined;
-  /** Additional JSON data, such as a provider's own fields. */
-  readonly meta: { readonly [key: string]: unknown } | undefined;
   /** Runs once, before the first call. It returns `state`. */
   readonly init: ((context: ToolInitContext<never>) => unknown) | undefined;
   /** Runs once, after the last call, with the result of `init`. */
@@ -181,25 +200,17 @@ export interface ToolDefinition<
   State = unknown,
   ContextSchema = SchemaInput,
   HostContext = unknown,
-> {
+> extends Optional<ToolTraits> {
   /** 1 to 128 letters, digits, `_`, `.` or `-`; or `namespace:name`, if `namespace` is absent. */
   readonly name: string;
   /** The namespace of the name, with the same rule. The id is then `namespace:name`. */
   readonly namespace?: string | undefined;
-  /**
-   * Earlier ids, `name` or `namespace:name`, accepted in calls and never listed. In a registry no
-   * other tool may have one of them as its id or alias.
-   */
-  readonly aliases?: readonly string[] | undefined;
-  readonly title?: string | undefined;
   /**
    * The description for a model; or a function that returns it for a reader, who comes from the
    * selection's `context`. The function must always return the same text for the same reader. It is
    * called with `{}` at definition: that text is used for search and for an unknown reader.
    */
   readonly description: string | ((reader: ToolReader) => string);
-  /** Semantic version, such as `1.2.0`. */
-  readonly version?: string | undefined;
   /**
    * The arguments: TypeBox, JSON Schema with `type: "object"`, Zod 4, Valibot or ArkType.
    *
@@ -208,43 +219,6 @@ export interface ToolDefinition<
   readonly parameters?: ParamsSchema | undefined;
   /** The result, in the same forms. By default any JSON. */
   readonly returns?: ReturnsSchema | undefined;
-  readonly category?: ToolCategory | undefined;
-  /** @default {"medium"} */
-  readonly risk?: RiskLevel | undefined;
-  readonly tags?: readonly string[] | undefined;
-  /** The roles that may use it. By default everyone. */
-  readonly roles?: readonly string[] | undefined;
-  /** A synonym of `roles`. */
-  readonly allowedRoles?: readonly string[] | undefined;
-  /** The scopes that a caller must have, all of them. */
-  readonly scopes?: readonly string[] | undefined;
-  readonly requiresTransaction?: boolean | undefined;
-  readonly requiresApproval?: boolean | undefined;
-  /** @default {true} */
-  readonly isAvailable?: boolean | ((query: ToolAvailabilityQuery) => boolean) | undefined;
-  /** The reason for `isAvailable: false`, for explanations. */
-  readonly unavailableReason?: string | undefined;
-  /**
-   * Hints for clients. Missing hints are derived conservatively: only the tag `read-only` makes
-   * `readOnlyHint` true.
-   */
-  readonly annotations?: ToolAnnotations | undefined;
-  readonly examples?: readonly ToolExample[] | undefined;
-  readonly icons?: readonly ToolIcon[] | undefined;
-  /** `true`, or a text that names a replacement. */
-  readonly deprecated?: boolean | string | undefined;
-  /** The timeout of a call in milliseconds. */
-  readonly timeoutMs?: number | undefined;
-  /** The treatment of a result over the limit. By default the dispatcher's option. */
-  readonly outputOverflow?: OutputOverflow | undefined;
-  readonly idempotent?: boolean | undefined;
-  /**
-   * Controls whether its calls run as tasks, which outlive their requests: never, always, or by the
-   * choice of the caller and the host. It has an effect only if the host offers tasks.
-   *
-   * @default {"either"}
-   */
-  readonly execution?: ToolExecution | undefined;
   /** Schema of the tool's configuration, which is an option of the registry. */
   readonly config?: ConfigSchema | undefined;
   /**
@@ -253,7 +227,6 @@ export interface ToolDefinition<
    * reads it as `context.context`. Without a schema the tool receives none.
    */
   readonly context?: ContextSchema | undefined;
-  readonly meta?: { readonly [key: string]: unknown } | undefined;
   /** Runs once, before the first call. It returns `context.state`. */
   init?(context: ToolInitContext<Config>): State | Promise<State>;
   /** Runs once, after the last call. */
@@ -269,6 +242,8 @@ export interface ToolDefinition<
     context: ToolContext<Config, State, HostContext>,
   ): ToolOutput<Result>;
 }
+
+type Optional<Fields> = { readonly [Field in keyof Fields]?: Fields[Field] | undefined };
 
 /**
  * Returns true if a tool is available now. A function that throws, or returns anything but `true`,
@@ -294,8 +269,7 @@ export function askAvailable(
  */
 export function describeTool(tool: Tool): Record<string, unknown> {
   const { id, name, namespace, title, description, version, parameters, returns } = tool;
-  const { category, risk, tags, annotations, examples, icons, timeoutMs, idempotent, execution } =
-    tool;
+  const { category, risk, tags, annotations, examples, icons, timeoutMs, idempotent } = tool;
   return {
     ...{ id, name, namespace, title, description, version, parameters, returns },
     ...{ category, risk, tags, annotations },
@@ -305,7 +279,7 @@ export function describeTool(tool: Tool): Record<string, unknown> {
     requiresApproval: tool.requiresApproval || undefined,
     timeoutMs,
     idempotent,
-    execution: execution === "either" ? undefined : execution,
+    execution: tool.execution === "either" ? undefined : tool.execution,
     executable: tool.execute !== undefined,
   };
 }

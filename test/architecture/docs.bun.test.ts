@@ -180,14 +180,17 @@ describe("the documentation", () => {
     assertGreater(tests.length, 30);
     assertEquals([...new Set(tests)].filter((name) => !files.has(name)), []);
 
-    const exported = new Set(
+    const words = ["mod.ts", "ffi/include/plue.h"]
+      .flatMap((file) => readFileSync(file, "utf8").match(/\b\w+\b/g) ?? []);
+    const declared = [...new Bun.Glob("src/**/*.ts").scanSync(".")].flatMap((file) =>
       [
-        "mod.ts",
-        "ffi/include/plue.h",
-        ...new Bun.Glob("src/**/mod.ts").scanSync("."),
+        ...readFileSync(file, "utf8").matchAll(
+          /^export (?:function|class|interface|type|const) (\w+)/gm,
+        ),
       ]
-        .flatMap((file) => readFileSync(file, "utf8").match(/\b\w+\b/g) ?? []),
+        .map(([, name]) => name)
     );
+    const exported = new Set([...words, ...declared]);
     const symbols = [
       ...text.matchAll(/`([A-Z][a-z]\w+|plue_\w+|by[A-Z]\w+)[`.(]/g),
     ]

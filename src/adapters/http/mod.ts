@@ -11,7 +11,6 @@ export * from "./bounded_map.ts";
 export * from "./calls.ts";
 export * from "./event_stream.ts";
 export * from "./execute_tool.ts";
-export * from "./runtime.ts";
 export * from "./handler.ts";
 export * from "./identity.ts";
 export * from "./jwt_auth.ts";

@@ -14,6 +14,7 @@ import {
 } from "../../execute/durable/mod.ts";
 import { type Call, type CallInfo, CallView, type Layer } from "../../execute/mod.ts";
 import {
+  anyValue,
   canonicalJson,
   type Check,
   checkFunction,
@@ -108,9 +109,9 @@ const checkTools: Check<ReadonlyMap<string, CachedTool>> = (action, tools, point
 
 const CHECKS = {
   tools: checkTools,
-  store: ((_action, value) => value) as Check<CallStore>,
+  store: anyValue as Check<CallStore>,
   storeTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
-  clock: ((_action, value) => value) as Check<Pick<RegistryClock, "timestamp">>,
+  clock: anyValue as Check<Pick<RegistryClock, "timestamp">>,
 };
 
 /**

@@ -6,8 +6,10 @@
 
 import { type CallInfo, CallView, type Layer } from "../../execute/mod.ts";
 import {
+  anyValue,
   canonicalJson,
   type Check,
+  checkPort,
   fnv1a,
   isListOf,
   isWord,
@@ -18,7 +20,7 @@ import {
   refuse,
   wholeFrom,
 } from "../../tool/mod.ts";
-import { type RateLimitStore, takerOf, WINDOW_CHECKS, WindowCounts } from "../http/mod.ts";
+import { type RateLimitStore, WindowCounts } from "../http/mod.ts";
 
 /** One limit. */
 export interface CallLimit {
@@ -121,10 +123,10 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
   });
   const { windowMs = 3_600_000, store } = readFields(ACTION, options, {
     windowMs: numberFrom(1, MAX_TIMEOUT_MS),
-    store: WINDOW_CHECKS.store as Check<RateLimitStore>,
+    store: anyValue as Check<RateLimitStore>,
   });
+  checkPort(ACTION, "store", store, ["take"]);
   const counts = new WindowCounts();
-  const take = store && takerOf({ store });
   return {
     name: "call-limits",
     stage: "input",
@@ -137,9 +139,13 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
           const owner = JSON.stringify([index, info.principal]);
           const key = countKey(info, per, of);
           const window = { limit, windowMs };
-          const { count } = take === undefined
+          const { count } = store === undefined
             ? counts.take(owner, key, 1, window, call.settings.clock.now())
-            : await call.wait("counting its caller's calls", take(owner + key, 1, window));
+            : await call.wait(
+              "counting its caller's calls",
+              Promise.resolve(store.take(owner + key, 1, window)),
+            );
+          if (!(count >= 0)) refuse(ACTION, "the store must return a count");
           if (count > limit) return call.fail("denied", problem);
         }
         return await next(call);

@@ -40,7 +40,12 @@ import {
   vagueIssue,
   withSchemaCheck,
 } from "../../schema/mod.ts";
-import { describeThrown, type Issue, type JsonSchema } from "../../tool/mod.ts";
+import {
+  describeThrown,
+  type Issue,
+  type JsonSchema,
+  type JsonSchemaObject,
+} from "../../tool/mod.ts";
 
 /** Options for {@linkcode typeboxEngine}. */
 export interface TypeboxEngineOptions {
@@ -109,11 +114,7 @@ function makeCheck(
   codeGeneration: boolean,
   split: SchemaSplitter | undefined,
 ): (value: unknown) => boolean {
-  const { parts = [], whole }: Partial<SplitSchema> = split?.(
-    form,
-    // TypeBox's keyword for a custom check.
-    (check) => ({ "~refine": [{ check, error: () => "It does not fit" }] }),
-  ) ?? {};
+  const { parts = [], whole }: Partial<SplitSchema> = split?.(form, customCheck) ?? {};
   // References are found in the context by their text, without a search through the schema.
   const context = Object.fromEntries(form.targets);
   const make = (schema: JsonSchema): (value: unknown) => boolean => {
@@ -134,6 +135,11 @@ function makeCheck(
   for (const part of parts) part.compiled = make(part.schema);
   const check = make(form.schema);
   return whole?.(check) ?? check;
+}
+
+/** TypeBox's keyword for a custom check. `explain` writes the messages, not TypeBox. */
+function customCheck(check: (value: unknown) => boolean): JsonSchemaObject {
+  return { "~refine": [{ check, error: () => "" }] };
 }
 
 /** The compiled check; nothing where code may not be generated, or is too deep for the stack. */
@@ -211,9 +217,10 @@ function closeByNames(schema: Record<string, unknown>): void {
 function compareItems(schema: Record<string, unknown>): void {
   if (schema["uniqueItems"] !== true) return;
   delete schema["uniqueItems"];
-  // TypeBox's keyword for a custom check.
-  const check = (value: unknown) => !Array.isArray(value) || sameItems(value) === undefined;
-  schema["~refine"] = [{ check, error: () => "It has the same item twice" }];
+  Object.assign(
+    schema,
+    customCheck((value) => !Array.isArray(value) || sameItems(value) === undefined),
+  );
 }
 
 function exemptArrays(schema: Record<string, unknown>): void {

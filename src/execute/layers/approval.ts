@@ -12,9 +12,8 @@ import {
   numberFrom,
   type ToolResult,
 } from "../../tool/mod.ts";
-import { CallView } from "../context.ts";
+import { callHost, CallView, FAILED } from "../context.ts";
 import { InputUnavailable } from "../failures.ts";
-import { callHost, FAILED } from "../host_function.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";
 import type { Approver } from "../ports.ts";
@@ -34,26 +33,8 @@ export interface ApprovalOptions {
 
 /**
  * Creates a layer that requests approval for tools with `requiresApproval`, and for calls for which
- * a policy requires it. A call that is not approved fails with `denied`. Stage `run`.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { Dispatcher } from "@plue/tools/core";
- * import { approval } from "@plue/tools/layers";
- *
- * const registry = new ToolRegistry({
- *   tools: [{ name: "rm", description: "Deletes.", requiresApproval: true, execute: () => "gone" }],
- * });
- * const dispatcher = new Dispatcher(registry, {
- *   layers: [approval(({ principal }) => principal === "ann")],
- * });
- *
- * const refused = await dispatcher.dispatch({ name: "rm" }, { principal: "bob" });
- * assert.equal(!refused.ok && refused.error.code, "denied");
- * assert.equal((await dispatcher.dispatch({ name: "rm" }, { principal: "ann" })).ok, true);
- * ```
+ * a policy requires it. A call that is not approved fails with `denied`. {@linkcode Approver} has an
+ * example. Stage `run`.
  *
  * @param approve Decides; `"ask"` asks the caller. Without an approver, calls that need approval fail
  * with `approval_required`.

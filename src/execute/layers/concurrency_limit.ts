@@ -4,7 +4,8 @@
  * @module
  */
 
-import { type NumberOptions, readNumbers } from "../kernel_options.ts";
+import { numberFrom, readFields } from "../../tool/mod.ts";
+import { MAKE } from "../kernel_options.ts";
 import type { Layer } from "../layer.ts";
 import { ConcurrencyLimiter } from "../limits.ts";
 
@@ -33,11 +34,11 @@ export interface ConcurrencyLimits {
   readonly maxQueued?: number;
 }
 
-const LIMITS = {
-  maxConcurrent: [Infinity, 1],
-  maxConcurrentPerTool: [Infinity, 1],
-  maxQueued: [256, 0],
-} as const satisfies NumberOptions;
+const CHECKS = {
+  maxConcurrent: numberFrom(1),
+  maxConcurrentPerTool: numberFrom(1),
+  maxQueued: numberFrom(0),
+} satisfies { readonly [Name in keyof ConcurrencyLimits]-?: unknown };
 
 /** The layer of a concurrency limit. */
 export interface ConcurrencyLimitLayer extends Layer {
@@ -73,7 +74,12 @@ export interface ConcurrencyLimitLayer extends Layer {
  * @throws {TypeError | RangeError} If a limit is invalid.
  */
 export function concurrencyLimit(limits: ConcurrencyLimits = {}): ConcurrencyLimitLayer {
-  const { maxConcurrent, maxConcurrentPerTool, maxQueued } = readNumbers("limits.", limits, LIMITS);
+  const { maxConcurrent = Infinity, maxConcurrentPerTool = Infinity, maxQueued = 256 } = readFields(
+    MAKE,
+    limits,
+    CHECKS,
+    (field) => `limits.${field}`,
+  );
   const limiter = new ConcurrencyLimiter(maxConcurrent, maxConcurrentPerTool, maxQueued);
   const isLimited = Math.min(maxConcurrent, maxConcurrentPerTool) < Infinity;
   return {

@@ -1,14 +1,16 @@
 /**
  * Sends the emissions of a running tool to the host: metadata, progress and the output of
- * generators.
+ * generators; and the failure of its call.
  *
  * @module
  */
 
-import { callHook, clip } from "../../tool/mod.ts";
-import { describeRefusal, frozenCopy, readJson } from "../json_value.ts";
+import { callHook, clip, type HookLog, type ToolFailure } from "../../tool/mod.ts";
+import { nameIn } from "../dispatcher.ts";
+import { describeRefusal, frozenCopy, type JsonAccepted, readJson } from "../json_value.ts";
 import type { Call, Layer } from "../layer.ts";
 import { maxOutputBytes } from "../output.ts";
+import type { DispatchContext } from "../request.ts";
 
 const MAX_PROGRESS_MESSAGE = 1_000;
 
@@ -72,13 +74,43 @@ export function emissions(): Layer {
   };
 }
 
+/**
+ * A layer that sends `{ type: "error", tool, error, message, issues }` to the `metadata` callback
+ * of a failed call, as its last value. Stage `call`.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { failureNotice } from "@plue/tools/layers";
+ *
+ * const dispatcher = new Dispatcher(new ToolRegistry(), { layers: [failureNotice()] });
+ * const received: unknown[] = [];
+ * await dispatcher.dispatch({ name: "no-tool" }, { metadata: (value) => received.push(value) });
+ * assert.equal((received[0] as { readonly error: string }).error, "unknown_tool");
+ * ```
+ */
+export function failureNotice(): Layer {
+  return {
+    name: "failure-notice",
+    stage: "call",
+    observe: ({ id }) => ({
+      failed: (call, failed) =>
+        notify(call.options, id, failed, (error) => call.report("metadata", error)),
+    }),
+    unresolved: (request, options, failed, report) =>
+      notify(options, nameIn(request), failed, (error) => report("metadata", error)),
+  };
+}
+
 /** Sends a value. An invalid value is dropped and counted, and never fails the tool. */
 function send(call: Call, name: "metadata" | "progress", copy: () => unknown): void {
   const { options } = call;
   if (options[name] === undefined || call.isOver) return;
-  const copied = tryCopy(call, () => ({ value: copy() }));
+  const copied = tryCopy(call, copy);
   if (copied === undefined) return;
-  callHook(() => options[name]?.(copied.value as never), (error) => call.report("metadata", error));
+  callHook(() => options[name]?.(copied as never), (error) => call.report("metadata", error));
 }
 
 /** Returns the copy of a value, or `undefined` if it cannot be sent. */
@@ -93,10 +125,7 @@ function tryCopy<T>(call: Call, copy: () => T): T | undefined {
 }
 
 /** A frozen copy for the host. */
-function copyOf(
-  call: Call,
-  value: unknown,
-): { readonly value: unknown; readonly bytes: number } {
+function copyOf(call: Call, value: unknown): Pick<JsonAccepted, "value" | "bytes"> {
   const limit = maxOutputBytes(call);
   const verdict = readJson(value, limit);
   if (verdict.kind === "json") return { value: frozenCopy(verdict.value), bytes: verdict.bytes };
@@ -104,4 +133,15 @@ function copyOf(
     ? `it is larger than ${limit} bytes of JSON`
     : describeRefusal(verdict);
   throw new TypeError(`Cannot send a value: ${why}`);
+}
+
+function notify(
+  options: DispatchContext,
+  tool: string,
+  { error: { code: error, message, issues } }: ToolFailure,
+  log: HookLog,
+): void {
+  if (error === "input_required") return;
+  const notice = frozenCopy({ type: "error", tool, error, message, issues });
+  callHook(() => options.metadata?.(notice), log);
 }

@@ -4,63 +4,40 @@
  * @module
  */
 
-import { TIME_OVER, type ToolResult, within } from "../../tool/mod.ts";
-import { CallView } from "../context.ts";
-import { readResult } from "../failures.ts";
 import {
-  callHost,
-  checkContent,
-  checkHook,
-  FAILED,
-  failHook,
-  findProblem,
-  settled,
-} from "../host_function.ts";
+  type Check,
+  clip,
+  isFunction,
+  isObject,
+  isWord,
+  must,
+  TIME_OVER,
+  type ToolFailure,
+  type ToolResult,
+  type ToolSuccess,
+  within,
+} from "../../tool/mod.ts";
+import { callHost, CallView, FAILED, settled } from "../context.ts";
+import { readResult } from "../failures.ts";
 import { readJson } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";
-import type { ToolHooks } from "../ports.ts";
+import { toResult } from "../output.ts";
+import type { BeforeAnswer, ToolHooks } from "../ports.ts";
 
 /** The layers of hooks. */
-export interface HookLayers {
-  readonly before: readonly Layer[];
-  readonly after: readonly Layer[];
-}
+export interface HookLayers extends Readonly<Record<"before" | "after", readonly Layer[]>> {}
 
 /**
  * Creates the layers of hooks, in two groups, since other layers may be between them: `after` runs
  * around everything (stage `call`), `before` on parsed arguments (stage `input`). A hook that
  * throws, or returns an invalid value, fails the call with `denied`, and `onError` receives the
- * reason.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { Dispatcher } from "@plue/tools/core";
- * import { hooks } from "@plue/tools/layers";
- *
- * const registry = new ToolRegistry({
- *   tools: [{
- *     name: "echo",
- *     description: "Answers.",
- *     parameters: { type: "object" },
- *     execute: (params) => params,
- *   }],
- * });
- * const { before, after } = hooks({ before: () => ({ arguments: { by: "a hook" } }) });
- * const dispatcher = new Dispatcher(registry, { layers: [after, before] });
- *
- * const result = await dispatcher.dispatch({ name: "echo" });
- * assert.deepEqual(result.ok && result.content, { by: "a hook" });
- * ```
+ * reason. {@linkcode ToolHooks} has an example.
  *
  * @param given One hook or several, in the order in which `before` runs.
  * @throws {TypeError} If one is not a hook.
  */
-export function hooks(
-  given: ToolHooks | readonly ToolHooks[] = [],
-): HookLayers {
+export function hooks(given: ToolHooks | readonly ToolHooks[] = []): HookLayers {
   const list = [given].flat().map((hook) => checkHook(MAKE, hook, "a hook"));
   const layers = (
     part: "before" | "after",
@@ -119,4 +96,52 @@ async function runAfter(hook: ToolHooks, call: Call, next: Next): Promise<ToolRe
   if (!changed.ok || (result.ok && changed.content === result.content)) return changed;
   const last = await within(clock, closeTimeoutMs, checkContent(call, changed));
   return last === TIME_OVER ? failHook(call, hook, "after") : last;
+}
+
+/** Checks a hook of a host. */
+const checkHook: Check<ToolHooks> = must(
+  "an object with a before or an after function",
+  (value): value is ToolHooks => {
+    if (!isObject(value)) return false;
+    const parts = [value["before"], value["after"]].filter((part) => part !== undefined);
+    return parts.length > 0 && parts.every(isFunction);
+  },
+);
+
+const ANSWERS: readonly string[] = ["arguments", "result", "refuse"];
+
+/** Returns the problem with the result of a `before` hook, or `undefined`. */
+function findProblem(answer: NonNullable<BeforeAnswer>): string | undefined {
+  if (!isObject(answer)) return "it is not an object";
+  const fields = Object.keys(answer);
+  const [field = ""] = fields;
+  if (fields.length !== 1 || !ANSWERS.includes(field)) {
+    const seen = clip(fields.map((name) => `"/${name}"`).join(", "));
+    return `it must have one of "/arguments", "/result" and "/refuse", and has ${seen || "none"}`;
+  }
+  return "refuse" in answer && !isWord(answer.refuse)
+    ? '"/refuse" must be a sentence for the model'
+    : undefined;
+}
+
+/** Fails the call if a hook failed or returned an invalid value, and reports it. */
+function failHook(
+  call: Call,
+  { name: given }: ToolHooks,
+  phase: "before" | "after",
+  problem?: string,
+): ToolFailure {
+  const name = typeof given === "string" ? `the hook "${given.slice(0, 60)}"` : "a hook";
+  if (problem !== undefined) {
+    call.report(phase, new TypeError(`Cannot use the answer of ${name}: ${problem}`));
+  }
+  const isRefused = phase === "before";
+  const ran = isRefused || call.toolState === "not started" ? "" : "the tool has run, but ";
+  const what = isRefused ? "call is refused" : "result is withheld";
+  return call.fail("denied", `${ran}${name} failed, so the ${what}`);
+}
+
+/** Checks the content of a hook's success like a tool's. */
+async function checkContent(call: Call, given: ToolSuccess): Promise<ToolResult> {
+  return await toResult(call, given.content, given.blocks, given.truncated);
 }

@@ -6,15 +6,17 @@
  */
 
 import {
+  anyValue,
+  type Check,
   checkPort,
   type Clock,
+  numberFrom,
+  readFields,
   systemClock,
-  TIME_OVER,
   type ToolResult,
-  within,
 } from "../../tool/mod.ts";
 import { contextDigest } from "../durable/digest.ts";
-import { FAILED, settled } from "../host_function.ts";
+import { FAILED, settled } from "../context.ts";
 import {
   bytesOf,
   type ClaimScope,
@@ -27,15 +29,17 @@ import {
   waitForClaim,
 } from "../idempotency.ts";
 import { frozenCopy } from "../json_value.ts";
-import { MAKE, type NumberOptions, readNumbers } from "../kernel_options.ts";
+import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";
-import type { SettleKey } from "../ports.ts";
+import type { KeptKeys, SettleKey } from "../ports.ts";
+import { inTime } from "../suspension.ts";
 
-const NUMBERS = {
-  windowMs: [600_000, 1],
-  maxKeys: [1_000, 1],
-  maxBytes: [16_777_216, 0],
-} as const satisfies NumberOptions;
+const CHECKS = {
+  windowMs: numberFrom(1),
+  maxKeys: numberFrom(1),
+  maxBytes: numberFrom(0),
+  kept: anyValue as Check<KeptKeys>,
+} satisfies { readonly [Name in keyof IdempotencyOptions]-?: Check };
 
 /**
  * Creates the layers of idempotency keys: one stores the final result (stage `call`), the other
@@ -72,23 +76,24 @@ export function idempotency(
   options: IdempotencyOptions = {},
   clock: Clock = systemClock,
 ): readonly Layer[] {
-  const { kept } = options;
+  const { windowMs = 600_000, maxKeys = 1_000, maxBytes = 16_777_216, kept } = readFields(
+    MAKE,
+    options,
+    CHECKS,
+    (field) => `idempotency.${field}`,
+  );
   checkPort(MAKE, "idempotency.kept", kept, ["claim"]);
-  const claim = rememberKeys(clock, {
-    ...readNumbers("idempotency.", options, NUMBERS, ["kept"]),
-    kept,
-  });
+  const claim = rememberKeys(clock, { windowMs, maxKeys, maxBytes, kept });
   const claims: WeakMap<Call, SettleKey> = new WeakMap();
   return [{
     name: "idempotency-result",
     stage: "call",
-    when: "idempotencyKey",
+    meets: "idempotency",
     for: () => (call, next) => settleAfter(claims, call, next),
   }, {
     name: "idempotency-key",
     stage: "input",
     meets: "idempotency",
-    when: "idempotencyKey",
     for: () => (call, next) => claimFor(claim, claims, call, next),
   }];
 }
@@ -102,14 +107,9 @@ async function settleAfter(
   const result = await next(call);
   const settle = claims.get(call);
   if (settle === undefined) return result;
-  const { clock, closeTimeoutMs } = call.settings;
+  const store = async () => await settle(result, isFinal(call, result), bytesOf(result));
   // Once the result is stored, no other process runs the tool again.
-  await settled(call, "internal", async () => {
-    const stored = (async () => await settle(result, isFinal(call, result), bytesOf(result)))();
-    if (await within(clock, closeTimeoutMs, stored) === TIME_OVER) {
-      throw new RangeError(`The result was not kept within ${closeTimeoutMs} ms`);
-    }
-  });
+  await settled(call, "internal", () => inTime(call.settings, store()));
   return result;
 }
 

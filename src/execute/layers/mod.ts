@@ -16,8 +16,7 @@ export {
   type ConcurrencyLimitLayer,
   type ConcurrencyLimits,
 } from "./concurrency_limit.ts";
-export { emissions } from "./emissions.ts";
-export { failureNotice } from "./failure_notice.ts";
+export { emissions, failureNotice } from "./emissions.ts";
 export { type HookLayers, hooks } from "./hooks.ts";
 export { hostContext } from "./host_context.ts";
 export { idempotency } from "./idempotency.ts";

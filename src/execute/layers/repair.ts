@@ -7,26 +7,26 @@
 import {
   type ArgumentRepair,
   atOnce,
+  checkFunction,
+  clip,
   isObject,
   type Issue,
+  isWord,
   refuse,
   type ToolResult,
 } from "../../tool/mod.ts";
-import { parseArguments, unparsed } from "../arguments.ts";
+import { issuesBefore, parseArguments, unparsed, UnparsedText } from "../arguments.ts";
 import { CallView } from "../context.ts";
 import { frozenCopy } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next, Outcome } from "../layer.ts";
 import type { RepairHook } from "../ports.ts";
-import {
-  checkRepair,
-  issuesBefore,
-  isWritten,
-  MAX_REPAIRS,
-  readNotes,
-  UnparsedText,
-} from "../host_function.ts";
 import { type RepairedArguments, resumptionOf } from "../suspension.ts";
+
+/** The note of a repair without a message. */
+const REPAIRED = "the arguments were repaired";
+/** The maximum number of repairs in a result. */
+const MAX_REPAIRS = 16;
 
 /** The layer of repairs. */
 export interface RepairLayer extends Layer {
@@ -37,33 +37,14 @@ export interface RepairLayer extends Layer {
 /**
  * Creates a layer that repairs arguments, with each repair once and in order, until they are valid.
  * From then on hooks, rules and approvers see only the repaired arguments. The result lists the
- * changes in `repaired`. A repair that throws repairs nothing. Stage `input`.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { Dispatcher } from "@plue/tools/core";
- * import { repair } from "@plue/tools/layers";
- *
- * const registry = new ToolRegistry({
- *   tools: [{
- *     name: "twice",
- *     description: "Doubles.",
- *     parameters: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
- *     execute: (params) => 2 * (params as { readonly n: number }).n,
- *   }],
- * });
- * const dispatcher = new Dispatcher(registry, { layers: [repair(() => ({ arguments: { n: 21 } }))] });
- *
- * const result = await dispatcher.dispatch({ name: "twice", arguments: "n: 21" });
- * assert.equal(result.ok && result.content, 42);
- * ```
+ * changes in `repaired`. A repair that throws repairs nothing. {@linkcode RepairHook} has an example.
+ * Stage `input`.
  *
  * @throws {TypeError} If a repair is not a function.
  */
 export function repair(given: RepairHook | readonly RepairHook[]): RepairLayer {
-  const hooks = [given].flat().map((one) => checkRepair(MAKE, one, "repair"));
+  const hooks = [given].flat();
+  for (const hook of hooks) checkFunction(MAKE, hook, "repair");
   const repaired: WeakMap<Call, RepairedArguments> = new WeakMap();
   const note = (call: Call, next: Next): Outcome => {
     const done = repaired.get(call);
@@ -77,23 +58,17 @@ export function repair(given: RepairHook | readonly RepairHook[]): RepairLayer {
     of: (call) => repaired.get(call),
     for: () => (call, next) => {
       const before = resumptionOf(call.request)?.repaired;
-      if (before !== undefined) return repeat(repaired, call, before, () => note(call, next));
+      if (before !== undefined) {
+        // A resumed call is not repaired again: it uses the arguments of its first part.
+        repaired.set(call, before);
+        return parseArguments(call, before.arguments) ?? note(call, next);
+      }
       const issues = issuesBefore(call);
-      if (issues === undefined) return next(call);
-      return repairWith(hooks, repaired, call, issues, () => note(call, next));
+      return issues === undefined
+        ? next(call)
+        : repairWith(hooks, repaired, call, issues, () => note(call, next));
     },
   };
-}
-
-/** A resumed call is not repaired again: it uses the arguments of its first part. */
-async function repeat(
-  repaired: WeakMap<Call, RepairedArguments>,
-  call: Call,
-  before: RepairedArguments,
-  next: () => Outcome,
-): Promise<ToolResult> {
-  repaired.set(call, before);
-  return parseArguments(call, before.arguments) ?? await next();
 }
 
 async function repairWith(
@@ -145,4 +120,23 @@ async function tryRepair(
     call.setArguments(before, call.settings.maxArgumentBytes);
   }
   return undefined;
+}
+
+/**
+ * Returns true if a repair has returned arguments: missing arguments mean `{}` only from a model.
+ */
+function isWritten(args: unknown): boolean {
+  return typeof args === "string" ? !["", "null"].includes(args.trim()) : (args ?? null) !== null;
+}
+
+/** Returns the repairs, with texts of bounded length. */
+function readNotes(list: unknown): readonly ArgumentRepair[] {
+  const notes = Array.isArray(list) && list.length > 0 ? list : [{}];
+  return notes.slice(0, MAX_REPAIRS).map((note) => {
+    const { path, message } = Object(note);
+    return {
+      path: typeof path === "string" ? clip(path, 300) : "",
+      message: isWord(message) ? clip(message, 300) : REPAIRED,
+    };
+  });
 }

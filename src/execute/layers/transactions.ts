@@ -4,44 +4,25 @@
  * @module
  */
 
-import { checkPort, describeThrown, ToolResult, type Transaction } from "../../tool/mod.ts";
-import { settled } from "../host_function.ts";
-import { close, isTransaction } from "../transaction.ts";
+import {
+  checkPort,
+  describeThrown,
+  isObject,
+  TIME_OVER,
+  type ToolCallError,
+  ToolResult,
+  type Transaction,
+  within,
+} from "../../tool/mod.ts";
+import { settled } from "../context.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";
 import type { TransactionManager } from "../ports.ts";
 
 /**
  * A layer for tools that require a transaction: it is committed after a success and rolled back after a
- * failure. If it cannot begin or be committed, the call fails with `transaction_failed`. Stage `run`.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { Dispatcher } from "@plue/tools/core";
- * import { transactions } from "@plue/tools/layers";
- *
- * const registry = new ToolRegistry({
- *   tools: [{
- *     name: "write",
- *     description: "Writes.",
- *     requiresTransaction: true,
- *     execute: (_, { transaction }) => transaction?.id,
- *   }],
- * });
- * const log: string[] = [];
- * const dispatcher = new Dispatcher(registry, {
- *   layers: [transactions({
- *     begin: () => ({ id: "tx-1" }),
- *     commit: ({ id }) => void log.push(`commit ${id}`),
- *     rollback: ({ id }) => void log.push(`rollback ${id}`),
- *   })],
- * });
- *
- * await dispatcher.dispatch({ name: "write" });
- * assert.deepEqual(log, ["commit tx-1"]);
- * ```
+ * failure. If it cannot begin or be committed, the call fails with `transaction_failed`.
+ * {@linkcode TransactionManager} has an example. Stage `run`.
  *
  * @param manager Opens and closes transactions. Without one, those tools fail with
  * `transaction_failed`.
@@ -125,4 +106,30 @@ async function closeWith(
   const { code, message, ...rest } = failed.error;
   const problem = await close(manager, call, transaction, failed.error);
   return problem === undefined ? failed : ToolResult.error(code, `${message}; ${problem}`, rest);
+}
+
+/** True if a manager has begun a transaction. */
+function isTransaction(value: unknown): value is Transaction {
+  return isObject(value);
+}
+
+/** Commits, or rolls back for a reason; returns what went wrong. */
+async function close(
+  manager: TransactionManager,
+  call: Call,
+  transaction: Transaction,
+  reason?: ToolCallError,
+): Promise<string | undefined> {
+  const { clock, closeTimeoutMs } = call.settings;
+  const what = `its changes could not be ${reason ? "rolled back" : "committed"}`;
+  const work = async (): Promise<void> =>
+    await (reason ? manager.rollback(transaction, reason) : manager.commit(transaction));
+  try {
+    return await within(clock, closeTimeoutMs, work()) === TIME_OVER
+      ? `${what} within ${closeTimeoutMs} ms, and whether they were is not known`
+      : undefined;
+  } catch (error) {
+    call.report(reason ? "rollback" : "commit", error);
+    return `${what}: ${describeThrown(error)}`;
+  }
 }

@@ -6,10 +6,9 @@
 
 import type { ToolRuleAnswer } from "../../tool/mod.ts";
 import { readRule } from "../arguments.ts";
-import { CallView } from "../context.ts";
+import { callHost, CallView, FAILED } from "../context.ts";
 import type { Layer } from "../layer.ts";
 import type { CallInfo } from "../ports.ts";
-import { callHost, FAILED } from "../host_function.ts";
 
 /**
  * A rule for the arguments of every tool, after the schema and the tool's own rule. It returns the

@@ -121,13 +121,22 @@ describe("limitCalls()", () => {
   });
 
   it("runs no tool whose calls cannot be counted", async () => {
-    const store = { take: () => Promise.reject(new Error("down")) };
-    const errors: unknown[] = [];
-    const { call, runs } = answering(["up"], {
-      layers: [limitCalls([{ per: "session", limit: 1 }], { store })],
-      onError: ({ error }) => void errors.push(error),
-    });
-    assertEquals([outcome(await call()), runs(), String(errors)], ["threw", 0, "Error: down"]);
+    const noCount = "TypeError: Cannot limit calls: the store must return a count";
+    for (
+      const [take, message] of [
+        [() => Promise.reject(new Error("down")), "Error: down"],
+        [() => ({ count: NaN, resetMs: 1 }), noCount],
+        [() => ({ count: -1, resetMs: 1 }), noCount],
+        [() => Promise.resolve({}), noCount],
+      ] as const satisfies readonly (readonly [() => unknown, string])[]
+    ) {
+      const errors: unknown[] = [];
+      const { call, runs } = answering(["up"], {
+        layers: [limitCalls([{ per: "session", limit: 1 }], { store: { take } as never })],
+        onError: ({ error }) => void errors.push(error),
+      });
+      assertEquals([outcome(await call()), runs(), String(errors)], ["threw", 0, message]);
+    }
   });
 
   it("rejects invalid limits", () => {

@@ -157,12 +157,13 @@ describe("ToolDispatcher.dispatch()", () => {
 
   it("answers also when a toolset of somebody's own breaks", async () => {
     const { registry } = fixture([]);
-    const broken = {
+    const broken: Toolset = {
       name: "broken",
       source: registry,
       tools: [],
-      isAvailable: () => true,
-      get: () => {
+      available: () => [],
+      narrow: () => broken,
+      resolve: () => {
         throw new Error("no");
       },
     } as unknown as Toolset;

@@ -8,7 +8,7 @@ import { assertEquals } from "@std/assert";
 import { approval } from "../../../../src/execute/layers/approval.ts";
 import { concurrencyLimit } from "../../../../src/execute/layers/concurrency_limit.ts";
 import { emissions } from "../../../../src/execute/layers/emissions.ts";
-import { failureNotice } from "../../../../src/execute/layers/failure_notice.ts";
+import { failureNotice } from "../../../../src/execute/layers/emissions.ts";
 import { hooks } from "../../../../src/execute/layers/hooks.ts";
 import { hostContext } from "../../../../src/execute/layers/host_context.ts";
 import { idempotency } from "../../../../src/execute/layers/idempotency.ts";

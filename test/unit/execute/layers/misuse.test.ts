@@ -1,6 +1,12 @@
 import { describe, it } from "bun:test";
-import { assertEquals } from "@std/assert";
-import { Dispatcher, type Layer, Registry, type StandardSchema } from "../../../../src/core.ts";
+import { assertEquals, assertThrows } from "@std/assert";
+import {
+  type DispatchContext,
+  Dispatcher,
+  type Layer,
+  Registry,
+  type StandardSchema,
+} from "../../../../src/core.ts";
 import { typeboxEngine } from "../../../../src/adapters/typebox/mod.ts";
 import { ToolResult } from "../../../../src/tool/mod.ts";
 import { deferred, FakeClock, type FakeTool, fakeTool, outcome } from "../support.ts";
@@ -55,6 +61,33 @@ function standard(result: Promise<unknown>): StandardSchema {
 }
 
 describe("a condition of a layer", () => {
+  it("is a function, or a field that the context of a call may have", () => {
+    const fields: { readonly [Name in keyof Required<DispatchContext>]: true } = {
+      sessionId: true,
+      messageId: true,
+      principal: true,
+      services: true,
+      context: true,
+      trace: true,
+      signal: true,
+      timeoutMs: true,
+      idempotencyKey: true,
+      maxOutputBytes: true,
+      outputOverflow: true,
+      metadata: true,
+      progress: true,
+      onQuestion: true,
+      output: true,
+    };
+    const use = (when: unknown): unknown =>
+      dispatcherOf({}, [{ name: "l", stage: "run", for: () => denies, when: when as "sessionId" }]);
+    for (const when of [undefined, () => true, ...Object.keys(fields)]) use(when);
+    for (const when of ["sessionID", "", null, 7]) {
+      const message = 'Cannot use the layer "l": its when must be one of sessionId, messageId,';
+      assertThrows(() => use(when), TypeError, message);
+    }
+  });
+
   it("reads the arguments, in a call that other layers skip", async () => {
     const limit: Layer = {
       name: "limit",
