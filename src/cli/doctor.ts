@@ -10,7 +10,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { callThroughLibplue } from "../adapters/native/call_library.ts";
+import { callThroughLibplue } from "../adapters/native/guest_runtimes.ts";
 import { findLibplue } from "../adapters/native/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../adapters/typebox/mod.ts";
 import { describeThrown, type ToolDefinition } from "../tool/mod.ts";

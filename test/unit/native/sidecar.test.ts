@@ -1,8 +1,8 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import { REQUEST } from "../../../src/adapters/native/frames.ts";
-import { type SidecarProcess, startSidecar } from "../../../src/adapters/native/sidecar.ts";
-import type { SidecarSocketEvents } from "../../../src/adapters/native/sidecar.ts";
+import { type SidecarProcess, startSidecar } from "../../../src/adapters/native/run_sidecar.ts";
+import type { SidecarSocketEvents } from "../../../src/adapters/native/run_sidecar.ts";
 import type { ToolContext } from "../../../src/tool/mod.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
 import {
