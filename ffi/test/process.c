@@ -137,9 +137,7 @@ static void abort_a_call(void) {
     plue_abort_signal_t *signal = plue_abort_signal_new();
     plue_tool_context_t context = {.abort_signal = signal};
     plue_abort_signal_abort(signal, "stop");
-    char *json = plue_tool_execute("echo", "{}", &context);
-    CHECK(is_failure(json, "aborted"), "%s", json);
-    plue_free_json(json);
+    expect_failure_with(&context, "echo", "{}", "aborted", "stop");
     plue_abort_signal_release(signal);
     call_and_shut_down();
 }
@@ -522,20 +520,6 @@ static void close_all(void) {
 
 static const char closed[] = "The host closed a descriptor of libplue";
 
-static void note_start(const char *json, void *has_started) {
-    if (contains(json, "\"i\":0")) {
-        atomic_store((atomic_bool *)has_started, true);
-    }
-}
-
-static void *hold_a_call(void *has_started) {
-    plue_tool_context_t context = {.metadata_callback = note_start, .user_data = has_started};
-    char *json = plue_tool_execute("hold", "{}", &context);
-    CHECK(is_failure(json, "runtime_crashed") && contains(json, closed), "%s", json);
-    plue_free_json(json);
-    return NULL;
-}
-
 /* Before a call, while the library's thread waits, and during one, while the caller does. */
 static void test_closed_descriptors(void) {
     init("", FOREVER_MS);
@@ -543,22 +527,16 @@ static void test_closed_descriptors(void) {
         char *json = plue_tool_execute("pid", "{}", NULL);
         int process = (int)number_in(json, "pid");
         plue_free_json(json);
-        pthread_t caller;
-        atomic_bool has_started = false;
-        if (during) {
-            pthread_create(&caller, NULL, hold_a_call, &has_started);
-        }
-        while (during && !atomic_load(&has_started)) {
-            sleep_us(1000);
-        }
+        struct held_calls calls = {.code = "runtime_crashed", .part = closed};
+        hold_calls(&calls, during);
         close_all();
         if (during) {
             /* The caller that waits in poll() does not notice: the next call does. */
             plue_free_json(plue_tool_execute("echo", "{}", NULL));
-            pthread_join(caller, NULL);
         } else {
             expect_failure("echo", "{}", "runtime_crashed", closed);
         }
+        join_held_calls(&calls);
         await_death(process);
         expect_answer("echo", "{\"a\":1}", "{\"a\":1}");
     }
@@ -567,10 +545,7 @@ static void test_closed_descriptors(void) {
 
 /* ----------------------------------------------------------------------------------- names */
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const struct check_test tests[] = {
     {"no_stdio", test_no_stdio},
     {"fork", test_fork},
     {"early", test_early},
@@ -602,15 +577,5 @@ static const struct {
 
 int main(int count, char **arguments) {
     fake_sidecar = count > 1 ? arguments[1] : "";
-    bool found = false;
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        for (int k = 2; k < count; k++) {
-            if (strcmp(arguments[k], tests[i].name) == 0) {
-                found = true;
-                tests[i].run();
-            }
-        }
-    }
-    CHECK(found, "there is no such test");
-    return check_verdict("process");
+    return check_run("process", tests, sizeof tests / sizeof *tests, arguments + (count > 1 ? 2 : 1));
 }

@@ -139,6 +139,7 @@ describe("the C half", () => {
       join(PROGRAMS, "suite"),
       ...[
         "basic",
+        "contract:call",
         "big",
         "metadata:5000",
         "streaming",
@@ -254,7 +255,7 @@ describe("plue.c and plue.h", () => {
     await succeed(["node", script, folder]);
     const suite = join(folder, "suite");
     const sources = readdirSync(join(FFI, "test"))
-      .filter((name) => /^(suite(?!_library).*|check)\.c$/.test(name))
+      .filter((name) => /^(suite(?!_library).*|contract|check)\.c$/.test(name))
       .map((name) => join(FFI, "test", name));
     const flags = ["-std=c11", ...WARNINGS, "-O2", "-pthread", "-fno-asynchronous-unwind-tables"];
     const plue = join(folder, "plue.o");
@@ -264,7 +265,7 @@ describe("plue.c and plue.h", () => {
     await passWithFake(
       suite,
       "basic",
-      "call",
+      "contract:call",
       "submit",
       "big",
       "metadata:1000",

@@ -51,7 +51,8 @@ async function succeed(
 }
 
 /** Parts of the suite for a sanitizer, which finds an error or a race however often it happens. */
-const PARTS = "basic call submit metadata:200 abort shared:10 race:100 stress:8:200:echo grace";
+const PARTS =
+  "basic contract:call submit metadata:200 abort shared:10 race:100 stress:8:200:echo grace";
 /** Those in which the way to wake a guest counts. */
 const WAKES = "submit shared:5 race:50 stress:8:200:echo";
 /** Tests of odd hosts in which threads meet. */
@@ -59,7 +60,7 @@ const RACES =
   "bad_starts grandchild refused start_race shutdown_race both_hostings fork fork_race " +
   "abort_of_start flood call_timeout unread_output bytes_in_flight";
 const TOOLS_IN_C =
-  "tools tools_restarts tools_shutdown questions waiting waiting_restarts blocks " +
+  "contract tools tools_restarts tools_shutdown questions questions_restarts blocks " +
   "notices log_left submit_restarts";
 
 /** Builds the library and test programs in a folder of their own, and returns the programs' folder. */
@@ -132,7 +133,7 @@ describe("a host with ThreadSanitizer, and a library without it", () => {
     const objects = buildVariant("thread", "SANITIZE=thread", "suite", "fake_guest");
     const folder = mkdtempSync(join(tmpdir(), "plue-thread-host-"));
     const link = async (name: string, ...parts: readonly string[]): Promise<string> => {
-      const suite = ["suite", "suite_events", "suite_waiting", "suite_blocks", "check"];
+      const suite = ["suite", "suite_events", "contract", "check"];
       const host = join(folder, name);
       const built = await run([
         ...["cc", "-fsanitize=thread", "-pthread", "-o", host],

@@ -22,7 +22,7 @@ const GUEST = join(ROOT, "test", "native", "guest.ts");
 
 /** The programs of a guest, in sizes that take about a second. */
 const PARTS =
-  "basic call submit tools questions waiting blocks tasks notices big streaming abort shared:20 metadata:20000 race:100 " +
+  "basic contract submit tools questions blocks notices big streaming abort shared:20 metadata:20000 race:100 " +
   `stress:8:${SOAK > 0 ? 20_000 : 1_500}:echo stress:8:500:later cancellation`;
 
 const GUESTS = [

@@ -38,6 +38,9 @@ export const SUITE_LIBRARY: string = join(
   process.platform === "darwin" ? "libsuite.dylib" : "libsuite.so",
 );
 
+/** The cases that all languages run. */
+const CONTRACT = join(ROOT, "ffi", "test", "contract.txt");
+
 const PATH = `${join(ROOT, "scripts", "runtimes", "bin")}:${process.env["PATH"] ?? ""}`;
 
 /** Each runtime, as a command to put a script behind. */
@@ -194,7 +197,7 @@ export function run(
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd: ROOT,
-      env: { ...process.env, PATH, ...env },
+      env: { ...process.env, PATH, PLUE_CONTRACT: CONTRACT, ...env },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
     });
