@@ -736,6 +736,42 @@ static void test_bytes_in_flight(void) {
     plue_shutdown();
 }
 
+static void note_message(int status, const char *json, void *messages) {
+    CHECK(status == PLUE_ABORTED, "%s", json);
+    strncat(messages, json, 99);
+}
+
+/* A call that is given up while it waits behind another takes its arguments back: its tool does not
+ * run, and they need no memory. */
+static void test_withdrawn_call(void) {
+    enum { LARGE = 4 << 20 }; /* more than the socket takes */
+    char *params = malloc(LARGE);
+    char messages[200] = "";
+    abort_grace_ms = 1;
+    init("");
+    pid_t process = sidecar_process();
+    memset(params, 'x', LARGE);
+    memcpy(params, "{\"a\":\"", 6);
+    memcpy(params + LARGE - 3, "\"}", 3);
+    plue_abort_signal_t *signal = plue_abort_signal_new();
+    plue_tool_context_t context = {.abort_signal = signal};
+    send_signal(process, SIGSTOP);
+    for (int i = 0; i < 2; i++) {
+        CHECK(plue_tool_submit("hold", params, &context, note_message, messages) == PLUE_OK, "%s",
+              plue_get_last_error());
+    }
+    plue_abort_signal_abort(signal, "enough");
+    while (!contains(messages, "grace period") || !contains(messages, "\"message\":\"enough\"")) {
+        plue_events_dispatch(-1);
+    }
+    send_signal(process, SIGCONT);
+    expect_answer("echo", "{}", "{}");
+    plue_abort_signal_release(signal);
+    plue_shutdown();
+    abort_grace_ms = 300;
+    free(params);
+}
+
 static void test_options(void) {
     const char *nothing[] = {NULL};
     CHECK(plue_init_with_options(NULL) == -1, "NULL");
@@ -835,6 +871,7 @@ static const struct check_test tests[] = {
     {"unread_output", test_unread_output},
     {"dropped_output", test_dropped_output},
     {"bytes_in_flight", test_bytes_in_flight},
+    {"withdrawn_call", test_withdrawn_call},
     {"options", test_options},
 };
 

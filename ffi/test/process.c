@@ -414,16 +414,22 @@ static void test_half_a_field(void) {
     }
 }
 
-/* What would have the runtime run something else than the sidecar is not handed on. */
+/* What would have the runtime run something else than the sidecar is not handed on, and neither is
+ * the channel between Node and a host that Node has started. */
 static void test_hostile_environment(void) {
-    setenv("BUN_BE_BUN", "1", 1);
-    setenv("BUN_OPTIONS", "--preload ./evil.mjs", 1);
-    setenv("NODE_OPTIONS", "--import ./evil.mjs", 1);
+    static const char *const names[] = {"BUN_BE_BUN",     "BUN_OPTIONS",     "NODE_OPTIONS",
+                                        "NODE_UNIQUE_ID", "NODE_CHANNEL_FD", "NODE_CHANNEL_SERIALIZATION_MODE"};
+    enum { NAMES = sizeof names / sizeof *names };
+    for (int i = 0; i < NAMES; i++) {
+        setenv(names[i], "1", 1);
+    }
     setenv("PLUE_TEST_HARMLESS", "handed on", 1);
     init("", FOREVER_MS);
-    expect_answer("variable", "{\"name\":\"BUN_BE_BUN\"}", "\"\"");
-    expect_answer("variable", "{\"name\":\"BUN_OPTIONS\"}", "\"\"");
-    expect_answer("variable", "{\"name\":\"NODE_OPTIONS\"}", "\"\"");
+    for (int i = 0; i < NAMES; i++) {
+        char parameters[100];
+        snprintf(parameters, sizeof parameters, "{\"name\":\"%s\"}", names[i]);
+        expect_answer("variable", parameters, "\"\"");
+    }
     expect_answer("variable", "{\"name\":\"PLUE_TEST_HARMLESS\"}", "\"handed on\"");
     plue_shutdown();
 }
@@ -439,13 +445,20 @@ static void test_last_words(void) {
 static void test_hostile_folder(void) {
     init_with((plue_options_t){.mode = PLUE_MODE_AUTO});
     expect_answer("variable", "{\"name\":\"PLUE_TEST_EVIL\"}", "\"\"");
-    expect_answer("variable", "{\"name\":\"PLUE_FOLDER\"}", "\"\"");
     expect_answer("variable", "{\"name\":\"a package\"}", "\"it is not installed\"");
+    expect_answer("variable", "{\"name\":\"a worker\"}", "\"by the paths of the module\"");
     char here[PATH_MAX];
     char expected[PATH_MAX + 2];
     CHECK(getcwd(here, sizeof here) != NULL, "there is no folder");
     snprintf(expected, sizeof expected, "\"%s\"", here);
     expect_answer("variable", "{\"name\":\"the folder\"}", expected);
+    plue_shutdown();
+}
+
+/* The folder of this one has a name that is not UTF-8, or may not be entered by now. */
+static void test_odd_folder(void) {
+    init_with((plue_options_t){.mode = PLUE_MODE_AUTO});
+    expect_answer("variable", "{\"name\":\"PLUE_TEST_EVIL\"}", "\"\"");
     plue_shutdown();
 }
 
@@ -558,6 +571,7 @@ static const struct check_test tests[] = {
     {"half_a_field", test_half_a_field},
     {"no_environment", test_no_environment},
     {"hostile_folder", test_hostile_folder},
+    {"odd_folder", test_odd_folder},
     {"last_words", test_last_words},
     {"folder_gone", test_folder_gone},
     {"relative_program", test_relative_program},

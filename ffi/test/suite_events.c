@@ -392,6 +392,31 @@ void suite_offer(void) {
     }
 }
 
+/* Registers the tool, on a machine that may be slow. */
+static int register_late(void) {
+    int status;
+    while ((status = plue_register_tool(adder, run_add, NULL, NULL)) == PLUE_TIMEOUT) {
+    }
+    return status;
+}
+
+/* A registration that takes too long leaves no tool behind: the next one succeeds. */
+static void test_late_registration(void) {
+    const plue_options_t options = {.struct_size = sizeof options, .call_timeout_ms = 300};
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    int process = -1;
+    while (process < 0) {
+        char *json = plue_tool_execute("pid", "{}", NULL);
+        process = (int)number_in(json, "pid");
+        plue_free_json(json);
+    }
+    send_signal(process, SIGSTOP);
+    CHECK(plue_register_tool(adder, run_add, NULL, NULL) == PLUE_TIMEOUT, "%s", plue_get_last_error());
+    send_signal(process, SIGCONT);
+    CHECK(register_late() == PLUE_OK, "%s", plue_get_last_error());
+    plue_shutdown();
+}
+
 /* The tools outlive the sidecar, and not a shutdown. */
 void suite_tools_restarts(void) {
     atomic_store(&destroyed, 0);
@@ -405,6 +430,7 @@ void suite_tools_restarts(void) {
     expect_registered(adder, run_add, NULL);
     expect_sum();
     plue_shutdown();
+    test_late_registration();
 }
 
 static atomic_bool is_over;

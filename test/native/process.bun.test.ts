@@ -151,15 +151,37 @@ export default new ToolRegistry({
         ? process.cwd()
         : name === "a package"
         ? import("is-odd").then(() => "it was downloaded", () => "it is not installed")
+        : name === "a worker"
+        ? new Promise((answer, fail) => {
+          const worker = new Worker(new URL("./worker.tsx", import.meta.url));
+          worker.onmessage = ({ data }) => answer(data);
+          worker.onerror = ({ message }) => fail(new Error(message));
+        })
         : process.env[name] ?? "",
   })],
 });
 `,
     );
+    // Bun has both from the module's tsconfig.json: what "jsx" is, and where "@mapped" is.
+    writeFileSync(
+      join(withScript, "tsconfig.json"),
+      JSON.stringify({
+        compilerOptions: { jsx: "react", jsxFactory: "make", paths: { "@mapped": ["./m.ts"] } },
+      }),
+    );
+    writeFileSync(join(withScript, "m.ts"), 'export default "by the paths of the module";\n');
+    writeFileSync(
+      join(withScript, "worker.tsx"),
+      'import mapped from "@mapped";\nconst make = () => mapped;\npostMessage(<p />);\n',
+    );
     writeFileSync(join(hostile, "bunfig.toml"), 'preload = ["./evil.mjs"]\n');
     writeFileSync(join(hostile, ".env"), "PLUE_TEST_EVIL=1\n");
     const config = JSON.stringify({
-      compilerOptions: { paths: { "*": ["./evil.mjs"] } },
+      compilerOptions: {
+        jsx: "react-jsx",
+        jsxImportSource: hostile,
+        paths: { "*": ["./evil.mjs"] },
+      },
     });
     for (const name of ["tsconfig.json", "jsconfig.json"]) {
       writeFileSync(join(hostile, name), config);
@@ -192,7 +214,6 @@ export default new ToolRegistry({
         BUN_OPTIONS: `--preload=${join(hostile, "evil.mjs")}`,
         BUN_CONFIG_FILE: join(hostile, "bunfig.toml"),
         NODE_OPTIONS: `--import=${join(hostile, "evil.mjs")}`,
-        PLUE_FOLDER: "/",
       };
       await pass(within(hostile, `exec ${host} - hostile_folder`), {
         ...env,
@@ -201,6 +222,17 @@ export default new ToolRegistry({
       assertEquals(existsSync(evil), false);
     },
   );
+
+  const odd = {
+    "whose name is not UTF-8": "mkdir $'caf\\xe9' && cd $'caf\\xe9'",
+    "that it may not enter again": "mkdir closed && cd closed && chmod 0 .",
+  };
+  for (const [which, enter] of Object.entries(odd)) {
+    withCompiler(
+      `runs for a host in a folder ${which}`,
+      () => pass(within(folder, `${enter} && exec ${host} - odd_folder`), env),
+    );
+  }
 
   withCompiler("may be what PLUE_SIDECAR names", async () => {
     const named = { ...env, PLUE_SIDECAR: "with-script/plue-sidecar.js" };

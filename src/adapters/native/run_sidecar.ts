@@ -47,7 +47,6 @@ export function runSidecar(options: SidecarOptions = {}): void {
     console.error(`Cannot run the sidecar: ${fault}`);
     process.exit(EXIT.notAHost);
   }
-  enterFolder();
   process.on("unhandledRejection", (reason) => {
     console.error("plue-sidecar: unhandled rejection of a promise:", reason);
   });
@@ -64,13 +63,6 @@ export function runSidecar(options: SidecarOptions = {}): void {
     // A module of tools with another opinion has a listener of its own.
     if (process.listenerCount("uncaughtException") === 1) sidecar.crash(error);
   });
-}
-
-/** Enters the host's working folder: Bun starts elsewhere, to read no settings of that folder. */
-function enterFolder(): void {
-  const { PLUE_FOLDER: folder } = process.env;
-  delete process.env["PLUE_FOLDER"];
-  if (folder !== undefined && folder !== process.cwd()) process.chdir(folder);
 }
 
 /** Why there is no host to be reached; `undefined` if there is one. */
@@ -318,7 +310,7 @@ const MAX_SUMMARY = 300;
  */
 function summaryOf(error: unknown): string {
   if (!(error instanceof Error)) return "something other than an Error was thrown";
-  const [line = ""] = `${error.name}: ${error.message}`.split("\n", 1);
+  const [line = ""] = `${error.name}: ${error.message}`.split(/[\r\n\u0085\u2028\u2029]/, 1);
   const [, place] = /([^/\\\s(]+:\d+:\d+)\)?$/m.exec(error.stack ?? "") ?? [];
   return line.slice(0, MAX_SUMMARY) + (place === undefined ? "" : ` (${place})`);
 }

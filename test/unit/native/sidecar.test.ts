@@ -96,6 +96,7 @@ describe("startSidecar()", () => {
         "RangeError: too far (tools.ts:3:14)",
       ],
       [Object.assign(new Error("gone"), { stack: "Error: gone" }), "Error: gone"],
+      [Object.assign(new Error("gone\rand\u2028more"), { stack: "" }), "Error: gone"],
       [{ password: "hunter2" }, "something other than an Error was thrown"],
     ] as const
   ) {

@@ -209,10 +209,14 @@ fn a_tool_is_told_of_its_abort() {
     let kept = Arc::clone(&slow);
     plue::register_deferred_tool(&definition("slow"), move |invocation, _| {
         let own = Arc::clone(&kept);
+        let replaced = Arc::new(());
+        let held = Arc::clone(&replaced);
+        invocation.on_abort(move || drop(held));
         invocation.on_abort(move || {
             let invocation: Option<Invocation> = own.lock().unwrap().take();
             invocation.unwrap().end(Err(Error::new(Code::Aborted, "stopped")));
         });
+        assert_eq!(Arc::strong_count(&replaced), 1);
         *kept.lock().unwrap() = Some(invocation);
     })
     .unwrap();
