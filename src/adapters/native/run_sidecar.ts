@@ -55,8 +55,7 @@ export function runSidecar(options: SidecarOptions = {}): void {
     open: (events) => openSidecarSocket(DESCRIPTOR, events),
     load: (module) => loadTools(options.tools, module),
     exit: (code) => process.exit(code),
-    // Deno and Node collect it by themselves.
-    collectGarbage: () => bun?.gc(true),
+    collectGarbage,
     log: (error) => console.error(error),
   });
   process.on("uncaughtException", (error) => {
@@ -79,6 +78,13 @@ const { Bun: bun, Deno: deno } = globalThis as unknown as {
   readonly Bun?: BunSockets & { readonly version: string; gc(force: boolean): void };
   readonly Deno?: { readonly version: { readonly deno: string } };
 };
+
+/** Frees unused memory now, not when the runtime sees fit. */
+function collectGarbage(): void {
+  if (bun !== undefined) return bun.gc(true);
+  process.getBuiltinModule("node:v8").setFlagsFromString("--expose-gc");
+  process.getBuiltinModule("node:vm").runInNewContext("gc()");
+}
 
 function runtimeName(): string {
   if (bun !== undefined) return `bun ${bun.version}`;
@@ -126,6 +132,9 @@ function isOfPermissions(error: unknown): boolean {
   return name === "NotCapable" || code === "ERR_ACCESS_DENIED";
 }
 
+/** The size of the buffer for what arrives, on Deno and Node. */
+const READ_BYTES = 64 * 1024;
+
 /** Opens the socket that libplue left on a descriptor. No event is sent before this returns. */
 function openSidecarSocket(descriptor: number, events: SidecarSocketEvents): SidecarSocket {
   // Bun's node:net never reads from a descriptor that it was given.
@@ -137,8 +146,14 @@ function openSidecarSocket(descriptor: number, events: SidecarSocketEvents): Sid
 function openNodeSocket(fd: number, events: SidecarSocketEvents): SidecarSocket {
   // Only here: Bun does not use this module, and takes milliseconds to load it.
   const { Socket } = process.getBuiltinModule("node:net");
-  const socket = new Socket({ fd, readable: true, writable: true });
-  socket.on("data", (bytes: Uint8Array) => events.data(bytes));
+  // One buffer: Deno frees those of its own late.
+  const buffer = new Uint8Array(READ_BYTES);
+  const callback = (length: number): boolean => {
+    events.data(buffer.subarray(0, length));
+    return true;
+  };
+  const socket = new Socket({ fd, readable: true, writable: true, onread: { buffer, callback } });
+  socket.resume();
   for (const event of ["end", "close", "error"]) socket.on(event, () => events.end());
   return {
     // A copy: the socket may send it later, and the caller reuses the bytes.
