@@ -10,7 +10,7 @@ const GENERATED = /built_page|\.generated\./;
 const LIMITS = [
   { folder: "src", lines: 73_400, files: 331, aim: 60_000 },
   { folder: "test", lines: 80_000, files: 416, aim: 60_000 },
-  { folder: "ffi", lines: 18_800, files: 96, aim: 15_000 },
+  { folder: "ffi", lines: 18_700, files: 96, aim: 15_000 },
   { folder: "examples", lines: 4_500, files: 46, aim: 6_000 },
   { folder: "scripts", lines: 2_920, files: 34, aim: 2_000 },
 ];
