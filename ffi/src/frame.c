@@ -193,6 +193,20 @@ void plue_frame_queue_put_back(struct plue_frame_queue *queue, struct plue_frame
     }
 }
 
+struct plue_frame *plue_frame_queue_withdraw(struct plue_frame_queue *queue, uint64_t call) {
+    for (struct plue_frame **at = &queue->first; *at != NULL; at = &(*at)->next) {
+        struct plue_frame *frame = *at;
+        if (frame->bytes[4] == PLUE_FRAME_EXEC && frame->sent == 0 &&
+            plue_read_u64(frame->bytes + 8) == call) {
+            *at = frame->next;
+            queue->end = frame->next == NULL ? at : queue->end;
+            frame->next = NULL;
+            return frame;
+        }
+    }
+    return NULL;
+}
+
 struct plue_frame *plue_frame_queue_take(struct plue_frame_queue *queue) {
     struct plue_frame *first = queue->first;
     plue_frame_queue_init(queue);

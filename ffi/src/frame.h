@@ -113,6 +113,8 @@ void plue_frame_queue_push(struct plue_frame_queue *queue, struct plue_frame *fr
 struct plue_frame *plue_frame_queue_pop(struct plue_frame_queue *queue);
 /* Puts a frame before the first. */
 void plue_frame_queue_put_back(struct plue_frame_queue *queue, struct plue_frame *frame);
+/* Takes out the frame of the call, unless a part of it was sent. NULL: it is not there. */
+struct plue_frame *plue_frame_queue_withdraw(struct plue_frame_queue *queue, uint64_t call);
 /* Takes all frames out and returns the first. */
 struct plue_frame *plue_frame_queue_take(struct plue_frame_queue *queue);
 /* Frees a frame and those linked to it. */

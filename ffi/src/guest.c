@@ -45,6 +45,10 @@ void plue_guest_enqueue(struct plue_frame *frame) {
     }
 }
 
+struct plue_frame *plue_guest_withdraw(uint64_t call) {
+    return plue_frame_queue_withdraw(&guest.queue, call);
+}
+
 struct plue_wake plue_guest_take_wake(void) {
     struct plue_wake wake = {.due = guest.wake_due};
     if (wake.due) {

@@ -20,6 +20,9 @@ bool plue_guest_is_this_thread(void) PLUE_LOCKED;
 /* Adds a frame to the queue. The runtime is woken when the lock is released. */
 void plue_guest_enqueue(struct plue_frame *frame) PLUE_LOCKED;
 
+/* Takes out the frame of a call that the runtime has not taken. NULL: it has. */
+struct plue_frame *plue_guest_withdraw(uint64_t call) PLUE_LOCKED;
+
 /* Sends the runtime, if there is one, the options that hold now. */
 void plue_guest_configure(void) PLUE_LOCKED;
 

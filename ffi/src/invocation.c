@@ -210,6 +210,9 @@ static struct plue_outcome register_tool(struct plue_host_tool *tool) PLUE_UNLOC
         plue_outcome_free(unregister(tool));
         outcome = plue_outcome_failure("shutdown", "plue_shutdown() was called");
     }
+    if (outcome.status == PLUE_TIMEOUT) {
+        plue_outcome_free(unregister(tool)); /* the tools side may register it later */
+    }
     if (outcome.status != PLUE_OK) {
         plue_lock();
         bool was_listed = remove_tool(tool);

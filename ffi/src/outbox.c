@@ -87,6 +87,13 @@ bool plue_outbox_flush(struct plue_outbox *outbox) {
     return is_left;
 }
 
+struct plue_frame *plue_outbox_withdraw(struct plue_outbox *outbox, uint64_t call) {
+    pthread_mutex_lock(&outbox->lock);
+    struct plue_frame *frame = plue_frame_queue_withdraw(&outbox->queue, call);
+    pthread_mutex_unlock(&outbox->lock);
+    return frame;
+}
+
 void plue_outbox_close(struct plue_outbox *outbox) {
     pthread_mutex_lock(&outbox->lock);
     outbox->is_closed = true;

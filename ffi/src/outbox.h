@@ -35,6 +35,9 @@ void plue_outbox_open(struct plue_outbox *outbox);
  * be woken, because something is left. */
 bool plue_outbox_post(struct plue_outbox *outbox, struct plue_frame *frame);
 
+/* Takes out the frame of a call of which nothing was written. NULL: something was. */
+struct plue_frame *plue_outbox_withdraw(struct plue_outbox *outbox, uint64_t call);
+
 /* Writes a part of the rest. Returns whether something still is, or is being written. */
 bool plue_outbox_flush(struct plue_outbox *outbox);
 

@@ -35,24 +35,30 @@ const char *plue_peer_fault(void) {
     return is_right ? NULL : "The environment variable PLUE_TOOLS is not UTF-8";
 }
 
+bool plue_peer_find_module(char **module) {
+    const char *named = plue_settings.tools_module;
+    const char *given = plue_peer_fault() == NULL ? module_of_environment() : NULL;
+    *module = NULL;
+    if (given != NULL) {
+        *module = plue_path_of_module(plue_image_start_folder(), given);
+    } else if (named != NULL) {
+        *module = plue_text_copy(named, strlen(named));
+    }
+    return *module != NULL || (given == NULL && named == NULL);
+}
+
 struct plue_frame *plue_peer_configure(struct plue_peer *peer) {
     forget_tools(peer);
     peer->state = PLUE_PEER_WAITING;
     peer->configuration++;
-    const char *tools_module = plue_settings.tools_module;
-    const char *given = plue_peer_fault() == NULL ? module_of_environment() : NULL;
-    char *from_environment = NULL;
-    if (given != NULL) {
-        from_environment = plue_path_of_module(plue_image_start_folder(), given);
-        if (from_environment == NULL) {
-            return NULL;
-        }
-        tools_module = from_environment;
+    char *module;
+    if (!plue_peer_find_module(&module)) {
+        return NULL;
     }
-    const char *strings[] = {tools_module, plue_settings.config_json};
+    const char *strings[] = {module, plue_settings.config_json};
     struct plue_frame *frame = plue_frame_of_strings(
         PLUE_FRAME_CONFIG, PLUE_PROTOCOL_VERSION, peer->configuration, 0, strings, 2);
-    free(from_environment);
+    free(module);
     if (frame == NULL) {
         return NULL;
     }

@@ -36,6 +36,10 @@ void plue_peer_open(struct plue_peer *peer) PLUE_LOCKED;
  * to judge: a guest needs no name. */
 const char *plue_peer_fault(void) PLUE_LOCKED;
 
+/* The module of the tools, resolved, on the heap; NULL if none is named. Returns false when out of
+ * memory. */
+bool plue_peer_find_module(char **module) PLUE_LOCKED;
+
 /* Forgets what was known and makes the frames that ask for it anew: the host's own tools, then
  * CONFIG. NULL: out of memory. */
 struct plue_frame *plue_peer_configure(struct plue_peer *peer) PLUE_LOCKED;

@@ -44,9 +44,6 @@ enum {
     UNKNOWN = -1,               /* where else there is a status */
 };
 
-/* The variable with the working directory, which a sidecar enters that starts elsewhere. */
-#define FOLDER_VARIABLE "PLUE_FOLDER="
-
 /* A report to the host. The first that comes says whether the program runs. */
 enum kind {
     FAILED = 1,        /* `value` is an errno */
@@ -70,7 +67,6 @@ struct plue_process {
     struct plue_launch launch;
     struct plue_program program;
     char **environment;
-    char folder[sizeof FOLDER_VARIABLE + PATH_MAX]; /* of its working directory; empty if not known */
     int reports;
     pid_t host;
 
@@ -105,7 +101,8 @@ static void write_report(int descriptor, enum kind kind, int value) {
 
 /* ---------------------------------------------------------------------------- environment */
 
-/* Variables that make a runtime run something else than the sidecar, or something before it. */
+/* Variables that make a runtime run something else than the sidecar, or something before it, or that
+ * give it a part of its parent's which the sidecar does not have: the descriptor of a channel to it. */
 static const char *const dropped[] = {
     "BUN_BE_BUN=",
     "BUN_OPTIONS=",
@@ -113,11 +110,13 @@ static const char *const dropped[] = {
     "BUN_INSPECT_CONNECT_TO=",
     "BUN_INSPECT_NOTIFY=",
     "BUN_INSPECT_PRELOAD=",
+    "NODE_CHANNEL_FD=",
+    "NODE_CHANNEL_SERIALIZATION_MODE=",
     "NODE_OPTIONS=",
+    "NODE_UNIQUE_ID=",
     "LD_PRELOAD=",
     "LD_AUDIT=",
     "DYLD_INSERT_LIBRARIES=",
-    FOLDER_VARIABLE,
 };
 
 static bool is_dropped(const char *variable) {
@@ -129,9 +128,9 @@ static bool is_dropped(const char *variable) {
     return false;
 }
 
-/* The sidecar's environment: that of this process without what is dropped, and `folder`. A process
- * with more rights than its caller hands on nothing that the caller chose. NULL when out of memory. */
-static char **make_environment(char *folder) {
+/* The sidecar's environment: that of this process without what is dropped. A process with more rights
+ * than its caller hands on nothing that the caller chose. NULL when out of memory. */
+static char **make_environment(void) {
     static char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
     static char home[] = "HOME=/";
     static char *const safe[] = {path, home, NULL};
@@ -141,15 +140,12 @@ static char **make_environment(char *folder) {
     while (from != NULL && from[count] != NULL) {
         count++;
     }
-    char **environment = calloc(count + 2, sizeof *environment);
+    char **environment = calloc(count + 1, sizeof *environment);
     size_t used = 0;
     for (size_t i = 0; environment != NULL && i < count; i++) {
         if (!is_dropped(from[i])) {
             environment[used++] = from[i];
         }
-    }
-    if (environment != NULL && *folder != '\0') {
-        environment[used] = folder;
     }
     return environment;
 }
@@ -224,8 +220,7 @@ static _Noreturn void run_sidecar(const struct plue_process *process) {
     enum kind kind = FAILED;
     const char *folder = process->launch.working_directory;
     reset_signals();
-    if ((folder != NULL && chdir(folder) != 0) ||
-        (process->program.starts_at_root && chdir("/") != 0)) {
+    if (folder != NULL && chdir(folder) != 0) {
         kind = FAILED_FOLDER;
     } else {
         execve(process->program.path, process->program.argv, process->environment);
@@ -505,23 +500,6 @@ void plue_process_kill(struct plue_process *process) {
 
 /* --------------------------------------------------------------------------------- starting */
 
-/* Writes the variable of the working directory; nothing where that is not known. */
-static void write_folder(struct plue_process *process) {
-    char here[PATH_MAX];
-    const char *folder = process->launch.working_directory;
-    plue_path_current(here);
-    bool is_whole = folder != NULL && *folder == '/';
-    if (plue_has_more_rights() || (!is_whole && *here == '\0')) {
-        return;
-    }
-    int length = snprintf(process->folder, sizeof process->folder, "%s%s%s%s", FOLDER_VARIABLE,
-                          is_whole ? "" : here, is_whole || folder == NULL ? "" : "/",
-                          folder == NULL ? "" : folder);
-    if (length < 0 || (size_t)length >= sizeof process->folder) {
-        *process->folder = '\0';
-    }
-}
-
 /* NULL: with errno. */
 static struct plue_process *make_process(const struct plue_launch *launch) {
     struct plue_process *process = calloc(1, sizeof *process);
@@ -536,8 +514,7 @@ static struct plue_process *make_process(const struct plue_launch *launch) {
     process->child = -1;
     process->news = -1;
     process->reports = -1;
-    write_folder(process);
-    process->environment = make_environment(process->folder);
+    process->environment = make_environment();
     if (process->environment == NULL || plue_socket_pair(pair) != 0) {
         int error = process->environment == NULL ? ENOMEM : errno;
         release(process);
@@ -624,7 +601,7 @@ struct plue_process *plue_process_start(const struct plue_launch *launch, uint64
         explain("", "the tools", plue_error_text(errno), why, why_size);
         return NULL;
     }
-    if (!plue_program_find(launch->argv, &process->program)) {
+    if (!plue_program_find(launch->argv, launch->module, &process->program)) {
         explain("", process->program.argv[0], process->program.lack, why, why_size);
         release(process);
         return NULL;

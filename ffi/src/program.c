@@ -176,12 +176,50 @@ static bool is_script(const char *path) {
     return length > 3 && strcmp(path + length - 3, ".js") == 0;
 }
 
+/* Writes the path of a module from the root; "" if it has none. */
+static void find_module(const char *module, char path[PATH_MAX]) {
+    static const char file[] = "file://";
+    bool is_file_url = strncmp(module, file, sizeof file - 1) == 0;
+    const char *from = is_file_url ? module + sizeof file - 1 : module;
+    char text[PATH_MAX];
+    size_t length = 0;
+    for (; *from != '\0' && length < sizeof text - 1; from++) {
+        unsigned byte = (unsigned char)*from;
+        if (is_file_url && byte == '%' && sscanf(from + 1, "%2x", &byte) == 1) {
+            from += 2;
+        }
+        text[length++] = (char)byte;
+    }
+    text[length] = '\0';
+    if (*text != '/' || realpath(text, path) == NULL) {
+        *path = '\0';
+    }
+}
+
+/* Writes the option with the tsconfig.json that Bun uses: the one in the folder of the module, or in
+ * the nearest above it, as Bun itself would find it. */
+static void find_tsconfig(const char *module, struct plue_program *program) {
+    static const char option[] = "--tsconfig-override=";
+    char *path = program->tsconfig + sizeof option - 1;
+    char folder[PATH_MAX];
+    strcpy(program->tsconfig, option);
+    find_module(module == NULL ? "" : module, folder);
+    for (char *slash; (slash = strrchr(folder, '/')) != NULL;) {
+        *slash = '\0';
+        if (find_in(*folder == '\0' ? "/" : folder, "", "tsconfig.json", path) ||
+            find_in(*folder == '\0' ? "/" : folder, "", "jsconfig.json", path)) {
+            return;
+        }
+    }
+    strcpy(path, "/dev/null");
+}
+
 /* Uses the script, with the first runtime that is in PATH. */
-static void use_script(struct plue_program *program) {
+static void use_script(struct plue_program *program, const char *module) {
     /* What lies in the folder of the host, perhaps a clone of somebody else's repository, is not for
-     * the sidecar: bunfig.toml and tsconfig.json can name code to run, and .env sets variables of the
-     * tools. Nothing is said to Bun about tsconfig.json but where it starts. A package that is not
-     * installed is an error, and not fetched from a registry. */
+     * the sidecar: bunfig.toml and tsconfig.json can name code to run, there and above, when the
+     * sidecar starts and when a tool starts a Worker, and .env sets variables of the tools. A package
+     * that is not installed is an error, and not fetched from a registry. */
     static char *const bun[] = {"bun", "--config=/dev/null", "--env-file=/dev/null", "--no-install"};
     static char node[] = "node";
     program->lack = "plue-sidecar.js needs Bun or Node, and neither is in PATH";
@@ -190,13 +228,14 @@ static void use_script(struct plue_program *program) {
         program->default_argv[1] = program->default_text;
     } else {
         memcpy(program->default_argv, bun, sizeof bun);
-        program->default_argv[4] = program->default_text;
-        program->starts_at_root = true;
+        find_tsconfig(module, program);
+        program->default_argv[4] = program->tsconfig;
+        program->default_argv[5] = program->default_text;
     }
 }
 
 /* Uses the program or script that the environment names. */
-static void use_given(struct plue_program *program, const char *given) {
+static void use_given(struct plue_program *program, const char *given, const char *module) {
     program->lack = not_in_path;
     bool is_path = strchr(given, '/') != NULL || is_script(given);
     const char *folder = is_path && *given != '/' ? plue_image_start_folder() : "";
@@ -207,11 +246,11 @@ static void use_given(struct plue_program *program, const char *given) {
     }
     program->default_argv[0] = program->default_text;
     if (is_script(program->default_text)) {
-        use_script(program);
+        use_script(program, module);
     }
 }
 
-static void use_default(struct plue_program *program) {
+static void use_default(struct plue_program *program, const char *module) {
     static char sidecar[] = "plue-sidecar";
     program->argv = program->default_argv;
     memset(program->default_argv, 0, sizeof program->default_argv);
@@ -222,20 +261,19 @@ static void use_default(struct plue_program *program) {
                     "my-sidecar.ts --outfile plue-sidecar\" makes one";
     const char *given = plue_environment("PLUE_SIDECAR");
     if (given != NULL && *given != '\0') {
-        use_given(program, given);
+        use_given(program, given, module);
     } else if (find_installed(sidecar, program->default_text)) {
         program->default_argv[0] = program->default_text;
     } else if (find_installed("plue-sidecar.js", program->default_text)) {
-        use_script(program);
+        use_script(program, module);
     }
 }
 
-bool plue_program_find(char *const *argv, struct plue_program *program) {
+bool plue_program_find(char *const *argv, const char *module, struct plue_program *program) {
     program->argv = argv;
     program->lack = not_in_path;
-    program->starts_at_root = false;
     if (argv == NULL) {
-        use_default(program);
+        use_default(program, module);
     }
     const char *name = program->argv[0];
     if (strchr(name, '/') == NULL) {

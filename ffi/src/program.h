@@ -34,14 +34,14 @@ const char *plue_image_start_folder(void);
 struct plue_program {
     char *const *argv;
     char path[PATH_MAX]; /* of the file to run, from the root */
-    char *default_argv[6];
+    char *default_argv[7];
     char default_text[PATH_MAX];
-    const char *lack; /* what is said when it is not found */
-    bool starts_at_root; /* it enters the working directory by itself, once it runs */
+    char tsconfig[32 + PATH_MAX]; /* the option of Bun */
+    const char *lack;             /* what is said when it is not found */
 };
 
-/* Finds the program of `argv`, or the default one if that is NULL. Returns false when there is no such
- * file; `argv[0]` says what was looked for, `lack` where. */
-bool plue_program_find(char *const *argv, struct plue_program *program);
+/* Finds the program of `argv`, or the default one if that is NULL, for the tools of `module`, which may
+ * be NULL. Returns false when there is no such file; `argv[0]` says what was looked for, `lack` where. */
+bool plue_program_find(char *const *argv, const char *module, struct plue_program *program);
 
 #endif

@@ -191,8 +191,16 @@ static bool begin(struct plue_call *call, struct plue_frame **frame) PLUE_UNLOCK
     return true;
 }
 
-static struct plue_outcome too_late(const struct plue_call *call) {
+static struct plue_outcome aborted(const plue_abort_signal_t *signal) {
+    const char *reason = plue_abort_reason(signal);
+    return plue_outcome_failure("aborted", *reason == '\0' ? "The call was aborted" : reason);
+}
+
+static struct plue_outcome too_late(const struct plue_call *call, bool has_begun) {
     char text[100];
+    if (plue_abort_is_aborted(call->signal) && !has_begun) {
+        return aborted(call->signal);
+    }
     if (plue_abort_is_aborted(call->signal)) {
         return plue_outcome_failure("aborted", "The call was aborted; its tool did not stop within "
                                                "the grace period and goes on");
@@ -202,11 +210,24 @@ static struct plue_outcome too_late(const struct plue_call *call) {
     return plue_outcome_failure("timeout", text);
 }
 
+/* Takes back the frame of a call that waits behind others: it would cost memory for as long as they
+ * take, and run a tool whose result nobody gets. NULL: it has been sent. */
+static struct plue_frame *withdraw(struct plue_call *call) PLUE_UNLOCKED {
+    if (call->sidecar != NULL) {
+        return plue_sidecar_withdraw(call->sidecar, call->id);
+    }
+    plue_lock();
+    struct plue_frame *frame = plue_guest_withdraw(call->id);
+    plue_unlock();
+    return frame;
+}
+
 /* Ends a call whose time is over, unless it has just ended. */
 static void give_up(struct plue_call *call) PLUE_UNLOCKED {
-    struct plue_outcome outcome = too_late(call);
+    struct plue_frame *unsent = withdraw(call);
+    struct plue_outcome outcome = too_late(call, unsent == NULL);
     struct plue_frame *abort = NULL; /* its signal's has been sent, if there was one */
-    if (!plue_abort_is_aborted(call->signal)) {
+    if (unsent == NULL && !plue_abort_is_aborted(call->signal)) {
         abort = plue_frame_new(PLUE_FRAME_ABORT, 0, call->id, outcome.message,
                                strlen(outcome.message));
     }
@@ -228,6 +249,7 @@ static void give_up(struct plue_call *call) PLUE_UNLOCKED {
         abort = NULL;
     }
     plue_frame_free_all(abort);
+    plue_frame_free_all(unsent);
     if (!is_running) {
         plue_outcome_free(outcome);
     }
@@ -294,11 +316,6 @@ static void await_end(struct plue_call *call, const plue_tool_context_t *context
             await_news(call, news);
         }
     }
-}
-
-static struct plue_outcome aborted(const plue_abort_signal_t *signal) {
-    const char *reason = plue_abort_reason(signal);
-    return plue_outcome_failure("aborted", *reason == '\0' ? "The call was aborted" : reason);
 }
 
 /* Makes the outcome of a call that failed together with others. */

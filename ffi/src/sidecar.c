@@ -263,9 +263,9 @@ static bool wait_for_work(struct plue_sidecar *sidecar, const struct deadline *d
     return true;
 }
 
-/* Returns true if one of the descriptors is not open. */
+/* Returns true if one of the descriptors is not open, or the other end for pokes is not. */
 static bool is_closed_by_host(const struct pollfd waits[WAITS]) {
-    bool is_closed = false;
+    bool is_closed = (waits[POKE].revents & POLLHUP) != 0;
     for (int i = 0; i < STANDARD_ERROR; i++) {
         is_closed = is_closed || (waits[i].revents & POLLNVAL) != 0;
     }
@@ -382,14 +382,18 @@ static void set_process(struct plue_sidecar *sidecar, struct plue_process *proce
 /* Without the lock: plue_shutdown() waits for this thread before it forgets the options. */
 static bool start_process(struct plue_sidecar *sidecar,
                           struct ending *ending) PLUE_CHECKED(no_thread_safety_analysis) {
+    char *module;
+    plue_peer_find_module(&module); /* where there is no memory for it, it has no settings */
     const struct plue_launch launch = {
         .argv = plue_settings.sidecar_argv,
         .working_directory = plue_settings.sidecar_cwd,
+        .module = module,
         .socket = sidecar->child_socket,
         .output = sidecar->child_output,
     };
     struct plue_process *process = plue_process_start(&launch, sidecar->start_deadline_ms,
                                                       ending->why, sizeof ending->why);
+    free(module);
     set_process(sidecar, process);
     plue_close(&sidecar->child_socket);
     plue_close(&sidecar->child_output);
@@ -549,6 +553,10 @@ void plue_sidecar_send(struct plue_sidecar *sidecar, struct plue_frame *frame) {
     if (plue_outbox_post(&sidecar->outbox, frame)) {
         poke(sidecar);
     }
+}
+
+struct plue_frame *plue_sidecar_withdraw(struct plue_sidecar *sidecar, uint64_t call) {
+    return plue_outbox_withdraw(&sidecar->outbox, call);
 }
 
 enum plue_sidecar_state plue_sidecar_ensure(bool *waited, struct plue_peer **peer,

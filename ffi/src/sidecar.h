@@ -55,6 +55,9 @@ void plue_sidecar_wake_leader(struct plue_sidecar *sidecar);
  * May be called with the lock held, too. */
 void plue_sidecar_send(struct plue_sidecar *sidecar, struct plue_frame *frame);
 
+/* Takes out the frame of a call of which nothing was sent. NULL: something was. */
+struct plue_frame *plue_sidecar_withdraw(struct plue_sidecar *sidecar, uint64_t call);
+
 /* Waits for the sidecar's end. */
 void plue_sidecar_join(struct plue_sidecar *sidecar) PLUE_UNLOCKED;
 

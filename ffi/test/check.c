@@ -1,7 +1,5 @@
 #include "check.h"
 
-#include "plue.h"
-
 #include <dirent.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static atomic_int failures;
 
@@ -32,6 +31,38 @@ int check_verdict(const char *name) {
     printf(count == 0 ? "%s: ok\n" : "%s: %d FAILED\n", name, count);
     fflush(stdout);
     return count != 0;
+}
+
+int check_run(const char *program, const struct check_test *tests, size_t count, char **names) {
+    bool is_found = false;
+    for (size_t i = 0; i < count; i++) {
+        bool is_wanted = *names == NULL;
+        for (char **name = names; *name != NULL; name++) {
+            is_wanted |= strcmp(*name, tests[i].name) == 0;
+        }
+        if (is_wanted) {
+            int before = check_failures();
+            uint64_t start = now_ns();
+            is_found = true;
+            tests[i].run();
+            printf("%s: %s (%.0f ms)\n", tests[i].name, check_failures() == before ? "ok" : "FAILED",
+                   ms_since(start));
+            fflush(stdout);
+        }
+    }
+    CHECK(is_found, "there is no such test");
+    return check_verdict(program);
+}
+
+void on_threads(int count, void *(*run)(void *), void *argument) {
+    pthread_t *threads = calloc((size_t)count, sizeof *threads);
+    for (int i = 0; i < count; i++) {
+        pthread_create(&threads[i], NULL, run, argument);
+    }
+    for (int i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    free(threads);
 }
 
 uint64_t now_ns(void) {
@@ -69,13 +100,84 @@ void expect_answer(const char *tool, const char *params, const char *expected) {
 }
 
 void expect_failure(const char *tool, const char *params, const char *code, const char *part) {
-    char *json = plue_tool_execute(tool, params, NULL);
+    expect_failure_with(NULL, tool, params, code, part);
+}
+
+void expect_failure_with(const plue_tool_context_t *context, const char *tool, const char *params,
+                         const char *code, const char *part) {
+    char *json = plue_tool_execute(tool, params, context);
     CHECK(is_failure(json, code), "expected %s, got %.200s", code, json);
     CHECK(contains(plue_get_last_error(), part), "expected \"%s\" in \"%s\"", part,
           plue_get_last_error());
     CHECK(strcmp(plue_get_last_error_json(), json) == 0, "%s", plue_get_last_error_json());
     plue_free_json(json);
 }
+
+/* --------------------------------------------------------------------------- calls that last */
+
+void note_begin(const char *json, void *call) {
+    (void)json;
+    atomic_store(&((struct aborted_call *)call)->has_begun, true);
+}
+
+void *abort_when_begun(void *argument) {
+    struct aborted_call *call = argument;
+    while (call->file == NULL ? !atomic_load(&call->has_begun) : access(call->file, F_OK) != 0) {
+        sleep_us(50);
+    }
+    call->aborted_ns = now_ns();
+    plue_abort_signal_abort(call->signal, "user pressed stop");
+    call->abort_ms = ms_since(call->aborted_ns);
+    return NULL;
+}
+
+struct aborted_call call_and_abort(const char *tool, const char *params, const char *file,
+                                   const char *part) {
+    struct aborted_call call = {.signal = plue_abort_signal_new(), .file = file};
+    pthread_t thread;
+    pthread_create(&thread, NULL, abort_when_begun, &call);
+    plue_tool_context_t context = {NULL, NULL, call.signal, note_begin, &call};
+    expect_failure_with(&context, tool, params, "aborted", part);
+    uint64_t end = now_ns();
+    pthread_join(thread, NULL);
+    call.settled_ms = (double)(end - call.aborted_ns) / 1e6;
+    plue_abort_signal_release(call.signal);
+    return call;
+}
+
+static void count_event(const char *json, void *user_data) {
+    struct held_calls *calls = user_data;
+    bool has_failed = contains(json, "{\"type\":\"error\",\"tool\":\"hold\",");
+    atomic_fetch_add(has_failed ? &calls->failures : &calls->begun, 1);
+}
+
+static void *hold(void *argument) {
+    struct held_calls *calls = argument;
+    plue_tool_context_t context = {NULL, NULL, calls->signal, count_event, calls};
+    expect_failure_with(&context, "hold", "{}", calls->code, calls->part);
+    return NULL;
+}
+
+void hold_calls(struct held_calls *calls, int count) {
+    calls->count = count;
+    for (int i = 0; i < count; i++) {
+        pthread_create(&calls->threads[i], NULL, hold, calls);
+    }
+    while (atomic_load(&calls->begun) < count) {
+        sleep_us(100);
+    }
+}
+
+void join_held_calls(struct held_calls *calls) {
+    for (int i = 0; i < calls->count; i++) {
+        pthread_join(calls->threads[i], NULL);
+    }
+    /* Where the tools side has aborted them, it sends these events. */
+    CHECK(calls->signal != NULL || atomic_load(&calls->failures) == calls->count,
+          "%d of %d callbacks were notified", atomic_load(&calls->failures), calls->count);
+}
+
+/* -------------------------------------------------------------------------------- the process */
 
 long number_in(const char *json, const char *key) {
     char pattern[64];

@@ -2,6 +2,10 @@
 #ifndef CHECK_H
 #define CHECK_H
 
+#include "plue.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,10 +23,21 @@ __attribute__((format(printf, 4, 5)))
 #endif
 void check_failed(const char *file, int line, const char *condition, const char *format, ...);
 
-int check_failures(void);
+__attribute__((visibility("default"))) int check_failures(void);
 
 /* Prints the verdict and returns the exit status. */
 int check_verdict(const char *name);
+
+struct check_test {
+    const char *name;
+    void (*run)(void);
+};
+
+/* Runs the tests with the names, or all if there are none. Returns check_verdict(). */
+int check_run(const char *program, const struct check_test *tests, size_t count, char **names);
+
+/* Runs a function on so many threads at once, and waits for them. */
+void on_threads(int count, void *(*run)(void *), void *argument);
 
 /* A time that is over before any test is: what has it as its limit must end by something else. */
 enum { FOREVER_MS = 3600000 };
@@ -41,6 +56,41 @@ void expect_answer(const char *tool, const char *params, const char *expected);
 
 /* Calls a tool without a context, and checks the code and that the message has `part`. */
 void expect_failure(const char *tool, const char *params, const char *code, const char *part);
+
+/* The same with a context. */
+void expect_failure_with(const plue_tool_context_t *context, const char *tool, const char *params,
+                         const char *code, const char *part);
+
+/* A call that another thread aborts once its tool has begun. */
+struct aborted_call {
+    plue_abort_signal_t *signal;
+    const char *file; /* that exists once the tool has begun; NULL: it sends an event */
+    atomic_bool has_begun;
+    uint64_t aborted_ns;
+    double abort_ms;   /* the duration of plue_abort_signal_abort() */
+    double settled_ms; /* from then to the return of the call */
+};
+
+/* Makes such a call, which must fail with a message that has `part`. */
+struct aborted_call call_and_abort(const char *tool, const char *params, const char *file,
+                                   const char *part);
+
+/* Its thread, and its callback for events. The argument is a struct aborted_call. */
+void *abort_when_begun(void *call);
+void note_begin(const char *json, void *call);
+
+/* Calls on threads of their own that have reached the tool "hold", and last. */
+struct held_calls {
+    const char *code; /* with which each must fail, with a message that has `part` */
+    const char *part;
+    plue_abort_signal_t *signal; /* may be NULL */
+    atomic_int begun;
+    atomic_int failures; /* that their callbacks were notified of */
+    int count;
+    pthread_t threads[80];
+};
+void hold_calls(struct held_calls *calls, int count);
+void join_held_calls(struct held_calls *calls);
 
 /* The value after `"key":` in the JSON, as a number; -1 if there is none. */
 long number_in(const char *json, const char *key);

@@ -1,11 +1,15 @@
 // plue.hpp against a real sidecar: test/native/cpp.bun.test.ts builds and runs it.
 #include <plue.hpp>
 
-#include <atomic>
+#include "contract.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <sstream>
 #include <thread>
+
+extern "C" int check_failures(void);
 
 namespace {
 
@@ -38,11 +42,119 @@ std::string definition(const std::string &name) {
            R"("parameters":{"type":"object"}})";
 }
 
-void test_calls() {
-    CHECK(contains(plue::tools(), "\"echo\""), plue::tools());
-    CHECK(plue::call("echo", "{\"a\":1}").value() == "{\"a\":1}", "echo");
-    const plue::Result failed = plue::call("nope");
-    CHECK(!failed && failed.status == plue::Status::unknown_tool, failed.json);
+// ------------------------------------------------------------------ the cases of contract.txt
+
+std::string text_or(const char *text, const char *otherwise = "") {
+    return text == nullptr ? otherwise : text;
+}
+
+std::string run_steps(const std::string &steps, plue::Invocation &call, std::string_view params) {
+    std::istringstream lines(steps);
+    for (std::string kind; lines >> kind;) {
+        std::string rest;
+        double done = 0;
+        double total = 0;
+        int status = 0;
+        if (kind == "progress") {
+            lines >> done >> total;
+        } else if (kind == "failure") {
+            lines >> status;
+        }
+        lines.ignore(lines.peek() == ' ');
+        std::getline(lines, rest);
+        if (kind == "expects") {
+            contract_expect(std::string(params).c_str(), rest.c_str());
+        } else if (kind == "metadata") {
+            call.metadata(rest);
+        } else if (kind == "output") {
+            call.output(rest);
+        } else if (kind == "session") {
+            call.metadata("{\"session\":\"" + call.session_id() + "\"}");
+        } else if (kind == "progress") {
+            call.progress(done, total, rest);
+        } else if (kind == "failure") {
+            throw plue::Error(static_cast<plue::Status>(status), rest);
+        } else {
+            return kind == "result" ? rest : std::string(params);
+        }
+    }
+    return "null";
+}
+
+void end(const plue::Result &result) {
+    const std::string message = result ? "No error" : plue_get_last_error();
+    contract_end(static_cast<int>(result.status), result.flags, result.json.c_str(), message.c_str());
+}
+
+void submit(const contract_call &call, const std::string &json, const plue::CallOptions &options) {
+    bool is_over = false;
+    const auto on_done = [&](const plue::Result &result) {
+        end(result);
+        is_over = true;
+    };
+    const bool is_resumed = std::string_view(call.operation) == "resume";
+    (is_resumed ? plue::submit_resume : plue::submit)(call.name, json, options, on_done);
+    while (!is_over) {
+        plue::dispatch();
+    }
+}
+
+void call_by_binding(const contract_call *call) {
+    const std::string_view operation = call->operation;
+    const std::string json = text_or(call->json, "{}");
+    const plue::AbortSignal signal;
+    plue::CallOptions options;
+    options.session_id = text_or(call->session_id);
+    options.message_id = text_or(call->message_id);
+    options.signal = &signal;
+    options.on_event = [](std::string_view event) { contract_event(std::string(event).c_str()); };
+    if (call->abort_reason != nullptr) {
+        signal.abort(call->abort_reason);
+    }
+    if (operation == "poll" || operation == "cancel") {
+        end((operation == "poll" ? plue::poll_task : plue::cancel_task)(call->name));
+    } else if (operation == "answer") {
+        end(plue::answer_task(call->name, json));
+    } else if (operation == "start") {
+        end(plue::start_task(call->name, json, options));
+    } else if (call->is_submitted) {
+        submit(*call, json, options);
+    } else {
+        end((operation == "call" ? plue::call : plue::resume)(call->name, json, options));
+    }
+}
+
+void define_by_binding(const char *name, const char *text, const char *steps) {
+    const std::string_view operation = name;
+    const auto run = [of_tool = std::string(steps)](plue::Invocation &call, std::string_view params) {
+        return run_steps(of_tool, call, params);
+    };
+    plue::Result result;
+    try {
+        if (operation == "register") {
+            plue::register_tool(text, run);
+        } else if (operation == "unregister") {
+            plue::unregister_tool(text);
+        } else if (operation == "question") {
+            plue::set_question(run);
+        } else {
+            plue::clear_question();
+        }
+    } catch (const plue::Error &error) {
+        result = {error.status(), error.what()};
+    }
+    end(result);
+}
+
+void test_contract() {
+    const contract_driver driver = {call_by_binding, define_by_binding};
+    contract_run(&driver, nullptr);
+    CHECK(check_failures() == 0, "the contract");
+}
+
+// ------------------------------------------------------------------ what is particular to C++
+
+void test_texts() {
     expect_error(plue::Status::unknown_tool, "nope", [] { plue::call("nope").value(); });
     expect_error(plue::Status::invalid_argument, "NUL", [] { plue::call({"a\0b", 3}); });
     expect_error(plue::Status::invalid_argument, "NUL", [] {
@@ -50,21 +162,13 @@ void test_calls() {
         options.session_id = {"a\0b", 3};
         plue::call("echo", "{}", options);
     });
+    expect_error(plue::Status::invalid_argument, "NUL",
+                 [] { plue::submit({"\0", 1}, "{}", {}, [](const plue::Result &) {}); });
 }
 
-void test_events() {
+void test_throwing_callbacks() {
     int count = 0;
     plue::CallOptions options;
-    options.session_id = "S";
-    options.on_event = [&](std::string_view json) {
-        CHECK(json == "{\"i\":" + std::to_string(count) + "}", json);
-        count++;
-        plue::call("progress", "{\"n\":1}").value();
-    };
-    const plue::Result result = plue::call("progress", "{\"n\":3}", options);
-    CHECK(contains(result.value(), "\"session\":\"S\"") && count == 3, result.json);
-
-    count = 0;
     options.on_event = [&](std::string_view) {
         count++;
         throw std::out_of_range("mine");
@@ -74,6 +178,13 @@ void test_events() {
         CHECK(false, "it threw nothing");
     } catch (const std::out_of_range &error) {
         CHECK(count == 1, error.what());
+    }
+    plue::submit("echo", "{}", {}, [](const plue::Result &) { throw std::out_of_range("mine"); });
+    try {
+        while (true) {
+            plue::dispatch();
+        }
+    } catch (const std::out_of_range &) {
     }
 }
 
@@ -110,57 +221,28 @@ void test_submit() {
     CHECK(events == 200, std::to_string(events));
     CHECK(plue::events_fd() >= 0, "no descriptor");
     CHECK(plue::dispatch(std::chrono::milliseconds(0)) == 0, "something is left");
-
-    plue::submit("echo", "{}", {}, [](const plue::Result &) { throw std::out_of_range("mine"); });
-    try {
-        while (true) {
-            plue::dispatch();
-        }
-    } catch (const std::out_of_range &) {
-    }
-    expect_error(plue::Status::invalid_argument, "NUL",
-                 [] { plue::submit({"\0", 1}, "{}", {}, [](const plue::Result &) {}); });
 }
 
+// The function of a tool or a question is destroyed once nothing needs it, and what it throws ends its call.
 void test_tools() {
     const auto counter = std::make_shared<int>(0);
-    plue::register_tool(definition("add"), [counter](plue::Invocation &call, std::string_view params) {
-        ++*counter;
-        call.metadata("{\"session\":\"" + call.session_id() + call.message_id() + "\"}");
-        call.progress(1, 2, "half");
-        call.output("\"part\"");
-        CHECK(!call.signal().aborted(), "aborted");
-        return std::string(params);
-    });
-    CHECK(counter.use_count() == 2, "copies");
-    std::string events;
-    plue::CallOptions options;
-    options.session_id = "S";
-    options.on_event = [&](std::string_view json) { events += json; };
-    CHECK(plue::call("host:add", "{\"a\":1}", options).value() == "{\"a\":1}", "the result");
-    CHECK(contains(events, "{\"session\":\"S\"}") && contains(events, "half") &&
-              contains(events, "\"part\""),
-          events);
-    expect_error(plue::Status::invalid_argument, "host:add", [&] {
-        plue::register_tool(definition("add"), [counter](plue::Invocation &, std::string_view) {
-            return std::string("null");
-        });
-    });
-    CHECK(counter.use_count() == 2, "what was refused is not destroyed");
+    const auto run = [counter](plue::Invocation &, std::string_view) { return std::string("null"); };
+    const auto before = counter.use_count();
+    plue::register_tool(definition("add"), run);
+    CHECK(counter.use_count() == before + 1, "copies");
+    expect_error(plue::Status::invalid_argument, "host:add",
+                 [&] { plue::register_tool(definition("add"), run); });
+    CHECK(counter.use_count() == before + 1, "a rejected function is not destroyed");
     plue::unregister_tool("host:add");
-    CHECK(counter.use_count() == 1, "not destroyed");
-    expect_error(plue::Status::unknown_tool, "no such tool", [] { plue::unregister_tool("host:add"); });
+    plue::set_question(run);
+    CHECK(counter.use_count() == before + 1, "copies");
+    plue::clear_question();
+    CHECK(counter.use_count() == before, "not destroyed");
 
-    plue::register_tool(definition("throws"), [](plue::Invocation &, std::string_view params) {
-        if (params == "{}") {
-            throw plue::Error(plue::Status::denied, "Not yours");
-        }
+    plue::register_tool(definition("throws"), [](plue::Invocation &, std::string_view) -> std::string {
         throw std::runtime_error("It broke");
-        return std::string();
     });
-    const plue::Result denied = plue::call("host:throws");
-    CHECK(denied.status == plue::Status::denied && contains(denied.json, "Not yours"), denied.json);
-    const plue::Result broken = plue::call("host:throws", "{\"a\":1}");
+    const plue::Result broken = plue::call("host:throws");
     CHECK(broken.status == plue::Status::threw && contains(broken.json, "It broke"), broken.json);
 }
 
@@ -238,63 +320,6 @@ void test_on_abort() {
     plue::unregister_tool("host:slow");
 }
 
-// The value of a key.
-std::string value_in(const std::string &json, const std::string &key) {
-    const std::string start = "\"" + key + "\":\"";
-    const auto at = json.find(start);
-    CHECK(at != std::string::npos, json);
-    const auto from = at + start.size();
-    return json.substr(from, json.find('"', from) - from);
-}
-
-void test_questions() {
-    const auto counter = std::make_shared<int>(0);
-    plue::set_question([counter](plue::Invocation &, std::string_view question) {
-        CHECK(question.find("Really?") != question.npos, question);
-        ++*counter;
-        return std::string(R"({"action":"decline"})");
-    });
-    CHECK(plue::call("confirm").value() == "\"decline\"" && *counter == 1, "the answer");
-    plue::set_question([](plue::Invocation &, std::string_view) -> std::string {
-        throw plue::Error(plue::Status::unavailable, "Nobody is there");
-    });
-    CHECK(counter.use_count() == 1, "what was replaced is not destroyed");
-    plue::Result asked = plue::call("confirm");
-    CHECK(asked.status == plue::Status::input_required, asked.json);
-    plue::clear_question();
-    const std::string accepted = R"({"sure":{"action":"accept"}})";
-    CHECK(plue::resume(value_in(asked.json, "ticket"), accepted).value() == "\"accept\"", "resumed");
-
-    asked = plue::call("confirm");
-    bool is_over = false;
-    plue::submit_resume(value_in(asked.json, "ticket"), accepted, {}, [&](plue::Result result) {
-        CHECK(result.value() == "\"accept\"", result.json);
-        is_over = true;
-    });
-    while (!is_over) {
-        plue::dispatch();
-    }
-}
-
-void test_tasks() {
-    const auto await = [](const std::string &id) {
-        plue::Result state;
-        do {
-            state = plue::poll_task(id);
-        } while (contains(state.value(), R"("status":"working")"));
-        return state.json;
-    };
-    std::string id = value_in(plue::start_task("echo", "{\"a\":1}").value(), "id");
-    CHECK(contains(await(id), R"("content":{"a":1})"), await(id));
-    id = value_in(plue::start_task("confirm").value(), "id");
-    CHECK(contains(await(id), "input_required"), await(id));
-    plue::answer_task(id, R"({"sure":{"action":"accept"}})").value();
-    CHECK(contains(await(id), R"("content":"accept")"), await(id));
-    id = value_in(plue::start_task("sleep", R"({"ms":3600000})").value(), "id");
-    CHECK(contains(plue::cancel_task(id).value(), "cancelled"), "cancelled");
-    CHECK(plue::poll_task("none").status == plue::Status::unknown_task, "no task");
-}
-
 void test_leaving() {
     const auto word = std::make_shared<std::string>("left");
     plue::register_tool(definition("leaving"), [word](plue::Invocation &&call, std::string_view) {
@@ -334,50 +359,18 @@ void test_options() {
 
 } // namespace
 
-void test_blocks() {
-    plue::register_tool(R"({"name":"host:photo","description":"Takes a photo.","blocks":true})",
-                        [](plue::Invocation &, std::string_view) {
-                            return plue::call("look_alike").value();
-                        });
-    for (const auto &[tool, has_blocks] :
-         {std::pair("draw", true), std::pair("host:photo", true), std::pair("look_alike", false)}) {
-        plue::Result result = plue::call(tool);
-        CHECK(result.has_blocks() == has_blocks && contains(result.value(), "dot.gif"), result.json);
-        result.flags = -1;
-        plue::submit(tool, "{}", {}, [&](plue::Result last) { result = std::move(last); });
-        while (result.flags < 0) {
-            plue::dispatch();
-        }
-        CHECK(result.has_blocks() == has_blocks && contains(result.value(), "dot.gif"), result.json);
-    }
-    plue::unregister_tool("host:photo");
-}
-
-// A tool that this program is to run.
-void test_client() {
-    plue::set_question([](plue::Invocation &, std::string_view question) {
-        CHECK(contains(std::string(question), R"("kind":"client")"), std::string(question));
-        return std::string(R"({"action":"accept","content":{"at":4}})");
-    });
-    CHECK(plue::call("locate").value() == R"({"at":4})", "its result");
-    plue::clear_question();
-}
-
 int main() {
     {
         const plue::Library library;
-        test_calls();
-        test_events();
+        test_contract();
+        test_texts();
+        test_throwing_callbacks();
         test_abort();
         test_submit();
         test_tools();
         test_ending_later();
         test_on_abort();
         test_leaving();
-        test_questions();
-        test_blocks();
-        test_client();
-        test_tasks();
     }
     test_options();
     std::puts("ok");

@@ -148,42 +148,14 @@ static void test_babble(void) {
     plue_shutdown();
 }
 
-static atomic_int held_calls;
-static atomic_int failed_calls;
-
-static void count_held(const char *json, void *unused) {
-    (void)unused;
-    bool failed =
-        contains(json, "{\"type\":\"error\",\"tool\":\"hold\",\"error\":\"runtime_crashed\"");
-    atomic_fetch_add(failed ? &failed_calls : &held_calls, 1);
-}
-
-static void *hold(void *unused) {
-    plue_tool_context_t context = {NULL, NULL, NULL, count_held, NULL};
-    char *json = plue_tool_execute("hold", "{}", &context);
-    CHECK(is_failure(json, "runtime_crashed") && contains(json, "broke the protocol"), "%s", json);
-    plue_free_json(json);
-    return unused;
-}
-
 /* Bytes that are no frame, in the middle of calls: all of them fail, and the next one works. */
 static void test_garble(void) {
-    enum { CALLS = 8 };
-    pthread_t threads[CALLS];
+    struct held_calls calls = {.code = "runtime_crashed", .part = "broke the protocol"};
     init("");
     pid_t process = sidecar_process();
-    for (int i = 0; i < CALLS; i++) {
-        pthread_create(&threads[i], NULL, hold, NULL);
-    }
-    while (atomic_load(&held_calls) < CALLS) {
-        sleep_us(100);
-    }
+    hold_calls(&calls, 8);
     expect_failure("garble", "{}", "runtime_crashed", "broke the protocol");
-    for (int i = 0; i < CALLS; i++) {
-        pthread_join(threads[i], NULL);
-    }
-    CHECK(atomic_load(&held_calls) == CALLS && atomic_load(&failed_calls) == CALLS,
-          "%d began and %d failed", atomic_load(&held_calls), atomic_load(&failed_calls));
+    join_held_calls(&calls);
     expect_answer("echo", "{}", "{}");
     CHECK(!is_alive(process), "it lives");
     plue_shutdown();
@@ -200,11 +172,7 @@ static void test_bad_text(void) {
         expect_failure("misanswer", params, "runtime_crashed", "broke the protocol");
         expect_answer("echo", "{}", "{}");
     }
-    char *json = plue_tool_execute("misanswer", "{\"message\":true}", NULL);
-    CHECK(is_failure(json, "threw"), "%s", json);
-    CHECK(strcmp(plue_get_last_error(), "a\xef\xbf\xbd" "b\xef\xbf\xbd") == 0, "%s",
-          plue_get_last_error());
-    plue_free_json(json);
+    expect_failure("misanswer", "{\"message\":true}", "threw", "a\xef\xbf\xbd" "b\xef\xbf\xbd");
     plue_shutdown();
 }
 
@@ -396,22 +364,16 @@ static void *call_echo(void *unused) {
 
 static void test_start_race(void) {
     for (int round = 0; round < 20; round++) {
-        pthread_t threads[16];
         init("");
-        for (int i = 0; i < 16; i++) {
-            pthread_create(&threads[i], NULL, call_echo, NULL);
-        }
-        for (int i = 0; i < 16; i++) {
-            pthread_join(threads[i], NULL);
-        }
+        on_threads(16, call_echo, NULL);
         plue_shutdown();
     }
 }
 
-static atomic_bool stop_calling;
+static atomic_int shutdowns;
 
 static void *call_always(void *unused) {
-    while (!atomic_load(&stop_calling)) {
+    while (atomic_load(&shutdowns) < 2) {
         char *json = plue_tool_execute("echo", "{}", NULL);
         CHECK(strcmp(json, "{}") == 0 || is_failure(json, "shutdown") ||
                   is_failure(json, "runtime_unavailable"),
@@ -421,32 +383,26 @@ static void *call_always(void *unused) {
     return unused;
 }
 
-static void *shut_down(void *unused) {
+static void *shut_down_often(void *unused) {
     for (int i = 0; i < 20; i++) {
         plue_shutdown();
         sleep_us(2000);
     }
+    atomic_fetch_add(&shutdowns, 1);
     return unused;
 }
 
 /* Shutdowns from two threads, while others call. */
 static void test_shutdown_race(void) {
-    pthread_t callers[8];
     pthread_t stoppers[2];
     setenv("PLUE_SIDECAR", fake_sidecar, 1);
-    atomic_store(&stop_calling, false);
-    for (int i = 0; i < 8; i++) {
-        pthread_create(&callers[i], NULL, call_always, NULL);
-    }
+    atomic_store(&shutdowns, 0);
     for (int i = 0; i < 2; i++) {
-        pthread_create(&stoppers[i], NULL, shut_down, NULL);
+        pthread_create(&stoppers[i], NULL, shut_down_often, NULL);
     }
+    on_threads(8, call_always, NULL);
     for (int i = 0; i < 2; i++) {
         pthread_join(stoppers[i], NULL);
-    }
-    atomic_store(&stop_calling, true);
-    for (int i = 0; i < 8; i++) {
-        pthread_join(callers[i], NULL);
     }
     plue_shutdown();
     unsetenv("PLUE_SIDECAR");
@@ -551,40 +507,6 @@ static void test_fork_race(void) {
 
 /* --------------------------------------------------------------------------------- aborts */
 
-/* A call that another thread aborts. */
-struct aborted_call {
-    plue_abort_signal_t *signal;
-    atomic_bool has_begun;
-};
-
-static void note_begin(const char *json, void *user_data) {
-    (void)json;
-    atomic_store(&((struct aborted_call *)user_data)->has_begun, true);
-}
-
-static void *abort_when_begun(void *argument) {
-    struct aborted_call *call = argument;
-    while (!atomic_load(&call->has_begun)) {
-        sleep_us(100);
-    }
-    plue_abort_signal_abort(call->signal, "too slow");
-    return NULL;
-}
-
-/* Calls a tool that is aborted when it has begun, which an event tells, or at once. The answer is
- * then the failure with `part`. */
-static void call_and_abort(const char *tool, const char *params, bool at_once, const char *part) {
-    struct aborted_call call = {.signal = plue_abort_signal_new(), .has_begun = at_once};
-    pthread_t thread;
-    pthread_create(&thread, NULL, abort_when_begun, &call);
-    plue_tool_context_t context = {NULL, NULL, call.signal, note_begin, &call};
-    char *json = plue_tool_execute(tool, params, &context);
-    pthread_join(thread, NULL);
-    CHECK(is_failure(json, "aborted") && contains(json, part), "%s", json);
-    plue_free_json(json);
-    plue_abort_signal_release(call.signal);
-}
-
 /* Starts a sidecar whose time for a sign of life is short. It is the time to start, too, and a busy
  * machine is given more. Returns that time. */
 static uint32_t start_impatiently(const char *manner) {
@@ -615,7 +537,7 @@ static void expect_to_be_given_up(const char *tool, uint32_t timeout_ms, pid_t p
 /* A call that waits for a sidecar that is never ready. */
 static void test_abort_of_start(void) {
     init_with("silent", FOREVER_MS, NULL);
-    call_and_abort("echo", "{}", true, "too slow");
+    call_and_abort("echo", "{}", "/", "user pressed stop"); /* immediately */
     plue_shutdown();
 }
 
@@ -623,7 +545,7 @@ static void test_abort_of_start(void) {
 static void test_wedge(void) {
     uint32_t timeout_ms = start_impatiently("wedged");
     pid_t process = sidecar_process();
-    call_and_abort("hold", "{}", false, "grace period");
+    call_and_abort("hold", "{}", NULL, "grace period");
     expect_to_be_given_up("echo", timeout_ms, process);
     plue_shutdown();
 }
@@ -633,7 +555,7 @@ static void test_wedge(void) {
 static void test_no_wedge(void) {
     uint32_t timeout_ms = start_impatiently("");
     pid_t process = sidecar_process();
-    call_and_abort("hold", "{\"deaf\":true}", false, "grace period");
+    call_and_abort("hold", "{\"deaf\":true}", NULL, "grace period");
     uint64_t start = now_ns();
     while (ms_since(start) < timeout_ms + 100) {
         CHECK(sidecar_process() == process, "another sidecar");
@@ -647,7 +569,7 @@ static void test_no_wedge(void) {
 static void test_flood(void) {
     uint32_t timeout_ms = start_impatiently("mute");
     pid_t process = sidecar_process();
-    call_and_abort("hold", "{\"deaf\":true,\"flood\":true}", false, "grace period");
+    call_and_abort("hold", "{\"deaf\":true,\"flood\":true}", NULL, "grace period");
     expect_to_be_given_up("hold", timeout_ms, process);
     plue_shutdown();
 }
@@ -755,28 +677,14 @@ static void *call_pid(void *unused) {
 /* A sidecar that does not read on in the middle of 200 MB: what is sent next waits behind that, but
  * no thread does. */
 static void test_choking(void) {
-    enum { SIZE = 200 << 20, OTHERS = 4 };
+    enum { SIZE = 200 << 20 };
     char *params = malloc(SIZE + 1);
     memset(params, ' ', SIZE);
     params[SIZE] = '\0';
     start_impatiently("choking");
-    struct aborted_call call = {.signal = plue_abort_signal_new()};
-    pthread_t aborter;
-    pthread_t others[OTHERS];
-    pthread_create(&aborter, NULL, abort_when_begun, &call);
-    plue_tool_context_t context = {NULL, NULL, call.signal, note_begin, &call};
-    char *json = plue_tool_execute("echo", params, &context);
-    CHECK(is_failure(json, "aborted") && contains(json, "grace period"), "%s", json);
-    plue_free_json(json);
-    pthread_join(aborter, NULL);
+    call_and_abort("echo", params, NULL, "grace period");
     /* The sidecar is killed because it gives no sign of life, and these calls fail with it. */
-    for (int i = 0; i < OTHERS; i++) {
-        pthread_create(&others[i], NULL, call_pid, NULL);
-    }
-    for (int i = 0; i < OTHERS; i++) {
-        pthread_join(others[i], NULL);
-    }
-    plue_abort_signal_release(call.signal);
+    on_threads(4, call_pid, NULL);
     plue_shutdown();
     free(params);
 }
@@ -826,6 +734,42 @@ static void test_bytes_in_flight(void) {
     expect_answer("echo", params, params);
     plue_abort_signal_release(signal);
     plue_shutdown();
+}
+
+static void note_message(int status, const char *json, void *messages) {
+    CHECK(status == PLUE_ABORTED, "%s", json);
+    strncat(messages, json, 99);
+}
+
+/* A call that is given up while it waits behind another takes its arguments back: its tool does not
+ * run, and they need no memory. */
+static void test_withdrawn_call(void) {
+    enum { LARGE = 4 << 20 }; /* more than the socket takes */
+    char *params = malloc(LARGE);
+    char messages[200] = "";
+    abort_grace_ms = 1;
+    init("");
+    pid_t process = sidecar_process();
+    memset(params, 'x', LARGE);
+    memcpy(params, "{\"a\":\"", 6);
+    memcpy(params + LARGE - 3, "\"}", 3);
+    plue_abort_signal_t *signal = plue_abort_signal_new();
+    plue_tool_context_t context = {.abort_signal = signal};
+    send_signal(process, SIGSTOP);
+    for (int i = 0; i < 2; i++) {
+        CHECK(plue_tool_submit("hold", params, &context, note_message, messages) == PLUE_OK, "%s",
+              plue_get_last_error());
+    }
+    plue_abort_signal_abort(signal, "enough");
+    while (!contains(messages, "grace period") || !contains(messages, "\"message\":\"enough\"")) {
+        plue_events_dispatch(-1);
+    }
+    send_signal(process, SIGCONT);
+    expect_answer("echo", "{}", "{}");
+    plue_abort_signal_release(signal);
+    plue_shutdown();
+    abort_grace_ms = 300;
+    free(params);
 }
 
 static void test_options(void) {
@@ -893,10 +837,7 @@ static void test_two_users(void) {
 
 /* ----------------------------------------------------------------------------------- names */
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const struct check_test tests[] = {
     {"bad_starts", test_bad_starts},
     {"two_users", test_two_users},
     {"bad_programs", test_bad_programs},
@@ -930,28 +871,11 @@ static const struct {
     {"unread_output", test_unread_output},
     {"dropped_output", test_dropped_output},
     {"bytes_in_flight", test_bytes_in_flight},
+    {"withdrawn_call", test_withdrawn_call},
     {"options", test_options},
 };
 
 int main(int count, char **arguments) {
     fake_sidecar = count > 1 ? arguments[1] : "";
-    bool found = false;
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        bool wanted = count <= 2;
-        for (int k = 2; k < count; k++) {
-            wanted |= strcmp(arguments[k], tests[i].name) == 0;
-        }
-        if (!wanted) {
-            continue;
-        }
-        int before = check_failures();
-        uint64_t start = now_ns();
-        found = true;
-        tests[i].run();
-        printf("%s: %s (%.0f ms)\n", tests[i].name,
-               check_failures() == before ? "ok" : "FAILED", ms_since(start));
-        fflush(stdout);
-    }
-    CHECK(found, "there is no such test");
-    return check_verdict("edge");
+    return check_run("edge", tests, sizeof tests / sizeof *tests, arguments + (count > 1 ? 2 : 1));
 }

@@ -38,41 +38,30 @@ static void test_list(void) {
     plue_free_json(json);
 }
 
-static void test_answers(void) {
-    expect_answer("echo", "{\"a\":\"\\u0000 \xc3\xa9 \xf0\x9f\x98\x80\"}",
-                  "{\"a\":\"\\u0000 \xc3\xa9 \xf0\x9f\x98\x80\"}");
-    expect_answer("echo", NULL, "{}");
-    expect_answer("later", "{\"a\":1}", "{\"a\":1}");
-    /* A result with a key "error" is a success: expect_answer() looks at plue_get_last_error(). */
-    expect_answer("error_key", "{}", "{\"error\":\"not one\"}");
-}
-
-static void test_failures(void) {
-    expect_failure("nope", "{}", "unknown_tool", "nope");
-    expect_failure("echo", "{bad", "invalid_arguments", "");
-    expect_failure("fail", "{}", "threw", "boom");
+/* Texts that are not UTF-8, or NULL. */
+static void test_texts(void) {
     expect_failure(NULL, "{}", "invalid_argument", "tool_name");
     expect_failure("echo", "{\"a\":\"\xff\"}", "invalid_argument", "params_json is not UTF-8");
     expect_failure("ec\xc0\x80ho", "{}", "invalid_argument", "tool_name is not UTF-8");
     plue_tool_context_t context = {"\xed\xa0\x80", NULL, NULL, NULL, NULL};
-    char *json = plue_tool_execute("echo", "{}", &context);
-    CHECK(contains(json, "session_id is not UTF-8"), "%s", json);
-    plue_free_json(json);
+    expect_failure_with(&context, "echo", "{}", "invalid_argument", "session_id is not UTF-8");
+    CHECK(plue_tool_call(NULL, "{}", NULL, NULL) == PLUE_INVALID_ARGUMENT, "NULL");
+    CHECK(plue_tool_call("echo", NULL, NULL, NULL) == PLUE_OK, "%s", plue_get_last_error());
 }
 
-struct told {
+struct notified {
     int count;
     char event[200];
 };
 
 static void note_event(const char *json, void *user_data) {
-    struct told *told = user_data;
-    told->count++;
-    snprintf(told->event, sizeof told->event, "%s", json);
+    struct notified *notified = user_data;
+    notified->count++;
+    snprintf(notified->event, sizeof notified->event, "%s", json);
 }
 
 /* "Send error metadata": also of a call that fails before any tool is asked. */
-static void test_told_failures(void) {
+static void test_events_of_failures(void) {
     const struct {
         const char *name;
         const char *start;
@@ -81,13 +70,11 @@ static void test_told_failures(void) {
         {"ec\xc0\x80ho", "{\"type\":\"error\",\"tool\":\"ec\xef\xbf\xbdho\","},
     };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        struct told told = {0, ""};
-        plue_tool_context_t context = {NULL, NULL, NULL, note_event, &told};
-        char *json = plue_tool_execute(calls[i].name, "{}", &context);
-        CHECK(is_failure(json, "invalid_argument"), "%s", json);
-        CHECK(told.count == 1, "%d events", told.count);
-        CHECK(strncmp(told.event, calls[i].start, strlen(calls[i].start)) == 0, "%s", told.event);
-        plue_free_json(json);
+        struct notified notified = {0, ""};
+        plue_tool_context_t context = {NULL, NULL, NULL, note_event, &notified};
+        expect_failure_with(&context, calls[i].name, "{}", "invalid_argument", "");
+        CHECK(notified.count == 1, "%d events", notified.count);
+        CHECK(contains(notified.event, calls[i].start), "%s", notified.event);
     }
 }
 
@@ -100,9 +87,7 @@ static void *fail_elsewhere(void *unused) {
 
 static void test_last_error_of_other_thread(void) {
     expect_answer("echo", "{}", "{}");
-    pthread_t thread;
-    pthread_create(&thread, NULL, fail_elsewhere, NULL);
-    pthread_join(thread, NULL);
+    on_threads(1, fail_elsewhere, NULL);
     CHECK(strcmp(plue_get_last_error(), "No error") == 0, "%s", plue_get_last_error());
 }
 
@@ -180,9 +165,8 @@ static void test_large_arguments(void) {
 
 static void test_basic(void) {
     test_list();
-    test_answers();
-    test_failures();
-    test_told_failures();
+    test_texts();
+    test_events_of_failures();
     test_last_error_of_other_thread();
     test_no_signal();
     CHECK(plue_abi_version() == PLUE_ABI_VERSION, "%u", plue_abi_version());
@@ -329,53 +313,6 @@ static void test_dropping(void) {
 
 /* ------------------------------------------------------------------------------------ abort */
 
-/* A call that is aborted from another thread once its tool has begun. */
-struct aborted_call {
-    plue_abort_signal_t *signal;
-    const char *file; /* that the tool makes when it begins; NULL: it sends an event */
-    atomic_bool has_begun;
-    uint64_t aborted_ns;
-    double abort_ms;   /* what plue_abort_signal_abort() took */
-    double settled_ms; /* from then to the return of the call */
-};
-
-static void note_begin(const char *json, void *user_data) {
-    (void)json;
-    atomic_store(&((struct aborted_call *)user_data)->has_begun, true);
-}
-
-static bool has_begun(const struct aborted_call *call) {
-    return call->file == NULL ? atomic_load(&call->has_begun) : access(call->file, F_OK) == 0;
-}
-
-static void *abort_when_begun(void *argument) {
-    struct aborted_call *call = argument;
-    while (!has_begun(call)) {
-        sleep_us(50);
-    }
-    call->aborted_ns = now_ns();
-    plue_abort_signal_abort(call->signal, "user pressed stop");
-    call->abort_ms = ms_since(call->aborted_ns);
-    return NULL;
-}
-
-/* Calls a tool that is aborted, and must answer that with a message that has `part`. */
-static struct aborted_call call_and_abort(const char *tool, const char *params, const char *file,
-                                          const char *part) {
-    struct aborted_call call = {.signal = plue_abort_signal_new(), .file = file};
-    pthread_t thread;
-    pthread_create(&thread, NULL, abort_when_begun, &call);
-    plue_tool_context_t context = {NULL, NULL, call.signal, note_begin, &call};
-    char *json = plue_tool_execute(tool, params, &context);
-    uint64_t end = now_ns();
-    pthread_join(thread, NULL);
-    call.settled_ms = (double)(end - call.aborted_ns) / 1e6;
-    CHECK(is_failure(json, "aborted") && contains(json, part), "%s", json);
-    plue_free_json(json);
-    plue_abort_signal_release(call.signal);
-    return call;
-}
-
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a;
     double y = *(const double *)b;
@@ -407,12 +344,10 @@ static void test_odd_reasons(void) {
     for (int i = 0; i < 2; i++) {
         plue_abort_signal_t *signal = plue_abort_signal_new();
         plue_abort_signal_abort(signal, reasons[i]);
-        plue_tool_context_t context = {NULL, NULL, signal, NULL, NULL};
-        char *json = plue_tool_execute("echo", "{}", &context);
+        plue_tool_context_t context = {.abort_signal = signal};
+        expect_failure_with(&context, "echo", "{}", "aborted", parts[i]);
         size_t length = strlen(plue_get_last_error());
-        CHECK(is_failure(json, "aborted") && contains(json, parts[i]), "%.200s", json);
         CHECK(length < 20 || (length <= 65536 && length > 65530), "%zu bytes", length);
-        plue_free_json(json);
         plue_abort_signal_release(signal);
     }
     free(longer);
@@ -424,10 +359,8 @@ static void test_aborted_before(void) {
     plue_abort_signal_abort(signal, "first");
     plue_abort_signal_abort(signal, "second");
     CHECK(plue_abort_signal_aborted(signal), "aborted signal");
-    plue_tool_context_t context = {NULL, NULL, signal, NULL, NULL};
-    char *json = plue_tool_execute("sleep", "{\"ms\":60000}", &context);
-    CHECK(is_failure(json, "aborted") && contains(json, "first"), "%s", json);
-    plue_free_json(json);
+    plue_tool_context_t context = {.abort_signal = signal};
+    expect_failure_with(&context, "sleep", "{\"ms\":60000}", "aborted", "first");
     plue_abort_signal_release(signal);
 }
 
@@ -494,10 +427,8 @@ static void test_flood(bool is_blocking) {
     pthread_t thread;
     pthread_create(&thread, NULL, abort_when_begun, &flood.call);
     plue_tool_context_t context = {NULL, NULL, flood.call.signal, see_flood, &flood};
-    char *json = plue_tool_execute("hold", "{\"deaf\":true,\"flood\":true}", &context);
+    expect_failure_with(&context, "hold", "{\"deaf\":true,\"flood\":true}", "aborted", "grace period");
     pthread_join(thread, NULL);
-    CHECK(is_failure(json, "aborted") && contains(json, "grace period"), "%s", json);
-    plue_free_json(json);
     plue_abort_signal_release(flood.call.signal);
     CHECK(flood.after_dropped == 0, "%ld events after the last", flood.after_dropped);
     CHECK(flood.failures == 1, "it was told %ld times that the call failed", flood.failures);
@@ -564,9 +495,7 @@ static void test_surplus_release(void) {
     pthread_t thread;
     pthread_create(&thread, NULL, abort_when_begun, &call);
     plue_tool_context_t context = {NULL, NULL, call.signal, release_too_often, &call};
-    char *json = plue_tool_execute("hold", "{}", &context);
-    CHECK(is_failure(json, "aborted") && contains(json, "user pressed stop"), "%s", json);
-    plue_free_json(json);
+    expect_failure_with(&context, "hold", "{}", "aborted", "user pressed stop");
     pthread_join(thread, NULL);
 }
 
@@ -613,7 +542,7 @@ static void test_cancellation_of_call(bool in_callback) {
     pthread_t thread;
     void *result = NULL;
     pthread_create(&thread, NULL, call_and_be_cancelled, &cancelled);
-    while (!has_begun(&cancelled.call)) {
+    while (!atomic_load(&cancelled.call.has_begun)) {
         sleep_us(50);
     }
     pthread_cancel(thread);
@@ -644,18 +573,14 @@ static void *ask_for_state(void *unused) {
 }
 
 static void test_cancellation(void) {
-    pthread_t thread;
     test_cancellation_of_call(false);
     test_cancellation_of_call(true);
-    pthread_create(&thread, NULL, ask_for_state, NULL);
-    pthread_join(thread, NULL);
+    on_threads(1, ask_for_state, NULL);
 }
 
 static void *run_shared(void *signal) {
-    plue_tool_context_t context = {NULL, NULL, signal, NULL, NULL};
-    char *json = plue_tool_execute("sleep", "{\"ms\":60000}", &context);
-    CHECK(is_failure(json, "aborted") && contains(json, "stop them all"), "%s", json);
-    plue_free_json(json);
+    plue_tool_context_t context = {.abort_signal = signal};
+    expect_failure_with(&context, "sleep", "{\"ms\":60000}", "aborted", "stop them all");
     return NULL;
 }
 
@@ -717,54 +642,16 @@ void suite_abort_race(int rounds) {
 
 /* ------------------------------------------------------------- crashes and shutdown (sidecar) */
 
-struct sleeper {
-    const char *code;
-    atomic_int *begun;
-};
-
-static void count_begun(const char *json, void *user_data) {
-    if (number_in(json, "i") == 0) {
-        atomic_fetch_add((atomic_int *)user_data, 1);
-    }
-}
-
-/* A call that has surely reached its tool (it has sent an event), and then lasts. */
-static void *run_sleeper(void *argument) {
-    struct sleeper *sleeper = argument;
-    plue_tool_context_t context = {NULL, NULL, NULL, count_begun, sleeper->begun};
-    char *json = plue_tool_execute("hold", "{}", &context);
-    CHECK(is_failure(json, sleeper->code), "%s", json);
-    plue_free_json(json);
-    return NULL;
-}
-
-enum { SLEEPERS = 8 };
-
-static void start_sleepers(pthread_t *threads, struct sleeper *sleeper) {
-    for (int i = 0; i < SLEEPERS; i++) {
-        pthread_create(&threads[i], NULL, run_sleeper, sleeper);
-    }
-    while (atomic_load(sleeper->begun) < SLEEPERS) {
-        sleep_us(500);
-    }
-}
-
-static void join_sleepers(pthread_t *threads) {
-    for (int i = 0; i < SLEEPERS; i++) {
-        pthread_join(threads[i], NULL);
-    }
-}
+enum { HELD = 8 };
 
 static void test_crash(void) {
     static const char *const ways[] = {"{\"code\":7}", "{\"signal\":\"SIGKILL\"}", "{\"code\":0}"};
     for (int i = 0; i < 3; i++) {
-        pthread_t threads[SLEEPERS];
-        atomic_int begun = 0;
-        struct sleeper sleeper = {"runtime_crashed", &begun};
-        start_sleepers(threads, &sleeper);
+        struct held_calls calls = {.code = "runtime_crashed", .part = ""};
+        hold_calls(&calls, HELD);
         uint64_t start = now_ns();
         expect_failure("crash", ways[i], "runtime_crashed", "");
-        join_sleepers(threads);
+        join_held_calls(&calls);
         double failed = ms_since(start);
         start = now_ns();
         expect_answer("echo", "{\"x\":1}", "{\"x\":1}");
@@ -775,14 +662,12 @@ static void test_crash(void) {
 
 static void test_shutdown(void) {
     for (int i = 0; i < 5; i++) {
-        pthread_t threads[SLEEPERS];
-        atomic_int begun = 0;
-        struct sleeper sleeper = {"shutdown", &begun};
-        start_sleepers(threads, &sleeper);
+        struct held_calls calls = {.code = "shutdown", .part = ""};
+        hold_calls(&calls, HELD);
         uint64_t start = now_ns();
         plue_shutdown();
-        join_sleepers(threads);
-        printf("shutdown: %.1f ms with %d running calls\n", ms_since(start), SLEEPERS);
+        join_held_calls(&calls);
+        printf("shutdown: %.1f ms with %d running calls\n", ms_since(start), HELD);
     }
     expect_answer("echo", "{\"again\":1}", "{\"again\":1}");
     configure(LONG_GRACE_MS);
@@ -909,22 +794,30 @@ static void test_soak(int threads, int seconds) {
 
 /* ------------------------------------------------------------------------------- the parts */
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} plain_parts[] = {
-    {"basic", test_basic},         {"big", test_big},       {"too_big", test_too_big},
-    {"streaming", test_streaming}, {"abort", test_abort},   {"grace", test_grace},
-    {"crash", test_crash},  {"shutdown", test_shutdown},
-    {"call", suite_call},          {"submit", suite_submit},
-    {"submit_restarts", suite_submit_restarts}, {"tools", suite_tools},
-    {"tools_restarts", suite_tools_restarts},   {"tools_shutdown", suite_tools_shutdown},
+static const struct check_test plain_parts[] = {
+    {"basic", test_basic},
+    {"big", test_big},
+    {"too_big", test_too_big},
+    {"large_arguments", test_large_arguments},
+    {"streaming", test_streaming},
+    {"dropping", test_dropping},
+    {"abort", test_abort},
+    {"grace", test_grace},
+    {"cancellation", test_cancellation},
+    {"crash", test_crash},
+    {"shutdown", test_shutdown},
+    {"submit", suite_submit},
+    {"submit_restarts", suite_submit_restarts},
+    {"tools", suite_tools},
+    {"tools_restarts", suite_tools_restarts},
+    {"tools_shutdown", suite_tools_shutdown},
+    {"offer", suite_offer},
+    {"questions", suite_questions},
+    {"questions_restarts", suite_questions_restarts},
+    {"blocks", suite_blocks},
     {"notices", suite_notices},
-    {"log", suite_log},            {"log_left", suite_log_left}, {"tasks", suite_tasks},
-    {"offer", suite_offer},        {"questions", suite_questions},
-    {"dropping", test_dropping},   {"cancellation", test_cancellation},
-    {"waiting", suite_waiting},    {"waiting_restarts", suite_waiting_restarts},
-    {"blocks", suite_blocks},      {"large_arguments", test_large_arguments},
+    {"log", suite_log},
+    {"log_left", suite_log_left},
 };
 
 static void run_part(const char *part) {
@@ -947,6 +840,8 @@ static void run_part(const char *part) {
         suite_abort_race(first);
     } else if (sscanf(part, "leak:%d:%d", &first, &second) == 2) {
         test_leak(first, second);
+    } else if (strncmp(part, "contract", 8) == 0) {
+        suite_contract(part[8] == ':' ? part + 9 : NULL);
     } else if (sscanf(part, "soak:%d:%d", &first, &second) == 2) {
         test_soak(first, second);
     } else {

@@ -12,25 +12,20 @@ void suite_metadata(int events);
 void suite_abort_race(int rounds);
 
 /* In suite_events.c. Those about tools need a runtime in JavaScript; restarts need a sidecar. */
-void suite_call(void);
 void suite_submit(void);
 void suite_submit_restarts(void);
 void suite_tools(void);
 void suite_tools_restarts(void);
 void suite_tools_shutdown(void);
-void suite_notices(void);
 void suite_offer(void);
 void suite_questions(void);
+void suite_questions_restarts(void);
+void suite_blocks(void);
+void suite_notices(void);
 void suite_log(void);
 void suite_log_left(void);
-void suite_tasks(void);
 
-/* In suite_waiting.c. */
-void suite_waiting(void);
-void suite_waiting_restarts(void);
-
-/* In suite_blocks.c. They need a runtime in JavaScript. */
-void suite_blocks(void);
-void suite_offer_blocks(void);
+/* In contract.c. Runs the cases whose title begins with the group; NULL: all. */
+void suite_contract(const char *group);
 
 #endif

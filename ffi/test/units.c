@@ -473,7 +473,6 @@ static void test_listing(void) {
 
 /* ---- one signal of many calls ---- */
 
-static atomic_int begun;
 static atomic_bool is_watched; /* what is sent */
 static pthread_t watched;
 static atomic_int sends;
@@ -487,52 +486,27 @@ static void *take_lock(void *unused) {
 /* Stands in for that of the system. Another thread can take the lock meanwhile, or this never ends. */
 ssize_t send(int socket, const void *bytes, size_t length, int flags) {
     if (atomic_load(&is_watched) && pthread_equal(pthread_self(), watched)) {
-        pthread_t thread;
-        pthread_create(&thread, NULL, take_lock, NULL);
-        pthread_join(thread, NULL);
+        on_threads(1, take_lock, NULL);
         atomic_fetch_add(&sends, 1);
     }
     return sendto(socket, bytes, length, flags, NULL, 0);
 }
 
-static void count_begun(const char *json, void *unused) {
-    (void)unused;
-    if (strcmp(json, "{\"i\":0}") == 0) {
-        atomic_fetch_add(&begun, 1);
-    }
-}
-
-static void *hold(void *signal) {
-    plue_tool_context_t context = {NULL, NULL, signal, count_begun, NULL};
-    char *json = plue_tool_execute("hold", "{}", &context);
-    CHECK(is_failure(json, "aborted") && contains(json, "all of you"), "%s", json);
-    plue_free_json(json);
-    return NULL;
-}
-
 /* One frame tells the tools of them all, without the lock. By the $PLUE_SIDECAR in C. */
 static void test_crowd_of_signal(void) {
-    enum { CALLS = 70 };
-    pthread_t threads[CALLS];
     plue_options_t options = {.struct_size = sizeof options, .start_timeout_ms = FOREVER_MS,
                               .abort_grace_ms = FOREVER_MS};
     CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
-    plue_abort_signal_t *signal = plue_abort_signal_new();
-    for (int i = 0; i < CALLS; i++) {
-        pthread_create(&threads[i], NULL, hold, signal);
-    }
-    while (atomic_load(&begun) < CALLS) {
-        sleep_us(100);
-    }
+    struct held_calls calls = {
+        .code = "aborted", .part = "all of you", .signal = plue_abort_signal_new()};
+    hold_calls(&calls, 70);
     watched = pthread_self();
     atomic_store(&is_watched, true);
-    plue_abort_signal_abort(signal, "all of you");
+    plue_abort_signal_abort(calls.signal, "all of you");
     atomic_store(&is_watched, false);
-    for (int i = 0; i < CALLS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    join_held_calls(&calls);
     CHECK(atomic_load(&sends) == 1, "%d sends", atomic_load(&sends));
-    plue_abort_signal_release(signal);
+    plue_abort_signal_release(calls.signal);
     plue_shutdown();
 }
 
@@ -543,19 +517,15 @@ static void *use_signal(void *unused) {
     plue_abort_signal_abort(signal, "stop");
     CHECK(plue_abort_signal_aborted(signal), "an aborted signal");
     plue_tool_context_t context = {.abort_signal = signal};
-    char *json = plue_tool_execute("echo", "{}", &context);
-    CHECK(is_failure(json, "aborted"), "%s", json);
-    plue_free_json(json);
+    expect_failure_with(&context, "echo", "{}", "aborted", "stop");
     plue_abort_signal_release(signal);
     return unused;
 }
 
 /* Nothing about a signal waits for the lock: this never ends if it does. */
 static void test_signals_without_lock(void) {
-    pthread_t thread;
     plue_lock();
-    pthread_create(&thread, NULL, use_signal, NULL);
-    pthread_join(thread, NULL);
+    on_threads(1, use_signal, NULL);
     plue_unlock();
 }
 

@@ -16,7 +16,7 @@ import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
 import { createMcpEndpoint } from "@plue/tools/mcp";
 import { opaPolicy } from "@plue/tools/policies";
 import { HostTools } from "../../src/adapters/native/host_tools.ts";
-import { operate, OPERATION } from "../../src/adapters/native/operations.ts";
+import { operate, OPERATION } from "../../src/adapters/native/host_tools.ts";
 
 /** The data on which the functions of a selection depend; it changes while a service runs. */
 interface State {

@@ -3,7 +3,7 @@
  *
  * Where each case of a call that waits is tested. `contract` is this file, run for stored and sealed
  * tickets; it, `questions`, `tasks` (test/unit/execute) and `sealed` (test/adapters/calls) run on Bun,
- * Deno, Node and workerd. `C` is ffi/test/suite_waiting.c, for sidecars and guests on Bun, Deno and
+ * Deno, Node and workerd. `C` is ffi/test/contract.txt and suite_events.c, for sidecars and guests on Bun, Deno and
  * Node. `state` is test/cli/state.process.test.ts.
  *
  * | case                                                    | tests                   |

@@ -49,45 +49,23 @@ function within(path: string, command: string): readonly string[] {
 }
 
 describe("the sidecar's process", () => {
-  withCompiler(
-    "leaves the descriptors 0 to 2 alone, whichever the host has closed",
-    () => pass([PROCESS, FAKE_SIDECAR, "no_stdio"]),
-  );
-
-  onLinux(
-    "ends, and says why, if the host closes the descriptors of the library",
-    () => pass([PROCESS, FAKE_SIDECAR, "closed_descriptors"]),
-  );
-
-  onLinux(
-    "is given up if it does not begin in time",
-    () => pass([PROCESS, FAKE_SIDECAR, "never_exec"]),
-  );
-
-  onLinux(
-    "begins although another thread makes a process at that moment",
-    () => pass([PROCESS, FAKE_SIDECAR, "fork_in_start"]),
-  );
-
-  onLinux(
-    "is given up if the system does not end it",
-    () => pass([PROCESS, FAKE_SIDECAR, "unkillable"]),
-  );
-
-  onLinux(
-    "takes what it has started with it where SIGCHLD is ignored",
-    () => pass([PROCESS, FAKE_SIDECAR, "group"]),
-  );
-
-  onLinux(
-    "is no child that the host would wait for",
-    () => pass([PROCESS, FAKE_SIDECAR, "no_child"]),
-  );
-
-  onLinux(
-    "costs a host with much memory no copy of it and no page fault",
-    () => pass([PROCESS, FAKE_SIDECAR, "large_host"]),
-  );
+  const tests = {
+    no_stdio: "leaves the descriptors 0 to 2 alone, whichever the host has closed",
+    hostile_environment: "is handed nothing of the environment that would run something else",
+  };
+  const ofLinux = {
+    closed_descriptors: "ends, and says why, if the host closes the descriptors of the library",
+    never_exec: "is given up if it does not begin in time",
+    fork_in_start: "begins although another thread makes a process at that moment",
+    unkillable: "is given up if the system does not end it",
+    group: "takes what it has started with it where SIGCHLD is ignored",
+    no_child: "is no child that the host would wait for",
+    large_host: "costs a host with much memory no copy of it and no page fault",
+  };
+  for (const [test, does] of Object.entries({ ...tests, ...ofLinux })) {
+    const itDoes = test in ofLinux ? onLinux : withCompiler;
+    itDoes(does, () => pass([PROCESS, FAKE_SIDECAR, test]));
+  }
 
   withCompiler("begins in / where the host's folder was removed", () => {
     const removed = join(folder, "removed");
@@ -99,11 +77,6 @@ describe("the sidecar's process", () => {
       ),
     );
   });
-
-  withCompiler(
-    "is handed nothing of the environment that would run something else",
-    () => pass([PROCESS, FAKE_SIDECAR, "hostile_environment"]),
-  );
 });
 
 describe("the sidecar beside a host that was linked statically", () => {
@@ -151,15 +124,37 @@ export default new ToolRegistry({
         ? process.cwd()
         : name === "a package"
         ? import("is-odd").then(() => "it was downloaded", () => "it is not installed")
+        : name === "a worker"
+        ? new Promise((answer, fail) => {
+          const worker = new Worker(new URL("./worker.tsx", import.meta.url));
+          worker.onmessage = ({ data }) => answer(data);
+          worker.onerror = ({ message }) => fail(new Error(message));
+        })
         : process.env[name] ?? "",
   })],
 });
 `,
     );
+    // Bun has both from the module's tsconfig.json: what "jsx" is, and where "@mapped" is.
+    writeFileSync(
+      join(withScript, "tsconfig.json"),
+      JSON.stringify({
+        compilerOptions: { jsx: "react", jsxFactory: "make", paths: { "@mapped": ["./m.ts"] } },
+      }),
+    );
+    writeFileSync(join(withScript, "m.ts"), 'export default "by the paths of the module";\n');
+    writeFileSync(
+      join(withScript, "worker.tsx"),
+      'import mapped from "@mapped";\nconst make = () => mapped;\npostMessage(<p />);\n',
+    );
     writeFileSync(join(hostile, "bunfig.toml"), 'preload = ["./evil.mjs"]\n');
     writeFileSync(join(hostile, ".env"), "PLUE_TEST_EVIL=1\n");
     const config = JSON.stringify({
-      compilerOptions: { paths: { "*": ["./evil.mjs"] } },
+      compilerOptions: {
+        jsx: "react-jsx",
+        jsxImportSource: hostile,
+        paths: { "*": ["./evil.mjs"] },
+      },
     });
     for (const name of ["tsconfig.json", "jsconfig.json"]) {
       writeFileSync(join(hostile, name), config);
@@ -192,7 +187,6 @@ export default new ToolRegistry({
         BUN_OPTIONS: `--preload=${join(hostile, "evil.mjs")}`,
         BUN_CONFIG_FILE: join(hostile, "bunfig.toml"),
         NODE_OPTIONS: `--import=${join(hostile, "evil.mjs")}`,
-        PLUE_FOLDER: "/",
       };
       await pass(within(hostile, `exec ${host} - hostile_folder`), {
         ...env,
@@ -202,6 +196,17 @@ export default new ToolRegistry({
     },
   );
 
+  const odd = {
+    "whose name is not UTF-8": "mkdir $'caf\\xe9' && cd $'caf\\xe9'",
+    "that it may not enter again": "mkdir closed && cd closed && chmod 0 .",
+  };
+  for (const [which, enter] of Object.entries(odd)) {
+    withCompiler(
+      `runs for a host in a folder ${which}`,
+      () => pass(within(folder, `${enter} && exec ${host} - odd_folder`), env),
+    );
+  }
+
   withCompiler("may be what PLUE_SIDECAR names", async () => {
     const named = { ...env, PLUE_SIDECAR: "with-script/plue-sidecar.js" };
     await pass(within(folder, `exec ${PROCESS} - hostile_folder`), named);
@@ -209,49 +214,30 @@ export default new ToolRegistry({
 });
 
 describe("a host", () => {
-  withCompiler(
-    "may fork() before it starts the tools and after it has ended them",
-    () => pass([PROCESS, FAKE_SIDECAR, "fork"]),
-  );
-
-  withCompiler(
-    "that was linked statically may call tools before main()",
-    () => pass(within(folder, "exec ./host - early"), { PLUE_TEST_EARLY: "1" }),
-  );
-});
-
-describe("plue_init_with_options()", () => {
-  withCompiler(
-    "leaves out a field that the caller's struct has only half of",
-    () => pass([PROCESS, FAKE_SIDECAR, "half_a_field"]),
-  );
+  const tests = {
+    "may fork() before it starts the tools and after it has ended them":
+      `${PROCESS} ${FAKE_SIDECAR} fork`,
+    "that was linked statically may call tools before main()":
+      "env PLUE_TEST_EARLY=1 ./host - early",
+    "may hand plue_init_with_options() a struct that ends in the middle of a field":
+      `${PROCESS} ${FAKE_SIDECAR} half_a_field`,
+  };
+  for (const [does, command] of Object.entries(tests)) {
+    withCompiler(does, () => pass(within(folder, `exec ${command}`)));
+  }
 });
 
 describe("a host without a sidecar", () => {
-  withCompiler(
-    "says where one is looked for",
-    () => pass([PROCESS, "-", "no_program"]),
-  );
-
-  withCompiler(
-    "says of a working directory that it is missing",
-    () => pass(within(folder, "exec ./host - no_folder")),
-  );
-
-  withCompiler(
-    "says what the sidecar has printed that was never ready",
-    () => pass([PROCESS, "-", "last_words"]),
-  );
-
-  withCompiler(
-    "takes no folder and no empty name for one",
-    () => pass(within(folder, "PATH=.:$PATH exec ./host - no_file")),
-  );
-
-  withCompiler(
-    "says that there are too few descriptors",
-    () => pass(within(folder, "exec ./host - few_descriptors")),
-  );
+  const tests = {
+    "says where one is looked for": `exec ${PROCESS} - no_program`,
+    "says of a working directory that it is missing": "exec ./host - no_folder",
+    "says what the sidecar has printed that was never ready": `exec ${PROCESS} - last_words`,
+    "takes no folder and no empty name for one": "PATH=.:$PATH exec ./host - no_file",
+    "says that there are too few descriptors": "exec ./host - few_descriptors",
+  };
+  for (const [does, command] of Object.entries(tests)) {
+    withCompiler(does, () => pass(within(folder, command)));
+  }
 
   const asOther = join(folder, "host-of-another");
   maybe(

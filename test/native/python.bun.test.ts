@@ -24,6 +24,7 @@ import {
   said,
   SHARED_LIBRARY,
   sidecarOn,
+  SUITE_LIBRARY,
 } from "./support.ts";
 
 const PACKAGE = join(ROOT, "ffi", "python");
@@ -34,6 +35,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const env = {
   PLUE_LIBRARY: SHARED_LIBRARY,
+  PLUE_SUITE: SUITE_LIBRARY,
   PLUE_SIDECAR: program(join(folder, "sidecar"), sidecarOn("bun")),
   PLUE_TOOLS: join(ROOT, "test", "native", "tools.ts"),
   PYTHONDONTWRITEBYTECODE: "1",

@@ -12,6 +12,7 @@ import {
   hasProgram,
   LONG_LIMIT_MS,
   program,
+  PROGRAMS,
   ROOT,
   run,
   said,
@@ -32,11 +33,12 @@ describe("the crates for Rust", () => {
       limitMs: LONG_LIMIT_MS,
       env: {
         CARGO_TARGET_DIR: join(folder, "target"),
-        LD_LIBRARY_PATH: BUILD,
+        LD_LIBRARY_PATH: `${BUILD}:${PROGRAMS}`,
         PLUE_LIB_DIR: BUILD,
         PLUE_SIDECAR: program(join(folder, "sidecar"), sidecarOn("bun")),
         PLUE_TOOLS: join(ROOT, "test", "native", "tools.ts"),
-        RUSTFLAGS: "-D warnings",
+        // contract.rs links with libsuite.
+        RUSTFLAGS: `-D warnings -L native=${PROGRAMS}`,
       },
     });
     assertEquals(outcome.code, 0, said(outcome));

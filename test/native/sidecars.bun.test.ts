@@ -60,12 +60,14 @@ const onBun = program(join(folder, "sidecar-on-bun"), sidecarOn("bun"));
 
 /** The programs of a sidecar, in sizes that take about a second. */
 const PARTS =
-  "basic call submit submit_restarts tools tools_restarts questions waiting waiting_restarts blocks tasks notices log big streaming abort shared:20 " +
+  "basic contract submit submit_restarts tools tools_restarts questions questions_restarts " +
+  "blocks notices log big streaming abort shared:20 " +
   "metadata:20000 race:100 cancellation crash " +
   `shutdown stress:8:${SOAK > 0 ? 20_000 : 1_500}:echo`;
 /** The same without what is the library's own doing, and takes many starts. */
 const FEWER_PARTS =
-  "basic call submit tools questions waiting blocks tasks notices log big streaming abort shared:10 metadata:2000 race:30 " +
+  "basic contract submit tools questions blocks notices log big streaming abort shared:10 " +
+  "metadata:2000 race:30 " +
   "stress:8:500:echo " +
   "cancellation";
 
@@ -100,8 +102,8 @@ for (const { name, file } of SIDECARS) {
 }
 
 describe("the sidecar", () => {
-  withLibrary("uses at most four times the size of a large argument, on Bun and Node", async () => {
-    for (const { name, file } of SIDECARS.filter(({ name }) => name !== "deno")) {
+  withLibrary("uses at most four times the size of a large argument", async () => {
+    for (const { name, file } of SIDECARS) {
       const outcome = await suite(file, "large_arguments");
       assertEquals(outcome.code, 0, `${name}: ${said(outcome)}`);
     }

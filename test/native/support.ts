@@ -5,16 +5,20 @@
  */
 
 import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -37,6 +41,9 @@ export const SUITE_LIBRARY: string = join(
   PROGRAMS,
   process.platform === "darwin" ? "libsuite.dylib" : "libsuite.so",
 );
+
+/** The cases that all languages run. */
+const CONTRACT = join(ROOT, "ffi", "test", "contract.txt");
 
 const PATH = `${join(ROOT, "scripts", "runtimes", "bin")}:${process.env["PATH"] ?? ""}`;
 
@@ -112,6 +119,48 @@ export function buildPrograms(): string | undefined {
   if (reason === undefined) make("all", "test-programs");
   return reason;
 }
+
+/** Programs of a variant of the library that the tests run. */
+const VARIANT = ["suite", "fake_guest", "edge", "units", "fuzz", "process"];
+
+/**
+ * Builds the library and test programs with a setting of `make`. Compiling them takes half a minute:
+ * they are kept, by the contents of all files that they are made of.
+ *
+ * @returns The programs' folder.
+ */
+export function buildVariant(name: string, setting: string): string {
+  const ffi = join(ROOT, "ffi");
+  const hash = createHash("sha256").update(setting + spawnSync("cc", ["--version"]).stdout);
+  hash.update(readFileSync(join(ffi, "Makefile")));
+  for (const folder of ["src", "include", "test"]) {
+    for (
+      const file of readdirSync(join(ffi, folder)).filter((name) => /\.[ch]$/.test(name)).sort()
+    ) {
+      hash.update(`${file}\n`).update(readFileSync(join(ffi, folder, file)));
+    }
+  }
+  const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "plue", "native");
+  const kept = join(cache, `${name}-${hash.digest("hex").slice(0, 16)}`);
+  if (!existsSync(kept)) {
+    // Under another name until it is complete: another run may build the same.
+    const build = `${kept}.${process.pid}`;
+    mkdirSync(cache, { recursive: true });
+    for (const old of readdirSync(cache).map((entry) => join(cache, entry))) {
+      if (Date.now() - statSync(old).mtimeMs > KEPT_MS) rmSync(old, { recursive: true });
+    }
+    const files = VARIANT.map((program) => join(build, "test", program));
+    // A sanitizer's code makes the compiler warn of what cannot be.
+    const warnings = setting.startsWith("SANITIZE") ? ["WERROR="] : [];
+    make("-j2", `BUILD=${build}`, setting, "CFLAGS=-O1 -g", ...warnings, "all", ...files);
+    if (existsSync(kept)) rmSync(build, { recursive: true });
+    else renameSync(build, kept);
+  }
+  return join(kept, "test");
+}
+
+/** The time for which a variant is kept. */
+const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
 /** Why there is no koffi, which Node needs; `undefined` once it is installed, in this folder only. */
 export function installKoffi(): string | undefined {
@@ -194,7 +243,7 @@ export function run(
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd: ROOT,
-      env: { ...process.env, PATH, ...env },
+      env: { ...process.env, PATH, PLUE_CONTRACT: CONTRACT, ...env },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
     });

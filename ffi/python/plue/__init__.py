@@ -1,5 +1,6 @@
 """Lists and calls the tools of a plue registry, and offers tools of Python's own, by libplue."""
 
+from . import _errors
 from ._calls import (
     AbortSignal,
     Blocks,
@@ -14,70 +15,17 @@ from ._calls import (
     start_task,
     tools,
 )
-from ._errors import (
-    AbortedError,
-    ApprovalRequiredError,
-    Code,
-    DeniedError,
-    InputRequiredError,
-    InputUnavailableError,
-    InvalidArgumentError,
-    InvalidArgumentsError,
-    InvalidResultError,
-    NotExecutableError,
-    OutOfMemoryError,
-    OutputTooLargeError,
-    OverloadedError,
-    RuntimeCrashedError,
-    RuntimeGoneError,
-    RuntimeUnavailableError,
-    ShutdownError,
-    ThrewError,
-    TicketRefusedError,
-    ToolError,
-    ToolTimeoutError,
-    TransactionFailedError,
-    UnavailableError,
-    UnknownTaskError,
-    UnknownToolError,
-    WouldDeadlockError,
-)
+from ._errors import *
 from ._lifecycle import Mode, init, on_list_changed, on_log, shutdown, start, version
 from ._native import load
 from ._tools import Invocation, ToolDefinition, on_question, register, unregister
 
 __all__ = [
     "AbortSignal",
-    "AbortedError",
-    "ApprovalRequiredError",
     "Blocks",
-    "Code",
-    "DeniedError",
-    "InputRequiredError",
-    "InputUnavailableError",
-    "InvalidArgumentError",
-    "InvalidArgumentsError",
-    "InvalidResultError",
     "Invocation",
     "Mode",
-    "NotExecutableError",
-    "OutOfMemoryError",
-    "OutputTooLargeError",
-    "OverloadedError",
-    "RuntimeCrashedError",
-    "RuntimeGoneError",
-    "RuntimeUnavailableError",
-    "ShutdownError",
-    "ThrewError",
-    "TicketRefusedError",
     "ToolDefinition",
-    "ToolError",
-    "ToolTimeoutError",
-    "TransactionFailedError",
-    "UnavailableError",
-    "UnknownTaskError",
-    "UnknownToolError",
-    "WouldDeadlockError",
     "answer_task",
     "call",
     "call_async",
@@ -99,3 +47,4 @@ __all__ = [
     "unregister",
     "version",
 ]
+__all__ += _errors.__all__

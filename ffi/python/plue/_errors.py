@@ -6,6 +6,35 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, ClassVar
 
+__all__ = [
+    "AbortedError",
+    "ApprovalRequiredError",
+    "Code",
+    "DeniedError",
+    "InputRequiredError",
+    "InputUnavailableError",
+    "InvalidArgumentError",
+    "InvalidArgumentsError",
+    "InvalidResultError",
+    "NotExecutableError",
+    "OutOfMemoryError",
+    "OutputTooLargeError",
+    "OverloadedError",
+    "RuntimeCrashedError",
+    "RuntimeGoneError",
+    "RuntimeUnavailableError",
+    "ShutdownError",
+    "ThrewError",
+    "TicketRefusedError",
+    "ToolError",
+    "ToolTimeoutError",
+    "TransactionFailedError",
+    "UnavailableError",
+    "UnknownTaskError",
+    "UnknownToolError",
+    "WouldDeadlockError",
+]
+
 
 class Code(IntEnum):
     """How a call ended: the numbers of plue.h."""

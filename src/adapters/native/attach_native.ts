@@ -12,7 +12,7 @@ import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import { Guest, type GuestRuntime, type WakeKind } from "./guest.ts";
-import { bunGuest, denoGuest, type Koffi, nodeGuest } from "./guest_runtimes.ts";
+import { guestRuntime, type Koffi } from "./guest_runtimes.ts";
 
 /** Options for {@linkcode attachNative}. */
 export interface AttachNativeOptions {
@@ -118,21 +118,6 @@ export async function attachNative(
     detach,
     [Symbol.asyncDispose]: detach,
   });
-}
-
-/** The globals that distinguish the runtimes. All of them have `node:process`. */
-interface RuntimeGlobals {
-  readonly Bun?: Parameters<typeof bunGuest>[0];
-  readonly Deno?: Parameters<typeof denoGuest>[0];
-}
-
-// No set of types has all three runtimes.
-const globals: RuntimeGlobals = globalThis as unknown as RuntimeGlobals;
-
-async function guestRuntime(koffi: Koffi | undefined): Promise<GuestRuntime> {
-  const { Bun: bun, Deno: deno } = globals;
-  if (bun !== undefined) return await bunGuest(bun);
-  return deno === undefined ? await nodeGuest(process.versions.node, koffi) : denoGuest(deno);
 }
 
 function chooseWake({ name, wakes }: GuestRuntime, wanted: string | undefined): WakeKind {

@@ -50,6 +50,8 @@ export interface GuestRuntime {
   readonly name: string;
   /** The ways to wake it, best first. */
   readonly wakes: readonly WakeKind[];
+  /** Reads a C string; absent on Node. */
+  textAt?(pointer: unknown): string;
   /** Loads the library. Loading it again returns the same object. */
   open(path: string): GuestLibrary | Promise<GuestLibrary>;
   /** Creates a callback for other threads, if `wakes` contains `"callback"`. */

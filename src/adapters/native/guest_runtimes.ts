@@ -9,6 +9,7 @@
  */
 
 import { Socket } from "node:net";
+import process from "node:process";
 import type { Closable, GuestLibrary, GuestRuntime, WakeCallback } from "./guest.ts";
 
 /** The part of Bun that this file uses. */
@@ -22,7 +23,8 @@ interface BunRuntime {
 
 /** The part of `bun:ffi` that this file uses. */
 interface BunFfi {
-  dlopen(path: string, symbols: object): { readonly symbols: GuestLibrary };
+  dlopen(path: string, symbols: object): { readonly symbols: Libplue };
+  readonly CString: new (pointer: unknown) => { toString(): string };
   readonly JSCallback: new (
     run: () => void,
     options: { readonly args: []; readonly returns: "void"; readonly threadsafe: true },
@@ -32,7 +34,8 @@ interface BunFfi {
 /** The part of Deno that this file uses. */
 interface DenoRuntime {
   readonly version: { readonly deno: string };
-  dlopen(path: string, symbols: object): { readonly symbols: GuestLibrary };
+  dlopen(path: string, symbols: object): { readonly symbols: Libplue };
+  readonly UnsafePointerView: { getCString(pointer: unknown): string };
 }
 
 /** The part of koffi that this file uses. */
@@ -42,10 +45,18 @@ export interface Koffi {
 
 type ForeignType = "u32" | "i32" | "pointer" | "buffer" | "void";
 
+/** The functions that this side calls: those of a guest, and two of native programs. */
+interface Libplue extends GuestLibrary {
+  plue_tool_execute(name: Uint8Array, params: Uint8Array, context: null): unknown;
+  plue_get_last_error_json(): unknown;
+}
+
 /** The result and the parameters of each function. */
 const SIGNATURES: {
-  readonly [Name in keyof GuestLibrary]: readonly [ForeignType, ...ForeignType[]];
+  readonly [Name in keyof Libplue]: readonly [ForeignType, ...ForeignType[]];
 } = {
+  plue_tool_execute: ["pointer", "buffer", "buffer", "pointer"],
+  plue_get_last_error_json: ["pointer"],
   plue_abi_version: ["u32"],
   plue_guest_attach: ["i32", "pointer"],
   plue_guest_drain: ["i32", "buffer", "u32"],
@@ -67,8 +78,22 @@ function symbolsOf<Declared>(
   );
 }
 
+/** The globals that distinguish the runtimes. All of them have `node:process`. */
+interface RuntimeGlobals {
+  readonly Bun?: BunRuntime;
+  readonly Deno?: DenoRuntime;
+}
+
+/** This runtime as a guest. Node needs koffi. */
+export async function guestRuntime(koffi: Koffi | undefined): Promise<GuestRuntime> {
+  // No set of types has all three runtimes.
+  const { Bun: bun, Deno: deno } = globalThis as unknown as RuntimeGlobals;
+  if (bun !== undefined) return await bunGuest(bun);
+  return deno === undefined ? await nodeGuest(process.versions.node, koffi) : denoGuest(deno);
+}
+
 /** Bun as a guest. */
-export async function bunGuest(bun: BunRuntime): Promise<GuestRuntime> {
+async function bunGuest(bun: BunRuntime): Promise<GuestRuntime> {
   // Not a literal: the other runtimes would look for it before they run anything.
   const module = "bun:ffi";
   const ffi = await import(module) as BunFfi;
@@ -79,6 +104,7 @@ export async function bunGuest(bun: BunRuntime): Promise<GuestRuntime> {
   return {
     name: `bun ${bun.version}`,
     wakes: hasSoundCallbacks(bun.version) ? ["callback", "fd"] : ["fd"],
+    textAt: (pointer) => new ffi.CString(pointer).toString(),
     open: (path) => openOnce(path, () => ffi.dlopen(path, symbols).symbols),
     callback(run): WakeCallback {
       const callback = new ffi.JSCallback(run, { args: [], returns: "void", threadsafe: true });
@@ -104,6 +130,7 @@ export function denoGuest(deno: DenoRuntime): GuestRuntime {
   return {
     name: `deno ${deno.version.deno}`,
     wakes: ["fd"],
+    textAt: (pointer) => deno.UnsafePointerView.getCString(pointer),
     open: (path) => openOnce(path, () => deno.dlopen(path, symbols).symbols),
     watch: watchSocket,
   };
@@ -148,20 +175,20 @@ const C_TYPES: { readonly [Type in ForeignType]: string } = {
   void: "void",
 };
 
-function koffiSymbols(koffi: Koffi, path: string): GuestLibrary {
+function koffiSymbols(koffi: Koffi, path: string): Libplue {
   const library = koffi.load(path);
   const functions: unknown = symbolsOf((result, parameters, name) => {
     const types = parameters.map((type) => C_TYPES[type]).join(", ");
     return library.func(`${C_TYPES[result]} ${name}(${types})`);
   });
   // The signatures say what each function takes and returns.
-  return functions as GuestLibrary;
+  return functions as Libplue;
 }
 
-const libraries = new Map<string, GuestLibrary>();
+const libraries = new Map<string, Libplue>();
 
 /** The library at a path, which is loaded once. */
-function openOnce(path: string, load: () => GuestLibrary): GuestLibrary {
+function openOnce(path: string, load: () => Libplue): Libplue {
   let library = libraries.get(path);
   if (library === undefined) libraries.set(path, library = load());
   return library;
@@ -174,4 +201,27 @@ function watchSocket(descriptor: number, run: () => void): Closable {
   socket.on("error", () => {});
   socket.unref();
   return { close: () => socket.destroy() };
+}
+
+/**
+ * Calls a tool through libplue as a native program does, without letting anything else run: only for a
+ * process that does nothing else. libplue takes its settings from the environment.
+ *
+ * @returns The result as JSON, or `undefined` on Node, which cannot load libraries by itself.
+ * @throws {Error} If the call fails.
+ */
+export async function callThroughLibplue(
+  path: string,
+  tool: string,
+  params: string,
+): Promise<string | undefined> {
+  if (process.versions["bun"] === undefined && process.versions["deno"] === undefined) return;
+  const { open, textAt = String } = await guestRuntime(undefined);
+  const library = await open(path) as Libplue;
+  const [name, json] = [tool, params].map((text) => new TextEncoder().encode(`${text}\0`));
+  // Not freed: the process ends with this.
+  const result = library.plue_tool_execute(name as Uint8Array, json as Uint8Array, null);
+  const failure = JSON.parse(textAt(library.plue_get_last_error_json()));
+  if (failure.message !== undefined) throw new Error(failure.message);
+  return textAt(result);
 }

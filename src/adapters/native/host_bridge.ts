@@ -7,10 +7,10 @@
 
 import type { DispatchContext } from "../../execute/mod.ts";
 import { isObject, type ToolResult } from "../../tool/mod.ts";
-import { NativeConfigError, readNativeConfig } from "./config.ts";
 import {
   ABORTS_SIGNAL,
   ANSWERS_QUESTIONS,
+  BAD_CONFIGURATION,
   type Frame,
   FrameError,
   OPERATION_SHIFT,
@@ -20,6 +20,7 @@ import {
   readNumbers,
   readStrings,
   readText,
+  REPLY,
   REQUEST,
   SIGNAL_BYTES,
   WANTS_ANSWER,
@@ -28,8 +29,17 @@ import {
   YIELD_BYTES,
 } from "./frames.ts";
 import { HOST_CALL, HostFunctions } from "./host_functions.ts";
-import { HostTools, type NativeTools, type Ticker } from "./host_tools.ts";
-import { isAnswer, operate, OPERATION, type Refusal } from "./operations.ts";
+import {
+  HostTools,
+  isAnswer,
+  NativeConfigError,
+  type NativeTools,
+  operate,
+  OPERATION,
+  readNativeConfig,
+  type Refusal,
+  type Ticker,
+} from "./host_tools.ts";
 import { Replies } from "./replies.ts";
 
 /** Options for {@linkcode HostBridge}. */
@@ -113,7 +123,7 @@ export class HostBridge {
     this.#options = options;
     this.#replies = new Replies((frames) => options.send(frames));
     this.#functions = new HostFunctions(this.#replies, (error) => {
-      this.#replies.log(error instanceof Error ? error.message : String(error));
+      this.#replies.add(REPLY.log, 0, messageOf(error));
     });
   }
 
@@ -166,7 +176,7 @@ export class HostBridge {
       case REQUEST.yield:
         return this.#yield(id, flags, payload);
       case REQUEST.ping:
-        return this.#replies.pong(id);
+        return void this.#replies.add(REPLY.pong, id, "");
       default:
         throw new FrameError(`Cannot read a frame: there is no type ${type}`);
     }
@@ -206,7 +216,9 @@ export class HostBridge {
   #begin(tools: HostTools): void {
     this.#tools = tools;
     this.#functions.follow(tools.registry);
-    if (this.#list(tools)) this.#replies.hello(this.#configuration, this.#options.runtime);
+    if (!this.#list(tools)) return;
+    const text = JSON.stringify({ protocol: PROTOCOL_VERSION, runtime: this.#options.runtime });
+    this.#replies.add(REPLY.hello, this.#configuration, text, PROTOCOL_VERSION);
   }
 
   /** Tells the host that the tools cannot be offered any more: its calls fail with the message. */
@@ -217,8 +229,8 @@ export class HostBridge {
   #refuse(error: unknown): void {
     const refusal = refusalOf(error);
     this.#tools = refusal;
-    const isHostAtFault = refusal.code === "invalid_argument";
-    this.#replies.failed(this.#configuration, refusal.message, isHostAtFault);
+    const flags = refusal.code === "invalid_argument" ? BAD_CONFIGURATION : 0;
+    this.#replies.add(REPLY.failed, this.#configuration, refusal.message, flags);
     this.#replies.flush();
     this.#options.onFailed?.();
   }
@@ -242,7 +254,9 @@ export class HostBridge {
   /** Tells libplue the list, if it is a new one. `false` if that is impossible. */
   #list(tools: HostTools): boolean {
     const list = tools.newList();
-    if (list === undefined || this.#replies.tools(this.#configuration, list)) return true;
+    if (list === undefined || this.#replies.add(REPLY.tools, this.#configuration, list)) {
+      return true;
+    }
     tools.close();
     this.#refuse(new Error("Cannot list the tools: the list is larger than 256 MiB"));
     return false;
@@ -255,9 +269,9 @@ export class HostBridge {
       const tool = this.#functions.add(readId(payload), definition);
       if (wantsAnswer) this.#answer(id, tool);
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       if (wantsAnswer) this.#replies.failure(id, "invalid_argument", message, undefined);
-      else this.#replies.log(message);
+      else this.#replies.add(REPLY.log, 0, message);
     }
   }
 
@@ -398,8 +412,12 @@ function withReason<Failure extends { readonly message: string }>(
     : { ...failure, message: `${failure.message}: ${why.slice(0, MAX_REASON)}` };
 }
 
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 function refusalOf(error: unknown): HostRefusal {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return error instanceof NativeConfigError
     ? { code: "invalid_argument", message }
     : unavailable(message);

@@ -19,9 +19,8 @@ import {
   type ToolDefinition,
   ToolResult,
 } from "../../tool/mod.ts";
-import { YIELD } from "./frames.ts";
-import type { Replies } from "./replies.ts";
-import { codeOf } from "./statuses.ts";
+import { REPLY, YIELD } from "./frames.ts";
+import { codeOf, type Replies } from "./replies.ts";
 
 /** A message of the host about an invocation: an event, or its end. */
 export interface Yielded {
@@ -247,7 +246,7 @@ export class HostFunctions {
       wake: () => {},
     };
     this.#invocations.set(id, invocation);
-    const cancel = (): void => this.#replies.cancel(id, reasonOf(signal));
+    const cancel = (): void => void this.#replies.add(REPLY.cancel, id, reasonOf(signal));
     if (!this.#replies.invoke(id, number, call, [params, sessionId, messageId])) {
       this.#invocations.delete(id);
       return ToolResult.error("invalid_arguments", "The arguments are larger than 256 MiB", {

@@ -1,17 +1,96 @@
 /**
- * The tools that a native host has under one configuration: its listing and its calls.
- * Both come from the same toolset.
+ * The tools that a native host has under one configuration: how `config_json` is read, the listing, and
+ * the operations besides a call. All come from the same toolset.
  *
  * @module
  */
 
-import type { CallTasks } from "../../execute/durable/mod.ts";
-import type { ToolDispatcher } from "../../execute/mod.ts";
+import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
+import type { DispatchContext, ToolDispatcher } from "../../execute/mod.ts";
+import { createToolBridge, type ToolBridgeOptions } from "../../finding/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
-import { createToolBridge } from "../../finding/mod.ts";
-import type { Selection, Toolset } from "../../select/mod.ts";
-import { describeTool, refuse, type Tool } from "../../tool/mod.ts";
-import { type NativeConfig, NativeConfigError } from "./config.ts";
+import {
+  type Selection,
+  selectionDataFields,
+  selectionHint,
+  type Toolset,
+} from "../../select/mod.ts";
+import {
+  type Answers,
+  describeTool,
+  isObject,
+  refuse,
+  refuseOthers,
+  type Tool,
+  type ToolFailure,
+  type ToolResult,
+} from "../../tool/mod.ts";
+import type { BridgeFailureCode } from "./replies.ts";
+
+/* ---- config_json ---- */
+
+/** The contents of `config_json`. */
+interface NativeConfig {
+  /** Which tools the host sees. */
+  readonly selection: Selection;
+  /** The options of the bridge through which the host has the tools; absent: it has no bridge. */
+  readonly bridge?: ToolBridgeOptions;
+  /** The tools' configurations, by id. */
+  readonly config: { readonly [id: string]: unknown } | undefined;
+}
+
+/** The host's configuration is invalid. */
+export class NativeConfigError extends TypeError {
+  override readonly name = "NativeConfigError";
+}
+
+const ACTION = "read config_json";
+const FIELDS: readonly string[] = [...selectionDataFields(), "bridge", "config"];
+
+/**
+ * Reads `config_json`.
+ *
+ * @param text The host's text; `{}` if it is absent or empty.
+ * @returns Its contents. The values of the selection and the bridge are checked when they are used.
+ * @throws {NativeConfigError} If it is not a JSON object, or a field is unknown.
+ */
+export function readNativeConfig(text: string | undefined): NativeConfig {
+  const value = parse(text === undefined || text.trim() === "" ? "{}" : text);
+  try {
+    refuseOthers(ACTION, value, FIELDS, selectionHint);
+  } catch (cause) {
+    throw new NativeConfigError((cause as TypeError).message, { cause });
+  }
+  const { config, bridge = false, ...selection } = value;
+  if (typeof bridge !== "boolean" && !isObject(bridge)) {
+    throw wrong('"bridge" must be true, false or an object of options');
+  }
+  if (config !== undefined && !isObject(config)) {
+    throw wrong('"config" must be an object of configurations by tool id');
+  }
+  // The options are checked when the bridge is made.
+  return { selection, config, ...(bridge && { bridge: bridge === true ? {} : bridge }) };
+}
+
+function parse(text: string): { readonly [field: string]: unknown } {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw wrong("it is not JSON", cause);
+  }
+  if (!isObject(value)) throw wrong("it must be a JSON object");
+  return value;
+}
+
+function wrong(problem: string, cause?: unknown): NativeConfigError {
+  return new NativeConfigError(
+    `Cannot ${ACTION}: ${problem}`,
+    cause === undefined ? undefined : { cause },
+  );
+}
+
+/* ---- the tools of a host ---- */
 
 /** All tools of this side. */
 export interface NativeTools {
@@ -213,4 +292,94 @@ function writeTool(tool: Tool): string {
     written.set(tool, text = JSON.stringify({ ...rest, name: id }));
   }
   return text;
+}
+
+/* ---- operations besides a call ---- */
+
+/** The operations, by their numbers in the flags of an execute frame. */
+export const OPERATION = {
+  call: 0,
+  resume: 1,
+  startTask: 2,
+  pollTask: 3,
+  cancelTask: 4,
+  answerTask: 5,
+} as const;
+
+/** A failure outside of the dispatcher. */
+export interface Refusal {
+  readonly code: BridgeFailureCode;
+  readonly message: string;
+}
+
+/** Returns true for the answer of the dispatcher or a task. */
+export function isAnswer(answer: ToolResult | Refusal): answer is ToolResult {
+  return "ok" in answer;
+}
+
+/**
+ * Runs an operation.
+ *
+ * @param operation One of {@linkcode OPERATION}.
+ * @param name The tool, the ticket or the id of the task.
+ * @param json The parameters or the answers.
+ */
+export async function operate(
+  tools: HostTools,
+  operation: number,
+  name: string,
+  json: string | undefined,
+  context: DispatchContext,
+): Promise<ToolResult | Refusal> {
+  const { dispatcher, tasks } = tools;
+  const isAnswered = operation === OPERATION.resume || operation === OPERATION.answerTask;
+  const answers = isAnswered ? readAnswers(json) : {};
+  if (answers === undefined) {
+    return refusal("invalid_argument", "answers_json must be a JSON object");
+  }
+  if (operation === OPERATION.resume) return await dispatcher.resume(name, answers, context);
+  if (tasks === undefined) {
+    const message = "The tools keep no tasks: their module exports no `tasks`";
+    return refusal("invalid_argument", message);
+  }
+  const state = await askTasks(tasks, tools, operation, name, json, answers, context);
+  if (state === undefined) return refusal("unknown_task", "There is no such task");
+  return "ok" in state ? state : { ok: true, content: state, durationMs: 0 };
+}
+
+function askTasks(
+  tasks: CallTasks,
+  { dispatcher }: HostTools,
+  operation: number,
+  name: string,
+  json: string | undefined,
+  answers: Answers,
+  { sessionId, messageId, signal }: DispatchContext,
+): Promise<TaskState | ToolFailure | undefined> {
+  const context = { sessionId, messageId, signal };
+  const owner = { toolset: dispatcher.toolset };
+  switch (operation) {
+    case OPERATION.startTask:
+      return tasks.start(dispatcher, { name, arguments: json }, context);
+    case OPERATION.cancelTask:
+      return tasks.cancel(name, owner);
+    case OPERATION.answerTask:
+      return tasks.answer(dispatcher, name, answers, context);
+    default:
+      return tasks.get(name, owner);
+  }
+}
+
+/** The answers to questions; `undefined` if the text is not an object. The dispatcher checks each. */
+function readAnswers(text = "{}"): Answers | undefined {
+  try {
+    const answers: unknown = JSON.parse(text);
+    return isObject(answers) ? answers as Answers : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function refusal(code: BridgeFailureCode, message: string): Refusal {
+  return { code, message };
 }

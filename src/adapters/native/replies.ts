@@ -1,20 +1,52 @@
 /**
- * The frames that the tools side sends to libplue.
+ * The frames that the tools side sends to libplue, with the numbers of `plue.h` for failures and
+ * results.
  *
  * @module
  */
 
-import type { FailureCode, ToolFailure, ToolResult } from "../../tool/mod.ts";
-import {
-  BAD_CONFIGURATION,
-  CALL_FAILED,
-  FrameWriter,
-  PROTOCOL_VERSION,
-  REPLY,
-  type ReplyType,
-  STATUS_SHIFT,
-} from "./frames.ts";
-import { type BridgeFailureCode, flagsOf, STATUS } from "./statuses.ts";
+import type { FailureCode, ToolFailure, ToolResult, ToolSuccess } from "../../tool/mod.ts";
+import { CALL_FAILED, FrameWriter, REPLY, type ReplyType, STATUS_SHIFT } from "./frames.ts";
+
+/** Codes of failures between libplue and the dispatcher. */
+export type BridgeFailureCode =
+  | "invalid_argument"
+  | "runtime_unavailable"
+  | "output_too_large"
+  | "unknown_task";
+
+/** `PLUE_UNKNOWN_TOOL` and so on. */
+export const STATUS: { readonly [Code in FailureCode | BridgeFailureCode]: number } = {
+  unknown_tool: 1,
+  unavailable: 2,
+  denied: 3,
+  not_executable: 4,
+  invalid_arguments: 5,
+  invalid_result: 6,
+  approval_required: 7,
+  aborted: 8,
+  timeout: 9,
+  transaction_failed: 10,
+  output_too_large: 11,
+  overloaded: 12,
+  threw: 13,
+  input_required: 14,
+  input_unavailable: 15,
+  ticket_refused: 16,
+  invalid_argument: 64,
+  runtime_unavailable: 66,
+  unknown_task: 71,
+};
+
+/** The code of a number; `threw` for an unknown one. */
+export function codeOf(status: number): string {
+  return Object.entries(STATUS).find(([, number]) => number === status)?.[0] ?? "threw";
+}
+
+/** The properties of a result besides its content: `PLUE_RESULT_BLOCKS` and so on. */
+export function flagsOf({ blocks, truncated, replayed, repaired }: ToolSuccess): number {
+  return (blocks ? 1 : 0) | (truncated ? 2 : 0) | (replayed ? 4 : 0) | (repaired ? 8 : 0);
+}
 
 /** A failure, as the host receives it. */
 interface Failure {
@@ -40,25 +72,11 @@ export class Replies {
     this.#send = send;
   }
 
-  /** Sends the host's tools. Returns `false` if the list is too large for a frame. */
-  tools(configuration: number, list: string): boolean {
-    return this.#add(REPLY.tools, configuration, list);
-  }
-
-  /** The tools are ready. */
-  hello(configuration: number, runtime: string): void {
-    const text = JSON.stringify({ protocol: PROTOCOL_VERSION, runtime });
-    this.#add(REPLY.hello, configuration, text, PROTOCOL_VERSION);
-  }
-
-  /** The tools cannot be offered. */
-  failed(configuration: number, why: string, isHostAtFault: boolean): void {
-    this.#add(REPLY.failed, configuration, why, isHostAtFault ? BAD_CONFIGURATION : 0);
-  }
-
-  /** A line for the host's log. */
-  log(text: string): void {
-    this.#add(REPLY.log, 0, text);
+  /** Sends a frame whose payload is text. Returns `false` if it is too large for a frame. */
+  add(type: ReplyType, id: number, text: string, flags = 0): boolean {
+    const isAdded = this.#writer.add(type, flags, id, text);
+    this.#flushSoon();
+    return isAdded;
   }
 
   /** Calls one of the host's tools. Returns `false` if the arguments are too large for a frame. */
@@ -73,20 +91,10 @@ export class Replies {
     return isAdded;
   }
 
-  /** Reports the abort of a call for which the host runs a tool. */
-  cancel(invocation: number, reason: string): void {
-    this.#add(REPLY.cancel, invocation, reason);
-  }
-
-  /** Responds to a ping. */
-  pong(id: number): void {
-    this.#add(REPLY.pong, id, "");
-  }
-
   /** An event of a running call. One that is too large for a frame is dropped. */
   event(call: number, value: unknown): void {
     const text = writeJson(value);
-    if (text !== undefined) this.#add(REPLY.metadata, call, text);
+    if (text !== undefined) this.add(REPLY.metadata, call, text);
   }
 
   /**
@@ -106,7 +114,7 @@ export class Replies {
     }
     const text = writeJson(content);
     const flags = flagsOf(result) << STATUS_SHIFT;
-    if (text === undefined || !this.#add(REPLY.result, call, text, flags)) {
+    if (text === undefined || !this.add(REPLY.result, call, text, flags)) {
       const message = "Cannot return the result: it is larger than 256 MiB; request less of it";
       this.failure(call, "output_too_large", message, tool);
     }
@@ -135,12 +143,6 @@ export class Replies {
     const flags = CALL_FAILED | STATUS[error] << STATUS_SHIFT;
     this.#writer.addPair(REPLY.result, flags, call, plain, JSON.stringify(failure));
     this.#flushSoon();
-  }
-
-  #add(type: ReplyType, id: number, text: string, flags = 0): boolean {
-    const isAdded = this.#writer.add(type, flags, id, text);
-    this.#flushSoon();
-    return isAdded;
   }
 
   #flushSoon(): void {

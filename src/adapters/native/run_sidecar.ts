@@ -1,12 +1,15 @@
 /**
- * The sidecar's process: what libplue starts, and the socket that it leaves there, on every runtime.
+ * The sidecar: the process that libplue starts, its socket, and how it serves its host, on every
+ * runtime.
  *
  * @module
  */
 
 import { statSync } from "node:fs";
 import process from "node:process";
-import { EXIT, type SidecarSocket, type SidecarSocketEvents, startSidecar } from "./sidecar.ts";
+import { FrameStream } from "./frames.ts";
+import { HostBridge } from "./host_bridge.ts";
+import type { NativeTools } from "./host_tools.ts";
 import { loadTools, type ToolsModule } from "./tools_module.ts";
 
 /** Options for {@linkcode runSidecar}. */
@@ -44,7 +47,6 @@ export function runSidecar(options: SidecarOptions = {}): void {
     console.error(`Cannot run the sidecar: ${fault}`);
     process.exit(EXIT.notAHost);
   }
-  enterFolder();
   process.on("unhandledRejection", (reason) => {
     console.error("plue-sidecar: unhandled rejection of a promise:", reason);
   });
@@ -53,21 +55,13 @@ export function runSidecar(options: SidecarOptions = {}): void {
     open: (events) => openSidecarSocket(DESCRIPTOR, events),
     load: (module) => loadTools(options.tools, module),
     exit: (code) => process.exit(code),
-    // Deno and Node collect it by themselves.
-    collectGarbage: () => bun?.gc(true),
+    collectGarbage,
     log: (error) => console.error(error),
   });
   process.on("uncaughtException", (error) => {
     // A module of tools with another opinion has a listener of its own.
     if (process.listenerCount("uncaughtException") === 1) sidecar.crash(error);
   });
-}
-
-/** Enters the host's working folder: Bun starts elsewhere, to read no settings of that folder. */
-function enterFolder(): void {
-  const { PLUE_FOLDER: folder } = process.env;
-  delete process.env["PLUE_FOLDER"];
-  if (folder !== undefined && folder !== process.cwd()) process.chdir(folder);
 }
 
 /** Why there is no host to be reached; `undefined` if there is one. */
@@ -84,6 +78,13 @@ const { Bun: bun, Deno: deno } = globalThis as unknown as {
   readonly Bun?: BunSockets & { readonly version: string; gc(force: boolean): void };
   readonly Deno?: { readonly version: { readonly deno: string } };
 };
+
+/** Frees unused memory now, not when the runtime sees fit. */
+function collectGarbage(): void {
+  if (bun !== undefined) return bun.gc(true);
+  process.getBuiltinModule("node:v8").setFlagsFromString("--expose-gc");
+  process.getBuiltinModule("node:vm").runInNewContext("gc()");
+}
 
 function runtimeName(): string {
   if (bun !== undefined) return `bun ${bun.version}`;
@@ -131,6 +132,9 @@ function isOfPermissions(error: unknown): boolean {
   return name === "NotCapable" || code === "ERR_ACCESS_DENIED";
 }
 
+/** The size of the buffer for what arrives, on Deno and Node. */
+const READ_BYTES = 64 * 1024;
+
 /** Opens the socket that libplue left on a descriptor. No event is sent before this returns. */
 function openSidecarSocket(descriptor: number, events: SidecarSocketEvents): SidecarSocket {
   // Bun's node:net never reads from a descriptor that it was given.
@@ -142,8 +146,14 @@ function openSidecarSocket(descriptor: number, events: SidecarSocketEvents): Sid
 function openNodeSocket(fd: number, events: SidecarSocketEvents): SidecarSocket {
   // Only here: Bun does not use this module, and takes milliseconds to load it.
   const { Socket } = process.getBuiltinModule("node:net");
-  const socket = new Socket({ fd, readable: true, writable: true });
-  socket.on("data", (bytes: Uint8Array) => events.data(bytes));
+  // One buffer: Deno frees those of its own late.
+  const buffer = new Uint8Array(READ_BYTES);
+  const callback = (length: number): boolean => {
+    events.data(buffer.subarray(0, length));
+    return true;
+  };
+  const socket = new Socket({ fd, readable: true, writable: true, onread: { buffer, callback } });
+  socket.resume();
   for (const event of ["end", "close", "error"]) socket.on(event, () => events.end());
   return {
     // A copy: the socket may send it later, and the caller reuses the bytes.
@@ -209,4 +219,113 @@ export class BunSidecarSocket implements SidecarSocket {
     socket.end();
     this.#afterEnd();
   }
+}
+
+/** The events of a sidecar's socket. */
+export interface SidecarSocketEvents {
+  /** Something has arrived. Valid until it returns. */
+  data(bytes: Uint8Array): void;
+  /** The host has disconnected. May be called more than once. */
+  end(): void;
+}
+
+/** The socket. */
+export interface SidecarSocket {
+  /** Sends. The bytes are copied where they must wait. */
+  write(bytes: Uint8Array): void;
+  /** Closes it when everything is sent. */
+  end(then: () => void): void;
+}
+
+/** The functions of a sidecar's process. */
+export interface SidecarProcess {
+  /** Name and version of the runtime, for people. */
+  readonly runtime: string;
+  /** Opens the socket to the host. No event is sent before this returns. */
+  open(events: SidecarSocketEvents): SidecarSocket;
+  /** Gives the tools. */
+  load(module: string | undefined): Promise<NativeTools>;
+  /** Ends the process. */
+  exit(code: number): void;
+  /** Frees the memory of a large call. Otherwise several calls of 100 MB would add up. */
+  collectGarbage(): void;
+  /** Writes what went wrong to the log. */
+  log(error: unknown): void;
+}
+
+/** The exit codes of the process. */
+export const EXIT = { done: 0, failed: 1, notAHost: 2 } as const;
+
+/** The maximum time to dispose of the tools after the host has disconnected. */
+const DISPOSE_WITHIN_MS = 5_000;
+
+/** A sidecar that serves its host. */
+export interface Sidecar {
+  /** Ends the process because of an uncaught exception, with a message for the host. */
+  crash(error: unknown): void;
+}
+
+/** Serves the host until it disconnects; then disposes of the tools, and ends the process. */
+export function startSidecar(own: SidecarProcess): Sidecar {
+  let tools: NativeTools | undefined;
+  let isEnding = false;
+
+  const end = async (): Promise<void> => {
+    if (isEnding) return;
+    isEnding = true;
+    bridge.close("The host is gone");
+    // The host ends a sidecar that takes too long. Without a host, this timer does.
+    const timer = setTimeout(() => own.exit(EXIT.failed), DISPOSE_WITHIN_MS);
+    let code: number = EXIT.done;
+    try {
+      await tools?.registry.dispose();
+    } catch (error) {
+      own.log(error);
+      code = EXIT.failed;
+    }
+    clearTimeout(timer);
+    own.exit(code);
+  };
+  const bridge = new HostBridge({
+    load: async (module) => tools = await own.load(module),
+    runtime: own.runtime,
+    send: (frames) => socket.write(frames),
+    onShutdown: () => void end(),
+    // When the result has been sent.
+    onLargeCall: () => void setTimeout(own.collectGarbage, 0),
+    onFailed: () => socket.end(() => own.exit(EXIT.failed)),
+  });
+  const stream = new FrameStream((bytes) => bridge.receive(bytes));
+  const socket = own.open({
+    data(bytes) {
+      try {
+        stream.push(bytes);
+      } catch (error) {
+        // After an invalid frame, nothing can be read.
+        own.log(error);
+        own.exit(EXIT.failed);
+      }
+    },
+    end: () => void end(),
+  });
+  return {
+    crash(error) {
+      own.log(error);
+      bridge.giveUp(`The tool process ended: ${summaryOf(error)}`);
+    },
+  };
+}
+
+/** The maximum length of an exception's summary, in characters. */
+const MAX_SUMMARY = 300;
+
+/**
+ * An exception in a line that any caller may read: its first line, and the name of the file in which
+ * it was thrown. Sources, paths and the stack are for the log.
+ */
+function summaryOf(error: unknown): string {
+  if (!(error instanceof Error)) return "something other than an Error was thrown";
+  const [line = ""] = `${error.name}: ${error.message}`.split(/[\r\n\u0085\u2028\u2029]/, 1);
+  const [, place] = /([^/\\\s(]+:\d+:\d+)\)?$/m.exec(error.stack ?? "") ?? [];
+  return line.slice(0, MAX_SUMMARY) + (place === undefined ? "" : ` (${place})`);
 }

@@ -2,7 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { buildToolset, type Selection } from "../../../src/select/mod.ts";
 import { defineTool } from "../../../src/tool/mod.ts";
-import { NativeConfigError, readNativeConfig } from "../../../src/adapters/native/config.ts";
+import { NativeConfigError, readNativeConfig } from "../../../src/adapters/native/host_tools.ts";
 
 describe("readNativeConfig()", () => {
   for (const text of [undefined, "", "  \n", "{}"]) {

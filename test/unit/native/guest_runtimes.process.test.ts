@@ -46,6 +46,7 @@ describe("denoGuest()", () => {
     let loaded = 0;
     const guest = denoGuest({
       version: { deno: "2.9.6" },
+      UnsafePointerView: { getCString: String },
       dlopen: (_path, symbols) => {
         loaded++;
         const functions = Object.keys(symbols).map((name) => [name, foreign(calls, name)]);

@@ -1,7 +1,7 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { FrameError, REQUEST, YIELD } from "../../../src/adapters/native/frames.ts";
-import { STATUS } from "../../../src/adapters/native/statuses.ts";
+import { STATUS } from "../../../src/adapters/native/replies.ts";
 import { callTasks, memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
 import { ToolDispatcher } from "../../../src/execute/mod.ts";
 import type { ToolContext } from "../../../src/tool/mod.ts";

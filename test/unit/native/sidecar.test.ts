@@ -1,8 +1,8 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import { REQUEST } from "../../../src/adapters/native/frames.ts";
-import { type SidecarProcess, startSidecar } from "../../../src/adapters/native/sidecar.ts";
-import type { SidecarSocketEvents } from "../../../src/adapters/native/sidecar.ts";
+import { type SidecarProcess, startSidecar } from "../../../src/adapters/native/run_sidecar.ts";
+import type { SidecarSocketEvents } from "../../../src/adapters/native/run_sidecar.ts";
 import type { ToolContext } from "../../../src/tool/mod.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
 import {
@@ -96,6 +96,7 @@ describe("startSidecar()", () => {
         "RangeError: too far (tools.ts:3:14)",
       ],
       [Object.assign(new Error("gone"), { stack: "Error: gone" }), "Error: gone"],
+      [Object.assign(new Error("gone\rand\u2028more"), { stack: "" }), "Error: gone"],
       [{ password: "hunter2" }, "something other than an Error was thrown"],
     ] as const
   ) {

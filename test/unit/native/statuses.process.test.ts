@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import { readFileSync } from "node:fs";
-import { codeOf, flagsOf, STATUS } from "../../../src/adapters/native/statuses.ts";
+import { codeOf, flagsOf, STATUS } from "../../../src/adapters/native/replies.ts";
 
 const header = readFileSync(new URL("../../../ffi/include/plue.h", import.meta.url), "utf8");
 

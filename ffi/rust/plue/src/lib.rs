@@ -2,7 +2,6 @@
 
 mod call;
 mod error;
-mod events;
 mod library;
 mod signal;
 mod text;
@@ -10,8 +9,7 @@ mod tool;
 
 pub use call::{answer_task, cancel_task, poll_task, Answer, Call, Pending};
 pub use error::{Code, Error};
-pub use events::{dispatch, events_fd};
-pub use library::{tools, version, Library, Options};
+pub use library::{dispatch, events_fd, tools, version, Library, Options};
 pub use signal::AbortSignal;
 pub use tool::{
     clear_question, register_deferred_tool, register_tool, set_deferred_question, set_question,

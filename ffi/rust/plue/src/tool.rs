@@ -82,6 +82,7 @@ impl Invocation {
                 drop(catch_unwind(AssertUnwindSafe(run)));
             }
         }
+        drop(take_on_abort(self.0)); // the last one counts
         lock(&ON_ABORT).push((self.0 as usize, Box::new(run)));
         unsafe { plue_sys::plue_invocation_on_abort(self.0, told, ptr::null_mut()) }
     }

@@ -1,6 +1,5 @@
 //! Calls and tools, with a real sidecar: test/native/rust.bun.test.ts runs them.
 
-use std::cell::RefCell;
 use std::future::Future;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -37,33 +36,15 @@ fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 #[test]
-fn a_call_returns_the_result() {
-    assert!(plue::tools().unwrap().contains(r#""echo":{"name":"echo""#));
-    assert_eq!(Call::new("echo").params(r#"{"a":"ü"}"#).wait().unwrap(), r#"{"a":"ü"}"#);
-    assert_eq!(Call::new("echo").wait().unwrap(), "{}");
-    assert_eq!(plue::version(), env!("CARGO_PKG_VERSION"));
-}
-
-#[test]
 fn a_failure_has_its_code_and_message() {
     let error = Call::new("nope").wait().unwrap_err();
     assert_eq!(error.code(), Code::UnknownTool);
     assert_eq!(error.to_string(), "Cannot call \"nope\": there is no such tool");
     assert!(error.json().unwrap().starts_with(r#"{"error":"unknown_tool""#));
-    let error = Call::new("sleep").params(r#"{"ms":"long"}"#).wait().unwrap_err();
-    assert_eq!(error.code(), Code::InvalidArguments);
-    assert!(error.json().unwrap().contains(r#""issues":[{"#), "{error:?}");
+    assert_eq!(plue::poll_task("a\0b").unwrap_err().code(), Code::InvalidArgument);
+    assert_eq!(plue::version(), env!("CARGO_PKG_VERSION"));
     let error = Call::new("a\0b").wait().unwrap_err();
     assert_eq!(error.code(), Code::InvalidArgument);
-}
-
-#[test]
-fn events_come_in_order_before_the_end() {
-    let events = RefCell::new(Vec::new());
-    let call = Call::new("progress").params(r#"{"n":3}"#).session_id("S").message_id("M");
-    let result = call.on_event(|json| events.borrow_mut().push(json.to_owned())).wait();
-    assert_eq!(result.unwrap(), r#"{"n":3,"session":"S","message":"M"}"#);
-    assert_eq!(events.into_inner(), [r#"{"i":0}"#, r#"{"i":1}"#, r#"{"i":2}"#]);
 }
 
 #[test]
@@ -132,31 +113,17 @@ fn a_call_that_is_dropped_is_aborted() {
 }
 
 #[test]
-fn a_tool_runs_on_its_callers_thread_and_speaks() {
+fn a_tool_runs_on_its_callers_thread() {
     let ran_on = Arc::new(std::sync::Mutex::new(None));
     let noted = Arc::clone(&ran_on);
-    plue::register_tool(&definition("talk"), move |invocation, params| {
+    plue::register_tool(&definition("here"), move |invocation, params| {
         *noted.lock().unwrap() = Some(thread::current().id());
         assert_eq!(invocation.message_id(), None);
-        invocation.metadata(&format!(r#"{{"session":"{}"}}"#, invocation.session_id().unwrap()));
-        invocation.progress(1.0, 2.0, Some("half"));
-        invocation.output(r#""part""#);
         Ok(params.to_owned())
     })
     .unwrap();
-    let mut events = Vec::new();
-    let call = Call::new("host:talk").params(r#"{"a":1}"#).session_id("S");
-    let result = call.on_event(|json| events.push(json.to_owned())).wait();
-    assert_eq!(result.unwrap(), r#"{"a":1}"#);
+    Call::new("host:here").wait().unwrap();
     assert_eq!(*ran_on.lock().unwrap(), Some(thread::current().id()));
-    assert_eq!(
-        events,
-        [
-            r#"{"session":"S"}"#,
-            r#"{"type":"progress","done":1,"total":2,"message":"half"}"#,
-            r#"{"type":"output","value":"part"}"#
-        ]
-    );
 }
 
 #[test]
@@ -242,10 +209,14 @@ fn a_tool_is_told_of_its_abort() {
     let kept = Arc::clone(&slow);
     plue::register_deferred_tool(&definition("slow"), move |invocation, _| {
         let own = Arc::clone(&kept);
+        let replaced = Arc::new(());
+        let held = Arc::clone(&replaced);
+        invocation.on_abort(move || drop(held));
         invocation.on_abort(move || {
             let invocation: Option<Invocation> = own.lock().unwrap().take();
             invocation.unwrap().end(Err(Error::new(Code::Aborted, "stopped")));
         });
+        assert_eq!(Arc::strong_count(&replaced), 1);
         *kept.lock().unwrap() = Some(invocation);
     })
     .unwrap();
@@ -273,87 +244,12 @@ fn a_tool_that_takes_itself_back_keeps_what_it_captured() {
     assert_eq!(Call::new("host:leaving").wait().unwrap(), "true");
 }
 
-/// The value of a key.
-fn value<'a>(json: &'a str, key: &str) -> &'a str {
-    json.split_once(&format!(r#""{key}":""#)).unwrap().1.split('"').next().unwrap()
-}
-
-const ACCEPTED: &str = r#"{"sure":{"action":"accept"}}"#;
-
 #[test]
-fn a_question_is_answered_or_left_to_a_ticket() {
-    plue::set_question(|_, question| {
-        assert!(question.contains("Really?"), "{question}");
-        Ok(r#"{"action":"decline"}"#.into())
-    })
-    .unwrap();
-    assert_eq!(Call::new("confirm").wait().unwrap(), r#""decline""#);
+fn a_question_is_answered_on_another_thread() {
     plue::set_deferred_question(|invocation, _| {
         drop(thread::spawn(|| invocation.end(Ok(r#"{"action":"cancel"}"#.into()))));
     })
     .unwrap();
     assert_eq!(Call::new("confirm").wait().unwrap(), r#""cancel""#);
-    plue::set_question(|_, _| Err("Nobody is there".into())).unwrap();
-    let asked = || Call::new("confirm").wait().unwrap_err();
-    let error = asked();
-    assert_eq!(error.code(), Code::InputRequired);
     plue::clear_question();
-    let ticket = value(error.json().unwrap(), "ticket");
-    assert_eq!(Call::resume(ticket, ACCEPTED).wait().unwrap(), r#""accept""#);
-    let error = asked();
-    let ticket = value(error.json().unwrap(), "ticket");
-    assert_eq!(block_on(Call::resume(ticket, ACCEPTED).start().unwrap()).unwrap(), r#""accept""#);
-    let error = Call::resume(ticket, ACCEPTED).wait().unwrap_err();
-    assert_eq!(error.code(), Code::TicketRefused);
-
-    plue::set_question(|_, question| {
-        assert!(question.contains(r#""kind":"client""#), "{question}");
-        Ok(r#"{"action":"accept","content":{"at":4}}"#.into())
-    })
-    .unwrap();
-    assert_eq!(Call::new("locate").wait().unwrap(), r#"{"at":4}"#);
-    plue::clear_question();
-
-    let task = Call::new("confirm").start_task().unwrap();
-    let id = value(&task, "id");
-    assert!(awaited(id).contains("input_required"));
-    plue::answer_task(id, ACCEPTED).unwrap();
-    assert!(awaited(id).contains(r#""content":"accept""#));
-}
-
-/// How a task is when it works no more.
-fn awaited(id: &str) -> String {
-    loop {
-        let task = plue::poll_task(id).unwrap();
-        if !task.contains(r#""status":"working""#) {
-            return task;
-        }
-    }
-}
-
-#[test]
-fn blocks_are_told_from_a_value_of_their_form() {
-    plue::register_tool(
-        r#"{"name":"host:photo","description":"Takes a photo.","blocks":true}"#,
-        |_, _| Ok(Call::new("look_alike").wait()?.into()),
-    )
-    .unwrap();
-    for (tool, has_blocks) in [("draw", true), ("host:photo", true), ("look_alike", false)] {
-        let answer = Call::new(tool).wait().unwrap();
-        assert!(answer.starts_with(r#"{"content":[{"type":"text""#), "{answer}");
-        assert_eq!(answer.has_blocks(), has_blocks, "{tool}");
-        let later = block_on(Call::new(tool).start().unwrap()).unwrap();
-        assert_eq!((later.has_blocks(), later.flags()), (has_blocks, answer.flags()), "{tool}");
-    }
-    plue::unregister_tool("host:photo").unwrap();
-}
-
-#[test]
-fn a_task_has_a_life_of_its_own() {
-    let task = Call::new("echo").params(r#"{"a":1}"#).start_task().unwrap();
-    assert!(awaited(value(&task, "id")).contains(r#""content":{"a":1}"#));
-    let task = Call::new("sleep").params(r#"{"ms":3600000}"#).start_task().unwrap();
-    assert!(plue::cancel_task(value(&task, "id")).unwrap().contains("cancelled"));
-    assert_eq!(plue::poll_task("none").unwrap_err().code(), Code::UnknownTask);
-    assert_eq!(plue::poll_task("a\0b").unwrap_err().code(), Code::InvalidArgument);
 }
