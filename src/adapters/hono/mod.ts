@@ -77,6 +77,7 @@ export {
   serveTurns,
   type ServeTurnsOptions,
   storedRateLimits,
+  type StoredRateLimitsOptions,
   streamCall,
   StreamSlots,
   type TokenVerifier,

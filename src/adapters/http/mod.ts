@@ -111,7 +111,7 @@ export {
   type RateLimitStore,
   type RateLimitWindow,
   storedRateLimits,
-  takePermits,
+  type StoredRateLimitsOptions,
   WindowCounts,
 } from "./request_counts.ts";
 export {

@@ -12,7 +12,6 @@ export {
   remoteToolsPerCall,
 } from "./per_call_tools.ts";
 export type { NatsOptions } from "./options.ts";
-export { natsRateLimitStore } from "./rate_limits.ts";
 export { type RemoteTools, remoteTools, type RemoteToolsOptions } from "./remote_tools.ts";
 export type { NatsKeys } from "./seal.ts";
 export { type ServedTools, serveTools, type ServeToolsOptions } from "./serve_tools.ts";

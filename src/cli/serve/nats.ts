@@ -8,10 +8,10 @@
 import {
   natsCallStore,
   type NatsOptions,
-  natsRateLimitStore,
   remoteTools,
   serveTools,
 } from "../../adapters/nats/mod.ts";
+import { storedRateLimits } from "../../adapters/hono/mod.ts";
 import type { ToolDispatcher } from "../../execute/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
@@ -49,7 +49,7 @@ export async function openEdge(
     return {
       end: () => remote.close(),
       about: `The tools are those of ${counted(remote.workers, "worker")} on`,
-      state: { store, logins: natsRateLimitStore(store) },
+      state: { store, logins: storedRateLimits(store, { maxPermits: 50 }) },
     };
   });
 }

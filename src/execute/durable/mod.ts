@@ -17,6 +17,13 @@ export {
 export { memoryCallStore, type MemoryCallStoreOptions } from "./memory_store.ts";
 export { runByClient, type RunByClientOptions } from "./run_by_client.ts";
 export { definitionDigest, ownerDigest } from "./digest.ts";
+export {
+  Lease,
+  type LeasedRecord,
+  LeasedRecords,
+  type RevisedRecord,
+  StoredRecords,
+} from "./records.ts";
 export { storedKeys, type StoredKeysOptions } from "./stored_keys.ts";
 export {
   createTickets,
