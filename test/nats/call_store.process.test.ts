@@ -81,7 +81,7 @@ describe("natsCallStore()", () => {
     const open = async () => await natsCallStore(await server.connect(), options);
     const [one, other] = [await open(), await open()];
     const full = (store: CallStore, key: string, value = small) =>
-      assertRejects(() => store.create(key, value), RangeError, "its owner's share is full");
+      assertRejects(() => store.create(key, value), RangeError, "the quota of its principal is exhausted");
     const expiresAt = clock.now + 20_000;
     const first = await one.create("a.ann.1", new Uint8Array(50_000), { expiresAt }) ?? 0;
     // Each process may let a principal exceed its quota by a little before it measures.

@@ -220,7 +220,7 @@ describe("Durable calls over NATS", () => {
       const large = await run("cid");
       assert(!large.ok);
       assertEquals(large.error.code, "output_too_large");
-      assertStringIncludes(large.error.message, "its owner's share is full); it has run");
+      assertStringIncludes(large.error.message, "the quota of its principal is exhausted); it has run");
       size = 10;
       assertEquals((await run("bob")).ok, true);
     },

@@ -19,6 +19,7 @@ import {
   checkStored,
   checkStoreKey,
   MAX_STORED_BYTES,
+  quotaExhausted,
   type StoredEntry,
   type StoreOptions,
 } from "../../execute/durable/mod.ts";
@@ -220,7 +221,7 @@ class NatsCallStore implements CallStore {
         () => this.#create(key, value, options),
         async () => {
           if (this.#isThere(await this.#kv.get(key))) return undefined;
-          throw shareIsFull();
+          throw quotaExhausted();
         },
       )
     );
@@ -258,7 +259,7 @@ class NatsCallStore implements CallStore {
         // The key was counted when it was created: the end of a call can always be written.
         value.byteLength <= SHORT_BYTES ? 0 : value.byteLength - this.#lengthOf(entry),
         () => this.#put(key, value, options, revision),
-        () => Promise.reject(shareIsFull()),
+        () => Promise.reject(quotaExhausted()),
       );
     });
   }
@@ -484,10 +485,6 @@ class NatsCallStore implements CallStore {
 }
 
 function leaveToSweep(): void {}
-
-function shareIsFull(): RangeError {
-  return new RangeError("Cannot store a value: its owner's share is full");
-}
 
 function revisionOf(entry: KvEntry | null): number {
   return entry?.revision ?? 0;

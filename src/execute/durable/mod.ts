@@ -16,6 +16,7 @@ export {
 } from "./call_store.ts";
 export { memoryCallStore, type MemoryCallStoreOptions } from "./memory_store.ts";
 export { runByClient, type RunByClientOptions } from "./run_by_client.ts";
+export { quotaExhausted, Quotas } from "./quotas.ts";
 export { definitionDigest, ownerDigest } from "./digest.ts";
 export {
   Lease,

@@ -141,12 +141,16 @@ export class Lease<R extends LeasedRecord> {
   /** The revision of the record when the lease began: higher for each later lease. */
   readonly token: number;
   readonly #records: LeasedRecords<R>;
-  /** The last known state of the record. */
   #known: RevisedRecord<R>;
   #isLost = false;
   /** The last write. Writes are serialized, because each needs the revision of the one before. */
   #turn: Promise<unknown> = Promise.resolve();
   #disarm: () => void = () => {};
+
+  /** The last known state of the record. */
+  get record(): R {
+    return this.#known.record;
+  }
 
   /** @param known The record, with this process as its holder. */
   constructor(records: LeasedRecords<R>, key: string, known: RevisedRecord<R>) {
