@@ -81,7 +81,11 @@ describe("natsCallStore()", () => {
     const open = async () => await natsCallStore(await server.connect(), options);
     const [one, other] = [await open(), await open()];
     const full = (store: CallStore, key: string, value = small) =>
-      assertRejects(() => store.create(key, value), RangeError, "the quota of its principal is exhausted");
+      assertRejects(
+        () => store.create(key, value),
+        RangeError,
+        "the quota of its principal is exhausted",
+      );
     const expiresAt = clock.now + 20_000;
     const first = await one.create("a.ann.1", new Uint8Array(50_000), { expiresAt }) ?? 0;
     // Each process may let a principal exceed its quota by a little before it measures.
@@ -110,7 +114,7 @@ describe("natsCallStore()", () => {
     const kept = written.flatMap((one) => one.status === "fulfilled" ? [one.value ?? 0] : []);
     assertEquals(kept.length, 3);
     const first = written.findIndex(({ status }) => status === "fulfilled");
-    await assertRejects(() => write("9"), RangeError, "share is full");
+    await assertRejects(() => write("9"), RangeError, "the quota of its principal");
     assertEquals(await store.delete(`a.ann.${first + 1}`, kept[0] ?? 0), true);
     assertNotEquals(await write("9"), undefined);
   });

@@ -16,7 +16,7 @@ import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
 import { ownerDigest } from "../../src/execute/durable/mod.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
 import { SECRET, TestServer, useServer, withServer } from "./server.ts";
-import { event, World } from "./world.ts";
+import { event, linkOf, World } from "./world.ts";
 
 const task: ToolDefinition = {
   ...{ name: "build", description: "Builds.", execution: "task", idempotent: true },
@@ -130,10 +130,8 @@ describe("Durable calls over NATS", () => {
   withServer("says that nothing has run of a call that the server refuses", async () => {
     await using own = await TestServer.start();
     const connection = await own.connect();
-    const log: unknown[] = [];
-    const calls = new DurableCalls(connection, new Seal("test", SECRET), "_INBOX", (error) => {
-      log.push(error);
-    });
+    const link = linkOf(connection);
+    const calls = new DurableCalls(link, "_INBOX");
     const { signal } = new AbortController();
     const context = { signal, throwIfAborted() {} } as never;
     const run = () => calls.run("test./.build.digest", "build", {}, context);
@@ -155,10 +153,8 @@ describe("Durable calls over NATS", () => {
 
   withServer("reads the store less often the longer a call waits", async () => {
     const connection = await server.connect();
-    const log: unknown[] = [];
-    const calls = new DurableCalls(connection, new Seal("test", SECRET), "_INBOX", (error) => {
-      log.push(error);
-    });
+    const link = linkOf(connection);
+    const calls = new DurableCalls(link, "_INBOX");
     const sixth = event();
     const delays: number[] = [];
     const { setTimeout } = globalThis;
@@ -180,7 +176,7 @@ describe("Durable calls over NATS", () => {
       globalThis.setTimeout = setTimeout;
     }
     assertEquals(delays.slice(0, 6), [2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
-    assertEquals(log, []);
+    assertEquals(link.errors, []);
   });
 
   withServer("has results that a message of the server can have, and names the limit", async () => {
@@ -215,12 +211,15 @@ describe("Durable calls over NATS", () => {
       const full = await run("bob");
       assert(!full.ok);
       assertEquals(full.error.code, "unavailable");
-      assertStringIncludes(full.error.message, "cannot keep its result; it has run");
+      assertStringIncludes(full.error.message, "its result cannot be stored; it has run");
       size = 120_000;
       const large = await run("cid");
       assert(!large.ok);
       assertEquals(large.error.code, "output_too_large");
-      assertStringIncludes(large.error.message, "the quota of its principal is exhausted); it has run");
+      assertStringIncludes(
+        large.error.message,
+        "the quota of its principal is exhausted); it has run",
+      );
       size = 10;
       assertEquals((await run("bob")).ok, true);
     },
@@ -327,13 +326,13 @@ describe("Durable calls over NATS", () => {
     assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
   });
 
-  const claimed = { state: "claimed", worker: "x", until: 8.64e15, lostLeases: 0 };
+  const claimed = { holder: "x", heldUntil: 8.64e15, attempts: 1, refusals: 0 };
   for (
     const [what, record, isSigned] of [
-      ["done, and not signed", { state: "done", result: { ok: true, content: "forged" } }, false],
+      ["done, and not signed", { ...claimed, result: { ok: true, content: "forged" } }, false],
       ["claimed, and not signed", claimed, false],
-      ["signed, and done without a result", { state: "done" }, true],
-      ["signed, and claimed for ever", { ...claimed, until: "for ever" }, true],
+      ["signed, and has a result of another type", { ...claimed, result: "built" }, true],
+      ["signed, and claimed for ever", { ...claimed, heldUntil: "for ever" }, true],
       ["signed, and no record", "forged", true],
     ] as const
   ) {
@@ -612,7 +611,7 @@ describe("Durable calls over NATS", () => {
     });
   }
 
-  withServer("drops the result of a run that has lost its claim", async () => {
+  withServer("drops the result of a run that has lost its lease", async () => {
     await using world = open();
     const [began, goOn, late] = [event(), event(), event()];
     await world.serve([{
@@ -631,7 +630,8 @@ describe("Durable calls over NATS", () => {
     const seal = new Seal("test", SECRET);
     const own = await ownerPrefix(world.name);
     for await (const { key, revision } of store.list(own)) {
-      const record = { state: "done", result: { ok: true, content: "first", durationMs: 0 } };
+      const result = { ok: true, content: "first", durationMs: 0 };
+      const record = { holder: "", heldUntil: 0, attempts: 1, refusals: 0, result };
       await store.update(key, seal.wrap(record, `plue_results.${key}`), revision);
     }
     const result = await running;

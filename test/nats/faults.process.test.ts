@@ -16,7 +16,7 @@ import {
   type ServeToolsOptions,
 } from "@plue/tools/nats";
 import { z } from "zod";
-import { Sender } from "../../src/adapters/nats/message.ts";
+import { Sender } from "../../src/adapters/nats/protocol.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
 import { SECRET, TestServer, useServer, withServer } from "./server.ts";
 import { event, World } from "./world.ts";

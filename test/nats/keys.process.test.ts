@@ -5,6 +5,7 @@ import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { nkeys } from "@nats-io/nats-core";
 import { type ToolDefinition, ToolResult } from "@plue/tools";
 import { natsCallStore, type NatsKeys } from "@plue/tools/nats";
+import { Link } from "../../src/adapters/nats/link.ts";
 import { Runs } from "../../src/adapters/nats/runs.ts";
 import { type Role, Seal } from "../../src/adapters/nats/seal.ts";
 import { SECRET, useServer, withServer } from "./server.ts";
@@ -121,7 +122,7 @@ describe("Keys of callers and workers", () => {
     const seal = (role: Role) =>
       new Seal("test", SECRET, role, keys({ caller, worker }[role]).keys);
     const write = async (key: string, role: Role, result: ToolResult): Promise<void> => {
-      const record = { state: "done", result };
+      const record = { holder: "", heldUntil: 0, attempts: 1, refusals: 0, result };
       await store.create(key, seal(role).wrap(record, `plue_results.${key}`));
     };
     const aborted = ToolResult.error("aborted", "The call was aborted");
@@ -129,11 +130,13 @@ describe("Keys of callers and workers", () => {
     await write("run.a.forged", "caller", ToolResult.ok("forged"));
     await write("run.a.aborted", "caller", aborted);
     for (const role of ["caller", "worker"] as const) {
-      const runs = await Runs.open({ connection, seal: seal(role), log() {} });
+      const runs = await Runs.open(
+        new Link(connection, { name: "test", seal: seal(role), log() {} }),
+        {},
+      );
       const read = async (key: string) => {
-        const { record } = await runs.read(key) ?? {};
-        return record?.state === "done" &&
-          (record.result.ok ? record.result.content : record.result.error.code);
+        const { result } = (await runs.records.read(key))?.record ?? {};
+        return result?.ok ? result.content : result?.error.code;
       };
       assertEquals(await Promise.all(["run.a.right", "run.a.forged", "run.a.aborted"].map(read)), [
         ...["right", "unavailable", "aborted"],

@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { natsCallStore, remoteTools, serveTools } from "@plue/tools/nats";
-import type { CreatedStream } from "../../src/adapters/nats/streams.ts";
+import type { CreatedStream } from "../../src/adapters/nats/server.ts";
 import { plue } from "../cli/support.ts";
 import { SECRET, TestServer, withServer } from "./server.ts";
 import { event } from "./world.ts";

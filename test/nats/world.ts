@@ -13,10 +13,25 @@ import {
   serveTools,
   type ServeToolsOptions,
 } from "@plue/tools/nats";
+import { Link } from "../../src/adapters/nats/link.ts";
+import { Seal } from "../../src/adapters/nats/seal.ts";
 import { SECRET, type TestServer } from "./server.ts";
 
 type Definition = Tool | ToolDefinition;
 type Connection = Awaited<ReturnType<TestServer["connect"]>>;
+
+/** A link with the secret of the tests, and the errors that it logs. */
+export function linkOf(
+  connection: Connection,
+  name = "test",
+): Link & { readonly errors: unknown[] } {
+  const errors: unknown[] = [];
+  const link = new Link(connection, {
+    ...{ name, seal: new Seal("test", SECRET) },
+    log: (error) => void errors.push(error),
+  });
+  return Object.assign(link, { errors });
+}
 
 /** An event that a test waits for. */
 export function event<T = void>(): { readonly came: Promise<T>; come(value: T): void } {

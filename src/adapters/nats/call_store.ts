@@ -33,9 +33,18 @@ import {
 } from "../../tool/mod.ts";
 import { OwnerShares } from "./owner_shares.ts";
 import { Seal } from "./seal.ts";
-import { checkServer, followStatus, isConflict, isFull, problemOf } from "./server.ts";
-import { openBucket, STORAGE, STORAGE_OPTIONS, storageProblemOf } from "./streams.ts";
-import { CALLS_BUCKET } from "./subjects.ts";
+import {
+  checkServer,
+  followStatus,
+  isConflict,
+  isFull,
+  openBucket,
+  problemOf,
+  STORAGE,
+  STORAGE_OPTIONS,
+  storageProblemOf,
+} from "./server.ts";
+import { CALLS_BUCKET } from "./protocol.ts";
 
 /** Options for {@linkcode natsCallStore}. */
 export interface NatsCallStoreOptions {

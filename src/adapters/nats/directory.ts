@@ -7,13 +7,11 @@
 
 import type { PushConsumer } from "@nats-io/jetstream";
 import type { KV, KvWatchEntry } from "@nats-io/kv";
-import type { NatsConnection, QueuedIterator } from "@nats-io/nats-core";
-import { type HookLog, isListOf, isObject, isWord, NO_LOG, systemClock } from "../../tool/mod.ts";
-import type { Seal } from "./seal.ts";
-import { MAX_SKEW_MS } from "./frames.ts";
-import { isConflict } from "./server.ts";
-import { openBucket, STORAGE, storageProblemOf, type StorageSettings } from "./streams.ts";
-import { DIRECTORY, toolKey, workerKey } from "./subjects.ts";
+import type { QueuedIterator } from "@nats-io/nats-core";
+import { isListOf, isObject, isWord, NO_LOG, systemClock } from "../../tool/mod.ts";
+import type { Link } from "./link.ts";
+import { DIRECTORY, MAX_SKEW_MS, toolKey, workerKey } from "./protocol.ts";
+import { isConflict, openBucket, storageProblemOf } from "./server.ts";
 
 /** The delay before a failed watch is restarted, in milliseconds. */
 const AGAIN_MS = 1_000;
@@ -65,25 +63,12 @@ export function listIn(
   return { worker, up: words("up"), down: words("down"), tooLarge: words("tooLarge") };
 }
 
-/** Settings of {@linkcode Directory}. */
-export interface DirectorySettings {
-  readonly action: string;
-  readonly connection: NatsConnection;
-  readonly seal: Seal;
-  /** The name of the registry whose entries are followed. */
-  readonly registry: string;
-  readonly log: HookLog;
-  /** The settings of the bucket if it is missing. @default {STORAGE} */
-  readonly storage?: StorageSettings;
-  /** False where only the signatures of definitions are checked. @default {true} */
-  readonly hasDefinitions?: boolean;
-}
-
 /** The current entries of a registry. */
 export class Directory {
   /** The entries by their keys. */
   readonly entries: Map<string, DirectoryEntry> = new Map();
-  readonly #settings: DirectorySettings;
+  readonly #link: Link;
+  readonly #hasDefinitions: boolean;
   readonly #kv: KV;
   readonly #onChange: (keys: ReadonlySet<string>) => void;
   readonly #changed: Set<string> = new Set();
@@ -97,29 +82,34 @@ export class Directory {
   #skewMs = 0;
 
   private constructor(
-    settings: DirectorySettings,
+    link: Link,
     kv: KV,
     onChange: (keys: ReadonlySet<string>) => void,
+    hasDefinitions: boolean,
   ) {
-    this.#settings = settings;
+    this.#link = link;
     this.#kv = kv;
     this.#onChange = onChange;
+    this.#hasDefinitions = hasDefinitions;
   }
 
   /**
-   * Opens the directory, and reads its entries.
+   * Opens the directory, and reads the entries of the registry.
    *
    * @param onChange Is called once for the later changes of a turn, with the keys that may have changed.
+   * @param hasDefinitions False where only the signatures of definitions are checked.
    * @throws {Error} If the directory cannot be read, or the clock of this machine is wrong.
    */
   static async open(
-    settings: DirectorySettings,
-    onChange: (keys: ReadonlySet<string>) => void,
+    action: string,
+    link: Link,
+    onChange: (keys: ReadonlySet<string>) => void = () => {},
+    hasDefinitions = true,
   ): Promise<Directory> {
-    const { action, connection, storage = STORAGE } = settings;
+    const { connection, storage } = link;
     try {
       const kv = await openBucket(connection, DIRECTORY, storage);
-      const directory = new Directory(settings, kv, onChange);
+      const directory = new Directory(link, kv, onChange, hasDefinitions);
       await directory.#follow(directory.#round);
       directory.#checkClock();
       return directory;
@@ -149,7 +139,7 @@ export class Directory {
 
   /** Writes or replaces an entry. */
   async put(key: string, value: Record<string, unknown>): Promise<void> {
-    const revision = await this.#kv.put(key, this.#settings.seal.wrap(value, key));
+    const revision = await this.#kv.put(key, this.#link.seal.wrap(value, key));
     // An entry that was read since is newer.
     if (revision > this.#readTo) {
       this.entries.set(key, { value: this.#isRead(key) ? value : undefined, revision });
@@ -158,7 +148,7 @@ export class Directory {
 
   /** Writes an entry without waiting for the server. */
   send(key: string, value: Record<string, unknown>): void {
-    const { connection, seal } = this.#settings;
+    const { connection, seal } = this.#link;
     connection.publish(`$KV.${DIRECTORY}.${key}`, seal.wrap(value, key));
   }
 
@@ -192,7 +182,7 @@ export class Directory {
   }
 
   #restartLater(round: number, error: unknown): void {
-    const { connection, log } = this.#settings;
+    const { connection, log } = this.#link;
     if (round !== this.#round || this.#isStopped || connection.isClosed()) return;
     log(error);
     systemClock.setTimeout(() => round === this.#round && this.restart(), AGAIN_MS);
@@ -201,7 +191,7 @@ export class Directory {
   /** Reads the entries, and then follows their changes. Resolves when the entries are read. */
   async #follow(round: number): Promise<void> {
     const before = systemClock.timestamp();
-    const watch = await this.#kv.watch({ key: `${this.#settings.registry}.>` });
+    const watch = await this.#kv.watch({ key: `${this.#link.name}.>` });
     if (round !== this.#round) return this.#endWatch(watch);
     this.#watch = watch;
     const consumer = consumerOf(watch);
@@ -273,12 +263,11 @@ export class Directory {
   }
 
   #isRead(key: string): boolean {
-    const { registry, hasDefinitions = true } = this.#settings;
-    return hasDefinitions || !key.startsWith(toolKey(`${registry}.`));
+    return this.#hasDefinitions || !key.startsWith(toolKey(`${this.#link.name}.`));
   }
 
   #take(key: string, data: Uint8Array, revision: number): void {
-    const { seal, log } = this.#settings;
+    const { seal, log } = this.#link;
     if (!this.#isRead(key) && seal.accepts(data, key, "", "worker")) {
       return void this.entries.set(key, { value: undefined, revision });
     }

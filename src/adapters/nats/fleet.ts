@@ -4,12 +4,11 @@
  * @module
  */
 
-import type { NatsConnection, Subscription } from "@nats-io/nats-core";
-import { type Clock, type HookLog, isObject, systemClock } from "../../tool/mod.ts";
+import type { Subscription } from "@nats-io/nats-core";
+import { type Clock, isObject, systemClock } from "../../tool/mod.ts";
 import type { ToolList } from "./directory.ts";
-import { MAX_SKEW_MS } from "./frames.ts";
-import type { Seal } from "./seal.ts";
-import { presenceSubject } from "./subjects.ts";
+import type { Link } from "./link.ts";
+import { MAX_SKEW_MS, presenceSubject } from "./protocol.ts";
 
 /** The interval of presence messages, in milliseconds. */
 export const PRESENCE_EVERY_MS = 2_000;
@@ -47,20 +46,11 @@ export class Fleet {
   readonly #subscription: Subscription | undefined;
   readonly #clock: Clock;
 
-  /** @param connection Receives presence messages. Without it, workers are present while they are listed. */
-  constructor(
-    connection: NatsConnection | undefined,
-    seal: Seal,
-    registry: string,
-    log: HookLog,
-    clock: Clock = systemClock,
-  ) {
+  /** @param link Receives presence messages. Without it, workers are present while they are listed. */
+  constructor(link?: Link, clock: Clock = systemClock) {
     this.#clock = clock;
-    this.#subscription = connection && listenForWorkers(
-      connection,
-      seal,
-      registry,
-      log,
+    this.#subscription = link && listenForWorkers(
+      link,
       (id) => this.#workers.has(id),
       (message) => this.#hear(message),
     );
@@ -160,10 +150,7 @@ export class Fleet {
  * newer than the last message of its worker, so that nobody can replay it.
  */
 export function listenForWorkers(
-  connection: NatsConnection,
-  seal: Seal,
-  registry: string,
-  log: HookLog,
+  { name, seal, log, listen }: Link,
   isKnown: (worker: string) => boolean,
   hear: (message: PresenceMessage) => void,
 ): Subscription {
@@ -171,30 +158,26 @@ export function listenForWorkers(
   const last = new Map<string, number>();
   /** The workers whose last message was late. */
   const late = new Set<string>();
-  return connection.subscribe(presenceSubject(registry, "*"), {
-    callback: (error, message) => {
-      if (error !== null) return log(error);
-      const { data, subject } = message;
-      const id = subject.slice(presenceSubject(registry, "").length);
-      if (!isKnown(id)) {
-        last.delete(id);
-        late.delete(id);
-        return;
-      }
-      const said = seal.unwrap(data, subject, "worker");
-      if (!isObject(said) || said["worker"] !== id) return;
-      const { time } = said;
-      if (typeof time !== "number" || time <= (last.get(id) ?? -Infinity)) return;
-      const ageMs = systemClock.timestamp() - time;
-      if (Math.abs(ageMs) > MAX_SKEW_MS) {
-        if (!late.has(id)) log(new Error(describeSkew(id, ageMs)));
-        late.add(id);
-        return;
-      }
-      last.set(id, time);
+  return listen(presenceSubject(name, "*"), ({ data, subject }) => {
+    const id = subject.slice(presenceSubject(name, "").length);
+    if (!isKnown(id)) {
+      last.delete(id);
       late.delete(id);
-      hear(said as unknown as PresenceMessage);
-    },
+      return;
+    }
+    const said = seal.unwrap(data, subject, "worker");
+    if (!isObject(said) || said["worker"] !== id) return;
+    const { time } = said;
+    if (typeof time !== "number" || time <= (last.get(id) ?? -Infinity)) return;
+    const ageMs = systemClock.timestamp() - time;
+    if (Math.abs(ageMs) > MAX_SKEW_MS) {
+      if (!late.has(id)) log(new Error(describeSkew(id, ageMs)));
+      late.add(id);
+      return;
+    }
+    last.set(id, time);
+    late.delete(id);
+    hear(said as unknown as PresenceMessage);
   });
 }
 

@@ -15,6 +15,14 @@ export {
   type StoreOptions,
 } from "./call_store.ts";
 export { memoryCallStore, type MemoryCallStoreOptions } from "./memory_store.ts";
+export {
+  type Delivery,
+  notStored,
+  type QueuedTask,
+  type RunRecord,
+  TaskEngine,
+  type TaskQueue,
+} from "./task_engine.ts";
 export { runByClient, type RunByClientOptions } from "./run_by_client.ts";
 export { quotaExhausted, Quotas } from "./quotas.ts";
 export { definitionDigest, ownerDigest } from "./digest.ts";

@@ -5,7 +5,13 @@
  * @module
  */
 
-import { type HookLog, type ToolFailure, ToolResult, type ToolRun } from "../../tool/mod.ts";
+import {
+  type HookLog,
+  type Tool,
+  type ToolFailure,
+  ToolResult,
+  type ToolRun,
+} from "../../tool/mod.ts";
 import { failure } from "../failures.ts";
 import type { DispatchContext, ToolProgress } from "../request.ts";
 import { type Lease, type LeasedRecord, LeasedRecords } from "./records.ts";
@@ -27,18 +33,18 @@ export interface RunRecord extends LeasedRecord {
  * process extends its delivery while it runs the task.
  */
 export interface TaskQueue<Task extends QueuedTask> {
-  /** Yields the tasks that may run now. */
-  fetch(): AsyncIterable<Delivery<Task>>;
+  /**
+   * Yields tasks that may run now.
+   *
+   * @param most The maximum number of tasks.
+   */
+  fetch(most: number): AsyncIterable<Delivery<Task>>;
 }
 
 /** A task in a queue. */
 export interface QueuedTask {
   /** The key of its record. */
   readonly key: string;
-  /** The tool's id. */
-  readonly tool: string;
-  /** True if its tool may run again after a process has died. */
-  readonly idempotent: boolean;
 }
 
 /** A delivered task. */
@@ -114,7 +120,8 @@ export class TaskEngine<R extends RunRecord> {
    * now, because its process has died; or nothing.
    */
   async claim(
-    { task: { key, tool, idempotent }, retry }: Delivery,
+    { task: { key }, retry }: Delivery,
+    { id, idempotent }: Pick<Tool, "id" | "idempotent">,
     first?: R,
   ): Promise<{ readonly lease?: Lease<R>; readonly ended?: R; readonly died?: boolean }> {
     const { records } = this.#settings;
@@ -124,7 +131,7 @@ export class TaskEngine<R extends RunRecord> {
       if (before === undefined || records.isHeld(before)) return undefined;
       if (before.result !== undefined || before.questions !== undefined) return undefined;
       died = this.isLost(before) && !this.mayRunAgain(before, idempotent);
-      if (died) return this.died(before, tool, idempotent);
+      if (died) return this.died(before, id, idempotent);
       return { ...before, ...begun, attempts: before.attempts + 1 };
     });
     if (lease !== undefined) return { lease };

@@ -508,8 +508,9 @@ export class CallTasks {
    */
   async recover(dispatcher: ToolDispatcher): Promise<number> {
     let count = 0;
-    for await (const delivery of this.#lost.fetch()) {
-      const { lease } = await this.#engine.claim(delivery);
+    for await (const delivery of this.#lost.fetch(Infinity)) {
+      const { tool: id, idempotent } = delivery.task;
+      const { lease } = await this.#engine.claim(delivery, { id, idempotent });
       if (lease === undefined) continue;
       const { tool: name, arguments: args, callId, principal, sessionId, messageId } = lease.record;
       // Without its idempotency key, which the dead run may still hold.
@@ -522,11 +523,9 @@ export class CallTasks {
   }
 
   /** The queue of the tasks whose processes died: their records in the store. */
-  readonly #lost: TaskQueue<QueuedTask> = {
-    fetch: () => this.#fetchLost(),
-  };
+  readonly #lost: TaskQueue<QueuedTask & TaskRecord> = { fetch: () => this.#fetchLost() };
 
-  async *#fetchLost(): AsyncGenerator<Delivery, void> {
+  async *#fetchLost(): AsyncGenerator<Delivery<QueuedTask & TaskRecord>, void> {
     // A record that has ended, or that another process has claimed, is not yielded again.
     const settled = { ack() {}, retry() {}, extend() {} };
     for await (const { key, value } of atOnce(this.#store.list("task"))) {
