@@ -53,6 +53,7 @@ export type {
   TraceHeaders,
   TraceParent,
 } from "./ports.ts";
+export { failure } from "./failures.ts";
 export type { DispatcherMetrics, DurationMetrics, ToolMetrics } from "./metrics.ts";
 export type { ConcurrencyLimits } from "./layers/concurrency_limit.ts";
 export type { IdempotencyOptions } from "./idempotency.ts";

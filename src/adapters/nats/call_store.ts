@@ -19,6 +19,7 @@ import {
   checkStored,
   checkStoreKey,
   MAX_STORED_BYTES,
+  MeasuredQuotas,
   quotaExhausted,
   type StoredEntry,
   type StoreOptions,
@@ -31,7 +32,6 @@ import {
   type RegistryClock,
   systemClock,
 } from "../../tool/mod.ts";
-import { OwnerShares } from "./owner_shares.ts";
 import { Seal } from "./seal.ts";
 import {
   checkServer,
@@ -168,7 +168,7 @@ class NatsCallStore implements CallStore {
   readonly #manager: JetStreamManager;
   readonly #connection: NatsConnection;
   readonly #clock: Pick<RegistryClock, "timestamp">;
-  readonly #shares: OwnerShares;
+  readonly #quotas: MeasuredQuotas;
   readonly #maxOwnerBytes: number;
   readonly #seal: Seal | undefined;
   /** The reason why the store cannot be used; `undefined` while the connection is up. */
@@ -197,7 +197,7 @@ class NatsCallStore implements CallStore {
       down: (why) => void (this.#down = why),
       up: () => void (this.#down = undefined),
     });
-    this.#shares = new OwnerShares({
+    this.#quotas = new MeasuredQuotas({
       ...{ maxBytes: maxOwnerBytes, clock },
       measure: (owner, bytes) => this.#weightOf(owner, bytes),
     });
@@ -224,7 +224,7 @@ class NatsCallStore implements CallStore {
   ): Promise<number | undefined> {
     this.#check(key, value);
     return await this.#attempt(() =>
-      this.#shares.write(
+      this.#quotas.write(
         ownerOf(key),
         weightOf(key, value.byteLength),
         () => this.#create(key, value, options),
@@ -263,7 +263,7 @@ class NatsCallStore implements CallStore {
     return await this.#attempt(async () => {
       const entry = await this.#kv.get(key);
       if (!this.#isThere(entry) || entry.revision !== revision) return undefined;
-      return await this.#shares.write(
+      return await this.#quotas.write(
         ownerOf(key),
         // The key was counted when it was created: the end of a call can always be written.
         value.byteLength <= SHORT_BYTES ? 0 : value.byteLength - this.#lengthOf(entry),
@@ -284,7 +284,7 @@ class NatsCallStore implements CallStore {
         if (isConflict(error)) return false;
         throw error;
       }
-      this.#shares.give(ownerOf(key), weightOf(key, this.#lengthOf(entry)));
+      this.#quotas.give(ownerOf(key), weightOf(key, this.#lengthOf(entry)));
       return true;
     });
   }

@@ -13,13 +13,11 @@ import {
   type ToolContext,
   type ToolFailure,
   ToolResult,
-  type ToolRun,
 } from "../../tool/mod.ts";
-import { CallContext } from "../../execute/mod.ts";
-import { Quotas } from "../../execute/durable/mod.ts";
+import { CallContext, failure } from "../../execute/mod.ts";
+import { MEASURED_AFTER_MS, Quotas } from "../../execute/durable/mod.ts";
 import type { Link } from "./link.ts";
-import { MEASURED_AFTER_MS } from "./owner_shares.ts";
-import { type CallRequest, resultOf } from "./remote_calls.ts";
+import { type CallRequest, resultOf, unavailable } from "./remote_calls.ts";
 import {
   NEW_RUN,
   RUN_CONTROL,
@@ -100,9 +98,7 @@ export class DurableCalls {
     if (down !== undefined) return unavailable(id, `${down}; nothing has run`, "no");
     const { principal, messageId } = request;
     if (this.#callers.exceeded(principal, 1) !== undefined) {
-      return ToolResult.error("overloaded", `Cannot call "${id}": too many calls are waiting`, {
-        ran: "no",
-      });
+      return failure("overloaded", id, "too many calls are waiting", { ran: "no" });
     }
     const [registry, , , digest] = path.split(".");
     let before: ToolResult | undefined;
@@ -115,10 +111,8 @@ export class DurableCalls {
     const sealed = await sealRun(path, message, seal);
     const most = this.#link.maxBytes - ROOM_BYTES;
     if (sealed.body.byteLength > most) {
-      return ToolResult.error(
-        "invalid_arguments",
-        `Cannot call "${id}": its arguments have more than the ${most} bytes of a durable call`,
-      );
+      const why = `its arguments have more than the ${most} bytes of a durable call`;
+      return failure("invalid_arguments", id, why);
     }
     let runs: Runs;
     try {
@@ -144,8 +138,12 @@ export class DurableCalls {
       let sent = await runs.send(sealed, `${key}.${digest}`);
       // The first message may have been acknowledged without a result. Two waiting messages run once.
       if (sent?.duplicate && !await runs.isHeld(key)) sent = await runs.send(sealed, nuid.next());
-      if (sent === undefined) call.end(tooManyWait(id));
-      else isCounted = true;
+      if (sent !== undefined) isCounted = true;
+      else {
+        const why = "as many calls of its caller wait as may; nothing has run";
+        const retryAfterMs = MEASURED_AFTER_MS;
+        call.end(failure("overloaded", id, why, { ran: "no", retryAfterMs }));
+      }
     };
     // The server drops duplicates, so the call can be sent again while the cluster has no leader.
     const sent = this.#retry(context, send).catch((error) => {
@@ -288,18 +286,6 @@ export class DurableCalls {
         return call.end(resultOf(news));
     }
   }
-}
-
-function unavailable(id: string, why: string, ran: ToolRun): ToolFailure {
-  return ToolResult.error("unavailable", `Cannot call "${id}": ${why}`, { ran });
-}
-
-function tooManyWait(id: string): ToolFailure {
-  const why = "as many calls of its caller wait as may; nothing has run";
-  return ToolResult.error("overloaded", `Cannot call "${id}": ${why}`, {
-    ran: "no",
-    retryAfterMs: MEASURED_AFTER_MS,
-  });
 }
 
 /** Returns the result of a repeated call. Another repetition would return the same. */

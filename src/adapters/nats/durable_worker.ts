@@ -7,14 +7,14 @@
 
 import type { Subscription } from "@nats-io/nats-core";
 import { type Delivery, notStored, TaskEngine } from "../../execute/durable/mod.ts";
-import type { ToolDispatcher } from "../../execute/mod.ts";
+import { failure, type ToolDispatcher } from "../../execute/mod.ts";
 import {
   callHook,
   systemClock,
   type Tool,
   type ToolContext,
   type ToolFailure,
-  ToolResult,
+  type ToolResult,
 } from "../../tool/mod.ts";
 import { MAX_SKEW_MS } from "./protocol.ts";
 import {
@@ -28,8 +28,9 @@ import {
   Runs,
   type StoredRun,
 } from "./runs.ts";
+import { unavailable } from "./remote_calls.ts";
 import { isRefused, KEPT_MS } from "./server.ts";
-import { type Link, traceOf } from "./link.ts";
+import { contextOf, type Link, requestOf } from "./link.ts";
 
 /** Settings of {@linkcode DurableWorker}. */
 export interface DurableWorkerSettings {
@@ -285,7 +286,7 @@ export class DurableWorker {
     if (call.time - storedAt > MAX_SKEW_MS) {
       const ahead = inSeconds(call.time - storedAt);
       const why = `its caller's clock is ${ahead} ahead of the server's; nothing has run`;
-      const result = ToolResult.error("unavailable", `Cannot call "${id}": ${why}`, { ran: "no" });
+      const result = unavailable(id, why, "no");
       log(new Error(result.error.message));
       this.#tell(call, { type: "ended", result });
       ack();
@@ -320,9 +321,7 @@ export class DurableWorker {
       if (!hasNoRoom(error) || record.attempts > 0) throw error;
       log(error);
       const why = "nothing more is stored for its caller now; nothing has run";
-      const result = ToolResult.error("overloaded", `Cannot call "${tool.id}": ${why}`, {
-        ran: "no",
-      });
+      const result = failure("overloaded", tool.id, why, { ran: "no" });
       this.#tell(call, { type: "ended", result });
       delivery.ack();
     }
@@ -375,17 +374,10 @@ export class DurableWorker {
     attempt: number,
     signal: AbortSignal,
   ): Promise<ToolResult> {
-    const { sessionId, messageId, principal, context } = call;
-    const request = call.ticket === undefined
-      ? { name: tool.id, arguments: call.arguments, callId: call.callId }
-      : { name: tool.id, ticket: call.ticket, answers: call.answers ?? {} };
-    return await this.#settings.dispatcher.dispatch(request, {
-      ...{ signal, sessionId, messageId, principal, context },
-      trace: traceOf(call.trace),
-      services: { [ATTEMPT]: attempt },
+    return await this.#settings.dispatcher.dispatch(requestOf(call, tool), {
+      ...{ ...contextOf(call), signal, services: { [ATTEMPT]: attempt } },
       metadata: (value) => this.#tell(call, { type: "metadata", value }),
       progress: (progress) => this.#tell(call, { type: "progress", progress }),
-      ...(call.mute === true && { onQuestion: () => null }),
     });
   }
 

@@ -10,7 +10,7 @@ import {
   PermissionViolationError,
   type Subscription,
 } from "@nats-io/nats-core";
-import type { CallTelemetry, CallTrace } from "../../execute/mod.ts";
+import type { CallTelemetry, DispatchContext, ResumedCall, ToolCall } from "../../execute/mod.ts";
 import {
   atOnce,
   callHook,
@@ -20,11 +20,12 @@ import {
   isObject,
   must,
   NO_LOG,
+  type Tool,
 } from "../../tool/mod.ts";
 import { readTraceParent, writeTraceParent } from "../http/mod.ts";
 import { type NatsKeys, type Role, Seal } from "./seal.ts";
 import { followStatus, STORAGE, STORAGE_OPTIONS, type StorageSettings } from "./server.ts";
-import { checkRegistryName } from "./protocol.ts";
+import { type CallMessage, checkRegistryName } from "./protocol.ts";
 
 /** Options of workers and callers. */
 export interface NatsOptions {
@@ -230,7 +231,20 @@ export function currentTrace(
   return trace;
 }
 
-/** Returns the trace that a call came with, for the worker's dispatcher. */
-export function traceOf(trace: string | undefined): CallTrace | undefined {
-  return trace === undefined ? undefined : { headers: new Map([["traceparent", trace]]) };
+/** Returns the request of a call, for the worker's dispatcher. */
+export function requestOf(
+  { callId, arguments: args, ticket, answers = {} }: CallMessage,
+  { id: name }: Tool,
+): ToolCall | ResumedCall & Pick<ToolCall, "name"> {
+  return ticket === undefined ? { name, arguments: args, callId } : { name, ticket, answers };
+}
+
+/** Returns the context of a call, for the worker's dispatcher. */
+export function contextOf(call: CallMessage): DispatchContext {
+  const { sessionId, messageId, principal, context, timeoutMs, trace, mute } = call;
+  return {
+    ...{ sessionId, messageId, principal, context, timeoutMs },
+    ...(trace !== undefined && { trace: { headers: new Map([["traceparent", trace]]) } }),
+    ...(mute === true && { onQuestion: () => null }),
+  };
 }

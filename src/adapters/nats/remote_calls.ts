@@ -15,6 +15,7 @@ import {
   ToolResult,
   type ToolRun,
 } from "../../tool/mod.ts";
+import { failure } from "../../execute/mod.ts";
 import type { Fleet } from "./fleet.ts";
 import {
   type CallMessage,
@@ -142,9 +143,7 @@ export class RemoteCalls {
         return unavailable(id, why, mayHaveRun ? "unknown" : "no");
       }
       if (this.#running.size >= MAX_CALLS) {
-        return ToolResult.error("overloaded", `Cannot call "${id}": too many calls are waiting`, {
-          ran: "no",
-        });
+        return failure("overloaded", id, "too many calls are waiting", { ran: "no" });
       }
       let worker = this.#fleet.choose(path, tried);
       if (worker === undefined && lookAgain !== undefined) {
@@ -181,10 +180,7 @@ export class RemoteCalls {
     for (const call of [...this.#running.values()]) {
       if (call.subject !== subject) continue;
       const why = `the user of the connection may not publish to "${subject}"; nothing has run`;
-      call.end(ToolResult.error("unavailable", `Cannot call "${call.tool}": ${why}`, {
-        retryable: false,
-        ran: "no",
-      }));
+      call.end(failure("unavailable", call.tool, why, { retryable: false, ran: "no" }));
     }
   }
 
@@ -355,8 +351,8 @@ export class RemoteCalls {
   }
 }
 
-function unavailable(id: string, why: string, ran: ToolRun): ToolFailure {
-  return ToolResult.error("unavailable", `Cannot call "${id}": ${why}`, { ran });
+export function unavailable(id: string, why: string, ran: ToolRun): ToolFailure {
+  return failure("unavailable", id, why, { ran });
 }
 
 /** Returns a worker's result in the form that a tool returns. */

@@ -21,6 +21,7 @@ import {
   type CallStore,
   type Delivery,
   LeasedRecords,
+  MeasuredQuotas,
   ownerDigest,
   type QueuedTask,
   type RunRecord,
@@ -47,7 +48,6 @@ import {
 } from "./protocol.ts";
 import type { Link } from "./link.ts";
 import type { Seal } from "./seal.ts";
-import { OwnerShares } from "./owner_shares.ts";
 import { KEPT_MS, openRunStream, storageProblemOf } from "./server.ts";
 
 /** The quota of a principal: this part of the stream. */
@@ -191,7 +191,7 @@ export class Runs {
   readonly #link: Link;
   readonly #leaseMs: number;
   readonly #manager: JetStreamManager;
-  readonly #shares: OwnerShares;
+  readonly #quotas: MeasuredQuotas;
   readonly #maxOwnerBytes: number;
 
   private constructor(
@@ -206,7 +206,7 @@ export class Runs {
     this.#manager = manager;
     this.records = new SealedRecords(store, link.seal, leaseMs, link.log);
     this.#maxOwnerBytes = maxOwnerBytes ?? maxBytes / OWNER_PART;
-    this.#shares = new OwnerShares({
+    this.#quotas = new MeasuredQuotas({
       ...{ maxBytes: this.#maxOwnerBytes, clock: systemClock, firstBytes: 0 },
       measure: (owner, bytes) => this.#waitingOf(owner, bytes),
     });
@@ -239,7 +239,7 @@ export class Runs {
     msgID: string,
   ): Promise<{ readonly duplicate: boolean } | undefined> {
     const stream = jetstream(this.#link.connection);
-    return await this.#shares.write(
+    return await this.#quotas.write(
       owner,
       bytesOf(size),
       () => stream.publish(subject, body, { msgID }),
@@ -249,7 +249,7 @@ export class Runs {
 
   /** Subtracts a call that has ended from the quota. */
   free({ owner, size }: OwnedRun): void {
-    this.#shares.give(owner, bytesOf(size));
+    this.#quotas.give(owner, bytesOf(size));
   }
 
   /** Returns the size of the waiting calls of a principal; `undefined` if the stream is nearly empty. */

@@ -5,7 +5,7 @@
  */
 
 import type { Msg, Subscription } from "@nats-io/nats-core";
-import type { DispatchContext, ToolDispatcher, ToolEvent } from "../../execute/mod.ts";
+import type { ToolDispatcher, ToolEvent } from "../../execute/mod.ts";
 import {
   type Clock,
   isObject,
@@ -33,7 +33,7 @@ import {
   TICKS_TO_BEAT,
   TICKS_TO_LOSE,
 } from "./protocol.ts";
-import { type Link, traceOf } from "./link.ts";
+import { contextOf, type Link, requestOf } from "./link.ts";
 
 /** Settings of {@linkcode ServedCalls}. */
 export interface ServedCallsSettings {
@@ -252,21 +252,9 @@ export class ServedCalls {
   async #run(tool: Tool, call: CallMessage, served: ServedCall): Promise<void> {
     const { dispatcher, link: { log } } = this.#settings;
     const { signal } = served.abort;
-    const context: DispatchContext = {
-      signal,
-      sessionId: call.sessionId,
-      messageId: call.messageId,
-      trace: traceOf(call.trace),
-      principal: call.principal,
-      context: call.context,
-      timeoutMs: call.timeoutMs,
-      ...(call.mute === true && { onQuestion: () => null }),
-    };
-    const request = call.ticket === undefined
-      ? { name: tool.id, arguments: call.arguments, callId: call.callId }
-      : { name: tool.id, ticket: call.ticket, answers: call.answers ?? {} };
     let last: ToolEvent | undefined;
-    for await (const event of dispatcher.stream(request, context)) {
+    const context = { ...contextOf(call), signal };
+    for await (const event of dispatcher.stream(requestOf(call, tool), context)) {
       last = event;
       if (event.type === "result") break;
       while (served.credit <= 0 && !signal.aborted) {

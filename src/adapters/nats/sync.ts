@@ -16,7 +16,7 @@ import {
   type Tool,
   type ToolContext,
   type ToolDefinition,
-  ToolResult,
+  type ToolResult,
 } from "../../tool/mod.ts";
 import { CallContext, type CallTelemetry } from "../../execute/mod.ts";
 import { DurableCalls } from "./durable_calls.ts";
@@ -24,7 +24,7 @@ import { type Directory, listIn } from "./directory.ts";
 import { type Fleet, PRESENCE_EVERY_MS } from "./fleet.ts";
 import { currentTrace, type Link } from "./link.ts";
 import { idOfPath, recordOf, toolKey } from "./protocol.ts";
-import { type CallRequest, RemoteCalls, type TakeOutput } from "./remote_calls.ts";
+import { type CallRequest, RemoteCalls, type TakeOutput, unavailable } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
 
 /** One definition of a tool, as a worker has written it. */
@@ -243,7 +243,7 @@ export class Sync {
   ): AsyncGenerator<unknown, unknown, void> {
     const { tool } = this.#tools.get(id) ?? {};
     if (tool === undefined) {
-      return ToolResult.error("unavailable", `Cannot call "${id}": it is gone`, { ran: "no" });
+      return unavailable(id, "it is gone", "no");
     }
     const { callId, principal, sessionId, messageId } = context;
     const who = { callId, principal, sessionId, messageId, context: context.context };
@@ -259,8 +259,7 @@ export class Sync {
           line = await this.#lines.open();
         } catch (error) {
           this.#log(error);
-          const why = "there is no connection to NATS; nothing has run";
-          end = ToolResult.error("unavailable", `Cannot call "${id}": ${why}`, { ran: "no" });
+          end = unavailable(id, "there is no connection to NATS; nothing has run", "no");
           throw ENDED;
         }
         try {

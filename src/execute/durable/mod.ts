@@ -24,7 +24,7 @@ export {
   type TaskQueue,
 } from "./task_engine.ts";
 export { runByClient, type RunByClientOptions } from "./run_by_client.ts";
-export { quotaExhausted, Quotas } from "./quotas.ts";
+export { MEASURED_AFTER_MS, MeasuredQuotas, quotaExhausted, Quotas } from "./quotas.ts";
 export { definitionDigest, ownerDigest } from "./digest.ts";
 export {
   Lease,

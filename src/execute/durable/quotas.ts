@@ -1,8 +1,10 @@
 /**
- * Quotas of principals: amounts that are counted per principal, and in all.
+ * Quotas of principals: amounts that a process counts, or that it measures in a store of several processes.
  *
  * @module
  */
+
+import type { RegistryClock } from "../../tool/mod.ts";
 
 /** Counts amounts, such as bytes or calls, per principal. */
 export class Quotas<Owner> {
@@ -40,4 +42,114 @@ export class Quotas<Owner> {
 /** The error of a write that exceeds the quota of its principal in a store. */
 export function quotaExhausted(): RangeError {
   return new RangeError("Cannot store a value: the quota of its principal is exhausted");
+}
+
+/** Settings of {@linkcode MeasuredQuotas}. */
+export interface MeasuredQuotasSettings {
+  /** The quota of a principal, in bytes. */
+  readonly maxBytes: number;
+  readonly clock: Pick<RegistryClock, "timestamp">;
+  /** The bytes that may be written before the first measurement. By default, a small part of the quota. */
+  readonly firstBytes?: number;
+  /** Returns the usage of a principal in bytes; `undefined` if the bucket is nearly empty. */
+  measure(owner: string, bytes: number): Promise<number | undefined>;
+}
+
+/** The state of a principal in this process. */
+interface Share {
+  /** The bytes that may be written before the next measurement. */
+  left: number;
+  /** The free bytes, by the last measurement and the writes since. */
+  free: number;
+  /** The bytes of writes in flight, which a measurement may not include. */
+  pending: number;
+  /** The time of the last measurement. */
+  at: number;
+  /** The measurement in flight. */
+  measuring: Promise<number | undefined> | undefined;
+}
+
+/** A process grants at most this part of the free bytes, and of the quota. */
+const PART_OF_FREE = 8;
+const MOST = 128;
+const LEAST = 1_024;
+/** The minimum time between two measurements of a full quota, in milliseconds. */
+export const MEASURED_AFTER_MS = 10_000;
+/** The maximum number of principals with a state. */
+const MAX_OWNERS = 10_000;
+
+/**
+ * The quotas of principals in a store that does not count by principal. A process measures the usage of a
+ * principal now and then, and grants it a part of the free space until the next measurement.
+ */
+export class MeasuredQuotas {
+  readonly #settings: MeasuredQuotasSettings;
+  readonly #shares: Map<string, Share> = new Map();
+
+  constructor(settings: MeasuredQuotasSettings) {
+    this.#settings = settings;
+  }
+
+  /**
+   * Writes for a principal.
+   *
+   * @param bytes The increase of its usage.
+   * @param write Writes.
+   * @param full Is called instead of `write` if the quota would be exceeded.
+   */
+  async write<Answer>(
+    owner: string,
+    bytes: number,
+    write: () => Promise<Answer>,
+    full: () => Promise<Answer>,
+  ): Promise<Answer> {
+    if (bytes <= 0) return await write();
+    const { maxBytes, clock, firstBytes } = this.#settings;
+    const least = maxBytes / LEAST;
+    let share = this.#shares.get(owner);
+    if (share === undefined) {
+      share = {
+        left: firstBytes ?? least,
+        free: maxBytes,
+        pending: 0,
+        at: -Infinity,
+        measuring: undefined,
+      };
+      for (const oldest of this.#shares.keys()) {
+        if (this.#shares.size < MAX_OWNERS) break;
+        this.#shares.delete(oldest);
+      }
+      this.#shares.set(owner, share);
+    }
+    if (bytes > share.left) {
+      if (bytes <= share.free || clock.timestamp() - share.at >= MEASURED_AFTER_MS) {
+        const measured = share;
+        measured.measuring ??= this.#settings.measure(owner, bytes + share.pending)
+          .finally(() => measured.measuring = undefined);
+        const kept = await share.measuring ?? 0;
+        // Other writes may have started during the measurement.
+        share.free = maxBytes - kept - share.pending;
+        share.left = Math.max(least, Math.min(share.free / PART_OF_FREE, maxBytes / MOST));
+        share.at = clock.timestamp();
+      }
+      if (bytes > share.free) {
+        share.left = 0;
+        return await full();
+      }
+    }
+    share.left -= bytes;
+    share.free -= bytes;
+    share.pending += bytes;
+    try {
+      return await write();
+    } finally {
+      share.pending -= bytes;
+    }
+  }
+
+  /** Subtracts the bytes that a principal has deleted. */
+  give(owner: string, bytes: number): void {
+    const share = this.#shares.get(owner);
+    if (share !== undefined) share.free += bytes;
+  }
 }
