@@ -10,7 +10,8 @@ import {
 import { DiscardPolicy, jetstreamManager, RetentionPolicy } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { TimeoutError } from "@nats-io/nats-core";
-import { type ToolDefinition, ToolResult } from "@plue/tools";
+import { type ToolDefinition, ToolDispatcher, ToolResult } from "@plue/tools";
+import { memoryCallStore, storedKeys } from "@plue/tools/calls";
 import { attemptOf, natsCallStore } from "@plue/tools/nats";
 import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
 import { ownerDigest } from "../../src/execute/durable/mod.ts";
@@ -554,45 +555,50 @@ describe("Durable calls over NATS", () => {
     });
   }
 
-  withServer("passes tasks on while its clock is wrong", async () => {
-    await using world = open();
-    const [began, goOn, seen, refused] = [event(), event(), event(), event()];
-    const tool: ToolDefinition = {
-      ...task,
-      async execute() {
-        began.come();
-        await goOn.came;
-        return "built";
-      },
-    };
-    const onError = (error: unknown): void => {
-      world.errors.push(error);
-      refused.come();
-    };
-    await world.serve([tool], { concurrency: 1, onError });
-    const { dispatcher } = await world.call();
-    let sent = 0;
-    const spy = await server.connect();
-    spy.subscribe(`plue.v1.run.${world.name}.>`, {
-      callback: () => void (++sent === 2 && seen.come()),
+  for (
+    const [ms, skew] of [[-60_000, "60 s behind"], [
+      90_000_000,
+      "at least 3600 s ahead of",
+    ]] as const
+  ) {
+    withServer(`passes tasks on while its clock is ${skew} the server's`, async () => {
+      await using world = open();
+      const [began, goOn, seen, refused] = [event(), event(), event(), event()];
+      const tool: ToolDefinition = {
+        ...task,
+        async execute() {
+          began.come();
+          await goOn.came;
+          return "built";
+        },
+      };
+      const onError = (error: unknown): void => {
+        if (`${error}`.includes(`this machine's clock is ${skew} the server's`)) refused.come();
+      };
+      await world.serve([tool], { concurrency: 1, leaseMs, onError });
+      const { dispatcher } = await world.call();
+      let sent = 0;
+      const spy = await server.connect();
+      spy.subscribe(`plue.v1.run.${world.name}.>`, {
+        callback: () => void (++sent === 2 && seen.come()),
+      });
+      await spy.flush();
+      const first = dispatcher.dispatch({ name: "build" });
+      await began.came;
+      const second = dispatcher.dispatch({ name: "build" });
+      await seen.came;
+      const now = Date.now;
+      Date.now = () => now() + ms;
+      try {
+        goOn.come();
+        await refused.came;
+      } finally {
+        Date.now = now;
+      }
+      const results = await Promise.all([first, second]);
+      assertEquals(results.map((result) => result.ok && result.content), ["built", "built"]);
     });
-    await spy.flush();
-    const first = dispatcher.dispatch({ name: "build" });
-    await began.came;
-    const second = dispatcher.dispatch({ name: "build" });
-    await seen.came;
-    const now = Date.now;
-    Date.now = () => now() - 60_000;
-    try {
-      goOn.come();
-      await refused.came;
-    } finally {
-      Date.now = now;
-    }
-    const results = await Promise.all([first, second]);
-    assertEquals(results.map((result) => result.ok && result.content), ["built", "built"]);
-    assertStringIncludes(`${world.errors[0]}`, "this machine's clock is 60 s behind the server's");
-  });
+  }
 
   for (const refused of ["$JS.API.STREAM.INFO.PLUE_CALLS", "plue.v1.run."]) {
     withServer(`sends a call again while no server answers "${refused}"`, async () => {
@@ -688,6 +694,71 @@ describe("Durable calls over NATS", () => {
     await world.serve([{ ...task, execute: () => ++runs }]);
     const other = await dispatcher.dispatch({ name: "build", callId: "x" });
     assertEquals(other.ok && other.content, 2);
+  });
+
+  withServer("does not say of a tool that goes on after an abort that it has stopped", async () => {
+    await using world = open();
+    const [began, goOn] = [event(), event()];
+    let runs = 0;
+    await world.serve([{
+      ...{ ...task, idempotent: false },
+      async execute() {
+        runs++;
+        began.come();
+        await goOn.came;
+        return "built";
+      },
+    }], { dispatcher: { graceMs: 1 } });
+    const { registry } = await world.call();
+    const dispatcher = new ToolDispatcher(registry, {
+      ...{ graceMs: 50, idempotency: { kept: storedKeys(memoryCallStore()) } },
+    });
+    const abort = new AbortController();
+    const run = (signal?: AbortSignal) =>
+      dispatcher.dispatch({ name: "build" }, { idempotencyKey: "k", signal });
+    const running = run(abort.signal);
+    await began.came;
+    abort.abort();
+    for (const result of [await running, await run()]) {
+      assert(!result.ok);
+      const { code, ran, retryable } = result.error;
+      assertEquals([code, ran, retryable, runs], ["aborted", "unknown", false, 1]);
+    }
+    goOn.come();
+  });
+
+  withServer("counts the calls of a principal that come in one turn", async () => {
+    const calls = new DurableCalls(linkOf(await server.connect()), "_INBOX");
+    const abort = new AbortController();
+    const context = { signal: abort.signal, throwIfAborted: () => abort.signal.throwIfAborted() };
+    const ended = Array.from(
+      { length: 2_049 },
+      (_, at) =>
+        calls.run("turn./.build.digest", "build", { arguments: { at } }, context as never)
+          .catch(() => undefined),
+    );
+    const last = await ended[2_048];
+    assert(last?.ok === false);
+    assertEquals([last.error.code, last.error.ran], ["overloaded", "no"]);
+    abort.abort();
+    assertEquals(new Set((await Promise.all(ended)).slice(0, 2_048)), new Set([undefined]));
+  });
+
+  withServer("counts no size that a message cannot have", async () => {
+    await using own = await TestServer.start();
+    await using world = new World(own);
+    await world.serve([task]);
+    const { dispatcher, connection } = await world.call({ maxOwnerBytes: 65_536 });
+    const owner = await ownerDigest("ann");
+    for (const size of [2_000, 40, -1, "x"]) {
+      connection.publish(`plue.v1.run.x./.y.d.${owner}.${size}`, "");
+    }
+    // A measurement is skipped until the stream holds more than one quota.
+    for (let at = 0; at < 70; at++) {
+      connection.publish("plue.v1.run.x./.y.d.other.0", new Uint8Array(1_000));
+    }
+    const result = await dispatcher.dispatch({ name: "build" }, { principal: "ann" });
+    assertEquals(result.ok && result.content, "built");
   });
 
   withServer("goes on when the server was away", async () => {

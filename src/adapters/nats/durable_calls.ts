@@ -32,6 +32,8 @@ import { isRefused, problemOf } from "./server.ts";
 /** The delay of the first read of the store, in case the worker's message was lost. It doubles each time. */
 const FIRST_LOOK_MS = 2_000;
 const LAST_LOOK_MS = 30_000;
+/** An aborted call whose tool does not stop is forgotten after this time, in milliseconds. */
+const STOPPED_MS = 60_000;
 /** The delay before an unanswered request is repeated, in milliseconds. */
 const AGAIN_MS = 1_000;
 /** The bytes of a message that its headers may take. */
@@ -47,6 +49,8 @@ interface WaitingCall {
   /** Reads the result. */
   look(): void;
   end(result: ToolResult): void;
+  /** Ends the wait for an aborted call, whose tool has stopped. */
+  stopped(): void;
   /** Ends the wait. The call continues. */
   stop(): void;
 }
@@ -94,12 +98,27 @@ export class DurableCalls {
     request: CallRequest,
     context: ToolContext,
   ): Promise<ToolResult> {
-    const { down, seal, log } = this.#link;
-    if (down !== undefined) return unavailable(id, `${down}; nothing has run`, "no");
-    const { principal, messageId } = request;
+    const { principal } = request;
     if (this.#callers.exceeded(principal, 1) !== undefined) {
       return failure("overloaded", id, "too many calls are waiting", { ran: "no" });
     }
+    this.#callers.add(principal, 1);
+    try {
+      return await this.#run(path, id, request, context);
+    } finally {
+      this.#callers.add(principal, -1);
+    }
+  }
+
+  async #run(
+    path: string,
+    id: string,
+    request: CallRequest,
+    context: ToolContext,
+  ): Promise<ToolResult> {
+    const { down, seal, log } = this.#link;
+    if (down !== undefined) return unavailable(id, `${down}; nothing has run`, "no");
+    const { messageId } = request;
     const [registry, , , digest] = path.split(".");
     let before: ToolResult | undefined;
     const key = await runKey(`${registry}/${id}`, request);
@@ -202,7 +221,7 @@ export class DurableCalls {
     id: string,
     context: ToolContext,
   ): WaitingCall {
-    const { signal, principal } = context;
+    const { signal } = context;
     const name = inbox.slice(this.#inbox.length);
     let disarm = (): void => {};
     const look = (nextMs = FIRST_LOOK_MS): void => {
@@ -217,18 +236,24 @@ export class DurableCalls {
         if (result !== undefined) end(resultOf({ result }));
       }, this.#link.log);
     };
-    const abort = (): void => {
-      this.#cancel(runs, key).catch(this.#link.log).finally(() => {
-        forget();
-        reject(signal.reason);
-      });
-    };
     const forget = (): void => {
       disarm();
       signal.removeEventListener("abort", abort);
-      if (this.#waiting.delete(name)) this.#callers.add(principal, -1);
+      this.#waiting.delete(name);
+    };
+    const stopped = (): void => {
+      if (!signal.aborted) return;
+      forget();
+      reject(signal.reason);
+    };
+    const abort = (): void => {
+      disarm();
+      // If no worker reports that the tool has stopped, the dispatcher does not wait, and reports that.
+      disarm = systemClock.setTimeout(stopped, STOPPED_MS);
+      this.#cancel(runs, key).then((mayRun) => mayRun || stopped(), this.#link.log);
     };
     const end = (result: ToolResult): void => {
+      if (signal.aborted) return;
       forget();
       resolve(result);
     };
@@ -238,9 +263,8 @@ export class DurableCalls {
     let reject: (reason: unknown) => void = () => {};
     // Node 20 has no Promise.withResolvers.
     const result = new Promise<ToolResult>((...settle) => [resolve, reject] = settle);
-    const call = { context, result, look, end, stop };
+    const call = { context, result, look, end, stopped, stop };
     this.#waiting.set(name, call);
-    this.#callers.add(principal, 1);
     look();
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) abort();
@@ -258,16 +282,20 @@ export class DurableCalls {
     return unavailable(id, "it could not be sent; it may have been, and then runs once", "unknown");
   }
 
-  /** Writes the abort as the result, so that no worker starts the call or writes another result. */
-  async #cancel(runs: Runs, key: string): Promise<void> {
+  /**
+   * Writes the abort as the result, so that no worker starts the call or writes another result.
+   *
+   * @returns True if a worker has started the call, and may still run it.
+   */
+  async #cancel(runs: Runs, key: string): Promise<boolean> {
     const result = ToolResult.error("aborted", "The call was aborted");
-    let isEnded = false;
+    let mayRun = false;
     await runs.records.change(key, (record = NEW_RUN) => {
-      isEnded = record.result !== undefined;
-      return isEnded ? undefined : { ...record, holder: "", result };
+      mayRun = record.result === undefined && record.holder !== "";
+      return record.result === undefined ? { ...record, holder: "", result } : undefined;
     });
-    if (isEnded) return;
-    this.#link.publish(RUN_CONTROL + key, { stop: key });
+    if (mayRun) this.#link.publish(RUN_CONTROL + key, { stop: key });
+    return mayRun;
   }
 
   #hear(name: string, news: RunNews): void {
@@ -282,6 +310,8 @@ export class DurableCalls {
       }
       case "done":
         return call.look();
+      case "stopped":
+        return call.stopped();
       case "ended":
         return call.end(resultOf(news));
     }

@@ -271,14 +271,15 @@ export class DurableWorker {
     }
   }
 
-  /** Ends a call whose caller's clock is ahead; returns it to the stream if this worker's is behind. */
+  /** Ends a call whose caller's clock is wrong; returns it to the stream if this worker's is. */
   #isMistimed(
     { task: { call, storedAt }, ack, retry }: Delivery<QueuedRun>,
     { id }: Tool,
   ): boolean {
     const { log } = this.#settings.link;
     const now = systemClock.timestamp();
-    if (now - call.time > KEPT_MS) {
+    // Its record may have expired: this is an old call that was sent again.
+    if (storedAt - call.time > KEPT_MS) {
       ack();
       return true;
     }
@@ -292,16 +293,16 @@ export class DurableWorker {
       ack();
       return true;
     }
-    if (storedAt - now <= MAX_SKEW_MS) return false;
+    // The server drops calls after KEPT_MS, so this machine's clock is ahead if a call seems older.
+    const isAhead = now - storedAt > KEPT_MS + MAX_SKEW_MS;
+    if (!isAhead && storedAt - now <= MAX_SKEW_MS) return false;
     retry(0);
     if (systemClock.now() < this.#pausedUntil) return true;
     this.#pausedUntil = systemClock.now() + CLOCK_PAUSE_MS;
-    const behind = inSeconds(storedAt - now);
-    log(
-      new Error(
-        `Cannot run tasks: this machine's clock is ${behind} behind the server's; set it right`,
-      ),
-    );
+    const skew = isAhead
+      ? `at least ${inSeconds(now - storedAt - KEPT_MS)} ahead of`
+      : `${inSeconds(storedAt - now)} behind`;
+    log(new Error(`Cannot run tasks: this machine's clock is ${skew} the server's; set it right`));
     return true;
   }
 
@@ -359,7 +360,9 @@ export class DurableWorker {
     if (isMine) return this.#finish(delivery);
     const found = await records.read(key);
     // A run without the lease leaves the task to the run that has the lease.
-    if (found?.record.result !== undefined) this.#finish(delivery);
+    if (found?.record.result !== undefined) delivery.ack();
+    const given = await result;
+    if (given.ok || given.error.acknowledged !== false) this.#tell(call, { type: "stopped" });
   }
 
   /** Notifies the caller, and removes the call from the stream. */

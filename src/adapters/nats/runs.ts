@@ -40,6 +40,7 @@ import {
 import { natsCallStore } from "./call_store.ts";
 import {
   type CallMessage,
+  logForged,
   MAX_SKEW_MS,
   ownedRunSubject,
   RESULTS_BUCKET,
@@ -81,6 +82,8 @@ export type RunNews =
   | { readonly type: "metadata"; readonly value: unknown }
   | { readonly type: "progress"; readonly progress: ToolProgress }
   | { readonly type: "done" }
+  /** The tool of an aborted call has stopped. */
+  | { readonly type: "stopped" }
   /** The call has ended, and the store could not save its result. */
   | { readonly type: "ended"; readonly result: ToolResult };
 
@@ -261,7 +264,9 @@ export class Runs {
     const { state: { subjects = {} } } = await streams.info(RUNS_STREAM, { subjects_filter });
     let sum = 0;
     for (const [subject, count] of Object.entries(subjects)) {
-      sum += count * bytesOf(Number(subject.slice(subject.lastIndexOf(".") + 1)));
+      const size = Number(subject.slice(subject.lastIndexOf(".") + 1));
+      // Only a call that is not signed has a size that no message of the server has.
+      if (size >= 0 && bytesOf(size) < 2 * this.#link.maxBytes) sum += count * bytesOf(size);
     }
     return sum;
   }
@@ -303,6 +308,8 @@ export class RunQueue implements TaskQueue<QueuedRun> {
   readonly #seal: Seal;
   readonly #log: HookLog;
   #messages: ConsumerMessages | undefined;
+  /** The number of calls with wrong signatures. */
+  #forged = 0;
   #isStopped = false;
 
   constructor(consumer: Consumer, seal: Seal, log: HookLog) {
@@ -332,7 +339,7 @@ export class RunQueue implements TaskQueue<QueuedRun> {
         };
       } else {
         const problem = "A durable call is damaged or has a wrong signature, and was not run";
-        this.#log(new Error(problem));
+        logForged(this.#log, problem, ++this.#forged);
         message.term();
       }
     }
