@@ -223,8 +223,26 @@ describe("The directory of tools in NATS", () => {
     witness.stop();
   });
 
+  withServer("is read again when the server has lost the watch of a caller", async () => {
+    await using own = await TestServer.start();
+    await using world = new World(own);
+    const { registry } = await world.serve([ping]);
+    const { registry: mine } = await world.call();
+    const { consumers } = await jetstreamManager(await own.connect());
+    for await (const { name } of consumers.list("KV_plue_tools")) {
+      await consumers.delete("KV_plue_tools", name);
+    }
+    const changes = followChanges(mine);
+    registry.registerTool({ ...ping, name: "pong" });
+    const { type, tool } = await changes.next();
+    assertEquals([type, tool.id], ["added", "pong"]);
+    assertStringIncludes(`${world.errors[0]}`, "The server does not deliver changes");
+  });
+
   withServer("leaves no consumer on the server", async () => {
-    const connection = await server.connect();
+    // Without the consumers of other tests, which the server may still remove.
+    await using own = await TestServer.start();
+    const connection = await own.connect();
     const manager = await jetstreamManager(connection);
     const count = async (): Promise<number> =>
       (await manager.streams.info("KV_plue_tools")).state.consumer_count;

@@ -10,8 +10,8 @@ import {
 import { DiscardPolicy, jetstreamManager, RetentionPolicy } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { TimeoutError } from "@nats-io/nats-core";
-import { type ToolDefinition, ToolDispatcher, ToolResult } from "@plue/tools";
-import { memoryCallStore, storedKeys } from "@plue/tools/calls";
+import { isSuspended, type ToolDefinition, ToolDispatcher, ToolResult } from "@plue/tools";
+import { memoryCallStore, storedKeys, storedTickets } from "@plue/tools/calls";
 import { attemptOf, natsCallStore } from "@plue/tools/nats";
 import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
 import { ownerDigest } from "../../src/execute/durable/mod.ts";
@@ -457,6 +457,42 @@ describe("Durable calls over NATS", () => {
     assertEquals([runs, delays], [3, [1_000, 2_500]]);
   });
 
+  withServer("keeps the answer of a task that its worker cannot continue now", async () => {
+    await using world = open();
+    const [began, goOn] = [event(), event()];
+    const slow: ToolDefinition = {
+      ...{ name: "slow", description: "Waits." },
+      async execute() {
+        began.come();
+        await goOn.came;
+      },
+    };
+    const ask: ToolDefinition = {
+      ...task,
+      execute: async (_, context) => (await context.ask("sure", { message: "Really?" })).action,
+    };
+    await world.serve([ask, slow], { dispatcher: { limits: { maxConcurrent: 1, maxQueued: 0 } } });
+    const { registry } = await world.call();
+    const tickets = storedTickets(memoryCallStore());
+    const dispatcher = new ToolDispatcher(registry, { tickets });
+    const context = { principal: world.name };
+    const asked = await dispatcher.dispatch({ name: "build" }, context);
+    assert(isSuspended(asked));
+    const waits = dispatcher.dispatch({ name: "slow" });
+    await began.came;
+    const spy = await server.connect();
+    let writes = 0;
+    spy.subscribe(`$KV.plue_results.${await ownerPrefix(world.name)}.>`, {
+      // The claim of the answered call, and its return to the stream.
+      callback: () => void (++writes === 2 && goOn.come()),
+    });
+    await spy.flush();
+    const answers = { sure: { action: "accept" } } as const;
+    const result = await dispatcher.resume(asked.ticket, answers, context);
+    assertEquals(result.ok ? result.content : result.error, "accept");
+    await waits;
+  });
+
   withServer("loses no task to the limits of its workers", async () => {
     await using world = open();
     let runs = 0;
@@ -545,6 +581,9 @@ describe("Durable calls over NATS", () => {
   for (
     const [options, message] of [
       [{ concurrency: 0 }, "concurrency"],
+      [{ concurrency: 1.5 }, "a whole number from 1 to 4096"],
+      [{ replicas: 2.5 }, "a whole number from 1 to 5"],
+      [{ keys: null as never }, "keys must have a seed, callers and workers"],
       [{ toolConcurrency: { build: 0.5 } }, "numbers from 1 to 4096, by the ids of tools"],
     ] as const
   ) {

@@ -1,7 +1,7 @@
 // With keys, a process that has the secret can act in its own role only.
 
 import { describe, it } from "bun:test";
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { nkeys } from "@nats-io/nats-core";
 import { type ToolDefinition, ToolResult } from "@plue/tools";
 import { natsCallStore, type NatsKeys } from "@plue/tools/nats";
@@ -31,6 +31,23 @@ const task: ToolDefinition = { ...ping, name: "task", execution: "task" };
 
 describe("Keys of callers and workers", () => {
   const server = useServer();
+
+  withServer("keep the values of workers out of the tasks of callers", async () => {
+    const connection = await server.connect();
+    const open = (keys: { readonly keys: NatsKeys }) =>
+      natsCallStore(connection, { bucket: "roles", secret: SECRET, ...keys });
+    const [edge, forger] = [await open(keys(caller)), await open(keys(worker))];
+    const replaced = await open(keys(other, [caller, other]));
+    const value = new Uint8Array(3);
+    await edge.create("task.ann.own", value);
+    await forger.create("task.ann.forged", value);
+    assertEquals((await replaced.get("task.ann.own"))?.value, value);
+    assertEquals((await forger.get("task.ann.forged"))?.value, value);
+    await assertRejects(() => edge.get("task.ann.forged"), Error, "wrong signature");
+    const listed: string[] = [];
+    for await (const { key } of edge.list("task")) listed.push(key);
+    assertEquals(listed, ["task.ann.own"]);
+  });
 
   withServer("let callers call and workers serve, also while a key is replaced", async () => {
     await using world = new World(server);

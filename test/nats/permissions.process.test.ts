@@ -4,6 +4,7 @@ import { describe } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { readFile } from "node:fs/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
 import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { natsCallStore, remoteTools, serveTools } from "@plue/tools/nats";
 import type { CreatedStream } from "../../src/adapters/nats/server.ts";
@@ -107,8 +108,9 @@ describe("Users of NATS with narrow permissions", () => {
     }
     const { streams } = await jetstreamManager(caller);
     await assertRejects(() => streams.getMessage("PLUE_CALLS", { seq: 1 }));
-    const other = await natsCallStore(caller, { secret: SECRET });
+    await assertRejects(() => natsCallStore(caller, { secret: SECRET }), Error, "no permission");
+    const other = await new Kvm(caller).open("plue_calls");
     await assertRejects(() => other.get("ticket.ann.1"));
-    await assertRejects(() => other.create("ticket.ann.2", new Uint8Array(1)));
+    await assertRejects(() => other.put("ticket.ann.2", "x"));
   });
 });

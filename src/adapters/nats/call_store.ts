@@ -32,14 +32,17 @@ import {
   type RegistryClock,
   systemClock,
 } from "../../tool/mod.ts";
-import { Seal } from "./seal.ts";
+import { type NatsKeys, type Role, roleOf, Seal } from "./seal.ts";
+import { NATS_OPTIONS } from "./link.ts";
 import {
   checkServer,
+  checkSkew,
   followStatus,
   isConflict,
   isFull,
   openBucket,
   problemOf,
+  skewOf,
   STORAGE,
   STORAGE_OPTIONS,
   storageProblemOf,
@@ -78,6 +81,11 @@ export interface NatsCallStoreOptions {
    * so that a process without it cannot forge them. The first of a list signs, and all are accepted.
    */
   readonly secret?: string | readonly string[];
+  /**
+   * Keys, besides the secret. Only values of processes of the same role are then accepted, so that a worker
+   * cannot forge the tasks of a caller.
+   */
+  readonly keys?: NatsKeys;
   /** @default {systemClock} */
   readonly clock?: Pick<RegistryClock, "timestamp">;
 }
@@ -117,7 +125,8 @@ const OPTIONS = {
   ),
   ...STORAGE_OPTIONS,
   maxOwnerBytes: numberFrom(1),
-  secret: (_action: string, value: unknown): string | readonly string[] => value as string,
+  secret: NATS_OPTIONS.secret,
+  keys: NATS_OPTIONS.keys,
   clock: must("a clock", (value): value is Pick<RegistryClock, "timestamp"> => isObject(value)),
 };
 
@@ -147,15 +156,27 @@ export async function natsCallStore(
     { ...options },
     OPTIONS,
   );
-  const { maxBytes, replicas, secret } = { ...STORAGE, ...given };
-  const seal = secret === undefined ? undefined : new Seal(ACTION, secret);
+  const { maxBytes, replicas, secret, keys } = { ...STORAGE, ...given };
+  const role = roleOf(ACTION, keys);
+  const seal = secret === undefined ? undefined : new Seal(ACTION, secret, role, keys);
   await checkServer(ACTION, connection);
   try {
     const kv = await openBucket(connection, bucket, { maxBytes, replicas });
     const manager = await jetstreamManager(connection);
     const { config: { max_bytes: most } } = await manager.streams.info(`KV_${bucket}`);
     const { maxOwnerBytes = (most > 0 ? most : maxBytes) / 8, clock = systemClock } = options;
-    return new NatsCallStore(bucket, kv, manager, connection, maxOwnerBytes, clock, seal);
+    const store = new NatsCallStore(
+      bucket,
+      kv,
+      manager,
+      connection,
+      maxOwnerBytes,
+      clock,
+      seal,
+      role,
+    );
+    await store.checkClock();
+    return store;
   } catch (cause) {
     const problem = storageProblemOf(cause, connection, bucket, { maxBytes, replicas });
     throw new Error(`Cannot ${ACTION} "${bucket}": ${problem}`, { cause });
@@ -171,6 +192,7 @@ class NatsCallStore implements CallStore {
   readonly #quotas: MeasuredQuotas;
   readonly #maxOwnerBytes: number;
   readonly #seal: Seal | undefined;
+  readonly #role: Role;
   /** The reason why the store cannot be used; `undefined` while the connection is up. */
   #down: string | undefined;
   #writes = 0;
@@ -185,8 +207,10 @@ class NatsCallStore implements CallStore {
     maxOwnerBytes: number,
     clock: Pick<RegistryClock, "timestamp">,
     seal: Seal | undefined,
+    role: Role,
   ) {
     this.#seal = seal;
+    this.#role = role;
     this.#bucket = bucket;
     this.#kv = kv;
     this.#manager = manager;
@@ -205,15 +229,22 @@ class NatsCallStore implements CallStore {
 
   async get(key: string): Promise<StoredEntry | undefined> {
     checkStoreKey(key);
+    return await this.#read(key, true);
+  }
+
+  /** @param isStrict False to skip a value that others have signed. */
+  async #read(key: string, isStrict: boolean): Promise<StoredEntry | undefined> {
     return await this.#attempt(async () => {
       const entry = await this.#kv.get(key);
       if (!this.#isThere(entry)) return undefined;
       const { revision } = entry;
       const expiresAt = endOf(entry.value);
-      return {
-        ...{ key, revision, value: this.#valueOf(key, entry.value) },
-        ...(expiresAt < Infinity && { expiresAt }),
-      };
+      const value = this.#valueOf(key, entry.value);
+      if (value === undefined) {
+        if (isStrict) throw new Error("a value is damaged, or has a wrong signature");
+        return undefined;
+      }
+      return { ...{ key, revision, value }, ...(expiresAt < Infinity && { expiresAt }) };
     });
   }
 
@@ -299,7 +330,7 @@ class NatsCallStore implements CallStore {
     });
     // A bucket has no order, so all keys are read first, and each value when it is requested.
     for (const key of keys.filter((key) => key > after).sort()) {
-      const entry = await this.get(key);
+      const entry = await this.#read(key, false);
       if (entry !== undefined) yield entry;
     }
   }
@@ -359,7 +390,8 @@ class NatsCallStore implements CallStore {
     for (const filter of owner === "" ? ["*"] : [`*.${owner}`, `*.${owner}.>`]) {
       for await (const { subject, headers } of this.#heads(filter)) {
         if (Number(headers?.get(END) || 0) <= now) continue;
-        const size = Number(headers?.get(JsHeaders.MessageSizeHdr)) - this.#valueAt;
+        // The server adds its header behind those of the sender.
+        const size = Number(headers?.last(JsHeaders.MessageSizeHdr)) - this.#valueAt;
         sum += weightOf(this.#keyOf(subject), size);
       }
     }
@@ -399,18 +431,23 @@ class NatsCallStore implements CallStore {
     return value.byteLength - this.#valueAt;
   }
 
-  /** @throws {Error} If the value is not signed, or with another secret. */
-  #valueOf(key: string, message: Uint8Array): Uint8Array {
+  /** Returns `undefined` for a value that others have signed, or nobody. */
+  #valueOf(key: string, message: Uint8Array): Uint8Array | undefined {
     const isSigned = message[8] === 1;
     if (this.#seal === undefined) {
       if (!isSigned) return message.slice(HEAD_BYTES);
       throw new Error("a value is signed; give natsCallStore the secret");
     }
     const signed = message.subarray(HEAD_BYTES);
-    if (
-      isSigned && this.#seal.accepts(signed, `$KV.${this.#bucket}.${key}`, `${endOf(message)}`)
-    ) return message.slice(this.#valueAt);
-    throw new Error("a value is damaged, or has a wrong signature");
+    const place = [`$KV.${this.#bucket}.${key}`, `${endOf(message)}`, this.#role] as const;
+    return isSigned && this.#seal.accepts(signed, ...place)
+      ? message.slice(this.#valueAt)
+      : undefined;
+  }
+
+  /** @throws {Error} If the clock of this machine is wrong: values would seem to have expired. */
+  async checkClock(): Promise<void> {
+    for await (const _ of this.#heads(SWEPT)) return;
   }
 
   /** Purges a key up to a revision. A purge leaves no marker, so that a full bucket has room for it. */
@@ -456,12 +493,14 @@ class NatsCallStore implements CallStore {
 
   /** Yields the last message of each key, without its value. */
   async *#heads(keys = ">"): AsyncGenerator<JsMsg, void, void> {
+    const before = systemClock.timestamp();
     const consumer = await jetstream(this.#connection).consumers.get(`KV_${this.#bucket}`, {
       filter_subjects: `$KV.${this.#bucket}.${keys}`,
       deliver_policy: DeliverPolicy.LastPerSubject,
       headers_only: true,
     });
-    const { num_pending: count } = await consumer.info();
+    const { num_pending: count, created } = await consumer.info(true);
+    checkSkew(skewOf(before, created));
     if (count === 0) return;
     const messages = await consumer.consume();
     const stopWhenQuiet = (): () => void => systemClock.setTimeout(() => messages.stop(), QUIET_MS);

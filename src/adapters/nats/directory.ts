@@ -10,13 +10,16 @@ import type { KV, KvWatchEntry } from "@nats-io/kv";
 import type { QueuedIterator } from "@nats-io/nats-core";
 import { isListOf, isObject, isWord, NO_LOG, systemClock } from "../../tool/mod.ts";
 import type { Link } from "./link.ts";
-import { DIRECTORY, MAX_SKEW_MS, toolKey, workerKey } from "./protocol.ts";
-import { isConflict, openBucket, storageProblemOf } from "./server.ts";
+import { DIRECTORY, toolKey, workerKey } from "./protocol.ts";
+import { checkSkew, isConflict, openBucket, skewOf, storageProblemOf } from "./server.ts";
 
 /** The delay before a failed watch is restarted, in milliseconds. */
 const AGAIN_MS = 1_000;
 /** The server may announce one entry too many: the wait for the next one, in milliseconds. */
 const QUIET_MS = 1_000;
+
+/** An entry that is missing for this time was lost with the watch, in milliseconds. */
+const BEHIND_MS = 3_000;
 
 /** An entry of the directory. */
 export interface DirectoryEntry {
@@ -78,6 +81,11 @@ export class Directory {
   #round = 0;
   /** The last revision that was read. */
   #readTo = 0;
+  #written = 0;
+  /** The time since which an entry is missing. */
+  #behindSince: number | undefined;
+  /** The last revision for which all entries were read again. */
+  #expected = 0;
   #isStopped = false;
   #skewMs = 0;
 
@@ -111,7 +119,8 @@ export class Directory {
       const kv = await openBucket(connection, DIRECTORY, storage);
       const directory = new Directory(link, kv, onChange, hasDefinitions);
       await directory.#follow(directory.#round);
-      directory.#checkClock();
+      // With a wrong clock, all calls would fail, and the cause would be hard to find.
+      checkSkew(directory.skewMs);
       return directory;
     } catch (cause) {
       const problem = storageProblemOf(cause, connection, DIRECTORY, storage);
@@ -124,22 +133,35 @@ export class Directory {
     return this.#skewMs;
   }
 
-  /** With a wrong clock, all calls would fail, and the cause would be hard to find. */
-  #checkClock(): void {
-    const skew = this.#skewMs;
-    if (Math.abs(skew) <= MAX_SKEW_MS) return;
-    throw new Error(
-      `the clock of this machine is ${(Math.abs(skew) / 1_000).toFixed(1)} s ` +
-        `${skew > 0 ? "ahead of" : "behind"} that of the server, and ${
-          MAX_SKEW_MS / 1_000
-        } s are ` +
-        "allowed; set both",
+  /** The revision of the last entry that this process has written. */
+  get written(): number {
+    return this.#written;
+  }
+
+  /**
+   * Reads all entries again if one that a worker has written is missing for long: the server may have lost
+   * the watch, and the client notices that after 90 s.
+   *
+   * @param revision The revision of the worker's last entry.
+   */
+  expect(revision: number): void {
+    // A revision that is missing afterwards too was never written.
+    if (!(revision > this.#readTo && revision > this.#expected)) return;
+    const now = systemClock.now();
+    this.#behindSince ??= now;
+    if (now - this.#behindSince < BEHIND_MS) return;
+    this.#expected = revision;
+    this.#behindSince = undefined;
+    this.#link.log(
+      new Error("The server does not deliver changes of the directory: it is read again"),
     );
+    this.restart();
   }
 
   /** Writes or replaces an entry. */
   async put(key: string, value: Record<string, unknown>): Promise<void> {
     const revision = await this.#kv.put(key, this.#link.seal.wrap(value, key));
+    this.#written = Math.max(this.#written, revision);
     // An entry that was read since is newer.
     if (revision > this.#readTo) {
       this.entries.set(key, { value: this.#isRead(key) ? value : undefined, revision });
@@ -196,10 +218,7 @@ export class Directory {
     this.#watch = watch;
     const consumer = consumerOf(watch);
     const { num_pending: count, created } = await consumer.info(true);
-    // The server has created the consumer between the two times.
-    const createdAt = Date.parse(created);
-    this.#skewMs = Math.max(0, before - createdAt) +
-      Math.min(0, systemClock.timestamp() - createdAt);
+    this.#skewMs = skewOf(before, created);
     this.#readTo = 0;
     const stale = new Set(this.entries.keys());
     let isReading = true;
@@ -237,6 +256,7 @@ export class Directory {
           this.#take(key, value, revision);
         }
         this.#readTo = revision;
+        this.#behindSince = undefined;
         if (!isReading) this.#notify();
         else if (delta === 0 || ++seen >= count) endReading();
         else endWhenQuiet();
@@ -276,7 +296,7 @@ export class Directory {
     if (isObject(value)) return void this.entries.set(key, { value, revision });
     this.entries.delete(key);
     if (data.byteLength > 0) {
-      log(new Error(`An entry of the directory has a wrong signature: "${key}"`));
+      log(new Error(`An entry of the directory has a wrong signature: ${JSON.stringify(key)}`));
     }
   }
 }

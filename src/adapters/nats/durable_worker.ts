@@ -338,10 +338,11 @@ export class DurableWorker {
     /** The delay of a call that has not run, and returns to the stream. */
     let delayMs: number | undefined;
     const end = (record: StoredRun, result: ToolResult): StoredRun => {
-      const { code, retryAfterMs = 0 } = result.ok ? {} : result.error;
+      const { code, retryAfterMs = 0, ran } = result.ok ? {} : result.error;
       const isCutOff = this.#isStopping && code === "aborted" && tool.idempotent;
-      // A ticket can be used once.
-      const isReturned = call.ticket === undefined && (code === "overloaded" || isCutOff);
+      // A ticket is valid again if nothing has run.
+      const isReturned = (code === "overloaded" || isCutOff) &&
+        (call.ticket === undefined || ran === "no");
       delayMs = undefined;
       if (!isReturned) return { ...record, holder: "", result };
       const refusals = isCutOff ? record.refusals : record.refusals + 1;

@@ -20,6 +20,8 @@ export interface PresenceMessage {
   readonly worker: string;
   /** The time by its clock, in milliseconds since 1970. */
   readonly time: number;
+  /** The revision of the last entry that it has written to the directory. */
+  readonly revision?: number;
   /** True if it accepts no more calls. */
   readonly isLeaving?: true;
 }
@@ -46,13 +48,17 @@ export class Fleet {
   readonly #subscription: Subscription | undefined;
   readonly #clock: Clock;
 
-  /** @param link Receives presence messages. Without it, workers are present while they are listed. */
-  constructor(link?: Link, clock: Clock = systemClock) {
+  /**
+   * @param link Receives presence messages. Without it, workers are present while they are listed.
+   * @param expect Receives the revisions of workers' last entries.
+   */
+  constructor(link?: Link, clock: Clock = systemClock, expect?: (revision: number) => void) {
     this.#clock = clock;
     this.#subscription = link && listenForWorkers(
       link,
       (id) => this.#workers.has(id),
       (message) => this.#hear(message),
+      expect,
     );
   }
 
@@ -148,11 +154,14 @@ export class Fleet {
 /**
  * Receives the presence messages of a registry's workers. A message is valid if it is signed, recent, and
  * newer than the last message of its worker, so that nobody can replay it.
+ *
+ * @param expect Receives the revisions of workers' last entries, also of workers that are not known yet.
  */
 export function listenForWorkers(
   { name, seal, log, listen }: Link,
   isKnown: (worker: string) => boolean,
   hear: (message: PresenceMessage) => void,
+  expect: (revision: number) => void = () => {},
 ): Subscription {
   /** The time of the last message, by worker. */
   const last = new Map<string, number>();
@@ -160,14 +169,15 @@ export function listenForWorkers(
   const late = new Set<string>();
   return listen(presenceSubject(name, "*"), ({ data, subject }) => {
     const id = subject.slice(presenceSubject(name, "").length);
+    const said = seal.unwrap(data, subject, "worker");
+    if (!isObject(said) || said["worker"] !== id) return;
+    const { time, revision } = said;
+    if (typeof revision === "number") expect(revision);
     if (!isKnown(id)) {
       last.delete(id);
       late.delete(id);
       return;
     }
-    const said = seal.unwrap(data, subject, "worker");
-    if (!isObject(said) || said["worker"] !== id) return;
-    const { time } = said;
     if (typeof time !== "number" || time <= (last.get(id) ?? -Infinity)) return;
     const ageMs = systemClock.timestamp() - time;
     if (Math.abs(ageMs) > MAX_SKEW_MS) {

@@ -205,7 +205,7 @@ export function readLinkSettings(
   { secret, keys, name = "default", ...read }: Partial<NatsOptions>,
   options: Pick<NatsOptions, "onError">,
 ): Required<LinkSettings> {
-  if (keys !== undefined && keys.seed === undefined) {
+  if (keys !== undefined && keys?.seed === undefined) {
     throw new TypeError(`Cannot ${action}: keys must have a seed, callers and workers`);
   }
   const { replicas = STORAGE.replicas, maxBytes = STORAGE.maxBytes } = read;

@@ -116,6 +116,11 @@ export class Offers {
     this.#directory?.restart();
   }
 
+  /** The directory, once it is open. */
+  get directory(): Directory | undefined {
+    return this.#directory;
+  }
+
   /** True if a worker has entries in the directory. */
   knows(worker: string): boolean {
     return this.#heard.has(worker);

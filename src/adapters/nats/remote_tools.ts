@@ -7,7 +7,7 @@
 import type { NatsConnection } from "@nats-io/nats-core";
 import type { Registry } from "../../registry/mod.ts";
 import {
-  checkText,
+  checkWord,
   isObject,
   MAX_TIMEOUT_MS,
   must,
@@ -68,7 +68,7 @@ const OPTIONS = {
     "a registry",
     (value): value is Registry => isObject(value) && "tools" in value,
   ),
-  inboxPrefix: checkText,
+  inboxPrefix: checkWord,
   maxOwnerBytes: numberFrom(1_024),
   ...NATS_OPTIONS,
 };
@@ -131,8 +131,8 @@ export async function remoteTools(
   const { name, log } = settings;
   await checkServer(ACTION, connection);
   const link = new Link(connection, settings);
-  const fleet = new Fleet(link);
   let directory: Directory | undefined;
+  const fleet = new Fleet(link, systemClock, (revision) => directory?.expect(revision));
   link.follow({ up: () => directory?.restart() });
   const line = new CallLine(link, fleet, inboxPrefix, maxOwnerBytes);
   const sync = new Sync(name, registry, fleet, { open: () => line, done() {} }, telemetry, log);

@@ -19,6 +19,7 @@ import {
   systemClock,
   type Tool,
   type ToolFailure,
+  wholeFrom,
 } from "../../tool/mod.ts";
 import { natsCallStore } from "./call_store.ts";
 import { DurableWorker, type DurableWorkerSettings } from "./durable_worker.ts";
@@ -112,7 +113,7 @@ const OPTIONS = {
   ),
   drainTimeoutMs: numberFrom(0, MAX_TIMEOUT_MS),
   leaseMs: numberFrom(1_000, 3_600_000),
-  concurrency: numberFrom(1, MAX_TASKS),
+  concurrency: wholeFrom(1, MAX_TASKS),
   toolConcurrency: must(
     `an object with numbers from 1 to ${MAX_TASKS}, by the ids of tools`,
     (value): value is Readonly<Record<string, number>> =>
@@ -166,7 +167,10 @@ export async function serveTools(
   );
   const dispatcherOptions: ToolDispatcherOptions = {
     tickets: storedTickets(
-      await natsCallStore(connection, { secret: options.secret, ...settings.storage }),
+      await natsCallStore(connection, {
+        ...{ secret: options.secret, ...settings.storage },
+        ...(options.keys && { keys: options.keys }),
+      }),
     ),
     timeoutMs: LONGEST_CALL_MS,
     maxArgumentBytes: MAX_BYTES,
@@ -242,6 +246,7 @@ class Worker implements ServedTools {
       link,
       (id) => this.#offers.knows(id),
       ({ worker: id }) => this.#offers.hear(id),
+      (revision) => this.#offers.directory?.expect(revision),
     );
     const own = link.listen(presenceSubject(link.name, worker), () => void (this.#unheard = 0));
     this.#end.push(() => presence.unsubscribe(), () => own.unsubscribe());
@@ -338,6 +343,7 @@ class Worker implements ServedTools {
     const message: PresenceMessage = {
       worker: this.worker,
       time: systemClock.timestamp(),
+      revision: this.#offers.directory?.written ?? 0,
       ...(isLeaving && { isLeaving }),
     };
     this.#link.publish(presenceSubject(this.#link.name, this.worker), message);

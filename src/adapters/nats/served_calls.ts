@@ -269,8 +269,9 @@ export class ServedCalls {
     }
     const { result } = last as Extract<ToolEvent, { readonly type: "result" }>;
     if (!result.ok) this.#settings.failed(tool, result);
-    // Another worker may have a free slot. A ticket can be used once.
-    const isLeft = !result.ok && result.error.code === "overloaded" && call.ticket === undefined;
+    // Another worker may have a free slot. A ticket is valid again if nothing has run.
+    const isLeft = !result.ok && result.error.code === "overloaded" &&
+      (call.ticket === undefined || result.error.ran === "no");
     try {
       await this.#say(
         served,

@@ -20,9 +20,16 @@ import {
   PermissionViolationError,
   type Status,
 } from "@nats-io/nats-core";
-import { type Check, describeThrown, numberFrom } from "../../tool/mod.ts";
+import { type Check, describeThrown, numberFrom, systemClock, wholeFrom } from "../../tool/mod.ts";
 import { type KV, Kvm } from "@nats-io/kv";
-import { CALLS_BUCKET, DIRECTORY, RESULTS_BUCKET, RUNS_STREAM, runSubject } from "./protocol.ts";
+import {
+  CALLS_BUCKET,
+  DIRECTORY,
+  MAX_SKEW_MS,
+  RESULTS_BUCKET,
+  RUNS_STREAM,
+  runSubject,
+} from "./protocol.ts";
 
 /** The oldest server that the tests run with. */
 const OLDEST = [2, 9] as const;
@@ -110,6 +117,29 @@ export async function checkServer(action: string, connection: NatsConnection): P
   }
 }
 
+/**
+ * Returns how far this machine's clock is ahead of the server's, in milliseconds.
+ *
+ * @param before The time before the request to create a consumer.
+ * @param created The time at which the server has created it.
+ */
+export function skewOf(before: number, created: string): number {
+  const createdAt = Date.parse(created);
+  return Math.max(0, before - createdAt) + Math.min(0, systemClock.timestamp() - createdAt);
+}
+
+/** @throws {Error} If the clocks differ by more than is allowed. */
+export function checkSkew(skewMs: number): void {
+  if (Math.abs(skewMs) <= MAX_SKEW_MS) return;
+  throw new Error(
+    `the clock of this machine is ${(Math.abs(skewMs) / 1_000).toFixed(1)} s ` +
+      `${skewMs > 0 ? "ahead of" : "behind"} that of the server, and ${
+        MAX_SKEW_MS / 1_000
+      } s are ` +
+      "allowed; set both",
+  );
+}
+
 /** Follows the state of a connection. Returns a function that stops it. */
 export function followStatus(connection: NatsConnection, follower: {
   /** Is called when the connection was lost or closed. */
@@ -158,7 +188,7 @@ export const STORAGE: StorageSettings = { replicas: 1, maxBytes: 1_073_741_824 }
 export const STORAGE_OPTIONS: {
   readonly replicas: Check<number>;
   readonly maxBytes: Check<number>;
-} = { replicas: numberFrom(1, 5), maxBytes: numberFrom(1_048_576) };
+} = { replicas: wholeFrom(1, 5), maxBytes: numberFrom(1_048_576) };
 
 /** How long durable calls and their results are stored, in milliseconds. */
 export const KEPT_MS = 86_400_000;

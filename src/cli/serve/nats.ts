@@ -44,7 +44,9 @@ export async function openEdge(
   log: Log,
 ): Promise<NatsEdge> {
   return await open(settings, log, async (connection, options) => {
-    const store = await natsCallStore(connection, { secret: options.secret, ...settings.storage });
+    const { secret, keys } = options;
+    const sealed = { secret, ...(keys && { keys }), ...settings.storage };
+    const store = await natsCallStore(connection, sealed);
     const remote = await remoteTools(connection, { registry, ...options });
     return {
       end: () => remote.close(),
