@@ -191,6 +191,12 @@ export async function serveTools(
     dispatcher,
     drainTimeoutMs,
   );
+  for (const id of Object.keys(toolConcurrency)) {
+    if (registry.getTool(id) !== undefined) continue;
+    settings.log(
+      new Error(`The option toolConcurrency names "${id}", and there is no such tool now`),
+    );
+  }
   await worker.start({ leaseMs, concurrency, toolConcurrency: { ...toolConcurrency } });
   return worker;
 }

@@ -27,12 +27,19 @@ import { idOfPath, recordOf, toolKey } from "./protocol.ts";
 import { type CallRequest, RemoteCalls, type TakeOutput, unavailable } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
 
-/** One definition of a tool, as a worker has written it. */
+/** A definition of a tool that the registry does not have, as a worker has written it. */
 interface Version {
   readonly path: string;
   readonly revision: number;
-  /** `undefined` while the tool in the registry has the definition: it would be stored twice. */
-  record: Record<string, unknown> | undefined;
+  readonly record: Record<string, unknown>;
+}
+
+/** A tool in the registry. */
+interface Chosen {
+  readonly tool: Tool;
+  readonly path: string;
+  /** The revision of its definition in the directory; -1 after the definition was removed. */
+  revision: number;
 }
 
 /** Sends the plain and the durable calls of one connection. */
@@ -87,15 +94,13 @@ export class Sync {
   readonly #lines: CallLines;
   readonly #telemetry: CallTelemetry | undefined;
   readonly #log: HookLog;
-  /** The tools in the registry, with the paths of their definitions, by id. */
-  readonly #tools: Map<string, { readonly path: string; readonly tool: Tool }> = new Map();
+  /** The tools in the registry, by id. */
+  readonly #tools: Map<string, Chosen> = new Map();
   /** The paths of definitions that the registry has rejected. They are retried when a tool is removed. */
   readonly #refused: Set<string> = new Set();
   #isPutting = false;
-  /** The definitions of each tool, by its id. */
-  readonly #versions: Map<string, Version[]> = new Map();
-  /** The ids of the tools with several definitions. */
-  readonly #mixed: Set<string> = new Set();
+  /** The other definitions of tools, by their ids. Most tools have none. */
+  readonly #others: Map<string, readonly Version[]> = new Map();
   #stopLooking: (() => void) | undefined;
 
   constructor(
@@ -132,59 +137,59 @@ export class Sync {
       }
       const path = `${this.#name}.${key.slice(prefix.length)}`;
       const id = idOfPath(path);
-      const others = this.#versions.get(id)?.filter((known) => known.path !== path) ?? [];
-      if (entry?.value === undefined) {
-        this.#refused.delete(path);
-        this.#versions.set(id, others);
-      } else {
-        const { revision, value } = entry;
-        const isChosen = this.#tools.get(id)?.path === path;
-        const version = { path, revision, record: isChosen ? undefined : value };
-        // A literal, since an array that grows reserves space for many elements.
-        this.#versions.set(id, [...others, version]);
-        entry.value = undefined;
+      const chosen = this.#tools.get(id);
+      this.#setOthers(id, this.#others.get(id)?.filter((known) => known.path !== path));
+      if (entry?.value === undefined) this.#refused.delete(path);
+      if (chosen?.path === path) chosen.revision = entry?.revision ?? -1;
+      else if (entry?.value !== undefined) {
+        const { revision, value: record } = entry;
+        this.#setOthers(id, [...this.#others.get(id) ?? [], { path, revision, record }]);
       }
+      // The tool in the registry has the definition.
+      if (entry !== undefined) entry.value = undefined;
       ids.add(id);
     }
     this.#choose(ids);
-    if (isMoved) this.#choose([...this.#mixed]);
+    if (isMoved) this.#choose([...this.#others.keys()]);
+  }
+
+  #setOthers(id: string, versions: readonly Version[] = []): void {
+    if (versions.length > 0) this.#others.set(id, versions);
+    else this.#others.delete(id);
   }
 
   clear(): void {
     this.#stopLooking?.();
-    this.#mixed.clear();
-    this.#versions.clear();
+    this.#others.clear();
     for (const id of [...this.#tools.keys()]) this.#remove(id);
   }
 
   /** Registers the newest definition of each of these tools that a worker serves. */
   #choose(ids: Iterable<string>): void {
     for (const id of ids) {
-      const versions = this.#versions.get(id) ?? [];
-      if (versions.length > 1) this.#mixed.add(id);
-      else this.#mixed.delete(id);
-      const rank = ({ path, revision }: Version): number =>
+      const rank = ({ path, revision }: Omit<Version, "record">): number =>
         revision + (this.#fleet.serves(path) ? Number.MAX_SAFE_INTEGER / 2 : 0);
-      const [first, ...others] = versions;
-      if (first === undefined) {
-        this.#versions.delete(id);
-        this.#remove(id);
-        continue;
+      const chosen = this.#tools.get(id);
+      let newest: Version | undefined;
+      for (const other of this.#others.get(id) ?? []) {
+        if (newest === undefined || rank(other) > rank(newest)) newest = other;
       }
-      const newest = others.reduce((one, other) => rank(other) > rank(one) ? other : one, first);
-      if (this.#tools.get(id)?.path !== newest.path) this.#put(id, newest);
+      if (chosen !== undefined && chosen.revision >= 0) {
+        if (newest !== undefined && rank(newest) > rank(chosen)) this.#put(id, newest);
+      } else if (newest !== undefined) this.#put(id, newest);
+      else this.#remove(id);
     }
     // While old and new workers run side by side, the new ones may end.
-    if (this.#mixed.size === 0) return;
+    if (this.#others.size === 0) return;
     this.#stopLooking ??= systemClock.setTimeout(() => {
       this.#stopLooking = undefined;
-      this.#choose([...this.#mixed]);
+      this.#choose([...this.#others.keys()]);
     }, PRESENCE_EVERY_MS);
   }
 
   #put(id: string, version: Version): void {
-    const { path, record } = version;
-    if (record === undefined || this.#refused.has(path)) return;
+    const { path, revision, record } = version;
+    if (this.#refused.has(path)) return;
     this.#isPutting = true;
     const { executable, ...fields } = record;
     const isRepeatable = record["idempotent"] === true;
@@ -200,16 +205,17 @@ export class Sync {
     };
     const registry = this.#registry;
     const before = this.#tools.get(id);
-    const known = before?.tool;
     try {
       const remote = hardenTool(makeTool(definition));
-      const tool = known !== undefined && registry.getTool(id) === known
+      const tool = before !== undefined && registry.getTool(id) === before.tool
         ? registry.updateTool(remote)
         : registry.registerTool(remote);
-      this.#tools.set(id, { path, tool });
-      version.record = undefined;
-      const other = this.#versions.get(id)?.find((one) => one.path === before?.path);
-      if (other !== undefined && known !== undefined) other.record = recordOf(known);
+      this.#tools.set(id, { path, revision, tool });
+      const others = this.#others.get(id)?.filter((other) => other !== version) ?? [];
+      const replaced = before !== undefined && before.revision >= 0
+        ? [{ path: before.path, revision: before.revision, record: recordOf(before.tool) }]
+        : [];
+      this.#setOthers(id, [...others, ...replaced]);
     } catch (error) {
       this.#refused.add(path);
       this.#log(error);
