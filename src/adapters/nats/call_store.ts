@@ -5,6 +5,7 @@
  */
 
 import {
+  type Consumer,
   DeliverPolicy,
   jetstream,
   type JetStreamManager,
@@ -27,6 +28,7 @@ import {
 import {
   isObject,
   must,
+  NO_LOG,
   numberFrom,
   readFields,
   type RegistryClock,
@@ -447,7 +449,8 @@ class NatsCallStore implements CallStore {
 
   /** @throws {Error} If the clock of this machine is wrong: values would seem to have expired. */
   async checkClock(): Promise<void> {
-    for await (const _ of this.#heads(SWEPT)) return;
+    const { consumer } = await this.#openHeads(SWEPT);
+    consumer.delete().catch(NO_LOG);
   }
 
   /** Purges a key up to a revision. A purge leaves no marker, so that a full bucket has room for it. */
@@ -472,7 +475,7 @@ class NatsCallStore implements CallStore {
   #sweep(): Promise<void> {
     return this.#sweeping ??= this.#eraseOld()
       // The next sweep deletes the rest.
-      .catch(leaveToSweep)
+      .catch(NO_LOG)
       .finally(() => this.#sweeping = undefined);
   }
 
@@ -491,8 +494,8 @@ class NatsCallStore implements CallStore {
     await Promise.all(erased);
   }
 
-  /** Yields the last message of each key, without its value. */
-  async *#heads(keys = ">"): AsyncGenerator<JsMsg, void, void> {
+  /** Opens a consumer of the last message of each key, without its value. */
+  async #openHeads(keys: string): Promise<{ readonly consumer: Consumer; readonly count: number }> {
     const before = systemClock.timestamp();
     const consumer = await jetstream(this.#connection).consumers.get(`KV_${this.#bucket}`, {
       filter_subjects: `$KV.${this.#bucket}.${keys}`,
@@ -501,6 +504,12 @@ class NatsCallStore implements CallStore {
     });
     const { num_pending: count, created } = await consumer.info(true);
     checkSkew(skewOf(before, created));
+    return { consumer, count };
+  }
+
+  /** Yields the last message of each key, without its value. */
+  async *#heads(keys = ">"): AsyncGenerator<JsMsg, void, void> {
+    const { consumer, count } = await this.#openHeads(keys);
     if (count === 0) return;
     const messages = await consumer.consume();
     const stopWhenQuiet = (): () => void => systemClock.setTimeout(() => messages.stop(), QUIET_MS);
@@ -531,8 +540,6 @@ class NatsCallStore implements CallStore {
     }
   }
 }
-
-function leaveToSweep(): void {}
 
 function revisionOf(entry: KvEntry | null): number {
   return entry?.revision ?? 0;
