@@ -17,7 +17,7 @@ import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
 import { ownerDigest } from "../../src/execute/durable/mod.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
 import { SECRET, TestServer, useServer, withServer } from "./server.ts";
-import { event, linkOf, World } from "./world.ts";
+import { endlessTool, event, linkOf, slowTool, World } from "./world.ts";
 
 const task: ToolDefinition = {
   ...{ name: "build", description: "Builds.", execution: "task", idempotent: true },
@@ -76,15 +76,8 @@ describe("Durable calls over NATS", () => {
   for (const what of ["remote tools", "connection"]) {
     withServer(`ends the wait for a call when the ${what} is closed`, async () => {
       await using world = open();
-      const [began, goOn] = [event(), event()];
-      await world.serve([{
-        ...task,
-        async execute() {
-          began.come();
-          await goOn.came;
-          return "built";
-        },
-      }]);
+      const { began, goOn, tool } = slowTool(task, "built");
+      await world.serve([tool]);
       const { dispatcher, remote, connection } = await world.call();
       const running = dispatcher.dispatch({ name: "build" });
       await began.came;
@@ -99,21 +92,8 @@ describe("Durable calls over NATS", () => {
 
   withServer("does not run a call again that was aborted, and says so", async () => {
     await using world = open();
-    const [began, aborted] = [event(), event()];
-    let runs = 0;
-    await world.serve([{
-      ...task,
-      execute(_, { signal }) {
-        runs++;
-        began.come();
-        return new Promise((_resolve, reject) =>
-          signal.addEventListener("abort", () => {
-            aborted.come();
-            reject(signal.reason);
-          })
-        );
-      },
-    }]);
+    const { began, aborted, tool, runs } = endlessTool(task);
+    await world.serve([tool]);
     const { dispatcher } = await world.call();
     const call = { name: "build", callId: "c1" };
     const abort = new AbortController();
@@ -124,8 +104,7 @@ describe("Durable calls over NATS", () => {
     await running;
     const again = await dispatcher.dispatch(call, { messageId: world.name });
     assert(!again.ok);
-    assertEquals([again.error.code, again.error.retryable], ["aborted", false]);
-    assertEquals(runs, 1);
+    assertEquals([again.error.code, again.error.retryable, runs()], ["aborted", false, 1]);
   });
 
   withServer("says that nothing has run of a call that the server refuses", async () => {
@@ -266,15 +245,8 @@ describe("Durable calls over NATS", () => {
   withServer("takes no more of a caller than may wait, until others have ended", async () => {
     await using own = await TestServer.start();
     await using world = new World(own);
-    const [began, goOn] = [event(), event()];
-    await world.serve([{
-      ...task,
-      async execute() {
-        began.come();
-        await goOn.came;
-        return "built";
-      },
-    }], { concurrency: 1 });
+    const { began, goOn, tool } = slowTool(task, "built");
+    await world.serve([tool], { concurrency: 1 });
     const [one, other] = [
       await world.call({ maxOwnerBytes: 3_072 }),
       await world.call({ maxOwnerBytes: 3_072 }),
@@ -339,15 +311,8 @@ describe("Durable calls over NATS", () => {
   ) {
     withServer(`takes no record that is ${what}`, async () => {
       await using world = open();
-      const [began, goOn] = [event(), event()];
-      await world.serve([{
-        ...task,
-        async execute() {
-          began.come();
-          await goOn.came;
-          return "built";
-        },
-      }]);
+      const { began, goOn, tool } = slowTool(task, "built");
+      await world.serve([tool]);
       const { dispatcher } = await world.call();
       const running = dispatcher.dispatch({ name: "build" }, { principal: world.name });
       await began.came;
@@ -459,14 +424,7 @@ describe("Durable calls over NATS", () => {
 
   withServer("keeps the answer of a task that its worker cannot continue now", async () => {
     await using world = open();
-    const [began, goOn] = [event(), event()];
-    const slow: ToolDefinition = {
-      ...{ name: "slow", description: "Waits." },
-      async execute() {
-        began.come();
-        await goOn.came;
-      },
-    };
+    const { began, goOn, tool: slow } = slowTool({ name: "slow", description: "Waits." });
     const ask: ToolDefinition = {
       ...task,
       execute: async (_, context) => (await context.ask("sure", { message: "Really?" })).action,
@@ -533,15 +491,8 @@ describe("Durable calls over NATS", () => {
 
   withServer("leaves the tasks to other workers that it has no place for", async () => {
     await using world = open();
-    const [began, goOn] = [event(), event()];
-    await world.serve([{
-      ...task,
-      async execute() {
-        began.come();
-        await goOn.came;
-        return "first";
-      },
-    }], { concurrency: 1 });
+    const { began, goOn, tool } = slowTool(task, "first");
+    await world.serve([tool], { concurrency: 1 });
     const { dispatcher } = await world.call();
     const first = dispatcher.dispatch({ name: "build" });
     await began.came;
@@ -602,15 +553,8 @@ describe("Durable calls over NATS", () => {
   ) {
     withServer(`passes tasks on while its clock is ${skew} the server's`, async () => {
       await using world = open();
-      const [began, goOn, seen, refused] = [event(), event(), event(), event()];
-      const tool: ToolDefinition = {
-        ...task,
-        async execute() {
-          began.come();
-          await goOn.came;
-          return "built";
-        },
-      };
+      const { began, goOn, tool } = slowTool(task, "built");
+      const [seen, refused] = [event(), event()];
       const onError = (error: unknown): void => {
         if (`${error}`.includes(`this machine's clock is ${skew} the server's`)) refused.come();
       };
@@ -704,21 +648,8 @@ describe("Durable calls over NATS", () => {
 
   withServer("aborts a call, whether it runs or waits", async () => {
     await using world = open();
-    const [began, aborted] = [event(), event()];
-    let runs = 0;
-    const worker = await world.serve([{
-      ...task,
-      execute(_, { signal }) {
-        runs++;
-        began.come();
-        return new Promise((_resolve, reject) =>
-          signal.addEventListener("abort", () => {
-            aborted.come();
-            reject(signal.reason);
-          })
-        );
-      },
-    }]);
+    const { began, aborted, tool, runs } = endlessTool(task);
+    const worker = await world.serve([tool]);
     const { dispatcher } = await world.call();
     const abort = new AbortController();
     const running = dispatcher.dispatch({ name: "build" }, { signal: abort.signal });
@@ -730,24 +661,15 @@ describe("Durable calls over NATS", () => {
     await worker.close();
     const waiting = await dispatcher.dispatch({ name: "build", callId: "w" }, { timeoutMs: 100 });
     assertEquals(!waiting.ok && waiting.error.code, "timeout");
-    await world.serve([{ ...task, execute: () => ++runs }]);
+    await world.serve([task]);
     const other = await dispatcher.dispatch({ name: "build", callId: "x" });
-    assertEquals(other.ok && other.content, 2);
+    assertEquals([other.ok && other.content, runs()], ["built", 1]);
   });
 
   withServer("does not say of a tool that goes on after an abort that it has stopped", async () => {
     await using world = open();
-    const [began, goOn] = [event(), event()];
-    let runs = 0;
-    await world.serve([{
-      ...{ ...task, idempotent: false },
-      async execute() {
-        runs++;
-        began.come();
-        await goOn.came;
-        return "built";
-      },
-    }], { dispatcher: { graceMs: 1 } });
+    const { began, goOn, tool, runs } = slowTool({ ...task, idempotent: false });
+    await world.serve([tool], { dispatcher: { graceMs: 1 } });
     const { registry } = await world.call();
     const dispatcher = new ToolDispatcher(registry, {
       ...{ graceMs: 50, idempotency: { kept: storedKeys(memoryCallStore()) } },
@@ -761,7 +683,7 @@ describe("Durable calls over NATS", () => {
     for (const result of [await running, await run()]) {
       assert(!result.ok);
       const { code, ran, retryable } = result.error;
-      assertEquals([code, ran, retryable, runs], ["aborted", "unknown", false, 1]);
+      assertEquals([code, ran, retryable, runs()], ["aborted", "unknown", false, 1]);
     }
     goOn.come();
   });
@@ -803,15 +725,8 @@ describe("Durable calls over NATS", () => {
   withServer("goes on when the server was away", async () => {
     await using own = await TestServer.start();
     await using world = new World(own);
-    const [began, goOn] = [event(), event()];
-    await world.serve([{
-      ...task,
-      async execute() {
-        began.come();
-        await goOn.came;
-        return "built";
-      },
-    }]);
+    const { began, goOn, tool } = slowTool(task, "built");
+    await world.serve([tool]);
     const { dispatcher, connection } = await world.call();
     const running = dispatcher.dispatch({ name: "build" });
     await began.came;

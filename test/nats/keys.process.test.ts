@@ -9,7 +9,7 @@ import { Link } from "../../src/adapters/nats/link.ts";
 import { Runs } from "../../src/adapters/nats/runs.ts";
 import { type Role, Seal } from "../../src/adapters/nats/seal.ts";
 import { SECRET, useServer, withServer } from "./server.ts";
-import { event, World } from "./world.ts";
+import { endlessTool, World } from "./world.ts";
 
 function createKey(): { readonly seed: string; readonly key: string } {
   const pair = nkeys.createUser();
@@ -51,16 +51,7 @@ describe("Keys of callers and workers", () => {
 
   withServer("let callers call and workers serve, also while a key is replaced", async () => {
     await using world = new World(server);
-    const began = event();
-    const stop: ToolDefinition = {
-      ...{ ...task, name: "stop" },
-      execute: (_, { signal }) => {
-        began.come();
-        return new Promise((_resolve, reject) =>
-          signal.addEventListener("abort", () => reject(signal.reason))
-        );
-      },
-    };
+    const { began, tool: stop } = endlessTool({ ...task, name: "stop" });
     const ask: ToolDefinition = {
       ...{ ...ping, name: "ask" },
       execute: async (_, context) => (await context.ask("sure", { message: "Really?" })).action,

@@ -10,7 +10,7 @@ import { natsCallStore, remoteTools, serveTools } from "@plue/tools/nats";
 import type { CreatedStream } from "../../src/adapters/nats/server.ts";
 import { plue } from "../cli/support.ts";
 import { SECRET, TestServer, withServer } from "./server.ts";
-import { event } from "./world.ts";
+import { endlessTool } from "./world.ts";
 
 /** The lines of the guide that give the permissions of a user, as the server's configuration has them. */
 async function permissions(): Promise<string> {
@@ -73,16 +73,8 @@ describe("Users of NATS with narrow permissions", () => {
       const result = await dispatcher.dispatch({ name });
       assertEquals(result.ok ? result.content : result.error, content);
     }
-    const began = event();
-    registry.updateTool({
-      ...work,
-      execute: (_, { signal }) => {
-        began.come();
-        return new Promise((_resolve, reject) =>
-          signal.addEventListener("abort", () => reject(signal.reason))
-        );
-      },
-    });
+    const { began, tool } = endlessTool(work);
+    registry.updateTool(tool);
     const abort = new AbortController();
     const running = dispatcher.dispatch({ name: "work" }, { signal: abort.signal });
     await began.came;

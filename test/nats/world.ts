@@ -40,6 +40,54 @@ export function event<T = void>(): { readonly came: Promise<T>; come(value: T): 
   return { came, come };
 }
 
+/** A tool whose calls wait until the test lets them go on. */
+export function slowTool(definition: ToolDefinition, result?: string): {
+  readonly began: ReturnType<typeof event<void>>;
+  readonly goOn: ReturnType<typeof event<void>>;
+  readonly tool: ToolDefinition;
+  /** The number of runs. */
+  readonly runs: () => number;
+} {
+  const [began, goOn] = [event(), event()];
+  let runs = 0;
+  const tool: ToolDefinition = {
+    ...definition,
+    async execute() {
+      runs++;
+      began.come();
+      await goOn.came;
+      return result;
+    },
+  };
+  return { began, goOn, tool, runs: () => runs };
+}
+
+/** A tool whose calls run until they are aborted. */
+export function endlessTool(definition: ToolDefinition): {
+  readonly began: ReturnType<typeof event<void>>;
+  readonly aborted: ReturnType<typeof event<void>>;
+  readonly tool: ToolDefinition;
+  /** The number of runs. */
+  readonly runs: () => number;
+} {
+  const [began, aborted] = [event(), event()];
+  let runs = 0;
+  const tool: ToolDefinition = {
+    ...definition,
+    execute(_, { signal }) {
+      runs++;
+      began.come();
+      return new Promise((_resolve, reject) =>
+        signal.addEventListener("abort", () => {
+          aborted.come();
+          reject(signal.reason);
+        })
+      );
+    },
+  };
+  return { began, aborted, tool, runs: () => runs };
+}
+
 let names = 0;
 
 /** Workers and a caller with separate subjects. */
