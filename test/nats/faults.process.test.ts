@@ -193,16 +193,8 @@ describe("Workers and callers over NATS", () => {
 
   withServer("stops a call whose caller is gone", async () => {
     await using world = open();
-    const [began, aborted] = [event(), event<unknown>()];
-    await world.serve([{
-      ...ping,
-      execute(_, { signal }) {
-        began.come();
-        return new Promise((resolve) =>
-          signal.addEventListener("abort", () => resolve(aborted.come(signal.reason)))
-        );
-      },
-    }]);
+    const { began, aborted, tool } = endlessTool(ping);
+    await world.serve([tool]);
     const { dispatcher, connection } = await world.call();
     const running = dispatcher.dispatch({ name: "ping" });
     await began.came;

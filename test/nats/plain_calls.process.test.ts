@@ -12,7 +12,7 @@ import { type CallTelemetry, type ToolDefinition, ToolDispatcher, ToolRegistry }
 import type { TraceParent } from "@plue/tools/core";
 import { remoteTools, serveTools } from "@plue/tools/nats";
 import { SECRET, TestServer, useServer, withServer } from "./server.ts";
-import { event, slowTool, World } from "./world.ts";
+import { endlessTool, event, slowTool, World } from "./world.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
@@ -342,25 +342,14 @@ describe("Plain calls over NATS", () => {
 
   withServer("aborts with a long reason", async () => {
     await using world = open();
-    const [began, aborted] = [event(), event<string>()];
-    await world.serve([{
-      ...ping,
-      execute: (_, { signal }) => {
-        began.come();
-        return new Promise((resolve) =>
-          signal.addEventListener("abort", () => {
-            aborted.come(signal.reason.message);
-            resolve("");
-          })
-        );
-      },
-    }]);
+    const { began, aborted, tool } = endlessTool(ping);
+    await world.serve([tool]);
     const { dispatcher } = await world.call();
     const caller = new AbortController();
     const running = dispatcher.dispatch({ name: "ping" }, { signal: caller.signal });
     await began.came;
     caller.abort(new Error("x".repeat(600_000)));
-    assertEquals((await aborted.came).length, 500);
+    assertEquals((await aborted.came as Error).message.length, 500);
     assertEquals((await running).ok, false);
   });
 

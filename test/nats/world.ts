@@ -65,12 +65,13 @@ export function slowTool(definition: ToolDefinition, result?: string): {
 /** A tool whose calls run until they are aborted. */
 export function endlessTool(definition: ToolDefinition): {
   readonly began: ReturnType<typeof event<void>>;
-  readonly aborted: ReturnType<typeof event<void>>;
+  /** Has the reason. */
+  readonly aborted: ReturnType<typeof event<unknown>>;
   readonly tool: ToolDefinition;
   /** The number of runs. */
   readonly runs: () => number;
 } {
-  const [began, aborted] = [event(), event()];
+  const [began, aborted] = [event(), event<unknown>()];
   let runs = 0;
   const tool: ToolDefinition = {
     ...definition,
@@ -79,7 +80,7 @@ export function endlessTool(definition: ToolDefinition): {
       began.come();
       return new Promise((_resolve, reject) =>
         signal.addEventListener("abort", () => {
-          aborted.come();
+          aborted.come(signal.reason);
           reject(signal.reason);
         })
       );

@@ -14,7 +14,7 @@ import {
 } from "../../tool/mod.ts";
 import { failure } from "../failures.ts";
 import type { DispatchContext, ToolProgress } from "../request.ts";
-import { type Lease, type LeasedRecord, LeasedRecords } from "./records.ts";
+import type { Lease, LeasedRecord, LeasedRecords } from "./records.ts";
 
 /** The record of a task. */
 export interface RunRecord extends LeasedRecord {
