@@ -140,11 +140,8 @@ describe("natsCallStore()", () => {
     const now = Date.now;
     Date.now = () => now() + 90_000_000;
     try {
-      await assertRejects(
-        () => natsCallStore(connection, { bucket: "clock" }),
-        Error,
-        "the clock of this machine is 90000.0 s ahead of that of the server",
-      );
+      const why = "the clock of this machine is 90000.0 s ahead of that of the server";
+      await assertRejects(() => natsCallStore(connection, { bucket: "clock" }), Error, why);
     } finally {
       Date.now = now;
     }
