@@ -10,8 +10,8 @@ import { setTimeout } from "node:timers/promises";
 import { connect } from "@nats-io/transport-node";
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { callTasks, storedKeys, storedTickets } from "@plue/tools/calls";
-import { createToolHandler } from "@plue/tools/hono";
-import { natsCallStore, natsRateLimitStore, remoteTools } from "@plue/tools/nats";
+import { createToolHandler, storedRateLimits } from "@plue/tools/hono";
+import { natsCallStore, remoteTools } from "@plue/tools/nats";
 import { Cluster, hasServer, runtimes, SECRET } from "./cluster.ts";
 
 const CALLS = 600;
@@ -41,7 +41,11 @@ const edge = createToolHandler(registry, {
     idempotency: { kept: storedKeys(store) },
   }),
   tasks: callTasks({ store }),
-  rateLimit: { limit: 10_000, windowMs: 60_000, store: natsRateLimitStore(store) },
+  rateLimit: {
+    limit: 10_000,
+    windowMs: 60_000,
+    store: storedRateLimits(store, { maxPermits: 50 }),
+  },
 });
 console.log(`edge         ${remote.tools.map(({ id }) => id).join(", ")}`);
 

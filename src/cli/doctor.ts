@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { callThroughLibplue } from "../adapters/native/guest_runtimes.ts";
-import { findLibplue, findOrCompileLibplue } from "../adapters/native/mod.ts";
+import { findLibplue, findOrCompileLibplue } from "../adapters/native/find_libplue.ts";
 import { ToolDispatcher, ToolRegistry } from "../adapters/typebox/mod.ts";
 import { describeThrown, type ToolDefinition } from "../tool/mod.ts";
 import { readNats } from "./nats.ts";

@@ -8,12 +8,23 @@
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { type NatsConnection, nkeys } from "@nats-io/transport-node";
 import { Directory, listIn, type ToolList } from "../adapters/nats/directory.ts";
-import { MAX_SKEW_MS } from "../adapters/nats/frames.ts";
+import {
+  DIRECTORY,
+  idOfPath,
+  MAX_SKEW_MS,
+  presenceSubject,
+  RUNS_STREAM,
+} from "../adapters/nats/protocol.ts";
+import { Link } from "../adapters/nats/link.ts";
 import { PRESENCE_EVERY_MS, type PresenceMessage } from "../adapters/nats/fleet.ts";
 import { Seal } from "../adapters/nats/seal.ts";
-import { checkServer, isMissing, problemOf } from "../adapters/nats/server.ts";
-import { createStreams, STORAGE_OPTIONS } from "../adapters/nats/streams.ts";
-import { DIRECTORY, idOfPath, presenceSubject, RUNS_STREAM } from "../adapters/nats/subjects.ts";
+import {
+  checkServer,
+  createStreams,
+  isMissing,
+  problemOf,
+  STORAGE_OPTIONS,
+} from "../adapters/nats/server.ts";
 import { describeThrown, isObject, systemClock } from "../tool/mod.ts";
 import { connectNats, type NatsSettings, readNats } from "./nats.ts";
 import {
@@ -265,8 +276,8 @@ async function diagnoseWorkers(
   const log = (error: unknown): void => void problems.push(describeThrown(error, 200));
   let directory: Directory;
   try {
-    const settings = { action: ACTION, connection, seal, registry: REGISTRY, log };
-    directory = await Directory.open({ ...settings, hasDefinitions: false }, () => {});
+    const link = new Link(connection, { seal, name: REGISTRY, log });
+    directory = await Directory.open(ACTION, link, undefined, false);
   } catch (error) {
     const why = reason(error);
     return [broken(/clock/.test(why) ? clock : part, why)];

@@ -17,3 +17,4 @@ export * from "./idempotency.ts";
 export * from "./layers/validators.ts";
 export * from "./request.ts";
 export * from "./stream.ts";
+export * from "./failures.ts";

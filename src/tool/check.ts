@@ -107,11 +107,13 @@ export function numberFrom(least: number, most: number = Infinity): Check<number
   );
 }
 
-/** Creates a check for an integer of at least `least`. It throws a `RangeError`. */
-export function wholeFrom(least: number): Check<number> {
+/** Creates a check for an integer from `least` to `most`. It throws a `RangeError`. */
+export function wholeFrom(least: number, most: number = Infinity): Check<number> {
   return inRange(
-    `a whole number, ${least} or above`,
-    (value) => Number.isInteger(value) && value >= least,
+    most === Infinity
+      ? `a whole number, ${least} or above`
+      : `a whole number from ${least} to ${most}`,
+    (value) => Number.isInteger(value) && value >= least && value <= most,
   );
 }
 

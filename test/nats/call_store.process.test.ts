@@ -8,6 +8,7 @@ import {
 } from "@std/assert";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
+import { headers } from "@nats-io/nats-core";
 import { type CallStore, MAX_STORED_BYTES } from "@plue/tools/calls";
 import { natsCallStore } from "@plue/tools/nats";
 import { SECRET, TestServer, useServer, withServer } from "./server.ts";
@@ -81,7 +82,11 @@ describe("natsCallStore()", () => {
     const open = async () => await natsCallStore(await server.connect(), options);
     const [one, other] = [await open(), await open()];
     const full = (store: CallStore, key: string, value = small) =>
-      assertRejects(() => store.create(key, value), RangeError, "its owner's share is full");
+      assertRejects(
+        () => store.create(key, value),
+        RangeError,
+        "the quota of its principal is exhausted",
+      );
     const expiresAt = clock.now + 20_000;
     const first = await one.create("a.ann.1", new Uint8Array(50_000), { expiresAt }) ?? 0;
     // Each process may let a principal exceed its quota by a little before it measures.
@@ -110,9 +115,36 @@ describe("natsCallStore()", () => {
     const kept = written.flatMap((one) => one.status === "fulfilled" ? [one.value ?? 0] : []);
     assertEquals(kept.length, 3);
     const first = written.findIndex(({ status }) => status === "fulfilled");
-    await assertRejects(() => write("9"), RangeError, "share is full");
+    await assertRejects(() => write("9"), RangeError, "the quota of its principal");
     assertEquals(await store.delete(`a.ann.${first + 1}`, kept[0] ?? 0), true);
     assertNotEquals(await write("9"), undefined);
+  });
+
+  withServer("counts the sizes that the server has measured", async () => {
+    const connection = await server.connect();
+    const options = { bucket: "sizes", maxOwnerBytes: 100_000 };
+    const store = await natsCallStore(connection, options);
+    const forged = headers();
+    forged.set("Plue-End", "Infinity");
+    forged.set("Nats-Msg-Size", "1e12");
+    connection.publish("$KV.sizes.a.ann.forged", "", { headers: forged });
+    // A measurement is skipped until the bucket holds more than one quota.
+    await store.create("a.bob.1", new Uint8Array(90_000));
+    await store.create("a.bob.2", new Uint8Array(5_000));
+    await store.create("a.eve.1", new Uint8Array(50_000));
+    assertNotEquals(await store.create("a.ann.1", new Uint8Array(50_000)), undefined);
+  });
+
+  withServer("is not opened by a machine whose clock is wrong", async () => {
+    const connection = await server.connect();
+    const now = Date.now;
+    Date.now = () => now() + 90_000_000;
+    try {
+      const why = "the clock of this machine is 90000.0 s ahead of that of the server";
+      await assertRejects(() => natsCallStore(connection, { bucket: "clock" }), Error, why);
+    } finally {
+      Date.now = now;
+    }
   });
 
   withServer("makes room when a write finds none, from what has expired", async () => {

@@ -5,10 +5,9 @@ import { Kvm } from "@nats-io/kv";
 import { type ToolDefinition, ToolRegistry } from "@plue/tools";
 import { remoteTools, serveTools } from "@plue/tools/nats";
 import { Directory } from "../../src/adapters/nats/directory.ts";
-import { Seal } from "../../src/adapters/nats/seal.ts";
 import { Offers } from "../../src/adapters/nats/offers.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
-import { event, World } from "./world.ts";
+import { event, linkOf, World } from "./world.ts";
 import { followChanges } from "../support/changes.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
@@ -23,26 +22,19 @@ describe("The directory of tools in NATS", () => {
   });
   afterAll(async () => await server?.stop());
   const open = (): World => new World(server);
-  const seal = new Seal("test", SECRET);
 
   /** The directory of a worker, with a manual clock. */
   async function offer(name: string, worker: string, tools: readonly ToolDefinition[]) {
     const clock = { ms: 0, now: () => clock.ms };
     const registry = new ToolRegistry({ tools });
-    const connection = await server.connect();
-    const log: unknown[] = [];
-    const offers = new Offers({
-      ...{ action: "test", registry, selection: undefined, connection, seal, name, worker, clock },
-      log: (error) => void log.push(error),
-    });
-    await offers.open();
-    return { offers, registry, clock, log };
+    const link = linkOf(await server.connect(), name);
+    const offers = new Offers(link, registry, undefined, worker, clock);
+    await offers.open("test");
+    return { offers, registry, clock, log: link.errors };
   }
 
   async function keysOf(name: string): Promise<readonly string[]> {
-    const connection = watcher;
-    const settings = { action: "test", connection, seal, registry: name, log() {} };
-    const directory = await Directory.open(settings, () => {});
+    const directory = await Directory.open("test", linkOf(watcher, name));
     directory.stop();
     return [...directory.entries.keys()].sort();
   }
@@ -211,32 +203,46 @@ describe("The directory of tools in NATS", () => {
     const connection = await server.connect();
     const name = "watched";
     const kv = await new Kvm(connection).open("plue_tools");
-    const open = (log: unknown[]) => {
-      const settings = { action: "test", connection, seal, registry: name };
-      return Directory.open({ ...settings, log: (error) => void log.push(error) }, () => {});
-    };
-    const [one, other]: [unknown[], unknown[]] = [[], []];
-    const directory = await open(one);
-    const witness = await open(other);
+    const [one, other] = [linkOf(connection, name), linkOf(connection, name)];
+    const directory = await Directory.open("test", one);
+    const witness = await Directory.open("test", other);
     directory.restart();
     directory.restart();
     await witness.put(`${name}.tool.a`, { n: 1 });
     while (!directory.entries.has(`${name}.tool.a`)) await connection.flush();
     // Each watch reports unsigned entries once.
     await kv.put(`${name}.tool.b`, "not signed");
-    while (one.length === 0 || other.length === 0) await connection.flush();
+    while (one.errors.length === 0 || other.errors.length === 0) await connection.flush();
     await connection.flush();
-    assertEquals([one.length, other.length], [1, 1]);
+    assertEquals([one.errors.length, other.errors.length], [1, 1]);
     directory.stop();
     await kv.put(`${name}.tool.c`, "not signed");
-    while (other.length < 2) await connection.flush();
+    while (other.errors.length < 2) await connection.flush();
     await connection.flush();
-    assertEquals(one.length, 1);
+    assertEquals(one.errors.length, 1);
     witness.stop();
   });
 
+  withServer("is read again when the server has lost the watch of a caller", async () => {
+    await using own = await TestServer.start();
+    await using world = new World(own);
+    const { registry } = await world.serve([ping]);
+    const { registry: mine } = await world.call();
+    const { consumers } = await jetstreamManager(await own.connect());
+    for await (const { name } of consumers.list("KV_plue_tools")) {
+      await consumers.delete("KV_plue_tools", name);
+    }
+    const changes = followChanges(mine);
+    registry.registerTool({ ...ping, name: "pong" });
+    const { type, tool } = await changes.next();
+    assertEquals([type, tool.id], ["added", "pong"]);
+    assertStringIncludes(`${world.errors[0]}`, "The server does not deliver changes");
+  });
+
   withServer("leaves no consumer on the server", async () => {
-    const connection = await server.connect();
+    // Without the consumers of other tests, which the server may still remove.
+    await using own = await TestServer.start();
+    const connection = await own.connect();
     const manager = await jetstreamManager(connection);
     const count = async (): Promise<number> =>
       (await manager.streams.info("KV_plue_tools")).state.consumer_count;

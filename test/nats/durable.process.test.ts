@@ -10,13 +10,14 @@ import {
 import { DiscardPolicy, jetstreamManager, RetentionPolicy } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { TimeoutError } from "@nats-io/nats-core";
-import { type ToolDefinition, ToolResult } from "@plue/tools";
+import { isSuspended, type ToolDefinition, ToolDispatcher, ToolResult } from "@plue/tools";
+import { memoryCallStore, storedKeys, storedTickets } from "@plue/tools/calls";
 import { attemptOf, natsCallStore } from "@plue/tools/nats";
 import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
 import { ownerDigest } from "../../src/execute/durable/mod.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
 import { SECRET, TestServer, useServer, withServer } from "./server.ts";
-import { event, World } from "./world.ts";
+import { endlessTool, event, linkOf, slowTool, World } from "./world.ts";
 
 const task: ToolDefinition = {
   ...{ name: "build", description: "Builds.", execution: "task", idempotent: true },
@@ -75,15 +76,8 @@ describe("Durable calls over NATS", () => {
   for (const what of ["remote tools", "connection"]) {
     withServer(`ends the wait for a call when the ${what} is closed`, async () => {
       await using world = open();
-      const [began, goOn] = [event(), event()];
-      await world.serve([{
-        ...task,
-        async execute() {
-          began.come();
-          await goOn.came;
-          return "built";
-        },
-      }]);
+      const { began, goOn, tool } = slowTool(task, "built");
+      await world.serve([tool]);
       const { dispatcher, remote, connection } = await world.call();
       const running = dispatcher.dispatch({ name: "build" });
       await began.came;
@@ -98,21 +92,8 @@ describe("Durable calls over NATS", () => {
 
   withServer("does not run a call again that was aborted, and says so", async () => {
     await using world = open();
-    const [began, aborted] = [event(), event()];
-    let runs = 0;
-    await world.serve([{
-      ...task,
-      execute(_, { signal }) {
-        runs++;
-        began.come();
-        return new Promise((_resolve, reject) =>
-          signal.addEventListener("abort", () => {
-            aborted.come();
-            reject(signal.reason);
-          })
-        );
-      },
-    }]);
+    const { began, aborted, tool, runs } = endlessTool(task);
+    await world.serve([tool]);
     const { dispatcher } = await world.call();
     const call = { name: "build", callId: "c1" };
     const abort = new AbortController();
@@ -123,17 +104,14 @@ describe("Durable calls over NATS", () => {
     await running;
     const again = await dispatcher.dispatch(call, { messageId: world.name });
     assert(!again.ok);
-    assertEquals([again.error.code, again.error.retryable], ["aborted", false]);
-    assertEquals(runs, 1);
+    assertEquals([again.error.code, again.error.retryable, runs()], ["aborted", false, 1]);
   });
 
   withServer("says that nothing has run of a call that the server refuses", async () => {
     await using own = await TestServer.start();
     const connection = await own.connect();
-    const log: unknown[] = [];
-    const calls = new DurableCalls(connection, new Seal("test", SECRET), "_INBOX", (error) => {
-      log.push(error);
-    });
+    const link = linkOf(connection);
+    const calls = new DurableCalls(link, "_INBOX");
     const { signal } = new AbortController();
     const context = { signal, throwIfAborted() {} } as never;
     const run = () => calls.run("test./.build.digest", "build", {}, context);
@@ -155,10 +133,8 @@ describe("Durable calls over NATS", () => {
 
   withServer("reads the store less often the longer a call waits", async () => {
     const connection = await server.connect();
-    const log: unknown[] = [];
-    const calls = new DurableCalls(connection, new Seal("test", SECRET), "_INBOX", (error) => {
-      log.push(error);
-    });
+    const link = linkOf(connection);
+    const calls = new DurableCalls(link, "_INBOX");
     const sixth = event();
     const delays: number[] = [];
     const { setTimeout } = globalThis;
@@ -180,7 +156,7 @@ describe("Durable calls over NATS", () => {
       globalThis.setTimeout = setTimeout;
     }
     assertEquals(delays.slice(0, 6), [2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
-    assertEquals(log, []);
+    assertEquals(link.errors, []);
   });
 
   withServer("has results that a message of the server can have, and names the limit", async () => {
@@ -215,12 +191,15 @@ describe("Durable calls over NATS", () => {
       const full = await run("bob");
       assert(!full.ok);
       assertEquals(full.error.code, "unavailable");
-      assertStringIncludes(full.error.message, "cannot keep its result; it has run");
+      assertStringIncludes(full.error.message, "its result cannot be stored; it has run");
       size = 120_000;
       const large = await run("cid");
       assert(!large.ok);
       assertEquals(large.error.code, "output_too_large");
-      assertStringIncludes(large.error.message, "its owner's share is full); it has run");
+      assertStringIncludes(
+        large.error.message,
+        "the quota of its principal is exhausted); it has run",
+      );
       size = 10;
       assertEquals((await run("bob")).ok, true);
     },
@@ -266,15 +245,8 @@ describe("Durable calls over NATS", () => {
   withServer("takes no more of a caller than may wait, until others have ended", async () => {
     await using own = await TestServer.start();
     await using world = new World(own);
-    const [began, goOn] = [event(), event()];
-    await world.serve([{
-      ...task,
-      async execute() {
-        began.come();
-        await goOn.came;
-        return "built";
-      },
-    }], { concurrency: 1 });
+    const { began, goOn, tool } = slowTool(task, "built");
+    await world.serve([tool], { concurrency: 1 });
     const [one, other] = [
       await world.call({ maxOwnerBytes: 3_072 }),
       await world.call({ maxOwnerBytes: 3_072 }),
@@ -327,27 +299,20 @@ describe("Durable calls over NATS", () => {
     assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
   });
 
-  const claimed = { state: "claimed", worker: "x", until: 8.64e15, lostLeases: 0 };
+  const claimed = { holder: "x", heldUntil: 8.64e15, attempts: 1, refusals: 0 };
   for (
     const [what, record, isSigned] of [
-      ["done, and not signed", { state: "done", result: { ok: true, content: "forged" } }, false],
+      ["done, and not signed", { ...claimed, result: { ok: true, content: "forged" } }, false],
       ["claimed, and not signed", claimed, false],
-      ["signed, and done without a result", { state: "done" }, true],
-      ["signed, and claimed for ever", { ...claimed, until: "for ever" }, true],
+      ["signed, and has a result of another type", { ...claimed, result: "built" }, true],
+      ["signed, and claimed for ever", { ...claimed, heldUntil: "for ever" }, true],
       ["signed, and no record", "forged", true],
     ] as const
   ) {
     withServer(`takes no record that is ${what}`, async () => {
       await using world = open();
-      const [began, goOn] = [event(), event()];
-      await world.serve([{
-        ...task,
-        async execute() {
-          began.come();
-          await goOn.came;
-          return "built";
-        },
-      }]);
+      const { began, goOn, tool } = slowTool(task, "built");
+      await world.serve([tool]);
       const { dispatcher } = await world.call();
       const running = dispatcher.dispatch({ name: "build" }, { principal: world.name });
       await began.came;
@@ -457,6 +422,35 @@ describe("Durable calls over NATS", () => {
     assertEquals([runs, delays], [3, [1_000, 2_500]]);
   });
 
+  withServer("keeps the answer of a task that its worker cannot continue now", async () => {
+    await using world = open();
+    const { began, goOn, tool: slow } = slowTool({ name: "slow", description: "Waits." });
+    const ask: ToolDefinition = {
+      ...task,
+      execute: async (_, context) => (await context.ask("sure", { message: "Really?" })).action,
+    };
+    await world.serve([ask, slow], { dispatcher: { limits: { maxConcurrent: 1, maxQueued: 0 } } });
+    const { registry } = await world.call();
+    const tickets = storedTickets(memoryCallStore());
+    const dispatcher = new ToolDispatcher(registry, { tickets });
+    const context = { principal: world.name };
+    const asked = await dispatcher.dispatch({ name: "build" }, context);
+    assert(isSuspended(asked));
+    const waits = dispatcher.dispatch({ name: "slow" });
+    await began.came;
+    const spy = await server.connect();
+    let writes = 0;
+    spy.subscribe(`$KV.plue_results.${await ownerPrefix(world.name)}.>`, {
+      // The claim of the answered call, and its return to the stream.
+      callback: () => void (++writes === 2 && goOn.come()),
+    });
+    await spy.flush();
+    const answers = { sure: { action: "accept" } } as const;
+    const result = await dispatcher.resume(asked.ticket, answers, context);
+    assertEquals(result.ok ? result.content : result.error, "accept");
+    await waits;
+  });
+
   withServer("loses no task to the limits of its workers", async () => {
     await using world = open();
     let runs = 0;
@@ -497,15 +491,8 @@ describe("Durable calls over NATS", () => {
 
   withServer("leaves the tasks to other workers that it has no place for", async () => {
     await using world = open();
-    const [began, goOn] = [event(), event()];
-    await world.serve([{
-      ...task,
-      async execute() {
-        began.come();
-        await goOn.came;
-        return "first";
-      },
-    }], { concurrency: 1 });
+    const { began, goOn, tool } = slowTool(task, "first");
+    await world.serve([tool], { concurrency: 1 });
     const { dispatcher } = await world.call();
     const first = dispatcher.dispatch({ name: "build" });
     await began.came;
@@ -545,6 +532,9 @@ describe("Durable calls over NATS", () => {
   for (
     const [options, message] of [
       [{ concurrency: 0 }, "concurrency"],
+      [{ concurrency: 1.5 }, "a whole number from 1 to 4096"],
+      [{ replicas: 2.5 }, "a whole number from 1 to 5"],
+      [{ keys: null as never }, "keys must have a seed, callers and workers"],
       [{ toolConcurrency: { build: 0.5 } }, "numbers from 1 to 4096, by the ids of tools"],
     ] as const
   ) {
@@ -555,45 +545,39 @@ describe("Durable calls over NATS", () => {
     });
   }
 
-  withServer("passes tasks on while its clock is wrong", async () => {
-    await using world = open();
-    const [began, goOn, seen, refused] = [event(), event(), event(), event()];
-    const tool: ToolDefinition = {
-      ...task,
-      async execute() {
-        began.come();
-        await goOn.came;
-        return "built";
-      },
-    };
-    const onError = (error: unknown): void => {
-      world.errors.push(error);
-      refused.come();
-    };
-    await world.serve([tool], { concurrency: 1, onError });
-    const { dispatcher } = await world.call();
-    let sent = 0;
-    const spy = await server.connect();
-    spy.subscribe(`plue.v1.run.${world.name}.>`, {
-      callback: () => void (++sent === 2 && seen.come()),
+  const clocks = [[-60_000, "60 s behind"], [90_000_000, "at least 3600 s ahead of"]] as const;
+  for (const [ms, skew] of clocks) {
+    withServer(`passes tasks on while its clock is ${skew} the server's`, async () => {
+      await using world = open();
+      const { began, goOn, tool } = slowTool(task, "built");
+      const [seen, refused] = [event(), event()];
+      const onError = (error: unknown): void => {
+        if (`${error}`.includes(`this machine's clock is ${skew} the server's`)) refused.come();
+      };
+      await world.serve([tool], { concurrency: 1, leaseMs, onError });
+      const { dispatcher } = await world.call();
+      let sent = 0;
+      const spy = await server.connect();
+      spy.subscribe(`plue.v1.run.${world.name}.>`, {
+        callback: () => void (++sent === 2 && seen.come()),
+      });
+      await spy.flush();
+      const first = dispatcher.dispatch({ name: "build" });
+      await began.came;
+      const second = dispatcher.dispatch({ name: "build" });
+      await seen.came;
+      const now = Date.now;
+      Date.now = () => now() + ms;
+      try {
+        goOn.come();
+        await refused.came;
+      } finally {
+        Date.now = now;
+      }
+      const results = await Promise.all([first, second]);
+      assertEquals(results.map((result) => result.ok && result.content), ["built", "built"]);
     });
-    await spy.flush();
-    const first = dispatcher.dispatch({ name: "build" });
-    await began.came;
-    const second = dispatcher.dispatch({ name: "build" });
-    await seen.came;
-    const now = Date.now;
-    Date.now = () => now() - 60_000;
-    try {
-      goOn.come();
-      await refused.came;
-    } finally {
-      Date.now = now;
-    }
-    const results = await Promise.all([first, second]);
-    assertEquals(results.map((result) => result.ok && result.content), ["built", "built"]);
-    assertStringIncludes(`${world.errors[0]}`, "this machine's clock is 60 s behind the server's");
-  });
+  }
 
   for (const refused of ["$JS.API.STREAM.INFO.PLUE_CALLS", "plue.v1.run."]) {
     withServer(`sends a call again while no server answers "${refused}"`, async () => {
@@ -612,7 +596,7 @@ describe("Durable calls over NATS", () => {
     });
   }
 
-  withServer("drops the result of a run that has lost its claim", async () => {
+  withServer("drops the result of a run that has lost its lease", async () => {
     await using world = open();
     const [began, goOn, late] = [event(), event(), event()];
     await world.serve([{
@@ -631,7 +615,8 @@ describe("Durable calls over NATS", () => {
     const seal = new Seal("test", SECRET);
     const own = await ownerPrefix(world.name);
     for await (const { key, revision } of store.list(own)) {
-      const record = { state: "done", result: { ok: true, content: "first", durationMs: 0 } };
+      const result = { ok: true, content: "first", durationMs: 0 };
+      const record = { holder: "", heldUntil: 0, attempts: 1, refusals: 0, result };
       await store.update(key, seal.wrap(record, `plue_results.${key}`), revision);
     }
     const result = await running;
@@ -659,21 +644,8 @@ describe("Durable calls over NATS", () => {
 
   withServer("aborts a call, whether it runs or waits", async () => {
     await using world = open();
-    const [began, aborted] = [event(), event()];
-    let runs = 0;
-    const worker = await world.serve([{
-      ...task,
-      execute(_, { signal }) {
-        runs++;
-        began.come();
-        return new Promise((_resolve, reject) =>
-          signal.addEventListener("abort", () => {
-            aborted.come();
-            reject(signal.reason);
-          })
-        );
-      },
-    }]);
+    const { began, aborted, tool, runs } = endlessTool(task);
+    const worker = await world.serve([tool]);
     const { dispatcher } = await world.call();
     const abort = new AbortController();
     const running = dispatcher.dispatch({ name: "build" }, { signal: abort.signal });
@@ -685,23 +657,72 @@ describe("Durable calls over NATS", () => {
     await worker.close();
     const waiting = await dispatcher.dispatch({ name: "build", callId: "w" }, { timeoutMs: 100 });
     assertEquals(!waiting.ok && waiting.error.code, "timeout");
-    await world.serve([{ ...task, execute: () => ++runs }]);
+    await world.serve([task]);
     const other = await dispatcher.dispatch({ name: "build", callId: "x" });
-    assertEquals(other.ok && other.content, 2);
+    assertEquals([other.ok && other.content, runs()], ["built", 1]);
+  });
+
+  withServer("does not say of a tool that goes on after an abort that it has stopped", async () => {
+    await using world = open();
+    const { began, goOn, tool, runs } = slowTool({ ...task, idempotent: false });
+    await world.serve([tool], { dispatcher: { graceMs: 1 } });
+    const { registry } = await world.call();
+    const dispatcher = new ToolDispatcher(registry, {
+      ...{ graceMs: 50, idempotency: { kept: storedKeys(memoryCallStore()) } },
+    });
+    const abort = new AbortController();
+    const run = (signal?: AbortSignal) =>
+      dispatcher.dispatch({ name: "build" }, { idempotencyKey: "k", signal });
+    const running = run(abort.signal);
+    await began.came;
+    abort.abort();
+    for (const result of [await running, await run()]) {
+      assert(!result.ok);
+      const { code, ran, retryable } = result.error;
+      assertEquals([code, ran, retryable, runs()], ["aborted", "unknown", false, 1]);
+    }
+    goOn.come();
+  });
+
+  withServer("counts the calls of a principal that come in one turn", async () => {
+    const calls = new DurableCalls(linkOf(await server.connect()), "_INBOX");
+    const abort = new AbortController();
+    const context = { signal: abort.signal, throwIfAborted: () => abort.signal.throwIfAborted() };
+    const ended = Array.from(
+      { length: 2_049 },
+      (_, at) =>
+        calls.run("turn./.build.digest", "build", { arguments: { at } }, context as never)
+          .catch(() => undefined),
+    );
+    const last = await ended[2_048];
+    assert(last?.ok === false);
+    assertEquals([last.error.code, last.error.ran], ["overloaded", "no"]);
+    abort.abort();
+    assertEquals(new Set((await Promise.all(ended)).slice(0, 2_048)), new Set([undefined]));
+  });
+
+  withServer("counts no size that a message cannot have", async () => {
+    await using own = await TestServer.start();
+    await using world = new World(own);
+    await world.serve([task]);
+    const { dispatcher, connection } = await world.call({ maxOwnerBytes: 65_536 });
+    const owner = await ownerDigest("ann");
+    for (const size of [2_000, 40, -1, "x"]) {
+      connection.publish(`plue.v1.run.x./.y.d.${owner}.${size}`, "");
+    }
+    // A measurement is skipped until the stream holds more than one quota.
+    for (let at = 0; at < 70; at++) {
+      connection.publish("plue.v1.run.x./.y.d.other.0", new Uint8Array(1_000));
+    }
+    const result = await dispatcher.dispatch({ name: "build" }, { principal: "ann" });
+    assertEquals(result.ok && result.content, "built");
   });
 
   withServer("goes on when the server was away", async () => {
     await using own = await TestServer.start();
     await using world = new World(own);
-    const [began, goOn] = [event(), event()];
-    await world.serve([{
-      ...task,
-      async execute() {
-        began.come();
-        await goOn.came;
-        return "built";
-      },
-    }]);
+    const { began, goOn, tool } = slowTool(task, "built");
+    await world.serve([tool]);
     const { dispatcher, connection } = await world.call();
     const running = dispatcher.dispatch({ name: "build" });
     await began.came;

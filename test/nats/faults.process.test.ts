@@ -16,10 +16,10 @@ import {
   type ServeToolsOptions,
 } from "@plue/tools/nats";
 import { z } from "zod";
-import { Sender } from "../../src/adapters/nats/message.ts";
+import { Sender } from "../../src/adapters/nats/protocol.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
 import { SECRET, TestServer, useServer, withServer } from "./server.ts";
-import { event, World } from "./world.ts";
+import { endlessTool, event, slowTool, World } from "./world.ts";
 import { followChanges } from "../support/changes.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
@@ -133,16 +133,9 @@ describe("Workers and callers over NATS", () => {
 
   withServer("ends its calls before it stops, and takes no more", async () => {
     await using world = open();
-    const [began, goOn] = [event(), event()];
     const slow = { ...ping, name: "slow", idempotent: false };
-    const worker = await world.serve([{
-      ...slow,
-      async execute() {
-        began.come();
-        await goOn.came;
-        return "done";
-      },
-    }]);
+    const { began, goOn, tool } = slowTool(slow, "done");
+    const worker = await world.serve([tool]);
     const { dispatcher, remote, connection } = await world.call();
     const running = dispatcher.dispatch({ name: "slow" });
     await began.came;
@@ -159,16 +152,8 @@ describe("Workers and callers over NATS", () => {
 
   withServer("aborts the calls that do not end in time when it stops", async () => {
     await using world = open();
-    const began = event();
-    const worker = await world.serve([{
-      ...ping,
-      execute: (_, { signal }) => {
-        began.come();
-        return new Promise((_resolve, reject) =>
-          signal.addEventListener("abort", () => reject(signal.reason))
-        );
-      },
-    }], { drainTimeoutMs: 0 });
+    const { began, tool } = endlessTool(ping);
+    const worker = await world.serve([tool], { drainTimeoutMs: 0 });
     const { dispatcher } = await world.call();
     const running = dispatcher.dispatch({ name: "ping" });
     await began.came;
@@ -208,16 +193,8 @@ describe("Workers and callers over NATS", () => {
 
   withServer("stops a call whose caller is gone", async () => {
     await using world = open();
-    const [began, aborted] = [event(), event<unknown>()];
-    await world.serve([{
-      ...ping,
-      execute(_, { signal }) {
-        began.come();
-        return new Promise((resolve) =>
-          signal.addEventListener("abort", () => resolve(aborted.come(signal.reason)))
-        );
-      },
-    }]);
+    const { began, aborted, tool } = endlessTool(ping);
+    await world.serve([tool]);
     const { dispatcher, connection } = await world.call();
     const running = dispatcher.dispatch({ name: "ping" });
     await began.came;
@@ -316,15 +293,8 @@ describe("Workers and callers over NATS", () => {
 
   withServer("takes no answers of others", async () => {
     await using world = open();
-    const [began, goOn] = [event(), event()];
-    const worker = await world.serve([{
-      ...ping,
-      async execute() {
-        began.come();
-        await goOn.came;
-        return "right";
-      },
-    }]);
+    const { began, goOn, tool } = slowTool(ping, "right");
+    const worker = await world.serve([tool]);
     const spy = await server.connect();
     const inbox = event<string>();
     spy.subscribe(`plue.v1.call.${worker.worker}.>`, {

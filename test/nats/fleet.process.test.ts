@@ -3,8 +3,9 @@ import { assertEquals } from "@std/assert";
 import { systemClock } from "../../src/core.ts";
 import { Fleet, type PresenceMessage } from "../../src/adapters/nats/fleet.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
-import { presenceSubject } from "../../src/adapters/nats/subjects.ts";
+import { presenceSubject } from "../../src/adapters/nats/protocol.ts";
 import { SECRET, useServer, withServer } from "./server.ts";
+import { linkOf } from "./world.ts";
 
 describe("Fleet", () => {
   const server = useServer();
@@ -15,7 +16,7 @@ describe("Fleet", () => {
     let now = 0;
     let time = Date.now();
     const clock = { ...systemClock, now: () => now };
-    const fleet = new Fleet(near, seal, "mine", (error) => console.error(error), clock);
+    const fleet = new Fleet(linkOf(near, "mine"), clock);
     for (const worker of ["one", "two"]) {
       fleet.update(`mine.worker.${worker}.0`, { worker, up: ["path"], down: [], tooLarge: [] });
     }

@@ -1,14 +1,15 @@
 // With keys, a process that has the secret can act in its own role only.
 
 import { describe, it } from "bun:test";
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { nkeys } from "@nats-io/nats-core";
 import { type ToolDefinition, ToolResult } from "@plue/tools";
 import { natsCallStore, type NatsKeys } from "@plue/tools/nats";
+import { Link } from "../../src/adapters/nats/link.ts";
 import { Runs } from "../../src/adapters/nats/runs.ts";
 import { type Role, Seal } from "../../src/adapters/nats/seal.ts";
 import { SECRET, useServer, withServer } from "./server.ts";
-import { event, World } from "./world.ts";
+import { endlessTool, World } from "./world.ts";
 
 function createKey(): { readonly seed: string; readonly key: string } {
   const pair = nkeys.createUser();
@@ -31,18 +32,26 @@ const task: ToolDefinition = { ...ping, name: "task", execution: "task" };
 describe("Keys of callers and workers", () => {
   const server = useServer();
 
+  withServer("keep the values of workers out of the tasks of callers", async () => {
+    const connection = await server.connect();
+    const open = (keys: { readonly keys: NatsKeys }) =>
+      natsCallStore(connection, { bucket: "roles", secret: SECRET, ...keys });
+    const [edge, forger] = [await open(keys(caller)), await open(keys(worker))];
+    const replaced = await open(keys(other, [caller, other]));
+    const value = new Uint8Array(3);
+    await edge.create("task.ann.own", value);
+    await forger.create("task.ann.forged", value);
+    assertEquals((await replaced.get("task.ann.own"))?.value, value);
+    assertEquals((await forger.get("task.ann.forged"))?.value, value);
+    await assertRejects(() => edge.get("task.ann.forged"), Error, "wrong signature");
+    const listed: string[] = [];
+    for await (const { key } of edge.list("task")) listed.push(key);
+    assertEquals(listed, ["task.ann.own"]);
+  });
+
   withServer("let callers call and workers serve, also while a key is replaced", async () => {
     await using world = new World(server);
-    const began = event();
-    const stop: ToolDefinition = {
-      ...{ ...task, name: "stop" },
-      execute: (_, { signal }) => {
-        began.come();
-        return new Promise((_resolve, reject) =>
-          signal.addEventListener("abort", () => reject(signal.reason))
-        );
-      },
-    };
+    const { began, tool: stop } = endlessTool({ ...task, name: "stop" });
     const ask: ToolDefinition = {
       ...{ ...ping, name: "ask" },
       execute: async (_, context) => (await context.ask("sure", { message: "Really?" })).action,
@@ -121,7 +130,7 @@ describe("Keys of callers and workers", () => {
     const seal = (role: Role) =>
       new Seal("test", SECRET, role, keys({ caller, worker }[role]).keys);
     const write = async (key: string, role: Role, result: ToolResult): Promise<void> => {
-      const record = { state: "done", result };
+      const record = { holder: "", heldUntil: 0, attempts: 1, refusals: 0, result };
       await store.create(key, seal(role).wrap(record, `plue_results.${key}`));
     };
     const aborted = ToolResult.error("aborted", "The call was aborted");
@@ -129,11 +138,13 @@ describe("Keys of callers and workers", () => {
     await write("run.a.forged", "caller", ToolResult.ok("forged"));
     await write("run.a.aborted", "caller", aborted);
     for (const role of ["caller", "worker"] as const) {
-      const runs = await Runs.open({ connection, seal: seal(role), log() {} });
+      const runs = await Runs.open(
+        new Link(connection, { name: "test", seal: seal(role), log() {} }),
+        {},
+      );
       const read = async (key: string) => {
-        const { record } = await runs.read(key) ?? {};
-        return record?.state === "done" &&
-          (record.result.ok ? record.result.content : record.result.error.code);
+        const { result } = (await runs.records.read(key))?.record ?? {};
+        return result?.ok ? result.content : result?.error.code;
       };
       assertEquals(await Promise.all(["run.a.right", "run.a.forged", "run.a.aborted"].map(read)), [
         ...["right", "unavailable", "aborted"],

@@ -4,12 +4,13 @@ import { describe } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { readFile } from "node:fs/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
 import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { natsCallStore, remoteTools, serveTools } from "@plue/tools/nats";
-import type { CreatedStream } from "../../src/adapters/nats/streams.ts";
+import type { CreatedStream } from "../../src/adapters/nats/server.ts";
 import { plue } from "../cli/support.ts";
 import { SECRET, TestServer, withServer } from "./server.ts";
-import { event } from "./world.ts";
+import { endlessTool } from "./world.ts";
 
 /** The lines of the guide that give the permissions of a user, as the server's configuration has them. */
 async function permissions(): Promise<string> {
@@ -72,16 +73,8 @@ describe("Users of NATS with narrow permissions", () => {
       const result = await dispatcher.dispatch({ name });
       assertEquals(result.ok ? result.content : result.error, content);
     }
-    const began = event();
-    registry.updateTool({
-      ...work,
-      execute: (_, { signal }) => {
-        began.come();
-        return new Promise((_resolve, reject) =>
-          signal.addEventListener("abort", () => reject(signal.reason))
-        );
-      },
-    });
+    const { began, tool } = endlessTool(work);
+    registry.updateTool(tool);
     const abort = new AbortController();
     const running = dispatcher.dispatch({ name: "work" }, { signal: abort.signal });
     await began.came;
@@ -107,8 +100,9 @@ describe("Users of NATS with narrow permissions", () => {
     }
     const { streams } = await jetstreamManager(caller);
     await assertRejects(() => streams.getMessage("PLUE_CALLS", { seq: 1 }));
-    const other = await natsCallStore(caller, { secret: SECRET });
+    await assertRejects(() => natsCallStore(caller, { secret: SECRET }), Error, "no permission");
+    const other = await new Kvm(caller).open("plue_calls");
     await assertRejects(() => other.get("ticket.ann.1"));
-    await assertRejects(() => other.create("ticket.ann.2", new Uint8Array(1)));
+    await assertRejects(() => other.put("ticket.ann.2", "x"));
   });
 });

@@ -12,7 +12,7 @@ import { type CallTelemetry, type ToolDefinition, ToolDispatcher, ToolRegistry }
 import type { TraceParent } from "@plue/tools/core";
 import { remoteTools, serveTools } from "@plue/tools/nats";
 import { SECRET, TestServer, useServer, withServer } from "./server.ts";
-import { event, World } from "./world.ts";
+import { endlessTool, event, slowTool, World } from "./world.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
@@ -23,17 +23,7 @@ describe("Plain calls over NATS", () => {
 
   withServer("runs a call once when others say that its worker is not there", async () => {
     await using world = open();
-    const [began, goOn] = [event(), event()];
-    let runs = 0;
-    const pay: ToolDefinition = {
-      ...ping,
-      async execute() {
-        runs++;
-        began.come();
-        await goOn.came;
-        return "paid";
-      },
-    };
+    const { began, goOn, tool: pay, runs } = slowTool(ping, "paid");
     await world.serve([pay]);
     await world.serve([pay]);
     const spy = await server.connect();
@@ -52,8 +42,7 @@ describe("Plain calls over NATS", () => {
     await connection.flush();
     goOn.come();
     const result = await running;
-    assertEquals(result.ok ? result.content : result.error, "paid");
-    assertEquals(runs, 1);
+    assertEquals([result.ok ? result.content : result.error, runs()], ["paid", 1]);
   });
 
   withServer("says that it has a call before the tool begins", async () => {
@@ -197,15 +186,8 @@ describe("Plain calls over NATS", () => {
 
   withServer("ignores an answer of a worker that others send again", async () => {
     await using world = open();
-    const [began, goOn] = [event(), event()];
-    await world.serve([{
-      ...ping,
-      async execute() {
-        began.come();
-        await goOn.came;
-        return "pong";
-      },
-    }]);
+    const { began, goOn, tool } = slowTool(ping, "pong");
+    await world.serve([tool]);
     const spy = await server.connect();
     const replayed = event();
     const answers = spy.subscribe("_INBOX.>", {
@@ -261,14 +243,8 @@ describe("Plain calls over NATS", () => {
     const what = isRegistry ? "registry" : "connection";
     withServer(`says of a running call that the caller's ${what} was closed`, async () => {
       await using world = open();
-      const [began, goOn] = [event(), event()];
-      await world.serve([{
-        ...ping,
-        async execute() {
-          began.come();
-          await goOn.came;
-        },
-      }]);
+      const { began, goOn, tool } = slowTool(ping);
+      await world.serve([tool]);
       const { dispatcher, remote, connection } = await world.call();
       const called = dispatcher.dispatch({ name: "ping" });
       await began.came;
@@ -366,25 +342,14 @@ describe("Plain calls over NATS", () => {
 
   withServer("aborts with a long reason", async () => {
     await using world = open();
-    const [began, aborted] = [event(), event<string>()];
-    await world.serve([{
-      ...ping,
-      execute: (_, { signal }) => {
-        began.come();
-        return new Promise((resolve) =>
-          signal.addEventListener("abort", () => {
-            aborted.come(signal.reason.message);
-            resolve("");
-          })
-        );
-      },
-    }]);
+    const { began, aborted, tool } = endlessTool(ping);
+    await world.serve([tool]);
     const { dispatcher } = await world.call();
     const caller = new AbortController();
     const running = dispatcher.dispatch({ name: "ping" }, { signal: caller.signal });
     await began.came;
     caller.abort(new Error("x".repeat(600_000)));
-    assertEquals((await aborted.came).length, 500);
+    assertEquals((await aborted.came as Error).message.length, 500);
     assertEquals((await running).ok, false);
   });
 

@@ -2,14 +2,21 @@ import { describe } from "bun:test";
 import { assertEquals, assertLess, assertStringIncludes } from "@std/assert";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { type Tool, type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
-import type { Control, Frame } from "../../src/adapters/nats/frames.ts";
-import { type OpenedPart, openPart, Receiver, Sender } from "../../src/adapters/nats/message.ts";
+import {
+  callSubject,
+  type Control,
+  controlSubject,
+  type Frame,
+  type OpenedPart,
+  openPart,
+  Receiver,
+  Sender,
+} from "../../src/adapters/nats/protocol.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
 import { ServedCalls } from "../../src/adapters/nats/served_calls.ts";
-import { callSubject, controlSubject } from "../../src/adapters/nats/subjects.ts";
 import { FakeClock } from "../unit/execute/support.ts";
 import { SECRET, useServer, withServer } from "./server.ts";
-import { event } from "./world.ts";
+import { event, linkOf } from "./world.ts";
 
 const seal = new Seal("test", SECRET);
 let names = 0;
@@ -26,16 +33,10 @@ describe("ServedCalls", () => {
     });
     const [connection, far] = [await server.connect(), await server.connect()];
     const served = new ServedCalls({
-      connection: far,
-      ...{
-        seal,
-        worker,
-        clock,
-        dispatcher: new ToolDispatcher(registry, { maxOutputBytes: 2 ** 26 }),
-      },
+      link: linkOf(far),
+      ...{ worker, clock, dispatcher: new ToolDispatcher(registry, { maxOutputBytes: 2 ** 26 }) },
       toolAt: (): Tool | undefined => registry.getTool("work"),
       failed: () => {},
-      log: (error) => console.error(error),
     });
     /** Waits until the worker has read what was sent. */
     const read = async (): Promise<void> => {

@@ -13,16 +13,80 @@ import {
   serveTools,
   type ServeToolsOptions,
 } from "@plue/tools/nats";
+import { Link } from "../../src/adapters/nats/link.ts";
+import { Seal } from "../../src/adapters/nats/seal.ts";
 import { SECRET, type TestServer } from "./server.ts";
 
 type Definition = Tool | ToolDefinition;
 type Connection = Awaited<ReturnType<TestServer["connect"]>>;
+
+/** A link with the secret of the tests, and the errors that it logs. */
+export function linkOf(
+  connection: Connection,
+  name = "test",
+): Link & { readonly errors: unknown[] } {
+  const errors: unknown[] = [];
+  const link = new Link(connection, {
+    ...{ name, seal: new Seal("test", SECRET) },
+    log: (error) => void errors.push(error),
+  });
+  return Object.assign(link, { errors });
+}
 
 /** An event that a test waits for. */
 export function event<T = void>(): { readonly came: Promise<T>; come(value: T): void } {
   let come: (value: T) => void = () => {};
   const came = new Promise<T>((resolve) => come = resolve);
   return { came, come };
+}
+
+/** A tool whose calls wait until the test lets them go on. */
+export function slowTool(definition: ToolDefinition, result?: string): {
+  readonly began: ReturnType<typeof event<void>>;
+  readonly goOn: ReturnType<typeof event<void>>;
+  readonly tool: ToolDefinition;
+  /** The number of runs. */
+  readonly runs: () => number;
+} {
+  const [began, goOn] = [event(), event()];
+  let runs = 0;
+  const tool: ToolDefinition = {
+    ...definition,
+    async execute() {
+      runs++;
+      began.come();
+      await goOn.came;
+      return result;
+    },
+  };
+  return { began, goOn, tool, runs: () => runs };
+}
+
+/** A tool whose calls run until they are aborted. */
+export function endlessTool(definition: ToolDefinition): {
+  readonly began: ReturnType<typeof event<void>>;
+  /** Has the reason. */
+  readonly aborted: ReturnType<typeof event<unknown>>;
+  readonly tool: ToolDefinition;
+  /** The number of runs. */
+  readonly runs: () => number;
+} {
+  const [began, aborted] = [event(), event<unknown>()];
+  let runs = 0;
+  const tool: ToolDefinition = {
+    ...definition,
+    execute(_, { signal }) {
+      runs++;
+      began.come();
+      return new Promise((_resolve, reject) =>
+        signal.addEventListener("abort", () => {
+          aborted.come(signal.reason);
+          reject(signal.reason);
+        })
+      );
+    },
+  };
+  return { began, aborted, tool, runs: () => runs };
 }
 
 let names = 0;

@@ -71,6 +71,7 @@ export {
   serveTurns,
   type ServeTurnsOptions,
   storedRateLimits,
+  type StoredRateLimitsOptions,
   streamCall,
   type TokenVerifier,
   type ToolRequest,

@@ -4,8 +4,21 @@
  * @module
  */
 
-import { type CallStore, ownerDigest } from "../../execute/durable/mod.ts";
-import { atOnce, checkFunction, once, type RegistryClock, systemClock } from "../../tool/mod.ts";
+import { type CallStore, ownerDigest, StoredRecords } from "../../execute/durable/mod.ts";
+import {
+  atOnce,
+  type Check,
+  checkFunction,
+  isObject,
+  must,
+  NO_LOG,
+  once,
+  readFields,
+  type RegistryClock,
+  systemClock,
+  wholeFrom,
+} from "../../tool/mod.ts";
+import { BoundedMap } from "./bounded_map.ts";
 import { checkCount, checkOptions } from "./options.ts";
 
 /** The use of a window by one key. */
@@ -175,51 +188,36 @@ export class MemoryRateLimitStore implements RateLimitStore {
 }
 
 interface StoredWindow {
+  /** The number of permits that all processes have taken. */
   readonly count: number;
   /** Milliseconds since 1970. */
   readonly endsAt: number;
 }
 
-const MAX_TRIES = 32;
-
-/** A window in a store, after an attempt to take permits out of it. */
-export interface TakenPermits extends StoredWindow {
-  /** The number of permits that were taken: 0 if the window does not have the amount. */
-  readonly taken: number;
+/** A window with the permits that this process has taken in advance. */
+interface OwnPermits extends StoredWindow {
+  left: number;
 }
 
-/**
- * Takes permits out of a window in a store, by compare-and-set.
- *
- * @param wanted Returns the number of permits to take, from the number that is free.
- * @throws {Error} If other processes change the window at every attempt.
- */
-export async function takePermits(
-  store: CallStore,
-  key: string,
-  { limit, windowMs }: RateLimitWindow,
-  wanted: (free: number) => number,
-  clock: Pick<RegistryClock, "timestamp">,
-): Promise<TakenPermits> {
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const now = clock.timestamp();
-    const stored = await store.get(key);
-    const window: StoredWindow = stored === undefined
-      ? { count: 0, endsAt: now + windowMs }
-      : JSON.parse(new TextDecoder().decode(stored.value));
-    const free = limit - window.count;
-    const taken = wanted(free);
-    if (taken === 0 || taken > free) return { ...window, taken: 0 };
-    const next = { ...window, count: window.count + taken };
-    const value = new TextEncoder().encode(JSON.stringify(next));
-    const life = { expiresAt: window.endsAt };
-    const revision = stored === undefined
-      ? await store.create(key, value, life)
-      : await store.update(key, value, stored.revision, life);
-    if (revision !== undefined) return { ...next, taken };
-  }
-  throw new Error("Cannot count a request: others count all the time");
+/** Options for {@linkcode storedRateLimits}. */
+export interface StoredRateLimitsOptions {
+  /**
+   * The maximum number of permits that the process takes in advance, so that most requests need no
+   * access to the store. They are at most an eighth of the free ones; those that it has not used at
+   * its end are lost. With 50, a process may see the counts of others late, but the limit is never
+   * exceeded.
+   *
+   * @default {1}
+   */
+  readonly maxPermits?: number;
+  /** Returns the time. */
+  readonly clock?: Pick<RegistryClock, "timestamp">;
 }
+
+/** The process takes at most this part of the free permits, so that others get some. */
+const PART = 8;
+/** The maximum number of keys with permits in advance. Those of an evicted key are lost. */
+const MAX_KEYS = 10_000;
 
 /**
  * Counts in fixed windows, in a {@linkcode CallStore}: for the option `rateLimit.store`, where the
@@ -236,20 +234,74 @@ export async function takePermits(
  * });
  * ```
  *
- * @param clock Returns the time.
+ * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function storedRateLimits(
   store: CallStore,
-  clock: Pick<RegistryClock, "timestamp"> = systemClock,
+  options: StoredRateLimitsOptions = {},
 ): RateLimitStore {
+  const { maxPermits = 1, clock = systemClock } = readFields("count requests", options, {
+    maxPermits: wholeFrom(1),
+    clock: must("a clock", isObject) as Check<Pick<RegistryClock, "timestamp">>,
+  });
+  const records = new StoredRecords<StoredWindow>(store, ({ endsAt }) => endsAt);
+  const permits = new BoundedMap<string, OwnPermits>({ maxEntries: MAX_KEYS });
+  /** The last operation of each key: operations of a key are serialized. */
+  const turns = new Map<string, Promise<unknown>>();
+
+  /** Takes permits out of the store, more than the amount if many are free; none if too few are. */
+  async function lease(
+    key: string,
+    amount: number,
+    { limit, windowMs }: RateLimitWindow,
+  ): Promise<OwnPermits> {
+    let window: StoredWindow = { count: 0, endsAt: 0 };
+    let left = 0;
+    await records.change(key, (before = { count: 0, endsAt: clock.timestamp() + windowMs }) => {
+      window = before;
+      const free = limit - before.count;
+      left = Math.max(amount, Math.min(maxPermits, Math.floor(free / PART)));
+      if (amount === 0 || left > free) left = 0;
+      return left === 0 ? undefined : window = { ...before, count: before.count + left };
+    });
+    return { ...window, left };
+  }
+
+  async function take(
+    key: string,
+    amount: number,
+    window: RateLimitWindow,
+  ): Promise<RateLimitCount> {
+    const known = permits.get(key);
+    let own = maxPermits > 1 && known !== undefined && known.endsAt > clock.timestamp()
+      ? known
+      : undefined;
+    const rest = own?.left ?? 0;
+    // Counts only rise in a window, so a request for permits that failed would fail again.
+    const isFull = own !== undefined && amount - rest > window.limit - own.count;
+    if (own === undefined || (rest < amount && !isFull)) {
+      const more = await lease(key, amount - rest, window);
+      // Permits are taken only if there are enough.
+      own = { ...more, left: rest + more.left };
+      permits.set(key, own);
+    }
+    const isTaken = own.left >= amount;
+    if (isTaken) own.left -= amount;
+    const resetMs = Math.max(0, own.endsAt - clock.timestamp());
+    return { count: own.count - own.left + (isTaken ? 0 : amount), resetMs };
+  }
+
   return {
     async take(of, amount, window) {
       const key = `rate.${await ownerDigest(of)}.${window.windowMs}`;
-      const { count, taken, endsAt } = await takePermits(store, key, window, () => amount, clock);
-      return {
-        count: count - taken + amount,
-        resetMs: Math.max(0, endsAt - clock.timestamp()),
-      };
+      const mine = (turns.get(key) ?? Promise.resolve()).then(() => take(key, amount, window));
+      const ended = mine.catch(NO_LOG);
+      turns.set(key, ended);
+      try {
+        return await mine;
+      } finally {
+        if (turns.get(key) === ended) turns.delete(key);
+      }
     },
   };
 }

@@ -5,6 +5,7 @@
  */
 
 import {
+  type Consumer,
   DeliverPolicy,
   jetstream,
   type JetStreamManager,
@@ -19,22 +20,36 @@ import {
   checkStored,
   checkStoreKey,
   MAX_STORED_BYTES,
+  MeasuredQuotas,
+  quotaExhausted,
   type StoredEntry,
   type StoreOptions,
 } from "../../execute/durable/mod.ts";
 import {
   isObject,
   must,
+  NO_LOG,
   numberFrom,
   readFields,
   type RegistryClock,
   systemClock,
 } from "../../tool/mod.ts";
-import { OwnerShares } from "./owner_shares.ts";
-import { Seal } from "./seal.ts";
-import { checkServer, followStatus, isConflict, isFull, problemOf } from "./server.ts";
-import { openBucket, STORAGE, STORAGE_OPTIONS, storageProblemOf } from "./streams.ts";
-import { CALLS_BUCKET } from "./subjects.ts";
+import { type NatsKeys, type Role, roleOf, Seal } from "./seal.ts";
+import { NATS_OPTIONS } from "./link.ts";
+import {
+  checkServer,
+  checkSkew,
+  followStatus,
+  isConflict,
+  isFull,
+  openBucket,
+  problemOf,
+  skewOf,
+  STORAGE,
+  STORAGE_OPTIONS,
+  storageProblemOf,
+} from "./server.ts";
+import { CALLS_BUCKET } from "./protocol.ts";
 
 /** Options for {@linkcode natsCallStore}. */
 export interface NatsCallStoreOptions {
@@ -68,6 +83,11 @@ export interface NatsCallStoreOptions {
    * so that a process without it cannot forge them. The first of a list signs, and all are accepted.
    */
   readonly secret?: string | readonly string[];
+  /**
+   * Keys, besides the secret. Only values of processes of the same role are then accepted, so that a worker
+   * cannot forge the tasks of a caller.
+   */
+  readonly keys?: NatsKeys;
   /** @default {systemClock} */
   readonly clock?: Pick<RegistryClock, "timestamp">;
 }
@@ -107,7 +127,8 @@ const OPTIONS = {
   ),
   ...STORAGE_OPTIONS,
   maxOwnerBytes: numberFrom(1),
-  secret: (_action: string, value: unknown): string | readonly string[] => value as string,
+  secret: NATS_OPTIONS.secret,
+  keys: NATS_OPTIONS.keys,
   clock: must("a clock", (value): value is Pick<RegistryClock, "timestamp"> => isObject(value)),
 };
 
@@ -137,15 +158,27 @@ export async function natsCallStore(
     { ...options },
     OPTIONS,
   );
-  const { maxBytes, replicas, secret } = { ...STORAGE, ...given };
-  const seal = secret === undefined ? undefined : new Seal(ACTION, secret);
+  const { maxBytes, replicas, secret, keys } = { ...STORAGE, ...given };
+  const role = roleOf(ACTION, keys);
+  const seal = secret === undefined ? undefined : new Seal(ACTION, secret, role, keys);
   await checkServer(ACTION, connection);
   try {
     const kv = await openBucket(connection, bucket, { maxBytes, replicas });
     const manager = await jetstreamManager(connection);
     const { config: { max_bytes: most } } = await manager.streams.info(`KV_${bucket}`);
     const { maxOwnerBytes = (most > 0 ? most : maxBytes) / 8, clock = systemClock } = options;
-    return new NatsCallStore(bucket, kv, manager, connection, maxOwnerBytes, clock, seal);
+    const store = new NatsCallStore(
+      bucket,
+      kv,
+      manager,
+      connection,
+      maxOwnerBytes,
+      clock,
+      seal,
+      role,
+    );
+    await store.checkClock();
+    return store;
   } catch (cause) {
     const problem = storageProblemOf(cause, connection, bucket, { maxBytes, replicas });
     throw new Error(`Cannot ${ACTION} "${bucket}": ${problem}`, { cause });
@@ -158,9 +191,10 @@ class NatsCallStore implements CallStore {
   readonly #manager: JetStreamManager;
   readonly #connection: NatsConnection;
   readonly #clock: Pick<RegistryClock, "timestamp">;
-  readonly #shares: OwnerShares;
+  readonly #quotas: MeasuredQuotas;
   readonly #maxOwnerBytes: number;
   readonly #seal: Seal | undefined;
+  readonly #role: Role;
   /** The reason why the store cannot be used; `undefined` while the connection is up. */
   #down: string | undefined;
   #writes = 0;
@@ -175,8 +209,10 @@ class NatsCallStore implements CallStore {
     maxOwnerBytes: number,
     clock: Pick<RegistryClock, "timestamp">,
     seal: Seal | undefined,
+    role: Role,
   ) {
     this.#seal = seal;
+    this.#role = role;
     this.#bucket = bucket;
     this.#kv = kv;
     this.#manager = manager;
@@ -187,7 +223,7 @@ class NatsCallStore implements CallStore {
       down: (why) => void (this.#down = why),
       up: () => void (this.#down = undefined),
     });
-    this.#shares = new OwnerShares({
+    this.#quotas = new MeasuredQuotas({
       ...{ maxBytes: maxOwnerBytes, clock },
       measure: (owner, bytes) => this.#weightOf(owner, bytes),
     });
@@ -195,15 +231,22 @@ class NatsCallStore implements CallStore {
 
   async get(key: string): Promise<StoredEntry | undefined> {
     checkStoreKey(key);
+    return await this.#read(key, true);
+  }
+
+  /** @param isStrict False to skip a value that others have signed. */
+  async #read(key: string, isStrict: boolean): Promise<StoredEntry | undefined> {
     return await this.#attempt(async () => {
       const entry = await this.#kv.get(key);
       if (!this.#isThere(entry)) return undefined;
       const { revision } = entry;
       const expiresAt = endOf(entry.value);
-      return {
-        ...{ key, revision, value: this.#valueOf(key, entry.value) },
-        ...(expiresAt < Infinity && { expiresAt }),
-      };
+      const value = this.#valueOf(key, entry.value);
+      if (value === undefined) {
+        if (isStrict) throw new Error("a value is damaged, or has a wrong signature");
+        return undefined;
+      }
+      return { ...{ key, revision, value }, ...(expiresAt < Infinity && { expiresAt }) };
     });
   }
 
@@ -214,13 +257,13 @@ class NatsCallStore implements CallStore {
   ): Promise<number | undefined> {
     this.#check(key, value);
     return await this.#attempt(() =>
-      this.#shares.write(
+      this.#quotas.write(
         ownerOf(key),
         weightOf(key, value.byteLength),
         () => this.#create(key, value, options),
         async () => {
           if (this.#isThere(await this.#kv.get(key))) return undefined;
-          throw shareIsFull();
+          throw quotaExhausted();
         },
       )
     );
@@ -253,12 +296,12 @@ class NatsCallStore implements CallStore {
     return await this.#attempt(async () => {
       const entry = await this.#kv.get(key);
       if (!this.#isThere(entry) || entry.revision !== revision) return undefined;
-      return await this.#shares.write(
+      return await this.#quotas.write(
         ownerOf(key),
         // The key was counted when it was created: the end of a call can always be written.
         value.byteLength <= SHORT_BYTES ? 0 : value.byteLength - this.#lengthOf(entry),
         () => this.#put(key, value, options, revision),
-        () => Promise.reject(shareIsFull()),
+        () => Promise.reject(quotaExhausted()),
       );
     });
   }
@@ -274,7 +317,7 @@ class NatsCallStore implements CallStore {
         if (isConflict(error)) return false;
         throw error;
       }
-      this.#shares.give(ownerOf(key), weightOf(key, this.#lengthOf(entry)));
+      this.#quotas.give(ownerOf(key), weightOf(key, this.#lengthOf(entry)));
       return true;
     });
   }
@@ -289,7 +332,7 @@ class NatsCallStore implements CallStore {
     });
     // A bucket has no order, so all keys are read first, and each value when it is requested.
     for (const key of keys.filter((key) => key > after).sort()) {
-      const entry = await this.get(key);
+      const entry = await this.#read(key, false);
       if (entry !== undefined) yield entry;
     }
   }
@@ -349,7 +392,8 @@ class NatsCallStore implements CallStore {
     for (const filter of owner === "" ? ["*"] : [`*.${owner}`, `*.${owner}.>`]) {
       for await (const { subject, headers } of this.#heads(filter)) {
         if (Number(headers?.get(END) || 0) <= now) continue;
-        const size = Number(headers?.get(JsHeaders.MessageSizeHdr)) - this.#valueAt;
+        // The server adds its header behind those of the sender.
+        const size = Number(headers?.last(JsHeaders.MessageSizeHdr)) - this.#valueAt;
         sum += weightOf(this.#keyOf(subject), size);
       }
     }
@@ -389,18 +433,24 @@ class NatsCallStore implements CallStore {
     return value.byteLength - this.#valueAt;
   }
 
-  /** @throws {Error} If the value is not signed, or with another secret. */
-  #valueOf(key: string, message: Uint8Array): Uint8Array {
+  /** Returns `undefined` for a value that others have signed, or nobody. */
+  #valueOf(key: string, message: Uint8Array): Uint8Array | undefined {
     const isSigned = message[8] === 1;
     if (this.#seal === undefined) {
       if (!isSigned) return message.slice(HEAD_BYTES);
       throw new Error("a value is signed; give natsCallStore the secret");
     }
     const signed = message.subarray(HEAD_BYTES);
-    if (
-      isSigned && this.#seal.accepts(signed, `$KV.${this.#bucket}.${key}`, `${endOf(message)}`)
-    ) return message.slice(this.#valueAt);
-    throw new Error("a value is damaged, or has a wrong signature");
+    const place = [`$KV.${this.#bucket}.${key}`, `${endOf(message)}`, this.#role] as const;
+    return isSigned && this.#seal.accepts(signed, ...place)
+      ? message.slice(this.#valueAt)
+      : undefined;
+  }
+
+  /** @throws {Error} If the clock of this machine is wrong: values would seem to have expired. */
+  async checkClock(): Promise<void> {
+    const { consumer } = await this.#openHeads(SWEPT);
+    consumer.delete().catch(NO_LOG);
   }
 
   /** Purges a key up to a revision. A purge leaves no marker, so that a full bucket has room for it. */
@@ -425,7 +475,7 @@ class NatsCallStore implements CallStore {
   #sweep(): Promise<void> {
     return this.#sweeping ??= this.#eraseOld()
       // The next sweep deletes the rest.
-      .catch(leaveToSweep)
+      .catch(NO_LOG)
       .finally(() => this.#sweeping = undefined);
   }
 
@@ -444,14 +494,22 @@ class NatsCallStore implements CallStore {
     await Promise.all(erased);
   }
 
-  /** Yields the last message of each key, without its value. */
-  async *#heads(keys = ">"): AsyncGenerator<JsMsg, void, void> {
+  /** Opens a consumer of the last message of each key, without its value. */
+  async #openHeads(keys: string): Promise<{ readonly consumer: Consumer; readonly count: number }> {
+    const before = systemClock.timestamp();
     const consumer = await jetstream(this.#connection).consumers.get(`KV_${this.#bucket}`, {
       filter_subjects: `$KV.${this.#bucket}.${keys}`,
       deliver_policy: DeliverPolicy.LastPerSubject,
       headers_only: true,
     });
-    const { num_pending: count } = await consumer.info();
+    const { num_pending: count, created } = await consumer.info(true);
+    checkSkew(skewOf(before, created));
+    return { consumer, count };
+  }
+
+  /** Yields the last message of each key, without its value. */
+  async *#heads(keys = ">"): AsyncGenerator<JsMsg, void, void> {
+    const { consumer, count } = await this.#openHeads(keys);
     if (count === 0) return;
     const messages = await consumer.consume();
     const stopWhenQuiet = (): () => void => systemClock.setTimeout(() => messages.stop(), QUIET_MS);
@@ -481,12 +539,6 @@ class NatsCallStore implements CallStore {
       throw new Error(`Cannot use the store of calls: ${problem}`, { cause });
     }
   }
-}
-
-function leaveToSweep(): void {}
-
-function shareIsFull(): RangeError {
-  return new RangeError("Cannot store a value: its owner's share is full");
 }
 
 function revisionOf(entry: KvEntry | null): number {

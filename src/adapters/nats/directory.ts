@@ -7,18 +7,19 @@
 
 import type { PushConsumer } from "@nats-io/jetstream";
 import type { KV, KvWatchEntry } from "@nats-io/kv";
-import type { NatsConnection, QueuedIterator } from "@nats-io/nats-core";
-import { type HookLog, isListOf, isObject, isWord, NO_LOG, systemClock } from "../../tool/mod.ts";
-import type { Seal } from "./seal.ts";
-import { MAX_SKEW_MS } from "./frames.ts";
-import { isConflict } from "./server.ts";
-import { openBucket, STORAGE, storageProblemOf, type StorageSettings } from "./streams.ts";
-import { DIRECTORY, toolKey, workerKey } from "./subjects.ts";
+import type { QueuedIterator } from "@nats-io/nats-core";
+import { isListOf, isObject, isWord, NO_LOG, systemClock } from "../../tool/mod.ts";
+import type { Link } from "./link.ts";
+import { DIRECTORY, toolKey, workerKey } from "./protocol.ts";
+import { checkSkew, isConflict, openBucket, skewOf, storageProblemOf } from "./server.ts";
 
 /** The delay before a failed watch is restarted, in milliseconds. */
 const AGAIN_MS = 1_000;
 /** The server may announce one entry too many: the wait for the next one, in milliseconds. */
 const QUIET_MS = 1_000;
+
+/** An entry that is missing for this time was lost with the watch, in milliseconds. */
+const BEHIND_MS = 3_000;
 
 /** An entry of the directory. */
 export interface DirectoryEntry {
@@ -65,25 +66,12 @@ export function listIn(
   return { worker, up: words("up"), down: words("down"), tooLarge: words("tooLarge") };
 }
 
-/** Settings of {@linkcode Directory}. */
-export interface DirectorySettings {
-  readonly action: string;
-  readonly connection: NatsConnection;
-  readonly seal: Seal;
-  /** The name of the registry whose entries are followed. */
-  readonly registry: string;
-  readonly log: HookLog;
-  /** The settings of the bucket if it is missing. @default {STORAGE} */
-  readonly storage?: StorageSettings;
-  /** False where only the signatures of definitions are checked. @default {true} */
-  readonly hasDefinitions?: boolean;
-}
-
 /** The current entries of a registry. */
 export class Directory {
   /** The entries by their keys. */
   readonly entries: Map<string, DirectoryEntry> = new Map();
-  readonly #settings: DirectorySettings;
+  readonly #link: Link;
+  readonly #hasDefinitions: boolean;
   readonly #kv: KV;
   readonly #onChange: (keys: ReadonlySet<string>) => void;
   readonly #changed: Set<string> = new Set();
@@ -93,35 +81,46 @@ export class Directory {
   #round = 0;
   /** The last revision that was read. */
   #readTo = 0;
+  #written = 0;
+  /** The time since which an entry is missing. */
+  #behindSince: number | undefined;
+  /** The last revision for which all entries were read again. */
+  #expected = 0;
   #isStopped = false;
   #skewMs = 0;
 
   private constructor(
-    settings: DirectorySettings,
+    link: Link,
     kv: KV,
     onChange: (keys: ReadonlySet<string>) => void,
+    hasDefinitions: boolean,
   ) {
-    this.#settings = settings;
+    this.#link = link;
     this.#kv = kv;
     this.#onChange = onChange;
+    this.#hasDefinitions = hasDefinitions;
   }
 
   /**
-   * Opens the directory, and reads its entries.
+   * Opens the directory, and reads the entries of the registry.
    *
    * @param onChange Is called once for the later changes of a turn, with the keys that may have changed.
+   * @param hasDefinitions False where only the signatures of definitions are checked.
    * @throws {Error} If the directory cannot be read, or the clock of this machine is wrong.
    */
   static async open(
-    settings: DirectorySettings,
-    onChange: (keys: ReadonlySet<string>) => void,
+    action: string,
+    link: Link,
+    onChange: (keys: ReadonlySet<string>) => void = () => {},
+    hasDefinitions = true,
   ): Promise<Directory> {
-    const { action, connection, storage = STORAGE } = settings;
+    const { connection, storage } = link;
     try {
       const kv = await openBucket(connection, DIRECTORY, storage);
-      const directory = new Directory(settings, kv, onChange);
+      const directory = new Directory(link, kv, onChange, hasDefinitions);
       await directory.#follow(directory.#round);
-      directory.#checkClock();
+      // With a wrong clock, all calls would fail, and the cause would be hard to find.
+      checkSkew(directory.skewMs);
       return directory;
     } catch (cause) {
       const problem = storageProblemOf(cause, connection, DIRECTORY, storage);
@@ -134,22 +133,35 @@ export class Directory {
     return this.#skewMs;
   }
 
-  /** With a wrong clock, all calls would fail, and the cause would be hard to find. */
-  #checkClock(): void {
-    const skew = this.#skewMs;
-    if (Math.abs(skew) <= MAX_SKEW_MS) return;
-    throw new Error(
-      `the clock of this machine is ${(Math.abs(skew) / 1_000).toFixed(1)} s ` +
-        `${skew > 0 ? "ahead of" : "behind"} that of the server, and ${
-          MAX_SKEW_MS / 1_000
-        } s are ` +
-        "allowed; set both",
+  /** The revision of the last entry that this process has written. */
+  get written(): number {
+    return this.#written;
+  }
+
+  /**
+   * Reads all entries again if one that a worker has written is missing for long: the server may have lost
+   * the watch, and the client notices that after 90 s.
+   *
+   * @param revision The revision of the worker's last entry.
+   */
+  expect(revision: number): void {
+    // A revision that is missing afterwards too was never written.
+    if (!(revision > this.#readTo && revision > this.#expected)) return;
+    const now = systemClock.now();
+    this.#behindSince ??= now;
+    if (now - this.#behindSince < BEHIND_MS) return;
+    this.#expected = revision;
+    this.#behindSince = undefined;
+    this.#link.log(
+      new Error("The server does not deliver changes of the directory: it is read again"),
     );
+    this.restart();
   }
 
   /** Writes or replaces an entry. */
   async put(key: string, value: Record<string, unknown>): Promise<void> {
-    const revision = await this.#kv.put(key, this.#settings.seal.wrap(value, key));
+    const revision = await this.#kv.put(key, this.#link.seal.wrap(value, key));
+    this.#written = Math.max(this.#written, revision);
     // An entry that was read since is newer.
     if (revision > this.#readTo) {
       this.entries.set(key, { value: this.#isRead(key) ? value : undefined, revision });
@@ -158,7 +170,7 @@ export class Directory {
 
   /** Writes an entry without waiting for the server. */
   send(key: string, value: Record<string, unknown>): void {
-    const { connection, seal } = this.#settings;
+    const { connection, seal } = this.#link;
     connection.publish(`$KV.${DIRECTORY}.${key}`, seal.wrap(value, key));
   }
 
@@ -192,7 +204,7 @@ export class Directory {
   }
 
   #restartLater(round: number, error: unknown): void {
-    const { connection, log } = this.#settings;
+    const { connection, log } = this.#link;
     if (round !== this.#round || this.#isStopped || connection.isClosed()) return;
     log(error);
     systemClock.setTimeout(() => round === this.#round && this.restart(), AGAIN_MS);
@@ -201,15 +213,12 @@ export class Directory {
   /** Reads the entries, and then follows their changes. Resolves when the entries are read. */
   async #follow(round: number): Promise<void> {
     const before = systemClock.timestamp();
-    const watch = await this.#kv.watch({ key: `${this.#settings.registry}.>` });
+    const watch = await this.#kv.watch({ key: `${this.#link.name}.>` });
     if (round !== this.#round) return this.#endWatch(watch);
     this.#watch = watch;
     const consumer = consumerOf(watch);
     const { num_pending: count, created } = await consumer.info(true);
-    // The server has created the consumer between the two times.
-    const createdAt = Date.parse(created);
-    this.#skewMs = Math.max(0, before - createdAt) +
-      Math.min(0, systemClock.timestamp() - createdAt);
+    this.#skewMs = skewOf(before, created);
     this.#readTo = 0;
     const stale = new Set(this.entries.keys());
     let isReading = true;
@@ -247,6 +256,7 @@ export class Directory {
           this.#take(key, value, revision);
         }
         this.#readTo = revision;
+        this.#behindSince = undefined;
         if (!isReading) this.#notify();
         else if (delta === 0 || ++seen >= count) endReading();
         else endWhenQuiet();
@@ -273,12 +283,11 @@ export class Directory {
   }
 
   #isRead(key: string): boolean {
-    const { registry, hasDefinitions = true } = this.#settings;
-    return hasDefinitions || !key.startsWith(toolKey(`${registry}.`));
+    return this.#hasDefinitions || !key.startsWith(toolKey(`${this.#link.name}.`));
   }
 
   #take(key: string, data: Uint8Array, revision: number): void {
-    const { seal, log } = this.#settings;
+    const { seal, log } = this.#link;
     if (!this.#isRead(key) && seal.accepts(data, key, "", "worker")) {
       return void this.entries.set(key, { value: undefined, revision });
     }
@@ -287,7 +296,7 @@ export class Directory {
     if (isObject(value)) return void this.entries.set(key, { value, revision });
     this.entries.delete(key);
     if (data.byteLength > 0) {
-      log(new Error(`An entry of the directory has a wrong signature: "${key}"`));
+      log(new Error(`An entry of the directory has a wrong signature: ${JSON.stringify(key)}`));
     }
   }
 }

@@ -5,28 +5,26 @@
  */
 
 import { JetStreamApiError } from "@nats-io/jetstream";
-import { createInbox, type NatsConnection, nuid, type Subscription } from "@nats-io/nats-core";
+import { createInbox, nuid, type Subscription } from "@nats-io/nats-core";
 import {
-  type HookLog,
   isObject,
   isSuspended,
   systemClock,
   type ToolContext,
   type ToolFailure,
   ToolResult,
-  type ToolRun,
 } from "../../tool/mod.ts";
-import { CallContext } from "../../execute/mod.ts";
-import type { Seal } from "./seal.ts";
-import { MEASURED_AFTER_MS } from "./owner_shares.ts";
-import { type CallRequest, resultOf } from "./remote_calls.ts";
+import { CallContext, failure } from "../../execute/mod.ts";
+import { MEASURED_AFTER_MS, Quotas } from "../../execute/durable/mod.ts";
+import type { Link } from "./link.ts";
+import { type CallRequest, resultOf, unavailable } from "./remote_calls.ts";
 import {
+  NEW_RUN,
   RUN_CONTROL,
   runKey,
   type RunMessage,
   type RunNews,
   Runs,
-  type RunsSettings,
   sealRun,
 } from "./runs.ts";
 import { isRefused, problemOf } from "./server.ts";
@@ -34,6 +32,8 @@ import { isRefused, problemOf } from "./server.ts";
 /** The delay of the first read of the store, in case the worker's message was lost. It doubles each time. */
 const FIRST_LOOK_MS = 2_000;
 const LAST_LOOK_MS = 30_000;
+/** An aborted call whose tool does not stop is forgotten after this time, in milliseconds. */
+const STOPPED_MS = 60_000;
 /** The delay before an unanswered request is repeated, in milliseconds. */
 const AGAIN_MS = 1_000;
 /** The bytes of a message that its headers may take. */
@@ -42,9 +42,6 @@ const ROOM_BYTES = 1_024;
 const MAX_CALLS = 16_384;
 const MAX_CALLS_OF_ONE = MAX_CALLS / 8;
 
-/** The quota of waiting calls, and the settings of their storage. */
-export type KeptSettings = Pick<RunsSettings, "maxOwnerBytes" | "storage">;
-
 interface WaitingCall {
   readonly context: ToolContext;
   /** Settles when the call has ended. Rejects if it is aborted. */
@@ -52,43 +49,36 @@ interface WaitingCall {
   /** Reads the result. */
   look(): void;
   end(result: ToolResult): void;
+  /** Ends the wait for an aborted call, whose tool has stopped. */
+  stopped(): void;
   /** Ends the wait. The call continues. */
   stop(): void;
 }
 
 /** Sends durable calls, and waits for their results. */
 export class DurableCalls {
-  readonly #connection: NatsConnection;
-  readonly #seal: Seal;
-  readonly #log: HookLog;
+  readonly #link: Link;
   readonly #inbox: string;
-  readonly #kept: KeptSettings;
+  readonly #maxOwnerBytes: number | undefined;
   readonly #subscription: Subscription;
   readonly #waiting: Map<string, WaitingCall> = new Map();
   /** The number of waiting calls of each principal. */
-  readonly #callers: Map<string | undefined, number> = new Map();
+  readonly #callers: Quotas<string | undefined> = new Quotas(MAX_CALLS, MAX_CALLS_OF_ONE);
   #runs: Promise<Runs> | undefined;
-  #down: string | undefined;
   #isStopped = false;
 
-  /** @param kept The quota of waiting calls, and the settings of their storage. */
-  constructor(
-    connection: NatsConnection,
-    seal: Seal,
-    inbox: string,
-    log: HookLog,
-    kept: KeptSettings = {},
-  ) {
-    this.#kept = kept;
-    this.#connection = connection;
-    this.#seal = seal;
-    this.#log = log;
+  /** @param maxOwnerBytes The maximum size of the waiting calls of a principal, in bytes. */
+  constructor(link: Link, inbox: string, maxOwnerBytes?: number) {
+    this.#link = link;
+    this.#maxOwnerBytes = maxOwnerBytes;
     this.#inbox = `${createInbox(inbox)}.`;
-    this.#subscription = connection.subscribe(`${this.#inbox}*`, {
-      callback: (error, { subject, data }) => {
-        if (error !== null) return log(error);
-        const news = seal.unwrap(data, subject);
-        if (isObject(news)) this.#hear(subject.slice(this.#inbox.length), news as never);
+    this.#subscription = link.listen(`${this.#inbox}*`, ({ subject, data }) => {
+      const news = link.seal.unwrap(data, subject);
+      if (isObject(news)) this.#hear(subject.slice(this.#inbox.length), news as never);
+    });
+    link.follow({
+      up: () => {
+        for (const call of this.#waiting.values()) call.look();
       },
     });
   }
@@ -108,15 +98,27 @@ export class DurableCalls {
     request: CallRequest,
     context: ToolContext,
   ): Promise<ToolResult> {
-    if (this.#down !== undefined) return unavailable(id, `${this.#down}; nothing has run`, "no");
-    const { principal, messageId } = request;
-    if (
-      this.#waiting.size >= MAX_CALLS || (this.#callers.get(principal) ?? 0) >= MAX_CALLS_OF_ONE
-    ) {
-      return ToolResult.error("overloaded", `Cannot call "${id}": too many calls are waiting`, {
-        ran: "no",
-      });
+    const { principal } = request;
+    if (this.#callers.exceeded(principal, 1) !== undefined) {
+      return failure("overloaded", id, "too many calls are waiting", { ran: "no" });
     }
+    this.#callers.add(principal, 1);
+    try {
+      return await this.#run(path, id, request, context);
+    } finally {
+      this.#callers.add(principal, -1);
+    }
+  }
+
+  async #run(
+    path: string,
+    id: string,
+    request: CallRequest,
+    context: ToolContext,
+  ): Promise<ToolResult> {
+    const { down, seal, log } = this.#link;
+    if (down !== undefined) return unavailable(id, `${down}; nothing has run`, "no");
+    const { messageId } = request;
     const [registry, , , digest] = path.split(".");
     let before: ToolResult | undefined;
     const key = await runKey(`${registry}/${id}`, request);
@@ -125,31 +127,29 @@ export class DurableCalls {
       ...{ id: key, time: systemClock.timestamp(), key, inbox },
       ...request,
     };
-    const sealed = await sealRun(path, message, this.#seal);
-    const most = (this.#connection.info?.max_payload ?? 1_048_576) - ROOM_BYTES;
+    const sealed = await sealRun(path, message, seal);
+    const most = this.#link.maxBytes - ROOM_BYTES;
     if (sealed.body.byteLength > most) {
-      return ToolResult.error(
-        "invalid_arguments",
-        `Cannot call "${id}": its arguments have more than the ${most} bytes of a durable call`,
-      );
+      const why = `its arguments have more than the ${most} bytes of a durable call`;
+      return failure("invalid_arguments", id, why);
     }
     let runs: Runs;
     try {
       runs = await this.#retry(context, async () => {
         const opened = await this.#open();
         // A call with a message id may have ended before.
-        const { record } = messageId === undefined ? {} : await opened.read(key) ?? {};
-        if (record?.state === "done") before = endedBefore(record);
+        const found = messageId === undefined ? undefined : await opened.records.read(key);
+        if (found?.record.result !== undefined) before = endedBefore(found.record.result);
         return opened;
       });
     } catch (error) {
       context.throwIfAborted();
-      this.#log(error);
+      log(error);
       return unavailable(id, "the server cannot keep it; nothing has run", "no");
     }
     if (before !== undefined) return before;
     context.throwIfAborted();
-    if (this.#isStopped) return unavailable(id, `${this.#down}; nothing has run`, "no");
+    if (this.#isStopped) return unavailable(id, `${this.#link.down}; nothing has run`, "no");
     const call = this.#wait(runs, key, inbox, id, context);
     let isCounted = false;
     const send = async (): Promise<void> => {
@@ -157,12 +157,16 @@ export class DurableCalls {
       let sent = await runs.send(sealed, `${key}.${digest}`);
       // The first message may have been acknowledged without a result. Two waiting messages run once.
       if (sent?.duplicate && !await runs.isHeld(key)) sent = await runs.send(sealed, nuid.next());
-      if (sent === undefined) call.end(tooManyWait(id));
-      else isCounted = true;
+      if (sent !== undefined) isCounted = true;
+      else {
+        const why = "as many calls of its caller wait as may; nothing has run";
+        const retryAfterMs = MEASURED_AFTER_MS;
+        call.end(failure("overloaded", id, why, { ran: "no", retryAfterMs }));
+      }
     };
     // The server drops duplicates, so the call can be sent again while the cluster has no leader.
     const sent = this.#retry(context, send).catch((error) => {
-      this.#log(error);
+      log(error);
       call.end(this.#unsent(id, error));
     });
     try {
@@ -175,10 +179,7 @@ export class DurableCalls {
 
   /** Opens the stream and the store, again after a failure. */
   async #open(): Promise<Runs> {
-    this.#runs ??= Runs.open({
-      ...{ connection: this.#connection, seal: this.#seal, log: this.#log },
-      ...this.#kept,
-    });
+    this.#runs ??= Runs.open(this.#link, { maxOwnerBytes: this.#maxOwnerBytes });
     try {
       return await this.#runs;
     } catch (error) {
@@ -198,25 +199,16 @@ export class DurableCalls {
       } catch (error) {
         const leftMs = CallContext.callOf(context)?.deadline.remainingMs ?? 0;
         const isOver = leftMs < 2 * AGAIN_MS || context.signal.aborted;
-        if (isOver || isRefused(error) || this.#down !== undefined) throw error;
-        if (tries === 0) this.#log(error);
+        if (isOver || isRefused(error) || this.#link.down !== undefined) throw error;
+        if (tries === 0) this.#link.log(error);
         await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, AGAIN_MS));
       }
     }
   }
 
-  disconnect(why: string): void {
-    this.#down = why;
-  }
-
-  reconnect(): void {
-    this.#down = undefined;
-    for (const call of this.#waiting.values()) call.look();
-  }
-
+  /** Ends the waits, after its link has ended. The calls continue. */
   stop(): void {
     this.#isStopped = true;
-    this.disconnect("its registry is closed");
     this.#subscription.unsubscribe();
     for (const call of [...this.#waiting.values()]) call.stop();
   }
@@ -229,7 +221,7 @@ export class DurableCalls {
     id: string,
     context: ToolContext,
   ): WaitingCall {
-    const { signal, principal } = context;
+    const { signal } = context;
     const name = inbox.slice(this.#inbox.length);
     let disarm = (): void => {};
     const look = (nextMs = FIRST_LOOK_MS): void => {
@@ -238,44 +230,45 @@ export class DurableCalls {
       const laterMs = Math.min(2 * nextMs, LAST_LOOK_MS);
       disarm = systemClock.setTimeout(() => look(laterMs), nextMs);
       // Without a connection nothing can be read. The call continues.
-      if (this.#down !== undefined) return;
-      runs.read(key).then((found) => {
-        if (found?.record.state === "done") end(resultOf(found.record));
-      }, this.#log);
-    };
-    const abort = (): void => {
-      this.#cancel(runs, key).catch(this.#log).finally(() => {
-        forget();
-        reject(signal.reason);
-      });
+      if (this.#link.down !== undefined) return;
+      runs.records.read(key).then((found) => {
+        const result = found?.record.result;
+        if (result !== undefined) end(resultOf({ result }));
+      }, this.#link.log);
     };
     const forget = (): void => {
       disarm();
       signal.removeEventListener("abort", abort);
-      if (this.#waiting.delete(name)) this.#count(principal, -1);
+      this.#waiting.delete(name);
+    };
+    const stopped = (): void => {
+      if (!signal.aborted) return;
+      forget();
+      reject(signal.reason);
+    };
+    const abort = (): void => {
+      disarm();
+      // If no worker reports that the tool has stopped, the dispatcher does not wait, and reports that.
+      disarm = systemClock.setTimeout(stopped, STOPPED_MS);
+      this.#cancel(runs, key).then((mayRun) => mayRun || stopped(), this.#link.log);
     };
     const end = (result: ToolResult): void => {
+      if (signal.aborted) return;
       forget();
       resolve(result);
     };
-    const stop = (): void => end(unavailable(id, `${this.#down}; the call may go on`, "unknown"));
+    const stop = (): void =>
+      end(unavailable(id, `${this.#link.down}; the call may go on`, "unknown"));
     let resolve: (result: ToolResult) => void = () => {};
     let reject: (reason: unknown) => void = () => {};
     // Node 20 has no Promise.withResolvers.
     const result = new Promise<ToolResult>((...settle) => [resolve, reject] = settle);
-    const call = { context, result, look, end, stop };
+    const call = { context, result, look, end, stopped, stop };
     this.#waiting.set(name, call);
-    this.#count(principal, 1);
     look();
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) abort();
     return call;
-  }
-
-  #count(principal: string | undefined, more: number): void {
-    const count = (this.#callers.get(principal) ?? 0) + more;
-    if (count === 0) this.#callers.delete(principal);
-    else this.#callers.set(principal, count);
   }
 
   /** Returns the failure of a call that could not be published. */
@@ -283,22 +276,26 @@ export class DurableCalls {
     // The server has responded that it has not stored the call.
     const name = error instanceof Error ? error.name : "";
     if (error instanceof JetStreamApiError || name === "JetStreamNotEnabled") {
-      const why = problemOf(error, this.#connection);
+      const why = problemOf(error, this.#link.connection);
       return unavailable(id, `the server has refused it, because ${why}; nothing has run`, "no");
     }
     return unavailable(id, "it could not be sent; it may have been, and then runs once", "unknown");
   }
 
-  /** Writes the abort as the result, so that no worker starts the call or writes another result. */
-  async #cancel(runs: Runs, key: string): Promise<void> {
+  /**
+   * Writes the abort as the result, so that no worker starts the call or writes another result.
+   *
+   * @returns True if a worker has started the call, and may still run it.
+   */
+  async #cancel(runs: Runs, key: string): Promise<boolean> {
     const result = ToolResult.error("aborted", "The call was aborted");
-    for (let found = await runs.read(key);; found = await runs.read(key)) {
-      if (found?.record.state === "done") return;
-      const done = { state: "done", result } as const;
-      if (await runs.write(key, done, found?.revision ?? 0) !== undefined) break;
-    }
-    const subject = RUN_CONTROL + key;
-    this.#connection.publish(subject, this.#seal.wrap({ stop: key }, subject));
+    let mayRun = false;
+    await runs.records.change(key, (record = NEW_RUN) => {
+      mayRun = record.result === undefined && record.holder !== "";
+      return record.result === undefined ? { ...record, holder: "", result } : undefined;
+    });
+    if (mayRun) this.#link.publish(RUN_CONTROL + key, { stop: key });
+    return mayRun;
   }
 
   #hear(name: string, news: RunNews): void {
@@ -313,30 +310,19 @@ export class DurableCalls {
       }
       case "done":
         return call.look();
+      case "stopped":
+        return call.stopped();
       case "ended":
         return call.end(resultOf(news));
     }
   }
 }
 
-function unavailable(id: string, why: string, ran: ToolRun): ToolFailure {
-  return ToolResult.error("unavailable", `Cannot call "${id}": ${why}`, { ran });
-}
-
-function tooManyWait(id: string): ToolFailure {
-  const why = "as many calls of its caller wait as may; nothing has run";
-  return ToolResult.error("overloaded", `Cannot call "${id}": ${why}`, {
-    ran: "no",
-    retryAfterMs: MEASURED_AFTER_MS,
-  });
-}
-
 /** Returns the result of a repeated call. Another repetition would return the same. */
-function endedBefore(record: { readonly result: ToolResult }): ToolResult {
-  const { result } = record;
-  return resultOf(
-    result.ok || isSuspended(result)
-      ? record
-      : { result: { ...result, error: { ...result.error, retryable: false } } },
-  );
+function endedBefore(result: ToolResult): ToolResult {
+  return resultOf({
+    result: result.ok || isSuspended(result)
+      ? result
+      : { ...result, error: { ...result.error, retryable: false } },
+  });
 }

@@ -5,47 +5,36 @@
  * @module
  */
 
-import {
-  AckPolicy,
-  type Consumer,
-  type ConsumerMessages,
-  jetstream,
-  type JsMsg,
-} from "@nats-io/jetstream";
-import { nanos, type NatsConnection, type Subscription } from "@nats-io/nats-core";
-import { createHash } from "node:crypto";
-import type { ToolDispatcher } from "../../execute/mod.ts";
+import type { Subscription } from "@nats-io/nats-core";
+import { type Delivery, notStored, TaskEngine } from "../../execute/durable/mod.ts";
+import { failure, type ToolDispatcher } from "../../execute/mod.ts";
 import {
   callHook,
-  type HookLog,
   systemClock,
   type Tool,
   type ToolContext,
   type ToolFailure,
-  ToolResult,
-  type ToolRun,
+  type ToolResult,
 } from "../../tool/mod.ts";
-import { MAX_SKEW_MS } from "./frames.ts";
-import type { Seal } from "./seal.ts";
+import { MAX_SKEW_MS } from "./protocol.ts";
 import {
   isDurable,
-  isRunMessage,
+  NEW_RUN,
+  type QueuedRun,
   RUN_CONTROL,
   type RunMessage,
   type RunNews,
-  type RunRecord,
+  type RunQueue,
   Runs,
+  type StoredRun,
 } from "./runs.ts";
-import { isRefused } from "./server.ts";
-import { KEPT_MS, type StorageSettings } from "./streams.ts";
-import { ownedRunSubject, RUNS_STREAM } from "./subjects.ts";
-import { traceOf } from "./options.ts";
+import { unavailable } from "./remote_calls.ts";
+import { isRefused, KEPT_MS } from "./server.ts";
+import { contextOf, type Link, requestOf } from "./link.ts";
 
 /** Settings of {@linkcode DurableWorker}. */
 export interface DurableWorkerSettings {
-  readonly connection: NatsConnection;
-  readonly seal: Seal;
-  readonly worker: string;
+  readonly link: Link;
   readonly dispatcher: ToolDispatcher;
   /** The duration of a lease without renewal, in milliseconds. */
   readonly leaseMs: number;
@@ -55,22 +44,16 @@ export interface DurableWorkerSettings {
   readonly toolConcurrency: Readonly<Record<string, number>>;
   /** Is called for each call that fails. */
   readonly failed: (tool: Tool, failure: ToolFailure) => void;
-  readonly log: HookLog;
-  readonly storage?: StorageSettings;
 }
 
-/** The number of leases after whose expiry a call is given up. */
-const MAX_LOST_LEASES = 5;
+/** The maximum number of starts of a tool whose workers die. */
+const MAX_ATTEMPTS = 5;
 /** The delay of a call that cannot run now, and of a failed consumer, in milliseconds. */
 const AGAIN_MS = 1_000;
 /** The maximum delay of a call that workers reject, unless its tool names a longer one, in milliseconds. */
 const LONGEST_DELAY_MS = 8_000;
 /** The pause of a worker whose clock is wrong, in milliseconds. */
 const CLOCK_PAUSE_MS = 5_000;
-/** The maximum number of unacknowledged calls of a tool, on all workers together. */
-const MAX_UNACKNOWLEDGED = 65_536;
-/** The duration of a fetch, in milliseconds. Half of it without a heartbeat is a failure. */
-const PULL_MS = 10_000;
 /** The service with the number of the attempt. */
 const ATTEMPT = "plue:attempt";
 
@@ -94,7 +77,13 @@ export function attemptOf({ services }: Pick<ToolContext, "services">): number |
 /** A tool whose calls are fetched. */
 interface Consuming {
   tool: Tool;
-  messages: ConsumerMessages | undefined;
+  queue: RunQueue | undefined;
+}
+
+/** The stream, and the engine that runs its calls. */
+interface OpenRuns {
+  readonly runs: Runs;
+  readonly engine: TaskEngine<StoredRun>;
 }
 
 /** A call in flight. */
@@ -107,7 +96,7 @@ interface RunningCall {
 /** Runs the durable calls of one worker. */
 export class DurableWorker {
   readonly #settings: DurableWorkerSettings;
-  #runs: Promise<Runs> | undefined;
+  #runs: Promise<OpenRuns> | undefined;
   /** The tools, by the path of their definition without its digest. */
   readonly #consuming: Map<string, Consuming> = new Map();
   /** The calls in flight, by key. */
@@ -124,14 +113,18 @@ export class DurableWorker {
 
   constructor(settings: DurableWorkerSettings) {
     this.#settings = settings;
-    const { connection, seal, log } = settings;
-    this.#controls = connection.subscribe(`${RUN_CONTROL}>`, {
-      callback: (error, { subject, data }) => {
-        if (error !== null) return log(error);
-        const call = this.#running.get(subject.slice(RUN_CONTROL.length));
-        if (call !== undefined && seal.unwrap(data, subject) !== undefined) {
-          call.abort.abort(new DOMException("The call was aborted", "AbortError"));
-        }
+    const { link } = settings;
+    this.#controls = link.listen(`${RUN_CONTROL}>`, ({ subject, data }) => {
+      const call = this.#running.get(subject.slice(RUN_CONTROL.length));
+      if (call !== undefined && link.seal.unwrap(data, subject) !== undefined) {
+        call.abort.abort(new DOMException("The call was aborted", "AbortError"));
+      }
+    });
+    link.follow({
+      // The old consumers may receive nothing.
+      up: () => {
+        this.#round++;
+        for (const { queue } of this.#consuming.values()) queue?.stop();
       },
     });
   }
@@ -152,26 +145,20 @@ export class DurableWorker {
       [...tools].filter(([, tool]) => isDurable(tool) && tool.execute !== undefined)
         .map(([path, tool]) => [path.slice(0, path.lastIndexOf(".")), tool]),
     );
-    for (const [name, { messages }] of this.#consuming) {
+    for (const [name, { queue }] of this.#consuming) {
       if (wanted.has(name)) continue;
       this.#consuming.delete(name);
-      messages?.stop();
+      queue?.stop();
     }
     for (const [name, tool] of wanted) {
       const consuming = this.#consuming.get(name);
       if (consuming !== undefined) consuming.tool = tool;
       else {
-        const begun: Consuming = { tool, messages: undefined };
+        const begun: Consuming = { tool, queue: undefined };
         this.#consuming.set(name, begun);
         void this.#consume(name, begun);
       }
     }
-  }
-
-  /** Restarts the consumers after a reconnection: the old ones may receive nothing. */
-  reconnect(): void {
-    this.#round++;
-    for (const { messages } of this.#consuming.values()) messages?.stop();
   }
 
   /**
@@ -195,21 +182,32 @@ export class DurableWorker {
     this.#controls.unsubscribe();
   }
 
-  #open(): Promise<Runs> {
-    const { connection, seal, log, storage } = this.#settings;
-    return this.#runs ??= Runs.open({ connection, seal, log, storage });
+  #open(): Promise<OpenRuns> {
+    const { link, leaseMs } = this.#settings;
+    return this.#runs ??= Runs.open(link, { leaseMs }).then((runs) => ({
+      runs,
+      engine: new TaskEngine({
+        records: runs.records,
+        maxAttempts: MAX_ATTEMPTS,
+        log: link.log,
+        retryMs: AGAIN_MS,
+        isOver: () => link.connection.isClosed(),
+        isRefused,
+        end: (record, result) => ({ ...record, holder: "", result }),
+      }),
+    }));
   }
 
   /** Fetches calls of a tool until the tool is no longer offered. */
   async #consume(name: string, consuming: Consuming): Promise<void> {
-    const { connection, log } = this.#settings;
+    const { connection, log } = this.#settings.link;
     const isWanted = (): boolean =>
       this.#consuming.get(name) === consuming && !connection.isClosed();
     while (isWanted()) {
       try {
         const round = this.#round;
-        const consumer = await this.#openConsumer(name);
-        while (isWanted() && round === this.#round) await this.#fetch(name, consuming, consumer);
+        const queue = consuming.queue = await (await this.#open()).runs.openQueue(name);
+        while (isWanted() && round === this.#round) await this.#fetch(name, consuming, queue);
       } catch (error) {
         this.#runs = undefined;
         if (isWanted() && !isSilence(error)) log(error);
@@ -218,37 +216,18 @@ export class DurableWorker {
     }
   }
 
-  async #openConsumer(tool: string): Promise<Consumer> {
-    const { manager } = await this.#open();
-    // The name of a consumer must not contain dots.
-    const filter = ownedRunSubject(`${tool}.*`, "*", "*");
-    const name = createHash("sha256").update(filter).digest("base64url");
-    await manager.consumers.add(RUNS_STREAM, {
-      durable_name: name,
-      filter_subject: filter,
-      ack_policy: AckPolicy.Explicit,
-      ack_wait: nanos(this.#settings.leaseMs),
-      max_ack_pending: MAX_UNACKNOWLEDGED,
-      inactive_threshold: nanos(KEPT_MS),
-    });
-    return await jetstream(this.#settings.connection).consumers.get(RUNS_STREAM, name);
-  }
-
   /** Fetches as many calls as there are free slots: a call that waits here is lost to other workers. */
-  async #fetch(name: string, consuming: Consuming, consumer: Consumer): Promise<void> {
+  async #fetch(name: string, consuming: Consuming, queue: RunQueue): Promise<void> {
     const pauseMs = this.#pausedUntil - systemClock.now();
     if (pauseMs > 0) return await delay(Math.min(pauseMs, AGAIN_MS));
     const free = this.#free(consuming.tool);
     if (free <= 0) return await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    const messages = await consumer.fetch({ max_messages: free, expires: PULL_MS });
-    if (this.#consuming.get(name) !== consuming) return messages.stop();
-    consuming.messages = messages;
-    for await (const message of messages) {
+    for await (const delivery of queue.fetch(free)) {
       const { tool } = consuming;
       // Calls of other tools may have started since.
       if (this.#consuming.get(name) === consuming && this.#free(tool) > 0) {
-        void this.#take(message, tool);
-      } else message.nak();
+        void this.#take(delivery, tool);
+      } else delivery.retry(0);
     }
   }
 
@@ -267,29 +246,24 @@ export class DurableWorker {
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
-  async #take(message: JsMsg, tool: Tool): Promise<void> {
-    const { seal, log } = this.#settings;
-    const call = seal.unwrap(message.data, message.subject);
-    if (!isRunMessage(call)) {
-      log(new Error("A durable call is damaged or has a wrong signature, and was not run"));
-      return message.term();
-    }
-    const { key } = call;
-    if (this.#isMistimed(message, call, tool)) return;
+  async #take(delivery: Delivery<QueuedRun>, tool: Tool): Promise<void> {
+    const { log } = this.#settings.link;
+    const { key, call } = delivery.task;
+    if (this.#isMistimed(delivery, tool)) return;
     // A second delivery to this worker: the first one acknowledges it.
     if (this.#running.has(key)) return;
     const abort = new AbortController();
     this.#running.set(key, { tool: tool.id, abort });
     try {
-      await this.#claimAndRun(message, call, tool, abort);
+      await this.#claimAndRun(delivery, tool, abort);
     } catch (error) {
       log(error);
-      if (isNoRoom(error)) {
+      if (hasNoRoom(error)) {
         // The result cannot be stored, so the caller can only be notified now.
-        const result = unkept(tool.id, "it may have run", "unknown");
+        const result = notStored(tool.id, "it may have run", "unknown");
         this.#tell(call, { type: "ended", result });
-        callHook(() => message.term(), log);
-      } else callHook(() => message.nak(AGAIN_MS), log);
+        callHook(() => delivery.ack(), log);
+      } else callHook(() => delivery.retry(AGAIN_MS), log);
     } finally {
       this.#running.delete(key);
       this.#wake();
@@ -297,176 +271,105 @@ export class DurableWorker {
     }
   }
 
-  /** Ends a call whose caller's clock is ahead; returns it to the stream if this worker's is behind. */
-  #isMistimed(message: JsMsg, call: RunMessage, tool: Tool): boolean {
-    const { log } = this.#settings;
+  /** Ends a call whose caller's clock is wrong; returns it to the stream if this worker's is. */
+  #isMistimed(
+    { task: { call, storedAt }, ack, retry }: Delivery<QueuedRun>,
+    { id }: Tool,
+  ): boolean {
+    const { log } = this.#settings.link;
     const now = systemClock.timestamp();
-    const storedAt = message.time.getTime();
-    if (now - call.time > KEPT_MS) {
-      message.term();
+    // Its record may have expired: this is an old call that was sent again.
+    if (storedAt - call.time > KEPT_MS) {
+      ack();
       return true;
     }
     const inSeconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
     if (call.time - storedAt > MAX_SKEW_MS) {
       const ahead = inSeconds(call.time - storedAt);
       const why = `its caller's clock is ${ahead} ahead of the server's; nothing has run`;
-      const result = ToolResult.error("unavailable", `Cannot call "${tool.id}": ${why}`, {
-        ran: "no",
-      });
+      const result = unavailable(id, why, "no");
       log(new Error(result.error.message));
       this.#tell(call, { type: "ended", result });
-      message.term();
+      ack();
       return true;
     }
-    if (storedAt - now <= MAX_SKEW_MS) return false;
-    message.nak();
+    // The server drops calls after KEPT_MS, so this machine's clock is ahead if a call seems older.
+    const isAhead = now - storedAt > KEPT_MS + MAX_SKEW_MS;
+    if (!isAhead && storedAt - now <= MAX_SKEW_MS) return false;
+    retry(0);
     if (systemClock.now() < this.#pausedUntil) return true;
     this.#pausedUntil = systemClock.now() + CLOCK_PAUSE_MS;
-    const behind = inSeconds(storedAt - now);
-    log(
-      new Error(
-        `Cannot run tasks: this machine's clock is ${behind} behind the server's; set it right`,
-      ),
-    );
+    const skew = isAhead
+      ? `at least ${inSeconds(now - storedAt - KEPT_MS)} ahead of`
+      : `${inSeconds(storedAt - now)} behind`;
+    log(new Error(`Cannot run tasks: this machine's clock is ${skew} the server's; set it right`));
     return true;
   }
 
   async #claimAndRun(
-    message: JsMsg,
-    call: RunMessage,
+    delivery: Delivery<QueuedRun>,
     tool: Tool,
     abort: AbortController,
   ): Promise<void> {
-    const { worker, leaseMs } = this.#settings;
-    const { key } = call;
-    const runs = await this.#open();
-    const found = await runs.read(key);
-    const { record } = found ?? {};
-    if (record?.state === "done") return this.#finish(message, call);
-    const until = record?.state === "claimed" ? record.until : 0;
-    const left = until - systemClock.timestamp();
-    if (left > 0) return message.nak(Math.min(left, leaseMs));
-    // An expired lease: its worker has died, and may have run the tool.
-    const isLost = record?.state === "claimed";
-    const lostLeases = (record?.lostLeases ?? 0) + (isLost ? 1 : 0);
-    if (isLost && (lostLeases >= MAX_LOST_LEASES || !tool.idempotent)) {
-      const why = tool.idempotent
-        ? `${MAX_LOST_LEASES} workers have ended while they ran it`
-        : "its worker ended before it did; it may have run";
-      const result = ToolResult.error("unavailable", `Cannot call "${tool.id}": ${why}`, {
-        ran: "unknown",
-      });
-      await runs.write(key, { state: "done", result }, found?.revision ?? 0);
-      // The caller may have ended, so the operator is notified too.
-      this.#settings.log(new Error(`${result.error.message} (task "${key}")`));
-      this.#settings.failed(tool, result);
-      return this.#finish(message, call);
-    }
-    const lease = (): RunRecord => {
-      const until = systemClock.timestamp() + leaseMs;
-      return { state: "claimed", worker, until, lostLeases };
-    };
-    let revision: number | undefined;
+    const { link: { log }, failed } = this.#settings;
+    const { key, call } = delivery.task;
+    const { runs: { records }, engine } = await this.#open();
+    let claimed: Awaited<ReturnType<typeof engine.claim>> = {};
     try {
-      revision = await runs.write(key, lease(), found?.revision ?? 0);
+      claimed = await engine.claim(delivery, tool, NEW_RUN);
     } catch (error) {
-      if (!isNoRoom(error)) throw error;
-      this.#settings.log(error);
-      const why = "nothing more is kept for its caller now; nothing has run";
-      const result = ToolResult.error("overloaded", `Cannot call "${tool.id}": ${why}`, {
-        ran: "no",
-      });
+      const { record = NEW_RUN } = hasNoRoom(error) ? await records.read(key) ?? {} : {};
+      if (!hasNoRoom(error) || record.attempts > 0) throw error;
+      log(error);
+      const why = "nothing more is stored for its caller now; nothing has run";
+      const result = failure("overloaded", tool.id, why, { ran: "no" });
       this.#tell(call, { type: "ended", result });
-      return message.term();
+      delivery.ack();
     }
-    if (revision === undefined) return message.nak(AGAIN_MS);
-    const attempt = revision;
+    const { lease, ended, died } = claimed;
+    if (ended?.result?.ok === false && died) {
+      // The caller may have ended, so the operator is notified too.
+      log(new Error(`${ended.result.error.message} (task "${key}")`));
+      failed(tool, ended.result);
+    }
+    if (ended !== undefined) return this.#finish(delivery);
+    if (lease === undefined) return;
 
-    // Writes are serialized, since each needs the revision of the previous one.
-    let turn: Promise<unknown> = Promise.resolve();
-    const write = (next: () => RunRecord): Promise<boolean> => {
-      const written = turn.then(async () => {
-        if (revision !== undefined) revision = await runs.write(key, next(), revision);
-        return revision !== undefined;
-      });
-      turn = written.catch(() => {});
-      return written;
+    /** The delay of a call that has not run, and returns to the stream. */
+    let delayMs: number | undefined;
+    const end = (record: StoredRun, result: ToolResult): StoredRun => {
+      const { code, retryAfterMs = 0, ran } = result.ok ? {} : result.error;
+      const isCutOff = this.#isStopping && code === "aborted" && tool.idempotent;
+      // A ticket is valid again if nothing has run.
+      const isReturned = (code === "overloaded" || isCutOff) &&
+        (call.ticket === undefined || ran === "no");
+      delayMs = undefined;
+      if (!isReturned) return { ...record, holder: "", result };
+      const refusals = isCutOff ? record.refusals : record.refusals + 1;
+      delayMs = isCutOff ? 0 : delayOf(refusals, retryAfterMs);
+      return { ...record, holder: "", attempts: record.attempts - 1, refusals };
     };
-    let disarm = (): void => {};
-    const renew = (): void => {
-      disarm = systemClock.setTimeout(() => {
-        renew();
-        callHook(() => message.working(), this.#settings.log);
-        write(lease).then((isMine) => {
-          if (!isMine) abort.abort(new DOMException("Another worker runs the call", "AbortError"));
-        }, this.#settings.log);
-      }, leaseMs / 3);
+    const result = this.#run(call, tool, lease.token, abort.signal);
+    void result.then((given) => given.ok || failed(tool, given));
+    const run = {
+      result,
+      abort: () => abort.abort(new DOMException("Another worker runs the call", "AbortError")),
     };
-    renew();
-    let result: ToolResult;
-    try {
-      result = await this.#run(call, tool, attempt, abort.signal);
-    } finally {
-      disarm();
-    }
-    if (!result.ok) this.#settings.failed(tool, result);
-    const { code, retryAfterMs = 0 } = result.ok ? {} : result.error;
-    const isCutOff = this.#isStopping && code === "aborted" && tool.idempotent;
-    // A ticket can be used once.
-    if (call.ticket === undefined && (code === "overloaded" || isCutOff)) {
-      // A worker takes it later. No lease has expired.
-      const before = record?.state === "waiting" ? record.refusals : 0;
-      const refusals = isCutOff ? before : before + 1;
-      await write(() => ({ state: "waiting", lostLeases, refusals }));
-      return message.nak(isCutOff ? 0 : delayOf(refusals, retryAfterMs));
-    }
-    await this.#commit(message, tool, result, async (done) => {
-      await write(() => ({ state: "done", result: done }));
-    });
+    const isMine = await engine.keep(lease, tool.id, run, end, delivery.extend);
+    if (isMine && delayMs !== undefined) return delivery.retry(delayMs);
     // Even if another run has written the result: there is one.
-    await this.#finish(message, call);
+    if (isMine) return this.#finish(delivery);
+    const found = await records.read(key);
+    // A run without the lease leaves the task to the run that has the lease.
+    if (found?.record.result !== undefined) delivery.ack();
+    const given = await result;
+    if (given.ok || given.error.acknowledged !== false) this.#tell(call, { type: "stopped" });
   }
 
-  /** Writes the result, again while the server is down. A result that it rejects becomes a failure. */
-  async #commit(
-    message: JsMsg,
-    { id }: Tool,
-    result: ToolResult,
-    write: (result: ToolResult) => Promise<void>,
-  ): Promise<void> {
-    const { connection, log } = this.#settings;
-    let done = result;
-    for (;;) {
-      try {
-        await write(done);
-        return;
-      } catch (error) {
-        if (connection.isClosed()) throw error;
-        log(error);
-        const isTooLarge = error instanceof RangeError;
-        if (isTooLarge || isRefused(error)) {
-          if (done !== result) throw error;
-          done = isTooLarge
-            ? ToolResult.error(
-              "output_too_large",
-              `Cannot call "${id}": its result is not kept (${error.message}); it has run`,
-              { ran: "yes" },
-            )
-            : unkept(id, "it has run", "yes");
-        } else {
-          callHook(() => message.working(), log);
-          await delay(AGAIN_MS);
-        }
-      }
-    }
-  }
-
-  /** Acknowledges a call, and notifies its caller. */
-  async #finish(message: JsMsg, call: RunMessage): Promise<void> {
+  /** Notifies the caller, and removes the call from the stream. */
+  #finish({ task: { call }, ack }: Delivery<QueuedRun>): void {
     this.#tell(call, { type: "done" });
-    const { record } = await (await this.#runs)?.read(call.key) ?? {};
-    // A run without the claim leaves the message to the run that has the claim.
-    if (record?.state === "done") message.ack();
+    ack();
   }
 
   async #run(
@@ -475,23 +378,15 @@ export class DurableWorker {
     attempt: number,
     signal: AbortSignal,
   ): Promise<ToolResult> {
-    const { sessionId, messageId, principal, context } = call;
-    const request = call.ticket === undefined
-      ? { name: tool.id, arguments: call.arguments, callId: call.callId }
-      : { name: tool.id, ticket: call.ticket, answers: call.answers ?? {} };
-    return await this.#settings.dispatcher.dispatch(request, {
-      ...{ signal, sessionId, messageId, principal, context },
-      trace: traceOf(call.trace),
-      services: { [ATTEMPT]: attempt },
+    return await this.#settings.dispatcher.dispatch(requestOf(call, tool), {
+      ...{ ...contextOf(call), signal, services: { [ATTEMPT]: attempt } },
       metadata: (value) => this.#tell(call, { type: "metadata", value }),
       progress: (progress) => this.#tell(call, { type: "progress", progress }),
-      ...(call.mute === true && { onQuestion: () => null }),
     });
   }
 
   #tell({ inbox }: RunMessage, news: RunNews): void {
-    const { connection, seal, log } = this.#settings;
-    callHook(() => connection.publish(inbox, seal.wrap(news, inbox)), log);
+    this.#settings.link.publish(inbox, news);
   }
 }
 
@@ -511,12 +406,6 @@ function isSilence(error: unknown): boolean {
 }
 
 /** True if the store has no space for a write. */
-function isNoRoom(error: unknown): boolean {
+function hasNoRoom(error: unknown): boolean {
   return isRefused(error) || error instanceof RangeError;
-}
-
-function unkept(id: string, whether: string, ran: ToolRun): ToolFailure {
-  const why = "the server cannot keep its result";
-  // The call has or may have run, so that a repetition could run it twice.
-  return ToolResult.error("unavailable", `Cannot call "${id}": ${why}; ${whether}`, { ran });
 }

@@ -4,12 +4,11 @@
  * @module
  */
 
-import type { NatsConnection, Subscription } from "@nats-io/nats-core";
-import { type Clock, type HookLog, isObject, systemClock } from "../../tool/mod.ts";
+import type { Subscription } from "@nats-io/nats-core";
+import { type Clock, isObject, systemClock } from "../../tool/mod.ts";
 import type { ToolList } from "./directory.ts";
-import { MAX_SKEW_MS } from "./frames.ts";
-import type { Seal } from "./seal.ts";
-import { presenceSubject } from "./subjects.ts";
+import type { Link } from "./link.ts";
+import { MAX_SKEW_MS, presenceSubject } from "./protocol.ts";
 
 /** The interval of presence messages, in milliseconds. */
 export const PRESENCE_EVERY_MS = 2_000;
@@ -21,6 +20,8 @@ export interface PresenceMessage {
   readonly worker: string;
   /** The time by its clock, in milliseconds since 1970. */
   readonly time: number;
+  /** The revision of the last entry that it has written to the directory. */
+  readonly revision?: number;
   /** True if it accepts no more calls. */
   readonly isLeaving?: true;
 }
@@ -47,22 +48,17 @@ export class Fleet {
   readonly #subscription: Subscription | undefined;
   readonly #clock: Clock;
 
-  /** @param connection Receives presence messages. Without it, workers are present while they are listed. */
-  constructor(
-    connection: NatsConnection | undefined,
-    seal: Seal,
-    registry: string,
-    log: HookLog,
-    clock: Clock = systemClock,
-  ) {
+  /**
+   * @param link Receives presence messages. Without it, workers are present while they are listed.
+   * @param expect Receives the revisions of workers' last entries.
+   */
+  constructor(link?: Link, clock: Clock = systemClock, expect?: (revision: number) => void) {
     this.#clock = clock;
-    this.#subscription = connection && listenForWorkers(
-      connection,
-      seal,
-      registry,
-      log,
+    this.#subscription = link && listenForWorkers(
+      link,
       (id) => this.#workers.has(id),
       (message) => this.#hear(message),
+      expect,
     );
   }
 
@@ -158,43 +154,40 @@ export class Fleet {
 /**
  * Receives the presence messages of a registry's workers. A message is valid if it is signed, recent, and
  * newer than the last message of its worker, so that nobody can replay it.
+ *
+ * @param expect Receives the revisions of workers' last entries, also of workers that are not known yet.
  */
 export function listenForWorkers(
-  connection: NatsConnection,
-  seal: Seal,
-  registry: string,
-  log: HookLog,
+  { name, seal, log, listen }: Link,
   isKnown: (worker: string) => boolean,
   hear: (message: PresenceMessage) => void,
+  expect: (revision: number) => void = () => {},
 ): Subscription {
   /** The time of the last message, by worker. */
   const last = new Map<string, number>();
   /** The workers whose last message was late. */
   const late = new Set<string>();
-  return connection.subscribe(presenceSubject(registry, "*"), {
-    callback: (error, message) => {
-      if (error !== null) return log(error);
-      const { data, subject } = message;
-      const id = subject.slice(presenceSubject(registry, "").length);
-      if (!isKnown(id)) {
-        last.delete(id);
-        late.delete(id);
-        return;
-      }
-      const said = seal.unwrap(data, subject, "worker");
-      if (!isObject(said) || said["worker"] !== id) return;
-      const { time } = said;
-      if (typeof time !== "number" || time <= (last.get(id) ?? -Infinity)) return;
-      const ageMs = systemClock.timestamp() - time;
-      if (Math.abs(ageMs) > MAX_SKEW_MS) {
-        if (!late.has(id)) log(new Error(describeSkew(id, ageMs)));
-        late.add(id);
-        return;
-      }
-      last.set(id, time);
+  return listen(presenceSubject(name, "*"), ({ data, subject }) => {
+    const id = subject.slice(presenceSubject(name, "").length);
+    const said = seal.unwrap(data, subject, "worker");
+    if (!isObject(said) || said["worker"] !== id) return;
+    const { time, revision } = said;
+    if (typeof revision === "number") expect(revision);
+    if (!isKnown(id)) {
+      last.delete(id);
       late.delete(id);
-      hear(said as unknown as PresenceMessage);
-    },
+      return;
+    }
+    if (typeof time !== "number" || time <= (last.get(id) ?? -Infinity)) return;
+    const ageMs = systemClock.timestamp() - time;
+    if (Math.abs(ageMs) > MAX_SKEW_MS) {
+      if (!late.has(id)) log(new Error(describeSkew(id, ageMs)));
+      late.add(id);
+      return;
+    }
+    last.set(id, time);
+    late.delete(id);
+    hear(said as unknown as PresenceMessage);
   });
 }
 

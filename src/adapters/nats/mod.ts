@@ -6,13 +6,14 @@
 
 export { natsCallStore, type NatsCallStoreOptions } from "./call_store.ts";
 export { attemptOf } from "./durable_worker.ts";
+export type { NatsOptions } from "./link.ts";
 export {
   type PerCallTools,
   type PerCallToolsOptions,
+  type RemoteTools,
+  remoteTools,
+  type RemoteToolsOptions,
   remoteToolsPerCall,
-} from "./per_call_tools.ts";
-export type { NatsOptions } from "./options.ts";
-export { natsRateLimitStore } from "./rate_limits.ts";
-export { type RemoteTools, remoteTools, type RemoteToolsOptions } from "./remote_tools.ts";
+} from "./remote_tools.ts";
 export type { NatsKeys } from "./seal.ts";
 export { type ServedTools, serveTools, type ServeToolsOptions } from "./serve_tools.ts";

@@ -5,37 +5,13 @@
  * @module
  */
 
-import type { NatsConnection } from "@nats-io/nats-core";
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection, Toolset } from "../../select/mod.ts";
-import {
-  type Clock,
-  type HookLog,
-  isListOf,
-  isWord,
-  systemClock,
-  type Tool,
-} from "../../tool/mod.ts";
+import { type Clock, isListOf, isWord, systemClock, type Tool } from "../../tool/mod.ts";
 import { Directory, listIn, MAX_LISTED } from "./directory.ts";
-import { encodeJson, type Seal } from "./seal.ts";
-import { STORAGE, type StorageSettings } from "./streams.ts";
-import { digestOfRecord, pathOf, recordOf, toolKey, workerKey } from "./subjects.ts";
-
-/** Settings of {@linkcode Offers}. */
-export interface OffersSettings {
-  readonly action: string;
-  readonly registry: Registry;
-  readonly selection: Selection | undefined;
-  readonly connection: NatsConnection;
-  readonly seal: Seal;
-  /** The name of the registry. */
-  readonly name: string;
-  readonly worker: string;
-  readonly log: HookLog;
-  readonly storage?: StorageSettings;
-  /** @default {systemClock} */
-  readonly clock?: Pick<Clock, "now">;
-}
+import type { Link } from "./link.ts";
+import { encodeJson } from "./seal.ts";
+import { digestOfRecord, pathOf, recordOf, toolKey, workerKey } from "./protocol.ts";
 
 /** A worker without presence messages for this time is removed from the directory, in milliseconds. */
 const DEAD_AFTER_MS = 60_000;
@@ -48,7 +24,10 @@ const MAX_NAMED = 16;
 
 /** The tools that a worker offers. */
 export class Offers {
-  readonly #settings: OffersSettings;
+  readonly #link: Link;
+  readonly #registry: Registry;
+  readonly #selection: Selection | undefined;
+  readonly #worker: string;
   readonly #clock: Pick<Clock, "now">;
   #toolset: Toolset | undefined;
   /** The offered tools, by the paths of their definitions. */
@@ -65,9 +44,18 @@ export class Offers {
   #isDue = false;
   #isClosed = false;
 
-  constructor(settings: OffersSettings) {
-    this.#settings = settings;
-    this.#clock = settings.clock ?? systemClock;
+  constructor(
+    link: Link,
+    registry: Registry,
+    selection: Selection | undefined,
+    worker: string,
+    clock: Pick<Clock, "now"> = systemClock,
+  ) {
+    this.#link = link;
+    this.#registry = registry;
+    this.#selection = selection;
+    this.#worker = worker;
+    this.#clock = clock;
     this.refresh();
   }
 
@@ -85,13 +73,12 @@ export class Offers {
 
   /** Reads the tools of the registry. Returns true if the offered tools have changed. */
   refresh(): boolean {
-    const { registry, selection } = this.#settings;
     const before = this.#offers;
     // Paths of unchanged tools are not computed again.
     const known = new Map([...before].map(([path, tool]) => [tool, path]));
     const offers = new Map<string, Tool>();
     const tooLarge = new Set<Tool>();
-    this.#toolset = registry.select(selection);
+    this.#toolset = this.#registry.select(this.#selection);
     for (const tool of this.#toolset.tools) {
       const path = known.get(tool) ?? this.#pathOf(tool);
       if (path === undefined) tooLarge.add(tool);
@@ -106,10 +93,8 @@ export class Offers {
   }
 
   /** @throws {Error} If the directory cannot be read or written. */
-  async open(): Promise<void> {
-    const { action, connection, seal, name, log, storage = STORAGE } = this.#settings;
-    const settings = { action, connection, seal, registry: name, log, storage };
-    this.#directory = await Directory.open({ ...settings, hasDefinitions: false }, () => {});
+  async open(action: string): Promise<void> {
+    this.#directory = await Directory.open(action, this.#link, undefined, false);
     await this.#write();
   }
 
@@ -123,12 +108,17 @@ export class Offers {
     this.#writing = this.#writing.then(() => {
       this.#isDue = false;
       return this.#write();
-    }).catch(this.#settings.log);
+    }).catch(this.#link.log);
   }
 
   /** Reads the directory again: another server may have other entries. */
   restart(): void {
     this.#directory?.restart();
+  }
+
+  /** The directory, once it is open. */
+  get directory(): Directory | undefined {
+    return this.#directory;
   }
 
   /** True if a worker has entries in the directory. */
@@ -143,7 +133,8 @@ export class Offers {
 
   /** Removes dead workers from the directory, and definitions that no worker serves. */
   async removeDead(): Promise<void> {
-    const { name, worker: own } = this.#settings;
+    const { name } = this.#link;
+    const own = this.#worker;
     const { entries = new Map<never, never>() } = this.#directory ?? {};
     const now = this.#clock.now();
     const served = new Set<string>();
@@ -184,16 +175,15 @@ export class Offers {
       inTurn(this.#ownKeys(), (key) => this.#directory?.remove(key))
     );
     // If the connection closes, no confirmation comes.
-    await Promise.race([removed, this.#settings.connection.closed()]);
+    await Promise.race([removed, this.#link.connection.closed()]);
   }
 
   /** Returns the path of a tool's definition; `undefined` if the definition is larger than a message. */
   #pathOf(tool: Tool): string | undefined {
-    const { connection, seal, name, log } = this.#settings;
+    const { seal, name, log, maxBytes: most } = this.#link;
     if (this.#tooLarge.has(tool)) return undefined;
     const record = recordOf(tool);
     const length = seal.bytes + encodeJson(record).length;
-    const { max_payload: most = length } = connection.info ?? {};
     if (length <= most) return pathOf(name, tool.id, digestOfRecord(record));
     log(
       new RangeError(
@@ -217,17 +207,17 @@ export class Offers {
 
   /** Yields the list in the form of directory entries. */
   *#lists(): Generator<readonly [key: string, value: Record<string, readonly string[]>]> {
-    const { registry, name, worker } = this.#settings;
+    const { name } = this.#link;
     const isUp = (path: string): boolean => {
       const tool = this.at(path);
-      return tool !== undefined && registry.isAvailable(tool);
+      return tool !== undefined && this.#registry.isAvailable(tool);
     };
     for (const [at, paths] of this.#parts.entries()) {
       const up: string[] = [];
       const down: string[] = [];
       for (const path of paths) (isUp(path) ? up : down).push(path);
       const tooLarge = [...this.#tooLarge].slice(0, MAX_NAMED).map(({ id }) => id);
-      yield [`${workerKey(name, worker)}.${at}`, {
+      yield [`${workerKey(name, this.#worker)}.${at}`, {
         ...{ up, down },
         ...(at === 0 && tooLarge.length > 0 && { tooLarge }),
       }];
@@ -254,7 +244,7 @@ export class Offers {
   }
 
   #ownKeys(): readonly string[] {
-    const own = `${workerKey(this.#settings.name, this.#settings.worker)}.`;
+    const own = `${workerKey(this.#link.name, this.#worker)}.`;
     return [...this.#directory?.entries.keys() ?? []].filter((key) => key.startsWith(own));
   }
 }

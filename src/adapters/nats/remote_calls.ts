@@ -4,12 +4,10 @@
  * @module
  */
 
-import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
-import { createInbox, nuid } from "@nats-io/nats-core";
+import { createInbox, type Msg, nuid, type Subscription } from "@nats-io/nats-core";
 import {
   type Clock,
   describeThrown,
-  type HookLog,
   systemClock,
   type ToolContent,
   type ToolContext,
@@ -17,20 +15,27 @@ import {
   ToolResult,
   type ToolRun,
 } from "../../tool/mod.ts";
+import { failure } from "../../execute/mod.ts";
 import type { Fleet } from "./fleet.ts";
 import {
   type CallMessage,
+  callSubject,
   type Control,
+  controlSubject,
   CREDIT_STEP,
   creditOf,
   type Frame,
+  GAP,
+  logForged,
+  openPart,
+  Receiver,
+  SEEN,
+  Sender,
   TICK_MS,
   TICKS_TO_ACCEPT,
   TICKS_TO_LOSE,
-} from "./frames.ts";
-import { GAP, logForged, openPart, Receiver, SEEN, Sender } from "./message.ts";
-import type { Seal } from "./seal.ts";
-import { callSubject, controlSubject } from "./subjects.ts";
+} from "./protocol.ts";
+import type { Link } from "./link.ts";
 
 /** A call without its id and time. */
 export type CallRequest = Omit<CallMessage, "id" | "time">;
@@ -82,10 +87,8 @@ const MAX_CALLS = 65_536;
 
 /** Sends calls, and receives their events and results. */
 export class RemoteCalls {
-  readonly #connection: NatsConnection;
-  readonly #seal: Seal;
+  readonly #link: Link;
   readonly #fleet: Fleet;
-  readonly #log: HookLog;
   readonly #clock: Clock;
   readonly #lookAgain: (() => Promise<void>) | undefined;
   readonly #inbox: string;
@@ -94,31 +97,27 @@ export class RemoteCalls {
   /** The number of answers with wrong signatures. */
   #forged = 0;
   #stopTicking: (() => void) | undefined;
-  /** The reason why no call can be sent; `undefined` while the connection is up. */
-  #down: string | undefined;
 
   /** @param lookAgain Reads the workers again if the known ones do not accept a call. */
   constructor(
-    connection: NatsConnection,
-    seal: Seal,
+    link: Link,
     fleet: Fleet,
     inbox: string,
-    log: HookLog,
     lookAgain?: () => Promise<void>,
     clock: Clock = systemClock,
   ) {
     this.#lookAgain = lookAgain;
-    this.#connection = connection;
-    this.#seal = seal;
+    this.#link = link;
     this.#fleet = fleet;
-    this.#log = log;
     this.#clock = clock;
     this.#inbox = `${createInbox(inbox)}.`;
-    this.#subscription = connection.subscribe(`${this.#inbox}*`, {
-      callback: (error, message) => {
-        if (error === null) this.#hear(message);
-        else log(error);
+    this.#subscription = link.listen(`${this.#inbox}*`, (message) => this.#hear(message));
+    link.follow({
+      // Calls in flight may have run.
+      down: () => {
+        for (const call of [...this.#running.values()]) this.#miss(call);
       },
+      forbidden: (subject) => this.#forbid(subject),
     });
   }
 
@@ -139,18 +138,16 @@ export class RemoteCalls {
     let last: Miss | undefined;
     let mayHaveRun = false;
     for (;;) {
-      if (this.#down !== undefined) {
-        const why = mayHaveRun ? `${this.#down}; it may have run` : this.#down;
+      if (this.#link.down !== undefined) {
+        const why = mayHaveRun ? `${this.#link.down}; it may have run` : this.#link.down;
         return unavailable(id, why, mayHaveRun ? "unknown" : "no");
       }
       if (this.#running.size >= MAX_CALLS) {
-        return ToolResult.error("overloaded", `Cannot call "${id}": too many calls are waiting`, {
-          ran: "no",
-        });
+        return failure("overloaded", id, "too many calls are waiting", { ran: "no" });
       }
       let worker = this.#fleet.choose(path, tried);
       if (worker === undefined && lookAgain !== undefined) {
-        await lookAgain().catch(this.#log);
+        await lookAgain().catch(this.#link.log);
         lookAgain = undefined;
         worker = this.#fleet.choose(path, tried);
       }
@@ -170,7 +167,7 @@ export class RemoteCalls {
       context.throwIfAborted();
       mayHaveRun ||= end.mayHaveRun;
       if (end.mayHaveRun && (!isRepeatable || end.hasYielded)) {
-        const why = `${this.#down ?? "its worker does not answer"}; it may have run`;
+        const why = `${this.#link.down ?? "its worker does not answer"}; it may have run`;
         return unavailable(id, why, "unknown");
       }
       // The result of a busy worker is more useful than the absence of others.
@@ -178,30 +175,17 @@ export class RemoteCalls {
     }
   }
 
-  /** Ends all calls after the connection was lost: they may have run. */
-  disconnect(why: string): void {
-    this.#down = why;
-    for (const call of [...this.#running.values()]) this.#miss(call);
-  }
-
   /** Ends the calls to a subject to which the user may not publish. */
-  forbid(subject: string): void {
+  #forbid(subject: string): void {
     for (const call of [...this.#running.values()]) {
       if (call.subject !== subject) continue;
       const why = `the user of the connection may not publish to "${subject}"; nothing has run`;
-      call.end(ToolResult.error("unavailable", `Cannot call "${call.tool}": ${why}`, {
-        retryable: false,
-        ran: "no",
-      }));
+      call.end(failure("unavailable", call.tool, why, { retryable: false, ran: "no" }));
     }
   }
 
-  reconnect(): void {
-    this.#down = undefined;
-  }
-
+  /** Ends the calls, after its link has ended. */
   stop(): void {
-    this.disconnect("its registry is closed");
     this.#subscription.unsubscribe();
     this.#stopTicking?.();
   }
@@ -227,7 +211,7 @@ export class RemoteCalls {
         context,
         output,
         receiver: new Receiver(),
-        control: new Sender(this.#connection, this.#seal, controlSubject(worker, id)),
+        control: new Sender(this.#link.connection, this.#link.seal, controlSubject(worker, id)),
         silence: 0,
         isRepeatable,
         isAccepted: false,
@@ -251,9 +235,9 @@ export class RemoteCalls {
       this.#tick();
       try {
         const message: CallMessage = { id, time: this.#clock.timestamp(), ...request };
-        new Sender(this.#connection, this.#seal, subject, this.#inbox + id).send(message);
+        new Sender(this.#link.connection, this.#link.seal, subject, this.#inbox + id).send(message);
       } catch (error) {
-        this.#log(error);
+        this.#link.log(error);
         return call.end({ mayHaveRun: false, why: describeThrown(error) });
       }
       signal.addEventListener("abort", abort, { once: true });
@@ -271,9 +255,13 @@ export class RemoteCalls {
       return;
     }
     if (call === undefined) return this.#decline(message);
-    const part = openPart(this.#seal, message);
+    const part = openPart(this.#link.seal, message);
     if (part === undefined) {
-      return logForged(this.#log, "An answer of a worker has a wrong signature", ++this.#forged);
+      return logForged(
+        this.#link.log,
+        "An answer of a worker has a wrong signature",
+        ++this.#forged,
+      );
     }
     const frame = call.receiver.take(part);
     // A replayed message, which anyone who may publish to inboxes can send, is not a heartbeat.
@@ -287,12 +275,12 @@ export class RemoteCalls {
   /** Aborts a call that a worker has accepted too late. */
   #decline(message: Msg): void {
     const { reply } = message;
-    const part = reply === undefined ? undefined : openPart(this.#seal, message);
-    if (reply === undefined || part?.sequence !== 0 || this.#down !== undefined) return;
+    const part = reply === undefined ? undefined : openPart(this.#link.seal, message);
+    if (reply === undefined || part?.sequence !== 0 || this.#link.down !== undefined) return;
     try {
-      new Sender(this.#connection, this.#seal, reply).send(GIVEN_UP);
+      new Sender(this.#link.connection, this.#link.seal, reply).send(GIVEN_UP);
     } catch (error) {
-      this.#log(error);
+      this.#link.log(error);
     }
   }
 
@@ -342,11 +330,11 @@ export class RemoteCalls {
 
   #say(call: RunningCall, control: Control): void {
     // A client buffers what it cannot send, and this message would be useless later.
-    if (this.#down !== undefined) return;
+    if (this.#link.down !== undefined) return;
     try {
       call.control.send(control);
     } catch (error) {
-      this.#log(error);
+      this.#link.log(error);
     }
   }
 
@@ -363,8 +351,8 @@ export class RemoteCalls {
   }
 }
 
-function unavailable(id: string, why: string, ran: ToolRun): ToolFailure {
-  return ToolResult.error("unavailable", `Cannot call "${id}": ${why}`, { ran });
+export function unavailable(id: string, why: string, ran: ToolRun): ToolFailure {
+  return failure("unavailable", id, why, { ran });
 }
 
 /** Returns a worker's result in the form that a tool returns. */

@@ -6,37 +6,31 @@
 
 import type { NatsConnection } from "@nats-io/nats-core";
 import type { Registry } from "../../registry/mod.ts";
-import { hardenTool } from "../../schema/mod.ts";
 import {
-  type Answers,
-  checkText,
-  forwardedQuestion,
-  type HookLog,
+  checkWord,
   isObject,
-  isSuspended,
-  makeTool,
+  MAX_TIMEOUT_MS,
   must,
+  NO_LOG,
   numberFrom,
-  type Question,
   readFields,
   refuse,
   systemClock,
   type Tool,
-  type ToolContext,
-  type ToolDefinition,
-  ToolResult,
+  within,
 } from "../../tool/mod.ts";
-import { CallContext, type CallTelemetry } from "../../execute/mod.ts";
-import { DurableCalls, type KeptSettings } from "./durable_calls.ts";
-import { Directory, listIn } from "./directory.ts";
-import { Fleet, PRESENCE_EVERY_MS } from "./fleet.ts";
-import { currentTrace, NATS_OPTIONS, type NatsOptions, readNatsOptions } from "./options.ts";
-import { type CallRequest, RemoteCalls, type TakeOutput } from "./remote_calls.ts";
-import { isDurable } from "./runs.ts";
-import { checkServer, checkSubscriptions, followStatus, noteRefusals } from "./server.ts";
-import type { Seal } from "./seal.ts";
-import type { StorageSettings } from "./streams.ts";
-import { idOfPath, recordOf, toolKey } from "./subjects.ts";
+import type { CallTelemetry } from "../../execute/mod.ts";
+import { Directory } from "./directory.ts";
+import { Fleet } from "./fleet.ts";
+import {
+  Link,
+  type LinkSettings,
+  NATS_OPTIONS,
+  type NatsOptions,
+  readLinkSettings,
+} from "./link.ts";
+import { checkServer } from "./server.ts";
+import { CallLine, Sync } from "./sync.ts";
 
 /** Options for {@linkcode remoteTools}. */
 export interface RemoteToolsOptions extends NatsOptions {
@@ -74,25 +68,18 @@ const OPTIONS = {
     "a registry",
     (value): value is Registry => isObject(value) && "tools" in value,
   ),
-  inboxPrefix: checkText,
+  inboxPrefix: checkWord,
   maxOwnerBytes: numberFrom(1_024),
   ...NATS_OPTIONS,
 };
 
-/** Reads the current trace. Its errors are logged. */
-interface Observer {
-  readonly telemetry: CallTelemetry | undefined;
-  readonly log: HookLog;
-}
-
 /** The settings that follow from the options. */
-export interface RemoteSettings {
+interface RemoteSettings {
   readonly registry: Registry;
-  readonly seal: Seal;
-  readonly name: string;
+  readonly link: Required<LinkSettings>;
   readonly inboxPrefix: string;
-  readonly kept: KeptSettings & { readonly storage: StorageSettings };
-  readonly observer: Observer;
+  readonly maxOwnerBytes: number | undefined;
+  readonly telemetry: CallTelemetry | undefined;
 }
 
 /**
@@ -101,22 +88,13 @@ export interface RemoteSettings {
  * @param given A copy to check, without the fields of other options.
  * @throws {TypeError} If an option is invalid.
  */
-export function readRemoteOptions(options: RemoteToolsOptions, given: object): RemoteSettings {
+function readOptions(options: RemoteToolsOptions, given: object): RemoteSettings {
   const { registry, inboxPrefix = "_INBOX", maxOwnerBytes, telemetry, ...read } = readFields(
     ...[ACTION, given, OPTIONS] as const,
   );
   if (registry === undefined) refuse(ACTION, "it needs a registry");
-  const { seal, name, storage, log } = readNatsOptions(ACTION, "caller", read, options);
-  const kept = { maxOwnerBytes, storage };
-  return { registry, seal, name, inboxPrefix, kept, observer: { telemetry, log } };
-}
-
-/** One definition of a tool, as a worker has written it. */
-interface Version {
-  readonly path: string;
-  readonly revision: number;
-  /** `undefined` while the tool in the registry has the definition: it would be stored twice. */
-  record: Record<string, unknown> | undefined;
+  const link = readLinkSettings(ACTION, "caller", read, options);
+  return { registry, link, inboxPrefix, maxOwnerBytes, telemetry };
 }
 
 /**
@@ -146,22 +124,18 @@ export async function remoteTools(
   connection: NatsConnection,
   options: RemoteToolsOptions,
 ): Promise<RemoteTools> {
-  const { registry, seal, name, inboxPrefix, kept, observer } = readRemoteOptions(
+  const { registry, link: settings, inboxPrefix, maxOwnerBytes, telemetry } = readOptions(
     options,
-    {
-      ...options,
-    },
+    { ...options },
   );
-  const { log } = observer;
+  const { name, log } = settings;
   await checkServer(ACTION, connection);
-  const { refused, note } = noteRefusals(log);
-  const fleet = new Fleet(connection, seal, name, note);
+  const link = new Link(connection, settings);
   let directory: Directory | undefined;
-  const line = new CallLine({
-    ...{ connection, seal, fleet, inboxPrefix, kept, log: note },
-    up: () => directory?.restart(),
-  });
-  const sync = new Sync(name, registry, fleet, { open: () => line, done() {} }, observer);
+  const fleet = new Fleet(link, systemClock, (revision) => directory?.expect(revision));
+  link.follow({ up: () => directory?.restart() });
+  const line = new CallLine(link, fleet, inboxPrefix, maxOwnerBytes);
+  const sync = new Sync(name, registry, fleet, { open: () => line, done() {} }, telemetry, log);
   const unsubscribe = registry.subscribe(({ type }) => {
     if (type === "removed") sync.retry();
   });
@@ -175,10 +149,8 @@ export async function remoteTools(
   const closed = (): Promise<void> => Promise.resolve(close());
   void connection.closed().then(close);
   try {
-    await checkSubscriptions(ACTION, connection, refused);
-    const { storage } = kept;
-    const settings = { action: ACTION, connection, seal, registry: name, log, storage };
-    directory = await Directory.open(settings, (keys) => {
+    await link.checkSubscriptions(ACTION);
+    directory = await Directory.open(ACTION, link, (keys) => {
       if (directory !== undefined) sync.update(keys, directory.entries);
     });
     sync.update(directory.entries.keys(), directory.entries);
@@ -198,328 +170,131 @@ export async function remoteTools(
   };
 }
 
-/** The settings of a {@linkcode CallLine}. */
-export interface CallLineSettings {
-  readonly connection: NatsConnection;
-  readonly seal: Seal;
-  readonly fleet: Fleet;
-  /** The prefix of the subjects of answers. */
-  readonly inboxPrefix: string;
-  /** The limits of durable calls. */
-  readonly kept: KeptSettings;
-  readonly log: HookLog;
-  /** Is called when the connection is up again. */
-  up?(): void;
-  /** Reads the directory again, where the known workers do not take a call. */
-  lookAgain?(): Promise<void>;
+/** Options for {@linkcode remoteToolsPerCall}. */
+export interface PerCallToolsOptions extends RemoteToolsOptions {
+  /**
+   * The age of the tools after which `refresh` reads them again, in milliseconds. After a worker did not
+   * respond, it is one second.
+   *
+   * @default {10_000}
+   */
+  readonly maxAgeMs?: number;
 }
 
-/** Sends the plain and the durable calls of one connection, while it is up. */
-export class CallLine {
-  readonly connection: NatsConnection;
-  readonly plain: RemoteCalls;
-  readonly durable: DurableCalls;
-  readonly #unfollow: () => void;
-
-  constructor(
-    { connection, seal, fleet, inboxPrefix, log, kept, up, lookAgain }: CallLineSettings,
-  ) {
-    const plain = new RemoteCalls(connection, seal, fleet, inboxPrefix, log, lookAgain);
-    const durable = new DurableCalls(connection, seal, inboxPrefix, log, kept);
-    this.connection = connection;
-    this.plain = plain;
-    this.durable = durable;
-    this.#unfollow = followStatus(connection, {
-      down(why) {
-        plain.disconnect(why);
-        durable.disconnect(why);
-      },
-      forbidden(subject) {
-        plain.forbid(subject);
-        log(new Error(`The user of the connection may not publish to "${subject}"`));
-      },
-      up() {
-        plain.reconnect();
-        durable.reconnect();
-        up?.();
-      },
-    });
-  }
-
-  /** Ends the calls, and not the connection. */
-  stop(): void {
-    this.#unfollow();
-    this.plain.stop();
-    this.durable.stop();
-  }
+/** The tools of all workers, in a registry that outlives requests. */
+export interface PerCallTools {
+  /** The tools that are in the registry now. */
+  readonly tools: readonly Tool[];
+  /**
+   * Reads the tools if they are older than `maxAgeMs`. Rejects if the first read fails; after a later
+   * failure the tools stay as they are, and `onError` is called.
+   */
+  refresh(): Promise<void>;
 }
 
-/** Provides the line of a call: one for all calls, or one for each. */
-interface CallLines {
-  /** @throws {Error} If there is no connection. */
-  open(): CallLine | Promise<CallLine>;
-  /** Is called when the call has ended. */
-  done(line: CallLine): void | Promise<void>;
-}
+/** The maximum age of the tools after a worker did not respond, in milliseconds. */
+const LOST_MS = 1_000;
+/** The maximum time to flush the last messages of a connection, in milliseconds. */
+const FLUSH_MS = 1_000;
 
-/** Keeps a registry's tools as the directory has them. */
-export class Sync {
-  readonly #name: string;
-  readonly #registry: Registry;
-  readonly #fleet: Fleet;
-  readonly #lines: CallLines;
-  readonly #observer: Observer;
-  /** The tools in the registry, with the paths of their definitions, by id. */
-  readonly #tools: Map<string, { readonly path: string; readonly tool: Tool }> = new Map();
-  /** The paths of definitions that the registry has rejected. They are retried when a tool is removed. */
-  readonly #refused: Set<string> = new Set();
-  #isPutting = false;
-  /** The definitions of each tool, by its id. */
-  readonly #versions: Map<string, Version[]> = new Map();
-  /** The ids of the tools with several definitions. */
-  readonly #mixed: Set<string> = new Set();
-  #stopLooking: (() => void) | undefined;
+/**
+ * Registers the tools of all workers, like {@linkcode remoteTools}, on runtimes that end a connection with
+ * its request, such as Cloudflare Workers. Registry, handler and tools outlive requests; each call and
+ * each `refresh` opens a connection of its own.
+ *
+ * @example Usage
+ * ```ts ignore
+ * const registry = new ToolRegistry();
+ * const handler = createToolHandler(registry, { authorize });
+ * let tools: PerCallTools | undefined;
+ *
+ * export default {
+ *   async fetch(request: Request, env: Env): Promise<Response> {
+ *     tools ??= remoteToolsPerCall(() => wsconnect({ servers: env.NATS, timeout: 2_000 }), {
+ *       registry,
+ *       secret: env.PLUE_NATS_SECRET,
+ *     });
+ *     try {
+ *       await tools.refresh();
+ *     } catch {
+ *       return new Response("The tools cannot be reached now", { status: 503 });
+ *     }
+ *     return await handler.fetch(request);
+ *   },
+ * };
+ * ```
+ *
+ * @param connect Opens a connection, which this function closes.
+ * @throws {TypeError | RangeError} If an option is invalid.
+ */
+export function remoteToolsPerCall(
+  connect: () => Promise<NatsConnection>,
+  options: PerCallToolsOptions,
+): PerCallTools {
+  const { maxAgeMs = 10_000, ...given } = { ...options };
+  numberFrom(0, MAX_TIMEOUT_MS)(ACTION, maxAgeMs, "maxAgeMs");
+  const { registry, link, inboxPrefix, maxOwnerBytes, telemetry } = readOptions(options, given);
+  const { name, log } = link;
+  const fleet = new Fleet();
+  const sync = new Sync(
+    name,
+    registry,
+    fleet,
+    {
+      async open() {
+        const own = new Link(await connect(), link);
+        return new CallLine(own, fleet, inboxPrefix, maxOwnerBytes, () => read(own));
+      },
+      done(line) {
+        line.stop();
+        return end(line.link.connection);
+      },
+    },
+    telemetry,
+    log,
+  );
+  registry.subscribe(({ type }) => {
+    if (type === "removed") sync.retry();
+  });
+  let known: readonly string[] | undefined;
+  let triedAt = -Infinity;
 
-  constructor(
-    name: string,
-    registry: Registry,
-    fleet: Fleet,
-    lines: CallLines,
-    observer: Observer,
-  ) {
-    this.#name = name;
-    this.#registry = registry;
-    this.#fleet = fleet;
-    this.#lines = lines;
-    this.#observer = observer;
+  async function read(own: Link): Promise<void> {
+    if (known === undefined) await checkServer(ACTION, own.connection);
+    const directory = await Directory.open(ACTION, own);
+    directory.stop();
+    const { entries } = directory;
+    fleet.find();
+    sync.update(new Set([...known ?? [], ...entries.keys()]), entries);
+    known = [...entries.keys()];
   }
 
-  get tools(): readonly Tool[] {
-    return [...this.#tools.values()].map(({ tool }) => tool);
-  }
-
-  /** Applies the entries with these keys. */
-  update(keys: Iterable<string>, entries: Directory["entries"]): void {
-    const prefix = toolKey(`${this.#name}.`);
-    const ids = new Set<string>();
-    let isMoved = false;
-    for (const key of keys) {
-      const entry = entries.get(key);
-      if (!key.startsWith(prefix)) {
-        this.#fleet.update(key, listIn(this.#name, key, entry?.value));
-        isMoved = true;
-        continue;
-      }
-      const path = `${this.#name}.${key.slice(prefix.length)}`;
-      const id = idOfPath(path);
-      const others = this.#versions.get(id)?.filter((known) => known.path !== path) ?? [];
-      if (entry?.value === undefined) {
-        this.#refused.delete(path);
-        this.#versions.set(id, others);
-      } else {
-        const { revision, value } = entry;
-        const isChosen = this.#tools.get(id)?.path === path;
-        const version = { path, revision, record: isChosen ? undefined : value };
-        // A literal, since an array that grows reserves space for many elements.
-        this.#versions.set(id, [...others, version]);
-        entry.value = undefined;
-      }
-      ids.add(id);
-    }
-    this.#choose(ids);
-    if (isMoved) this.#choose([...this.#mixed]);
-  }
-
-  clear(): void {
-    this.#stopLooking?.();
-    this.#mixed.clear();
-    this.#versions.clear();
-    for (const id of [...this.#tools.keys()]) this.#remove(id);
-  }
-
-  /** Registers the newest definition of each of these tools that a worker serves. */
-  #choose(ids: Iterable<string>): void {
-    for (const id of ids) {
-      const versions = this.#versions.get(id) ?? [];
-      if (versions.length > 1) this.#mixed.add(id);
-      else this.#mixed.delete(id);
-      const rank = ({ path, revision }: Version): number =>
-        revision + (this.#fleet.serves(path) ? Number.MAX_SAFE_INTEGER / 2 : 0);
-      const [first, ...others] = versions;
-      if (first === undefined) {
-        this.#versions.delete(id);
-        this.#remove(id);
-        continue;
-      }
-      const newest = others.reduce((one, other) => rank(other) > rank(one) ? other : one, first);
-      if (this.#tools.get(id)?.path !== newest.path) this.#put(id, newest);
-    }
-    // While old and new workers run side by side, the new ones may end.
-    if (this.#mixed.size === 0) return;
-    this.#stopLooking ??= systemClock.setTimeout(() => {
-      this.#stopLooking = undefined;
-      this.#choose([...this.#mixed]);
-    }, PRESENCE_EVERY_MS);
-  }
-
-  #put(id: string, version: Version): void {
-    const { path, record } = version;
-    if (record === undefined || this.#refused.has(path)) return;
-    this.#isPutting = true;
-    const { executable, ...fields } = record;
-    const isRepeatable = record["idempotent"] === true;
-    const definition: ToolDefinition = {
-      // The registry checks each field.
-      ...(fields as unknown as ToolDefinition),
-      ...(executable === true && {
-        // A durable call waits for a worker.
-        isAvailable: record["execution"] === "task" || (() => this.#fleet.serves(path)),
-        execute: (params: unknown, context: ToolContext) =>
-          this.#execute(id, path, isRepeatable, params, context),
-      }),
-    };
-    const registry = this.#registry;
-    const before = this.#tools.get(id);
-    const known = before?.tool;
-    try {
-      const remote = hardenTool(makeTool(definition));
-      const tool = known !== undefined && registry.getTool(id) === known
-        ? registry.updateTool(remote)
-        : registry.registerTool(remote);
-      this.#tools.set(id, { path, tool });
-      version.record = undefined;
-      const other = this.#versions.get(id)?.find((one) => one.path === before?.path);
-      if (other !== undefined && known !== undefined) other.record = recordOf(known);
-    } catch (error) {
-      this.#refused.add(path);
-      this.#observer.log(error);
-    } finally {
-      this.#isPutting = false;
-    }
-  }
-
-  /** Registers rejected definitions again: the tool with the same id may have been removed. */
-  retry(): void {
-    if (this.#isPutting || this.#refused.size === 0) return;
-    const refused = [...this.#refused].map(idOfPath);
-    this.#refused.clear();
-    this.#choose(refused);
-  }
-
-  /** Removes a tool, unless the registry has another tool with its id. */
-  #remove(id: string): void {
-    const tool = this.#tools.get(id)?.tool;
-    this.#tools.delete(id);
-    if (this.#registry.getTool(id) === tool) this.#registry.unregisterTool(id);
-  }
-
-  /** Runs a call on a worker, and forwards the worker's questions. */
-  async *#execute(
-    id: string,
-    path: string,
-    isRepeatable: boolean,
-    params: unknown,
-    context: ToolContext,
-  ): AsyncGenerator<unknown, unknown, void> {
-    const { tool } = this.#tools.get(id) ?? {};
-    if (tool === undefined) {
-      return ToolResult.error("unavailable", `Cannot call "${id}": it is gone`, { ran: "no" });
-    }
-    const { callId, principal, sessionId, messageId } = context;
-    const who = { callId, principal, sessionId, messageId, context: context.context };
-    let request: CallRequest = { ...who, arguments: params };
-    for (let round = 0;; round++) {
-      const output = new Outputs();
-      let end: ToolResult | undefined;
-      // A step, so that a continued call resumes with the worker's ticket.
-      const step = context.step(`plue.remote.${round}`, async () => {
-        const { telemetry, log } = this.#observer;
-        const call = { ...request, trace: currentTrace(telemetry, log) };
-        let line: CallLine;
-        try {
-          line = await this.#lines.open();
-        } catch (error) {
-          log(error);
-          const why = "there is no connection to NATS; nothing has run";
-          end = ToolResult.error("unavailable", `Cannot call "${id}": ${why}`, { ran: "no" });
-          throw ENDED;
-        }
-        try {
-          end = isDurable(tool)
-            ? await line.durable.run(path, id, call, context)
-            : await line.plain.run(
-              path,
-              id,
-              { ...call, timeoutMs: CallContext.callOf(context)?.deadline.remainingMs },
-              isRepeatable,
-              context,
-              output.push,
-            );
-        } finally {
-          await this.#lines.done(line);
-        }
-        if (!isSuspended(end)) throw ENDED;
-        return { ticket: end.ticket, questions: end.questions };
-      });
-      step.then(output.close, output.close);
-      yield* output.taken();
-      let asked: { readonly ticket: string; readonly questions: readonly Question[] };
+  return {
+    get tools() {
+      return sync.tools;
+    },
+    async refresh() {
+      const now = systemClock.now();
+      // Concurrent requests use the old tools: they cannot wait for the connection of another request.
+      const mostMs = fleet.hasLost ? Math.min(maxAgeMs, LOST_MS) : maxAgeMs;
+      if (known !== undefined && now - triedAt < mostMs) return;
+      triedAt = now;
       try {
-        asked = await step;
+        const connection = await connect();
+        await read(new Link(connection, link)).finally(() => end(connection));
       } catch (error) {
-        if (error !== ENDED) throw error;
-        return end;
+        if (known === undefined) throw error;
+        log(error);
       }
-      const answered = await answersOf(asked.questions, params, context);
-      request = { ...who, ticket: asked.ticket, ...answered };
-    }
-  }
+    },
+  };
 }
 
-/** Ends a step without recording it, because the call has ended. */
-const ENDED = new Error("The call has ended");
-
-/** Forwards the questions of a worker. */
-async function answersOf(
-  questions: readonly Question[],
-  given: unknown,
-  context: ToolContext,
-): Promise<Pick<CallRequest, "answers" | "mute">> {
-  const ask = async (question: Question) =>
-    [question.key, await context.ask(question.key, forwardedQuestion(question, given))] as const;
-  try {
-    const answers: Answers = Object.fromEntries(await Promise.all(questions.map(ask)));
-    return { answers };
-  } catch (error) {
-    if ((error as { readonly code?: unknown })?.code !== "input_unavailable") throw error;
-    return { mute: true };
+/** Closes a connection after its last messages were sent. */
+async function end(connection: NatsConnection): Promise<void> {
+  // A WebSocket with unsent bytes closes 100 ms later. A lost one is never flushed.
+  if (!connection.isClosed()) {
+    await within(systemClock, FLUSH_MS, connection.flush().catch(NO_LOG));
   }
-}
-
-/** Buffers the outputs of a remote generator. The worker's credit limits their size. */
-class Outputs {
-  readonly #waiting: (readonly [value: unknown, taken: () => void])[] = [];
-  #isClosed = false;
-  #wake: () => void = () => {};
-
-  readonly push: TakeOutput = (value, taken) => {
-    this.#waiting.push([value, taken]);
-    this.#wake();
-  };
-
-  readonly close = (): void => {
-    this.#isClosed = true;
-    this.#wake();
-  };
-
-  async *taken(): AsyncGenerator<unknown, void, void> {
-    for (;;) {
-      for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
-        yield next[0];
-        next[1]();
-      }
-      if (this.#isClosed) return;
-      await new Promise<void>((resolve) => this.#wake = resolve);
-    }
-  }
+  await connection.close();
 }

@@ -6,12 +6,29 @@
  * @module
  */
 
-import { jetstream, type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
-import { type NatsConnection, nuid } from "@nats-io/nats-core";
+import {
+  AckPolicy,
+  type Consumer,
+  type ConsumerMessages,
+  jetstream,
+  type JetStreamManager,
+  jetstreamManager,
+} from "@nats-io/jetstream";
+import { nanos, nuid } from "@nats-io/nats-core";
 import { createHash } from "node:crypto";
 import type { ToolProgress } from "../../execute/mod.ts";
-import { type CallStore, ownerDigest } from "../../execute/durable/mod.ts";
 import {
+  type CallStore,
+  type Delivery,
+  LeasedRecords,
+  MeasuredQuotas,
+  ownerDigest,
+  type QueuedTask,
+  type RunRecord,
+  type TaskQueue,
+} from "../../execute/durable/mod.ts";
+import {
+  callHook,
   canonicalJson,
   type HookLog,
   isObject,
@@ -21,22 +38,27 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import { natsCallStore } from "./call_store.ts";
-import { type CallMessage, MAX_SKEW_MS } from "./frames.ts";
-import type { Seal } from "./seal.ts";
-import { OwnerShares } from "./owner_shares.ts";
 import {
-  KEPT_MS,
-  openRunStream,
-  STORAGE,
-  storageProblemOf,
-  type StorageSettings,
-} from "./streams.ts";
-import { ownedRunSubject, RESULTS_BUCKET, RUNS_STREAM, runSubject } from "./subjects.ts";
+  type CallMessage,
+  logForged,
+  MAX_SKEW_MS,
+  ownedRunSubject,
+  RESULTS_BUCKET,
+  RUNS_STREAM,
+  runSubject,
+} from "./protocol.ts";
+import type { Link } from "./link.ts";
+import type { Seal } from "./seal.ts";
+import { KEPT_MS, openRunStream, storageProblemOf } from "./server.ts";
 
 /** The quota of a principal: this part of the stream. */
 const OWNER_PART = 8;
 /** The smallest counted size in bytes. The others are this size times a power of two. */
 const SIZE_UNIT = 1_024;
+/** The maximum number of unacknowledged calls of a tool, on all workers together. */
+const MAX_UNACKNOWLEDGED = 65_536;
+/** The duration of a fetch, in milliseconds. Half of it without a heartbeat is a failure. */
+const PULL_MS = 10_000;
 
 /** A call in the stream. */
 export interface RunMessage extends CallMessage {
@@ -47,29 +69,21 @@ export interface RunMessage extends CallMessage {
 }
 
 /** The state of a call. */
-export type RunRecord =
-  | {
-    readonly state: "claimed";
-    readonly worker: string;
-    /** The end of the lease, in milliseconds since 1970. */
-    readonly until: number;
-    /** The number of earlier leases that expired. */
-    readonly lostLeases: number;
-  }
-  /** Every worker that took the call has rejected it. */
-  | {
-    readonly state: "waiting";
-    readonly lostLeases: number;
-    /** The number of rejections. */
-    readonly refusals: number;
-  }
-  | { readonly state: "done"; readonly result: ToolResult };
+export interface StoredRun extends RunRecord {
+  /** The number of times that workers have rejected it. */
+  readonly refusals: number;
+}
+
+/** The state of a call that no worker has taken. */
+export const NEW_RUN: StoredRun = { holder: "", heldUntil: 0, attempts: 0, refusals: 0 };
 
 /** A message to the caller of a durable call. The result is in the store. */
 export type RunNews =
   | { readonly type: "metadata"; readonly value: unknown }
   | { readonly type: "progress"; readonly progress: ToolProgress }
   | { readonly type: "done" }
+  /** The tool of an aborted call has stopped. */
+  | { readonly type: "stopped" }
   /** The call has ended, and the store could not save its result. */
   | { readonly type: "ended"; readonly result: ToolResult };
 
@@ -100,15 +114,56 @@ export async function runKey(tool: string, request: Partial<CallMessage>): Promi
   return `run.${await ownerDigest(principal)}.${digest}`;
 }
 
+/** The records of calls: signed, since a caller may write only that it has aborted its call. */
+class SealedRecords extends LeasedRecords<StoredRun> {
+  readonly #seal: Seal;
+  readonly #log: HookLog;
+
+  constructor(store: CallStore, seal: Seal, leaseMs: number, log: HookLog) {
+    // A record must outlive every copy of its call, even if the caller's clock is ahead.
+    const lifeMs = KEPT_MS + 2 * MAX_SKEW_MS;
+    super(store, () => systemClock.timestamp() + lifeMs, systemClock, leaseMs);
+    this.#seal = seal;
+    this.#log = log;
+  }
+
+  protected override encode(record: StoredRun, key: string): Uint8Array {
+    return this.#seal.wrap(record, `${RESULTS_BUCKET}.${key}`);
+  }
+
+  /** Reads a record. One with a wrong signature counts as a failure: the call may have run. */
+  override decode(value: Uint8Array, key: string): StoredRun {
+    const record = this.#seal.unwrap(value, `${RESULTS_BUCKET}.${key}`, "worker");
+    if (isRun(record)) return record;
+    const ended = this.#seal.unwrap(value, `${RESULTS_BUCKET}.${key}`, "caller");
+    if (isRun(ended) && ended.result?.ok === false && ended.result.error.code === "aborted") {
+      return ended;
+    }
+    this.#log(new Error("The record of a durable call is damaged, or has a wrong signature"));
+    return { ...NEW_RUN, result: DAMAGED };
+  }
+}
+
+function isRun(value: unknown): value is StoredRun {
+  if (!isObject(value)) return false;
+  const { holder, heldUntil, attempts, refusals, result } = value;
+  return typeof holder === "string" && typeof heldUntil === "number" &&
+    typeof attempts === "number" && typeof refusals === "number" &&
+    (result === undefined || isObject(result));
+}
+
+const DAMAGED: ToolResult = ToolResult.error(
+  "unavailable",
+  "The record of the call is damaged, or has a wrong signature; it may have run",
+  { ran: "unknown" },
+);
+
 /** Settings of {@linkcode Runs}. */
 export interface RunsSettings {
-  readonly connection: NatsConnection;
-  readonly seal: Seal;
-  readonly log: HookLog;
+  /** The duration of a worker's lease, in milliseconds. */
+  readonly leaseMs?: number | undefined;
   /** The maximum size of the waiting calls of a principal, in bytes. By default, an eighth of the stream. */
   readonly maxOwnerBytes?: number | undefined;
-  /** The settings of the stream and the bucket if they are missing. @default {STORAGE} */
-  readonly storage?: StorageSettings | undefined;
 }
 
 /** A signed call, ready to be published. */
@@ -135,41 +190,40 @@ function bytesOf(size: number): number {
 
 /** The stream of durable calls, and the store of their records. */
 export class Runs {
-  readonly manager: JetStreamManager;
-  readonly #store: CallStore;
-  readonly #connection: NatsConnection;
-  readonly #shares: OwnerShares;
+  readonly records: LeasedRecords<StoredRun>;
+  readonly #link: Link;
+  readonly #leaseMs: number;
+  readonly #manager: JetStreamManager;
+  readonly #quotas: MeasuredQuotas;
   readonly #maxOwnerBytes: number;
-  readonly #seal: Seal;
-  readonly #log: HookLog;
 
   private constructor(
-    { connection, seal, log, maxOwnerBytes }: RunsSettings,
+    link: Link,
+    { leaseMs = 0, maxOwnerBytes }: RunsSettings,
     manager: JetStreamManager,
     store: CallStore,
     maxBytes: number,
   ) {
-    this.manager = manager;
-    this.#store = store;
-    this.#connection = connection;
-    this.#seal = seal;
-    this.#log = log;
+    this.#link = link;
+    this.#leaseMs = leaseMs;
+    this.#manager = manager;
+    this.records = new SealedRecords(store, link.seal, leaseMs, link.log);
     this.#maxOwnerBytes = maxOwnerBytes ?? maxBytes / OWNER_PART;
-    this.#shares = new OwnerShares({
+    this.#quotas = new MeasuredQuotas({
       ...{ maxBytes: this.#maxOwnerBytes, clock: systemClock, firstBytes: 0 },
       measure: (owner, bytes) => this.#waitingOf(owner, bytes),
     });
   }
 
   /** @throws {Error} If the stream or the bucket cannot be opened or created. */
-  static async open(settings: RunsSettings): Promise<Runs> {
-    const { connection, storage = STORAGE } = settings;
+  static async open(link: Link, settings: RunsSettings): Promise<Runs> {
+    const { connection, storage } = link;
     const store = await natsCallStore(connection, { bucket: RESULTS_BUCKET, ...storage });
     try {
       const manager = await jetstreamManager(connection);
       const config = await openRunStream(manager, storage);
       const maxBytes = config.max_bytes > 0 ? config.max_bytes : storage.maxBytes;
-      return new Runs(settings, manager, store, maxBytes);
+      return new Runs(link, settings, manager, store, maxBytes);
     } catch (cause) {
       const problem = storageProblemOf(cause, connection, RUNS_STREAM, storage);
       throw new Error(`Cannot open the stream "${RUNS_STREAM}": ${problem}`, { cause });
@@ -187,8 +241,8 @@ export class Runs {
     { subject, body, owner, size }: OwnedRun,
     msgID: string,
   ): Promise<{ readonly duplicate: boolean } | undefined> {
-    const stream = jetstream(this.#connection);
-    return await this.#shares.write(
+    const stream = jetstream(this.#link.connection);
+    return await this.#quotas.write(
       owner,
       bytesOf(size),
       () => stream.publish(subject, body, { msgID }),
@@ -198,91 +252,102 @@ export class Runs {
 
   /** Subtracts a call that has ended from the quota. */
   free({ owner, size }: OwnedRun): void {
-    this.#shares.give(owner, bytesOf(size));
+    this.#quotas.give(owner, bytesOf(size));
   }
 
   /** Returns the size of the waiting calls of a principal; `undefined` if the stream is nearly empty. */
   async #waitingOf(owner: string, more: number): Promise<number | undefined> {
-    const { streams } = this.manager;
+    const { streams } = this.#manager;
     const { state: { bytes } } = await streams.info(RUNS_STREAM);
     if (bytes + more <= this.#maxOwnerBytes) return undefined;
     const subjects_filter = ownedRunSubject("*.*.*.*", owner, "*");
     const { state: { subjects = {} } } = await streams.info(RUNS_STREAM, { subjects_filter });
     let sum = 0;
     for (const [subject, count] of Object.entries(subjects)) {
-      sum += count * bytesOf(Number(subject.slice(subject.lastIndexOf(".") + 1)));
+      const size = Number(subject.slice(subject.lastIndexOf(".") + 1));
+      // Only a call that is not signed has a size that no message of the server has.
+      if (size >= 0 && bytesOf(size) < 2 * this.#link.maxBytes) sum += count * bytesOf(size);
     }
     return sum;
   }
 
-  /** Reads a record. A record with a wrong signature counts as a failure: the call may have run. */
-  async read(
-    key: string,
-  ): Promise<{ readonly record: RunRecord; readonly revision: number } | undefined> {
-    const stored = await this.#store.get(key);
-    if (stored === undefined) return undefined;
-    const { value, revision } = stored;
-    const record = this.#seal.unwrap(value, placeOf(key), "worker");
-    if (isRecord(record)) return { record, revision };
-    // A caller may abort its call, but not write another result.
-    const ended = this.#seal.unwrap(value, placeOf(key), "caller");
-    if (isRecord(ended) && isAborted(ended)) return { record: ended, revision };
-    this.#log(new Error("The record of a durable call is damaged, or has a wrong signature"));
-    return { record: { state: "done", result: DAMAGED }, revision };
-  }
-
   /** True if a call has ended, or a worker has a lease on it. */
   async isHeld(key: string): Promise<boolean> {
-    const { record } = await this.read(key) ?? {};
-    return record?.state === "done" ||
-      (record?.state === "claimed" && record.until > systemClock.timestamp());
+    const { record } = await this.records.read(key) ?? {};
+    return record !== undefined && (record.result !== undefined || this.records.isHeld(record));
   }
 
-  /**
-   * Writes a record if the stored one has this revision, or none is stored and the revision is 0.
-   *
-   * @returns The new revision; `undefined` if the stored record has another one.
-   */
-  write(key: string, record: RunRecord, revision: number): Promise<number | undefined> {
-    const value = this.#seal.wrap(record, placeOf(key));
-    // The record must outlive every copy of its call, even if the caller's clock is ahead.
-    const options = { expiresAt: systemClock.timestamp() + KEPT_MS + 2 * MAX_SKEW_MS };
-    return revision === 0
-      ? this.#store.create(key, value, options)
-      : this.#store.update(key, value, revision, options);
-  }
-}
-
-const DAMAGED: ToolResult = ToolResult.error(
-  "unavailable",
-  "The record of the call is damaged, or has a wrong signature; it may have run",
-  { ran: "unknown" },
-);
-
-function isRecord(value: unknown): value is RunRecord {
-  if (!isObject(value)) return false;
-  const { state, result, until, lostLeases, refusals } = value;
-  switch (state) {
-    case "done":
-      return isObject(result);
-    case "claimed":
-      return typeof until === "number" && typeof lostLeases === "number";
-    default:
-      return state === "waiting" && typeof refusals === "number" && typeof lostLeases === "number";
+  /** Opens the queue of the calls of a tool, by the path of its definition without the digest. */
+  async openQueue(tool: string): Promise<RunQueue> {
+    const { connection, seal, log } = this.#link;
+    // The name of a consumer must not contain dots.
+    const filter = ownedRunSubject(`${tool}.*`, "*", "*");
+    const name = createHash("sha256").update(filter).digest("base64url");
+    await this.#manager.consumers.add(RUNS_STREAM, {
+      durable_name: name,
+      filter_subject: filter,
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(this.#leaseMs),
+      max_ack_pending: MAX_UNACKNOWLEDGED,
+      inactive_threshold: nanos(KEPT_MS),
+    });
+    return new RunQueue(await jetstream(connection).consumers.get(RUNS_STREAM, name), seal, log);
   }
 }
 
-function isAborted(record: RunRecord): boolean {
-  return record.state === "done" && !record.result.ok && record.result.error.code === "aborted";
+/** A durable call of a queue. */
+export interface QueuedRun extends QueuedTask {
+  readonly call: RunMessage;
+  /** The time by the server's clock, in milliseconds since 1970. */
+  readonly storedAt: number;
+}
+
+/** The calls of a tool in the stream. */
+export class RunQueue implements TaskQueue<QueuedRun> {
+  readonly #consumer: Consumer;
+  readonly #seal: Seal;
+  readonly #log: HookLog;
+  #messages: ConsumerMessages | undefined;
+  /** The number of calls with wrong signatures. */
+  #forged = 0;
+  #isStopped = false;
+
+  constructor(consumer: Consumer, seal: Seal, log: HookLog) {
+    this.#consumer = consumer;
+    this.#seal = seal;
+    this.#log = log;
+  }
+
+  /** Ends the fetch in flight. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#messages?.stop();
+  }
+
+  async *fetch(most: number): AsyncGenerator<Delivery<QueuedRun>, void, void> {
+    const messages = await this.#consumer.fetch({ max_messages: most, expires: PULL_MS });
+    this.#messages = messages;
+    if (this.#isStopped) return messages.stop();
+    for await (const message of messages) {
+      const call = this.#seal.unwrap(message.data, message.subject);
+      if (isRunMessage(call)) {
+        yield {
+          task: { key: call.key, call, storedAt: message.time.getTime() },
+          ack: () => message.ack(),
+          retry: (ms) => message.nak(ms),
+          extend: () => callHook(() => message.working(), this.#log),
+        };
+      } else {
+        const problem = "A durable call is damaged or has a wrong signature, and was not run";
+        logForged(this.#log, problem, ++this.#forged);
+        message.term();
+      }
+    }
+  }
 }
 
 /** True if the value is a durable call. */
 export function isRunMessage(value: unknown): value is RunMessage {
   return isObject(value) && isWord(value["key"]) && isWord(value["inbox"]) &&
     typeof value["time"] === "number";
-}
-
-/** Returns the place that the signature of a record covers. */
-function placeOf(key: string): string {
-  return `${RESULTS_BUCKET}.${key}`;
 }

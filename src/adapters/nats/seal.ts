@@ -82,12 +82,7 @@ export class Seal {
       worker: readPublicKeys(action, "workers", workers),
     };
     if (seed === undefined) return;
-    let own: string;
-    try {
-      own = nkeys.fromSeed(encoder.encode(seed)).getPublicKey();
-    } catch {
-      refuse(action, 'keys.seed must be the seed of a key: "SU" and 56 letters or digits');
-    }
+    const own = publicKeyOf(action, seed);
     const list = `${role}s` as const;
     if (!keys[list].includes(own)) {
       refuse(action, `keys.${list} must have the public key of keys.seed, which is "${own}"`);
@@ -151,6 +146,20 @@ export class Seal {
   /** Returns what a role's signature signs: Ed25519 itself would need a copy of a large message. */
   #digestOf(message: Uint8Array, subject: string, reply: string): Uint8Array {
     return digest(createHash("sha256"), message.subarray(this.bytes), subject, reply);
+  }
+}
+
+/** Returns the role of a process, by its keys. */
+export function roleOf(action: string, keys: NatsKeys | undefined): Role {
+  if (!isObject(keys) || !isListOf(keys["workers"], isWord)) return "caller";
+  return keys["workers"].includes(publicKeyOf(action, keys["seed"])) ? "worker" : "caller";
+}
+
+function publicKeyOf(action: string, seed: unknown): string {
+  try {
+    return nkeys.fromSeed(encoder.encode(seed as string)).getPublicKey();
+  } catch {
+    refuse(action, 'keys.seed must be the seed of a key: "SU" and 56 letters or digits');
   }
 }
 

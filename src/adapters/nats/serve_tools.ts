@@ -10,7 +10,6 @@ import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import {
-  type HookLog,
   isObject,
   MAX_TIMEOUT_MS,
   must,
@@ -20,18 +19,17 @@ import {
   systemClock,
   type Tool,
   type ToolFailure,
+  wholeFrom,
 } from "../../tool/mod.ts";
 import { natsCallStore } from "./call_store.ts";
-import { DurableWorker } from "./durable_worker.ts";
+import { DurableWorker, type DurableWorkerSettings } from "./durable_worker.ts";
 import { listenForWorkers, PRESENCE_EVERY_MS, type PresenceMessage } from "./fleet.ts";
-import { NATS_OPTIONS, type NatsOptions, readNatsOptions } from "./options.ts";
-import type { Seal } from "./seal.ts";
-import { checkServer, checkSubscriptions, followStatus, noteRefusals } from "./server.ts";
+import { Link, NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./link.ts";
+import { checkServer } from "./server.ts";
 import { Offers } from "./offers.ts";
 import { ServedCalls } from "./served_calls.ts";
 import { Service } from "./service.ts";
-import type { StorageSettings } from "./streams.ts";
-import { presenceSubject } from "./subjects.ts";
+import { presenceSubject } from "./protocol.ts";
 
 /** Options for {@linkcode serveTools}. */
 export interface ServeToolsOptions extends NatsOptions {
@@ -115,7 +113,7 @@ const OPTIONS = {
   ),
   drainTimeoutMs: numberFrom(0, MAX_TIMEOUT_MS),
   leaseMs: numberFrom(1_000, 3_600_000),
-  concurrency: numberFrom(1, MAX_TASKS),
+  concurrency: wholeFrom(1, MAX_TASKS),
   toolConcurrency: must(
     `an object with numbers from 1 to ${MAX_TASKS}, by the ids of tools`,
     (value): value is Readonly<Record<string, number>> =>
@@ -156,7 +154,7 @@ export async function serveTools(
   if (read.dispatcher?.approve !== undefined) {
     refuse(ACTION, "calls are approved by their callers, so dispatcher.approve cannot be given");
   }
-  const { seal, name, storage, log } = readNatsOptions(ACTION, "worker", read, options);
+  const settings = readLinkSettings(ACTION, "worker", read, options);
   const { drainTimeoutMs = 30_000, leaseMs = 30_000 } = read;
   const { maxConcurrent = TASKS } = read.dispatcher?.limits ?? {};
   // A task that the limits reject would only wait for longer.
@@ -169,54 +167,51 @@ export async function serveTools(
   );
   const dispatcherOptions: ToolDispatcherOptions = {
     tickets: storedTickets(
-      await natsCallStore(connection, { secret: options.secret, ...storage }),
+      await natsCallStore(connection, {
+        ...{ secret: options.secret, ...settings.storage },
+        ...(options.keys && { keys: options.keys }),
+      }),
     ),
     timeoutMs: LONGEST_CALL_MS,
     maxArgumentBytes: MAX_BYTES,
     maxOutputBytes: MAX_BYTES,
     ...(read.telemetry && { telemetry: read.telemetry }),
     // All other errors of a call are in its result.
-    onError: ({ phase, error }) => phase === "telemetry" && log(error),
+    onError: ({ phase, error }) => phase === "telemetry" && settings.log(error),
     ...read.dispatcher,
     limits: { maxConcurrent: MAX_CONCURRENT, ...read.dispatcher?.limits },
     approve: () => true,
   };
   const dispatcher = read.countedBy?.withOptions(registry, dispatcherOptions) ??
     new ToolDispatcher(registry, dispatcherOptions);
-  const worker = new Worker({
-    ...{ registry, connection, seal, name, dispatcher, log, drainTimeoutMs, leaseMs },
-    ...{ concurrency, toolConcurrency: { ...toolConcurrency }, storage },
-    selection: read.selection,
-  });
-  await worker.start();
+  const worker = new Worker(
+    new Link(connection, settings),
+    registry,
+    read.selection,
+    dispatcher,
+    drainTimeoutMs,
+  );
+  for (const id of Object.keys(toolConcurrency)) {
+    if (registry.getTool(id) !== undefined) continue;
+    settings.log(
+      new Error(`The option toolConcurrency names "${id}", and there is no such tool now`),
+    );
+  }
+  await worker.start({ leaseMs, concurrency, toolConcurrency: { ...toolConcurrency } });
   return worker;
-}
-
-interface WorkerSettings {
-  readonly registry: Registry;
-  readonly selection: Selection | undefined;
-  readonly connection: NatsConnection;
-  readonly seal: Seal;
-  readonly name: string;
-  readonly dispatcher: ToolDispatcher;
-  readonly drainTimeoutMs: number;
-  readonly leaseMs: number;
-  readonly concurrency: number;
-  readonly toolConcurrency: Readonly<Record<string, number>>;
-  readonly storage: StorageSettings;
-  readonly log: HookLog;
 }
 
 class Worker implements ServedTools {
   readonly worker: string = nuid.next();
-  readonly #settings: WorkerSettings;
+  readonly #link: Link;
+  readonly #registry: Registry;
+  readonly #dispatcher: ToolDispatcher;
+  readonly #drainTimeoutMs: number;
   readonly #offers: Offers;
   #calls: ServedCalls | undefined;
   #durable: DurableWorker | undefined;
   #service: Service | undefined;
   readonly #end: (() => void)[] = [];
-  /** True while the connection is up. */
-  #isUp = true;
   #stopBeating: () => void = () => {};
   /** Cancels the pending update after a change of the registry. */
   #stopFollowing: (() => void) | undefined;
@@ -225,52 +220,51 @@ class Worker implements ServedTools {
   #unheard: number | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(settings: WorkerSettings) {
-    this.#settings = settings;
-    this.#offers = new Offers({ ...settings, action: ACTION, worker: this.worker });
+  constructor(
+    link: Link,
+    registry: Registry,
+    selection: Selection | undefined,
+    dispatcher: ToolDispatcher,
+    drainTimeoutMs: number,
+  ) {
+    this.#link = link;
+    this.#registry = registry;
+    this.#dispatcher = dispatcher;
+    this.#drainTimeoutMs = drainTimeoutMs;
+    this.#offers = new Offers(link, registry, selection, this.worker);
   }
 
   get running(): number {
     return (this.#calls?.running ?? 0) + (this.#durable?.running ?? 0);
   }
 
-  async start(): Promise<void> {
-    const { registry, connection, seal, name, dispatcher, log } = this.#settings;
-    const { leaseMs, concurrency, toolConcurrency, storage } = this.#settings;
+  async start(
+    tasks: Pick<DurableWorkerSettings, "leaseMs" | "concurrency" | "toolConcurrency">,
+  ): Promise<void> {
     const { worker } = this;
-    const { refused, note } = noteRefusals(log);
+    const link = this.#link;
+    const dispatcher = this.#dispatcher;
     const failed = ({ id }: Tool, { error: { code } }: ToolFailure): void => {
       if (code === "input_required") return;
       if (this.#service !== undefined) this.#service.lastError = `${code}: ${id}`;
     };
     const presence = listenForWorkers(
-      connection,
-      seal,
-      name,
-      note,
+      link,
       (id) => this.#offers.knows(id),
       ({ worker: id }) => this.#offers.hear(id),
+      (revision) => this.#offers.directory?.expect(revision),
     );
-    const own = connection.subscribe(presenceSubject(name, worker), {
-      callback: (error) => error === null ? void (this.#unheard = 0) : note(error),
-    });
+    const own = link.listen(presenceSubject(link.name, worker), () => void (this.#unheard = 0));
     this.#end.push(() => presence.unsubscribe(), () => own.unsubscribe());
     this.#calls = new ServedCalls({
-      ...{ connection, seal, worker, dispatcher, log: note },
+      ...{ link, worker, dispatcher, failed },
       toolAt: (path) => this.#offers.at(path),
-      failed,
     });
-    this.#durable = new DurableWorker({
-      ...{ connection, seal, worker, dispatcher, log, failed },
-      ...{ leaseMs, concurrency, toolConcurrency, storage },
-    });
-    this.#service = new Service({
-      ...{ connection, worker, log, registry: name },
-      metrics: () => dispatcher.metrics(),
-    });
+    this.#durable = new DurableWorker({ ...tasks, link, dispatcher, failed });
+    this.#service = new Service(link, worker, () => dispatcher.metrics());
     try {
-      await checkSubscriptions(ACTION, connection, refused);
-      await this.#offers.open();
+      await link.checkSubscriptions(ACTION);
+      await this.#offers.open(ACTION);
       await this.#durable.check(this.#offers.tools.values());
       this.#followDurable();
     } catch (error) {
@@ -278,18 +272,11 @@ class Worker implements ServedTools {
       throw error;
     }
     this.#end.push(
-      registry.subscribe(() => this.#followLater()),
+      this.#registry.subscribe(() => this.#followLater()),
       () => this.#stopFollowing?.(),
-      followStatus(connection, {
-        down: () => void (this.#isUp = false),
-        up: () => {
-          this.#isUp = true;
-          this.#offers.restart();
-          this.#durable?.reconnect();
-        },
-      }),
     );
-    void connection.closed().then(() => this.close());
+    link.follow({ up: () => this.#offers.restart() });
+    void link.connection.closed().then(() => this.close());
     this.#beat();
   }
 
@@ -302,18 +289,19 @@ class Worker implements ServedTools {
   }
 
   async #close(): Promise<void> {
-    const { connection, drainTimeoutMs, log } = this.#settings;
+    const { connection, log } = this.#link;
     for (const end of this.#end.splice(0)) end();
     this.#stopBeating();
     this.#service?.stop();
     this.#say(true);
     // Without a connection, no result can be sent.
-    const graceMs = connection.isClosed() ? 0 : drainTimeoutMs;
+    const graceMs = connection.isClosed() ? 0 : this.#drainTimeoutMs;
     await Promise.all([
       this.#calls?.drain(graceMs),
       this.#durable?.drain(graceMs),
-      this.#offers.close(this.#isUp && !connection.isClosed()).catch(log),
+      this.#offers.close(this.#link.down === undefined && !connection.isClosed()).catch(log),
     ]);
+    this.#link.stop("the worker has stopped");
   }
 
   /** Updates the offers once for all changes of a turn: an update visits all tools. */
@@ -340,35 +328,30 @@ class Worker implements ServedTools {
     this.#service?.renew();
     this.#stopBeating = systemClock.setTimeout(() => {
       this.#beat();
-      if (this.#isUp) this.#offers.announce();
+      if (this.#link.down === undefined) this.#offers.announce();
       if (++this.#beats % BEATS_TO_REMOVE === 0) {
-        this.#offers.removeDead().catch(this.#settings.log);
+        this.#offers.removeDead().catch(this.#link.log);
       }
     }, PRESENCE_EVERY_MS);
   }
 
   /** A server or a network may fail without closing the connection, and pings take minutes. */
   #reconnectIfStuck(): void {
-    if (!this.#isUp || this.#unheard === undefined) return;
+    if (this.#link.down !== undefined || this.#unheard === undefined) return;
     if (this.#unheard++ < BEATS_TO_RECONNECT) return;
     this.#unheard = 0;
-    const { connection, log } = this.#settings;
+    const { connection, log } = this.#link;
     log(new Error("The server does not deliver this worker's own messages; it connects again"));
     connection.reconnect().catch(log);
   }
 
   #say(isLeaving: boolean): void {
-    const { connection, seal, name, log } = this.#settings;
-    const subject = presenceSubject(name, this.worker);
     const message: PresenceMessage = {
       worker: this.worker,
       time: systemClock.timestamp(),
+      revision: this.#offers.directory?.written ?? 0,
       ...(isLeaving && { isLeaving }),
     };
-    try {
-      connection.publish(subject, seal.wrap(message, subject));
-    } catch (error) {
-      log(error);
-    }
+    this.#link.publish(presenceSubject(this.#link.name, this.worker), message);
   }
 }

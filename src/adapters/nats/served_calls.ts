@@ -4,11 +4,10 @@
  * @module
  */
 
-import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
-import type { DispatchContext, ToolDispatcher, ToolEvent } from "../../execute/mod.ts";
+import type { Msg, Subscription } from "@nats-io/nats-core";
+import type { ToolDispatcher, ToolEvent } from "../../execute/mod.ts";
 import {
   type Clock,
-  type HookLog,
   isObject,
   NO_LOG,
   systemClock,
@@ -17,24 +16,28 @@ import {
 } from "../../tool/mod.ts";
 import {
   type CallMessage,
+  callSubject,
   type Control,
+  controlSubject,
   creditOf,
   FIRST_CREDIT,
   type Frame,
+  GAP,
+  logForged,
   MAX_AGE_MS,
+  openPart,
+  Outbox,
+  Receiver,
+  Sender,
   TICK_MS,
   TICKS_TO_BEAT,
   TICKS_TO_LOSE,
-} from "./frames.ts";
-import { GAP, logForged, openPart, Outbox, Receiver, Sender } from "./message.ts";
-import type { Seal } from "./seal.ts";
-import { callSubject, controlSubject } from "./subjects.ts";
-import { traceOf } from "./options.ts";
+} from "./protocol.ts";
+import { contextOf, type Link, requestOf } from "./link.ts";
 
 /** Settings of {@linkcode ServedCalls}. */
 export interface ServedCallsSettings {
-  readonly connection: NatsConnection;
-  readonly seal: Seal;
+  readonly link: Link;
   /** The id of the worker, which is new for each process. */
   readonly worker: string;
   readonly dispatcher: ToolDispatcher;
@@ -42,7 +45,6 @@ export interface ServedCallsSettings {
   readonly toolAt: (path: string) => Tool | undefined;
   /** Is called for each call that fails. */
   readonly failed: (tool: Tool, failure: ToolFailure) => void;
-  readonly log: HookLog;
   /** @default {systemClock} */
   readonly clock?: Clock;
 }
@@ -110,21 +112,10 @@ export class ServedCalls {
 
   constructor(settings: ServedCallsSettings) {
     this.#settings = settings;
-    const { connection, worker, log, clock = systemClock } = settings;
+    const { link: { connection, listen }, worker, clock = systemClock } = settings;
     this.#clock = clock;
     this.#outbox = new Outbox(connection);
     this.#lastTick = clock.now();
-    const listen = (subject: string, take: (message: Msg) => void): Subscription =>
-      connection.subscribe(subject, {
-        callback: (error, message) => {
-          if (error !== null) return log(error);
-          try {
-            take(message);
-          } catch (thrown) {
-            log(thrown);
-          }
-        },
-      });
     this.#prefix = callSubject(worker, "");
     this.#controlPrefix = controlSubject(worker, "");
     this.#controls = listen(`${this.#controlPrefix}*`, (message) => this.#control(message));
@@ -144,7 +135,7 @@ export class ServedCalls {
    */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
-    const { connection, log } = this.#settings;
+    const { connection, log } = this.#settings.link;
     // Calls that arrive now are rejected, so that another worker gets them immediately.
     // If the connection closes, no confirmation comes.
     const closed = connection.closed();
@@ -174,7 +165,7 @@ export class ServedCalls {
   }
 
   #take(message: Msg): void {
-    const { connection, seal, log } = this.#settings;
+    const { connection, seal, log } = this.#settings.link;
     const { subject, reply } = message;
     const part = openPart(seal, message);
     if (part === undefined || reply === undefined) {
@@ -203,7 +194,7 @@ export class ServedCalls {
   }
 
   #begin(subject: string, reply: string, call: CallMessage): void {
-    const { connection, seal, worker, toolAt } = this.#settings;
+    const { link: { connection, seal, log }, worker, toolAt } = this.#settings;
     const { id } = call;
     if (this.#seen.has(id) || this.#seenBefore.has(id)) return;
     this.#seen.add(id);
@@ -223,7 +214,7 @@ export class ServedCalls {
       return refuse("the worker has no room for more of its results: large ones wait to be sent");
     }
     const run = (): void => {
-      void this.#run(tool, call, served).catch(this.#settings.log).finally(() => {
+      void this.#run(tool, call, served).catch(log).finally(() => {
         this.#running.delete(id);
         if (this.#running.size === 0) this.#onIdle();
       });
@@ -259,23 +250,11 @@ export class ServedCalls {
   }
 
   async #run(tool: Tool, call: CallMessage, served: ServedCall): Promise<void> {
-    const { dispatcher, log } = this.#settings;
+    const { dispatcher, link: { log } } = this.#settings;
     const { signal } = served.abort;
-    const context: DispatchContext = {
-      signal,
-      sessionId: call.sessionId,
-      messageId: call.messageId,
-      trace: traceOf(call.trace),
-      principal: call.principal,
-      context: call.context,
-      timeoutMs: call.timeoutMs,
-      ...(call.mute === true && { onQuestion: () => null }),
-    };
-    const request = call.ticket === undefined
-      ? { name: tool.id, arguments: call.arguments, callId: call.callId }
-      : { name: tool.id, ticket: call.ticket, answers: call.answers ?? {} };
     let last: ToolEvent | undefined;
-    for await (const event of dispatcher.stream(request, context)) {
+    const context = { ...contextOf(call), signal };
+    for await (const event of dispatcher.stream(requestOf(call, tool), context)) {
       last = event;
       if (event.type === "result") break;
       while (served.credit <= 0 && !signal.aborted) {
@@ -290,8 +269,9 @@ export class ServedCalls {
     }
     const { result } = last as Extract<ToolEvent, { readonly type: "result" }>;
     if (!result.ok) this.#settings.failed(tool, result);
-    // Another worker may have a free slot. A ticket can be used once.
-    const isLeft = !result.ok && result.error.code === "overloaded" && call.ticket === undefined;
+    // Another worker may have a free slot. A ticket is valid again if nothing has run.
+    const isLeft = !result.ok && result.error.code === "overloaded" &&
+      (call.ticket === undefined || result.error.ran === "no");
     try {
       await this.#say(
         served,
@@ -320,9 +300,9 @@ export class ServedCalls {
     if (message.data.byteLength === 0 && message.headers?.code === 503) {
       return this.#abort(served, "The caller is gone");
     }
-    const part = openPart(this.#settings.seal, message);
+    const { seal, log } = this.#settings.link;
+    const part = openPart(seal, message);
     if (part === undefined) {
-      const { log } = this.#settings;
       return logForged(log, "A message to a call has a wrong signature", ++this.#forged);
     }
     const given = served.controls.take(part);
@@ -356,7 +336,7 @@ export class ServedCalls {
           served.silence = 0;
           served.sender.send({ type: "beat" } satisfies Frame);
         } catch (error) {
-          this.#settings.log(error);
+          this.#settings.link.log(error);
         }
       }
       for (const [reply, partial] of this.#partial) {

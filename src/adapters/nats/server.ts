@@ -1,12 +1,35 @@
 /**
- * The server: its required features, the state of the connection, and its errors as messages.
+ * The server: its required features, its streams and buckets, the state of the connection, and its errors
+ * as messages.
  *
  * @module
  */
 
-import { JetStreamApiCodes, JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
-import { type NatsConnection, PermissionViolationError, type Status } from "@nats-io/nats-core";
-import { describeThrown, type HookLog } from "../../tool/mod.ts";
+import {
+  DiscardPolicy,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamManager,
+  jetstreamManager,
+  RetentionPolicy,
+  type StreamConfig,
+} from "@nats-io/jetstream";
+import {
+  nanos,
+  type NatsConnection,
+  PermissionViolationError,
+  type Status,
+} from "@nats-io/nats-core";
+import { type Check, describeThrown, numberFrom, systemClock, wholeFrom } from "../../tool/mod.ts";
+import { type KV, Kvm } from "@nats-io/kv";
+import {
+  CALLS_BUCKET,
+  DIRECTORY,
+  MAX_SKEW_MS,
+  RESULTS_BUCKET,
+  RUNS_STREAM,
+  runSubject,
+} from "./protocol.ts";
 
 /** The oldest server that the tests run with. */
 const OLDEST = [2, 9] as const;
@@ -94,49 +117,38 @@ export async function checkServer(action: string, connection: NatsConnection): P
   }
 }
 
-/** Collects the subscriptions that the server rejects during the start. */
-export function noteRefusals(
-  log: HookLog,
-): { readonly refused: unknown[]; readonly note: HookLog } {
-  const refused: unknown[] = [];
-  const note: HookLog = (error) => {
-    if (error instanceof PermissionViolationError) refused.push(error);
-    log(error);
-  };
-  return { refused, note };
-}
-
 /**
- * Waits until the server has processed all subscriptions.
+ * Returns how far this machine's clock is ahead of the server's, in milliseconds.
  *
- * @param refused The errors of {@linkcode noteRefusals}.
- * @throws {Error} If the server has rejected one.
+ * @param before The time before the request to create a consumer.
+ * @param created The time at which the server has created it.
  */
-export async function checkSubscriptions(
-  action: string,
-  connection: NatsConnection,
-  refused: readonly unknown[],
-): Promise<void> {
-  await connection.flush();
-  const [cause] = refused;
-  if (cause instanceof PermissionViolationError) {
-    const why = `the user of the connection may not subscribe to "${cause.subject}"`;
-    throw new Error(`Cannot ${action}: ${why}`, { cause });
-  }
+export function skewOf(before: number, created: string): number {
+  const createdAt = Date.parse(created);
+  return Math.max(0, before - createdAt) + Math.min(0, systemClock.timestamp() - createdAt);
 }
 
-/** Receives the changes of a connection's state. */
-export interface StatusFollower {
+/** @throws {Error} If the clocks differ by more than is allowed. */
+export function checkSkew(skewMs: number): void {
+  if (Math.abs(skewMs) <= MAX_SKEW_MS) return;
+  throw new Error(
+    `the clock of this machine is ${(Math.abs(skewMs) / 1_000).toFixed(1)} s ` +
+      `${skewMs > 0 ? "ahead of" : "behind"} that of the server, and ${
+        MAX_SKEW_MS / 1_000
+      } s are ` +
+      "allowed; set both",
+  );
+}
+
+/** Follows the state of a connection. Returns a function that stops it. */
+export function followStatus(connection: NatsConnection, follower: {
   /** Is called when the connection was lost or closed. */
   down(why: string): void;
   /** Is called after a reconnection, possibly to another server. */
   up(): void;
   /** Is called when the user may not publish to a subject. */
   forbidden?(subject: string): void;
-}
-
-/** Follows the state of a connection. Returns a function that stops it. */
-export function followStatus(connection: NatsConnection, follower: StatusFollower): () => void {
+}): () => void {
   let isOver = false;
   // The client's iterator has a method `stop`, which its type lacks.
   const statuses = connection.status() as AsyncIterable<Status> & { readonly stop?: () => void };
@@ -160,4 +172,144 @@ export function followStatus(connection: NatsConnection, follower: StatusFollowe
     isOver = true;
     statuses.stop?.();
   };
+}
+
+/** Settings of a stream or bucket that a process creates. */
+export interface StorageSettings {
+  /** The number of servers in a cluster that store it. */
+  readonly replicas: number;
+  readonly maxBytes: number;
+}
+
+/** One server, and 1 GiB. */
+export const STORAGE: StorageSettings = { replicas: 1, maxBytes: 1_073_741_824 };
+
+/** Checks of the options with these names. */
+export const STORAGE_OPTIONS: {
+  readonly replicas: Check<number>;
+  readonly maxBytes: Check<number>;
+} = { replicas: wholeFrom(1, 5), maxBytes: numberFrom(1_048_576) };
+
+/** How long durable calls and their results are stored, in milliseconds. */
+export const KEPT_MS = 86_400_000;
+/** How long the server rejects a second message with the same id, in milliseconds. */
+const DUPLICATE_MS = 120_000;
+
+/** Opens a bucket, and creates it if it is missing. */
+export async function openBucket(
+  connection: NatsConnection,
+  name: string,
+  { maxBytes, replicas }: StorageSettings,
+): Promise<KV> {
+  return await new Kvm(connection).create(name, {
+    ...{ history: 1, max_bytes: maxBytes, replicas },
+    // Compare-and-set needs the newest value, which a follower may not have yet.
+    allow_direct: false,
+  });
+}
+
+/**
+ * Opens the stream of durable calls, and creates it if it is missing.
+ *
+ * @throws {Error} If a stream of that name has other settings.
+ */
+export async function openRunStream(
+  manager: JetStreamManager,
+  { maxBytes, replicas }: StorageSettings,
+): Promise<StreamConfig> {
+  const wanted = {
+    subjects: [runSubject(">")],
+    retention: RetentionPolicy.Workqueue,
+    discard: DiscardPolicy.New,
+  };
+  const config = await configOf(manager, RUNS_STREAM) ?? (await manager.streams.add({
+    ...{ name: RUNS_STREAM, ...wanted, max_bytes: maxBytes, num_replicas: replicas },
+    ...{ max_age: nanos(KEPT_MS), duplicate_window: nanos(DUPLICATE_MS) },
+  })).config;
+  const { subjects = [], retention, discard } = config;
+  const isRight = subjects.join() === wanted.subjects.join() && retention === wanted.retention &&
+    discard === wanted.discard;
+  if (isRight) return config;
+  throw new Error(
+    `it has other settings; it needs subjects "${wanted.subjects}", retention "workqueue" and ` +
+      'discard "new"',
+  );
+}
+
+/** Returns the configuration of a stream; `undefined` if the stream is missing. */
+async function configOf(
+  { streams }: JetStreamManager,
+  name: string,
+): Promise<StreamConfig | undefined> {
+  try {
+    return (await streams.info(name)).config;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** A stream or bucket, as {@linkcode createStreams} leaves it. */
+export interface CreatedStream extends StorageSettings {
+  readonly name: string;
+  readonly state: "created" | "changed" | "unchanged";
+}
+
+/**
+ * Creates all streams and buckets that are missing, and changes the others to the settings that are
+ * given.
+ *
+ * @throws {Error} If the server refuses one, with its name and what to do.
+ */
+export async function createStreams(
+  connection: NatsConnection,
+  given: Partial<StorageSettings>,
+): Promise<readonly CreatedStream[]> {
+  const manager = await jetstreamManager(connection);
+  const storage = { ...STORAGE, ...given };
+  const created: CreatedStream[] = [];
+  for (const name of [DIRECTORY, CALLS_BUCKET, RESULTS_BUCKET, RUNS_STREAM]) {
+    const stream = name === RUNS_STREAM ? name : `KV_${name}`;
+    try {
+      const before = await configOf(manager, stream);
+      if (name === RUNS_STREAM) await openRunStream(manager, storage);
+      else await openBucket(connection, name, storage);
+      const { max_bytes, num_replicas } = before ?? {};
+      const isOther = max_bytes !== (given.maxBytes ?? max_bytes) ||
+        num_replicas !== (given.replicas ?? num_replicas);
+      const { config } = before !== undefined && isOther
+        ? await manager.streams.update(stream, {
+          ...before,
+          ...given.maxBytes !== undefined && { max_bytes: given.maxBytes },
+          ...given.replicas !== undefined && { num_replicas: given.replicas },
+        })
+        : await manager.streams.info(stream);
+      created.push({
+        ...{ name, replicas: config.num_replicas, maxBytes: config.max_bytes },
+        state: before === undefined ? "created" : isOther ? "changed" : "unchanged",
+      });
+    } catch (cause) {
+      const problem = storageProblemOf(cause, connection, name, storage);
+      throw new Error(`Cannot create "${name}": ${problem}`, { cause });
+    }
+  }
+  return created;
+}
+
+/** Explains why a stream or a bucket could not be opened, and what to do. */
+export function storageProblemOf(
+  error: unknown,
+  connection: NatsConnection,
+  name: string,
+  { replicas, maxBytes }: StorageSettings,
+): string {
+  const problem = problemOf(error, connection);
+  if (/permissions violation.*\.STREAM\.CREATE\./i.test(problem)) {
+    return `"${name}" is missing, and the user of the connection may not create it; run ` +
+      `"plue nats init" as a user who may (${describeThrown(error)})`;
+  }
+  if (!isFull(error)) return problem;
+  const size = `${maxBytes} bytes on ${replicas === 1 ? "one server" : `${replicas} servers`}`;
+  return `there is no room for "${name}", which reserves ${size}; give the server more storage, ` +
+    `or the option maxBytes a smaller number: ${problem}`;
 }

@@ -5,26 +5,11 @@
  * @module
  */
 
-import {
-  type Msg,
-  type NatsConnection,
-  PermissionViolationError,
-  type Subscription,
-} from "@nats-io/nats-core";
+import { type Msg, PermissionViolationError, type Subscription } from "@nats-io/nats-core";
 import type { DispatcherMetrics } from "../../execute/mod.ts";
-import { type HookLog, systemClock } from "../../tool/mod.ts";
-import { callSubject } from "./subjects.ts";
-
-/** Settings of {@linkcode Service}. */
-export interface ServiceSettings {
-  readonly connection: NatsConnection;
-  readonly worker: string;
-  /** The name of the registry that it serves. */
-  readonly registry: string;
-  /** Returns the metrics of its calls. */
-  readonly metrics: () => DispatcherMetrics;
-  readonly log: HookLog;
-}
+import { callHook, systemClock } from "../../tool/mod.ts";
+import type { Link } from "./link.ts";
+import { callSubject } from "./protocol.ts";
 
 /** The version of the protocol between callers and workers. */
 const VERSION = "1.0.0";
@@ -37,7 +22,9 @@ const BUDGET = 1_000;
 
 /** Responds to requests for services. */
 export class Service {
-  readonly #settings: ServiceSettings;
+  readonly #link: Link;
+  readonly #worker: string;
+  readonly #metrics: () => DispatcherMetrics;
   readonly #name: string;
   readonly #started: string = new Date(systemClock.timestamp()).toISOString();
   readonly #subscriptions: readonly Subscription[];
@@ -46,15 +33,17 @@ export class Service {
   /** The code and the tool of the last failed call. Its message could quote arguments. */
   lastError = "";
 
-  constructor(settings: ServiceSettings) {
-    this.#settings = settings;
-    this.#name = `plue-${settings.registry}`;
-    this.#subscriptions = ["", `.${this.#name}`, `.${this.#name}.${settings.worker}`]
-      .map((place) =>
-        settings.connection.subscribe(`$SRV.*${place}`, {
-          callback: (error, message) => error === null ? this.#hear(message) : this.#refused(error),
-        })
-      );
+  /** @param metrics Returns the metrics of the worker's calls. */
+  constructor(link: Link, worker: string, metrics: () => DispatcherMetrics) {
+    this.#link = link;
+    this.#worker = worker;
+    this.#metrics = metrics;
+    this.#name = `plue-${link.name}`;
+    this.#subscriptions = ["", `.${this.#name}`, `.${this.#name}.${worker}`].map((place) =>
+      link.connection.subscribe(`$SRV.*${place}`, {
+        callback: (error, message) => error === null ? this.#hear(message) : this.#refused(error),
+      })
+    );
   }
 
   /** Renews the budget of answers. */
@@ -77,31 +66,29 @@ export class Service {
         { cause: error },
       )
       : error;
-    this.#settings.log(why);
+    this.#link.log(why);
   }
 
   #hear(message: Msg): void {
     const [, verb = "", name, id] = message.subject.split(".");
     // A worker may publish to the directory and to the server's API: it responds to inboxes only.
     if (this.#budget <= 0 || message.reply?.startsWith("_INBOX") !== true) return;
-    const told = this.#tell(verb, name !== undefined && id !== undefined);
-    if (told === undefined) return;
+    const { reply } = message;
+    const response = this.#respond(verb, name !== undefined && id !== undefined);
+    if (response === undefined) return;
     this.#budget--;
-    try {
-      this.#settings.connection.publish(message.reply, JSON.stringify(told));
-    } catch (error) {
-      this.#settings.log(error);
-    }
+    const { connection, log } = this.#link;
+    callHook(() => connection.publish(reply, JSON.stringify(response)), log);
   }
 
   /** @param isMeant True if the request is for this worker only: the answer then lists its tools. */
-  #tell(verb: string, isMeant: boolean): Record<string, unknown> | undefined {
-    const { worker, registry } = this.#settings;
+  #respond(verb: string, isMeant: boolean): Record<string, unknown> | undefined {
+    const { name: registry } = this.#link;
     const common = (type: string) => ({
       type: `io.nats.micro.v1.${type}_response`,
-      ...{ name: this.#name, id: worker, version: VERSION, metadata: { registry } },
+      ...{ name: this.#name, id: this.#worker, version: VERSION, metadata: { registry } },
     });
-    const endpoint = { name: "call", subject: callSubject(worker, ">"), queue_group: "" };
+    const endpoint = { name: "call", subject: callSubject(this.#worker, ">"), queue_group: "" };
     switch (verb) {
       case "PING":
         return common("ping");
@@ -122,7 +109,7 @@ export class Service {
   }
 
   #stats(isMeant: boolean): Record<string, unknown> {
-    const { tools, inFlight } = this.#settings.metrics();
+    const { tools, inFlight } = this.#metrics();
     this.#budget -= tools.length / TOOLS_TO_COST;
     let [calls, failed, ms] = [0, 0, 0];
     for (const tool of tools) {

@@ -10,6 +10,7 @@ import {
   type CallStore,
   checkStored,
   checkStoreKey,
+  quotaExhausted,
   type StoredEntry,
 } from "../../execute/durable/mod.ts";
 import {
@@ -298,7 +299,7 @@ class SqliteStore implements SqliteCallStore {
     if (row === undefined) return undefined;
     const { bytes } = this.#statements.owner.get(owner) as { readonly bytes: number };
     if (bytes > this.#settings.maxOwnerBytes) {
-      throw new RangeError("Cannot store a value: the quota of its principal is exhausted");
+      throw quotaExhausted();
     }
     return row.revision;
   }

@@ -8,10 +8,10 @@
 import {
   natsCallStore,
   type NatsOptions,
-  natsRateLimitStore,
   remoteTools,
   serveTools,
 } from "../../adapters/nats/mod.ts";
+import { storedRateLimits } from "../../adapters/hono/mod.ts";
 import type { ToolDispatcher } from "../../execute/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
@@ -44,12 +44,14 @@ export async function openEdge(
   log: Log,
 ): Promise<NatsEdge> {
   return await open(settings, log, async (connection, options) => {
-    const store = await natsCallStore(connection, { secret: options.secret, ...settings.storage });
+    const { secret, keys } = options;
+    const sealed = { secret, ...(keys && { keys }), ...settings.storage };
+    const store = await natsCallStore(connection, sealed);
     const remote = await remoteTools(connection, { registry, ...options });
     return {
       end: () => remote.close(),
       about: `The tools are those of ${counted(remote.workers, "worker")} on`,
-      state: { store, logins: natsRateLimitStore(store) },
+      state: { store, logins: storedRateLimits(store, { maxPermits: 50 }) },
     };
   });
 }

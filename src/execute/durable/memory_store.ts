@@ -12,6 +12,7 @@ import {
   type StoredValue,
   type StoreOptions,
 } from "./call_store.ts";
+import { quotaExhausted, Quotas } from "./quotas.ts";
 
 /** Options for {@linkcode memoryCallStore}. */
 export interface MemoryCallStoreOptions {
@@ -68,23 +69,14 @@ export function memoryCallStore(options: MemoryCallStoreOptions = {}): CallStore
   const maxOwnerBytes = positive(ACTION, options.maxOwnerBytes ?? maxBytes / 8, "maxOwnerBytes");
   const { clock = systemClock } = options;
   const entries = new Map<string, Entry>();
-  /** The size of each principal's entries, in bytes. */
-  const owners = new Map<string, number>();
-  let bytes = 0;
+  const quotas = new Quotas<string>(maxBytes, maxOwnerBytes);
   let revisions = 0;
   /** All entries are looked at then. */
   let nextExpiry = Infinity;
 
-  function weigh(owner: string, weight: number): void {
-    bytes += weight;
-    const left = (owners.get(owner) ?? 0) + weight;
-    if (left === 0) owners.delete(owner);
-    else owners.set(owner, left);
-  }
-
   function forget(key: string, { owner, weight }: Entry): void {
     entries.delete(key);
-    weigh(owner, -weight);
+    quotas.add(owner, -weight);
   }
 
   function forgetExpired(): void {
@@ -117,18 +109,14 @@ export function memoryCallStore(options: MemoryCallStoreOptions = {}): CallStore
     const owner = key.split(".", 2)[1] ?? "";
     const weight = ENTRY_BYTES + key.length + value.byteLength;
     const more = weight - (before?.weight ?? 0);
-    if (bytes + more > maxBytes || (owners.get(owner) ?? 0) + more > maxOwnerBytes) {
-      throw new RangeError(
-        `Cannot store a value: ${
-          bytes + more > maxBytes ? "the store" : "its owner's share"
-        } is full`,
-      );
-    }
+    const exceeded = quotas.exceeded(owner, more);
+    if (exceeded === "total") throw new RangeError("Cannot store a value: the store is full");
+    if (exceeded === "quota") throw quotaExhausted();
     if (before !== undefined) forget(key, before);
     const revision = ++revisions;
-    const kept = { value: value.slice(), revision, owner, weight };
-    entries.set(key, expiresAt === undefined ? kept : { ...kept, expiresAt });
-    weigh(owner, weight);
+    const entry = { value: value.slice(), revision, owner, weight };
+    entries.set(key, expiresAt === undefined ? entry : { ...entry, expiresAt });
+    quotas.add(owner, weight);
     if (expiresAt !== undefined && expiresAt < nextExpiry) nextExpiry = expiresAt;
     return revision;
   }

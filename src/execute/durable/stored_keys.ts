@@ -4,10 +4,11 @@
  * @module
  */
 
-import { type Clock, numberFrom, refuseOthers, ToolResult } from "../../tool/mod.ts";
+import { NO_LOG, numberFrom, refuseOthers, ToolResult } from "../../tool/mod.ts";
 import type { KeptKeys } from "../ports.ts";
-import { type CallStore, checkStore, MAX_STORED_BYTES, type StoredValue } from "./call_store.ts";
-import { base64url, digestOf, ownerDigest } from "./digest.ts";
+import { type CallStore, checkStore } from "./call_store.ts";
+import { digestOf, ownerDigest } from "./digest.ts";
+import { type LeasedRecord, LeasedRecords } from "./records.ts";
 
 /** Options for {@linkcode storedKeys}. */
 export interface StoredKeysOptions {
@@ -20,14 +21,10 @@ export interface StoredKeysOptions {
   readonly leaseMs?: number;
 }
 
-/** A key whose call runs, or has ended with a result. */
-interface KeptKey {
+/** A key whose call is running, or has ended with a result. */
+interface StoredKey extends LeasedRecord {
   readonly fingerprint: string;
   readonly idempotent: boolean;
-  /** Names the run that holds the key. */
-  readonly holder: string;
-  /** Until when, in milliseconds since 1970. */
-  readonly heldUntil: number;
   readonly result?: ToolResult;
 }
 
@@ -68,46 +65,35 @@ export function storedKeys(store: CallStore, options: StoredKeysOptions = {}): K
   return {
     async claim({ principal, scope, fingerprint, idempotent, windowMs, clock }) {
       const key = `key.${await ownerDigest(principal)}.${await digestOf(scope)}`;
-      const holder = base64url(crypto.getRandomValues(new Uint8Array(16)));
-      const held = (): readonly [Uint8Array, { readonly expiresAt: number }] => {
-        const heldUntil = clock.timestamp() + leaseMs;
-        const value = bytesOf({ fingerprint, idempotent, holder, heldUntil });
-        return [value, { expiresAt: heldUntil + windowMs }];
-      };
-      for (;;) {
-        if (await store.create(key, ...held()) !== undefined) break;
-        const stored = await store.get(key);
-        // The other call has released it.
-        if (stored === undefined) continue;
-        const kept = read(stored);
-        if (kept.fingerprint !== fingerprint) return "conflict";
-        const known = kept.result ?? unfinished(kept, clock);
-        if (known !== undefined) return known;
-        const [value, life] = held();
-        if (await store.update(key, value, stored.revision, life) !== undefined) break;
+      const records = new LeasedRecords<StoredKey>(
+        store,
+        ({ heldUntil }) => heldUntil + windowMs,
+        clock,
+        leaseMs,
+      );
+      const { lease, record } = await records.claim(key, (before, begun) => {
+        const isTaken = before !== undefined &&
+          (before.fingerprint !== fingerprint || before.result !== undefined ||
+            records.isHeld(before) || !before.idempotent);
+        return isTaken ? undefined : { fingerprint, idempotent, ...begun };
+      }, true);
+      if (lease === undefined) {
+        if (record?.fingerprint !== fingerprint) return "conflict";
+        return record.result ?? (records.isHeld(record) ? RUNS : UNKNOWN);
       }
-      /** Does something with the key, unless another run has taken it over. */
-      const own = async (change: (revision: number) => Promise<unknown>): Promise<void> => {
-        const stored = await store.get(key);
-        if (stored !== undefined && read(stored).holder === holder) await change(stored.revision);
-      };
-      const stop = renewed(clock, leaseMs / 3, () =>
-        own((revision) => {
-          const [value, life] = held();
-          return store.update(key, value, revision, life);
-        }));
-      return async (result, keep) => {
-        await stop();
-        const now = clock.timestamp();
-        const ended = { fingerprint, idempotent, holder, heldUntil: now };
-        let value = bytesOf({ ...ended, result });
+      // An error of the store may pass before the lease ends.
+      lease.renew(() => {}, NO_LOG);
+      return async (result, isStored) => {
+        await lease.end();
+        const end = (result: ToolResult): Promise<boolean> =>
+          lease.change((key) =>
+            isStored ? { ...key, heldUntil: clock.timestamp(), result } : undefined
+          );
         // The call has run, so it does not run again because of the size of its result.
-        if (value.byteLength > MAX_STORED_BYTES) value = bytesOf({ ...ended, result: TOO_LARGE });
-        await own((revision) =>
-          keep
-            ? store.update(key, value, revision, { expiresAt: now + windowMs })
-            : store.delete(key, revision)
-        );
+        await end(result).catch((error) => {
+          if (isStored && error instanceof RangeError) return end(TOO_LARGE);
+          throw error;
+        });
       };
     },
   };
@@ -119,46 +105,16 @@ const TOO_LARGE = ToolResult.error(
   { ran: "yes" },
 );
 
-/** Why a call without a result is not run again; `undefined` if it is. */
-function unfinished({ heldUntil, idempotent }: KeptKey, clock: Clock): ToolResult | undefined {
-  if (heldUntil > clock.timestamp()) {
-    return ToolResult.error(
-      "unavailable",
-      "Cannot run the call: one with its idempotency key runs in another process; try again later",
-      { ran: "yes" },
-    );
-  }
-  return idempotent ? undefined : ToolResult.error(
-    "unavailable",
-    "Cannot run the call: its outcome is unknown. A call with its idempotency key was cut off when " +
-      "its process ended, and may have taken effect. Find out whether it has; if not, call again " +
-      "with a new key",
-    { retryable: false, ran: "unknown" },
-  );
-}
+const RUNS = ToolResult.error(
+  "unavailable",
+  "Cannot run the call: one with its idempotency key runs in another process; try again later",
+  { ran: "yes" },
+);
 
-/** Does something again and again, until what it answers is called. That waits for the last time. */
-function renewed(clock: Clock, ms: number, work: () => Promise<void>): () => Promise<void> {
-  let last: Promise<unknown> = Promise.resolve();
-  let disarm = (): void => {};
-  const arm = (): void => {
-    disarm = clock.setTimeout(() => {
-      // The problem may pass before the lease ends.
-      last = work().catch(() => {});
-      arm();
-    }, ms);
-  };
-  arm();
-  return async () => {
-    disarm();
-    await last;
-  };
-}
-
-function read({ value }: StoredValue): KeptKey {
-  return JSON.parse(new TextDecoder().decode(value));
-}
-
-function bytesOf(key: KeptKey): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(key));
-}
+const UNKNOWN = ToolResult.error(
+  "unavailable",
+  "Cannot run the call: its outcome is unknown. A call with its idempotency key was cut off when " +
+    "its process ended, and may have taken effect. Find out whether it has; if not, call again " +
+    "with a new key",
+  { retryable: false, ran: "unknown" },
+);

@@ -35,17 +35,23 @@ import {
   hasEnded,
   isSeen,
   keyOf,
-  mayRunAgain,
-  newId,
-  parse,
   type TaskRecord,
   TaskRecords,
   type TaskState,
 } from "./task_records.ts";
-import { beginRun, type Run } from "./task_run.ts";
+import type { Lease } from "./records.ts";
+import {
+  beginRun,
+  type Delivery,
+  type QueuedTask,
+  type Run,
+  TaskEngine,
+  type TaskQueue,
+} from "./task_engine.ts";
+import { Quotas } from "./quotas.ts";
+import { tooLarge, wrongAnswers } from "./tickets.ts";
 
 const NOT_RUN = { ran: "no" } as const;
-import { tooLarge, wrongAnswers } from "./tickets.ts";
 
 /** Options for {@linkcode callTasks}. */
 export interface CallTasksOptions {
@@ -130,7 +136,9 @@ export interface TaskList {
 /** The questions of a task, and the answers so far. */
 type Asked = Pick<TaskRecord, "ticket" | "questions" | "answers">;
 
-/** The number of attempts to write the end of a task. */
+/** The maximum number of starts of a tool whose processes die. */
+const MAX_ATTEMPTS = 3;
+/** The number of attempts to store the end of a task. */
 const MAX_ENDINGS = 10;
 /** The maximum size of a page's records, in bytes. */
 const MAX_PAGE_BYTES = 4_194_304;
@@ -175,15 +183,15 @@ export function callTasks(options: CallTasksOptions): CallTasks {
 export class CallTasks {
   readonly #store: CallStore;
   readonly #records: TaskRecords;
+  readonly #engine: TaskEngine<TaskRecord>;
   readonly #clock: Clock;
   readonly #leaseMs: number;
-  readonly #maxRunning: number;
+  /** The number of running tasks of each principal. */
+  readonly #running: Quotas<string>;
   readonly #log: (error: unknown) => void;
   readonly #callContext: CallTasksOptions["callContext"];
   /** By key. */
   readonly #runs: Map<string, Run> = new Map();
-  /** The principals of tasks whose record is being written, which count as running. */
-  readonly #starting: string[] = [];
 
   /** @ignore Use {@linkcode callTasks}. */
   constructor(options: CallTasksOptions) {
@@ -202,10 +210,18 @@ export class CallTasks {
     this.#clock = options.clock ?? systemClock;
     this.#records = new TaskRecords(options.store, this.#clock, { ttlMs, leaseMs, pollMs });
     this.#leaseMs = leaseMs;
-    this.#maxRunning = maxRunning;
+    this.#running = new Quotas(Infinity, maxRunning);
     checkFunction(action, options.callContext ?? NO_LOG, "callContext");
     this.#callContext = options.callContext;
     this.#log = (error) => callHook(() => options.onError?.(error), NO_LOG);
+    this.#engine = new TaskEngine({
+      records: this.#records,
+      maxAttempts: MAX_ATTEMPTS,
+      log: this.#log,
+      retryMs: leaseMs / 6,
+      isOver: (tries) => tries >= MAX_ENDINGS,
+      end: (record, result) => this.#ended(record, result.ok ? "completed" : "failed", result),
+    });
   }
 
   /**
@@ -229,22 +245,20 @@ export class CallTasks {
       const why = "its arguments are not JSON, or too large";
       return failure("invalid_arguments", tool.id, why, NOT_RUN);
     }
-    this.#starting.push(owner);
     try {
       const id = this.#records.newId();
-      const record = await this.#records.make(id, tool, { ...led, arguments: args.value }, context);
-      await this.#records.create(owner, record);
-      const { name, arguments: given, callId } = { ...led, ...record };
-      const start = (own: DispatchContext): Promise<ToolResult> =>
-        dispatcher.dispatch({ name, arguments: given, callId }, own);
-      this.#hold(owner, record, beginRun(owner, context, start));
-      return this.#records.shown(record);
+      return await this.#hold(
+        owner,
+        [id, tool, { ...led, arguments: args.value }, context],
+        (record) => {
+          const request = { name: led.name, arguments: record.arguments, callId: record.callId };
+          return beginRun(context, (own) => dispatcher.dispatch(request, own));
+        },
+      );
     } catch (error) {
       this.#log(error);
       const why = "its task cannot be kept now; nothing has run";
       return failure("unavailable", tool.id, why, NOT_RUN);
-    } finally {
-      this.#freePlace(owner);
     }
   }
 
@@ -273,7 +287,7 @@ export class CallTasks {
     // The tool receives the id of its task; a resumed call has one in its ticket.
     const isResumed = "ticket" in call;
     const named = isResumed ? call : { ...call, callId: call.callId ?? id };
-    const run = beginRun(owner, context, (own) => dispatcher.dispatch(named, own));
+    const run = beginRun(context, (own) => dispatcher.dispatch(named, own));
     const result = await within(this.#clock, afterMs, run.result);
     if (result !== TIME_OVER) {
       run.detach();
@@ -284,21 +298,36 @@ export class CallTasks {
       if (this.#refuse(tool, led, owner) !== undefined || args.kind !== "json") {
         return await run.result;
       }
-      this.#starting.push(owner);
-      try {
-        const made = await this.#records.make(id, tool, { ...led, arguments: args.value }, context);
-        // Its earlier answers are in its ticket, so another process cannot resume it.
-        const record = isResumed ? { ...made, idempotent: false } : made;
-        await this.#records.create(owner, record);
-        this.#hold(owner, record, run);
-        return this.#records.shown(record);
-      } finally {
-        this.#freePlace(owner);
-      }
+      const named = { ...led, arguments: args.value };
+      // The earlier answers of a resumed call are in its ticket, so no other process can resume it.
+      return await this.#hold(owner, [id, tool, named, context, !isResumed], () => run);
     } catch (error) {
       // Without a record the call stays what it was.
       this.#log(error);
       return await run.result;
+    }
+  }
+
+  /** Stores the record of a call, and keeps it up to date while the call runs. */
+  async #hold(
+    owner: string,
+    call: readonly [
+      id: string,
+      tool: Tool,
+      call: ToolCall,
+      context: DispatchContext,
+      isRepeatable?: boolean,
+    ],
+    begin: (record: TaskRecord) => Run,
+  ): Promise<TaskState> {
+    // It counts as running while its record is written.
+    this.#running.add(owner, 1);
+    try {
+      const lease = await this.#records.make(owner, ...call);
+      this.#keep(lease, begin(lease.record));
+      return this.#records.shown(lease.record);
+    } finally {
+      this.#running.add(owner, -1);
     }
   }
 
@@ -310,8 +339,31 @@ export class CallTasks {
 
   async #find(id: string, { principal, toolset }: TaskOwner): Promise<TaskRecord | undefined> {
     const key = await keyOf(id, principal);
-    const record = key === undefined ? undefined : await this.#records.read(key);
+    const record = key === undefined ? undefined : await this.#read(key);
     return record && isSeen(record, toolset) ? record : undefined;
+  }
+
+  /** Returns the current record of a task. It has failed if its process died and no other resumes it. */
+  async #read(key: string): Promise<TaskRecord | undefined> {
+    const found = await this.#records.read(key);
+    if (found === undefined || this.#judged(found.record) === found.record) return found?.record;
+    const changed = await this.#records.change(key, (now) => {
+      const judged = now && this.#judged(now);
+      return judged === now ? undefined : judged;
+    });
+    return changed?.record;
+  }
+
+  #judged(record: TaskRecord): TaskRecord {
+    const { tool, idempotent } = record;
+    const isOver = this.#engine.isLost(record) && !this.#engine.mayRunAgain(record, idempotent);
+    return isOver ? this.#engine.died(record, tool, idempotent) : record;
+  }
+
+  /** Returns a record with its final state, and without a lease. */
+  #ended(record: TaskRecord, status: TaskState["status"], result: ToolResult): TaskRecord {
+    const { questions: _questions, ticket: _ticket, answers: _answers, ...rest } = record;
+    return { ...rest, ...this.#records.touched(), holder: "", status, result };
   }
 
   /**
@@ -322,21 +374,13 @@ export class CallTasks {
   async cancel(id: string, owner: TaskOwner = {}): Promise<TaskState | undefined> {
     const key = await keyOf(id, owner.principal);
     if (key === undefined || await this.#find(id, owner) === undefined) return undefined;
-    const record = await this.#records.change(
-      key,
-      (before) =>
-        hasEnded(before) ? undefined : this.#records.ended(
-          before,
-          "cancelled",
-          failure(
-            "aborted",
-            before.tool,
-            "the task was cancelled",
-          ),
-        ),
-    );
+    const found = await this.#records.change(key, (before) => {
+      if (before === undefined || hasEnded(before)) return undefined;
+      const result = failure("aborted", before.tool, "the task was cancelled");
+      return this.#ended(before, "cancelled", result);
+    });
     this.#runs.get(key)?.abort();
-    return record && this.#records.shown(record);
+    return found && this.#records.shown(found.record);
   }
 
   /**
@@ -367,32 +411,31 @@ export class CallTasks {
       return ToolResult.error("invalid_arguments", `Cannot answer the task: ${wrong}`);
     }
     const answers = given ?? {};
-    const holder = newId();
     const { ticket = "" } = before;
-    let asked: Asked = {};
+    let asked: Asked | undefined;
     // The ticket is used once, even with concurrent answers.
-    const after = await this.#records.change(key, (now) => {
-      if (now.status !== "input_required" || now.ticket !== ticket) return undefined;
+    const { lease, record: after } = await this.#records.claim(key, (now, begun) => {
+      asked = undefined;
+      if (now?.status !== "input_required" || now.ticket !== ticket) return undefined;
       const { questions = [], ticket: _, answers: earlier, ...rest } = now;
       asked = { ticket, questions, ...(earlier && { answers: earlier }) };
       const missing = questions.filter((question) => !Object.hasOwn(answers, question.key));
       return missing.length > 0
-        ? { ...now, questions: missing, answers: { ...answers, ...earlier }, holder }
-        : { ...rest, status: "working", holder, ...this.#records.held() };
+        ? { ...now, questions: missing, answers: { ...answers, ...earlier } }
+        : { ...rest, status: "working", ...begun };
     });
-    if (after?.holder === holder && after.status === "input_required") {
-      return this.#records.shown(after);
-    }
-    if (after?.holder !== holder) {
-      return after && ToolResult.error(
+    if (after === undefined) return undefined;
+    if (asked === undefined) {
+      return ToolResult.error(
         "ticket_refused",
         "Cannot answer the task: it does not wait for an answer now",
       );
     }
-    const owner = await ownerDigest(principal);
-    const all = { ...answers, ...asked.answers };
-    const run = beginRun(owner, context, (own) => dispatcher.resume(ticket, all, own));
-    this.#hold(owner, after, run, asked);
+    if (lease !== undefined) {
+      const all = { ...answers, ...(asked as Asked).answers };
+      const run = beginRun(context, (own) => dispatcher.resume(ticket, all, own));
+      this.#keep(lease, run, asked);
+    }
     return this.#records.shown(after);
   }
 
@@ -416,14 +459,14 @@ export class CallTasks {
     const tasks: TaskState[] = [];
     let bytes = 0;
     let last: string | undefined;
-    for await (const { value } of atOnce(this.#store.list(owned, after))) {
+    for await (const { key, value } of atOnce(this.#store.list(owned, after))) {
       bytes += value.byteLength;
       if (last !== undefined && (tasks.length === limit || bytes > MAX_PAGE_BYTES)) {
         return { tasks, nextCursor: last };
       }
-      const record = parse(value);
+      const record = this.#records.decode(value, key);
       last = record.id;
-      if (isSeen(record, toolset)) tasks.push(this.#records.shown(this.#records.judged(record)));
+      if (isSeen(record, toolset)) tasks.push(this.#records.shown(this.#judged(record)));
     }
     return { tasks };
   }
@@ -441,7 +484,7 @@ export class CallTasks {
     while (signal?.aborted !== true) {
       const change = this.#records.nextChange(key, signal);
       try {
-        const record = await this.#records.read(key);
+        const record = await this.#read(key);
         if (record === undefined || !isSeen(record, toolset)) return;
         const state = this.#records.shown(record);
         const text = JSON.stringify(state);
@@ -465,30 +508,30 @@ export class CallTasks {
    */
   async recover(dispatcher: ToolDispatcher): Promise<number> {
     let count = 0;
-    for await (const { key, value } of atOnce(this.#store.list("task"))) {
-      if (!this.#records.isDead(parse(value))) continue;
-      const holder = newId();
-      const after = await this.#records.change(key, (record) => {
-        if (!this.#records.isDead(record)) return undefined;
-        return mayRunAgain(record)
-          ? { ...record, holder, attempts: record.attempts + 1, ...this.#records.held() }
-          : this.#records.died(record);
-      });
-      if (after?.holder !== holder) continue;
-      const { tool: name, arguments: args, callId, principal, ...ids } = after;
-      const { sessionId, messageId } = ids;
+    for await (const delivery of this.#lost.fetch(Infinity)) {
+      const { tool: id, idempotent } = delivery.task;
+      const { lease } = await this.#engine.claim(delivery, { id, idempotent });
+      if (lease === undefined) continue;
+      const { tool: name, arguments: args, callId, principal, sessionId, messageId } = lease.record;
       // Without its idempotency key, which the dead run may still hold.
       const context = { principal: principal ?? undefined, sessionId, messageId };
       const call = { name, arguments: args, callId };
-      const owner = key.split(".")[1] ?? "";
-      this.#hold(
-        owner,
-        after,
-        beginRun(owner, context, (own) => this.#again(dispatcher, call, own)),
-      );
+      this.#keep(lease, beginRun(context, (own) => this.#again(dispatcher, call, own)));
       count++;
     }
     return count;
+  }
+
+  /** The queue of the tasks whose processes died: their records in the store. */
+  readonly #lost: TaskQueue<QueuedTask & TaskRecord> = { fetch: () => this.#fetchLost() };
+
+  async *#fetchLost(): AsyncGenerator<Delivery<QueuedTask & TaskRecord>, void> {
+    // A record that has ended, or that another process has claimed, is not yielded again.
+    const settled = { ack() {}, retry() {}, extend() {} };
+    for await (const { key, value } of atOnce(this.#store.list("task"))) {
+      const record = this.#records.decode(value, key);
+      if (this.#engine.isLost(record)) yield { task: { ...record, key }, ...settled };
+    }
   }
 
   /** Runs a resumed call, with the context from the host. */
@@ -518,117 +561,68 @@ export class CallTasks {
     if (tool.execution === "sync") {
       return failure("not_executable", tool.id, "it does not run as a task", NOT_RUN);
     }
-    let running = this.#starting.filter((starting) => starting === owner).length;
-    for (const run of this.#runs.values()) if (run.owner === owner) running++;
-    return running < this.#maxRunning ? undefined : failure(
+    return this.#running.exceeded(owner, 1) === undefined ? undefined : failure(
       "overloaded",
       tool.id,
-      `${running} tasks of its caller are running; try again later`,
+      `${this.#running.usedBy(owner)} tasks of its caller are running; try again later`,
       NOT_RUN,
     );
   }
 
-  #freePlace(owner: string): void {
-    this.#starting.splice(this.#starting.indexOf(owner), 1);
-  }
-
-  /** Keeps the record of a run up to date until the run has ended. */
-  #hold(
-    owner: string,
-    { id, holder, tool }: TaskRecord,
-    run: Run,
-    asked?: Asked,
-  ): void {
-    const key = `task.${owner}.${id}`;
+  /**
+   * Keeps the record of a run up to date until the run has ended.
+   *
+   * @param asked The questions that the run continues from.
+   */
+  #keep(lease: Lease<TaskRecord>, run: Run, asked?: Asked): void {
+    const { key, record: { tool } } = lease;
+    const [, owner = ""] = key.split(".");
     run.detach();
     this.#runs.set(key, run);
-    const own = (change: (record: TaskRecord) => TaskRecord): Promise<TaskRecord | undefined> =>
-      this.#records.change(
-        key,
-        (record) =>
-          record.holder === holder && record.status === "working" ? change(record) : undefined,
-      );
-    let disarm = (): void => {};
+    this.#running.add(owner, 1);
     let writing: Promise<unknown> | undefined;
     let isDirty = false;
     const flush = (): void => {
       isDirty = writing !== undefined;
       // One write at a time; the next one contains later progress.
-      writing ??= own((record) => ({ ...record, ...this.#records.touched(), ...progressOf(run) }))
-        .catch(this.#log)
-        .then(() => {
-          writing = undefined;
-          if (isDirty) flush();
-        });
-    };
-    const renew = (): void => {
-      disarm = this.#clock.setTimeout(async () => {
-        try {
-          const record = await own((before) => ({ ...before, ...this.#records.held() }));
-          // Another process has cancelled or resumed it.
-          if (record?.holder !== holder || record.status !== "working") run.abort();
-        } catch (error) {
-          this.#log(error);
-        }
-        if (this.#runs.get(key) === run) renew();
-      }, this.#leaseMs / 3);
+      writing ??= lease.change((record) => ({
+        ...record,
+        ...this.#records.touched(),
+        ...progressOf(run),
+      })).catch(this.#log).then(() => {
+        writing = undefined;
+        if (isDirty) flush();
+      });
     };
     run.changed = flush;
     if (run.progress !== undefined) flush();
-    renew();
-    void run.result.then(async (result) => {
-      run.changed = () => {};
-      await writing;
-      await this.#end(result, tool, own, run, asked);
-      disarm();
-      this.#runs.delete(key);
-    });
+    void run.result.then(() => run.changed = () => {});
+    this.#engine.keep(lease, tool, run, (record, result) => this.#end(record, result, run, asked))
+      .catch(this.#log)
+      .then(() => {
+        this.#runs.delete(key);
+        this.#running.add(owner, -1);
+      });
   }
 
-  async #end(
-    given: ToolResult,
-    tool: string,
-    own: (change: (record: TaskRecord) => TaskRecord) => Promise<TaskRecord | undefined>,
-    run: Run,
-    asked: Asked | undefined,
-  ): Promise<void> {
-    let result = given;
+  /** Returns the record of a run that has ended: with its result, or with its questions. */
+  #end(record: TaskRecord, result: ToolResult, run: Run, asked: Asked | undefined): TaskRecord {
+    const now = { ...record, ...progressOf(run) };
     // The answers were not used: nothing has run, so they may be sent again.
     const waits = !result.ok && result.error.retryable && asked !== undefined &&
       (result.error.code === "unavailable" || result.error.code === "overloaded");
-    for (let tries = 1; tries <= MAX_ENDINGS; tries++) {
-      try {
-        await own((record) => {
-          const now = { ...record, ...progressOf(run) };
-          if (isSuspended(result) || waits) {
-            const { questions, ticket, answers }: Asked = isSuspended(result)
-              ? result
-              : asked ?? {};
-            return {
-              ...now,
-              ...this.#records.touched(),
-              status: "input_required",
-              ...(questions && { questions }),
-              ...(ticket && { ticket }),
-              ...(answers && { answers }),
-            };
-          }
-          return this.#records.ended(now, result.ok ? "completed" : "failed", result);
-        });
-        return;
-      } catch (error) {
-        this.#log(error);
-        if (error instanceof RangeError) {
-          result = failure("output_too_large", tool, `it ended, and ${error.message}`, {
-            ran: "yes",
-          });
-        } else {
-          await new Promise<void>((resolve) =>
-            void this.#clock.setTimeout(resolve, this.#leaseMs / 6)
-          );
-        }
-      }
+    if (!isSuspended(result) && !waits) {
+      return this.#ended(now, result.ok ? "completed" : "failed", result);
     }
+    const { questions, ticket, answers }: Asked = isSuspended(result) ? result : asked ?? {};
+    return {
+      ...now,
+      ...this.#records.touched(),
+      ...{ holder: "", status: "input_required" },
+      ...(questions && { questions }),
+      ...(ticket && { ticket }),
+      ...(answers && { answers }),
+    };
   }
 }
 

@@ -1,6 +1,6 @@
 import { describe, it } from "bun:test";
-import { assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { memoryCallStore } from "@plue/tools/calls";
+import { assertEquals, assertGreater, assertLess, assertRejects, assertThrows } from "@std/assert";
+import { type CallStore, memoryCallStore } from "@plue/tools/calls";
 import { MemoryRateLimitStore, storedRateLimits } from "@plue/tools/hono";
 
 const WINDOW = { limit: 5, windowMs: 1_000 };
@@ -26,7 +26,7 @@ describe("storedRateLimits()", () => {
 
   it("opens a window when the previous one has ended", async () => {
     const clock = { now: 1_000_000, timestamp: () => clock.now };
-    const limits = storedRateLimits(memoryCallStore({ clock }), clock);
+    const limits = storedRateLimits(memoryCallStore({ clock }), { clock });
     assertEquals(await limits.take("ann", 5, WINDOW), { count: 5, resetMs: 1_000 });
     clock.now += 999;
     assertEquals(await limits.take("ann", 1, WINDOW), { count: 6, resetMs: 1 });
@@ -41,8 +41,85 @@ describe("storedRateLimits()", () => {
     await assertRejects(
       () => Promise.resolve(limits.take("ann", 1, WINDOW)),
       Error,
-      "others count",
+      "other processes change it",
     );
+  });
+});
+
+describe("storedRateLimits() with permits in advance", () => {
+  const ADVANCE = { maxPermits: 50 };
+  const FIVE = { limit: 5, windowMs: 60_000 };
+  const THOUSAND = { limit: 1_000, windowMs: 60_000 };
+
+  /** A store that counts its reads. */
+  function countedStore(): { readonly store: CallStore; reads: number } {
+    const memory = memoryCallStore();
+    const get: CallStore["get"] = (key) => {
+      counted.reads++;
+      return memory.get(key);
+    };
+    const counted = { store: { ...memory, get }, reads: 0 };
+    return counted;
+  }
+
+  it("lets in exactly as many as the limit, in one process, and rarely reads the store", async () => {
+    const counted = countedStore();
+    const limits = storedRateLimits(counted.store, ADVANCE);
+    let letIn = 0;
+    for (let call = 0; call < 1_100; call++) {
+      const { count } = await limits.take("ann", 1, THOUSAND);
+      if (count <= 1_000) letIn++;
+      if (call === 99) assertLess(counted.reads, 5);
+    }
+    assertEquals(letIn, 1_000);
+  });
+
+  it("lets in no more than the limit over several processes, and nearly all of it", async () => {
+    const store = memoryCallStore();
+    const processes = [1, 2, 3, 4].map(() => storedRateLimits(store, ADVANCE));
+    const counts = await Promise.all(
+      Array.from({ length: 2_000 }, (_, call) => processes[call % 4]?.take("ann", 1, THOUSAND)),
+    );
+    const letIn = counts.filter((answer) => (answer?.count ?? 0) <= 1_000).length;
+    assertEquals(letIn <= 1_000, true);
+    assertGreater(letIn, 950);
+  });
+
+  it("does not read the store after the limit of a window is exhausted", async () => {
+    const counted = countedStore();
+    const limits = storedRateLimits(counted.store, ADVANCE);
+    assertEquals((await limits.take("ann", 5, FIVE)).count, 5);
+    for (let call = 0; call < 100; call++) {
+      assertEquals((await limits.take("ann", 1, FIVE)).count, 6);
+    }
+    assertEquals(counted.reads, 1);
+  });
+
+  it("rejects an amount beyond the limit, and takes nothing then", async () => {
+    const limits = storedRateLimits(memoryCallStore(), ADVANCE);
+    const counts = [];
+    for (const amount of [3, 3, 2, 0]) counts.push((await limits.take("ann", amount, FIVE)).count);
+    assertEquals(counts, [3, 6, 5, 5]);
+    assertEquals((await limits.take("bob", 5, FIVE)).count, 5);
+  });
+
+  it("starts again when the window has ended", async () => {
+    const clock = { now: 1_700_000_000_000, timestamp: () => clock.now };
+    const limits = storedRateLimits(memoryCallStore({ clock }), { clock, ...ADVANCE });
+    const one = { limit: 1, windowMs: 1_000 };
+    assertEquals(await limits.take("ann", 1, one), { count: 1, resetMs: 1_000 });
+    clock.now += 400;
+    assertEquals(await limits.take("ann", 1, one), { count: 2, resetMs: 600 });
+    clock.now += 600;
+    assertEquals(await limits.take("ann", 1, one), { count: 1, resetMs: 1_000 });
+  });
+
+  it("rejects an unknown option, and permits that are not a positive integer", () => {
+    const store = memoryCallStore();
+    assertThrows(() => storedRateLimits(store, { permits: 5 } as object), TypeError, "permits");
+    for (const maxPermits of [0, 1.5, NaN]) {
+      assertThrows(() => storedRateLimits(store, { maxPermits }), RangeError, "maxPermits");
+    }
   });
 });
 

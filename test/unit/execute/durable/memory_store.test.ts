@@ -22,7 +22,7 @@ describe("memoryCallStore()", () => {
     await store.create("t.a.1", value);
     await store.create("key.a.1", value);
     const again = (): Promise<unknown> => store.create("t.a.2", value);
-    await assertRejects(again, RangeError, "its owner's share is full");
+    await assertRejects(again, RangeError, "the quota of its principal is exhausted");
     assertEquals(typeof await store.create("t.b.1", value), "number");
   });
 

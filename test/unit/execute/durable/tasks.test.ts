@@ -638,7 +638,10 @@ describe("a task", () => {
     const { id } = await start("large");
     const { result } = await when(id, "failed");
     assertEquals([result && outcome(result), errors.length], ["output_too_large", 1]);
-    assertStringIncludes(result && messageOf(result) || "", 'Cannot call "large": it ended, and');
+    assertStringIncludes(
+      result && messageOf(result) || "",
+      'Cannot call "large": its result is not stored (Cannot store a value: it has',
+    );
   });
 });
 

@@ -1,16 +1,51 @@
 /**
- * Quotas per principal in a bucket or stream. The server does not count by principal. So a process
- * measures the usage of a principal now and then, and grants it a part of the free space until the next
- * measurement.
+ * Quotas of principals: amounts that a process counts, or that it measures in a store of several processes.
  *
  * @module
  */
 
 import type { RegistryClock } from "../../tool/mod.ts";
-import { BoundedMap } from "../http/mod.ts";
 
-/** Settings of {@linkcode OwnerShares}. */
-export interface OwnerSharesSettings {
+/** Counts amounts, such as bytes or calls, per principal. */
+export class Quotas<Owner> {
+  readonly #maxTotal: number;
+  readonly #maxOfOne: number;
+  readonly #used: Map<Owner, number> = new Map();
+  #total = 0;
+
+  /** @param maxOfOne The quota of each principal. */
+  constructor(maxTotal: number, maxOfOne: number) {
+    this.#maxTotal = maxTotal;
+    this.#maxOfOne = maxOfOne;
+  }
+
+  /** Returns the amount that a principal uses. */
+  usedBy(owner: Owner): number {
+    return this.#used.get(owner) ?? 0;
+  }
+
+  /** Returns the limit that the usage would exceed with this additional amount. */
+  exceeded(owner: Owner, amount: number): "total" | "quota" | undefined {
+    if (this.#total + amount > this.#maxTotal) return "total";
+    return this.usedBy(owner) + amount > this.#maxOfOne ? "quota" : undefined;
+  }
+
+  /** Adds an amount to the usage of a principal; a negative one releases it. */
+  add(owner: Owner, amount: number): void {
+    this.#total += amount;
+    const used = this.usedBy(owner) + amount;
+    if (used === 0) this.#used.delete(owner);
+    else this.#used.set(owner, used);
+  }
+}
+
+/** The error of a write that exceeds the quota of its principal in a store. */
+export function quotaExhausted(): RangeError {
+  return new RangeError("Cannot store a value: the quota of its principal is exhausted");
+}
+
+/** Settings of {@linkcode MeasuredQuotas}. */
+export interface MeasuredQuotasSettings {
   /** The quota of a principal, in bytes. */
   readonly maxBytes: number;
   readonly clock: Pick<RegistryClock, "timestamp">;
@@ -43,12 +78,15 @@ export const MEASURED_AFTER_MS = 10_000;
 /** The maximum number of principals with a state. */
 const MAX_OWNERS = 10_000;
 
-/** The quotas of all principals in a bucket or stream. */
-export class OwnerShares {
-  readonly #settings: OwnerSharesSettings;
-  readonly #shares: BoundedMap<string, Share> = new BoundedMap({ maxEntries: MAX_OWNERS });
+/**
+ * The quotas of principals in a store that does not count by principal. A process measures the usage of a
+ * principal now and then, and grants it a part of the free space until the next measurement.
+ */
+export class MeasuredQuotas {
+  readonly #settings: MeasuredQuotasSettings;
+  readonly #shares: Map<string, Share> = new Map();
 
-  constructor(settings: OwnerSharesSettings) {
+  constructor(settings: MeasuredQuotasSettings) {
     this.#settings = settings;
   }
 
@@ -77,6 +115,10 @@ export class OwnerShares {
         at: -Infinity,
         measuring: undefined,
       };
+      for (const oldest of this.#shares.keys()) {
+        if (this.#shares.size < MAX_OWNERS) break;
+        this.#shares.delete(oldest);
+      }
       this.#shares.set(owner, share);
     }
     if (bytes > share.left) {

@@ -1,0 +1,250 @@
+/**
+ * The connection of a worker or a caller: its options, its state, and the traces of its calls.
+ *
+ * @module
+ */
+
+import {
+  type Msg,
+  type NatsConnection,
+  PermissionViolationError,
+  type Subscription,
+} from "@nats-io/nats-core";
+import type { CallTelemetry, DispatchContext, ResumedCall, ToolCall } from "../../execute/mod.ts";
+import {
+  atOnce,
+  callHook,
+  type Check,
+  checkFunction,
+  type HookLog,
+  isObject,
+  must,
+  NO_LOG,
+  type Tool,
+} from "../../tool/mod.ts";
+import { readTraceParent, writeTraceParent } from "../http/mod.ts";
+import { type NatsKeys, type Role, Seal } from "./seal.ts";
+import { followStatus, STORAGE, STORAGE_OPTIONS, type StorageSettings } from "./server.ts";
+import { type CallMessage, checkRegistryName } from "./protocol.ts";
+
+/** Options of workers and callers. */
+export interface NatsOptions {
+  /**
+   * The secret that callers and workers share, at least 16 characters without spaces. The first of a
+   * list signs and all are accepted, so that it can be replaced.
+   */
+  readonly secret: string | readonly string[];
+  /**
+   * Keys with which a worker cannot act as a caller, nor a caller as a worker. All processes of a
+   * registry have them, or none. Each message then costs a signature and a check more.
+   */
+  readonly keys?: NatsKeys;
+  /**
+   * The name of the registry. Workers that offer the same tools, and their callers, have the same.
+   *
+   * @default {"default"}
+   */
+  readonly name?: string;
+  /**
+   * The number of servers in a cluster that store the streams and buckets that are missing.
+   *
+   * @default {1}
+   */
+  readonly replicas?: number;
+  /**
+   * The maximum size of each of these in bytes, which the server reserves.
+   *
+   * @default {1_073_741_824}
+   */
+  readonly maxBytes?: number;
+  /**
+   * Makes a worker's span a child of its caller's: `openTelemetry` returns it. A worker also measures
+   * its calls with it, as with `telemetry` of its `dispatcher`; a caller's dispatcher has its own.
+   */
+  readonly telemetry?: CallTelemetry;
+  /** Receives errors that no call returns. */
+  onError?(error: unknown): void;
+}
+
+/** The checks of these options. */
+export const NATS_OPTIONS: {
+  readonly [Name in keyof NatsOptions]-?: Check<Required<NatsOptions>[Name]>;
+} = {
+  secret: (_action: string, value: unknown): string | readonly string[] => value as string,
+  keys: (_action: string, value: unknown): NatsKeys => value as NatsKeys,
+  name: checkRegistryName,
+  ...STORAGE_OPTIONS,
+  telemetry: must(
+    "what openTelemetry makes",
+    (value): value is CallTelemetry => isObject(value) && typeof value["begin"] === "function",
+  ),
+  onError: checkFunction,
+};
+
+/** What a {@linkcode Link} needs besides its connection. */
+export interface LinkSettings {
+  readonly seal: Seal;
+  /** The name of the registry. */
+  readonly name: string;
+  readonly log: HookLog;
+  /** The settings of missing streams and buckets. @default {STORAGE} */
+  readonly storage?: StorageSettings;
+}
+
+/** Receives the changes of a connection's state. */
+export interface LinkFollower {
+  /** Is called when the connection was lost or closed. */
+  down?(why: string): void;
+  /** Is called after a reconnection, possibly to another server. */
+  up?(): void;
+  /** Is called when the user may not publish to a subject. */
+  forbidden?(subject: string): void;
+}
+
+/**
+ * A connection of a worker or a caller: it signs messages, follows the state of the connection, and logs
+ * errors.
+ */
+export class Link {
+  readonly connection: NatsConnection;
+  readonly seal: Seal;
+  readonly name: string;
+  readonly log: HookLog;
+  readonly storage: StorageSettings;
+  readonly #followers: Set<LinkFollower> = new Set();
+  readonly #unfollow: () => void;
+  /** The first subscription that the server has rejected. */
+  #rejected: PermissionViolationError | undefined;
+  #down: string | undefined;
+
+  constructor(
+    connection: NatsConnection,
+    { seal, name, log, storage = STORAGE }: LinkSettings,
+  ) {
+    this.connection = connection;
+    this.seal = seal;
+    this.name = name;
+    this.log = log;
+    this.storage = storage;
+    this.#unfollow = followStatus(connection, {
+      down: (why) => this.#end(why),
+      up: () => {
+        this.#down = undefined;
+        for (const follower of this.#followers) follower.up?.();
+      },
+      forbidden: (subject) => {
+        for (const follower of this.#followers) follower.forbidden?.(subject);
+      },
+    });
+  }
+
+  /** The reason why nothing can be sent; `undefined` while the connection is up. */
+  get down(): string | undefined {
+    return this.#down;
+  }
+
+  /** The maximum size of a message that the server accepts, in bytes. */
+  get maxBytes(): number {
+    return this.connection.info?.max_payload ?? 1_048_576;
+  }
+
+  #end(why: string): void {
+    this.#down = why;
+    for (const follower of this.#followers) follower.down?.(why);
+  }
+
+  /** Calls the functions of a follower at each change of the state. */
+  follow(follower: LinkFollower): void {
+    this.#followers.add(follower);
+  }
+
+  /** Ends the calls of the link. The connection stays open. */
+  stop(why: string): void {
+    this.#unfollow();
+    this.#end(why);
+  }
+
+  /** Subscribes to a subject. */
+  readonly listen = (subject: string, take: (message: Msg) => void): Subscription =>
+    this.connection.subscribe(subject, {
+      callback: (error, message) => {
+        if (error instanceof PermissionViolationError) this.#rejected ??= error;
+        if (error !== null) return this.log(error);
+        callHook(() => take(message), this.log);
+      },
+    });
+
+  /** Publishes a signed value. */
+  publish(subject: string, value: unknown): void {
+    callHook(() => this.connection.publish(subject, this.seal.wrap(value, subject)), this.log);
+  }
+
+  /**
+   * Waits until the server has processed all subscriptions.
+   *
+   * @throws {Error} If the server has rejected one.
+   */
+  async checkSubscriptions(action: string): Promise<void> {
+    await this.connection.flush();
+    const cause = this.#rejected;
+    if (cause === undefined) return;
+    const why = `the user of the connection may not subscribe to "${cause.subject}"`;
+    throw new Error(`Cannot ${action}: ${why}`, { cause });
+  }
+}
+
+/**
+ * Reads options whose fields were checked.
+ *
+ * @param options The options as they were given, whose `onError` is called as their method.
+ * @throws {TypeError} If the secret or the keys are not valid.
+ */
+export function readLinkSettings(
+  action: string,
+  role: Role,
+  { secret, keys, name = "default", ...read }: Partial<NatsOptions>,
+  options: Pick<NatsOptions, "onError">,
+): Required<LinkSettings> {
+  if (keys !== undefined && keys?.seed === undefined) {
+    throw new TypeError(`Cannot ${action}: keys must have a seed, callers and workers`);
+  }
+  const { replicas = STORAGE.replicas, maxBytes = STORAGE.maxBytes } = read;
+  return {
+    seal: new Seal(action, secret as string, role, keys),
+    ...{ name, storage: { replicas, maxBytes } },
+    log: (error) => callHook(() => options.onError?.(error), NO_LOG),
+  };
+}
+
+/** Returns the position in a trace of the call that runs now, in the form of W3C's `traceparent`. */
+export function currentTrace(
+  telemetry: CallTelemetry | undefined,
+  log: HookLog,
+): string | undefined {
+  let trace: string | undefined;
+  callHook(() => {
+    const place = atOnce(telemetry?.place?.());
+    const header = place && writeTraceParent(place);
+    // Telemetry may return another form.
+    if (header && readTraceParent(header)) trace = header;
+  }, log);
+  return trace;
+}
+
+/** Returns the request of a call, for the worker's dispatcher. */
+export function requestOf(
+  { callId, arguments: args, ticket, answers = {} }: CallMessage,
+  { id: name }: Tool,
+): ToolCall | ResumedCall & Pick<ToolCall, "name"> {
+  return ticket === undefined ? { name, arguments: args, callId } : { name, ticket, answers };
+}
+
+/** Returns the context of a call, for the worker's dispatcher. */
+export function contextOf(call: CallMessage): DispatchContext {
+  const { sessionId, messageId, principal, context, timeoutMs, trace, mute } = call;
+  return {
+    ...{ sessionId, messageId, principal, context, timeoutMs },
+    ...(trace !== undefined && { trace: { headers: new Map([["traceparent", trace]]) } }),
+    ...(mute === true && { onQuestion: () => null }),
+  };
+}

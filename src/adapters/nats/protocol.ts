@@ -1,0 +1,400 @@
+/**
+ * The protocol between callers and workers: names of subjects, messages, and their parts.
+ * `docs/scale.md` explains the order of the messages.
+ *
+ * A message has its signatures, a byte that is 1 if more parts follow, the number of the message in its
+ * stream, and JSON in UTF-8.
+ *
+ * @module
+ */
+
+import { createHash } from "node:crypto";
+import {
+  type Answers,
+  canonicalJson,
+  type Check,
+  type HookLog,
+  isStandardSchema,
+  must,
+  parseToolId,
+  type Tool,
+  type ToolResult,
+} from "../../tool/mod.ts";
+import type { ToolProgress } from "../../execute/mod.ts";
+import type { Msg, NatsConnection } from "@nats-io/nats-core";
+import { encodeJson, parseJson, type Seal } from "./seal.ts";
+
+/** The version of the protocol. Each version has its own subjects, so that several can run together. */
+const ROOT = "plue.v1";
+
+/** The bucket of the directory: definitions of tools, and lists of their workers. */
+export const DIRECTORY = "plue_tools";
+/** The default bucket of {@linkcode natsCallStore}. */
+export const CALLS_BUCKET = "plue_calls";
+/** The stream of durable calls, and the bucket with their results. */
+export const RUNS_STREAM = "PLUE_CALLS";
+export const RESULTS_BUCKET = "plue_results";
+
+/** The subject of calls to a worker, by the path of the tool. */
+export const callSubject = (worker: string, path: string): string =>
+  `${ROOT}.call.${worker}.${path}`;
+/** The subject of a caller's messages about a call. */
+export const controlSubject = (worker: string, call: string): string =>
+  `${ROOT}.ctl.${worker}.${call}`;
+/** The subject of a worker's presence messages. */
+export const presenceSubject = (registry: string, worker: string): string =>
+  `${ROOT}.here.${registry}.${worker}`;
+/** The subject of durable calls in their stream. */
+export const runSubject = (path: string): string => `${ROOT}.run.${path}`;
+/**
+ * The subject of a principal's durable calls. The last word is the size of the call, so that the counts
+ * of messages by subject give their size.
+ *
+ * @param size The call has at most two to the power of this many KiB.
+ */
+export const ownedRunSubject = (path: string, owner: string, size: number | "*"): string =>
+  `${runSubject(path)}.${owner}.${size}`;
+
+/** Checks the name of a registry, which is a word of a subject. */
+export const checkRegistryName: Check<string> = must(
+  '1 to 64 letters, digits, "_" or "-"',
+  (value: unknown): value is string => typeof value === "string" && /^[\w-]{1,64}$/.test(value),
+);
+
+/** Encodes a word of a subject and of a key: neither may contain a dot. */
+function word(text: string | undefined): string {
+  return text === undefined ? "/" : text.replaceAll(".", "=");
+}
+
+/** The key of a worker's list in the directory. A dot and the number of a part follow. */
+export const workerKey = (registry: string, worker: string): string =>
+  `${registry}.worker.${worker}`;
+/** The key of a definition in the directory. */
+export const toolKey = (path: string): string => path.replace(".", ".tool.");
+
+/** Returns the path of a definition: `registry.namespace.name.digest`. */
+export function pathOf(registry: string, id: string, digest: string): string {
+  const { namespace, name } = parseToolId(id);
+  return `${registry}.${word(namespace)}.${word(name)}.${digest}`;
+}
+
+/** Returns the id of the tool of a path. */
+export function idOfPath(path: string): string {
+  const [, namespace, name] = path.split(".").map((part) => part.replaceAll("=", "."));
+  return namespace === "/" ? `${name}` : `${namespace}:${name}`;
+}
+
+/** Returns the definition that a caller needs in order to list, select, validate and call a tool. */
+export function recordOf(tool: Tool): Record<string, unknown> {
+  const record = {
+    namespace: tool.namespace,
+    name: tool.name,
+    aliases: tool.aliases,
+    title: tool.title,
+    description: tool.description,
+    version: tool.version,
+    parameters: tool.parameters,
+    returns: tool.returns,
+    // A library's schema checks the context at the worker.
+    context: isStandardSchema(tool.context) ? true : tool.context,
+    category: tool.category,
+    risk: tool.risk,
+    tags: tool.tags,
+    roles: tool.roles,
+    scopes: tool.scopes,
+    requiresApproval: tool.requiresApproval,
+    annotations: tool.annotations,
+    examples: tool.examples,
+    icons: tool.icons,
+    deprecated: tool.deprecated,
+    timeoutMs: tool.timeoutMs,
+    outputOverflow: tool.outputOverflow,
+    idempotent: tool.idempotent,
+    execution: tool.execution,
+    meta: tool.meta,
+    executable: tool.execute !== undefined,
+  };
+  // JSON omits undefined fields; an empty list is the default of its field.
+  const fields = Object.entries(record)
+    .filter(([, value]) => !Array.isArray(value) || value.length > 0);
+  return JSON.parse(JSON.stringify(Object.fromEntries(fields)));
+}
+
+/** Returns eight bytes of the digest of a definition. */
+export function digestOfRecord(record: Record<string, unknown>): string {
+  return createHash("sha256").update(canonicalJson(record)).digest().subarray(0, 8)
+    .toString("base64url");
+}
+
+/** The interval in which both sides check their calls. Silence is counted in these ticks. */
+export const TICK_MS = 500;
+/**
+ * A worker accepts a call that may not run twice within this number of ticks. Otherwise the caller sends
+ * the call to another worker.
+ */
+export const TICKS_TO_ACCEPT = 4;
+/** A worker sends a message at least every so many ticks while the call runs. */
+export const TICKS_TO_BEAT = 4;
+/** A call is lost after this number of ticks without a message: three heartbeats. */
+export const TICKS_TO_LOSE = 13;
+/** The bytes of events that a worker may send before the caller grants more. */
+export const FIRST_CREDIT = 1_048_576;
+/** The caller grants more credit after it has consumed this number of bytes. */
+export const CREDIT_STEP: number = FIRST_CREDIT / 2;
+/** The minimum size that an event counts, so that at most 64 events wait at the caller. */
+const MIN_EVENT_BYTES = FIRST_CREDIT / 64;
+/** The maximum age of a call when a worker starts it, by both clocks. */
+export const MAX_AGE_MS = 10_000;
+/** The maximum difference of two clocks, in milliseconds. */
+export const MAX_SKEW_MS = 5_000;
+
+/** A call, from its caller to a worker. */
+export interface CallMessage {
+  /** The id of this attempt. A worker accepts each attempt once. */
+  readonly id: string;
+  /** The time by the caller's clock, in milliseconds since 1970. */
+  readonly time: number;
+  readonly callId?: string | undefined;
+  readonly principal?: string | undefined;
+  readonly sessionId?: string | undefined;
+  readonly messageId?: string | undefined;
+  /** The host's context, for a tool that declares one. */
+  readonly context?: unknown;
+  /** The trace of the call, in the form of W3C's `traceparent`. */
+  readonly trace?: string | undefined;
+  readonly arguments?: unknown;
+  /** The ticket of a suspended call, and the answers to its questions. */
+  readonly ticket?: string | undefined;
+  readonly answers?: Answers | undefined;
+  /** True if the questions cannot be answered. */
+  readonly mute?: true | undefined;
+  /** The remaining time of the call, in milliseconds. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** A message from the worker to the caller. */
+export type Frame =
+  /** The worker has a call that may not run twice, and waits for the caller's confirmation. */
+  | { readonly type: "accepted" }
+  /** The worker still runs it. */
+  | { readonly type: "beat" }
+  /** The worker has rejected the call, and has not started it. Another worker may run it. */
+  | { readonly type: "refused"; readonly why: string; readonly result?: ToolResult }
+  | { readonly type: "metadata" | "output"; readonly value: unknown }
+  | { readonly type: "progress"; readonly progress: ToolProgress }
+  /** The call has ended. */
+  | { readonly type: "result"; readonly result: ToolResult };
+
+/** A message from the caller to the worker of a call. */
+export type Control =
+  /** Confirms the call: no other worker has it. */
+  | { readonly go: true }
+  | { readonly abort: string }
+  | { readonly credit: number };
+
+/** Returns the credit that an event uses. */
+export function creditOf(bytes: number): number {
+  return Math.max(bytes, MIN_EVENT_BYTES);
+}
+
+/** The bytes between the signatures of a message and its part: a flag, and the sequence number. */
+const HEAD_BYTES = 5;
+/** The maximum size of a part. Servers reject messages above `max_payload`, which is 1 MiB by default. */
+const MAX_PART_BYTES = 524_288;
+/** The bytes of a message that its headers and signatures may take. */
+const ROOM_BYTES = 1_024;
+/** The maximum size of all parts of a value. */
+const MAX_TOTAL_BYTES = 67_108_864;
+/** Larger values are sent one after another. A smaller value fits into one message of every server. */
+const SMALL_BYTES = 61_440;
+/** The maximum number of unconfirmed bytes of large values. */
+const MAX_UNCONFIRMED_BYTES = 4_194_304;
+/** The number of messages with wrong signatures that are logged one by one. */
+const FORGED_LOGGED = 16;
+const MAX_SEQUENCE = 2 ** 32 - 1;
+
+/** A message with a valid signature. */
+export interface OpenedPart {
+  /** The position of the message in its stream: 0, 1, 2. */
+  readonly sequence: number;
+  readonly isLast: boolean;
+  readonly bytes: Uint8Array;
+}
+
+/** Checks and reads a message. Returns `undefined` if its signature is not valid for its subjects. */
+export function openPart(seal: Seal, { data, subject, reply = "" }: Msg): OpenedPart | undefined {
+  const start = seal.bytes + HEAD_BYTES;
+  if (data.byteLength < start || !seal.accepts(data, subject, reply)) return undefined;
+  const view = new DataView(data.buffer, data.byteOffset + seal.bytes, HEAD_BYTES);
+  return {
+    isLast: view.getUint8(0) === 0,
+    sequence: view.getUint32(1),
+    bytes: data.subarray(start),
+  };
+}
+
+/**
+ * Logs messages with wrong signatures: the first few, and then one at each power of two, so that an
+ * attacker cannot flood the log.
+ *
+ * @param count The number of such messages so far.
+ */
+export function logForged(log: HookLog, what: string, count: number): void {
+  const isFew = count <= FORGED_LOGGED;
+  if (!isFew && (count & (count - 1)) !== 0) return;
+  log(new Error(isFew ? what : `${what} (${count} of them so far)`));
+}
+
+/** Sends numbered values to one subject. */
+export class Sender {
+  readonly #connection: NatsConnection;
+  readonly #seal: Seal;
+  readonly #subject: string;
+  readonly #reply: string;
+  readonly #maxPart: number;
+  #sequence = 0;
+  #isAmid = false;
+
+  /** @param reply The subject of answers, and of the server's message that there is no subscription. */
+  constructor(connection: NatsConnection, seal: Seal, subject: string, reply = "") {
+    this.#connection = connection;
+    this.#seal = seal;
+    this.#subject = subject;
+    this.#reply = reply;
+    const { max_payload: most = MAX_PART_BYTES + ROOM_BYTES } = connection.info ?? {};
+    this.#maxPart = Math.min(MAX_PART_BYTES, most - ROOM_BYTES);
+  }
+
+  /** True between two parts of a value: no other value may be sent then. */
+  get isAmid(): boolean {
+    return this.#isAmid;
+  }
+
+  /**
+   * Sends a value.
+   *
+   * @returns Its size in bytes.
+   * @throws {Error} If the connection is closed, or the user may not publish to the subject.
+   */
+  send(value: unknown): number {
+    const text = encodeJson(value);
+    for (let at = 0; at < text.length;) at = this.sendPart(text, at);
+    return text.length;
+  }
+
+  /** Sends the part of a value that starts at an offset. Returns the offset of the next part. */
+  sendPart(text: Uint8Array, at: number): number {
+    const part = text.subarray(at, at + this.#maxPart);
+    const next = at + part.length;
+    this.#isAmid = next < text.length;
+    const head = this.#seal.bytes;
+    const message = new Uint8Array(head + HEAD_BYTES + part.length);
+    message[head] = this.#isAmid ? 1 : 0;
+    new DataView(message.buffer).setUint32(head + 1, this.#sequence);
+    this.#sequence = this.#sequence === MAX_SEQUENCE ? 0 : this.#sequence + 1;
+    message.set(part, head + HEAD_BYTES);
+    this.#seal.sign(message, this.#subject, this.#reply);
+    this.#connection.publish(
+      this.#subject,
+      message,
+      this.#reply === "" ? undefined : { reply: this.#reply },
+    );
+    return next;
+  }
+}
+
+/**
+ * Sends the values of many senders over one connection: small ones immediately, and large ones one after
+ * another as fast as the server confirms them. So small values are not delayed by large ones, and the
+ * client buffers little.
+ */
+export class Outbox {
+  readonly #connection: NatsConnection;
+  /** Resolves when the previous large values have been sent. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #unconfirmed = 0;
+  #waiting = 0;
+  /** Ends the wait for the server. */
+  #fail: (why: Error) => void = () => {};
+
+  constructor(connection: NatsConnection) {
+    this.#connection = connection;
+    // A flush of a closed connection never settles.
+    void connection.closed().then(() => this.#fail(new Error("The connection is closed")));
+  }
+
+  /** The size of the large values that wait to be sent, in bytes. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /**
+   * Sends a value.
+   *
+   * @returns Its size in bytes, for a large value once it is sent.
+   * @throws {Error} If the connection is closed or lost, or the user may not publish to the subject.
+   */
+  send(sender: Sender, value: unknown): number | Promise<number> {
+    const text = encodeJson(value);
+    if (text.length <= SMALL_BYTES) return sender.sendPart(text, 0);
+    this.#waiting += text.length;
+    const sent = this.#turn.then(() => this.#sendParts(sender, text)).finally(() => {
+      this.#waiting -= text.length;
+    });
+    this.#turn = sent.catch(() => {});
+    return sent;
+  }
+
+  async #sendParts(sender: Sender, text: Uint8Array): Promise<number> {
+    for (let at = 0; at < text.length;) {
+      const next = sender.sendPart(text, at);
+      this.#unconfirmed += next - at;
+      at = next;
+      if (this.#unconfirmed < MAX_UNCONFIRMED_BYTES) continue;
+      this.#unconfirmed = 0;
+      await new Promise<void>((resolve, reject) => {
+        this.#fail = reject;
+        this.#connection.flush().then(resolve, reject);
+      });
+    }
+    return text.length;
+  }
+}
+
+/** The result of {@linkcode Receiver.take} for a part if an earlier part is missing. */
+export const GAP: unique symbol = Symbol("plue.nats.gap");
+/** The result of {@linkcode Receiver.take} for a duplicate, such as a replayed message. */
+export const SEEN: unique symbol = Symbol("plue.nats.seen");
+
+/** Reassembles the values of one stream. */
+export class Receiver {
+  #parts: Uint8Array[] = [];
+  #bytes = 0;
+  #next = 0;
+
+  /** The size of the last value, or of the received parts of an incomplete one, in bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** @returns A value; `undefined` while it is incomplete; {@linkcode GAP}, or {@linkcode SEEN}. */
+  take({ sequence, isLast, bytes }: OpenedPart): unknown {
+    // Sequence numbers wrap, so the nearer direction decides.
+    if (sequence !== this.#next) return (this.#next - sequence) >>> 0 < 2 ** 31 ? SEEN : GAP;
+    this.#next = sequence === MAX_SEQUENCE ? 0 : sequence + 1;
+    const isFirst = this.#parts.length === 0;
+    this.#bytes = isFirst ? bytes.length : this.#bytes + bytes.length;
+    if (this.#bytes > MAX_TOTAL_BYTES) return GAP;
+    if (isLast && isFirst) return parseJson(bytes);
+    this.#parts.push(bytes);
+    if (!isLast) return undefined;
+    const whole = new Uint8Array(this.#bytes);
+    let at = 0;
+    for (const part of this.#parts) {
+      whole.set(part, at);
+      at += part.length;
+    }
+    this.#parts = [];
+    return parseJson(whole);
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * Records in a call store that several processes change, and leases on them.
+ *
+ * @module
+ */
+
+import type { Clock } from "../../tool/mod.ts";
+import type { CallStore } from "./call_store.ts";
+import { base64url } from "./digest.ts";
+
+/** A record with its revision in the store. */
+export interface RevisedRecord<R> {
+  readonly record: R;
+  readonly revision: number;
+}
+
+/** The maximum number of attempts of a change while other processes change the same record. */
+const MAX_TRIES = 32;
+
+const ENCODER = new TextEncoder();
+const DECODER = new TextDecoder();
+
+/** Records of JSON in a call store. Every change is a compare-and-set on the revision. */
+export class StoredRecords<R> {
+  readonly store: CallStore;
+  readonly #expiresAt: (record: R) => number;
+
+  /** @param expiresAt Returns the expiry of a record, in milliseconds since 1970. */
+  constructor(store: CallStore, expiresAt: (record: R) => number) {
+    this.store = store;
+    this.#expiresAt = expiresAt;
+  }
+
+  protected encode(record: R, _key: string): Uint8Array {
+    return ENCODER.encode(JSON.stringify(record));
+  }
+
+  decode(value: Uint8Array, _key: string): R {
+    return JSON.parse(DECODER.decode(value));
+  }
+
+  async read(key: string): Promise<RevisedRecord<R> | undefined> {
+    const stored = await this.store.get(key);
+    return stored && { record: this.decode(stored.value, key), revision: stored.revision };
+  }
+
+  /**
+   * Writes a record if the stored one has this revision, or if there is none and no revision is given.
+   *
+   * @returns The new revision; `undefined` if the store has another one.
+   */
+  async write(key: string, record: R, revision?: number): Promise<number | undefined> {
+    const value = this.encode(record, key);
+    const life = { expiresAt: this.#expiresAt(record) };
+    return revision === undefined
+      ? await this.store.create(key, value, life)
+      : await this.store.update(key, value, revision, life);
+  }
+
+  /**
+   * Changes a record, again if another process has changed it meanwhile.
+   *
+   * @param change Returns the new record, or `undefined` to leave the store unchanged.
+   * @param isNew True if the store probably has no record yet: then it is not read first.
+   * @returns The current record; `undefined` if there is none.
+   * @throws {Error} If other processes change it at every attempt.
+   */
+  async change(
+    key: string,
+    change: (record: R | undefined) => R | undefined,
+    isNew = false,
+  ): Promise<RevisedRecord<R> | undefined> {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const found = isNew && tries === 0 ? undefined : await this.read(key);
+      const record = change(found?.record);
+      if (record === undefined) return found;
+      const revision = await this.write(key, record, found?.revision);
+      if (revision !== undefined) return { record, revision };
+    }
+    throw new Error("Cannot change a record: other processes change it at every attempt");
+  }
+}
+
+/** A record on which one process at a time has a lease. */
+export interface LeasedRecord {
+  /** The id of the run that has the lease; empty if none has it. */
+  readonly holder: string;
+  /** The end of the lease, in milliseconds since 1970. */
+  readonly heldUntil: number;
+}
+
+/** Records that one process at a time works on. */
+export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R> {
+  readonly clock: Clock;
+  readonly leaseMs: number;
+
+  /** @param leaseMs The duration of a lease without renewal, in milliseconds. */
+  constructor(
+    store: CallStore,
+    expiresAt: (record: R) => number,
+    clock: Clock,
+    leaseMs: number,
+  ) {
+    super(store, expiresAt);
+    this.clock = clock;
+    this.leaseMs = leaseMs;
+  }
+
+  /** Returns the fields of a new lease. */
+  newLease(): LeasedRecord {
+    return { holder: newId(), heldUntil: this.clock.timestamp() + this.leaseMs };
+  }
+
+  isHeld({ holder, heldUntil }: LeasedRecord): boolean {
+    return holder !== "" && heldUntil > this.clock.timestamp();
+  }
+
+  /**
+   * Takes the lease of a record.
+   *
+   * @param take Returns the record with the new lease; or without it, to end the record or to leave it.
+   * @returns The lease, or else the current record.
+   */
+  async claim(
+    key: string,
+    take: (record: R | undefined, lease: LeasedRecord) => R | undefined,
+    isNew = false,
+  ): Promise<{ readonly lease?: Lease<R>; readonly record: R | undefined }> {
+    const lease = this.newLease();
+    const found = await this.change(key, (record) => take(record, lease), isNew);
+    const { record } = found ?? {};
+    return found === undefined || record?.holder !== lease.holder
+      ? { record }
+      : { record, lease: new Lease(this, key, found) };
+  }
+}
+
+/** The lease of this process on a record. Other processes take it over if it is not renewed. */
+export class Lease<R extends LeasedRecord> {
+  readonly key: string;
+  /** The revision of the record when the lease began: higher for each later lease. */
+  readonly token: number;
+  readonly #records: LeasedRecords<R>;
+  #known: RevisedRecord<R>;
+  #isLost = false;
+  /** The last write. Writes are serialized, because each needs the revision of the one before. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #disarm: () => void = () => {};
+
+  /** The last known state of the record. */
+  get record(): R {
+    return this.#known.record;
+  }
+
+  /** @param known The record, with this process as its holder. */
+  constructor(records: LeasedRecords<R>, key: string, known: RevisedRecord<R>) {
+    this.#records = records;
+    this.key = key;
+    this.#known = known;
+    this.token = known.revision;
+  }
+
+  /**
+   * Renews the lease until {@linkcode end} is called.
+   *
+   * @param lost Is called if another process has taken the lease, or has ended the record.
+   * @param log Receives errors of the store, which may pass before the lease ends.
+   * @param renewing Is called before each renewal.
+   */
+  renew(lost: () => void, log: (error: unknown) => void, renewing?: () => void): void {
+    const { clock, leaseMs } = this.#records;
+    this.#disarm = clock.setTimeout(() => {
+      this.renew(lost, log, renewing);
+      renewing?.();
+      const heldUntil = clock.timestamp() + leaseMs;
+      this.change((record) => ({ ...record, heldUntil })).then((isHeld) => {
+        if (!isHeld) lost();
+      }, log);
+    }, leaseMs / 3);
+  }
+
+  /** Stops renewing the lease, and waits for the writes in flight. */
+  async end(): Promise<void> {
+    this.#disarm();
+    await this.#turn;
+  }
+
+  /**
+   * Changes the record while this process has the lease.
+   *
+   * @param change Returns the new record, or `undefined` to delete it.
+   * @returns False if this process no longer has the lease. Then nothing is written.
+   */
+  change(change: (record: R) => R | undefined): Promise<boolean> {
+    const changed = this.#turn.then(() => this.#change(change));
+    this.#turn = changed.catch(() => {});
+    return changed;
+  }
+
+  async #change(change: (record: R) => R | undefined): Promise<boolean> {
+    const { holder } = this.#known.record;
+    for (let tries = 0; !this.#isLost && tries < MAX_TRIES; tries++) {
+      const { record: before, revision: last } = this.#known;
+      const record = change(before);
+      const revision = record === undefined
+        ? await this.#records.store.delete(this.key, last) ? last : undefined
+        : await this.#records.write(this.key, record, last);
+      if (revision !== undefined) {
+        if (record?.holder === holder) this.#known = { record, revision };
+        else this.#isLost = true;
+        return true;
+      }
+      // The process may have made the write before, although the store has reported an error.
+      const found = await this.#records.read(this.key);
+      if (found?.record.holder === holder) this.#known = found;
+      else this.#isLost = true;
+    }
+    return false;
+  }
+}
+
+/** Returns a random id: 22 letters, digits, `_` and `-`. */
+export function newId(): string {
+  return base64url(crypto.getRandomValues(new Uint8Array(16)));
+}

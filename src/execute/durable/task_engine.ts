@@ -1,0 +1,248 @@
+/**
+ * The engine of tasks, in this process and over NATS. A queue delivers tasks; the engine claims the
+ * record of each, renews the lease while its tool runs, and stores its result.
+ *
+ * @module
+ */
+
+import {
+  type HookLog,
+  type Tool,
+  type ToolFailure,
+  ToolResult,
+  type ToolRun,
+} from "../../tool/mod.ts";
+import { failure } from "../failures.ts";
+import type { DispatchContext, ToolProgress } from "../request.ts";
+import type { Lease, LeasedRecord, LeasedRecords } from "./records.ts";
+
+/** The record of a task. */
+export interface RunRecord extends LeasedRecord {
+  /** The number of starts of its tool. */
+  readonly attempts: number;
+  /** Its result, after its end. */
+  readonly result?: ToolResult;
+  /** Its questions. While it has some, it waits for answers, and not for a process. */
+  readonly questions?: unknown;
+}
+
+/**
+ * Delivers tasks to processes.
+ *
+ * Contract: a task is delivered to one process at a time, and again until it is acknowledged. A
+ * process extends its delivery while it runs the task.
+ */
+export interface TaskQueue<Task extends QueuedTask> {
+  /**
+   * Yields tasks that may run now.
+   *
+   * @param most The maximum number of tasks.
+   */
+  fetch(most: number): AsyncIterable<Delivery<Task>>;
+}
+
+/** A task in a queue. */
+export interface QueuedTask {
+  /** The key of its record. */
+  readonly key: string;
+}
+
+/** A delivered task. */
+export interface Delivery<Task extends QueuedTask = QueuedTask> {
+  readonly task: Task;
+  /** Removes the task from the queue. */
+  ack(): void;
+  /** Returns the task to the queue, which delivers it again after `ms` milliseconds. */
+  retry(ms: number): void;
+  /** Postpones the next delivery. */
+  extend(): void;
+}
+
+/** A run of a tool in this process. */
+export interface ToolProcess {
+  /** Resolves with the result. Never rejects. */
+  readonly result: Promise<ToolResult>;
+  abort(): void;
+}
+
+/** Settings of {@linkcode TaskEngine}. */
+export interface TaskEngineSettings<R extends RunRecord> {
+  readonly records: LeasedRecords<R>;
+  /** The maximum number of starts of the tool of a task. */
+  readonly maxAttempts: number;
+  readonly log: HookLog;
+  /** The time between attempts to store a result, in milliseconds. */
+  readonly retryMs: number;
+  /** Returns true if a result is not stored again after this number of attempts. */
+  isOver(tries: number): boolean;
+  /** Returns true for an error of a store that would reject the same write again. */
+  isRefused?(error: unknown): boolean;
+  /** Returns the record of a task that has ended with a result. */
+  end(record: R, result: ToolResult): R;
+}
+
+/** Runs the tasks of queues. */
+export class TaskEngine<R extends RunRecord> {
+  readonly #settings: TaskEngineSettings<R>;
+
+  constructor(settings: TaskEngineSettings<R>) {
+    this.#settings = settings;
+  }
+
+  /** True if a task may run again after its process has died. */
+  mayRunAgain({ attempts }: R, idempotent: boolean): boolean {
+    return idempotent && attempts < this.#settings.maxAttempts;
+  }
+
+  /** True if the process that runs a task has died. */
+  isLost(record: R): boolean {
+    return record.holder !== "" && record.result === undefined &&
+      !this.#settings.records.isHeld(record);
+  }
+
+  /** Returns the record of a task whose process has died, and which does not run again. */
+  died(record: R, tool: string, idempotent: boolean): R {
+    const { maxAttempts, end } = this.#settings;
+    const why = idempotent
+      ? `${maxAttempts} processes have ended while they ran it`
+      : "its process ended before it did; it may have run";
+    return end(
+      record,
+      failure("unavailable", tool, why, { retryable: idempotent, ran: "unknown" }),
+    );
+  }
+
+  /**
+   * Claims a delivered task. A task that another process runs is returned to the queue.
+   *
+   * @param first The record of a task that has none.
+   * @returns The lease; or the record of a task that has ended, and true in `died` if it has ended
+   * now, because its process has died; or nothing.
+   */
+  async claim(
+    { task: { key }, retry }: Delivery,
+    { id, idempotent }: Pick<Tool, "id" | "idempotent">,
+    first?: R,
+  ): Promise<{ readonly lease?: Lease<R>; readonly ended?: R; readonly died?: boolean }> {
+    const { records } = this.#settings;
+    let died = false;
+    const { lease, record } = await records.claim(key, (before = first, begun) => {
+      died = false;
+      if (before === undefined || records.isHeld(before)) return undefined;
+      if (before.result !== undefined || before.questions !== undefined) return undefined;
+      died = this.isLost(before) && !this.mayRunAgain(before, idempotent);
+      if (died) return this.died(before, id, idempotent);
+      return { ...before, ...begun, attempts: before.attempts + 1 };
+    });
+    if (lease !== undefined) return { lease };
+    if (record?.result !== undefined) return { ended: record, died };
+    retry(Math.max(0, (record?.heldUntil ?? 0) - records.clock.timestamp()));
+    return {};
+  }
+
+  /**
+   * Renews a lease until its tool has ended, and stores the result: again after an error, and as a
+   * failure if the store rejects it.
+   *
+   * @param end Returns the record with the result.
+   * @param extend Is called while the task is in this process.
+   * @returns False if another process has the lease.
+   * @throws {Error} If nothing can be stored.
+   */
+  async keep(
+    lease: Lease<R>,
+    tool: string,
+    { result, abort }: ToolProcess,
+    end: (record: R, result: ToolResult) => R,
+    extend: () => void = () => {},
+  ): Promise<boolean> {
+    const { records: { clock }, log, retryMs, isOver, isRefused } = this.#settings;
+    lease.renew(abort, log, extend);
+    try {
+      const given = await result;
+      let stored = given;
+      for (let tries = 1;; tries++) {
+        try {
+          return await lease.change((record) => end(record, stored));
+        } catch (error) {
+          if (isOver(tries)) throw error;
+          log(error);
+          const replaced = error instanceof RangeError
+            ? failure(
+              "output_too_large",
+              tool,
+              `its result is not stored (${error.message}); it has run`,
+              { ran: "yes" },
+            )
+            : isRefused?.(error)
+            ? notStored(tool, "it has run", "yes")
+            : undefined;
+          if (replaced !== undefined && stored !== given) throw error;
+          if (replaced !== undefined) stored = replaced;
+          else {
+            extend();
+            await new Promise<void>((resolve) => void clock.setTimeout(resolve, retryMs));
+          }
+        }
+      }
+    } finally {
+      await lease.end();
+    }
+  }
+}
+
+/** The failure of a call whose result cannot be stored. A repetition could run it twice. */
+export function notStored(tool: string, what: string, ran: ToolRun): ToolFailure {
+  return failure("unavailable", tool, `its result cannot be stored; ${what}`, { ran });
+}
+
+/** A call that runs in this process, and may be a task. */
+export interface Run extends ToolProcess {
+  result: Promise<ToolResult>;
+  progress: ToolProgress | undefined;
+  /** Called when there is progress. */
+  changed: () => void;
+  /** Detaches the call from the caller's request. */
+  detach(): void;
+}
+
+/** Runs a call with a separate signal. */
+export function beginRun(
+  context: DispatchContext,
+  dispatch: (context: DispatchContext) => Promise<ToolResult>,
+): Run {
+  const controller = new AbortController();
+  const { signal } = context;
+  const caller = typeof signal === "function" ? signal() : signal;
+  const abort = (): void => controller.abort(caller?.reason);
+  let isAttached = true;
+  let cancel = (): void => {};
+  // On Workers, a request that cancels a task must not run the code of the request that started it.
+  void new Promise<void>((resolve) => cancel = resolve).then(() =>
+    controller.abort(new DOMException("The task was cancelled", "AbortError"))
+  );
+  const run: Run = {
+    abort: cancel,
+    progress: undefined,
+    changed: () => {},
+    result: Promise.resolve(ToolResult.error("The call has not begun")),
+    detach() {
+      isAttached = false;
+      caller?.removeEventListener("abort", abort);
+    },
+  };
+  if (caller?.aborted === true) abort();
+  else caller?.addEventListener("abort", abort, { once: true });
+  run.result = dispatch({
+    ...context,
+    signal: controller.signal,
+    progress(progress) {
+      run.progress = progress;
+      run.changed();
+      if (isAttached) context.progress?.(progress);
+    },
+    metadata: (value) => isAttached ? context.metadata?.(value) : undefined,
+    output: (value, bytes) => isAttached ? context.output?.(value, bytes) : undefined,
+  });
+  return run;
+}
