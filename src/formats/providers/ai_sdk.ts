@@ -19,7 +19,7 @@ import {
   type WireValue,
 } from "../wire.ts";
 import type { Chooses, WireSettings } from "../export_options.ts";
-import { ADVISORY, every, into, type KeywordTable, table } from "../form_rules.ts";
+import { type KeywordTable, READ_BY_THE_MODEL, replacing } from "../form_rules.ts";
 import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
 import type { ProviderHints } from "../provider_hints.ts";
 
@@ -67,10 +67,10 @@ export interface AiSdkToolSet {
 }
 
 /** The SDK passes the schema on to a provider. */
-const KEYWORDS: KeywordTable = table(
-  every(ADVISORY),
-  [into("{} or { not: {} }"), ["boolean schema"]],
-);
+const KEYWORDS: KeywordTable = Object.freeze({
+  ...READ_BY_THE_MODEL,
+  ...replacing("boolean schema"),
+});
 
 const ACCEPTS_ALL: AiSdkSchema["~standard"] = Object.freeze({
   version: 1,

@@ -37,16 +37,11 @@ import {
   textIn,
 } from "../importer_kit.ts";
 import {
-  ADVISORY,
-  DROPPED,
-  ENFORCED,
-  every,
-  into,
+  ANTHROPIC_STRICT_RULES,
   type KeywordTable,
   READ_BY_THE_MODEL,
   REJECTED,
-  table,
-  unsure,
+  replacing,
 } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
 import {
@@ -99,64 +94,11 @@ const FEATURES: readonly Feature[] = [
 /**
  * The schema is text for the model, but it must be valid 2020-12 with a plain object at the root.
  */
-export const ANTHROPIC_KEYWORDS: KeywordTable = table(
-  READ_BY_THE_MODEL,
-  [into("one object"), ["root composition"]],
-  [into("another key"), ["odd property key"]],
-  [REJECTED, ["$ref external"]],
-);
-
-/** Structured outputs. Bedrock's strict mode is the same. */
-export const ANTHROPIC_STRICT_KEYWORDS: KeywordTable = table(
-  every(ENFORCED),
-  [into("one object"), ["root composition"]],
-  [into("another key"), ["odd property key"]],
-  [into("additionalProperties: false"), ["open object"]],
-  [into("anyOf"), ["oneOf"]],
-  [into("one schema"), ["allOf"]],
-  [into("branches"), ["anyOf with siblings"]],
-  [into("a list"), ["tuple"]],
-  [into("$defs"), ["$ref elsewhere"]],
-  [into("{} or { not: {} }"), ["boolean schema"]],
-  [DROPPED, [
-    "enum complex",
-    "propertyNames",
-    "unevaluated",
-    "property count",
-    "dependent",
-    "conditional",
-    "not",
-    "contains",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "length",
-    "pattern complex",
-    "range",
-    "exclusive range",
-    "multipleOf",
-    "dynamic reference",
-    "$id",
-    "$schema",
-    "$comment",
-    "examples",
-    "example",
-    "usage notes",
-    "content",
-    "propertyOrdering",
-    "unknown",
-  ]],
-  [REJECTED, [
-    "map",
-    "undeclared required",
-    "patternProperties",
-    "no type",
-    "$ref recursive",
-    "$ref external",
-  ]],
-  [ADVISORY, ["title", "description", "default"]],
-  [unsure(ENFORCED), ["items missing", "$ref with siblings"]],
-);
+export const ANTHROPIC_RULES: KeywordTable = Object.freeze({
+  ...READ_BY_THE_MODEL,
+  ...replacing("root composition", "odd property key"),
+  "$ref external": REJECTED,
+});
 
 /** The values of `format` that strict mode takes. */
 export const ANTHROPIC_FORMATS: readonly string[] = [
@@ -481,7 +423,7 @@ const ANTHROPIC:
     keys: ANTHROPIC_KEYS,
     features: features(FEATURES),
     extra: { source: "anthropic" },
-    input: ANTHROPIC_KEYWORDS,
+    input: ANTHROPIC_RULES,
     limits: [
       { name: "maxDeferredTools", value: 10_000 },
       { name: "minLoadedTools", value: 1 },
@@ -515,7 +457,7 @@ const ANTHROPIC_STRICT:
     id: "anthropic.strict",
     title: "Anthropic Messages, strict",
     source: "structured-outputs page, @anthropic-ai/sdk 1.11.0; 2026-11-20",
-    input: ANTHROPIC_STRICT_KEYWORDS,
+    input: ANTHROPIC_STRICT_RULES,
     formats: ANTHROPIC_FORMATS,
     limits: [
       ...ANTHROPIC.limits,

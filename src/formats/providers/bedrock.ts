@@ -46,15 +46,9 @@ import {
   readSharedHints,
   textIn,
 } from "../importer_kit.ts";
-import { type KeywordTable, table, unsure } from "../form_rules.ts";
+import { ANTHROPIC_STRICT_RULES, replaced, unsure } from "../form_rules.ts";
 import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
-import {
-  ANTHROPIC_FORMATS,
-  ANTHROPIC_KEYS,
-  ANTHROPIC_KEYWORDS,
-  ANTHROPIC_STRICT_KEYWORDS,
-  cacheFor,
-} from "./anthropic.ts";
+import { ANTHROPIC_FORMATS, ANTHROPIC_KEYS, ANTHROPIC_RULES, cacheFor } from "./anthropic.ts";
 
 // Tools
 
@@ -74,13 +68,6 @@ export interface BedrockCachePoint {
   cachePoint: { type: "default"; ttl?: "5m" | "1h" };
   toolSpec?: never;
 }
-
-/** The rules depend on the model. Claude's are the narrowest that are known. */
-const KEYWORDS: KeywordTable = table(
-  ANTHROPIC_KEYWORDS,
-  [unsure(ANTHROPIC_KEYWORDS["root composition"]), ["root composition"]],
-  [unsure(ANTHROPIC_KEYWORDS["odd property key"]), ["odd property key"]],
-);
 
 function wire(view: ToolView, strict: boolean | undefined): BedrockTool {
   return {
@@ -393,7 +380,12 @@ const BEDROCK: BedrockTarget<"bedrock"> = makeTarget({
   keys: ANTHROPIC_KEYS,
   features: features(["strict", "cacheControl"]),
   extra: { source: "bedrock" },
-  input: KEYWORDS,
+  // The rules depend on the model. Claude's are the narrowest that are known.
+  input: {
+    ...ANTHROPIC_RULES,
+    "root composition": unsure(replaced("root composition")),
+    "odd property key": unsure(replaced("odd property key")),
+  },
   combinations: [{
     name: "cacheControl",
     message: "only some models take a cache point among the tools",
@@ -425,7 +417,7 @@ const BEDROCK_STRICT: BedrockTarget<"bedrock.strict"> = makeTarget({
   id: "bedrock.strict",
   title: "AWS Bedrock Converse, strict",
   source: "structured-output page of the Bedrock guide; 2026-11-20",
-  input: ANTHROPIC_STRICT_KEYWORDS,
+  input: ANTHROPIC_STRICT_RULES,
   formats: ANTHROPIC_FORMATS,
   fallback: "bedrock",
   wire: (view) => wire(view, view.strict),

@@ -37,18 +37,7 @@ import {
   readParameters,
   readReturns,
 } from "../importer_kit.ts";
-import {
-  ADVISORY,
-  DROPPED,
-  ENFORCED,
-  every,
-  IGNORED,
-  into,
-  type KeywordTable,
-  REJECTED,
-  table,
-  unsure,
-} from "../form_rules.ts";
+import { ADVISORY, GEMINI_RULES, GEMINI_TYPED_RULES } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
 import {
   features,
@@ -119,95 +108,13 @@ const NAMES: NameRule = { also: ".-", max: 64, separator: ".", letterFirst: true
 /** The documented rule for property keys in the typed schema. */
 const TYPED_KEYS: NameRule = { also: "", max: 64, separator: "_", letterFirst: true };
 
-/**
- * `parametersJsonSchema`. Google does not document it. The table follows the
- * documentation of `responseJsonSchema`, and marks the uncertain rules.
- */
-const JSON_SCHEMA: KeywordTable = table(
-  every(ENFORCED),
-  [into("enum"), ["const"]],
-  [into("anyOf"), ["oneOf", "$ref with siblings"]],
-  [into("one schema"), ["allOf"]],
-  [into("$defs"), ["$ref elsewhere"]],
-  [IGNORED, ["property count", "contains", "uniqueItems", "length", "example"]],
-  [unsure(IGNORED), [
-    "patternProperties",
-    "propertyNames",
-    "unevaluated",
-    "dependent",
-    "conditional",
-    "not",
-    "pattern",
-    "pattern complex",
-    "exclusive range",
-    "multipleOf",
-    "dynamic reference",
-    "$comment",
-    "default",
-    "examples",
-    "usage notes",
-    "content",
-    "unknown",
-  ]],
-  [unsure(ENFORCED), [
-    "root composition",
-    "type null",
-    "enum empty text",
-    "enum complex",
-    "$ref recursive",
-    "boolean schema",
-    "no type",
-  ]],
-  [REJECTED, ["$ref external"]],
-);
-
-/** `parameters`: the listed keys exist, and any other key is an error. */
-const TYPED: KeywordTable = table(
-  every(DROPPED),
-  [ENFORCED, [
-    "type",
-    "enum",
-    "properties",
-    "required",
-    "optional property",
-    "optional nullable property",
-    "open object",
-    "items",
-    "minItems 0 or 1",
-    "minItems",
-    "maxItems",
-    "length",
-    "pattern",
-    "range",
-    "property count",
-    "anyOf",
-    "title",
-    "description",
-    "default",
-    "example",
-    "propertyOrdering",
-  ]],
-  [unsure(ENFORCED), ["format", "pattern complex", "undeclared required", "no type"]],
-  [into("one object"), ["root composition"]],
-  [into("another key"), ["odd property key"]],
-  [into("nullable"), ["type list", "type null"]],
-  [into("enum of texts"), ["enum scalar"]],
-  [into("enum"), ["const"]],
-  [into("a list"), ["tuple"]],
-  [into("items: {}"), ["items missing"]],
-  [into("minimum, maximum"), ["exclusive range"]],
-  [into("anyOf"), ["oneOf"]],
-  [into("branches"), ["anyOf with siblings"]],
-  [into("one schema"), ["allOf"]],
-  [into("its target"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
-  [into("its type"), ["$ref recursive"]],
-  [into("example"), ["examples"]],
-  [into("{} or { not: {} }"), ["boolean schema"]],
-  [REJECTED, ["$ref external"]],
-);
-
 const OUTPUT: OutputRule = {
-  keywords: table(JSON_SCHEMA, [ADVISORY, ["root composition", "map", "open object"]]),
+  keywords: Object.freeze({
+    ...GEMINI_RULES,
+    "root composition": ADVISORY,
+    "map": ADVISORY,
+    "open object": ADVISORY,
+  }),
   root: "any",
 };
 
@@ -573,7 +480,7 @@ const GEMINI: GeminiTarget<"gemini", GeminiFunction> = makeTarget({
   names: NAMES,
   features: features(["returns"]),
   extra: { source: "gemini" },
-  input: JSON_SCHEMA,
+  input: GEMINI_RULES,
   output: OUTPUT,
   limits: [{ name: "maxTools", value: 512 }],
   wire,
@@ -601,8 +508,8 @@ const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = makeTarg
   title: "Gemini API, typed parameters",
   source: "generativelanguage protos 4.1.0, API errors; 2026-11-20",
   keys: TYPED_KEYS,
-  input: TYPED,
-  output: { keywords: TYPED, root: "any" },
+  input: GEMINI_TYPED_RULES,
+  output: { keywords: GEMINI_TYPED_RULES, root: "any" },
   typed: true,
   wire: typedWire,
   assemble,

@@ -19,7 +19,7 @@ import {
   unlessEmpty,
 } from "../wire.ts";
 import type { Chooses, LoseSetting, WireSettings } from "../export_options.ts";
-import { ADVISORY, every } from "../form_rules.ts";
+import { READ_BY_THE_MODEL } from "../form_rules.ts";
 import { features, type ListTarget, makeTarget, type Provider } from "../target.ts";
 
 // Tools
@@ -204,7 +204,7 @@ const LANGCHAIN:
     title: "LangChain JS",
     source: "@langchain/core 1.2.13; 2026-11-20",
     features: features(["examples", "deferLoading", "allowedCallers", "cacheControl"]),
-    input: every(ADVISORY),
+    input: READ_BY_THE_MODEL,
     draft07: true,
     wire: (view) => {
       const { deferLoading, allowedCallers, cacheControl } = view.hints;

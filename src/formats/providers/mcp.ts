@@ -33,7 +33,7 @@ import {
   readReturns,
   textIn,
 } from "../importer_kit.ts";
-import { ADVISORY, ENFORCED, every, into, type KeywordTable, table } from "../form_rules.ts";
+import { ADVISORY, COPIED, type KeywordTable, replacing } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
 import {
   type Feature,
@@ -76,23 +76,19 @@ export interface Mcp2025Tool extends McpTool {
 const NAMES: NameRule = { also: ".-", max: 128, separator: "." };
 
 /** The client gets all of 2020-12, and adapts it to its model. */
-const KEYWORDS: KeywordTable = table(every(ENFORCED), [ADVISORY, [
-  "$ref external",
-  "title",
-  "description",
-  "default",
-  "examples",
-  "example",
-  "usage notes",
-  "content",
-  "propertyOrdering",
-  "unknown",
-]]);
+const KEYWORDS: KeywordTable = Object.freeze({
+  ...COPIED,
+  "$ref external": ADVISORY,
+  "content": ADVISORY,
+  "propertyOrdering": ADVISORY,
+});
 
 /** Clients of the older revisions require that each property is an object. */
-const OLDER_KEYWORDS: KeywordTable = table(KEYWORDS, [into("{} or { not: {} }"), [
-  "boolean schema",
-]], [ADVISORY, ["root composition"]]);
+const OLDER_KEYWORDS: KeywordTable = Object.freeze({
+  ...KEYWORDS,
+  ...replacing("boolean schema"),
+  "root composition": ADVISORY,
+});
 
 const FEATURES: readonly Feature[] = ["title", "returns", "annotations", "meta"];
 

@@ -19,14 +19,10 @@ import {
   Shape,
   textOf,
 } from "../wire.ts";
+import { OPENAI_RULES, OPENAI_STRICT_RULES } from "../form_rules.ts";
 import type { Chooses, WireSettings } from "../export_options.ts";
 import { features, type ListTarget, makeTarget, type Provider, type ToolView } from "../target.ts";
-import {
-  OPENAI_FORMATS,
-  OPENAI_KEYWORDS,
-  OPENAI_STRICT_KEYWORDS,
-  OPENAI_STRICT_LIMITS,
-} from "./openai.ts";
+import { OPENAI_FORMATS, OPENAI_STRICT_LIMITS } from "./openai.ts";
 
 // Tools
 
@@ -264,7 +260,7 @@ const OPENAI_CHAT:
     source: "openai 7.55.0, openai-openapi 2.3.0, API errors; 2026-11-20",
     features: features(["strict"]),
     extra: { source: "openai", surface: "chat" },
-    input: OPENAI_KEYWORDS,
+    input: OPENAI_RULES,
     limits: [
       { name: "maxTools", value: 128 },
       { name: "maxDescription", value: 1_024, uncertain: true },
@@ -292,7 +288,7 @@ const OPENAI_CHAT_STRICT:
     id: "openai.chat.strict",
     title: "OpenAI Chat Completions, strict",
     source: "structured-outputs guide, openai 7.55.0 lib/transform, API errors; 2026-11-20",
-    input: OPENAI_STRICT_KEYWORDS,
+    input: OPENAI_STRICT_RULES,
     formats: OPENAI_FORMATS,
     limits: [...OPENAI_CHAT.limits, ...OPENAI_STRICT_LIMITS],
     fallback: "openai.chat",

@@ -28,7 +28,7 @@ import {
   unlessEmpty,
 } from "../wire.ts";
 import type { Chooses, LoseSetting, WireSettings } from "../export_options.ts";
-import { READ_BY_THE_MODEL } from "../form_rules.ts";
+import { OPENAI_RULES, OPENAI_STRICT_RULES, READ_BY_THE_MODEL } from "../form_rules.ts";
 import {
   type CombinationRule,
   type Feature,
@@ -39,12 +39,7 @@ import {
   type Target,
   type ToolView,
 } from "../target.ts";
-import {
-  OPENAI_FORMATS,
-  OPENAI_KEYWORDS,
-  OPENAI_STRICT_KEYWORDS,
-  OPENAI_STRICT_LIMITS,
-} from "./openai.ts";
+import { OPENAI_FORMATS, OPENAI_STRICT_LIMITS } from "./openai.ts";
 import { CUSTOM_TOOL } from "./openai_chat.ts";
 
 // Tools
@@ -471,7 +466,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
   namespaces: { names: OPENAI_NAME_RULE, tools: { ...OPENAI_NAME_RULE, max: 128 } },
   features: features(FEATURES),
   extra: { source: "openai", surface: "responses" },
-  input: OPENAI_KEYWORDS,
+  input: OPENAI_RULES,
   // The model reads text results by `output_schema`.
   output: { keywords: READ_BY_THE_MODEL, root: "any" },
   toolSearch: "definitions",
@@ -517,7 +512,7 @@ const OPENAI_RESPONSES_STRICT: ResponsesTarget<"openai.responses.strict"> = make
   id: "openai.responses.strict",
   title: "OpenAI Responses, strict",
   source: "structured-outputs guide, openai 7.55.0 lib/transform, API errors; 2026-11-20",
-  input: OPENAI_STRICT_KEYWORDS,
+  input: OPENAI_STRICT_RULES,
   formats: OPENAI_FORMATS,
   limits: [...OPENAI_RESPONSES.limits, ...OPENAI_STRICT_LIMITS],
   fallback: "openai.responses",
@@ -532,7 +527,7 @@ const OPENAI_REALTIME:
     title: "OpenAI Realtime",
     source: "openai 7.55.0; 2026-11-20",
     extra: { source: "openai", surface: "realtime" },
-    input: OPENAI_KEYWORDS,
+    input: OPENAI_RULES,
     limits: [{ name: "maxTools", value: 128, uncertain: true }],
     wire: functionItem,
     calls: {

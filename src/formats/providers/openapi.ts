@@ -7,7 +7,7 @@
 import { defined, HTTP_STATUS, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
 import type { WireCall } from "../call_format.ts";
 import { given, type JsonRecord, Shape, textOf } from "../wire.ts";
-import { ADVISORY, ENFORCED, every, type KeywordTable, REJECTED, table } from "../form_rules.ts";
+import { COPIED, type KeywordTable, REJECTED } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
 import {
   features,
@@ -69,11 +69,7 @@ const NAMES: NameRule = { also: ".-", max: 128, separator: "." };
 const TEMPLATE = "/tools/{id}/execute";
 
 /** A Schema Object is a schema of 2020-12. */
-const KEYWORDS: KeywordTable = table(
-  every(ENFORCED),
-  [ADVISORY, ["title", "description", "default", "examples", "example", "usage notes", "unknown"]],
-  [REJECTED, ["$ref external"]],
-);
+const KEYWORDS: KeywordTable = Object.freeze({ ...COPIED, "$ref external": REJECTED });
 
 function component(name: string, schema: JsonSchema): { [keyword: string]: unknown } | boolean {
   // References inside the schema must start at the root of the document.
