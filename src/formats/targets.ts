@@ -190,7 +190,7 @@ const INFOS: readonly TargetInfo[] = Object.freeze(
   TARGETS.map((target) => infoOf(target) as TargetInfo),
 );
 
-export function infoOf(target: Target): TargetInfo<string> {
+function infoOf(target: Target): TargetInfo<string> {
   const { id, title, source, names, keys, features, input, output, formats, limits, fallback } =
     target;
   return Object.freeze({

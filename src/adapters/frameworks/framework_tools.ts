@@ -76,7 +76,7 @@ function runnable<Target extends FrameworkTarget, Context>(
   }
   const exposure = new Exposure(source, target, options);
   const tools = exposure.export();
-  const { names } = exposure.adapter.export(source);
+  const { names } = exposure.result();
   return {
     tools,
     async answer(call, signal) {

@@ -233,8 +233,8 @@ class ToolLoop<Context> {
   readonly #target: StreamTarget;
   readonly #format: ClientFormat;
   readonly #create: ReturnType<typeof createOf>;
-  readonly #first: Exposure;
-  readonly #later: Exposure;
+  readonly #first: Exposure<TargetName>;
+  readonly #later: Exposure<TargetName>;
   readonly #context: Context;
   readonly #messages: unknown[];
   readonly #losses: ResultLoss[] = [];
@@ -289,7 +289,7 @@ class ToolLoop<Context> {
       signal?.throwIfAborted();
       const current = count === 1 && suspended === undefined ? this.#first : this.#later;
       const tools = [...listOf(this.#request["tools"]), ...(current.export() as unknown[])];
-      const { names, request } = current.adapter.export(this.#options.tools);
+      const { names, request } = current.result();
       const answer = await this.#send(tools, request);
       const { calls, whole } = yield* this.#read(answer, names);
       this.#response = whole;
@@ -311,8 +311,8 @@ class ToolLoop<Context> {
   }
 
   async #resume(suspended: SuspendedTurn): Promise<Turn> {
-    const { tools, answers = {} } = this.#options;
-    const { names } = this.#first.adapter.export(tools);
+    const { answers = {} } = this.#options;
+    const { names } = this.#first.result();
     return {
       ...await resumeTurn(this.#target, suspended, answers, this.#callOptions(names)),
       names,

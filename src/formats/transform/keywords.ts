@@ -13,7 +13,7 @@ import {
   type JsonValue,
   setOwn,
 } from "../../tool/mod.ts";
-import type { Context, Report, Tracing } from "./report.ts";
+import type { Context, Report, SchemaLoss, Tracing } from "./report.ts";
 import { changed, copyNode, HOLDS, mapSchema, requiredBy, type Spot, without } from "./rewrite.ts";
 import type { Slot, Trace } from "./trace.ts";
 
@@ -163,13 +163,8 @@ function include(
   const other = node[inclusive];
   const otherWins = typeof other === "number" && (step === 1 ? other > bound : other < bound);
   if (!exact && !otherWins) {
-    report.add(node, spot, {
-      keyword: exclusive,
-      action: "replaced",
-      grade: "weakened",
-      widens: true,
-      message: `"${exclusive}" is sent as "${inclusive}": the bound itself is let in`,
-    });
+    const message = `"${exclusive}" is sent as "${inclusive}": the bound itself is let in`;
+    report.add(node, spot, exclusive, message);
   }
   if (typeof other !== "number") {
     const changes = { [exclusive]: undefined, [inclusive]: value };
@@ -198,14 +193,9 @@ export function tuplesToLists(root: JsonSchema, { trace, report }: Context): Jso
       // Without a rule for the other items, `items` would accept anything and hide the tuple.
       const told = rest !== true && !closed;
       const branches = trace.distinct<unknown>(told ? [...tuple, rest] : tuple);
-      report.add(node, spot, {
-        keyword: "prefixItems",
-        action: "replaced",
-        grade: "weakened",
-        widens: branches.length > 1 || !closed,
-        narrows: rest === true,
-        message: "a tuple is sent as a list: which item stands where is not said",
-      });
+      const message = "a tuple is sent as a list: which item stands where is not said";
+      const widens = branches.length > 1 || !closed;
+      report.add(node, spot, "prefixItems", message, { widens, narrows: rest === true });
       const union = { anyOf: branches };
       trace.cameFrom(union, node);
       const items = branches.length === 1 ? branches[0] : union;
@@ -272,34 +262,30 @@ export function dropKeywords(
         if (fate === "keep") continue;
         if (fate === "ignored") {
           if (!constrains(keyword)) continue;
-          report.add(node, spot, {
-            keyword,
-            action: "sent",
-            grade: "weakened",
-            widens: true,
-            message: `"${keyword}" is sent, but not enforced`,
-          });
+          const message = `"${keyword}" is sent, but not enforced`;
+          report.add(node, spot, keyword, message, { action: "sent", widens: true });
           continue;
         }
         copy ??= copyNode(trace, node);
         delete copy[keyword];
         const described = describe && addWords(copy, keyword, node[keyword]);
-        report.add(node, spot, {
-          keyword,
-          action: described ? "described" : "dropped",
-          grade: described ? "moved" : "lost",
-          widens: constrains(keyword),
-          narrows: constrains(keyword) && opensAnother(keyword, node),
-          message: described
-            ? `"${keyword}" is said in the description`
-            : keyword === "nullable"
-            ? '"nullable" is not JSON Schema, and is omitted: null fits only where "type" has "null"'
-            : `"${keyword}" cannot be sent`,
-        });
+        const message = described
+          ? `"${keyword}" is said in the description`
+          : keyword === "nullable"
+          ? '"nullable" is not JSON Schema, and is omitted: null fits only where "type" has "null"'
+          : `"${keyword}" cannot be sent`;
+        const widens = constrains(keyword);
+        const narrows = widens && opensAnother(keyword, node);
+        report.add(node, spot, keyword, message, { ...omission(described), widens, narrows });
       }
       return copy ?? node;
     },
   });
+}
+
+/** What happens to an omitted keyword: the description says it, or it is lost. */
+function omission(described: boolean): Pick<SchemaLoss, "action" | "grade"> {
+  return described ? { action: "described", grade: "moved" } : { action: "dropped", grade: "lost" };
 }
 
 /** Omits a keyword that a target does not take here, or moves it to the description. */
@@ -310,13 +296,7 @@ export function leaveOut(
   spot: Spot,
   message: string,
 ): JsonSchemaObject {
-  report.add(node, spot, {
-    keyword,
-    action: describe ? "described" : "dropped",
-    grade: describe ? "moved" : "lost",
-    widens: true,
-    message,
-  });
+  report.add(node, spot, keyword, message, { ...omission(describe), widens: true });
   const copy = copyNode(trace, node);
   delete copy[keyword];
   if (describe) addWords(copy, keyword, node[keyword]);

@@ -332,13 +332,7 @@ export function inlineRefs(root: JsonSchema, { trace, report }: Context): JsonSc
       );
     }
     if (open.has(target)) {
-      report.add(node, spot, {
-        keyword: "$ref",
-        action: "replaced",
-        grade: "weakened",
-        widens: true,
-        message: "a recursive schema is cut here: only its type is said",
-      });
+      report.add(node, spot, "$ref", "a recursive schema is cut here: only its type is said");
       return cut(trace, node, target);
     }
     open.add(target);

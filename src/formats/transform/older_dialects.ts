@@ -142,12 +142,8 @@ function normalizeNode(
   let result = node;
   for (const keyword of FOREIGN) {
     if (!Object.hasOwn(node, keyword)) continue;
-    report.add(node, spot, {
-      keyword,
-      action: "dropped",
-      grade: "lost",
-      message: `"${keyword}" has no counterpart in JSON Schema`,
-    });
+    const message = `"${keyword}" has no counterpart in JSON Schema`;
+    report.add(node, spot, keyword, message, { action: "dropped", grade: "lost" });
   }
   result = without(trace, result, ...FOREIGN);
   result = numericBound(trace, result, "exclusiveMinimum", "minimum");
@@ -161,13 +157,9 @@ function normalizeNode(
   const plain = without(trace, result, "nullable");
   if (result["nullable"] !== true) return plain;
   if (!Object.hasOwn(node, "type")) {
-    report.add(node, spot, {
-      keyword: "nullable",
-      action: "replaced",
-      grade: "ambiguous",
-      widens: true,
-      message: '"nullable" without "type" is read as accepting null, which not every reader does',
-    });
+    const message =
+      '"nullable" without "type" is read as accepting null, which not every reader does';
+    report.add(node, spot, "nullable", message, { grade: "ambiguous", widens: true });
   }
   return acceptNull(trace, plain);
 }

@@ -135,14 +135,9 @@ export function optionalToNullable(root: JsonSchema, { trace, report }: Context)
       for (const name of optional) {
         const property = properties[name] as JsonSchema;
         if (!isObject(property) || acceptsNull(property, resolve)) {
-          report.add(node, spot, {
-            keyword: "properties",
-            step: name,
-            action: "replaced",
-            grade: "ambiguous",
-            narrows: true,
-            message: `"${name}" may be absent or null; here it must be null`,
-          });
+          const message = `"${name}" may be absent or null; here it must be null`;
+          const note = { step: name, grade: "ambiguous", narrows: true } as const;
+          report.add(node, spot, "properties", message, note);
         } else {
           setOwn(made, name, acceptNull(trace, property, resolve));
           nulls.add(name);
@@ -212,13 +207,9 @@ function flagNull(node: JsonSchemaObject, spot: Spot, context: Context): JsonSch
     result = copy;
   }
   if (result["type"] === "null") {
-    report.add(node, spot, {
-      keyword: Object.hasOwn(node, "type") ? "type" : "enum",
-      action: "replaced",
-      grade: "weakened",
-      widens: true,
-      message: "a value that is always null is sent as a string that may be null",
-    });
+    const keyword = Object.hasOwn(node, "type") ? "type" : "enum";
+    const message = "a value that is always null is sent as a string that may be null";
+    report.add(node, spot, keyword, message);
     return changed(trace, without(trace, result, "const", "enum"), {
       type: "string",
       nullable: true,
@@ -255,15 +246,11 @@ export function closeObjects(root: JsonSchema, { trace, report }: Context): Json
       const named = isObject(node["properties"]) ? node : changed(trace, node, { properties: {} });
       if (node["additionalProperties"] === false) return named;
       const said = Object.hasOwn(node, "additionalProperties");
-      report.add(node, spot, {
-        keyword: "additionalProperties",
-        action: "replaced",
-        grade: said ? "lost" : "weakened",
-        narrows: true,
-        message: said
-          ? "other properties than the named ones cannot be sent"
-          : "other properties than the named ones are not forbidden, but cannot be sent",
-      });
+      const message = said
+        ? "other properties than the named ones cannot be sent"
+        : "other properties than the named ones are not forbidden, but cannot be sent";
+      const grade = said ? "lost" : "weakened";
+      report.add(node, spot, "additionalProperties", message, { grade, narrows: true });
       return changed(trace, named, { additionalProperties: false });
     },
   });
@@ -314,17 +301,11 @@ export function renameKeys(
         Object.hasOwn(node, "patternProperties") || Object.hasOwn(node, "propertyNames");
       if (!open) return copy;
       for (const key of new Set(renamed)) {
-        report.add(node, spot, {
-          keyword: Object.hasOwn(properties, key) ? "properties" : "required",
-          step: key,
-          action: "replaced",
-          grade: "ambiguous",
-          widens: true,
-          narrows: true,
-          message: `"${key}" is sent as "${
-            nameOf(key)
-          }"; the object is open, so both may come back`,
-        });
+        const keyword = Object.hasOwn(properties, key) ? "properties" : "required";
+        const sent = nameOf(key);
+        const message = `"${key}" is sent as "${sent}"; the object is open, so both may come back`;
+        const note = { step: key, grade: "ambiguous", widens: true, narrows: true } as const;
+        report.add(node, spot, keyword, message, note);
       }
       return copy;
     },

@@ -34,8 +34,8 @@ export interface Context extends Tracing {
   fateOf(keyword: string, node: JsonSchemaObject, isRoot: boolean): KeywordFate;
 }
 
-/** A reported loss. */
-export interface Note extends Pick<SchemaLoss, "keyword" | "action" | "grade" | "message"> {
+/** A reported loss. By default, something looser or tighter is sent instead. */
+export interface Note extends Partial<Pick<SchemaLoss, "action" | "grade">> {
   /** A step below the keyword, such as a property's name. */
   readonly step?: string;
   /** The effect if this node were the root; a `not` around it reverses the effect. */
@@ -46,6 +46,8 @@ export interface Note extends Pick<SchemaLoss, "keyword" | "action" | "grade" | 
 interface Entry extends Note {
   readonly node: JsonSchemaObject;
   readonly spot: Spot;
+  readonly keyword: string;
+  readonly message: string;
 }
 
 /** Collects the losses of one chain of rewrites. */
@@ -60,8 +62,14 @@ export class Report {
   }
 
   /** Notes a loss of a keyword of `node`. */
-  add(node: JsonSchemaObject, spot: Spot, note: Note): void {
-    this.#entries.push({ node, spot, ...note });
+  add(
+    node: JsonSchemaObject,
+    spot: Spot,
+    keyword: string,
+    message: string,
+    note: Note = { widens: true },
+  ): void {
+    this.#entries.push({ node, spot, keyword, message, ...note });
   }
 
   /** The losses, with places in `first`: the schema that the first transform was given. */
@@ -83,7 +91,7 @@ export class Report {
     const losses: SchemaLoss[] = [];
     const seen = new Set<string>();
     for (const { entry, keyword, node, step } of found) {
-      const { action, grade, message, spot } = entry;
+      const { action = "replaced", grade = "weakened", message, spot } = entry;
       const widens = entry.widens ?? false;
       const narrows = entry.narrows ?? false;
       const either = (widens || narrows) && (spot.effect === "both" || hides(spot.schema));

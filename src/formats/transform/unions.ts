@@ -28,13 +28,8 @@ export function oneOfToAnyOf(root: JsonSchema, { trace, report }: Context): Json
       const branches = node["oneOf"];
       if (!Array.isArray(branches)) return node;
       if (!areDisjoint(trace, branches, resolve)) {
-        report.add(node, spot, {
-          keyword: "oneOf",
-          action: "replaced",
-          grade: "weakened",
-          widens: true,
-          message: '"oneOf" is sent as "anyOf": more than one branch may hold',
-        });
+        const message = '"oneOf" is sent as "anyOf": more than one branch may hold';
+        report.add(node, spot, "oneOf", message);
       }
       if (!Object.hasOwn(node, "anyOf")) {
         return changed(trace, node, { oneOf: undefined, anyOf: branches }, { anyOf: "oneOf" });
@@ -317,14 +312,10 @@ function flattenUnion(
     const there = Object.hasOwn(properties, name) ? properties[name] as JsonSchema : true;
     setOwn(properties, name, mergeSchemas(trace, there, united));
   }
-  report.add(root, rootSpot(root), {
-    keyword,
-    action: describe ? "described" : "replaced",
-    grade: describe ? "moved" : "weakened",
-    widens: true,
-    narrows,
-    message: `"${keyword}" at the root is sent as one object with the properties of all branches`,
-  });
+  const message =
+    `"${keyword}" at the root is sent as one object with the properties of all branches`;
+  const moved = describe ? { action: "described", grade: "moved" } as const : {};
+  report.add(root, rootSpot(root), keyword, message, { ...moved, widens: true, narrows });
   const requirers = nodes.map(requiredBy);
   const shared = [...requirers[0] ?? []].filter((name) =>
     all && requirers.every((names) => names.has(name))
