@@ -113,11 +113,9 @@ function readTools(
   const found = source === "auto" ? recognise(document) : [IMPORTERS.get(source)];
   const [importer] = found;
   if (source !== "auto" && importer === undefined) {
-    throw new TypeError(
-      `Cannot import tools: the source must be auto, ${IMPORT_SOURCES.join(", ")}, not "${
-        clip(String(source))
-      }"`,
-    );
+    const sources = IMPORT_SOURCES.join(", ");
+    const given = clip(String(source));
+    throw new TypeError(`Cannot import tools: the source must be auto, ${sources}, not "${given}"`);
   }
   if (importer === undefined || found.length > 1) {
     const session = new ImportSession("auto", options);

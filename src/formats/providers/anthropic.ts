@@ -358,18 +358,11 @@ function readTool(
   path: string,
   options: ImportOptions,
 ): void {
-  const name = textIn(tool, "name");
   const type = tool["type"] ?? "custom";
   if (type !== "custom") {
-    session.reject(
-      name,
-      path,
-      "type",
-      `Cannot import a tool whose type is ${
-        quote(type)
-      }: the provider runs it, and it has no schema`,
-    );
-    return;
+    const why = "the provider runs it, and it has no schema";
+    const message = `Cannot import a tool whose type is ${quote(type)}: ${why}`;
+    return session.reject(textIn(tool, "name"), path, "type", message);
   }
   const imported = beginTool(session, tool, path, options.namespace);
   if (imported === undefined) return;
@@ -394,12 +387,9 @@ function readHints(session: ImportSession, imported: ImportedTool, tool: JsonRec
     : undefined;
   if (cacheControl !== undefined) provider.cacheControl = cacheControl;
   else {
-    session.warn(
-      imported,
-      `${path}/cache_control`,
-      "cache_control",
-      `The cache_control of "${clip(imported.sourceName)}" is unknown, and is omitted`,
-    );
+    const of = `The cache_control of "${clip(imported.sourceName)}"`;
+    const message = `${of} is unknown, and is omitted`;
+    session.warn(imported, `${path}/cache_control`, "cache_control", message);
   }
 }
 

@@ -340,12 +340,8 @@ function readEntry(
 ): ImportedTool | undefined {
   const tool = objectIn(entry, "toolSpec");
   if (tool === undefined) {
-    session.reject(
-      textIn(entry["systemTool"], "name"),
-      path,
-      "type",
-      'Cannot import the entry: only a "toolSpec" has a schema of its arguments',
-    );
+    const message = 'Cannot import the entry: only a "toolSpec" has a schema of its arguments';
+    session.reject(textIn(entry["systemTool"], "name"), path, "type", message);
     return undefined;
   }
   const at = `${path}/toolSpec`;

@@ -358,12 +358,8 @@ function schemaOf(
   if (!isObject(schema) || !isTypedSchema(schema)) return { schema, path };
   return {
     schema: readTypedSchema(schema, (at, keyword) => {
-      session.warn(
-        imported,
-        path + at,
-        keyword,
-        `"${clip(keyword)}" of "${clip(imported.sourceName)}" is not a number, and is omitted`,
-      );
+      const of = `"${clip(keyword)}" of "${clip(imported.sourceName)}"`;
+      session.warn(imported, path + at, keyword, `${of} is not a number, and is omitted`);
     }),
     path,
   };

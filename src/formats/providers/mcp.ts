@@ -244,12 +244,9 @@ function pagesOf(
       (inner === undefined ? "" : "/result");
     const tools = toolsOf(raw);
     if (tools === undefined) {
-      session.reject(
-        undefined,
-        at,
-        "document",
-        'Cannot read the page: it must be a result of "tools/list", with a list of "tools"',
-      );
+      const message =
+        'Cannot read the page: it must be a result of "tools/list", with a list of "tools"';
+      session.reject(undefined, at, "document", message);
       continue;
     }
     const kind = member(page, "resultType");
@@ -264,12 +261,8 @@ function pagesOf(
     open = cursor !== undefined && !cursors.has(cursor);
     if (cursor === undefined) continue;
     if (!open) {
-      session.warn(
-        undefined,
-        `${at}/nextCursor`,
-        "nextCursor",
-        "The server gave the same cursor twice; what follows is not read",
-      );
+      const message = "The server gave the same cursor twice; what follows is not read";
+      session.warn(undefined, `${at}/nextCursor`, "nextCursor", message);
       break;
     }
     cursors.add(cursor);
@@ -298,23 +291,17 @@ function readTool(
 ): void {
   const imported = beginTool(session, tool, path, options.namespace);
   if (imported === undefined) return;
-  const name = imported.sourceName;
   const schemaPath = `${path}/inputSchema`;
   const parameters = readParameters(session, imported, tool["inputSchema"], schemaPath, "typed");
   if (parameters === undefined) return;
   const header = wrongHeader(parameters);
   if (header !== undefined) {
     const message = `has a wrong "x-mcp-header" at "${clip(header.path, 200)}": ${header.message}`;
+    const at = schemaPath + header.path;
     if ((options.transport ?? "http") === "http") {
-      session.reject(
-        name,
-        schemaPath + header.path,
-        "x-mcp-header",
-        `Cannot import "${clip(name)}": it ${message}`,
-      );
-      return;
+      return session.rejectTool(imported, "x-mcp-header", `it ${message}`, at);
     }
-    session.warn(imported, schemaPath + header.path, "x-mcp-header", `"${clip(name)}" ${message}`);
+    session.warn(imported, at, "x-mcp-header", `"${clip(imported.sourceName)}" ${message}`);
   }
   imported.returns = readReturns(session, imported, tool["outputSchema"], `${path}/outputSchema`);
   imported.description = readText(session, imported, tool, "description");
@@ -329,12 +316,8 @@ function readTool(
   if (imported.meta !== undefined && Object.hasOwn(imported.meta, "provider")) {
     const { provider: _taken, ...rest } = imported.meta;
     imported.meta = rest;
-    session.warn(
-      imported,
-      `${path}/_meta/provider`,
-      "_meta",
-      '"provider" in "_meta" is omitted: plue uses the name',
-    );
+    const message = '"provider" in "_meta" is omitted: plue uses the name';
+    session.warn(imported, `${path}/_meta/provider`, "_meta", message);
   }
   readExtra(imported, tool);
   session.add(imported);
@@ -394,12 +377,8 @@ function wrongField(
   wanted: string,
 ): void {
   const path = `${imported.path}${field.split("/").map(pointerStep).join("")}`;
-  session.warn(
-    imported,
-    path,
-    field,
-    `The ${field} of "${clip(imported.sourceName)}" must be ${wanted}, and is omitted`,
-  );
+  const of = `The ${field} of "${clip(imported.sourceName)}"`;
+  session.warn(imported, path, field, `${of} must be ${wanted}, and is omitted`);
 }
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;

@@ -103,13 +103,9 @@ function readNamespace(
   const inside = options.namespace === undefined ? name : `${options.namespace}.${name}`;
   const tools = listIn(namespace, "tools");
   if (name === undefined || !isToolName(inside) || tools === undefined) {
-    session.reject(
-      name,
-      path,
-      "namespace",
-      'Cannot import the namespace: it must have a list of "tools", and a "name" of letters, digits, "_", "." or "-"',
-    );
-    return;
+    const message = 'Cannot import the namespace: it must have a list of "tools", and a "name" ' +
+      'of letters, digits, "_", "." or "-"';
+    return session.reject(name, path, "namespace", message);
   }
   const description = textIn(namespace, "description");
   for (const [index, entry] of tools.entries()) {
@@ -132,28 +128,17 @@ function readEntry(
   const inner = objectIn(outer, "function");
   const at = inner === undefined ? path : `${path}/function`;
   const tool = inner ?? outer;
-  const name = textIn(tool, "name");
   if (type !== "function") {
-    session.reject(
-      name,
-      path,
-      "type",
-      `Cannot import a tool whose type is ${
-        quote(type)
-      }: only functions have a schema of their arguments`,
-    );
-    return;
+    const why = "only functions have a schema of their arguments";
+    const message = `Cannot import a tool whose type is ${quote(type)}: ${why}`;
+    return session.reject(textIn(tool, "name"), path, "type", message);
   }
   const imported = beginTool(session, tool, path, options.namespace, at);
   if (imported === undefined) return;
   for (const field of inner === undefined ? [] : Object.keys(outer)) {
     if (field === "type" || field === "function") continue;
-    session.warn(
-      imported,
-      path + pointerStep(field),
-      field,
-      `${quote(field)} is unknown, and is omitted`,
-    );
+    const message = `${quote(field)} is unknown, and is omitted`;
+    session.warn(imported, path + pointerStep(field), field, message);
   }
   const parameters = readParameters(session, imported, tool["parameters"], `${at}/parameters`);
   if (parameters === undefined) return;
