@@ -154,7 +154,6 @@ function concernedNodes(
   return concerned;
 }
 
-/** The state of a look at a value. */
 interface Look {
   readonly resolve: Resolve;
   left: number;
@@ -312,10 +311,8 @@ export function encodeArguments(value: unknown, rewrite: ArgumentRewrite | undef
 /** The maximum number of parts of a value that are written, tries included. Others stay unchanged. */
 const MAX_WRITES = 100_000;
 
-/** The maximum number of combinations of branches for one part of a value. */
 const MAX_COMBINATIONS = 64;
 
-/** The position in a value, and the limits of the traversal. */
 interface Reach {
   /** The depth of the part in the value. */
   readonly depth: number;
@@ -344,7 +341,6 @@ function encode(value: unknown, rewrites: readonly ArgumentRewrite[], reach: Rea
   return value;
 }
 
-/** True if no further changes apply to the same value. */
 function isSingle({ also, choices }: ArgumentRewrite): boolean {
   return also === undefined && choices === undefined;
 }

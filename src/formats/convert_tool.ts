@@ -136,13 +136,11 @@ export function convertTool(
   };
 }
 
-/** The loss of a field that is not sent. */
 function fieldLoss(tool: Tool, path: string, keyword: string, message: string): Loss {
   const kind = { action: "dropped", grade: "lost", widens: false, narrows: false } as const;
   return { tool: tool.id, side: "tool", path, keyword, ...kind, message };
 }
 
-/** The exported result schema. */
 interface ConvertedReturns {
   /** Absent if it is not sent. */
   readonly schema?: JsonSchema;
@@ -230,7 +228,6 @@ function checkerOf(
   }
 }
 
-/** The features that a tool uses, each with its path in the tool. */
 function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Feature, string])[] {
   const used: (readonly [Feature, string])[] = [];
   if (tool.title !== undefined && hints.title !== null) used.push(["title", "/title"]);
@@ -261,7 +258,6 @@ function saysAnnotations(tool: Tool, hints: ProviderHints): boolean {
 
 const NO_EXTRA: { readonly [field: string]: unknown } = Object.freeze({});
 
-/** Returns the extra fields that a target takes back, and the names of the other ones. */
 function splitExtra(
   hints: ProviderHints,
   rule: Target["extra"],
@@ -278,7 +274,6 @@ function splitExtra(
   return { extra: taken, lost: Object.keys(extra).filter((field) => !Object.hasOwn(taken, field)) };
 }
 
-/** The fields of a tool that are sent. */
 interface ToolFields {
   readonly description: string;
   /** The extra fields of the tool's source that the target takes back. */

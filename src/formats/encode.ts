@@ -140,7 +140,6 @@ function inWireNames(text: string, names: ExportNames): string {
   });
 }
 
-/** The ids in the result of a search for tools. */
 function idsIn(value: JsonValue): readonly string[] {
   return (listIn(value, "tools") ?? []).flatMap((entry) => {
     const name = typeof entry === "string" ? entry : textIn(entry, "name");
@@ -252,14 +251,12 @@ export interface ResultLoss {
   readonly message: string;
 }
 
-/** A block in words, or the bytes of a file. */
 type Read = { readonly text: string } | {
   readonly mimeType: string;
   readonly data: string;
   readonly name?: string;
 };
 
-/** A result of blocks, written for a target. */
 interface WrittenContent {
   /** All of it in words. */
   readonly text: string;
@@ -356,7 +353,6 @@ function typeOf(mimeType: unknown): string {
   return type === "image/jpg" ? "image/jpeg" : type || "application/octet-stream";
 }
 
-/** The name of the file at an address. */
 function nameIn(uri: string): { readonly name?: string } {
   const name = uri.split(/[?#]/)[0]?.match(/[^/:]+$/)?.[0];
   return name === undefined ? {} : { name };
@@ -372,7 +368,6 @@ function linkText(block: unknown, uri: string): string {
   }`;
 }
 
-/** The text that replaces a file which the target does not take. */
 function standIn({ mimeType, data, name }: Exclude<Read, { readonly text: string }>): string {
   const bytes = Math.floor(data.replace(/=+$/, "").length * 3 / 4);
   const size = bytes === 0 ? "" : ` (${bytes} bytes)`;

@@ -16,7 +16,6 @@ export interface WireName {
   readonly namespace?: string;
 }
 
-/** A name on the wire as messages have it. */
 export function quoted(
   { name, namespace }: { readonly name: string; readonly namespace?: string | undefined },
 ): string {

@@ -78,7 +78,6 @@ export const KEYWORD_FORMS = {
 /** A form that a schema can use. */
 export type KeywordForm = keyof typeof KEYWORD_FORMS;
 
-/** All forms, in the order of the tables. */
 export const ALL_FORMS: readonly KeywordForm[] = Object.keys(KEYWORD_FORMS) as KeywordForm[];
 
 /** How a form of schema is exported. */
@@ -106,11 +105,8 @@ export interface KeywordRule {
 /** A target's rule for every form. */
 export type KeywordTable = { readonly [Form in KeywordForm]: KeywordRule };
 
-/** Sent; the target holds the model to it. */
 const ENFORCED: KeywordRule = Object.freeze({ action: "keep", enforcement: "enforced" });
-/** Sent; the model reads it. */
 export const ADVISORY: KeywordRule = Object.freeze({ action: "keep", enforcement: "advisory" });
-/** Sent; the target accepts it and does nothing with it. */
 const IGNORED: KeywordRule = Object.freeze({ action: "keep", enforcement: "ignored" });
 /** Omitted: the target rejects or ignores it. */
 const DROPPED: KeywordRule = Object.freeze({ action: "drop", enforcement: "ignored" });
@@ -142,17 +138,14 @@ const INTO: { readonly [Form in KeywordForm]?: string } = {
   "boolean schema": "{} or { not: {} }",
 };
 
-/** The rule of a form that is sent as another one. */
 export function replaced(form: KeywordForm): KeywordRule {
   return Object.freeze({ action: "transform", enforcement: "enforced", into: INTO[form] ?? "" });
 }
 
-/** The rules for forms that are sent as other ones. */
 export function replacing(...forms: readonly KeywordForm[]): Partial<KeywordTable> {
   return Object.fromEntries(forms.map((form) => [form, replaced(form)]));
 }
 
-/** A rule that the provider does not document. */
 export function unsure(rule: KeywordRule): KeywordRule {
   return Object.freeze({ ...rule, uncertain: true });
 }
@@ -265,7 +258,6 @@ const CELLS: { readonly [cell: string]: KeywordRule } = {
   reject: REJECTED,
 };
 
-/** Returns one column of the rules. */
 function column(index: number): KeywordTable {
   const result: Partial<Record<KeywordForm, KeywordRule>> = {};
   for (const line of RULES.trim().split("\n").slice(2)) {

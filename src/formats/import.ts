@@ -15,7 +15,6 @@ type KnownImporter = NonNullable<KnownProvider["importer"]>;
 
 type OptionsOf<Import> = Import extends Importer<string, infer Options> ? Options : never;
 
-/** The intersection of the types of a union. */
 type All<Union> = (Union extends unknown ? (value: Union) => void : never) extends
   (value: infer Every) => void ? Every
   : never;
@@ -133,7 +132,6 @@ function readTools(
   return session.finish() as ImportResult<ImportSource>;
 }
 
-/** The importers of the sources that a document looks like. */
 function recognise(document: unknown): readonly KnownImporter[] {
   return [...IMPORTERS.values()].filter((importer) => importer.looksLike(document));
 }

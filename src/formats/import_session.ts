@@ -52,7 +52,6 @@ import { mapSchema, without } from "./transform/rewrite.ts";
 
 /** A tool as an importer reads it, before it is named and made. */
 export interface ImportedTool {
-  /** The name of the tool in the source. */
   readonly sourceName: string;
   /** The name that it should get, if that is another one. It is made legal. */
   readonly wantedName?: string;
@@ -104,7 +103,6 @@ const MAX_DESCRIPTION = 8_192;
 const MAX_ICONS = 16;
 const MAX_ICON = 65_536;
 
-/** The texts of a tool that people and models read. */
 interface ToolTexts {
   title?: string | undefined;
   description?: string | undefined;
@@ -202,12 +200,10 @@ export class ImportSession {
     return this.#entries <= this.#maxTools;
   }
 
-  /** Adds a warning about a tool, or about the document. */
   warn(imported: ImportedTool | undefined, path: string, rule: string, message: string): void {
     if (this.#notes.length <= MAX_WARNINGS) this.#notes.push({ imported, path, rule, message });
   }
 
-  /** Adds an entry that is not imported. */
   reject(source: unknown, path: string, rule: string, message: string): void {
     const name = typeof source === "string" ? clip(source, 200) : undefined;
     this.#rejected.push(Object.freeze({ name, path, rule, message }));
@@ -325,12 +321,10 @@ export class ImportSession {
     this.#values -= size;
   }
 
-  /** True if the limit of values is exceeded. */
   get isFull(): boolean {
     return this.#values < 0;
   }
 
-  /** Names and makes the tools. */
   finish(): ImportResult {
     const names = nameTools(this.#read, this);
     const ids = new Map<ImportedTool, string>();
@@ -441,7 +435,6 @@ export class ImportSession {
   }
 }
 
-/** All texts of a tool from its source. */
 function textsOf(imported: ImportedTool): JsonRecord {
   const { sourceName, title, description, parameters, returns, examples, meta } = imported;
   const { annotations, extra } = imported.provider;

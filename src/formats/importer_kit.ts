@@ -42,7 +42,6 @@ export { definitionName } from "./transform/references.ts";
 export { normalizeOpenApi30 } from "./transform/older_dialects.ts";
 export { eachNode, mapChildren, mapSchema, without } from "./transform/rewrite.ts";
 
-/** An entry, and its path in the document. */
 export interface Entry {
   readonly value: unknown;
   readonly path: string;

@@ -14,7 +14,6 @@ export interface Excess {
   readonly message: string;
 }
 
-/** How a limit is counted. */
 interface Count {
   /** The amount that a tool adds: a number, or a part of its schema's size; `undefined`: it is not counted. */
   readonly of: keyof SchemaSize | ((tool: ToolView) => number | undefined);
@@ -40,7 +39,6 @@ const COUNTS: { readonly [Name in LimitName]?: Count } = {
   minRequired: { of: "required", each: true },
 };
 
-/** Counts the tools of one request. */
 export class RequestLimits {
   readonly #limits: readonly Limit[];
   readonly #allStrict: boolean;
@@ -57,7 +55,6 @@ export class RequestLimits {
     this.#omitsDeferred = omitsDeferred;
   }
 
-  /** The limits that one more tool would exceed. It is not counted. */
   excess(tool: ToolView): readonly Excess[] {
     return this.#amounts(tool).flatMap(([limit, adds]) => {
       const { name, value } = limit;
@@ -71,14 +68,12 @@ export class RequestLimits {
     });
   }
 
-  /** Counts a tool that is sent. */
   add(tool: ToolView): void {
     for (const [{ name }, adds] of this.#amounts(tool)) {
       if (COUNTS[name]?.each !== true) this.#used.set(name, (this.#used.get(name) ?? 0) + adds);
     }
   }
 
-  /** The amounts that a tool adds to the limits that apply to it. */
   #amounts(tool: ToolView): readonly (readonly [Limit, number])[] {
     let size: SchemaSize | undefined;
     return this.#limits.flatMap((limit): (readonly [Limit, number])[] => {

@@ -186,7 +186,6 @@ export function formsOf(schema: JsonSchema, trace?: Trace): FormSet {
  */
 class FormFinder {
   readonly forms: Set<KeywordForm> = new Set();
-  /** There is a `$ref`. */
   refers = false;
   #depth = 0;
   readonly #resolve: Resolve;
@@ -203,7 +202,6 @@ class FormFinder {
     };
   }
 
-  /** Adds the forms of a schema and its subschemas. */
   add(node: JsonSchemaObject, root: boolean): void {
     if (this.#depth > MAX_DEPTH) throw tooDeep();
     this.#depth++;

@@ -18,7 +18,6 @@ export type KnownProvider = (typeof providers)[keyof typeof providers];
 /** A provider whose types do not matter. */
 type AnyProvider = Provider<Target, Importer, { readonly [alias: string]: string }>;
 
-/** A target of this package. */
 type KnownTarget = KnownProvider["targets"][number];
 
 /** The aliases of each provider, with their targets. */
@@ -115,7 +114,6 @@ export function isTarget(value: unknown): value is Target {
     isObject(value["features"]) && isFunction(value["wire"]);
 }
 
-/** The record of a target whose types do not matter. */
 export function findTarget(target: string | Target): Target {
   if (isTarget(target)) return target;
   const found = BY_NAME.get(target);
@@ -130,7 +128,6 @@ export function findTarget(target: string | Target): Target {
   );
 }
 
-/** The rules of a target's strict mode: its own, or the named one. */
 export function strictModeOf(target: Target): Target | undefined {
   if (target.fallback !== undefined) return target;
   return target.strictMode === undefined ? undefined : findTarget(target.strictMode);

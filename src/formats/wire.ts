@@ -52,7 +52,6 @@ export function given(record: JsonRecord, field: string): boolean {
   return record[field] !== undefined && record[field] !== null;
 }
 
-/** A text that is not empty, or `undefined`. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
@@ -80,7 +79,6 @@ function kindOf(value: unknown): string {
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
-/** Reads values of one kind of response, and throws for other shapes. */
 export class Shape {
   readonly #title: string;
 
@@ -89,7 +87,6 @@ export class Shape {
     this.#title = title;
   }
 
-  /** The error for something that has another shape. */
   wrong(at: string, wanted: string): TypeError {
     const what = at === "" ? "it" : `"${at}"`;
     return new TypeError(`Cannot read the calls of ${this.#title}: ${what} must be ${wanted}`);

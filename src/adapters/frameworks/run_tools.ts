@@ -220,12 +220,10 @@ async function* loop<Context>(
   yield* new ToolLoop(client, Object(request), Object(options), streamed).run();
 }
 
-/** The calls of one turn, and the names of its export. */
 interface Turn extends SuspendedTurn {
   readonly names: ExportNames;
 }
 
-/** One run of an agent loop: the conversation, and the requests of its turns. */
 class ToolLoop<Context> {
   readonly #options: RunToolsOptions<ClientTarget, Context>;
   readonly #request: Json;
@@ -387,7 +385,6 @@ class ToolLoop<Context> {
   }
 }
 
-/** Returns the function of a client that sends requests. */
 function createOf(
   client: unknown,
   { path }: ClientFormat,

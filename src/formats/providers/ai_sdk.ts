@@ -296,7 +296,6 @@ const AI_SDK:
     },
   });
 
-/** The targets and the importer of the provider. */
 export const aiSdk: Provider<typeof AI_SDK> = {
   targets: [AI_SDK],
 };

@@ -459,7 +459,6 @@ const ANTHROPIC_STRICT:
     wire: (view) => wire(view, view.strict),
   });
 
-/** The targets and the importer of the provider. */
 export const anthropic: Provider<
   typeof ANTHROPIC | typeof ANTHROPIC_STRICT,
   Importer<"anthropic">

@@ -419,7 +419,6 @@ const BEDROCK_STRICT: BedrockTarget<"bedrock.strict"> = makeTarget({
   wire: (view) => wire(view, view.strict),
 });
 
-/** The targets and the importer of the provider. */
 export const bedrock: Provider<typeof BEDROCK | typeof BEDROCK_STRICT, Importer<"bedrock">> = {
   targets: [BEDROCK, BEDROCK_STRICT],
   importer: {

@@ -114,5 +114,4 @@ const COHERE:
     },
   });
 
-/** The targets and the importer of the provider. */
 export const cohere: Provider<typeof COHERE> = { targets: [COHERE] };

@@ -272,7 +272,6 @@ export interface GeminiFunctionResponse {
   };
 }
 
-/** The content with the answers to all calls of a response. */
 export interface GeminiToolContent {
   role: "user";
   parts: GeminiFunctionResponse[];
@@ -523,7 +522,6 @@ const VERTEX: GeminiTarget<"vertex", GeminiFunction> = makeTarget({
   ],
 });
 
-/** The targets and the importer of the provider. */
 export const gemini: Provider<
   typeof GEMINI | typeof GEMINI_TYPED | typeof VERTEX,
   Importer<"gemini">

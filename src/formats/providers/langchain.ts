@@ -239,7 +239,6 @@ const LANGCHAIN:
     },
   });
 
-/** The targets and the importer of the provider. */
 export const langchain: Provider<typeof LANGCHAIN> = {
   targets: [LANGCHAIN],
 };

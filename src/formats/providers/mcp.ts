@@ -504,7 +504,6 @@ const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = makeTarget({
   calls: callFormat(true),
 });
 
-/** The targets and the importer of the provider. */
 export const mcp: Provider<
   typeof MCP_2025_06_18 | typeof MCP_2025_11_25 | typeof MCP_2026_07_28,
   Importer<"mcp", McpImportOptions>,

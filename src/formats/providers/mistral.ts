@@ -74,5 +74,4 @@ const MISTRAL:
     },
   });
 
-/** The targets and the importer of the provider. */
 export const mistral: Provider<typeof MISTRAL> = { targets: [MISTRAL] };

@@ -40,5 +40,4 @@ const OLLAMA: ListTarget<"ollama", OllamaTool, OllamaToolMessage> = makeTarget({
   },
 });
 
-/** The targets and the importer of the provider. */
 export const ollama: Provider<typeof OLLAMA> = { targets: [OLLAMA] };

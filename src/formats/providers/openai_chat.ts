@@ -295,7 +295,6 @@ const OPENAI_CHAT_STRICT:
     wire: (view) => wire(view, view.strict),
   });
 
-/** The targets and the importer of the provider. */
 export const openaiChat: Provider<
   typeof OPENAI_CHAT | typeof OPENAI_CHAT_STRICT,
   never,

@@ -442,7 +442,6 @@ function rebuild({ id, name, text, start }: StreamedParts): unknown {
   };
 }
 
-/** How Responses and Realtime stream calls. */
 const stream = (): StreamFormat => ({ steps, rebuild });
 
 // The provider
@@ -542,7 +541,6 @@ const OPENAI_REALTIME:
     },
   });
 
-/** The targets and the importer of the provider. */
 export const openaiResponses: Provider<
   typeof OPENAI_RESPONSES | typeof OPENAI_RESPONSES_STRICT | typeof OPENAI_REALTIME
 > = { targets: [OPENAI_RESPONSES, OPENAI_RESPONSES_STRICT, OPENAI_REALTIME] };

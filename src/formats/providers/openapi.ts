@@ -65,7 +65,6 @@ export interface OpenApiPart {
 /** The rule for names of components, which are made of the operation's id. */
 const NAMES: NameRule = { also: ".-", max: 128, separator: "." };
 
-/** The default path of operations in an export. */
 const TEMPLATE = "/tools/{id}/execute";
 
 /** A Schema Object is a schema of 2020-12. */
@@ -243,7 +242,6 @@ const OPENAPI_3_1: OpenApiTarget = makeTarget({
   calls: CALLS,
 });
 
-/** The targets and the importer of the provider. */
 export const openapi: Provider<
   typeof OPENAPI_3_1,
   never,

@@ -213,7 +213,6 @@ export function addItems(root: JsonSchema, { trace }: Tracing): JsonSchema {
   });
 }
 
-/** True if a schema describes arrays and has no `items`. */
 export function lacksItems(node: JsonSchemaObject): boolean {
   const { type } = node;
   return (type === "array" || (Array.isArray(type) && type.includes("array"))) &&
@@ -225,7 +224,6 @@ export const LENGTHS: ReadonlySet<string> = new Set(
   "minItems maxItems minLength maxLength minProperties maxProperties".split(" "),
 );
 
-/** Writes type names in capitals, lengths as texts, and the first of the examples as `example`. */
 export function asTypedSchema(trace: Trace, root: JsonSchema): JsonSchema {
   return mapSchema(trace, root, {
     leave: (node) => {
@@ -243,7 +241,6 @@ export function asTypedSchema(trace: Trace, root: JsonSchema): JsonSchema {
     },
   });
 }
-/** True if a keyword restricts the accepted values. */
 export function constrains(keyword: string): boolean {
   const known = KEYWORDS["2020-12"].get(keyword) ?? KEYWORDS["draft-07"].get(keyword);
   return known !== undefined && known.role !== "annotates";
@@ -288,7 +285,6 @@ function omission(described: boolean): Pick<SchemaLoss, "action" | "grade"> {
   return described ? { action: "described", grade: "moved" } : { action: "dropped", grade: "lost" };
 }
 
-/** Omits a keyword that a target does not take here, or moves it to the description. */
 export function leaveOut(
   { trace, report, describe }: Context,
   node: JsonSchemaObject,
@@ -393,7 +389,6 @@ function unionWords(how: string, value: unknown): string {
     : `${how} of these fits: ${json(value)}`;
 }
 
-/** Adds what a keyword said to the description. */
 export function addWords(node: Record<string, unknown>, keyword: string, value: unknown): boolean {
   const words = WORDS.get(keyword)?.(value);
   if (words === undefined) return false;

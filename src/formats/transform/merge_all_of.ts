@@ -233,7 +233,6 @@ function mergeObjects(trace: Trace, a: Merged, b: JsonSchemaObject): boolean {
   return true;
 }
 
-/** The schema of the properties that a schema does not name. */
 function open(node: JsonSchemaObject): JsonSchema {
   const rest = node["additionalProperties"];
   return isSchema(rest) ? rest : true;

@@ -315,7 +315,6 @@ export function renameKeys(
 /** The keywords that hold a map from property keys. */
 const MAPS = ["properties", "dependentRequired", "dependentSchemas"] as const;
 
-/** Every property key that a node names. */
 function keysIn(node: JsonSchemaObject): readonly string[] {
   const keys: string[] = [];
   for (const keyword of MAPS) {

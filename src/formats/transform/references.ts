@@ -87,7 +87,6 @@ export interface References {
 
 const NO_REFERENCES: References = { recursive: new Set(), external: new Set() };
 
-/** Finds the recursive and the external references of `root`. */
 export function findReferences(trace: Trace | undefined, root: JsonSchema): References {
   const resolve = resolverOf(root);
   const targets = new Map<string, JsonSchemaObject>();
@@ -209,7 +208,6 @@ export function hoistReferences(trace: Trace, root: JsonSchema): JsonSchema {
   return changed(trace, result, { $defs: definitions });
 }
 
-/** Removes the unused definitions of the root. */
 export function pruneDefinitions(trace: Trace, root: JsonSchema): JsonSchema {
   if (!isObject(root) || !isObject(root["$defs"])) return root;
   const definitions = root["$defs"];

@@ -50,7 +50,6 @@ interface Entry extends Note {
   readonly message: string;
 }
 
-/** Collects the losses of one chain of rewrites. */
 export class Report {
   readonly #entries: Entry[];
   readonly #trace: Trace;
@@ -61,7 +60,6 @@ export class Report {
     this.#entries = [];
   }
 
-  /** Notes a loss of a keyword of `node`. */
   add(
     node: JsonSchemaObject,
     spot: Spot,

@@ -116,7 +116,6 @@ export class Trace {
     return undefined;
   }
 
-  /** True if two JSON values are equal. */
   isEqual(a: unknown, b: unknown): boolean {
     return jsonEqual(a, b, this.#countOne);
   }
@@ -126,13 +125,11 @@ export class Trace {
     return canonicalJson(value, this.#countOne);
   }
 
-  /** The values without duplicates. */
   distinct<T>(values: readonly T[]): T[] {
     return distinctBy(values, (value) => this.keyOf(value));
   }
 }
 
-/** The JSON values without duplicates. */
 export function distinct<T>(values: readonly T[]): T[] {
   return distinctBy(values, (value) => canonicalJson(value));
 }
@@ -162,7 +159,6 @@ export function locate(root: unknown): ReadonlyMap<object, Location> {
   return locations;
 }
 
-/** The JSON Pointer of an object that was located. */
 export function pathOf(node: object, locations: ReadonlyMap<object, Location>): string {
   const location = locations.get(node);
   if (location?.parent === undefined) return "";

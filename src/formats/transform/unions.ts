@@ -14,7 +14,6 @@ import type { Context } from "./report.ts";
 import { changed, mapOf, mapSchema, requiredBy, rootSpot, type Spot, without } from "./rewrite.ts";
 import type { Trace } from "./trace.ts";
 
-/** The maximum number of branches that are compared with each other. */
 const MAX_COMPARED = 64;
 
 /**
@@ -209,7 +208,6 @@ function saysAlready(
   return isObject(target) &&
     Object.keys(inner).every((keyword) => trace.isEqual(inner[keyword], target[keyword]));
 }
-/** The maximum number of unions inside unions at the root. */
 const MAX_ROUNDS = 16;
 
 /**
@@ -239,7 +237,6 @@ export function flattenRoot(first: JsonSchema, context: Context): JsonSchema {
   return root;
 }
 
-/** The root with its `$ref` and its `allOf` merged in. */
 function mergeIntoRoot(trace: Trace, root: JsonSchemaObject): JsonSchema {
   const whole = dereference(trace, root, root);
   if (!isObject(whole) || !Array.isArray(whole["allOf"])) return whole;
@@ -247,7 +244,6 @@ function mergeIntoRoot(trace: Trace, root: JsonSchemaObject): JsonSchema {
   return isObject(merged) ? withDefinitions(trace, merged, whole) : merged;
 }
 
-/** The root with the target of its `$ref` merged in. */
 function dereference(trace: Trace, node: JsonSchemaObject, root: JsonSchemaObject): JsonSchema {
   let at: JsonSchema = node;
   // The target may be another reference.
@@ -336,7 +332,6 @@ function flattenUnion(
   return copy;
 }
 
-/** The node with the definitions of the root, for its references. */
 function withDefinitions(
   trace: Trace,
   node: JsonSchemaObject,
