@@ -63,13 +63,7 @@ const MAX_LOOKS = 10_000;
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/**
- * Makes the tree of what must be undone in values of an exported schema.
- *
- * @param schema The exported schema, with the marks that the transforms put on it.
- * @param trace Has the marks.
- * @returns The tree, or `undefined` if nothing needs undoing.
- */
+/** Makes the tree of what must be undone in values of an exported schema. */
 export function rewriteOf(schema: JsonSchema, trace: Trace): ArgumentRewrite | undefined {
   const resolve = resolverOf(schema);
   const concerned = concernedNodes(schema, resolve, trace);

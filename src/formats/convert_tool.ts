@@ -59,11 +59,7 @@ export interface ConvertedTool {
   readonly uncertain: readonly KeywordForm[];
 }
 
-/**
- * Converts one tool by the rules of a target, or of its strict mode.
- *
- * @param instead Why the tool could not be sent in strict mode, if that was tried.
- */
+/** Converts one tool by the rules of a target, or of its strict mode. */
 export function convertTool(
   tool: Tool,
   name: WireName,
@@ -178,13 +174,7 @@ function wrapSchema(schema: JsonSchema): JsonSchemaObject {
   };
 }
 
-/**
- * The examples that fit the exported schema.
- *
- * @param schema The exported schema.
- * @param engine Validates them; without it formats are not checked.
- * @param losses Gets one loss for each example that does not fit.
- */
+/** The examples that fit the exported schema. */
 function exportExamples(
   tool: Tool,
   schema: JsonSchemaObject,

@@ -153,13 +153,7 @@ const MAX_FAILURE = 16_384;
 /** The maximum number of listed issues. More do not help a model to correct a call. */
 const MAX_ISSUES = 8;
 
-/**
- * Prepares a result for `write` of a target.
- *
- * @param encoding How the tool was exported, if that is known.
- * @param format How the target takes results.
- * @param lose Called for each block that the target does not take.
- */
+/** Prepares a result for `write` of a target. */
 function answerOf(
   callId: string,
   result: ToolResult,
@@ -270,14 +264,7 @@ interface WrittenContent {
   readonly lost: readonly { readonly index: number; readonly mimeType: string }[];
 }
 
-/**
- * Writes blocks for a target.
- *
- * @param content The blocks.
- * @param media How the target writes blocks; absent: it takes words only.
- * @param callId The id of the call.
- * @param instead The text of a result whose blocks are empty.
- */
+/** Writes blocks for a target. */
 function writeContent(
   content: readonly ContentBlock[],
   media: MediaFormat | undefined,

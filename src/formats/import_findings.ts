@@ -188,8 +188,6 @@ export interface ToolNames {
 /**
  * Finds names that look like another tool's name or id: of the same list, or of tools that stand
  * `beside` it. The same name in another namespace is allowed: the namespaces distinguish them.
- *
- * @returns The id that each of these ids looks like.
  */
 export function lookAlikes(
   tools: readonly ToolNames[],

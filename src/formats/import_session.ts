@@ -111,11 +111,7 @@ interface ToolTexts {
   returns?: JsonSchema | undefined;
 }
 
-/**
- * Removes hidden characters from the texts of a tool, and shortens long texts.
- *
- * @returns The fields that changed.
- */
+/** Removes hidden characters from the texts of a tool, and shortens long texts. */
 export function cleanTexts(tool: ToolTexts): ReadonlySet<string> {
   const places = new Set<string>();
   const clean = (text: string, place: string, length = MAX_DESCRIPTION): string => {

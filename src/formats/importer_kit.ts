@@ -91,12 +91,7 @@ export function readEach(
   }
 }
 
-/**
- * Begins to read a tool.
- *
- * @param at The path of the object with the name, if it is not the entry.
- * @returns The tool, or `undefined` if the entry was rejected for its name.
- */
+/** Begins to read a tool. */
 export function beginTool(
   session: ImportSession,
   tool: JsonRecord,

@@ -161,13 +161,7 @@ const FACTS: ReadonlyMap<string, KeywordFacts> = new Map(
   }),
 );
 
-/**
- * The forms that a schema uses.
- *
- * @param schema A schema of 2020-12.
- * @param trace Counts the steps, for a schema that passes made.
- * @returns Each form once.
- */
+/** The forms that a schema uses. */
 export function formsOf(schema: JsonSchema, trace?: Trace): FormSet {
   const finder = new FormFinder(schema);
   if (!isObject(schema)) return finder.forms.add("boolean schema");

@@ -79,9 +79,7 @@ function writeBooleans(trace: Trace, node: JsonSchemaObject): JsonSchemaObject {
   return result;
 }
 
-/**
- * Rewrites `const` as an `enum` of one value. Both accept the same.
- */
+/** Rewrites `const` as an `enum` of one value. Both accept the same. */
 export function constToEnum(root: JsonSchema, { trace }: Tracing): JsonSchema {
   return mapSchema(trace, root, {
     leave: (node) => {

@@ -112,8 +112,6 @@ const BINARY_FORMATS: ReadonlyMap<unknown, JsonSchemaObject> = new Map([
 /**
  * Rewrites a Schema Object of OpenAPI 3.0 as 2020-12: `nullable`, `exclusiveMinimum: true`,
  * `example`, the formats `byte` and `binary`, and the siblings of a `$ref`. References stay unchanged.
- *
- * @returns The new schema and the losses.
  */
 export function normalizeOpenApi30(
   schema: JsonSchema,

@@ -31,12 +31,7 @@ const WORDS: ReadonlySet<string> = new Set([
   "deprecated",
 ]);
 
-/**
- * Returns true if a schema accepts `null`. Keywords for texts, lists and objects do not matter.
- *
- * @param resolve Resolves references. A reference out of the schema accepts nothing.
- * @param known The results for targets of references, each of which is checked only one time.
- */
+/** Returns true if a schema accepts `null`. Keywords for texts, lists and objects do not matter. */
 export function acceptsNull(
   schema: JsonSchema,
   resolve: Resolve,

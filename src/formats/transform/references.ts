@@ -49,9 +49,6 @@ export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Reso
 
 /**
  * Returns the function that returns the rewritten target of a reference. Each is rewritten one time.
- *
- * @param rewrite Rewrites a target, which is below `depth` levels.
- * @returns The function. It returns `undefined` for a recursive or external reference.
  */
 export function referenceTargets(
   trace: Trace,

@@ -79,11 +79,7 @@ export function eachChildIn(
   if (shape !== undefined) eachSchemaOf(node[keyword], shape, (child) => see(child, keyword));
 }
 
-/**
- * Calls `see` with every subschema that is an object, the schema itself first.
- *
- * @param trace Counts the steps, for a schema that rewrites made.
- */
+/** Calls `see` with every subschema that is an object, the schema itself first. */
 export function eachNode(
   trace: Trace | undefined,
   schema: JsonSchema,

@@ -59,8 +59,6 @@ export class Trace {
 
   /**
    * Counts parts of schemas that are visited, made or compared, which bounds the time for one schema.
-   *
-   * @throws {RangeError} If the chain takes too many steps.
    */
   count(steps: number): void {
     this.#steps += steps;
