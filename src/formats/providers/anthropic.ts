@@ -5,15 +5,15 @@
  */
 
 import { clip, defined, isObject } from "../../tool/mod.ts";
-import type { Answer, MediaFormat, StreamedParts, StreamStep, WireCall } from "../call_format.ts";
+import type { Answer, MediaFormat, StreamedParts, StreamStep } from "../call_format.ts";
 import {
-  calledName,
+  type CallFields,
+  callFrom,
+  callReader,
   descriptionOf,
-  given,
   isCutOff,
-  markCutOff,
   parsed,
-  Shape,
+  streamedCall,
   textOf,
   unlessEmpty,
 } from "../wire.ts";
@@ -189,38 +189,16 @@ function choose({ toolChoice, parallel }: WireSettings): AnthropicRequest {
 
 // Calls
 
-const SHAPE = new Shape("an Anthropic message");
+const CALL: CallFields = { id: "id", name: "name", input: "input" };
 
-function read(response: unknown): readonly WireCall[] {
-  if (Array.isArray(response)) return blocksOf(response, "");
-  const top = SHAPE.record(response, "", "a message or a list of content blocks");
-  if (top["type"] === "tool_use") return [blockOf(top)];
-  if (given(top, "content")) {
-    // The content of a message may be a text.
-    if (typeof top["content"] === "string") return [];
-    const content = SHAPE.list(top["content"], "/content");
-    // No block follows a call that was cut off.
-    const last = content.at(-1);
-    const calls = blocksOf(content, "/content");
-    return isObject(last) && last["type"] === "tool_use"
-      ? markCutOff(calls, top["stop_reason"])
-      : calls;
-  }
-  throw SHAPE.wrong("", 'an object with "content", or a content block of type "tool_use"');
-}
-
-function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
-  return SHAPE.calls(list, at, (raw) => raw["type"] === "tool_use" ? [blockOf(raw)] : []);
-}
-
-function blockOf(raw: JsonRecord): WireCall {
-  return {
-    id: textOf(raw["id"]),
-    ...calledName(raw["name"]),
-    input: raw["input"],
-    raw,
-  };
-}
+/** Reads a message, its content, or one `tool_use` block. */
+const read = callReader({
+  title: "an Anthropic message",
+  lists: ["content"],
+  reasonOf: (message) => message["stop_reason"],
+  isCall: (block) => block["type"] === "tool_use",
+  call: (block) => callFrom(CALL, block),
+});
 
 // Results
 
@@ -327,13 +305,8 @@ function steps(event: JsonRecord): readonly StreamStep[] {
   }
 }
 
-function rebuild({ id, name, text, start }: StreamedParts): unknown {
-  return {
-    ...(isObject(start) ? start : { type: "tool_use" }),
-    ...(id === undefined ? {} : { id }),
-    name,
-    input: parsed(text),
-  };
+function rebuild(parts: StreamedParts): unknown {
+  return streamedCall(CALL, parts, parsed(parts.text), { type: "tool_use" });
 }
 
 // Import
@@ -425,7 +398,6 @@ const ANTHROPIC:
     strictMode: "anthropic.strict",
     wire: (view) => wire(view, view.strict || undefined),
     calls: {
-      // A message, its content, or one `tool_use` block.
       read,
       write: (call, answer) => ({
         type: "tool_result",

@@ -5,22 +5,16 @@
  */
 
 import { defined, isObject } from "../../tool/mod.ts";
-import type {
-  Answer,
-  MediaFile,
-  MediaFormat,
-  StreamedParts,
-  StreamStep,
-  WireCall,
-} from "../call_format.ts";
+import type { Answer, MediaFile, MediaFormat, StreamedParts, StreamStep } from "../call_format.ts";
 import {
-  calledName,
+  type CallFields,
+  callFrom,
+  callReader,
   descriptionOf,
   given,
   isCutOff,
-  markCutOff,
   parsed,
-  Shape,
+  streamedCall,
   textOf,
   type WireValue,
 } from "../wire.ts";
@@ -115,45 +109,22 @@ function choose({ toolChoice, parallel }: WireSettings, lose: LoseSetting): Bedr
 
 // Calls
 
-const SHAPE = new Shape("a Bedrock Converse response");
+const CALL: CallFields = { id: "toolUseId", name: "name", input: "input" };
 
-function read(response: unknown): readonly WireCall[] {
-  if (Array.isArray(response)) return blocksOf(response, "");
-  const top = SHAPE.record(response, "", "a response, a message or a list of content blocks");
-  const reason = top["stopReason"];
-  if (given(top, "output")) {
-    const output = SHAPE.record(top["output"], "/output");
-    return messageOf(output["message"], "/output/message", reason);
-  }
-  if (given(top, "message")) return messageOf(top["message"], "/message", reason);
-  if (given(top, "content")) return messageOf(top, "", undefined);
-  if (given(top, "toolUse")) return blocksOf([top], "");
-  throw SHAPE.wrong("", 'an object with "output", "message", "content" or "toolUse"');
-}
-
-function messageOf(value: unknown, at: string, reason: unknown): readonly WireCall[] {
-  const message = SHAPE.record(value, at);
-  const content = SHAPE.list(message["content"], `${at}/content`);
-  const calls = blocksOf(content, `${at}/content`);
-  // No block follows a call that was cut off.
-  const last = content.at(-1);
-  return isObject(last) && given(last, "toolUse") ? markCutOff(calls, reason) : calls;
-}
-
-function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
-  return SHAPE.calls(list, at, (raw, here) => {
-    if (!given(raw, "toolUse")) return [];
-    const use = SHAPE.record(raw["toolUse"], `${here}/toolUse`);
-    // AWS runs server tools.
-    if (use["type"] === "server_tool_use") return [];
-    return [{
-      id: textOf(use["toolUseId"]),
-      ...calledName(use["name"]),
-      input: use["input"],
-      raw,
-    }];
-  });
-}
+/** Reads a response, a message, its content, or one `toolUse` block. */
+const read = callReader({
+  title: "a Bedrock Converse response",
+  messages: ["output/message", "message"],
+  lists: ["content"],
+  reasonOf: (response) => response["stopReason"],
+  // AWS runs server tools.
+  isCall: (block) =>
+    given(block, "toolUse") && textIn(block["toolUse"], "type") !== "server_tool_use",
+  call(block, at, shape) {
+    const use = shape.record(block["toolUse"], `${at}/toolUse`);
+    return { ...callFrom(CALL, use), raw: block };
+  },
+});
 
 // Results
 
@@ -307,8 +278,8 @@ function steps(event: JsonRecord): readonly StreamStep[] {
     : [];
 }
 
-function rebuild({ id, name, text }: StreamedParts): unknown {
-  return { toolUse: { ...(id === undefined ? {} : { toolUseId: id }), name, input: parsed(text) } };
+function rebuild(parts: StreamedParts): unknown {
+  return { toolUse: streamedCall(CALL, parts, parsed(parts.text)) };
 }
 
 // Import
@@ -392,7 +363,6 @@ const BEDROCK: BedrockTarget<"bedrock"> = makeTarget({
   wire: (view) => wire(view, view.strict || undefined),
   assemble,
   calls: {
-    // A response, a message, its content, or one `toolUse` block.
     read,
     write: ({ callId }, answer) => ({
       toolResult: {

@@ -99,7 +99,6 @@ const COHERE:
     ],
     wire: functionTool,
     calls: {
-      // A response, a message, a list of calls, or one call; as sent or as the SDK has it.
       read: functionCallReader("a Cohere response"),
       write(call, answer) {
         const data = answer.ok

@@ -15,7 +15,15 @@ import {
   setOwn,
 } from "../../tool/mod.ts";
 import type { Answer, MediaFormat, WireCall } from "../call_format.ts";
-import { calledName, given, noCall, Shape, streamResponses, textOf } from "../wire.ts";
+import {
+  type CallFields,
+  callFrom,
+  callReader,
+  given,
+  noCall,
+  streamResponses,
+  textOf,
+} from "../wire.ts";
 import {
   type Chooses,
   loseParallel,
@@ -169,61 +177,37 @@ function choose({ toolChoice, parallel }: WireSettings, lose: LoseSetting): Gemi
 
 // Calls
 
-const SHAPE = new Shape("a Gemini response");
+const CALL: CallFields = { id: "id", name: "name", input: "args" };
 
+const readContent = callReader({
+  title: "a Gemini response",
+  messages: ["candidates/0/content", "content"],
+  lists: ["parts"],
+  // A blocked prompt, a live session's event, and a chunk with token counts have no content.
+  marks: ["promptFeedback", "usageMetadata", "serverContent", "finishReason", "role"],
+  mayBeEmpty: true,
+  isCall: (part) =>
+    // A list of calls, as the SDK's `functionCalls` has it, has the call itself.
+    given(part, "functionCall") ||
+    (typeof part["name"] === "string" && !given(part, "functionResponse")),
+  call: (part, at, shape) =>
+    given(part, "functionCall")
+      ? callOf(shape.record(part["functionCall"], `${at}/functionCall`))
+      : callOf(part),
+});
+
+/** Reads a response, a candidate, a content, a list of parts, one part, or a live `toolCall`. */
 function read(response: unknown): readonly WireCall[] {
-  if (Array.isArray(response)) return partsOf(response, "");
-  const top = SHAPE.record(response, "", "a response, a content or a list of parts");
-  if (Array.isArray(top["candidates"])) {
-    const [first] = top["candidates"];
-    return first === undefined
-      ? []
-      : contentOf(SHAPE.record(first, "/candidates/0")["content"], "/candidates/0/content");
-  }
-  if (given(top, "content")) return contentOf(top["content"], "/content");
-  if (given(top, "parts")) return contentOf(top, "");
-  if (given(top, "functionCall")) return partsOf([top], "");
-  if (isObject(top["toolCall"])) {
-    const calls = SHAPE.list(top["toolCall"]["functionCalls"], "/toolCall/functionCalls");
-    return calls.map((call, index) =>
-      isObject(call) ? callOf(call, `/toolCall/functionCalls/${index}`) : noCall(call)
-    );
-  }
-  // Responses without content: a blocked prompt, a live session's event, a chunk with token counts.
-  const fields = ["promptFeedback", "usageMetadata", "serverContent", "finishReason", "role"];
-  if (fields.some((field) => given(top, field))) return [];
-  throw SHAPE.wrong(
-    "",
-    'an object with "candidates", "content", "parts", "functionCall" or "toolCall"',
-  );
+  const live = listIn(member(response, "toolCall"), "functionCalls");
+  return live === undefined
+    ? readContent(response)
+    : live.map((call) => isObject(call) ? callOf(call) : noCall(call));
 }
 
-function contentOf(value: unknown, at: string): readonly WireCall[] {
-  if (value === undefined || value === null) return [];
-  const content = SHAPE.record(value, at);
-  return partsOf(SHAPE.optionalList(content["parts"], `${at}/parts`), `${at}/parts`);
-}
-
-function partsOf(list: readonly unknown[], at: string): readonly WireCall[] {
-  return SHAPE.calls(list, at, (part, here) => {
-    if (given(part, "functionCall")) return [callOf(part["functionCall"], `${here}/functionCall`)];
-    // A list of calls, as the SDK's `functionCalls` has it.
-    return isCall(part) ? [callOf(part, here)] : [];
-  });
-}
-
-function isCall(part: JsonRecord): boolean {
-  return typeof part["name"] === "string" && !given(part, "functionResponse");
-}
-
-function callOf(value: unknown, at: string): WireCall {
-  const raw = SHAPE.record(value, at);
+function callOf(raw: JsonRecord): WireCall {
   const parts = given(raw, "partialArgs") || raw["willContinue"] === true;
   return {
-    id: textOf(raw["id"]),
-    ...calledName(raw["name"]),
-    input: raw["args"],
-    raw,
+    ...callFrom(CALL, raw),
     ...(parts ? { refusal: "its arguments are streamed in parts, which is not supported" } : {}),
   };
 }
@@ -481,7 +465,6 @@ const GEMINI: GeminiTarget<"gemini", GeminiFunction> = makeTarget({
   wire,
   assemble,
   calls: {
-    // A response, a candidate, a content, a list of parts, one part, or a live `toolCall`.
     read,
     write: (call, answer) => ({
       functionResponse: {

@@ -449,10 +449,7 @@ const MEDIA: MediaFormat = { text: (text) => ({ type: "text", text }), file: (fi
 function callFormat(complete: boolean): McpTarget<string, McpTool>["calls"] {
   return {
     // A request, its `params`, or a list of either.
-    read(request) {
-      if (!Array.isArray(request)) return [callOf(request, "")];
-      return request.map((item, index) => callOf(item, `/${index}`));
-    },
+    read: (request) => SHAPE.each(request, callOf),
     write({ raw }, answer) {
       const result = resultOf(answer, complete);
       const id = requestId(raw);

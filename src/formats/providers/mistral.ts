@@ -62,7 +62,6 @@ const MISTRAL:
     },
     wire: functionTool,
     calls: {
-      // A completion, a choice, a message, a list of calls, or one call; as sent or as the SDK has it.
       read: functionCallReader("a Mistral response"),
       write: (call, answer) => ({
         role: "tool",

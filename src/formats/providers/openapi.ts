@@ -174,10 +174,7 @@ type OpenApiTarget =
 
 const CALLS: OpenApiTarget["calls"] = {
   // `{ path, body, template? }` or `{ operationId, body }`, or a list of them.
-  read(request) {
-    if (!Array.isArray(request)) return [callOf(request, "")];
-    return request.map((item, index) => callOf(item, `/${index}`));
-  },
+  read: (request) => SHAPE.each(request, callOf),
   write(_call, answer) {
     if (answer.ok) {
       const { blocks, value } = answer;
