@@ -8,7 +8,7 @@ import {
   type TargetName,
 } from "../../../src/formats/mod.ts";
 import { defineTool } from "../../../src/tool/mod.ts";
-import { FIXTURES } from "./call_fixtures.ts";
+import { FIXTURES } from "./cases.ts";
 import { dispatcherOf, namesFor, WEATHER } from "./call_support.ts";
 
 const ROWS = FIXTURES.flatMap((fixture) => fixture.targets.map((target) => ({ target, fixture })));

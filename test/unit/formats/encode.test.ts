@@ -8,155 +8,15 @@ import {
 } from "../../../src/formats/mod.ts";
 import { defineTool, ToolResult } from "../../../src/tool/mod.ts";
 import { namesFor } from "./call_support.ts";
+import { PROVIDERS } from "./cases.ts";
 
 const CALL = { callId: "c1", wireName: "weather" };
 const OBJECT = ToolResult.ok({ celsius: 21 });
 const TEXT = ToolResult.ok("sunny");
 const FAILURE = ToolResult.error("threw", 'Cannot call "weather": the disk is full');
 const WORDS = 'Cannot call "weather": the disk is full';
-const MARKED = `Error (threw): ${WORDS}`;
 
-/** The messages of each target for an object, a text and a failure. */
-const ROWS: readonly (readonly [readonly TargetName[], unknown, unknown, unknown])[] = [
-  [
-    ["openai", "openai.strict", "openai.chat", "openai.chat.strict"],
-    { role: "tool", tool_call_id: "c1", content: '{"celsius":21}' },
-    { role: "tool", tool_call_id: "c1", content: "sunny" },
-    { role: "tool", tool_call_id: "c1", content: MARKED },
-  ],
-  [
-    ["openai.responses", "openai.responses.strict"],
-    { type: "function_call_output", call_id: "c1", output: '{"celsius":21}' },
-    { type: "function_call_output", call_id: "c1", output: "sunny" },
-    { type: "function_call_output", call_id: "c1", output: MARKED },
-  ],
-  [
-    ["openai.realtime"],
-    {
-      type: "conversation.item.create",
-      item: { type: "function_call_output", call_id: "c1", output: '{"celsius":21}' },
-    },
-    {
-      type: "conversation.item.create",
-      item: { type: "function_call_output", call_id: "c1", output: "sunny" },
-    },
-    {
-      type: "conversation.item.create",
-      item: { type: "function_call_output", call_id: "c1", output: MARKED },
-    },
-  ],
-  [
-    ["anthropic", "anthropic.strict"],
-    { type: "tool_result", tool_use_id: "c1", content: '{"celsius":21}' },
-    { type: "tool_result", tool_use_id: "c1", content: "sunny" },
-    { type: "tool_result", tool_use_id: "c1", content: WORDS, is_error: true },
-  ],
-  [
-    ["gemini", "gemini.typed", "vertex"],
-    { functionResponse: { name: "weather", response: { output: { celsius: 21 } } } },
-    { functionResponse: { name: "weather", response: { output: "sunny" } } },
-    { functionResponse: { name: "weather", response: { error: WORDS } } },
-  ],
-  [
-    ["mcp@2025-06-18", "mcp@2025-11-25"],
-    { content: [{ type: "text", text: '{"celsius":21}' }], structuredContent: { celsius: 21 } },
-    { content: [{ type: "text", text: "sunny" }] },
-    { content: [{ type: "text", text: WORDS }], isError: true },
-  ],
-  [
-    ["mcp", "mcp@2026-07-28"],
-    {
-      resultType: "complete",
-      content: [{ type: "text", text: '{"celsius":21}' }],
-      structuredContent: { celsius: 21 },
-    },
-    {
-      resultType: "complete",
-      content: [{ type: "text", text: "sunny" }],
-      structuredContent: "sunny",
-    },
-    { resultType: "complete", content: [{ type: "text", text: WORDS }], isError: true },
-  ],
-  [
-    ["bedrock", "bedrock.strict"],
-    { toolResult: { toolUseId: "c1", content: [{ json: { celsius: 21 } }], status: "success" } },
-    { toolResult: { toolUseId: "c1", content: [{ text: "sunny" }], status: "success" } },
-    { toolResult: { toolUseId: "c1", content: [{ text: WORDS }], status: "error" } },
-  ],
-  [
-    ["mistral"],
-    { role: "tool", tool_call_id: "c1", name: "weather", content: '{"celsius":21}' },
-    { role: "tool", tool_call_id: "c1", name: "weather", content: "sunny" },
-    { role: "tool", tool_call_id: "c1", name: "weather", content: MARKED },
-  ],
-  [
-    ["cohere"],
-    {
-      role: "tool",
-      tool_call_id: "c1",
-      content: [{ type: "document", document: { data: { celsius: 21 } } }],
-    },
-    {
-      role: "tool",
-      tool_call_id: "c1",
-      content: [{ type: "text", text: "sunny" }],
-    },
-    {
-      role: "tool",
-      tool_call_id: "c1",
-      content: [{ type: "document", document: { data: { error: WORDS, code: "threw" } } }],
-    },
-  ],
-  [
-    ["ollama"],
-    { role: "tool", tool_name: "weather", content: '{"celsius":21}' },
-    { role: "tool", tool_name: "weather", content: "sunny" },
-    { role: "tool", tool_name: "weather", content: MARKED },
-  ],
-  [
-    ["ai-sdk"],
-    {
-      type: "tool-result",
-      toolCallId: "c1",
-      toolName: "weather",
-      output: { type: "json", value: { celsius: 21 } },
-    },
-    {
-      type: "tool-result",
-      toolCallId: "c1",
-      toolName: "weather",
-      output: { type: "text", value: "sunny" },
-    },
-    {
-      type: "tool-result",
-      toolCallId: "c1",
-      toolName: "weather",
-      output: { type: "error-text", value: WORDS },
-    },
-  ],
-  [
-    ["langchain"],
-    {
-      type: "tool",
-      tool_call_id: "c1",
-      name: "weather",
-      content: '{"celsius":21}',
-      status: "success",
-    },
-    { type: "tool", tool_call_id: "c1", name: "weather", content: "sunny", status: "success" },
-    { type: "tool", tool_call_id: "c1", name: "weather", content: WORDS, status: "error" },
-  ],
-  [
-    ["openapi", "openapi@3.1"],
-    { status: 200, headers: { "content-type": "application/json" }, body: { celsius: 21 } },
-    { status: 200, headers: { "content-type": "application/json" }, body: "sunny" },
-    {
-      status: 500,
-      headers: { "content-type": "application/problem+json" },
-      body: { type: "about:blank", status: 500, code: "threw", detail: WORDS, retryable: false },
-    },
-  ],
-];
+const ROWS = PROVIDERS.flatMap(({ results }) => results);
 
 /** The text that OpenAI Responses is sent. */
 function outputOf(result: ToolResult): string {

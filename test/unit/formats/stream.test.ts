@@ -9,6 +9,7 @@ import {
 } from "../../../src/formats/mod.ts";
 import { defineTool, ToolResult } from "../../../src/tool/mod.ts";
 import { namesFor } from "./call_support.ts";
+import { PROVIDERS } from "./cases.ts";
 
 type Seen = readonly [id: string, name: string | undefined, args: unknown];
 const seen = (calls: readonly DecodedCall[]): readonly Seen[] =>
@@ -80,236 +81,11 @@ const messageDelta = (stop_reason: string): object => ({
   delta: { stop_reason },
 });
 
-/** The same two calls, as each target streams them; the first becomes whole before the end, or not. */
-const STREAMS: readonly {
-  readonly target: StreamTarget;
-  readonly events: readonly object[];
-  /** The number of events until the first complete call. */
-  readonly first: number;
-  readonly ids?: readonly [string, string];
-}[] = [
-  {
-    target: "openai",
-    events: [
-      { choices: [{ index: 0, delta: { role: "assistant", content: null } }] },
-      chatOpen(0, "a", "city__weather"),
-      chatCall(0, '{"city"'),
-      chatCall(0, ':"Rome"}'),
-      chatOpen(1, "b", "clear"),
-      chatCall(1, "{}"),
-      chatEnd("tool_calls"),
-      { choices: [], usage: { total_tokens: 9 } },
-    ],
-    first: 7,
-  },
-  {
-    target: "openai.responses",
-    events: [
-      { type: "response.created", response: { output: [] } },
-      {
-        type: "response.output_item.added",
-        output_index: 0,
-        item: { type: "reasoning", id: "rs" },
-      },
-      added(1, "a", "weather", "city"),
-      argsDelta(1, '{"city":'),
-      added(2, "b", "clear"),
-      argsDelta(1, '"Rome"}'),
-      argsDelta(2, "{}"),
-      argsDone(1, '{"city":"Rome"}'),
-      itemDone(1, item("a", "weather", '{"city":"Rome"}', "city")),
-      itemDone(2, item("b", "clear", "{}")),
-      { type: "response.completed", response: { output: [{ type: "reasoning" }] } },
-    ],
-    first: 9,
-  },
-  {
-    target: "openai.realtime",
-    events: [
-      added(0, "a", "city__weather"),
-      argsDelta(0, '{"city":"Rome"}'),
-      itemDone(0, item("a", "city__weather", '{"city":"Rome"}')),
-      added(1, "b", "clear"),
-      itemDone(1, item("b", "clear", "{}")),
-      { type: "response.done", response: { status: "completed", output: [] } },
-    ],
-    first: 3,
-  },
-  {
-    target: "anthropic",
-    events: [
-      { type: "message_start", message: { role: "assistant", content: [] } },
-      { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
-      { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "I look." } },
-      blockStop(0),
-      blockStart(1, "a", "city__weather"),
-      blockDelta(1, ""),
-      blockDelta(1, '{"city":"Ro'),
-      { type: "ping" },
-      blockStart(2, "b", "clear"),
-      blockDelta(1, 'me"}'),
-      blockStop(1),
-      blockStop(2),
-      messageDelta("tool_use"),
-      { type: "message_stop" },
-    ],
-    first: 11,
-  },
-  {
-    target: "bedrock",
-    events: [
-      { messageStart: { role: "assistant" } },
-      { contentBlockDelta: { contentBlockIndex: 0, delta: { text: "I look." } } },
-      { contentBlockStop: { contentBlockIndex: 0 } },
-      {
-        contentBlockStart: {
-          contentBlockIndex: 1,
-          start: { toolUse: { toolUseId: "a", name: "city__weather" } },
-        },
-      },
-      {
-        contentBlockDelta: {
-          contentBlockIndex: 1,
-          delta: { toolUse: { input: '{"city":"Rome"}' } },
-        },
-      },
-      { contentBlockStop: { contentBlockIndex: 1 } },
-      {
-        contentBlockStart: {
-          contentBlockIndex: 2,
-          start: { toolUse: { toolUseId: "b", name: "clear" } },
-        },
-      },
-      { contentBlockStop: { contentBlockIndex: 2 } },
-      { messageStop: { stopReason: "tool_use" } },
-    ],
-    first: 6,
-  },
-  {
-    target: "mistral",
-    events: [
-      {
-        data: {
-          choices: [{
-            index: 0,
-            delta: {
-              toolCalls: [
-                {
-                  id: "a",
-                  index: 0,
-                  function: { name: "city__weather", arguments: { city: "Rome" } },
-                },
-                { id: "b", index: 1, function: { name: "clear", arguments: "{}" } },
-              ],
-            },
-            finishReason: "tool_calls",
-          }],
-        },
-      },
-    ],
-    first: 1,
-  },
-  {
-    target: "cohere",
-    events: [
-      { type: "message-start", id: "m" },
-      { type: "tool-plan-delta", delta: { message: { tool_plan: "I look." } } },
-      {
-        type: "tool-call-start",
-        index: 0,
-        delta: {
-          message: {
-            tool_calls: {
-              id: "a",
-              type: "function",
-              function: { name: "city__weather", arguments: "" },
-            },
-          },
-        },
-      },
-      {
-        type: "tool-call-delta",
-        index: 0,
-        delta: { message: { tool_calls: { function: { arguments: '{"city":"Rome"}' } } } },
-      },
-      { type: "tool-call-end", index: 0 },
-      {
-        type: "tool-call-start",
-        index: 1,
-        delta: {
-          message: { toolCalls: { id: "b", type: "function", function: { name: "clear" } } },
-        },
-      },
-      { type: "tool-call-end", index: 1 },
-      { type: "message-end", delta: { finish_reason: "TOOL_CALL" } },
-    ],
-    first: 5,
-  },
-  {
-    target: "gemini",
-    events: [
-      { candidates: [{ content: { role: "model", parts: [{ text: "I look." }] } }] },
-      {
-        candidates: [{
-          content: {
-            parts: [{ functionCall: { id: "a", name: "city.weather", args: { city: "Rome" } } }],
-          },
-        }],
-      },
-      { candidates: [{ content: { parts: [{ functionCall: { id: "b", name: "clear" } }] } }] },
-      { usageMetadata: { totalTokenCount: 9 } },
-    ],
-    first: 2,
-  },
-  {
-    target: "ollama",
-    events: [
-      {
-        message: {
-          role: "assistant",
-          tool_calls: [{ function: { name: "city__weather", arguments: { city: "Rome" } } }],
-        },
-        done: false,
-      },
-      {
-        message: {
-          role: "assistant",
-          tool_calls: [{ function: { name: "clear", arguments: {} } }],
-        },
-        done: false,
-      },
-      { message: { role: "assistant", content: "" }, done: true, done_reason: "stop" },
-    ],
-    first: 1,
-    ids: ["call_1", "call_2"],
-  },
-  {
-    target: "ai-sdk",
-    events: [
-      { type: "tool-input-start", id: "a", toolName: "city__weather" },
-      { type: "tool-input-delta", id: "a", delta: '{"city":"Rome"}' },
-      { type: "tool-input-end", id: "a" },
-      { type: "tool-call", toolCallId: "a", toolName: "city__weather", input: { city: "Rome" } },
-      { type: "tool-call", toolCallId: "b", toolName: "clear", input: {} },
-      { type: "finish", finishReason: "tool-calls" },
-    ],
-    first: 4,
-  },
-  {
-    target: "langchain",
-    events: [
-      { content: "", tool_call_chunks: [{ index: 0, id: "a", name: "city__weather", args: "" }] },
-      { content: "", tool_call_chunks: [{ index: 0, args: '{"city":"Rome"}' }] },
-      { content: "", tool_call_chunks: [{ index: 1, id: "b", name: "clear", args: "" }] },
-      { content: "" },
-    ],
-    // No event marks a call as complete; the end of the stream does.
-    first: Infinity,
-  },
-];
-
 describe("accumulateCalls()", () => {
-  for (const { target, events, first, ids: [a, b] = ["a", "b"] } of STREAMS) {
+  for (const { stream: cases } of PROVIDERS) {
+    if (cases === undefined) continue;
+    const { target, events, ids: [a, b] = ["a", "b"] } = cases;
+    const first = cases.first ?? Infinity;
     it(`puts the calls of ${target} together`, () => {
       const stream = accumulateCalls(target, namesFor(target));
       const out: DecodedCall[] = [];
@@ -622,7 +398,9 @@ describe("the use of accumulateCalls()", () => {
   });
 
   it("ignores unknown events", () => {
-    for (const { target } of STREAMS) {
+    for (const { stream: cases } of PROVIDERS) {
+      if (cases === undefined) continue;
+      const { target } = cases;
       const stream = accumulateCalls(target, namesFor(target));
       for (
         const event of [{}, { type: "new" }, { choices: null }, { choices: [null] }, { delta: 1 }]
