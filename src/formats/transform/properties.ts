@@ -8,10 +8,10 @@
 import { isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { isLegalName, mapNames } from "../../select/mod.ts";
-import { type Resolve, resolverOf } from "./references.ts";
-import type { Context } from "./report.ts";
+import { type Resolve } from "./references.ts";
 import {
   changed,
+  type Context,
   copyNode,
   eachNode,
   mapOf,
@@ -114,48 +114,47 @@ function wrap(
  * Makes every property required; an optional property accepts `null` instead of being absent. If it
  * accepted `null` already, `null` stays `null`, and absence cannot be expressed.
  */
-export function optionalToNullable(root: JsonSchema, { trace, report }: Context): JsonSchema {
+export function optionalToNullable(
+  node: JsonSchemaObject,
+  { trace, report, resolverIn }: Context,
+  spot: Spot,
+): JsonSchema {
   // New required properties do not change whether a schema accepts null.
-  const resolve = resolverOf(root);
-  return mapSchema(trace, root, {
-    leave: (node, spot) => {
-      const properties = node["properties"];
-      if (!isObject(properties)) return node;
-      const names = Object.keys(properties);
-      const required = requiredBy(node);
-      const optional = names.filter((name) => !required.has(name));
-      if (optional.length === 0 && Array.isArray(node["required"])) return node;
-      const made = { ...properties };
-      const nulls = new Set<string>();
-      for (const name of optional) {
-        const property = properties[name] as JsonSchema;
-        if (!isObject(property) || acceptsNull(property, resolve)) {
-          const message = `"${name}" may be absent or null; here it must be null`;
-          const note = { step: name, grade: "ambiguous", narrows: true } as const;
-          report.add(node, spot, "properties", message, note);
-        } else {
-          setOwn(made, name, acceptNull(trace, property, resolve));
-          nulls.add(name);
-        }
-      }
-      const others = [...required].map(String).filter((name) => !Object.hasOwn(properties, name));
-      const copy = changed(trace, node, { properties: made, required: [...names, ...others] });
-      if (nulls.size > 0) trace.mark(copy, { nulls });
-      return copy;
-    },
-  });
+  const resolve = resolverIn(spot.schema);
+  const properties = node["properties"];
+  if (!isObject(properties)) return node;
+  const names = Object.keys(properties);
+  const required = requiredBy(node);
+  const optional = names.filter((name) => !required.has(name));
+  if (optional.length === 0 && Array.isArray(node["required"])) return node;
+  const made = { ...properties };
+  const nulls = new Set<string>();
+  for (const name of optional) {
+    const property = properties[name] as JsonSchema;
+    if (!isObject(property) || acceptsNull(property, resolve)) {
+      const message = `"${name}" may be absent or null; here it must be null`;
+      const note = { step: name, grade: "ambiguous", narrows: true } as const;
+      report.add(node, spot, "properties", message, note);
+    } else {
+      setOwn(made, name, acceptNull(trace, property, resolve));
+      nulls.add(name);
+    }
+  }
+  const others = [...required].map(String).filter((name) => !Object.hasOwn(properties, name));
+  const copy = changed(trace, node, { properties: made, required: [...names, ...others] });
+  if (nulls.size > 0) trace.mark(copy, { nulls });
+  return copy;
 }
 
 /**
  * Writes the type `null` as the flag `nullable`, and a list of types as a union: the form of
  * OpenAPI 3.0 and of Gemini's typed schema.
  */
-export function nullToFlag(root: JsonSchema, context: Context): JsonSchema {
-  // On the way down, so that a union is rewritten before its branch that is only null.
-  return mapSchema(context.trace, root, { enter: (node, spot) => flagNull(node, spot, context) });
-}
-
-function flagNull(node: JsonSchemaObject, spot: Spot, context: Context): JsonSchemaObject {
+export function nullToFlag(
+  node: JsonSchemaObject,
+  context: Context,
+  spot: Spot,
+): JsonSchemaObject {
   const { trace, report } = context;
   let result = node;
   if (Array.isArray(result["enum"]) && result["enum"].includes(null)) {
@@ -176,7 +175,7 @@ function flagNull(node: JsonSchemaObject, spot: Spot, context: Context): JsonSch
     if (others.length === 1 && isObject(only) && noneShared(copy, only)) {
       const merged = { ...only, ...copy };
       trace.cameFrom(merged, only);
-      return flagNull(merged, spot, context);
+      return nullToFlag(merged, context, spot);
     }
     result = changed(trace, copy, others.length > 0 ? { anyOf: others } : { type: "null" });
   }
@@ -233,22 +232,22 @@ export function describesObjects(node: JsonSchemaObject): boolean {
  * Adds `additionalProperties: false` to every object. Other keys than the named ones cannot be
  * sent, which is reported as narrowing for each place.
  */
-export function closeObjects(root: JsonSchema, { trace, report }: Context): JsonSchema {
-  return mapSchema(trace, root, {
-    leave: (node, spot) => {
-      if (!describesObjects(node)) return node;
-      // Providers' own transforms always write `properties`, even if it is empty.
-      const named = isObject(node["properties"]) ? node : changed(trace, node, { properties: {} });
-      if (node["additionalProperties"] === false) return named;
-      const said = Object.hasOwn(node, "additionalProperties");
-      const message = said
-        ? "other properties than the named ones cannot be sent"
-        : "other properties than the named ones are not forbidden, but cannot be sent";
-      const grade = said ? "lost" : "weakened";
-      report.add(node, spot, "additionalProperties", message, { grade, narrows: true });
-      return changed(trace, named, { additionalProperties: false });
-    },
-  });
+export function closeObjects(
+  node: JsonSchemaObject,
+  { trace, report }: Context,
+  spot: Spot,
+): JsonSchema {
+  if (!describesObjects(node)) return node;
+  // Providers' own transforms always write `properties`, even if it is empty.
+  const named = isObject(node["properties"]) ? node : changed(trace, node, { properties: {} });
+  if (node["additionalProperties"] === false) return named;
+  const said = Object.hasOwn(node, "additionalProperties");
+  const message = said
+    ? "other properties than the named ones cannot be sent"
+    : "other properties than the named ones are not forbidden, but cannot be sent";
+  const grade = said ? "lost" : "weakened";
+  report.add(node, spot, "additionalProperties", message, { grade, narrows: true });
+  return changed(trace, named, { additionalProperties: false });
 }
 
 /**

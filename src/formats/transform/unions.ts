@@ -10,8 +10,16 @@ import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../
 import { addWords, constrains, leaveOut } from "./keywords.ts";
 import { allOfMerger, mergeAllOf, mergeSchemas } from "./merge_all_of.ts";
 import { referenceTargets, type Resolve, resolverOf, withoutNames } from "./references.ts";
-import type { Context } from "./report.ts";
-import { changed, mapOf, mapSchema, requiredBy, rootSpot, type Spot, without } from "./rewrite.ts";
+import {
+  changed,
+  type Context,
+  mapOf,
+  mapSchema,
+  requiredBy,
+  rootSpot,
+  type Spot,
+  without,
+} from "./rewrite.ts";
 import type { Trace } from "./trace.ts";
 
 const MAX_COMPARED = 64;
@@ -20,25 +28,25 @@ const MAX_COMPARED = 64;
  * Rewrites `oneOf` as `anyOf`. If a value could match two branches, that accepts more, which is reported.
  * Branches with different types or different constants exclude each other.
  */
-export function oneOfToAnyOf(root: JsonSchema, { trace, report }: Context): JsonSchema {
-  const resolve = resolverOf(root);
-  return mapSchema(trace, root, {
-    enter: (node, spot) => {
-      const branches = node["oneOf"];
-      if (!Array.isArray(branches)) return node;
-      if (!areDisjoint(trace, branches, resolve)) {
-        const message = '"oneOf" is sent as "anyOf": more than one branch may hold';
-        report.add(node, spot, "oneOf", message);
-      }
-      if (!Object.hasOwn(node, "anyOf")) {
-        return changed(trace, node, { oneOf: undefined, anyOf: branches }, { anyOf: "oneOf" });
-      }
-      const second: JsonSchemaObject = { anyOf: branches };
-      trace.cameFrom(second, node, new Map([["anyOf", { node, keyword: "oneOf" }]]));
-      const others = Array.isArray(node["allOf"]) ? node["allOf"] : [];
-      return changed(trace, node, { oneOf: undefined, allOf: [...others, second] });
-    },
-  });
+export function oneOfToAnyOf(
+  node: JsonSchemaObject,
+  { trace, report, resolverIn }: Context,
+  spot: Spot,
+): JsonSchema {
+  const resolve = resolverIn(spot.schema);
+  const branches = node["oneOf"];
+  if (!Array.isArray(branches)) return node;
+  if (!areDisjoint(trace, branches, resolve)) {
+    const message = '"oneOf" is sent as "anyOf": more than one branch may hold';
+    report.add(node, spot, "oneOf", message);
+  }
+  if (!Object.hasOwn(node, "anyOf")) {
+    return changed(trace, node, { oneOf: undefined, anyOf: branches }, { anyOf: "oneOf" });
+  }
+  const second: JsonSchemaObject = { anyOf: branches };
+  trace.cameFrom(second, node, new Map([["anyOf", { node, keyword: "oneOf" }]]));
+  const others = Array.isArray(node["allOf"]) ? node["allOf"] : [];
+  return changed(trace, node, { oneOf: undefined, allOf: [...others, second] });
 }
 
 /** True if no value can satisfy two of the branches; false if that is unknown. */

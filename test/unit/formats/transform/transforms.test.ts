@@ -53,17 +53,17 @@ const PASSES: Readonly<Record<keyof typeof cases, (schema: JsonSchema) => Rewrit
   "normalizeOpenApi30()": normalizeOpenApi30,
   "inlineRefs()": inlineRefs,
   "mergeAllOf()": runPass(mergeAllOf),
-  "oneOfToAnyOf()": runPass(oneOfToAnyOf),
-  "optionalToNullable()": runPass(optionalToNullable),
-  "nullToFlag()": runPass(nullToFlag),
-  "closeObjects()": runPass(closeObjects),
-  "tuplesToLists()": runPass(tuplesToLists),
-  "exclusiveToInclusive()": runPass(exclusiveToInclusive),
-  "constToEnum()": runPass(constToEnum),
-  "enumToText()": runPass(enumToText),
+  "oneOfToAnyOf()": runPass({ enter: oneOfToAnyOf }),
+  "optionalToNullable()": runPass({ leave: optionalToNullable }),
+  "nullToFlag()": runPass({ enter: nullToFlag }),
+  "closeObjects()": runPass({ leave: closeObjects }),
+  "tuplesToLists()": runPass({ leave: tuplesToLists }),
+  "exclusiveToInclusive()": runPass({ leave: exclusiveToInclusive }),
+  "constToEnum()": runPass({ leave: constToEnum }),
+  "enumToText()": runPass({ leave: enumToText }),
   "booleansToObjects()": runPass(booleansToObjects),
   "flattenRoot()": runPass(flattenRoot),
-  "dropKeywords()": runPass(dropKeywords, {
+  "dropKeywords()": runPass({ enter: dropKeywords }, {
     fateOf: (keyword) => ["minLength", "not", "default"].includes(keyword) ? "drop" : "keep",
   }),
   "renameKeys()": runPass(renameKeys, { keys: { also: "", max: 16, separator: "_" } }),
@@ -112,14 +112,14 @@ describe("transforms", () => {
   it("share what did not change", () => {
     const kept = { type: "string" };
     const from = { properties: { a: kept, b: { type: "integer", exclusiveMinimum: 0 } } };
-    const { schema } = runPass(exclusiveToInclusive)(from);
+    const { schema } = runPass({ leave: exclusiveToInclusive })(from);
     assertNotStrictEquals(schema, from);
     assertStrictEquals((schema as typeof from).properties.a, kept);
   });
 
   it("keep a property that is named __proto__", () => {
     const from = JSON.parse('{"properties":{"__proto__":{"type":"string"}}}');
-    const { schema } = runPass(optionalToNullable)(from);
+    const { schema } = runPass({ leave: optionalToNullable })(from);
     assertEquals(
       JSON.stringify(schema),
       '{"properties":{"__proto__":{"type":["string","null"]}},"required":["__proto__"]}',
