@@ -9,9 +9,7 @@ import {
   defined,
   isObject,
   type JsonSchema,
-  type JsonSchemaObject,
   type JsonValue,
-  pointerStep,
   setOwn,
 } from "../../tool/mod.ts";
 import type { Answer, MediaFormat, WireCall } from "../call_format.ts";
@@ -56,6 +54,8 @@ import {
   type ToolView,
 } from "../target.ts";
 import { acceptNull } from "../transform/properties.ts";
+import { mapSchema } from "../transform/rewrite.ts";
+import { locate, pathOf } from "../transform/trace.ts";
 import { LENGTHS } from "../transform/keywords.ts";
 
 // Tools
@@ -377,64 +377,37 @@ function isTypedSchema(schema: unknown): boolean {
   return false;
 }
 
+/** The keywords that have another name in a typed schema. */
+const NAMED: ReadonlyMap<string, string> = new Map([["defs", "$defs"], ["ref", "$ref"]]);
+
 /** Translates a typed schema. `wrong` is called for a length that is not a number. */
 function readTypedSchema(
   schema: JsonRecord,
   wrong: (path: string, keyword: string) => void,
-  path = "",
-): JsonSchemaObject {
-  const result: Record<string, unknown> = {};
-  const read = (value: unknown, at: string): unknown =>
-    isObject(value) ? readTypedSchema(value, wrong, path + at) : value;
-  for (const keyword of Object.keys(schema)) {
-    const value = schema[keyword];
-    if (LENGTHS.has(keyword)) {
-      const length = typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
-      if (typeof length === "number") result[keyword] = length;
-      else wrong(`${path}/${keyword}`, keyword);
-      continue;
-    }
-    switch (keyword) {
-      case "type":
-        if (value !== "TYPE_UNSPECIFIED") result["type"] = TYPES.get(value) ?? value;
-        break;
-      case "nullable":
-        break;
-      case "example":
-        if (!Object.hasOwn(schema, "examples")) result["examples"] = [value];
-        break;
-      case "ref":
-        result["$ref"] = typeof value === "string"
-          ? value.replace(/^#\/defs\//, "#/$defs/")
-          : value;
-        break;
-      case "items":
-        result["items"] = read(value, "/items");
-        break;
-      case "anyOf":
-        result["anyOf"] = Array.isArray(value)
-          ? value.map((branch, index) => read(branch, `/anyOf/${index}`))
-          : value;
-        break;
-      case "properties":
-      case "defs":
-      case "additionalProperties":
-        result[keyword === "defs" ? "$defs" : keyword] = keyword === "additionalProperties"
-          ? read(value, `/${keyword}`)
-          : readMap(value, (item, name) => read(item, `/${keyword}${pointerStep(name)}`));
-        break;
-      default:
-        setOwn(result, keyword, value);
-    }
-  }
-  return schema["nullable"] === true ? acceptNull(undefined, result) : result;
-}
-
-function readMap(value: unknown, read: (item: unknown, name: string) => unknown): unknown {
-  if (!isObject(value)) return value;
-  const result: Record<string, unknown> = {};
-  for (const name of Object.keys(value)) setOwn(result, name, read(value[name], name));
-  return result;
+): JsonSchema {
+  return mapSchema(undefined, schema, {
+    enter: (node) => {
+      const result: Record<string, unknown> = {};
+      for (const keyword of Object.keys(node)) {
+        const value = node[keyword];
+        if (keyword === "type") {
+          if (value !== "TYPE_UNSPECIFIED") result["type"] = TYPES.get(value) ?? value;
+        } else if (keyword === "example") {
+          if (!Object.hasOwn(node, "examples")) result["examples"] = [value];
+        } else if (LENGTHS.has(keyword)) {
+          const isText = typeof value === "string" && /^\d{1,15}$/.test(value);
+          const length = isText ? Number(value) : value;
+          if (typeof length === "number") result[keyword] = length;
+          else wrong(`${pathOf(node, locate(schema))}/${keyword}`, keyword);
+        } else if (keyword !== "nullable") {
+          const isReference = keyword === "ref" && typeof value === "string";
+          const made = isReference ? value.replace(/^#\/defs\//, "#/$defs/") : value;
+          setOwn(result, NAMED.get(keyword) ?? keyword, made);
+        }
+      }
+      return node["nullable"] === true ? acceptNull(undefined, result) : result;
+    },
+  });
 }
 
 // The provider

@@ -396,46 +396,23 @@ interface HeaderProblem {
  */
 function wrongHeader(schema: JsonRecord): HeaderProblem | undefined {
   const taken = new Set<string>();
-  const right = new Set<unknown>();
-  const reached = (node: JsonRecord, path: string): HeaderProblem | undefined => {
-    const properties = objectIn(node, "properties") ?? {};
-    for (const name of Object.keys(properties)) {
-      const property = properties[name];
-      if (!isObject(property)) continue;
-      const at = `${path}/properties${pointerStep(name)}`;
-      if (Object.hasOwn(property, "x-mcp-header")) {
-        const header = property["x-mcp-header"];
-        const where = `${at}/x-mcp-header`;
-        if (typeof header !== "string" || !TOKEN.test(header)) {
-          return { path: where, message: "it must be the name of an HTTP header" };
-        }
-        if (!PRIMITIVE.has(property["type"])) {
-          return { path: where, message: "it must stand on a string, integer or boolean" };
-        }
-        if (taken.has(header.toLowerCase())) {
-          return { path: where, message: "no two properties may have the same header" };
-        }
-        taken.add(header.toLowerCase());
-        right.add(property);
-      }
-      const inner = reached(property, at);
-      if (inner !== undefined) return inner;
-    }
-    return undefined;
-  };
-  return reached(schema, "") ?? elsewhere(schema, right);
-}
-
-/** A header on a part that `properties` alone do not reach. */
-function elsewhere(schema: JsonRecord, right: ReadonlySet<unknown>): HeaderProblem | undefined {
-  let wrong: object | undefined;
+  let wrong: HeaderProblem | undefined;
   eachNode(undefined, schema, (node) => {
-    if (Object.hasOwn(node, "x-mcp-header") && !right.has(node)) wrong ??= node;
+    if (wrong !== undefined || !Object.hasOwn(node, "x-mcp-header")) return;
+    const path = pathOf(node, locate(schema));
+    const { "x-mcp-header": header, type } = node;
+    const message = !/^(\/properties\/[^/]*)+$/.test(path)
+      ? 'it must stand on a property that is reached through "properties" alone'
+      : typeof header !== "string" || !TOKEN.test(header)
+      ? "it must be the name of an HTTP header"
+      : !PRIMITIVE.has(type)
+      ? "it must stand on a string, integer or boolean"
+      : taken.size === taken.add(header.toLowerCase()).size
+      ? "no two properties may have the same header"
+      : undefined;
+    if (message !== undefined) wrong = { path: `${path}/x-mcp-header`, message };
   });
-  return wrong === undefined ? undefined : {
-    path: `${pathOf(wrong, locate(schema))}/x-mcp-header`,
-    message: 'it must stand on a property that is reached through "properties" alone',
-  };
+  return wrong;
 }
 
 // The provider
