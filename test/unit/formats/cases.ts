@@ -64,7 +64,7 @@ export interface Fixture extends Omit<ProviderCases, "call" | "levels"> {
 }
 
 /** A copy of a case with other values for its texts. Lists take the place of the text in a list. */
-function fill(value: unknown, texts: Readonly<Record<string, unknown>>): unknown {
+export function fill(value: unknown, texts: Readonly<Record<string, unknown>>): unknown {
   if (typeof value === "string") return Object.hasOwn(texts, value) ? texts[value] : value;
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
