@@ -6,7 +6,7 @@
 
 import { type ArgumentRewrite, rewriteOf } from "./argument_rewrite.ts";
 import { detectDialect } from "../schema/mod.ts";
-import { isObject, type JsonSchema, type JsonSchemaObject, once } from "../tool/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
 import { formOfKeyword, type FormSet, formsOf } from "./schema_forms.ts";
 import { ALL_FORMS, KEYWORD_FORMS, type KeywordForm, type KeywordTable } from "./form_rules.ts";
 import type { NameRule } from "../select/mod.ts";
@@ -30,12 +30,7 @@ import { distributeUnions, flattenRoot, oneOfToAnyOf } from "./transform/unions.
 import { inlineRefs, mergeAllOf, wrapReferences } from "./transform/merge_all_of.ts";
 import { normalizeDraft, readsAlike } from "./transform/older_dialects.ts";
 import { Trace } from "./transform/trace.ts";
-import {
-  hoistReferences,
-  pruneDefinitions,
-  type Resolve,
-  resolverOf,
-} from "./transform/references.ts";
+import { hoistReferences, pruneDefinitions, resolverOf } from "./transform/references.ts";
 import {
   type Context,
   type KeywordFate,
@@ -43,7 +38,7 @@ import {
   Report,
   runPass,
   type SchemaLoss,
-} from "./transform/rewrite.ts";
+} from "./transform/report.ts";
 
 /** The rules of a target for one side of a tool. */
 export interface SchemaPlan {
@@ -257,10 +252,9 @@ export class SchemaConverter {
   #rewrite(analysis: Analysis, first: JsonSchema, describe: boolean): Conversion {
     const { keys, typed, fallsBack } = this.#plan;
     const trace = new Trace(analysis.trace);
-    const resolvers = new Map<JsonSchema, Resolve>();
     const context: Context = {
       trace,
-      resolverIn: (root) => once(resolvers, root, () => resolverOf(root)),
+      resolve: resolverOf(analysis.schema),
       report: new Report(trace),
       describe,
       refuses: fallsBack === true,
@@ -283,12 +277,11 @@ export class SchemaConverter {
     }
     const uncertain = this.#uncertainForms(forms, left);
     if (!Array.isArray(uncertain)) return uncertain;
-    const restructured = schema;
     schema = this.#run(ENCODING, schema, left, context, schema);
     // The legal keys of a target hold whatever its rule for the form says.
     if (left.has("odd property key")) schema = renameKeys(schema, context);
     if (schema !== analysis.schema) schema = pruneDefinitions(trace, schema);
-    const rewrite = schema === restructured ? undefined : rewriteOf(schema, trace);
+    const rewrite = trace.hasMarks ? rewriteOf(schema, trace) : undefined;
     const losses = context.report.losses(first);
     if (typed === true) schema = runPass({ leave: asTypedSchema }, schema, context);
     return { ok: true, schema, losses, rewrite, uncertain };

@@ -28,7 +28,7 @@ import {
   type WireExample,
 } from "./target.ts";
 import { rebaseReferences } from "./transform/references.ts";
-import type { SchemaLoss } from "./transform/rewrite.ts";
+import type { SchemaLoss } from "./transform/report.ts";
 
 interface Converters {
   readonly input: SchemaConverter;

@@ -80,7 +80,7 @@ export {
   type KeywordRule,
   type KeywordTable,
 } from "./form_rules.ts";
-export type { SchemaLoss } from "./transform/rewrite.ts";
+export type { SchemaLoss } from "./transform/report.ts";
 
 // Providers
 export type * from "./providers/ai_sdk.ts";

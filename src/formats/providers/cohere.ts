@@ -113,4 +113,5 @@ const COHERE:
     },
   });
 
+/** Cohere's target. */
 export const cohere: Provider<typeof COHERE> = { targets: [COHERE] };

@@ -256,6 +256,7 @@ export interface GeminiFunctionResponse {
   };
 }
 
+/** The content with the answers to all calls of a response. */
 export interface GeminiToolContent {
   role: "user";
   parts: GeminiFunctionResponse[];
@@ -478,6 +479,7 @@ const VERTEX: GeminiTarget<"vertex", GeminiFunction> = makeTarget({
   ],
 });
 
+/** Google's targets and importer. */
 export const gemini: Provider<
   typeof GEMINI | typeof GEMINI_TYPED | typeof VERTEX,
   Importer<"gemini">

@@ -218,6 +218,7 @@ const LANGCHAIN:
     },
   });
 
+/** LangChain's target. */
 export const langchain: Provider<typeof LANGCHAIN> = {
   targets: [LANGCHAIN],
 };

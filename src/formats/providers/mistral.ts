@@ -73,4 +73,5 @@ const MISTRAL:
     },
   });
 
+/** Mistral's target. */
 export const mistral: Provider<typeof MISTRAL> = { targets: [MISTRAL] };

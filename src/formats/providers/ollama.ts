@@ -40,4 +40,5 @@ const OLLAMA: ListTarget<"ollama", OllamaTool, OllamaToolMessage> = makeTarget({
   },
 });
 
+/** Ollama's target. */
 export const ollama: Provider<typeof OLLAMA> = { targets: [OLLAMA] };

@@ -13,18 +13,8 @@ import {
   type JsonValue,
   setOwn,
 } from "../../tool/mod.ts";
-import {
-  changed,
-  type Context,
-  copyNode,
-  HOLDS,
-  mapSchema,
-  type Report,
-  requiredBy,
-  type SchemaLoss,
-  type Spot,
-  without,
-} from "./rewrite.ts";
+import { changed, copyNode, HOLDS, mapSchema, requiredBy, type Spot, without } from "./rewrite.ts";
+import { type Context, type Report, type SchemaLoss } from "./report.ts";
 import type { Slot, Trace } from "./trace.ts";
 
 /** Every target takes a boolean as the value of these. */

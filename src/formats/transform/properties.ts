@@ -11,7 +11,6 @@ import { isLegalName, mapNames } from "../../select/mod.ts";
 import { type Resolve } from "./references.ts";
 import {
   changed,
-  type Context,
   copyNode,
   eachNode,
   mapOf,
@@ -20,6 +19,7 @@ import {
   type Spot,
   without,
 } from "./rewrite.ts";
+import { type Context } from "./report.ts";
 import type { Trace } from "./trace.ts";
 
 /** The descriptions that stay outside when a schema is wrapped in a union. */
@@ -116,11 +116,10 @@ function wrap(
  */
 export function optionalToNullable(
   node: JsonSchemaObject,
-  { trace, report, resolverIn }: Context,
+  { trace, report, resolve }: Context,
   spot: Spot,
 ): JsonSchema {
   // New required properties do not change whether a schema accepts null.
-  const resolve = resolverIn(spot.schema);
   const properties = node["properties"];
   if (!isObject(properties)) return node;
   const names = Object.keys(properties);

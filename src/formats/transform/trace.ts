@@ -47,6 +47,8 @@ export class Trace {
   readonly #chain: readonly Trace[];
   readonly #countOne: () => void;
   #steps: number;
+  /** True if values of a node have changes to undo. */
+  hasMarks: boolean;
 
   /** @param before The trace of the chain that made the schema with which this one begins. */
   constructor(before?: Trace) {
@@ -54,6 +56,7 @@ export class Trace {
     this.#origins = new Map();
     this.#marks = new Map();
     this.#steps = 0;
+    this.hasMarks = false;
     this.#countOne = () => this.count(1);
   }
 
@@ -79,6 +82,7 @@ export class Trace {
 
   /** Records the changes to undo in values of `node`. */
   mark(node: object, more: Mark): void {
+    this.hasMarks = true;
     this.#marks.set(node, { ...this.markOf(node), ...more });
   }
 

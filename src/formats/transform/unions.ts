@@ -10,16 +10,8 @@ import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../
 import { addWords, constrains, leaveOut } from "./keywords.ts";
 import { allOfMerger, mergeAllOf, mergeSchemas } from "./merge_all_of.ts";
 import { referenceTargets, type Resolve, resolverOf, withoutNames } from "./references.ts";
-import {
-  changed,
-  type Context,
-  mapOf,
-  mapSchema,
-  requiredBy,
-  rootSpot,
-  type Spot,
-  without,
-} from "./rewrite.ts";
+import { changed, mapOf, mapSchema, requiredBy, rootSpot, type Spot, without } from "./rewrite.ts";
+import { type Context } from "./report.ts";
 import type { Trace } from "./trace.ts";
 
 const MAX_COMPARED = 64;
@@ -30,10 +22,9 @@ const MAX_COMPARED = 64;
  */
 export function oneOfToAnyOf(
   node: JsonSchemaObject,
-  { trace, report, resolverIn }: Context,
+  { trace, report, resolve }: Context,
   spot: Spot,
 ): JsonSchema {
-  const resolve = resolverIn(spot.schema);
   const branches = node["oneOf"];
   if (!Array.isArray(branches)) return node;
   if (!areDisjoint(trace, branches, resolve)) {

@@ -5,7 +5,7 @@ import {
   Report,
   runPass as runNodePass,
   type SchemaLoss,
-} from "../../../src/formats/transform/rewrite.ts";
+} from "../../../src/formats/transform/report.ts";
 import { Trace } from "../../../src/formats/transform/trace.ts";
 import type { JsonSchema } from "../../../src/tool/mod.ts";
 
@@ -23,7 +23,7 @@ export function runPass(
     const trace = new Trace();
     const report = new Report(trace);
     const context: Context = {
-      ...{ trace, report, resolverIn: resolverOf, describe: true, refuses: false },
+      ...{ trace, report, resolve: resolverOf(first), describe: true, refuses: false },
       fateOf: () => "keep",
       ...options,
     };
