@@ -206,7 +206,12 @@ export class ImportSession {
   }
 
   /** Adds a tool that is not imported, with the end of the sentence. */
-  rejectTool(imported: ImportedTool, rule: string, why: string, path = imported.path): void {
+  rejectTool(
+    imported: ImportedTool,
+    rule: string,
+    why: string,
+    path: string = imported.path,
+  ): void {
     const { sourceName } = imported;
     this.reject(sourceName, path, rule, `Cannot import "${clip(sourceName)}": ${why}`);
   }

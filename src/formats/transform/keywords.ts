@@ -14,7 +14,7 @@ import {
   setOwn,
 } from "../../tool/mod.ts";
 import { changed, copyNode, HOLDS, mapSchema, requiredBy, type Spot, without } from "./rewrite.ts";
-import { type Context, type Report, type SchemaLoss } from "./report.ts";
+import type { Context, Report, SchemaLoss } from "./report.ts";
 import type { Slot, Trace } from "./trace.ts";
 
 /** Every target takes a boolean as the value of these. */

@@ -8,7 +8,7 @@
 import { isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { isLegalName, mapNames } from "../../select/mod.ts";
-import { type Resolve } from "./references.ts";
+import type { Resolve } from "./references.ts";
 import {
   changed,
   copyNode,
@@ -19,7 +19,7 @@ import {
   type Spot,
   without,
 } from "./rewrite.ts";
-import { type Context } from "./report.ts";
+import type { Context } from "./report.ts";
 import type { Trace } from "./trace.ts";
 
 /** The descriptions that stay outside when a schema is wrapped in a union. */

@@ -11,7 +11,7 @@ import { addWords, constrains, leaveOut } from "./keywords.ts";
 import { allOfMerger, mergeAllOf, mergeSchemas } from "./merge_all_of.ts";
 import { referenceTargets, type Resolve, resolverOf, withoutNames } from "./references.ts";
 import { changed, mapOf, mapSchema, requiredBy, rootSpot, type Spot, without } from "./rewrite.ts";
-import { type Context } from "./report.ts";
+import type { Context } from "./report.ts";
 import type { Trace } from "./trace.ts";
 
 const MAX_COMPARED = 64;
