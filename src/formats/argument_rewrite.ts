@@ -63,13 +63,7 @@ const MAX_LOOKS = 10_000;
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/**
- * Makes the tree of what must be undone in values of an exported schema.
- *
- * @param schema The exported schema, with the marks that the transforms put on it.
- * @param trace Has the marks.
- * @returns The tree, or `undefined` if nothing needs undoing.
- */
+/** Makes the tree of what must be undone in values of an exported schema. */
 export function rewriteOf(schema: JsonSchema, trace: Trace): ArgumentRewrite | undefined {
   const resolve = resolverOf(schema);
   const concerned = concernedNodes(schema, resolve, trace);
@@ -154,7 +148,6 @@ function concernedNodes(
   return concerned;
 }
 
-/** The state of a look at a value. */
 interface Look {
   readonly resolve: Resolve;
   left: number;
@@ -312,10 +305,6 @@ export function encodeArguments(value: unknown, rewrite: ArgumentRewrite | undef
 /** The maximum number of parts of a value that are written, tries included. Others stay unchanged. */
 const MAX_WRITES = 100_000;
 
-/** The maximum number of combinations of branches for one part of a value. */
-const MAX_COMBINATIONS = 64;
-
-/** The position in a value, and the limits of the traversal. */
 interface Reach {
   /** The depth of the part in the value. */
   readonly depth: number;
@@ -328,65 +317,21 @@ interface Reach {
 function encode(value: unknown, rewrites: readonly ArgumentRewrite[], reach: Reach): unknown {
   const { depth, levels, work } = reach;
   if (rewrites.length === 0 || levels < 0 || depth > MAX_DEPTH || --work.left < 0) return value;
-  if (rewrites.every(isSingle)) return encodeWith(value, rewrites, reach);
-  // Only the exported form shows which branch a value belongs to. So the first levels are written for
-  // each branch, and the branch that accepts them is written to the end.
-  const look = { ...reach, levels: Math.min(levels, MAX_LOOK) };
-  let tries = 0;
-  for (const combination of combinations(rewrites, depth, work)) {
-    if (tries++ === MAX_COMBINATIONS) break;
-    const parts = combination.map((part) => part.rewrite);
-    const seen = encodeWith(value, parts, look);
-    if (combination.every(({ choice }) => choice?.accepts(seen, look.levels) ?? true)) {
-      return levels <= MAX_LOOK ? seen : encodeWith(value, parts, reach);
-    }
+  const parts = new Set(rewrites);
+  // A set's iterator also visits items that are added meanwhile.
+  for (const { also = [], choices } of parts) {
+    for (const included of also) parts.add(included);
+    if (choices === undefined) continue;
+    // Only the exported form shows which branch a value belongs to. So the first levels are written
+    // for each branch.
+    const look = { ...reach, depth: depth + 1, levels: Math.min(levels, MAX_LOOK) };
+    const choice = choices.find(({ accepts, rewrite }) =>
+      accepts(encode(value, [rewrite], look), look.levels)
+    );
+    if (choice === undefined) return value;
+    parts.add(choice.rewrite);
   }
-  return value;
-}
-
-/** True if no further changes apply to the same value. */
-function isSingle({ also, choices }: ArgumentRewrite): boolean {
-  return also === undefined && choices === undefined;
-}
-
-/** A rewrite that may apply to a value, and the branch that it is, if it is one. */
-interface Part {
-  readonly rewrite: ArgumentRewrite;
-  readonly choice?: ArgumentChoice;
-}
-
-/** Generates the combinations of branches that may apply. */
-function* combinations(
-  rewrites: readonly ArgumentRewrite[],
-  depth: number,
-  work: Reach["work"],
-): Generator<readonly Part[], void> {
-  const [first, ...others] = rewrites;
-  if (--work.left < 0) return;
-  if (first === undefined || depth > MAX_DEPTH) {
-    yield [];
-    return;
-  }
-  for (const included of combinations(first.also ?? [], depth + 1, work)) {
-    for (const branch of branches(first, depth, work)) {
-      for (const rest of combinations(others, depth + 1, work)) {
-        yield [{ rewrite: first }, ...included, ...branch, ...rest];
-      }
-    }
-  }
-}
-
-function* branches(
-  { choices }: ArgumentRewrite,
-  depth: number,
-  work: Reach["work"],
-): Generator<readonly Part[], void> {
-  if (choices === undefined) yield [];
-  for (const choice of choices ?? []) {
-    for (const [own, ...more] of combinations([choice.rewrite], depth + 1, work)) {
-      if (own !== undefined) yield [{ ...own, choice }, ...more];
-    }
-  }
+  return encodeWith(value, [...parts], reach);
 }
 
 function encodeWith(value: unknown, parts: readonly ArgumentRewrite[], reach: Reach): unknown {

@@ -30,8 +30,15 @@ import { distributeUnions, flattenRoot, oneOfToAnyOf } from "./transform/unions.
 import { inlineRefs, mergeAllOf, wrapReferences } from "./transform/merge_all_of.ts";
 import { normalizeDraft, readsAlike } from "./transform/older_dialects.ts";
 import { Trace } from "./transform/trace.ts";
-import { hoistReferences, pruneDefinitions } from "./transform/references.ts";
-import { type Context, type KeywordFate, Report, type SchemaLoss } from "./transform/report.ts";
+import { hoistReferences, pruneDefinitions, resolverOf } from "./transform/references.ts";
+import {
+  type Context,
+  type KeywordFate,
+  type NodePass,
+  Report,
+  runPass,
+  type SchemaLoss,
+} from "./transform/report.ts";
 
 /** The rules of a target for one side of a tool. */
 export interface SchemaPlan {
@@ -100,7 +107,7 @@ function analyse(schema: JsonSchema): Analysis {
 }
 
 /** One step of a conversion: it replaces one form by others. */
-interface Pass {
+interface Pass extends NodePass {
   /** The pass belongs to the plans that transform this form. */
   readonly form: KeywordForm;
   /**
@@ -110,7 +117,8 @@ interface Pass {
   readonly when: "found" | "produced" | "always";
   /** The pass is skipped where the plan transforms this form and the schema uses it. */
   readonly unless?: KeywordForm;
-  rewrite(schema: JsonSchema, context: Context): JsonSchema;
+  /** Rewrites the schema as a whole, instead of each node. */
+  whole?(schema: JsonSchema, context: Context): JsonSchema;
 }
 
 /** Forms whose passes move parts of the schema, which references along a path do not survive. */
@@ -125,24 +133,25 @@ const MOVING: readonly KeywordForm[] = [
 
 /** Passes that say the same with other forms, in their order. */
 const RESTRUCTURING: readonly Pass[] = [
-  { form: "root composition", when: "found", rewrite: flattenRoot },
-  { form: "$ref", when: "found", rewrite: inlineRefs },
-  { form: "oneOf", when: "produced", rewrite: oneOfToAnyOf },
-  { form: "allOf", when: "produced", rewrite: mergeAllOf },
-  { form: "$ref with siblings", when: "produced", unless: "$ref", rewrite: wrapReferences },
-  { form: "anyOf with siblings", when: "produced", rewrite: distributeUnions },
-  { form: "tuple", when: "produced", rewrite: tuplesToLists },
-  { form: "exclusive range", when: "produced", rewrite: exclusiveToInclusive },
-  { form: "const", when: "produced", rewrite: constToEnum },
-  { form: "boolean schema", when: "produced", rewrite: booleansToObjects },
-  { form: "items missing", when: "produced", rewrite: addItems },
+  { form: "root composition", when: "found", whole: flattenRoot },
+  { form: "$ref", when: "found", whole: inlineRefs },
+  { form: "oneOf", when: "produced", enter: oneOfToAnyOf },
+  { form: "allOf", when: "produced", whole: mergeAllOf },
+  { form: "$ref with siblings", when: "produced", unless: "$ref", whole: wrapReferences },
+  { form: "anyOf with siblings", when: "produced", whole: distributeUnions },
+  { form: "tuple", when: "produced", leave: tuplesToLists },
+  { form: "exclusive range", when: "produced", leave: exclusiveToInclusive },
+  { form: "const", when: "produced", leave: constToEnum },
+  { form: "boolean schema", when: "produced", whole: booleansToObjects },
+  { form: "items missing", when: "produced", leave: addItems },
 ];
 
 /** Passes after which arguments must be decoded, in their order. They follow the dropped keywords. */
 const ENCODING: readonly Pass[] = [
-  { form: "optional property", when: "always", rewrite: optionalToNullable },
-  { form: "type list", when: "always", rewrite: nullToFlag },
-  { form: "enum scalar", when: "always", rewrite: enumToText },
+  { form: "open object", when: "always", leave: closeObjects },
+  { form: "optional property", when: "always", leave: optionalToNullable },
+  { form: "type list", when: "always", enter: nullToFlag },
+  { form: "enum scalar", when: "always", leave: enumToText },
 ];
 
 /** Forms whose keyword may be left if its pass could not replace it. */
@@ -245,6 +254,7 @@ export class SchemaConverter {
     const trace = new Trace(analysis.trace);
     const context: Context = {
       trace,
+      resolve: resolverOf(analysis.schema),
       report: new Report(trace),
       describe,
       refuses: fallsBack === true,
@@ -262,20 +272,18 @@ export class SchemaConverter {
     schema = this.#run(RESTRUCTURING, schema, forms, context, analysis.schema);
     let left = schema === analysis.schema ? forms : formsOf(schema, trace);
     if ([...left].some((form) => this.#dropped.has(form))) {
-      schema = dropKeywords(schema, context);
+      schema = runPass({ enter: dropKeywords }, schema, context);
       left = formsOf(schema, trace);
     }
     const uncertain = this.#uncertainForms(forms, left);
     if (!Array.isArray(uncertain)) return uncertain;
-    if (this.#transforms("open object")) schema = closeObjects(schema, context);
-    const closed = schema;
     schema = this.#run(ENCODING, schema, left, context, schema);
     // The legal keys of a target hold whatever its rule for the form says.
     if (left.has("odd property key")) schema = renameKeys(schema, context);
     if (schema !== analysis.schema) schema = pruneDefinitions(trace, schema);
-    const rewrite = schema === closed ? undefined : rewriteOf(schema, trace);
+    const rewrite = trace.hasMarks ? rewriteOf(schema, trace) : undefined;
     const losses = context.report.losses(first);
-    if (typed === true) schema = asTypedSchema(trace, schema);
+    if (typed === true) schema = runPass({ leave: asTypedSchema }, schema, context);
     return { ok: true, schema, losses, rewrite, uncertain };
   }
 
@@ -288,14 +296,14 @@ export class SchemaConverter {
     before: JsonSchema,
   ): JsonSchema {
     let current = schema;
-    for (const { form, when, unless, rewrite } of passes) {
+    for (const { form, when, unless, whole, ...pass } of passes) {
       if (
         !this.#transforms(form) ||
         (unless !== undefined && forms.has(unless) && this.#transforms(unless))
       ) continue;
       const runs = when === "always" || forms.has(form) ||
         (when === "produced" && current !== before);
-      if (runs) current = rewrite(current, context);
+      if (runs) current = whole?.(current, context) ?? runPass(pass, current, context);
     }
     return current;
   }

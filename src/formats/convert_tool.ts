@@ -59,11 +59,7 @@ export interface ConvertedTool {
   readonly uncertain: readonly KeywordForm[];
 }
 
-/**
- * Converts one tool by the rules of a target, or of its strict mode.
- *
- * @param instead Why the tool could not be sent in strict mode, if that was tried.
- */
+/** Converts one tool by the rules of a target, or of its strict mode. */
 export function convertTool(
   tool: Tool,
   name: WireName,
@@ -84,23 +80,20 @@ export function convertTool(
   if (!converted.ok) return converted;
   const parameters = converted.schema;
   if (!isObject(parameters)) {
-    return {
-      ok: false,
-      rule: "schema",
-      message: "no arguments can satisfy its parameters",
-    };
+    return { ok: false, rule: "schema", message: "no arguments can satisfy its parameters" };
   }
   const losses: Loss[] = [];
   if (instead !== undefined) {
     const path = hints.strict === true ? "/meta/provider/strict" : "";
     const message = `it is sent without strict mode: ${instead.message}`;
-    losses.push(
-      fieldLoss(tool, path, "strict", message, { action: "dropped", grade: "weakened" }),
-    );
+    losses.push({ ...fieldLoss(tool, path, "strict", message), grade: "weakened" });
   }
-  addLosses(losses, tool, "input", converted.losses);
+  const add = (side: LossSide, found: readonly SchemaLoss[]): void => {
+    for (const loss of found) losses.push({ tool: tool.id, side, ...loss });
+  };
+  add("input", converted.losses);
   const result = convertReturns(tool, rules, describe);
-  addLosses(losses, tool, "output", result.losses);
+  add("output", result.losses);
   const fields = describeTool(tool, rules);
   losses.push(...fields.losses);
 
@@ -110,8 +103,7 @@ export function convertTool(
     name: name.name,
     namespace: name.namespace,
     description: fields.description,
-    sendsDescription: hints.description !== null ||
-      fields.description !== tool.description,
+    sendsDescription: hints.description !== null || fields.description !== tool.description,
     parameters,
     returns: result.schema,
     strict,
@@ -134,36 +126,17 @@ export function convertTool(
       : {}),
   });
   return {
-    ok: true,
-    view,
-    encoding,
-    losses,
+    ...{ ok: true, view, encoding },
+    losses: losses.map((loss) => Object.freeze(loss)),
     uncertain: [...converted.uncertain, ...result.uncertain],
   };
 }
 
-function fieldLoss(
-  tool: Tool,
-  path: string,
-  keyword: string,
-  message: string,
-  kind: Pick<Loss, "action" | "grade"> = { action: "dropped", grade: "lost" },
-): Loss {
-  const { action, grade } = kind;
-  return Object.freeze({
-    tool: tool.id,
-    side: "tool",
-    path,
-    keyword,
-    action,
-    grade,
-    widens: false,
-    narrows: false,
-    message,
-  });
+function fieldLoss(tool: Tool, path: string, keyword: string, message: string): Loss {
+  const kind = { action: "dropped", grade: "lost", widens: false, narrows: false } as const;
+  return { tool: tool.id, side: "tool", path, keyword, ...kind, message };
 }
 
-/** The exported result schema. */
 interface ConvertedReturns {
   /** Absent if it is not sent. */
   readonly schema?: JsonSchema;
@@ -180,37 +153,16 @@ function convertReturns(tool: Tool, rules: Target, describe: boolean): Converted
     return { wraps: false, losses: [], uncertain: [] };
   }
   const result = output.convert(tool.returns, describe);
-  if (!result.ok) return { wraps: false, losses: [outputLoss(result.message)], uncertain: [] };
-  const { schema, losses, uncertain } = result;
-  const wraps = rules.output?.root === "object" && !describesOneObject(schema);
-  return { schema: wraps ? wrapSchema(schema) : schema, wraps, losses, uncertain };
-}
-
-function addLosses(
-  losses: Loss[],
-  tool: Tool,
-  side: LossSide,
-  found: readonly SchemaLoss[],
-): void {
-  for (const loss of found) {
-    losses.push(Object.freeze({ tool: tool.id, side, ...loss }));
+  if (!result.ok) {
+    const message = `the result schema cannot be sent: ${result.message}`;
+    const kind = { action: "dropped", grade: "lost", widens: true, narrows: false } as const;
+    const loss: SchemaLoss = { path: "", keyword: "returns", ...kind, message };
+    return { wraps: false, losses: [loss], uncertain: [] };
   }
-}
-
-function outputLoss(message: string): SchemaLoss {
-  return {
-    path: "",
-    keyword: "returns",
-    action: "dropped",
-    grade: "lost",
-    widens: true,
-    narrows: false,
-    message: `the result schema cannot be sent: ${message}`,
-  };
-}
-
-function describesOneObject(schema: JsonSchema): boolean {
-  return isObject(schema) && schema["type"] === "object";
+  const { schema, losses, uncertain } = result;
+  const wraps = rules.output?.root === "object" &&
+    !(isObject(schema) && schema["type"] === "object");
+  return { schema: wraps ? wrapSchema(schema) : schema, wraps, losses, uncertain };
 }
 
 /** Wraps a result schema as MCP's SDK does, for clients that take objects only. */
@@ -222,13 +174,7 @@ function wrapSchema(schema: JsonSchema): JsonSchemaObject {
   };
 }
 
-/**
- * The examples that fit the exported schema.
- *
- * @param schema The exported schema.
- * @param engine Validates them; without it formats are not checked.
- * @param losses Gets one loss for each example that does not fit.
- */
+/** The examples that fit the exported schema. */
 function exportExamples(
   tool: Tool,
   schema: JsonSchemaObject,
@@ -245,10 +191,9 @@ function exportExamples(
       sent.push({ input, description });
       continue;
     }
-    const path = `/examples/${index}`;
     const message =
       "the example does not fit the schema that is sent: the request would be rejected";
-    losses.push(fieldLoss(tool, path, "examples", message));
+    losses.push(fieldLoss(tool, `/examples/${index}`, "examples", message));
   }
   return sent;
 }
@@ -273,7 +218,6 @@ function checkerOf(
   }
 }
 
-/** The features that a tool uses, each with its path in the tool. */
 function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Feature, string])[] {
   const used: (readonly [Feature, string])[] = [];
   if (tool.title !== undefined && hints.title !== null) used.push(["title", "/title"]);
@@ -304,7 +248,6 @@ function saysAnnotations(tool: Tool, hints: ProviderHints): boolean {
 
 const NO_EXTRA: { readonly [field: string]: unknown } = Object.freeze({});
 
-/** Returns the extra fields that a target takes back, and the names of the other ones. */
 function splitExtra(
   hints: ProviderHints,
   rule: Target["extra"],
@@ -321,7 +264,6 @@ function splitExtra(
   return { extra: taken, lost: Object.keys(extra).filter((field) => !Object.hasOwn(taken, field)) };
 }
 
-/** The fields of a tool that are sent. */
 interface ToolFields {
   readonly description: string;
   /** The extra fields of the tool's source that the target takes back. */
@@ -334,34 +276,23 @@ function describeTool(tool: Tool, target: Target): ToolFields {
   const hints = hintsOf(tool);
   let description = tool.description;
   const losses: Loss[] = [];
+  const lose = (path: string, field: string): void => {
+    losses.push(fieldLoss(tool, path, field, `there is no place for "${field}"`));
+  };
   for (const [feature, path] of usedFeatures(tool, hints)) {
     if (target.features[feature] === "native") {
-      if (feature === "examples" && tool.examples.some(({ output }) => output !== undefined)) {
-        losses.push(missing(tool, "/examples", "output", false));
-      }
-      continue;
-    }
-    const described = feature === "deprecated";
-    if (described) {
+      const hasOutput = feature === "examples" &&
+        tool.examples.some(({ output }) => output !== undefined);
+      if (hasOutput) lose("/examples", "output");
+    } else if (feature === "deprecated") {
       const reason = typeof tool.deprecated === "string" ? `: ${tool.deprecated}` : ".";
       description = `${description.trimEnd()}\n\nDeprecated${reason}`;
-    }
-    losses.push(missing(tool, path, feature, described));
+      const moved = { action: "described", grade: "moved" } as const;
+      const message = `"${feature}" is said in the description`;
+      losses.push({ ...fieldLoss(tool, path, feature, message), ...moved });
+    } else lose(path, feature);
   }
   const { extra, lost } = splitExtra(hints, target.extra);
-  for (const field of lost) {
-    const path = `/meta/provider/extra${pointerStep(field)}`;
-    losses.push(missing(tool, path, field, false));
-  }
+  for (const field of lost) lose(`/meta/provider/extra${pointerStep(field)}`, field);
   return { description, extra, losses };
-}
-
-/** The loss of a field that the target lacks, or that the description says instead. */
-function missing(tool: Tool, path: string, field: string, described: boolean): Loss {
-  return described
-    ? fieldLoss(tool, path, field, `"${field}" is said in the description`, {
-      action: "described",
-      grade: "moved",
-    })
-    : fieldLoss(tool, path, field, `there is no place for "${field}"`);
 }

@@ -53,7 +53,6 @@ export interface RefusedCall extends CallParts {
 /** A call of a response. */
 export type DecodedCall = RoutedCall | RefusedCall;
 
-/** The maximum number of similar names that are suggested for an unknown name. */
 const MAX_NEAR = 3;
 
 /**
@@ -122,7 +121,6 @@ function searchIn(names: ExportNames): string | undefined {
   return names.encodings.find((encoding) => encoding.searches === true)?.id;
 }
 
-/** Decodes one call that was read. */
 export function decodeWireCall(wire: WireCall, callId: string, names: ExportNames): DecodedCall {
   const { name: wireName, namespace, raw, input } = wire;
   const id = wire.toolId ??
@@ -141,7 +139,6 @@ export function decodeWireCall(wire: WireCall, callId: string, names: ExportName
     : { ...parts, name: id };
 }
 
-/** The parsed arguments, with the changes of the export undone. */
 function decodeInput(input: unknown, rewrite: ArgumentRewrite | undefined): unknown {
   const value = typeof input === "string" ? parsed(input) : input ?? {};
   return typeof value === "string" ? value : decodeArguments(value, rewrite);

@@ -93,7 +93,6 @@ type Fields<Of> = {
   readonly [Field in keyof Required<Of>]: Check | readonly [mayBeAbsent: Check];
 };
 
-/** Reads an object that has the required fields, and no unknown ones. */
 function readRecord<Of>(
   action: string,
   object: { readonly [field: string]: unknown },
@@ -129,7 +128,6 @@ function listOf(item: Check): Check {
   };
 }
 
-/** The check of a table with some of these rows, or `all` of them. */
 function tableOf(rows: object, what: string, cell: Check, all?: "all"): Check {
   return (action, value, place) => {
     const table = checkObject(action, value, place);
@@ -143,7 +141,6 @@ function tableOf(rows: object, what: string, cell: Check, all?: "all"): Check {
   };
 }
 
-/** The check of one of a few texts. */
 function oneOf(...texts: readonly string[]): Check {
   const quoted = texts.map((text) => `"${text}"`);
   const wanted = `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;

@@ -140,7 +140,6 @@ function inWireNames(text: string, names: ExportNames): string {
   });
 }
 
-/** The ids in the result of a search for tools. */
 function idsIn(value: JsonValue): readonly string[] {
   return (listIn(value, "tools") ?? []).flatMap((entry) => {
     const name = typeof entry === "string" ? entry : textIn(entry, "name");
@@ -154,13 +153,7 @@ const MAX_FAILURE = 16_384;
 /** The maximum number of listed issues. More do not help a model to correct a call. */
 const MAX_ISSUES = 8;
 
-/**
- * Prepares a result for `write` of a target.
- *
- * @param encoding How the tool was exported, if that is known.
- * @param format How the target takes results.
- * @param lose Called for each block that the target does not take.
- */
+/** Prepares a result for `write` of a target. */
 function answerOf(
   callId: string,
   result: ToolResult,
@@ -252,14 +245,12 @@ export interface ResultLoss {
   readonly message: string;
 }
 
-/** A block in words, or the bytes of a file. */
 type Read = { readonly text: string } | {
   readonly mimeType: string;
   readonly data: string;
   readonly name?: string;
 };
 
-/** A result of blocks, written for a target. */
 interface WrittenContent {
   /** All of it in words. */
   readonly text: string;
@@ -273,14 +264,7 @@ interface WrittenContent {
   readonly lost: readonly { readonly index: number; readonly mimeType: string }[];
 }
 
-/**
- * Writes blocks for a target.
- *
- * @param content The blocks.
- * @param media How the target writes blocks; absent: it takes words only.
- * @param callId The id of the call.
- * @param instead The text of a result whose blocks are empty.
- */
+/** Writes blocks for a target. */
 function writeContent(
   content: readonly ContentBlock[],
   media: MediaFormat | undefined,
@@ -356,7 +340,6 @@ function typeOf(mimeType: unknown): string {
   return type === "image/jpg" ? "image/jpeg" : type || "application/octet-stream";
 }
 
-/** The name of the file at an address. */
 function nameIn(uri: string): { readonly name?: string } {
   const name = uri.split(/[?#]/)[0]?.match(/[^/:]+$/)?.[0];
   return name === undefined ? {} : { name };
@@ -372,7 +355,6 @@ function linkText(block: unknown, uri: string): string {
   }`;
 }
 
-/** The text that replaces a file which the target does not take. */
 function standIn({ mimeType, data, name }: Exclude<Read, { readonly text: string }>): string {
   const bytes = Math.floor(data.replace(/=+$/, "").length * 3 / 4);
   const size = bytes === 0 ? "" : ` (${bytes} bytes)`;

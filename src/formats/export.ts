@@ -196,7 +196,6 @@ function copyOf(value: unknown): unknown {
   return copy;
 }
 
-/** The key of an export of one list. */
 function exportKey(target: object, options: ExportOptions): string {
   const of = `${numberOf(target)}`;
   if (options === DEFAULTS) return of;
@@ -223,13 +222,11 @@ function listOf(source: Exportable, { toolSearch }: Target): readonly Tool[] {
   );
 }
 
-/** A tool that a provider runs by itself, with its entry for the target. */
 interface ProviderEntry {
   readonly tool: Tool;
   readonly wire: { readonly name?: unknown };
 }
 
-/** The state of one export: the tools that are sent so far, and the reports. */
 class Export {
   readonly #target: Target;
   readonly #options: ExportOptions;

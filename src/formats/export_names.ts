@@ -16,7 +16,6 @@ export interface WireName {
   readonly namespace?: string;
 }
 
-/** A name on the wire as messages have it. */
 export function quoted(
   { name, namespace }: { readonly name: string; readonly namespace?: string | undefined },
 ): string {
@@ -59,11 +58,7 @@ export interface ExportNames {
   encodingOf(id: string): ToolEncoding | undefined;
 }
 
-/**
- * Makes the names of an export.
- *
- * @param aliases The names on the wire of the tools' aliases.
- */
+/** Makes the names of an export. */
 export function createExportNames(
   target: string,
   encodings: readonly ToolEncoding[],
@@ -126,11 +121,7 @@ export function wireAliases(
   return made.filter((wire) => times.get(key(wire)) === 1);
 }
 
-/**
- * The name on the wire of every tool in a list.
- *
- * @param namespaces The rules of the target's own namespaces, if they are to be used.
- */
+/** The name on the wire of every tool in a list. */
 export function wireNames(
   tools: readonly Tool[],
   rule: NameRule,

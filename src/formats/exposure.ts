@@ -8,58 +8,11 @@ import { type Exportable, type ExportResult, exportTools } from "./export.ts";
 import type { ExportOptions } from "./export_options.ts";
 import {
   findTarget,
-  infoOf,
   type RequestOf,
-  type TargetInfo,
   type TargetLike,
-  type TargetName,
   type TargetOf,
   type ToolsOf,
 } from "./targets.ts";
-
-/**
- * A target with chosen options, for code that exports to any target.
- *
- * @typeParam Like The target.
- */
-export interface Adapter<Like extends TargetLike = TargetName> {
-  /** The target's id. */
-  readonly target: TargetOf<Like>["id"];
-  /** The target's rules as data. */
-  readonly info: TargetInfo<TargetOf<Like>["id"]>;
-  /** {@linkcode exportTools} to this target. */
-  export(source: Exportable): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"], RequestOf<Like>>;
-}
-
-/**
- * Makes the adapter of a target.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool } from "@plue/tools";
- * import { createAdapter } from "@plue/tools/formats";
- *
- * const adapter = createAdapter("anthropic");
- * const { tools } = adapter.export([defineTool({ name: "ping", description: "Answers." })]);
- * assert.equal(tools[0]?.name, "ping");
- * ```
- *
- * @param target The target, or an alias of one.
- * @param options The options of every export.
- * @throws {RangeError} If there is no such target.
- */
-export function createAdapter<Like extends TargetLike>(
-  target: Like,
-  options?: ExportOptions,
-): Adapter<Like> {
-  const info: TargetInfo<TargetOf<Like>["id"]> = infoOf(findTarget(target));
-  return Object.freeze({
-    target: info.id,
-    info,
-    export: (source: Exportable) => exportTools(source, target, options),
-  });
-}
 
 /** Why a tool could not be exported. Its message names the tool. */
 export interface ExportError extends Error {
@@ -95,16 +48,24 @@ export interface ExportedWithWarnings<Tools> {
  *
  * @typeParam Like The target.
  */
-export class Exposure<Like extends TargetLike = TargetName> {
+export class Exposure<Like extends TargetLike> {
   /** The tools. */
   readonly toolset: Exportable;
   /** The target that sees them. */
-  readonly adapter: Adapter<Like>;
+  readonly target: Like;
+  readonly #options: ExportOptions | undefined;
 
   /** @throws {RangeError} If there is no such target. */
-  constructor(toolset: Exportable, target: Like | Adapter<Like>, options?: ExportOptions) {
+  constructor(toolset: Exportable, target: Like, options?: ExportOptions) {
+    findTarget(target);
     this.toolset = toolset;
-    this.adapter = isAdapter(target) ? target : createAdapter(target, options);
+    this.target = target;
+    this.#options = options;
+  }
+
+  /** Returns {@linkcode exportTools} of the tools as they are now. */
+  result(): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"], RequestOf<Like>> {
+    return exportTools(this.toolset, this.target, this.#options);
   }
 
   /**
@@ -113,7 +74,7 @@ export class Exposure<Like extends TargetLike = TargetName> {
    * @throws {TypeError} If a tool could not be exported: the list would not show that it is missing.
    */
   export(): ToolsOf<Like> {
-    const { tools, rejected } = this.adapter.export(this.toolset);
+    const { tools, rejected } = this.result();
     const first = rejected[0];
     if (first !== undefined) {
       const more = rejected.length === 1 ? "" : ` (and ${rejected.length - 1} more)`;
@@ -124,7 +85,7 @@ export class Exposure<Like extends TargetLike = TargetName> {
 
   /** Exports the tools, with warnings about omitted parts and errors for missing tools. */
   exportWithWarnings(): ExportedWithWarnings<ToolsOf<Like>> {
-    const { tools, rejected, losses, warnings } = this.adapter.export(this.toolset);
+    const { tools, rejected, losses, warnings } = this.result();
     return {
       tools,
       warnings: [
@@ -134,10 +95,4 @@ export class Exposure<Like extends TargetLike = TargetName> {
       errors: rejected.map(({ tool, message }) => Object.assign(new TypeError(message), { tool })),
     };
   }
-}
-
-function isAdapter<Like extends TargetLike>(
-  target: Like | Adapter<Like>,
-): target is Adapter<Like> {
-  return typeof target === "object" && "export" in target;
 }

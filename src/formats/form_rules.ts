@@ -78,7 +78,6 @@ export const KEYWORD_FORMS = {
 /** A form that a schema can use. */
 export type KeywordForm = keyof typeof KEYWORD_FORMS;
 
-/** All forms, in the order of the tables. */
 export const ALL_FORMS: readonly KeywordForm[] = Object.keys(KEYWORD_FORMS) as KeywordForm[];
 
 /** How a form of schema is exported. */
@@ -106,23 +105,47 @@ export interface KeywordRule {
 /** A target's rule for every form. */
 export type KeywordTable = { readonly [Form in KeywordForm]: KeywordRule };
 
-/** Sent; the target holds the model to it. */
-export const ENFORCED: KeywordRule = Object.freeze({ action: "keep", enforcement: "enforced" });
-/** Sent; the model reads it. */
+const ENFORCED: KeywordRule = Object.freeze({ action: "keep", enforcement: "enforced" });
 export const ADVISORY: KeywordRule = Object.freeze({ action: "keep", enforcement: "advisory" });
-/** Sent; the target accepts it and does nothing with it. */
-export const IGNORED: KeywordRule = Object.freeze({ action: "keep", enforcement: "ignored" });
+const IGNORED: KeywordRule = Object.freeze({ action: "keep", enforcement: "ignored" });
 /** Omitted: the target rejects or ignores it. */
-export const DROPPED: KeywordRule = Object.freeze({ action: "drop", enforcement: "ignored" });
+const DROPPED: KeywordRule = Object.freeze({ action: "drop", enforcement: "ignored" });
 /** The tool cannot be sent. In a strict mode it is sent without that mode. */
 export const REJECTED: KeywordRule = Object.freeze({ action: "reject", enforcement: "ignored" });
 
-/** Sent as something else. */
-export function into(into: string): KeywordRule {
-  return Object.freeze({ action: "transform", enforcement: "enforced", into });
+/** What a form is sent as. The forms of `$ref` depend on whether references are inlined. */
+const INTO: { readonly [Form in KeywordForm]?: string } = {
+  "root composition": "one object",
+  "type list": "nullable",
+  "type null": "nullable",
+  "enum scalar": "enum of texts",
+  "const": "enum",
+  "odd property key": "another key",
+  "optional property": "required, or null",
+  "optional nullable property": "required, or null",
+  "open object": "additionalProperties: false",
+  "items missing": "items: {}",
+  "tuple": "a list",
+  "exclusive range": "minimum, maximum",
+  "anyOf with siblings": "branches",
+  "oneOf": "anyOf",
+  "allOf": "one schema",
+  "$ref": "its target",
+  "$ref with siblings": "anyOf",
+  "$ref elsewhere": "$defs",
+  "$ref recursive": "its type",
+  "examples": "example",
+  "boolean schema": "{} or { not: {} }",
+};
+
+export function replaced(form: KeywordForm): KeywordRule {
+  return Object.freeze({ action: "transform", enforcement: "enforced", into: INTO[form] ?? "" });
 }
 
-/** A rule that the provider does not document. */
+export function replacing(...forms: readonly KeywordForm[]): Partial<KeywordTable> {
+  return Object.fromEntries(forms.map((form) => [form, replaced(form)]));
+}
+
 export function unsure(rule: KeywordRule): KeywordRule {
   return Object.freeze({ ...rule, uncertain: true });
 }
@@ -131,21 +154,137 @@ export function unsure(rule: KeywordRule): KeywordRule {
  * A table with one rule for every form. `nullable` is always dropped: in JSON Schema it does not
  * accept `null`, and a model that reads it believes that it does.
  */
-export function every(rule: KeywordRule): KeywordTable {
+function every(rule: KeywordRule): KeywordTable {
   const table: Partial<Record<KeywordForm, KeywordRule>> = {};
   for (const form of Object.keys(KEYWORD_FORMS)) table[form as KeywordForm] = rule;
   return { ...table as KeywordTable, nullable: DROPPED };
 }
 
-/** A table with other rules for some forms. */
-export function table(
-  base: KeywordTable,
-  ...changes: readonly (readonly [rule: KeywordRule, forms: readonly KeywordForm[]])[]
-): KeywordTable {
-  const result: Record<KeywordForm, KeywordRule> = { ...base };
-  for (const [rule, forms] of changes) for (const form of forms) result[form] = rule;
-  return Object.freeze(result);
-}
-
 /** For a target that gives the schema to the model as text. */
 export const READ_BY_THE_MODEL: KeywordTable = every(ADVISORY);
+
+/** For a target that holds callers to all of 2020-12: notes and unknown keywords are for reading. */
+export const COPIED: KeywordTable = Object.freeze({
+  ...every(ENFORCED),
+  "title": ADVISORY,
+  "description": ADVISORY,
+  "default": ADVISORY,
+  "examples": ADVISORY,
+  "example": ADVISORY,
+  "usage notes": ADVISORY,
+  "unknown": ADVISORY,
+});
+
+/**
+ * The rules of the provider's own validators and decoders, by form. `yes`: enforced. `read`: the model
+ * reads it. `ignored`: accepted and not read. `→`: replaced. `-`: omitted. `reject`: the tool is not
+ * sent. `?`: the provider does not document it. The sources are in the records of the targets.
+ */
+const RULES = `
+form                        openai  openai  anthropic  gemini    gemini    cohere    ollama
+                                    strict  strict               typed
+root composition            →       →       →          yes?      →         →         →
+type                        read    yes     yes        yes       yes       yes       read
+type list                   read    yes     yes        yes       →         read?     read
+type null                   read    yes     yes        yes?      →         read?     read
+enum                        read    yes     yes        yes       yes       yes       read
+enum empty text             read    yes     yes        yes?      -         read?     read
+enum scalar                 read    yes     yes        yes       →         read?     read
+enum complex                read    yes?    -          yes?      -         read?     read
+const                       read    yes     yes        →         →         →         →
+properties                  read    yes     yes        yes       yes       yes       read
+odd property key            read    yes     →          yes       →         read      read
+required                    read    yes     yes        yes       yes       yes       read
+optional property           read    →       yes        yes       yes       yes       read
+optional nullable property  read    →       yes        yes       yes       yes       read
+undeclared required         read    reject  reject     yes       yes?      read?     read
+additionalProperties false  read    yes     yes        yes       -         read?     -
+open object                 read    →       →          yes       yes       yes       read
+map                         read    reject  reject     yes       -         read?     -
+patternProperties           read    reject  reject     ignored?  -         read?     -
+propertyNames               read?   -       -          ignored?  -         read?     -
+unevaluated                 read    -       -          ignored?  -         read?     -
+property count              read    -       -          ignored   yes       read?     -
+dependent                   read    -       -          ignored?  -         read?     -
+conditional                 read    -       -          ignored?  -         read?     -
+not                         read    -       -          ignored?  -         read?     -
+items                       read    yes     yes        yes       yes       yes       read
+items missing               →       reject  yes?       yes       →         yes       read
+tuple                       read    →       →          yes       →         read?     →
+contains                    read    -       -          ignored   -         read?     -
+minItems 0 or 1             read    yes     yes        yes       yes       ignored   -
+minItems                    read    yes     -          yes       yes       ignored   -
+maxItems                    read    yes     -          yes       yes       ignored   -
+uniqueItems                 read    -       -          ignored   -         read?     -
+length                      read    yes?    -          ignored   yes       ignored   -
+pattern                     read    yes     yes        ignored?  yes       read      -
+pattern complex             read?   -       -          ignored?  yes?      read?     -
+format                      read    yes     yes        yes       yes?      read      -
+range                       read    yes     -          yes       yes       ignored   -
+exclusive range             read    yes     -          ignored?  →         ignored   -
+multipleOf                  read    yes     -          ignored?  -         read?     -
+anyOf                       read    yes     yes        yes       yes       read?     read
+anyOf with siblings         read    →       →          yes       →         read?     read
+oneOf                       read    →       →          →         →         →         →
+allOf                       read?   →       →          →         →         →         →
+$ref                        read    yes     yes        yes       →         →         →
+$ref with siblings          read    →       yes?       →         →         →         →
+$ref elsewhere              read    →       →          →         →         →         →
+$ref recursive              read    yes     reject     yes?      →         →         →
+$ref external               reject  reject  reject     reject    reject    reject    reject
+dynamic reference           read    -       -          ignored?  -         read?     -
+$id                         read    -       -          yes       -         read?     -
+$schema                     read    read    -          yes       -         read?     -
+$comment                    read    read    -          ignored?  -         read?     -
+title                       read    read    read       yes       yes       yes       -
+description                 read    read    read       yes       yes       yes       read
+default                     read    read?   read       ignored?  yes       read?     -
+examples                    read    read?   -          ignored?  →         read?     -
+example                     read    read?   -          ignored   yes       read?     -
+usage notes                 read    read?   -          ignored?  -         read?     -
+content                     read    -       -          ignored?  -         read?     -
+boolean schema              →       reject  →          yes?      →         →         →
+no type                     read    yes?    reject     yes?      yes?      read?     read
+propertyOrdering            read    read    -          yes       yes       read?     -
+nullable                    -       -       -          -         -         -         -
+unknown                     read    read?   -          ignored?  -         read?     -
+`;
+
+const CELLS: { readonly [cell: string]: KeywordRule } = {
+  yes: ENFORCED,
+  read: ADVISORY,
+  ignored: IGNORED,
+  "-": DROPPED,
+  reject: REJECTED,
+};
+
+function column(index: number): KeywordTable {
+  const result: Partial<Record<KeywordForm, KeywordRule>> = {};
+  for (const line of RULES.trim().split("\n").slice(2)) {
+    const [form, ...cells] = line.split(/ {2,}/) as [KeywordForm, ...string[]];
+    const cell = cells[index] ?? "";
+    const inlines = (form === "$ref with siblings" || form === "$ref elsewhere") &&
+      result.$ref?.action === "transform";
+    const rule = CELLS[cell.replace("?", "")] ?? replaced(inlines ? "$ref" : form);
+    result[form] = cell.endsWith("?") ? unsure(rule) : rule;
+  }
+  return Object.freeze(result as KeywordTable);
+}
+
+/** Without strict mode the schema is text for the model, but some forms are rejected. */
+export const OPENAI_RULES: KeywordTable = column(0);
+/** Structured Outputs. */
+export const OPENAI_STRICT_RULES: KeywordTable = column(1);
+/** Structured outputs. Bedrock's strict mode is the same. */
+export const ANTHROPIC_STRICT_RULES: KeywordTable = column(2);
+/**
+ * `parametersJsonSchema`. Google does not document it. The rules follow the documentation of
+ * `responseJsonSchema`.
+ */
+export const GEMINI_RULES: KeywordTable = column(3);
+/** `parameters`: any other key than the listed ones is an error. */
+export const GEMINI_TYPED_RULES: KeywordTable = column(4);
+/** The documented subset; other forms are simplified. */
+export const COHERE_RULES: KeywordTable = column(5);
+/** The server parses the schema into a structure with these fields, and drops the rest. */
+export const OLLAMA_RULES: KeywordTable = column(6);

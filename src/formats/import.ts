@@ -15,7 +15,6 @@ type KnownImporter = NonNullable<KnownProvider["importer"]>;
 
 type OptionsOf<Import> = Import extends Importer<string, infer Options> ? Options : never;
 
-/** The intersection of the types of a union. */
 type All<Union> = (Union extends unknown ? (value: Union) => void : never) extends
   (value: infer Every) => void ? Every
   : never;
@@ -113,11 +112,9 @@ function readTools(
   const found = source === "auto" ? recognise(document) : [IMPORTERS.get(source)];
   const [importer] = found;
   if (source !== "auto" && importer === undefined) {
-    throw new TypeError(
-      `Cannot import tools: the source must be auto, ${IMPORT_SOURCES.join(", ")}, not "${
-        clip(String(source))
-      }"`,
-    );
+    const sources = IMPORT_SOURCES.join(", ");
+    const given = clip(String(source));
+    throw new TypeError(`Cannot import tools: the source must be auto, ${sources}, not "${given}"`);
   }
   if (importer === undefined || found.length > 1) {
     const session = new ImportSession("auto", options);
@@ -135,7 +132,6 @@ function readTools(
   return session.finish() as ImportResult<ImportSource>;
 }
 
-/** The importers of the sources that a document looks like. */
 function recognise(document: unknown): readonly KnownImporter[] {
   return [...IMPORTERS.values()].filter((importer) => importer.looksLike(document));
 }

@@ -37,7 +37,6 @@ const INSTRUCTIONS: readonly RegExp[] = [
   /\b(?:send|include|pass|append|attach|forward|provide) (?:\w{1,20} ){0,4}?(?:whole|entire|full|complete|previous|all) (?:\w{1,20} ){0,2}?(?:conversation|chat|message|tool) (?:history|histories|context|results?)\b/,
 ];
 
-/** The maximum number of findings for one tool. */
 const MAX_FINDINGS = 8;
 
 /**
@@ -94,7 +93,6 @@ function hiddenIn(text: string): number | undefined {
   return lines.codePointAt(at);
 }
 
-/** Whether it has only letters, signs and spaces that are seen. */
 function isAscii(text: string): boolean {
   return /^[\t\n -~]*$/.test(text);
 }
@@ -149,7 +147,6 @@ const AS_LETTERS: ReadonlyMap<string, string> = new Map([
   ["|", "l"],
 ]);
 
-/** A text in Latin small letters: without marks and hidden characters, and with single spaces. */
 function plain(text: string): string {
   return toLatin(text).replace(/\s+/g, " ");
 }
@@ -191,8 +188,6 @@ export interface ToolNames {
 /**
  * Finds names that look like another tool's name or id: of the same list, or of tools that stand
  * `beside` it. The same name in another namespace is allowed: the namespaces distinguish them.
- *
- * @returns The id that each of these ids looks like.
  */
 export function lookAlikes(
   tools: readonly ToolNames[],

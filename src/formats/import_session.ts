@@ -17,6 +17,7 @@ import {
   cleanText,
   clip,
   copyJson,
+  defined,
   describeThrown,
   isObject,
   isWord,
@@ -51,7 +52,6 @@ import { mapSchema, without } from "./transform/rewrite.ts";
 
 /** A tool as an importer reads it, before it is named and made. */
 export interface ImportedTool {
-  /** The name of the tool in the source. */
   readonly sourceName: string;
   /** The name that it should get, if that is another one. It is made legal. */
   readonly wantedName?: string;
@@ -103,7 +103,6 @@ const MAX_DESCRIPTION = 8_192;
 const MAX_ICONS = 16;
 const MAX_ICON = 65_536;
 
-/** The texts of a tool that people and models read. */
 interface ToolTexts {
   title?: string | undefined;
   description?: string | undefined;
@@ -112,11 +111,7 @@ interface ToolTexts {
   returns?: JsonSchema | undefined;
 }
 
-/**
- * Removes hidden characters from the texts of a tool, and shortens long texts.
- *
- * @returns The fields that changed.
- */
+/** Removes hidden characters from the texts of a tool, and shortens long texts. */
 export function cleanTexts(tool: ToolTexts): ReadonlySet<string> {
   const places = new Set<string>();
   const clean = (text: string, place: string, length = MAX_DESCRIPTION): string => {
@@ -195,31 +190,30 @@ export class ImportSession {
   count(path: string): boolean {
     this.#entries++;
     if (this.#entries === this.#maxTools + 1) {
-      this.reject(
-        undefined,
-        path,
-        "maxTools",
-        `Cannot import what follows: the document has more than ${this.#maxTools} tools, which is the limit`,
-      );
+      const limit = `the document has more than ${this.#maxTools} tools, which is the limit`;
+      this.reject(undefined, path, "maxTools", `Cannot import what follows: ${limit}`);
     }
     return this.#entries <= this.#maxTools;
   }
 
-  /** Adds a warning about a tool, or about the document. */
   warn(imported: ImportedTool | undefined, path: string, rule: string, message: string): void {
     if (this.#notes.length <= MAX_WARNINGS) this.#notes.push({ imported, path, rule, message });
   }
 
-  /** Adds an entry that is not imported. */
-  reject(name: unknown, path: string, rule: string, message: string): void {
-    this.#rejected.push(
-      Object.freeze({
-        name: typeof name === "string" ? clip(name, 200) : undefined,
-        path,
-        rule,
-        message,
-      }),
-    );
+  reject(source: unknown, path: string, rule: string, message: string): void {
+    const name = typeof source === "string" ? clip(source, 200) : undefined;
+    this.#rejected.push(Object.freeze({ name, path, rule, message }));
+  }
+
+  /** Adds a tool that is not imported, with the end of the sentence. */
+  rejectTool(
+    imported: ImportedTool,
+    rule: string,
+    why: string,
+    path: string = imported.path,
+  ): void {
+    const { sourceName } = imported;
+    this.reject(sourceName, path, rule, `Cannot import "${clip(sourceName)}": ${why}`);
   }
 
   /** A frozen copy of an entry, which cannot change while it is read. Otherwise it is rejected. */
@@ -231,12 +225,8 @@ export class ImportSession {
     try {
       return copyJson(entry, "the tool");
     } catch (cause) {
-      this.reject(
-        undefined,
-        path,
-        "type",
-        describeThrown(cause).replace("Cannot copy the tool", "Cannot import the tool"),
-      );
+      const message = describeThrown(cause).replace("Cannot copy", "Cannot import");
+      this.reject(undefined, path, "type", message);
       return undefined;
     }
   }
@@ -250,15 +240,8 @@ export class ImportSession {
       this.charge(part);
     }
     if (this.isFull) {
-      this.reject(
-        sourceName,
-        path,
-        "maxValues",
-        `Cannot import "${
-          clip(sourceName)
-        }": the tools have more than ${this.#maxValues} values together, which is the limit`,
-      );
-      return;
+      const why = `the tools have more than ${this.#maxValues} values together, which is the limit`;
+      return this.rejectTool(imported, "maxValues", why);
     }
     try {
       if (parameters !== undefined) {
@@ -278,7 +261,12 @@ export class ImportSession {
       this.warn(imported, path, "returns", `${describeThrown(cause)}; results are not checked`);
     }
     this.#found.set(imported, textFindings(textsOf(imported), this.#plain));
-    this.#clean(imported);
+    for (const field of cleanTexts(imported)) {
+      const message = `Its ${field} had hidden characters or was too long: it was shortened to ` +
+        `visible characters, up to ${MAX_DESCRIPTION} characters of a description and ` +
+        `${MAX_TITLE} of a title`;
+      this.warn(imported, path, "text", message);
+    }
     this.#read.push(imported);
   }
 
@@ -288,13 +276,10 @@ export class ImportSession {
       src.length <= MAX_ICON && /^(https?:\/\/|data:image\/)/i.test(src)
     ).slice(0, MAX_ICONS);
     if (good.length < icons.length) {
-      this.warn(
-        imported,
-        `${imported.path}/icons`,
-        "icons",
+      const message =
         `Icons are omitted: more than ${MAX_ICONS}, with more than ${MAX_ICON} characters, or ` +
-          'with an address that does not begin with "https:", "http:" or "data:image/"',
-      );
+        'with an address that does not begin with "https:", "http:" or "data:image/"';
+      this.warn(imported, `${imported.path}/icons`, "icons", message);
     }
     return good;
   }
@@ -328,19 +313,6 @@ export class ImportSession {
     }
   }
 
-  /** Cleans the texts that people and models read, and warns where that changes one. */
-  #clean(imported: ImportedTool): void {
-    for (const place of cleanTexts(imported)) {
-      this.warn(
-        imported,
-        imported.path,
-        "text",
-        `Its ${place} had hidden characters or was too long: it was shortened to visible characters, up to ` +
-          `${MAX_DESCRIPTION} characters of a description and ${MAX_TITLE} of a title`,
-      );
-    }
-  }
-
   /** Counts the values of a part of the document against the limit. */
   charge(part: unknown): void {
     if (part === undefined || this.isFull) return;
@@ -350,12 +322,10 @@ export class ImportSession {
     this.#values -= size;
   }
 
-  /** True if the limit of values is exceeded. */
   get isFull(): boolean {
     return this.#values < 0;
   }
 
-  /** Names and makes the tools. */
   finish(): ImportResult {
     const names = nameTools(this.#read, this);
     const ids = new Map<ImportedTool, string>();
@@ -367,12 +337,8 @@ export class ImportSession {
       const { namespace, sourceName, hints, path } = imported;
       const found = [...this.#found.get(imported) ?? [], ...looks.get(imported) ?? []];
       for (const { rule, path: at, message } of found) {
-        this.warn(
-          imported,
-          path,
-          rule,
-          `${message}, in "${clip(sourceName)}"${at && ` at "${at}"`}`,
-        );
+        const where = `in "${clip(sourceName)}"${at && ` at "${at}"`}`;
+        this.warn(imported, path, rule, `${message}, ${where}`);
       }
       // Outside of the `try`: a wrong risk is an error of the program, not of the document.
       const word = ownersWord(this.#options, {
@@ -383,12 +349,7 @@ export class ImportSession {
         findings: found.map(({ rule }) => rule),
       });
       if (word.missing !== undefined) {
-        this.reject(
-          sourceName,
-          path,
-          word.missing,
-          `Cannot import "${clip(sourceName)}": the option ${word.missing} does not name it`,
-        );
+        this.rejectTool(imported, word.missing, `the option ${word.missing} does not name it`);
         continue;
       }
       try {
@@ -405,9 +366,7 @@ export class ImportSession {
       const tool = imported === undefined ? undefined : ids.get(imported);
       // A rejected tool has its own entry in `rejected`.
       if (imported !== undefined && tool === undefined) continue;
-      warnings.push(
-        Object.freeze({ ...(tool === undefined ? {} : { tool }), path, rule, message }),
-      );
+      warnings.push(Object.freeze({ ...defined({ tool }), path, rule, message }));
     }
     if (warnings.length > MAX_WARNINGS) {
       warnings[MAX_WARNINGS] = Object.freeze({
@@ -454,54 +413,29 @@ export class ImportSession {
   }
 
   #make(imported: ImportedTool, name: string, { risk, roles, scopes }: OwnersWord): Tool {
-    const {
-      sourceName,
-      namespace,
-      title,
-      hints,
-      provider,
-      meta,
-      writeArguments,
-      execute,
-    } = imported;
-    const { execute: run, tags = [] } = this.#options;
-    const described = imported.description !== undefined && imported.description.trim() !== "";
+    const { sourceName, title, description = "", hints, provider, writeArguments } = imported;
+    const { parameters, returns, icons, examples, deprecated, namespace } = imported;
+    const { execute: runAny, tags = [] } = this.#options;
+    const described = description.trim() !== "";
     if (!described) provider.description = null;
+    const run = runAny === undefined
+      ? imported.execute
+      : (args: JsonRecord, context: ToolContext) =>
+        runAny(sourceName, writeArguments?.(args) ?? args, context);
     return makeTool({
-      name,
-      namespace,
-      title,
-      description: described
-        ? imported.description as string
-        : title ?? cleanText(sourceName, MAX_TITLE),
-      parameters: imported.parameters,
-      returns: imported.returns,
-      risk,
-      roles,
-      scopes,
+      ...{ name, namespace, title, parameters, returns, icons, examples, deprecated },
+      ...{ risk, roles, scopes },
+      description: described ? description : title ?? cleanText(sourceName, MAX_TITLE),
       tags: [...tags, ...imported.tags ?? []],
       annotations: withDefaults(hints),
       idempotent: hints.idempotentHint === true,
-      icons: imported.icons,
-      examples: imported.examples,
-      deprecated: imported.deprecated,
-      meta: { ...meta, provider: { source: this.source, ...provider } },
-      ...(run === undefined
-        ? execute === undefined ? {} : {
-          execute: (args, context) => execute(args as JsonRecord, context as ToolContext),
-        }
-        : {
-          // The dispatcher has checked the arguments against an object schema.
-          execute: (args, context) => {
-            const given = writeArguments?.(args as JsonRecord) ?? args as JsonRecord;
-            return run(sourceName, given, context as ToolContext);
-          },
-        }),
+      meta: { ...imported.meta, provider: { source: this.source, ...provider } },
+      // The dispatcher has checked the arguments against an object schema.
+      ...(run && { execute: (args, context) => run(args as JsonRecord, context as ToolContext) }),
     });
   }
 }
 
-/** All texts of a tool from its source. */
 function textsOf(imported: ImportedTool): JsonRecord {
   const { sourceName, title, description, parameters, returns, examples, meta } = imported;
   const { annotations, extra } = imported.provider;
@@ -547,18 +481,11 @@ function nameTools(
   const names = new Map<ImportedTool, string>();
   const byNamespace = new Map<string | undefined, Map<string, ImportedTool>>();
   for (const imported of read) {
-    const { namespace, path, sourceName, wantedName = sourceName } = imported;
+    const { namespace, sourceName, wantedName = sourceName } = imported;
     const wanted = once(byNamespace, namespace, () => new Map<string, ImportedTool>());
     const other = wanted.get(wantedName);
     if (other === undefined) wanted.set(wantedName, imported);
-    else {
-      session.reject(
-        sourceName,
-        path,
-        "name",
-        `Cannot import "${clip(sourceName)}": the name is taken by the tool at "${other.path}"`,
-      );
-    }
+    else session.rejectTool(imported, "name", `the name is taken by the tool at "${other.path}"`);
   }
   for (const wanted of byNamespace.values()) {
     const legal = mapNames([...wanted.keys()], TOOL_NAMES);
@@ -568,14 +495,8 @@ function nameTools(
       if (given === imported.sourceName) continue;
       imported.provider.name = imported.sourceName;
       if (imported.wantedName !== undefined) continue;
-      session.warn(
-        imported,
-        imported.path,
-        "name",
-        `"${
-          clip(imported.sourceName)
-        }" is not a valid name for a tool; its name here is "${given}"`,
-      );
+      const problem = `"${clip(imported.sourceName)}" is not a valid name for a tool`;
+      session.warn(imported, imported.path, "name", `${problem}; its name here is "${given}"`);
     }
   }
   return names;

@@ -42,7 +42,6 @@ export { definitionName } from "./transform/references.ts";
 export { normalizeOpenApi30 } from "./transform/older_dialects.ts";
 export { eachNode, mapChildren, mapSchema, without } from "./transform/rewrite.ts";
 
-/** An entry, and its path in the document. */
 export interface Entry {
   readonly value: unknown;
   readonly path: string;
@@ -60,12 +59,8 @@ export function entriesOf(
 ): readonly Entry[] {
   if (Array.isArray(document)) return itemsOf(document, "");
   if (!isObject(document)) {
-    session?.reject(
-      undefined,
-      "",
-      "document",
-      "Cannot read the document: it must be a list of tools, or an object with one",
-    );
+    const message = "Cannot read the document: it must be a list of tools, or an object with one";
+    session?.reject(undefined, "", "document", message);
     return [];
   }
   for (const wrapper of [undefined, ...wrappers]) {
@@ -96,12 +91,7 @@ export function readEach(
   }
 }
 
-/**
- * Begins to read a tool.
- *
- * @param at The path of the object with the name, if it is not the entry.
- * @returns The tool, or `undefined` if the entry was rejected for its name.
- */
+/** Begins to read a tool. */
 export function beginTool(
   session: ImportSession,
   tool: JsonRecord,
@@ -161,49 +151,24 @@ export function readParameters(
   path: string,
   root: "typed" | "any" = "any",
 ): JsonSchemaObject | undefined {
-  return imported.parameters = parametersOf(session, imported, raw, path, root);
-}
-
-function parametersOf(
-  session: ImportSession,
-  imported: ImportedTool,
-  raw: unknown,
-  path: string,
-  root: "typed" | "any",
-): JsonSchemaObject | undefined {
-  const name = clip(imported.sourceName);
-  if (raw === undefined || raw === null) {
-    // Providers assume no parameters.
-    if (root === "any") return NO_PARAMETERS;
-    session.reject(
-      imported.sourceName,
-      path,
-      "parameters",
-      `Cannot import "${name}": it must have a schema of its arguments`,
-    );
-    return undefined;
+  const isAbsent = raw === undefined || raw === null;
+  const isTyped = isObject(raw) && raw["type"] === "object";
+  if (root === "typed") imported.parameters = isTyped ? raw : undefined;
+  // Providers assume no parameters, and an object.
+  else if (isAbsent) imported.parameters = NO_PARAMETERS;
+  else if (isTyped) imported.parameters = withNull(session, imported, raw, path);
+  else if (isObject(raw) && raw["type"] === undefined) {
+    const of = `The schema of the arguments of "${clip(imported.sourceName)}"`;
+    session.warn(imported, path, "type", `${of} has no "type"; it is taken for "object"`);
+    imported.parameters = withNull(session, imported, { type: "object", ...raw }, path);
   }
-  if (isObject(raw)) {
-    if (raw["type"] === "object") {
-      return root === "any" ? withNull(session, imported, raw, path) : raw;
-    }
-    if (root === "any" && raw["type"] === undefined) {
-      session.warn(
-        imported,
-        path,
-        "type",
-        `The schema of the arguments of "${name}" has no "type"; it is taken for "object"`,
-      );
-      return withNull(session, imported, { type: "object", ...raw }, path);
-    }
+  if (imported.parameters === undefined) {
+    const why = isAbsent
+      ? "it must have a schema of its arguments"
+      : 'the schema of its arguments must be an object with "type": "object"';
+    session.rejectTool(imported, "parameters", why, path);
   }
-  session.reject(
-    imported.sourceName,
-    path,
-    "parameters",
-    `Cannot import "${name}": the schema of its arguments must be an object with "type": "object"`,
-  );
-  return undefined;
+  return imported.parameters;
 }
 
 /**
@@ -224,12 +189,10 @@ function withNull(
         : node,
   });
   if (read !== schema) {
-    session.warn(
-      imported,
-      path,
-      "nullable",
-      `"nullable" in a schema of "${clip(imported.sourceName)}" is read as accepting null`,
-    );
+    const message = `"nullable" in a schema of "${
+      clip(imported.sourceName)
+    }" is read as accepting null`;
+    session.warn(imported, path, "nullable", message);
   }
   // The root stays an object.
   return read as JsonSchemaObject;
@@ -244,11 +207,7 @@ export function readReturns(
 ): JsonSchema | undefined {
   if (raw === undefined || raw === null) return undefined;
   if (typeof raw === "boolean" || isObject(raw)) return raw;
-  session.warn(
-    imported,
-    path,
-    "returns",
-    `The result schema of "${clip(imported.sourceName)}" is not a schema; results are not checked`,
-  );
+  const of = `The result schema of "${clip(imported.sourceName)}"`;
+  session.warn(imported, path, "returns", `${of} is not a schema; results are not checked`);
   return undefined;
 }

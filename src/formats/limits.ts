@@ -14,7 +14,6 @@ export interface Excess {
   readonly message: string;
 }
 
-/** How a limit is counted. */
 interface Count {
   /** The amount that a tool adds: a number, or a part of its schema's size; `undefined`: it is not counted. */
   readonly of: keyof SchemaSize | ((tool: ToolView) => number | undefined);
@@ -40,7 +39,6 @@ const COUNTS: { readonly [Name in LimitName]?: Count } = {
   minRequired: { of: "required", each: true },
 };
 
-/** Counts the tools of one request. */
 export class RequestLimits {
   readonly #limits: readonly Limit[];
   readonly #allStrict: boolean;
@@ -57,7 +55,6 @@ export class RequestLimits {
     this.#omitsDeferred = omitsDeferred;
   }
 
-  /** The limits that one more tool would exceed. It is not counted. */
   excess(tool: ToolView): readonly Excess[] {
     return this.#amounts(tool).flatMap(([limit, adds]) => {
       const { name, value } = limit;
@@ -71,14 +68,12 @@ export class RequestLimits {
     });
   }
 
-  /** Counts a tool that is sent. */
   add(tool: ToolView): void {
     for (const [{ name }, adds] of this.#amounts(tool)) {
       if (COUNTS[name]?.each !== true) this.#used.set(name, (this.#used.get(name) ?? 0) + adds);
     }
   }
 
-  /** The amounts that a tool adds to the limits that apply to it. */
   #amounts(tool: ToolView): readonly (readonly [Limit, number])[] {
     let size: SchemaSize | undefined;
     return this.#limits.flatMap((limit): (readonly [Limit, number])[] => {
@@ -94,36 +89,33 @@ export class RequestLimits {
 }
 
 /** The sizes of one schema that limits of providers count. */
-export interface SchemaSize {
-  /** Properties, at every level. */
-  readonly properties: number;
+interface SchemaSize {
+  /** At every level. */
+  properties: number;
   /** Properties that are not required, at every level. */
-  readonly optional: number;
+  optional: number;
   /** Subschemas that are a union: `anyOf`, or a list of types. */
-  readonly unions: number;
+  unions: number;
   /** Objects and arrays inside each other. */
-  readonly depth: number;
-  /** Values in all enums. */
-  readonly enumValues: number;
+  depth: number;
+  enumValues: number;
   /** Characters of property names, definition names, enum texts and constants. */
-  readonly characters: number;
+  characters: number;
   /** Characters of the texts of the largest enum that has more than 250 values. */
-  readonly largeEnum: number;
+  largeEnum: number;
   /** Required properties at the root. */
-  readonly required: number;
+  required: number;
 }
 
 /** From how many values on the characters of one enum count. */
 const LARGE_ENUM = 250;
 
 function measureSchema(schema: JsonSchema): SchemaSize {
-  let properties = 0;
-  let optional = 0;
-  let unions = 0;
-  let deepest = 0;
-  let enumValues = 0;
-  let characters = 0;
-  let largeEnum = 0;
+  const required = isObject(schema) && Array.isArray(schema["required"])
+    ? schema["required"].length
+    : 0;
+  const zero = { properties: 0, optional: 0, unions: 0, depth: 0, enumValues: 0, characters: 0 };
+  const size: SchemaSize = { ...zero, largeEnum: 0, required };
 
   function step(part: JsonSchema, depth: number): void {
     if (!isObject(part)) return;
@@ -131,44 +123,30 @@ function measureSchema(schema: JsonSchema): SchemaSize {
     const nests = type === "object" || type === "array" || own !== undefined ||
       (Array.isArray(type) && (type.includes("object") || type.includes("array")));
     const inner = nests ? depth + 1 : depth;
-    deepest = Math.max(deepest, inner);
+    size.depth = Math.max(size.depth, inner);
     if (isObject(own)) {
-      const names = Object.keys(own);
-      const required = requiredBy(part);
-      properties += names.length;
-      for (const name of names) {
-        characters += name.length;
-        if (!required.has(name)) optional++;
+      const named = requiredBy(part);
+      for (const name of Object.keys(own)) {
+        size.properties++;
+        size.characters += name.length;
+        if (!named.has(name)) size.optional++;
       }
     }
-    if (Array.isArray(part["anyOf"]) || (Array.isArray(type) && type.length > 1)) unions++;
+    if (Array.isArray(part["anyOf"]) || (Array.isArray(type) && type.length > 1)) size.unions++;
     if (Array.isArray(values)) {
-      enumValues += values.length;
+      size.enumValues += values.length;
       const texts = values.reduce<number>((sum, value) => sum + textLength(value), 0);
-      characters += texts;
-      if (values.length > LARGE_ENUM) largeEnum = Math.max(largeEnum, texts);
+      size.characters += texts;
+      if (values.length > LARGE_ENUM) size.largeEnum = Math.max(size.largeEnum, texts);
     }
-    if (Object.hasOwn(part, "const")) characters += textLength(part["const"]);
+    if (Object.hasOwn(part, "const")) size.characters += textLength(part["const"]);
     if (isObject(part["$defs"])) {
-      for (const name of Object.keys(part["$defs"])) characters += name.length;
+      for (const name of Object.keys(part["$defs"])) size.characters += name.length;
     }
     eachChild(part, (child, keyword) => step(child, keyword === "$defs" ? 0 : inner));
   }
-
   step(schema, 0);
-  const required = isObject(schema) && Array.isArray(schema["required"])
-    ? schema["required"].length
-    : 0;
-  return {
-    properties,
-    optional,
-    unions,
-    depth: deepest,
-    enumValues,
-    characters,
-    largeEnum,
-    required,
-  };
+  return size;
 }
 
 function textLength(value: unknown): number {

@@ -13,13 +13,7 @@ export {
   partsOf,
 } from "./export.ts";
 export type * from "./export_options.ts";
-export {
-  type Adapter,
-  createAdapter,
-  type ExportedWithWarnings,
-  type ExportError,
-  Exposure,
-} from "./exposure.ts";
+export { type ExportedWithWarnings, type ExportError, Exposure } from "./exposure.ts";
 export type { ExportNames, ToolEncoding, WireName } from "./export_names.ts";
 export { hintsOf, providerTool } from "./provider_hints.ts";
 export type * from "./provider_hints.ts";

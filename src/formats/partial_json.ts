@@ -18,9 +18,6 @@ const CHARACTERS = /[^"\\]+|(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,1000}/y;
  * Reads the beginning of a JSON text. Parts that may still change are omitted: numbers and words at
  * the end, and members whose value has not begun. Texts, lists and objects may grow, so a value
  * that is returned is always the beginning of the values that are returned for more of the text.
- *
- * @param text The beginning. It ends at the first invalid character.
- * @returns The value, or `undefined` if nothing is known yet.
  */
 export function readPartialJson(text: string): JsonValue | undefined {
   let at = 0;

@@ -161,13 +161,7 @@ const FACTS: ReadonlyMap<string, KeywordFacts> = new Map(
   }),
 );
 
-/**
- * The forms that a schema uses.
- *
- * @param schema A schema of 2020-12.
- * @param trace Counts the steps, for a schema that passes made.
- * @returns Each form once.
- */
+/** The forms that a schema uses. */
 export function formsOf(schema: JsonSchema, trace?: Trace): FormSet {
   const finder = new FormFinder(schema);
   if (!isObject(schema)) return finder.forms.add("boolean schema");
@@ -186,7 +180,6 @@ export function formsOf(schema: JsonSchema, trace?: Trace): FormSet {
  */
 class FormFinder {
   readonly forms: Set<KeywordForm> = new Set();
-  /** There is a `$ref`. */
   refers = false;
   #depth = 0;
   readonly #resolve: Resolve;
@@ -203,7 +196,6 @@ class FormFinder {
     };
   }
 
-  /** Adds the forms of a schema and its subschemas. */
   add(node: JsonSchemaObject, root: boolean): void {
     if (this.#depth > MAX_DEPTH) throw tooDeep();
     this.#depth++;

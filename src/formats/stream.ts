@@ -133,7 +133,6 @@ export function accumulateCalls(
   return new Accumulator(target, names, options);
 }
 
-/** The state of one stream. */
 class Accumulator implements CallAccumulator {
   readonly #names: ExportNames;
   readonly #format: CallFormat;

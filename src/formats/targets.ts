@@ -8,9 +8,8 @@
 import * as providers from "./providers/index.ts";
 import type { Importer } from "./import_session.ts";
 import type { KeywordTable } from "./form_rules.ts";
-import type { NameRule } from "../select/mod.ts";
 import { describe, isFunction, isObject } from "../tool/mod.ts";
-import type { FeatureTable, Limit, Provider, Target } from "./target.ts";
+import type { Provider, Target } from "./target.ts";
 
 /** A provider of this package. */
 export type KnownProvider = (typeof providers)[keyof typeof providers];
@@ -18,7 +17,6 @@ export type KnownProvider = (typeof providers)[keyof typeof providers];
 /** A provider whose types do not matter. */
 type AnyProvider = Provider<Target, Importer, { readonly [alias: string]: string }>;
 
-/** A target of this package. */
 type KnownTarget = KnownProvider["targets"][number];
 
 /** The aliases of each provider, with their targets. */
@@ -115,7 +113,6 @@ export function isTarget(value: unknown): value is Target {
     isObject(value["features"]) && isFunction(value["wire"]);
 }
 
-/** The record of a target whose types do not matter. */
 export function findTarget(target: string | Target): Target {
   if (isTarget(target)) return target;
   const found = BY_NAME.get(target);
@@ -130,7 +127,6 @@ export function findTarget(target: string | Target): Target {
   );
 }
 
-/** The rules of a target's strict mode: its own, or the named one. */
 export function strictModeOf(target: Target): Target | undefined {
   if (target.fallback !== undefined) return target;
   return target.strictMode === undefined ? undefined : findTarget(target.strictMode);
@@ -145,26 +141,18 @@ export function plainModeOf(target: Target): Target {
  *
  * @typeParam Id Its id.
  */
-export interface TargetInfo<Id extends string = TargetId> {
-  readonly id: Id;
-  readonly title: string;
-  /** Where the facts come from, and how old they are. */
-  readonly source: string;
+export interface TargetInfo<Id extends string = TargetId> extends
+  Pick<
+    Target<Id>,
+    "id" | "title" | "source" | "names" | "keys" | "features" | "formats" | "limits"
+  > {
   readonly aliases: readonly TargetAlias[];
-  /** The tool names that are allowed. */
-  readonly names: NameRule;
   /** True if it has its own namespaces. */
   readonly namespaces: boolean;
-  /** The property keys that are allowed; absent: all. */
-  readonly keys?: NameRule;
-  readonly features: FeatureTable;
   /** The rules for `parameters`. */
   readonly keywords: KeywordTable;
   /** The rules for `returns`; absent: it has no field for them. */
   readonly outputKeywords?: KeywordTable;
-  /** The values of `format` that are allowed; absent: all. */
-  readonly formats?: readonly string[];
-  readonly limits: readonly Limit[];
   /** The id of the target of the tools that this strict mode cannot hold. */
   readonly fallback?: Id;
 }
@@ -190,7 +178,7 @@ const INFOS: readonly TargetInfo[] = Object.freeze(
   TARGETS.map((target) => infoOf(target) as TargetInfo),
 );
 
-export function infoOf(target: Target): TargetInfo<string> {
+function infoOf(target: Target): TargetInfo<string> {
   const { id, title, source, names, keys, features, input, output, formats, limits, fallback } =
     target;
   return Object.freeze({

@@ -5,7 +5,7 @@
  */
 
 import { clip, isObject, type JsonSchema } from "../tool/mod.ts";
-import type { Answer, StreamFormat, StreamStep, WireCall } from "./call_format.ts";
+import type { Answer, StreamedParts, StreamFormat, StreamStep, WireCall } from "./call_format.ts";
 
 /** A JSON object from outside. */
 export interface JsonRecord {
@@ -52,25 +52,51 @@ export function given(record: JsonRecord, field: string): boolean {
   return record[field] !== undefined && record[field] !== null;
 }
 
-/** A text that is not empty, or `undefined`. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/**
- * The name of a call. Only the call without a name is rejected, so that the other calls are answered.
- */
-export function calledName(value: unknown): { readonly name: string; readonly refusal?: string } {
-  return typeof value === "string" ? { name: value } : { name: "", refusal: "it names no tool" };
+/** The members of a call that hold its id, its name and its arguments. */
+export interface CallFields {
+  readonly id: string;
+  readonly name: string;
+  readonly input: string;
+}
+
+/** Reads a call. Only a call without a name is rejected, so that the other calls are answered. */
+export function callFrom(
+  { id, name, input }: CallFields,
+  called: JsonRecord,
+  raw: JsonRecord = called,
+): WireCall {
+  const wireName = called[name];
+  return {
+    id: textOf(raw[id]),
+    ...(typeof wireName === "string"
+      ? { name: wireName }
+      : { name: "", refusal: "it names no tool" }),
+    input: called[input],
+    raw,
+  };
+}
+
+/** Writes a streamed call as a response has it. */
+export function streamedCall(
+  fields: CallFields,
+  { id, name, start }: StreamedParts,
+  input: unknown,
+  otherwise: JsonRecord = {},
+): JsonRecord {
+  return {
+    ...(isObject(start) ? start : otherwise),
+    ...(id === undefined ? {} : { [fields.id]: id }),
+    [fields.name]: name,
+    [fields.input]: input,
+  };
 }
 
 /** An entry in a list of calls that is not a call. Only this entry is rejected. */
-export function noCall(raw: unknown): {
-  readonly name: string;
-  readonly input: undefined;
-  readonly raw: unknown;
-  readonly refusal: string;
-} {
+export function noCall(raw: unknown): WireCall {
   return { name: "", input: undefined, raw, refusal: "it is not a call of a tool" };
 }
 
@@ -80,7 +106,7 @@ function kindOf(value: unknown): string {
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
-/** Reads values of one kind of response, and throws for other shapes. */
+/** Checks the parts of a response. */
 export class Shape {
   readonly #title: string;
 
@@ -89,7 +115,6 @@ export class Shape {
     this.#title = title;
   }
 
-  /** The error for something that has another shape. */
   wrong(at: string, wanted: string): TypeError {
     const what = at === "" ? "it" : `"${at}"`;
     return new TypeError(`Cannot read the calls of ${this.#title}: ${what} must be ${wanted}`);
@@ -100,32 +125,103 @@ export class Shape {
     throw this.wrong(at, `${wanted}, and is ${kindOf(value)}`);
   }
 
-  list(value: unknown, at: string, wanted = "a list"): readonly unknown[] {
+  list(value: unknown, at: string): readonly unknown[] {
     if (Array.isArray(value)) return value;
-    throw this.wrong(at, `${wanted}, and is ${kindOf(value)}`);
-  }
-
-  /** The calls of a list of objects, each of which holds some. */
-  calls(
-    list: readonly unknown[],
-    at: string,
-    read: (item: JsonRecord, at: string) => readonly WireCall[],
-  ): readonly WireCall[] {
-    return list.flatMap((item, index) => {
-      const here = `${at}/${index}`;
-      return read(this.record(item, here), here);
-    });
-  }
-
-  /** A list that may be absent. */
-  optionalList(value: unknown, at: string): readonly unknown[] {
-    return value === undefined || value === null ? [] : this.list(value, at);
+    throw this.wrong(at, `a list, and is ${kindOf(value)}`);
   }
 
   text(value: unknown, at: string): string {
     if (typeof value === "string") return value;
     throw this.wrong(at, `a text, and is ${kindOf(value)}`);
   }
+
+  /** Reads a request, or a list of requests. */
+  each(value: unknown, read: (item: unknown, at: string) => WireCall): readonly WireCall[] {
+    if (!Array.isArray(value)) return [read(value, "")];
+    return value.map((item, index) => read(item, `/${index}`));
+  }
+}
+
+/** Where the responses of a provider have calls. */
+export interface ResponseShape {
+  /** Words for the response, with an article. */
+  readonly title: string;
+  /** The paths from a response to its message. A step `0` is the first item of a list, if it has one. */
+  readonly messages?: readonly string[];
+  /** The lists of a message that may hold calls. The first that it has is read. */
+  readonly lists: readonly string[];
+  /** Other members by which a message is recognised. */
+  readonly marks?: readonly string[];
+  /** A response may have no message where its path leads. */
+  readonly mayBeEmpty?: true;
+  /** Rejects an entry of a list that is not an object as a call, and reads the others. */
+  readonly onlyCalls?: true;
+  /** The stop reason, in a message or in what it is in. */
+  reasonOf?(holder: JsonRecord): unknown;
+  isCall(entry: JsonRecord, isInList: boolean): boolean;
+  call(entry: JsonRecord, at: string, shape: Shape): WireCall;
+  /** Reads the calls of a message that are not in one of its lists. */
+  others?(message: JsonRecord, at: string, shape: Shape): readonly WireCall[];
+}
+
+/** Makes the function that reads a response, a message, a list of entries, or one call. */
+export function callReader(places: ResponseShape): (response: unknown) => readonly WireCall[] {
+  const { messages = [], lists, marks = [], onlyCalls, mayBeEmpty } = places;
+  const shape = new Shape(places.title);
+  const starts = messages.map((path) => path.split("/"));
+
+  function readList(list: readonly unknown[], at: string): readonly (WireCall | undefined)[] {
+    return list.map((item, index) => {
+      if (onlyCalls === true && at !== "" && !isObject(item)) return noCall(item);
+      const here = `${at}/${index}`;
+      const entry = shape.record(item, here);
+      return places.isCall(entry, true) ? places.call(entry, here, shape) : undefined;
+    });
+  }
+
+  function readMessage(message: JsonRecord, at: string, reason: unknown): readonly WireCall[] {
+    const name = lists.find((list) => given(message, list));
+    // The content of a message may be a text.
+    const list = name === undefined || (name === "content" && typeof message[name] === "string")
+      ? []
+      : readList(shape.list(message[name], `${at}/${name}`), `${at}/${name}`);
+    const calls = list.filter((call) => call !== undefined);
+    const others = places.others?.(message, at, shape) ?? [];
+    // No entry follows a call that was cut off.
+    const isLast = list.length === 0 || list.at(-1) !== undefined;
+    return [...(isLast ? markCutOff(calls, reason) : calls), ...others];
+  }
+
+  return (response) => {
+    if (Array.isArray(response)) {
+      return readList(response, "").filter((call) => call !== undefined);
+    }
+    const top = shape.record(response, "", "an object or a list");
+    if (places.isCall(top, false)) return [places.call(top, "", shape)];
+    const path = starts.find(([first = ""]) => given(top, first)) ?? [];
+    if (path.length === 0 && ![...lists, ...marks].some((member) => given(top, member))) {
+      const members = [...starts.map(([first]) => first), ...lists];
+      const wanted = members.map((member) => `"${member}"`).join(" or ");
+      throw shape.wrong("", `an object with ${wanted}, or a call`);
+    }
+    let at = "";
+    let value: unknown = top;
+    let reason: unknown;
+    for (const step of path) {
+      if (step === "0") {
+        [value] = shape.list(value, at);
+        if (value === undefined) return [];
+      } else {
+        const holder = shape.record(value, at);
+        reason ??= places.reasonOf?.(holder);
+        value = holder[step];
+      }
+      at += `/${step}`;
+    }
+    if (mayBeEmpty === true && (value === undefined || value === null)) return [];
+    const message = shape.record(value, at);
+    return readMessage(message, at, reason ?? places.reasonOf?.(message));
+  };
 }
 
 /** The stop reasons of all providers that mean that the response is incomplete. */
@@ -136,6 +232,7 @@ const REASONS: ReadonlySet<unknown> = new Set([
   "max_tokens",
   "model_length",
   "model_context_window_exceeded",
+  "incomplete",
   "MAX_TOKENS",
   "ERROR",
   "TIMEOUT",
@@ -149,7 +246,7 @@ export function isCutOff(reason: unknown): boolean {
 /** Marks the last call if the response is incomplete. The calls before it are complete. */
 export function markCutOff(calls: readonly WireCall[], reason: unknown): readonly WireCall[] {
   if (!isCutOff(reason)) return calls;
-  return calls.map((call, index) => index === calls.length - 1 ? { ...call, cutOff: true } : call);
+  return calls.map((call, index) => index === calls.length - 1 ? { cutOff: true, ...call } : call);
 }
 
 /** The value of a JSON text. An empty text is `{}`, and a text that is not JSON stays a text. */

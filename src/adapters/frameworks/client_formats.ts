@@ -14,7 +14,6 @@ export type ClientTarget =
     ? Exclude<Name, "openai.realtime">
     : never;
 
-/** The function of a client that sends the requests of a target. */
 type CreateOf<Client, Target extends ClientTarget> = Target extends `anthropic${string}`
   ? Client extends { readonly messages: { readonly create: infer Create } } ? Create : never
   : Target extends `openai.responses${string}`
@@ -58,7 +57,6 @@ export type MessageIn<Client, Target extends ClientTarget> = BodyOf<Client, Targ
 
 type Json = { readonly [field: string]: unknown };
 
-/** Assembles the events of one response. */
 interface Assembly {
   push(event: Json): void;
   /** Returns the response with its calls, or `undefined` if the stream broke off. */
@@ -80,7 +78,6 @@ export interface ClientFormat {
   carried?(response: Json): Json | undefined;
 }
 
-/** Returns the client of a target, or `undefined` if there is none. */
 export function clientFormat(target: string): ClientFormat | undefined {
   if (target.startsWith("anthropic")) return MESSAGES;
   if (target.startsWith("openai.responses")) return RESPONSES;

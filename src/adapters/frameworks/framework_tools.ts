@@ -50,7 +50,6 @@ const KIT: readonly (keyof LangChainKit)[] = ["tool", "ToolMessage"];
 
 type FrameworkTarget = "ai-sdk" | "langchain" | "openai.chat.strict";
 
-/** The tools of an export, and the function that runs a call. */
 interface Runnable<Target extends FrameworkTarget> {
   readonly tools: ToolsOf<Target>;
   answer(call: unknown, signal: AbortSignal | undefined): Promise<{
@@ -76,7 +75,7 @@ function runnable<Target extends FrameworkTarget, Context>(
   }
   const exposure = new Exposure(source, target, options);
   const tools = exposure.export();
-  const { names } = exposure.adapter.export(source);
+  const { names } = exposure.result();
   return {
     tools,
     async answer(call, signal) {
@@ -106,7 +105,6 @@ function failureOf(result: ToolResult): ToolResult {
   );
 }
 
-/** The output of a tool in a version of the AI SDK. */
 type AiSdkOutput<Version extends 6 | 7> = Version extends 6
   ? Exclude<AiSdkToolResult["output"], { type: "content" | "json" }> | {
     type: "content";
@@ -233,7 +231,6 @@ function blocksOf(value: unknown): object {
   return { content, structuredContent: value, blocks: true };
 }
 
-/** Returns an output in the form of AI SDK 6. */
 function olderOutput(output: AiSdkOutput<7>): AiSdkOutput<6> {
   // The types of this version are mutable, but the SDK does not write to a value.
   if (output.type !== "content") return output as AiSdkOutput<6>;

@@ -220,12 +220,10 @@ async function* loop<Context>(
   yield* new ToolLoop(client, Object(request), Object(options), streamed).run();
 }
 
-/** The calls of one turn, and the names of its export. */
 interface Turn extends SuspendedTurn {
   readonly names: ExportNames;
 }
 
-/** One run of an agent loop: the conversation, and the requests of its turns. */
 class ToolLoop<Context> {
   readonly #options: RunToolsOptions<ClientTarget, Context>;
   readonly #request: Json;
@@ -233,8 +231,8 @@ class ToolLoop<Context> {
   readonly #target: StreamTarget;
   readonly #format: ClientFormat;
   readonly #create: ReturnType<typeof createOf>;
-  readonly #first: Exposure;
-  readonly #later: Exposure;
+  readonly #first: Exposure<TargetName>;
+  readonly #later: Exposure<TargetName>;
   readonly #context: Context;
   readonly #messages: unknown[];
   readonly #losses: ResultLoss[] = [];
@@ -289,7 +287,7 @@ class ToolLoop<Context> {
       signal?.throwIfAborted();
       const current = count === 1 && suspended === undefined ? this.#first : this.#later;
       const tools = [...listOf(this.#request["tools"]), ...(current.export() as unknown[])];
-      const { names, request } = current.adapter.export(this.#options.tools);
+      const { names, request } = current.result();
       const answer = await this.#send(tools, request);
       const { calls, whole } = yield* this.#read(answer, names);
       this.#response = whole;
@@ -311,8 +309,8 @@ class ToolLoop<Context> {
   }
 
   async #resume(suspended: SuspendedTurn): Promise<Turn> {
-    const { tools, answers = {} } = this.#options;
-    const { names } = this.#first.adapter.export(tools);
+    const { answers = {} } = this.#options;
+    const { names } = this.#first.result();
     return {
       ...await resumeTurn(this.#target, suspended, answers, this.#callOptions(names)),
       names,
@@ -387,7 +385,6 @@ class ToolLoop<Context> {
   }
 }
 
-/** Returns the function of a client that sends requests. */
 function createOf(
   client: unknown,
   { path }: ClientFormat,

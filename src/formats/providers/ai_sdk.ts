@@ -4,22 +4,19 @@
  * @module
  */
 
-import { defined, isObject, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
-import type { MediaFormat, WireCall } from "../call_format.ts";
+import { defined, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
+import type { MediaFormat } from "../call_format.ts";
 import {
   asObject,
-  calledName,
-  given,
+  type CallFields,
+  callFrom,
+  callReader,
   type JsonRecord,
-  markCutOff,
-  noCall,
-  Shape,
-  textOf,
   unlessEmpty,
   type WireValue,
 } from "../wire.ts";
 import type { Chooses, WireSettings } from "../export_options.ts";
-import { ADVISORY, every, into, type KeywordTable, table } from "../form_rules.ts";
+import { type KeywordTable, READ_BY_THE_MODEL, replacing } from "../form_rules.ts";
 import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
 import type { ProviderHints } from "../provider_hints.ts";
 
@@ -67,10 +64,10 @@ export interface AiSdkToolSet {
 }
 
 /** The SDK passes the schema on to a provider. */
-const KEYWORDS: KeywordTable = table(
-  every(ADVISORY),
-  [into("{} or { not: {} }"), ["boolean schema"]],
-);
+const KEYWORDS: KeywordTable = Object.freeze({
+  ...READ_BY_THE_MODEL,
+  ...replacing("boolean schema"),
+});
 
 const ACCEPTS_ALL: AiSdkSchema["~standard"] = Object.freeze({
   version: 1,
@@ -154,38 +151,22 @@ function choose({ toolChoice, parallel }: WireSettings): AiSdkRequest {
 
 // Calls
 
-const SHAPE = new Shape("an AI SDK result");
+const CALL: CallFields = { id: "toolCallId", name: "toolName", input: "input" };
 
-function read(response: unknown): readonly WireCall[] {
-  if (Array.isArray(response)) return partsOf(response, "");
-  const top = SHAPE.record(response, "", "a result, a message or a list of parts");
-  if (top["type"] === "tool-call") return partOf(top);
-  for (const field of ["toolCalls", "content"]) {
-    if (!given(top, field)) continue;
-    // The content of a message may be a text.
-    if (typeof top[field] === "string") return [];
-    const calls = partsOf(SHAPE.list(top[field], `/${field}`), `/${field}`);
-    return markCutOff(calls, top["finishReason"]);
-  }
-  throw SHAPE.wrong("", 'an object with "toolCalls" or "content", or a part of type "tool-call"');
+function isCall(part: JsonRecord): boolean {
+  return part["type"] === "tool-call" && part["providerExecuted"] !== true;
 }
 
-function partsOf(list: readonly unknown[], at: string): readonly WireCall[] {
-  return list.flatMap((item, index) => {
-    if (!isObject(item) && at === "/toolCalls") return [noCall(item)];
-    return partOf(SHAPE.record(item, `${at}/${index}`));
-  });
-}
-
-function partOf(raw: JsonRecord): readonly WireCall[] {
-  if (raw["type"] !== "tool-call" || raw["providerExecuted"] === true) return [];
-  return [{
-    id: textOf(raw["toolCallId"]),
-    ...calledName(raw["toolName"]),
-    input: raw["input"],
-    raw,
-  }];
-}
+/** Reads a result with `toolCalls`, a message, a list of parts, or one part. */
+const read = callReader({
+  title: "an AI SDK result",
+  lists: ["toolCalls", "content"],
+  marks: ["providerExecuted"],
+  onlyCalls: true,
+  reasonOf: (result) => result["finishReason"],
+  isCall,
+  call: (part) => callFrom(CALL, part),
+});
 
 // Results
 
@@ -263,7 +244,6 @@ const AI_SDK:
       return set;
     },
     calls: {
-      // A result with `toolCalls`, a message, a list of parts, or one part.
       read,
       write(call, answer) {
         const head = {
@@ -288,7 +268,7 @@ const AI_SDK:
             if (event["type"] === "finish" || event["type"] === "finish-step") {
               return [{ type: "finish", cutOff: false }];
             }
-            return partOf(event).map(() => ({ type: "whole", key: `${count++}`, raw: event }));
+            return isCall(event) ? [{ type: "whole", key: `${count++}`, raw: event }] : [];
           },
           rebuild: () => undefined,
         };
@@ -296,7 +276,7 @@ const AI_SDK:
     },
   });
 
-/** The targets and the importer of the provider. */
+/** The AI SDK's target. */
 export const aiSdk: Provider<typeof AI_SDK> = {
   targets: [AI_SDK],
 };

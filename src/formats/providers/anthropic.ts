@@ -5,15 +5,15 @@
  */
 
 import { clip, defined, isObject } from "../../tool/mod.ts";
-import type { Answer, MediaFormat, StreamedParts, StreamStep, WireCall } from "../call_format.ts";
+import type { Answer, MediaFormat, StreamedParts, StreamStep } from "../call_format.ts";
 import {
-  calledName,
+  type CallFields,
+  callFrom,
+  callReader,
   descriptionOf,
-  given,
   isCutOff,
-  markCutOff,
   parsed,
-  Shape,
+  streamedCall,
   textOf,
   unlessEmpty,
 } from "../wire.ts";
@@ -37,16 +37,11 @@ import {
   textIn,
 } from "../importer_kit.ts";
 import {
-  ADVISORY,
-  DROPPED,
-  ENFORCED,
-  every,
-  into,
+  ANTHROPIC_STRICT_RULES,
   type KeywordTable,
   READ_BY_THE_MODEL,
   REJECTED,
-  table,
-  unsure,
+  replacing,
 } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
 import {
@@ -99,64 +94,11 @@ const FEATURES: readonly Feature[] = [
 /**
  * The schema is text for the model, but it must be valid 2020-12 with a plain object at the root.
  */
-export const ANTHROPIC_KEYWORDS: KeywordTable = table(
-  READ_BY_THE_MODEL,
-  [into("one object"), ["root composition"]],
-  [into("another key"), ["odd property key"]],
-  [REJECTED, ["$ref external"]],
-);
-
-/** Structured outputs. Bedrock's strict mode is the same. */
-export const ANTHROPIC_STRICT_KEYWORDS: KeywordTable = table(
-  every(ENFORCED),
-  [into("one object"), ["root composition"]],
-  [into("another key"), ["odd property key"]],
-  [into("additionalProperties: false"), ["open object"]],
-  [into("anyOf"), ["oneOf"]],
-  [into("one schema"), ["allOf"]],
-  [into("branches"), ["anyOf with siblings"]],
-  [into("a list"), ["tuple"]],
-  [into("$defs"), ["$ref elsewhere"]],
-  [into("{} or { not: {} }"), ["boolean schema"]],
-  [DROPPED, [
-    "enum complex",
-    "propertyNames",
-    "unevaluated",
-    "property count",
-    "dependent",
-    "conditional",
-    "not",
-    "contains",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "length",
-    "pattern complex",
-    "range",
-    "exclusive range",
-    "multipleOf",
-    "dynamic reference",
-    "$id",
-    "$schema",
-    "$comment",
-    "examples",
-    "example",
-    "usage notes",
-    "content",
-    "propertyOrdering",
-    "unknown",
-  ]],
-  [REJECTED, [
-    "map",
-    "undeclared required",
-    "patternProperties",
-    "no type",
-    "$ref recursive",
-    "$ref external",
-  ]],
-  [ADVISORY, ["title", "description", "default"]],
-  [unsure(ENFORCED), ["items missing", "$ref with siblings"]],
-);
+export const ANTHROPIC_RULES: KeywordTable = Object.freeze({
+  ...READ_BY_THE_MODEL,
+  ...replacing("root composition", "odd property key"),
+  "$ref external": REJECTED,
+});
 
 /** The values of `format` that strict mode takes. */
 export const ANTHROPIC_FORMATS: readonly string[] = [
@@ -247,38 +189,16 @@ function choose({ toolChoice, parallel }: WireSettings): AnthropicRequest {
 
 // Calls
 
-const SHAPE = new Shape("an Anthropic message");
+const CALL: CallFields = { id: "id", name: "name", input: "input" };
 
-function read(response: unknown): readonly WireCall[] {
-  if (Array.isArray(response)) return blocksOf(response, "");
-  const top = SHAPE.record(response, "", "a message or a list of content blocks");
-  if (top["type"] === "tool_use") return [blockOf(top)];
-  if (given(top, "content")) {
-    // The content of a message may be a text.
-    if (typeof top["content"] === "string") return [];
-    const content = SHAPE.list(top["content"], "/content");
-    // No block follows a call that was cut off.
-    const last = content.at(-1);
-    const calls = blocksOf(content, "/content");
-    return isObject(last) && last["type"] === "tool_use"
-      ? markCutOff(calls, top["stop_reason"])
-      : calls;
-  }
-  throw SHAPE.wrong("", 'an object with "content", or a content block of type "tool_use"');
-}
-
-function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
-  return SHAPE.calls(list, at, (raw) => raw["type"] === "tool_use" ? [blockOf(raw)] : []);
-}
-
-function blockOf(raw: JsonRecord): WireCall {
-  return {
-    id: textOf(raw["id"]),
-    ...calledName(raw["name"]),
-    input: raw["input"],
-    raw,
-  };
-}
+/** Reads a message, its content, or one `tool_use` block. */
+const read = callReader({
+  title: "an Anthropic message",
+  lists: ["content"],
+  reasonOf: (message) => message["stop_reason"],
+  isCall: (block) => block["type"] === "tool_use",
+  call: (block) => callFrom(CALL, block),
+});
 
 // Results
 
@@ -385,13 +305,8 @@ function steps(event: JsonRecord): readonly StreamStep[] {
   }
 }
 
-function rebuild({ id, name, text, start }: StreamedParts): unknown {
-  return {
-    ...(isObject(start) ? start : { type: "tool_use" }),
-    ...(id === undefined ? {} : { id }),
-    name,
-    input: parsed(text),
-  };
+function rebuild(parts: StreamedParts): unknown {
+  return streamedCall(CALL, parts, parsed(parts.text), { type: "tool_use" });
 }
 
 // Import
@@ -416,18 +331,11 @@ function readTool(
   path: string,
   options: ImportOptions,
 ): void {
-  const name = textIn(tool, "name");
   const type = tool["type"] ?? "custom";
   if (type !== "custom") {
-    session.reject(
-      name,
-      path,
-      "type",
-      `Cannot import a tool whose type is ${
-        quote(type)
-      }: the provider runs it, and it has no schema`,
-    );
-    return;
+    const why = "the provider runs it, and it has no schema";
+    const message = `Cannot import a tool whose type is ${quote(type)}: ${why}`;
+    return session.reject(textIn(tool, "name"), path, "type", message);
   }
   const imported = beginTool(session, tool, path, options.namespace);
   if (imported === undefined) return;
@@ -452,12 +360,9 @@ function readHints(session: ImportSession, imported: ImportedTool, tool: JsonRec
     : undefined;
   if (cacheControl !== undefined) provider.cacheControl = cacheControl;
   else {
-    session.warn(
-      imported,
-      `${path}/cache_control`,
-      "cache_control",
-      `The cache_control of "${clip(imported.sourceName)}" is unknown, and is omitted`,
-    );
+    const of = `The cache_control of "${clip(imported.sourceName)}"`;
+    const message = `${of} is unknown, and is omitted`;
+    session.warn(imported, `${path}/cache_control`, "cache_control", message);
   }
 }
 
@@ -481,7 +386,7 @@ const ANTHROPIC:
     keys: ANTHROPIC_KEYS,
     features: features(FEATURES),
     extra: { source: "anthropic" },
-    input: ANTHROPIC_KEYWORDS,
+    input: ANTHROPIC_RULES,
     limits: [
       { name: "maxDeferredTools", value: 10_000 },
       { name: "minLoadedTools", value: 1 },
@@ -493,7 +398,6 @@ const ANTHROPIC:
     strictMode: "anthropic.strict",
     wire: (view) => wire(view, view.strict || undefined),
     calls: {
-      // A message, its content, or one `tool_use` block.
       read,
       write: (call, answer) => ({
         type: "tool_result",
@@ -515,7 +419,7 @@ const ANTHROPIC_STRICT:
     id: "anthropic.strict",
     title: "Anthropic Messages, strict",
     source: "structured-outputs page, @anthropic-ai/sdk 1.11.0; 2026-11-20",
-    input: ANTHROPIC_STRICT_KEYWORDS,
+    input: ANTHROPIC_STRICT_RULES,
     formats: ANTHROPIC_FORMATS,
     limits: [
       ...ANTHROPIC.limits,
@@ -527,7 +431,7 @@ const ANTHROPIC_STRICT:
     wire: (view) => wire(view, view.strict),
   });
 
-/** The targets and the importer of the provider. */
+/** Anthropic's targets and importer. */
 export const anthropic: Provider<
   typeof ANTHROPIC | typeof ANTHROPIC_STRICT,
   Importer<"anthropic">

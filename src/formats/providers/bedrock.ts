@@ -5,22 +5,16 @@
  */
 
 import { defined, isObject } from "../../tool/mod.ts";
-import type {
-  Answer,
-  MediaFile,
-  MediaFormat,
-  StreamedParts,
-  StreamStep,
-  WireCall,
-} from "../call_format.ts";
+import type { Answer, MediaFile, MediaFormat, StreamedParts, StreamStep } from "../call_format.ts";
 import {
-  calledName,
+  type CallFields,
+  callFrom,
+  callReader,
   descriptionOf,
   given,
   isCutOff,
-  markCutOff,
   parsed,
-  Shape,
+  streamedCall,
   textOf,
   type WireValue,
 } from "../wire.ts";
@@ -46,15 +40,9 @@ import {
   readSharedHints,
   textIn,
 } from "../importer_kit.ts";
-import { type KeywordTable, table, unsure } from "../form_rules.ts";
+import { ANTHROPIC_STRICT_RULES, replaced, unsure } from "../form_rules.ts";
 import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
-import {
-  ANTHROPIC_FORMATS,
-  ANTHROPIC_KEYS,
-  ANTHROPIC_KEYWORDS,
-  ANTHROPIC_STRICT_KEYWORDS,
-  cacheFor,
-} from "./anthropic.ts";
+import { ANTHROPIC_FORMATS, ANTHROPIC_KEYS, ANTHROPIC_RULES, cacheFor } from "./anthropic.ts";
 
 // Tools
 
@@ -74,13 +62,6 @@ export interface BedrockCachePoint {
   cachePoint: { type: "default"; ttl?: "5m" | "1h" };
   toolSpec?: never;
 }
-
-/** The rules depend on the model. Claude's are the narrowest that are known. */
-const KEYWORDS: KeywordTable = table(
-  ANTHROPIC_KEYWORDS,
-  [unsure(ANTHROPIC_KEYWORDS["root composition"]), ["root composition"]],
-  [unsure(ANTHROPIC_KEYWORDS["odd property key"]), ["odd property key"]],
-);
 
 function wire(view: ToolView, strict: boolean | undefined): BedrockTool {
   return {
@@ -128,45 +109,22 @@ function choose({ toolChoice, parallel }: WireSettings, lose: LoseSetting): Bedr
 
 // Calls
 
-const SHAPE = new Shape("a Bedrock Converse response");
+const CALL: CallFields = { id: "toolUseId", name: "name", input: "input" };
 
-function read(response: unknown): readonly WireCall[] {
-  if (Array.isArray(response)) return blocksOf(response, "");
-  const top = SHAPE.record(response, "", "a response, a message or a list of content blocks");
-  const reason = top["stopReason"];
-  if (given(top, "output")) {
-    const output = SHAPE.record(top["output"], "/output");
-    return messageOf(output["message"], "/output/message", reason);
-  }
-  if (given(top, "message")) return messageOf(top["message"], "/message", reason);
-  if (given(top, "content")) return messageOf(top, "", undefined);
-  if (given(top, "toolUse")) return blocksOf([top], "");
-  throw SHAPE.wrong("", 'an object with "output", "message", "content" or "toolUse"');
-}
-
-function messageOf(value: unknown, at: string, reason: unknown): readonly WireCall[] {
-  const message = SHAPE.record(value, at);
-  const content = SHAPE.list(message["content"], `${at}/content`);
-  const calls = blocksOf(content, `${at}/content`);
-  // No block follows a call that was cut off.
-  const last = content.at(-1);
-  return isObject(last) && given(last, "toolUse") ? markCutOff(calls, reason) : calls;
-}
-
-function blocksOf(list: readonly unknown[], at: string): readonly WireCall[] {
-  return SHAPE.calls(list, at, (raw, here) => {
-    if (!given(raw, "toolUse")) return [];
-    const use = SHAPE.record(raw["toolUse"], `${here}/toolUse`);
-    // AWS runs server tools.
-    if (use["type"] === "server_tool_use") return [];
-    return [{
-      id: textOf(use["toolUseId"]),
-      ...calledName(use["name"]),
-      input: use["input"],
-      raw,
-    }];
-  });
-}
+/** Reads a response, a message, its content, or one `toolUse` block. */
+const read = callReader({
+  title: "a Bedrock Converse response",
+  messages: ["output/message", "message"],
+  lists: ["content"],
+  reasonOf: (response) => response["stopReason"],
+  // AWS runs server tools.
+  isCall: (block) =>
+    given(block, "toolUse") && textIn(block["toolUse"], "type") !== "server_tool_use",
+  call(block, at, shape) {
+    const use = shape.record(block["toolUse"], `${at}/toolUse`);
+    return { ...callFrom(CALL, use), raw: block };
+  },
+});
 
 // Results
 
@@ -320,8 +278,8 @@ function steps(event: JsonRecord): readonly StreamStep[] {
     : [];
 }
 
-function rebuild({ id, name, text }: StreamedParts): unknown {
-  return { toolUse: { ...(id === undefined ? {} : { toolUseId: id }), name, input: parsed(text) } };
+function rebuild(parts: StreamedParts): unknown {
+  return { toolUse: streamedCall(CALL, parts, parsed(parts.text)) };
 }
 
 // Import
@@ -353,12 +311,8 @@ function readEntry(
 ): ImportedTool | undefined {
   const tool = objectIn(entry, "toolSpec");
   if (tool === undefined) {
-    session.reject(
-      textIn(entry["systemTool"], "name"),
-      path,
-      "type",
-      'Cannot import the entry: only a "toolSpec" has a schema of its arguments',
-    );
+    const message = 'Cannot import the entry: only a "toolSpec" has a schema of its arguments';
+    session.reject(textIn(entry["systemTool"], "name"), path, "type", message);
     return undefined;
   }
   const at = `${path}/toolSpec`;
@@ -393,7 +347,12 @@ const BEDROCK: BedrockTarget<"bedrock"> = makeTarget({
   keys: ANTHROPIC_KEYS,
   features: features(["strict", "cacheControl"]),
   extra: { source: "bedrock" },
-  input: KEYWORDS,
+  // The rules depend on the model. Claude's are the narrowest that are known.
+  input: {
+    ...ANTHROPIC_RULES,
+    "root composition": unsure(replaced("root composition")),
+    "odd property key": unsure(replaced("odd property key")),
+  },
   combinations: [{
     name: "cacheControl",
     message: "only some models take a cache point among the tools",
@@ -404,7 +363,6 @@ const BEDROCK: BedrockTarget<"bedrock"> = makeTarget({
   wire: (view) => wire(view, view.strict || undefined),
   assemble,
   calls: {
-    // A response, a message, its content, or one `toolUse` block.
     read,
     write: ({ callId }, answer) => ({
       toolResult: {
@@ -425,13 +383,13 @@ const BEDROCK_STRICT: BedrockTarget<"bedrock.strict"> = makeTarget({
   id: "bedrock.strict",
   title: "AWS Bedrock Converse, strict",
   source: "structured-output page of the Bedrock guide; 2026-11-20",
-  input: ANTHROPIC_STRICT_KEYWORDS,
+  input: ANTHROPIC_STRICT_RULES,
   formats: ANTHROPIC_FORMATS,
   fallback: "bedrock",
   wire: (view) => wire(view, view.strict),
 });
 
-/** The targets and the importer of the provider. */
+/** Bedrock's targets and importer. */
 export const bedrock: Provider<typeof BEDROCK | typeof BEDROCK_STRICT, Importer<"bedrock">> = {
   targets: [BEDROCK, BEDROCK_STRICT],
   importer: {

@@ -13,17 +13,7 @@ import {
   type LoseSetting,
   type WireSettings,
 } from "../export_options.ts";
-import {
-  ADVISORY,
-  ENFORCED,
-  every,
-  IGNORED,
-  into,
-  type KeywordTable,
-  REJECTED,
-  table,
-  unsure,
-} from "../form_rules.ts";
+import { COHERE_RULES } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
 import { type ListTarget, makeTarget, type Provider } from "../target.ts";
 import {
@@ -38,41 +28,6 @@ export type CohereTool = FunctionTool;
 
 /** Cohere does not document its rule: this is what every provider allows. */
 const NAMES: NameRule = { also: "", max: 64, separator: "__", letterFirst: true };
-
-/** The documented subset; other forms are simplified. */
-const KEYWORDS: KeywordTable = table(
-  every(unsure(ADVISORY)),
-  [ENFORCED, [
-    "type",
-    "enum",
-    "properties",
-    "required",
-    "optional property",
-    "optional nullable property",
-    "open object",
-    "items",
-    "items missing",
-    "title",
-    "description",
-  ]],
-  [ADVISORY, ["pattern", "format", "odd property key"]],
-  [IGNORED, [
-    "minItems 0 or 1",
-    "minItems",
-    "maxItems",
-    "length",
-    "range",
-    "exclusive range",
-  ]],
-  [into("one object"), ["root composition"]],
-  [into("enum"), ["const"]],
-  [into("anyOf"), ["oneOf"]],
-  [into("one schema"), ["allOf"]],
-  [into("its target"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
-  [into("its type"), ["$ref recursive"]],
-  [into("{} or { not: {} }"), ["boolean schema"]],
-  [REJECTED, ["$ref external"]],
-);
 
 /** The message that answers one call. */
 export interface CohereToolMessage {
@@ -137,14 +92,13 @@ const COHERE:
     title: "Cohere chat v2",
     source: "cohere-ai 8.1.0, structured outputs page (a copy); 2026-11-20",
     names: NAMES,
-    input: KEYWORDS,
+    input: COHERE_RULES,
     limits: [
       { name: "maxFields", value: 200, uncertain: true },
       { name: "minRequired", value: 1, uncertain: true },
     ],
     wire: functionTool,
     calls: {
-      // A response, a message, a list of calls, or one call; as sent or as the SDK has it.
       read: functionCallReader("a Cohere response"),
       write(call, answer) {
         const data = answer.ok
@@ -159,5 +113,5 @@ const COHERE:
     },
   });
 
-/** The targets and the importer of the provider. */
+/** Cohere's target. */
 export const cohere: Provider<typeof COHERE> = { targets: [COHERE] };

@@ -9,13 +9,19 @@ import {
   defined,
   isObject,
   type JsonSchema,
-  type JsonSchemaObject,
   type JsonValue,
-  pointerStep,
   setOwn,
 } from "../../tool/mod.ts";
 import type { Answer, MediaFormat, WireCall } from "../call_format.ts";
-import { calledName, given, noCall, Shape, streamResponses, textOf } from "../wire.ts";
+import {
+  type CallFields,
+  callFrom,
+  callReader,
+  given,
+  noCall,
+  streamResponses,
+  textOf,
+} from "../wire.ts";
 import {
   type Chooses,
   loseParallel,
@@ -37,18 +43,7 @@ import {
   readParameters,
   readReturns,
 } from "../importer_kit.ts";
-import {
-  ADVISORY,
-  DROPPED,
-  ENFORCED,
-  every,
-  IGNORED,
-  into,
-  type KeywordTable,
-  REJECTED,
-  table,
-  unsure,
-} from "../form_rules.ts";
+import { ADVISORY, GEMINI_RULES, GEMINI_TYPED_RULES } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
 import {
   features,
@@ -59,6 +54,8 @@ import {
   type ToolView,
 } from "../target.ts";
 import { acceptNull } from "../transform/properties.ts";
+import { mapSchema } from "../transform/rewrite.ts";
+import { locate, pathOf } from "../transform/trace.ts";
 import { LENGTHS } from "../transform/keywords.ts";
 
 // Tools
@@ -119,95 +116,13 @@ const NAMES: NameRule = { also: ".-", max: 64, separator: ".", letterFirst: true
 /** The documented rule for property keys in the typed schema. */
 const TYPED_KEYS: NameRule = { also: "", max: 64, separator: "_", letterFirst: true };
 
-/**
- * `parametersJsonSchema`. Google does not document it. The table follows the
- * documentation of `responseJsonSchema`, and marks the uncertain rules.
- */
-const JSON_SCHEMA: KeywordTable = table(
-  every(ENFORCED),
-  [into("enum"), ["const"]],
-  [into("anyOf"), ["oneOf", "$ref with siblings"]],
-  [into("one schema"), ["allOf"]],
-  [into("$defs"), ["$ref elsewhere"]],
-  [IGNORED, ["property count", "contains", "uniqueItems", "length", "example"]],
-  [unsure(IGNORED), [
-    "patternProperties",
-    "propertyNames",
-    "unevaluated",
-    "dependent",
-    "conditional",
-    "not",
-    "pattern",
-    "pattern complex",
-    "exclusive range",
-    "multipleOf",
-    "dynamic reference",
-    "$comment",
-    "default",
-    "examples",
-    "usage notes",
-    "content",
-    "unknown",
-  ]],
-  [unsure(ENFORCED), [
-    "root composition",
-    "type null",
-    "enum empty text",
-    "enum complex",
-    "$ref recursive",
-    "boolean schema",
-    "no type",
-  ]],
-  [REJECTED, ["$ref external"]],
-);
-
-/** `parameters`: the listed keys exist, and any other key is an error. */
-const TYPED: KeywordTable = table(
-  every(DROPPED),
-  [ENFORCED, [
-    "type",
-    "enum",
-    "properties",
-    "required",
-    "optional property",
-    "optional nullable property",
-    "open object",
-    "items",
-    "minItems 0 or 1",
-    "minItems",
-    "maxItems",
-    "length",
-    "pattern",
-    "range",
-    "property count",
-    "anyOf",
-    "title",
-    "description",
-    "default",
-    "example",
-    "propertyOrdering",
-  ]],
-  [unsure(ENFORCED), ["format", "pattern complex", "undeclared required", "no type"]],
-  [into("one object"), ["root composition"]],
-  [into("another key"), ["odd property key"]],
-  [into("nullable"), ["type list", "type null"]],
-  [into("enum of texts"), ["enum scalar"]],
-  [into("enum"), ["const"]],
-  [into("a list"), ["tuple"]],
-  [into("items: {}"), ["items missing"]],
-  [into("minimum, maximum"), ["exclusive range"]],
-  [into("anyOf"), ["oneOf"]],
-  [into("branches"), ["anyOf with siblings"]],
-  [into("one schema"), ["allOf"]],
-  [into("its target"), ["$ref", "$ref with siblings", "$ref elsewhere"]],
-  [into("its type"), ["$ref recursive"]],
-  [into("example"), ["examples"]],
-  [into("{} or { not: {} }"), ["boolean schema"]],
-  [REJECTED, ["$ref external"]],
-);
-
 const OUTPUT: OutputRule = {
-  keywords: table(JSON_SCHEMA, [ADVISORY, ["root composition", "map", "open object"]]),
+  keywords: Object.freeze({
+    ...GEMINI_RULES,
+    "root composition": ADVISORY,
+    "map": ADVISORY,
+    "open object": ADVISORY,
+  }),
   root: "any",
 };
 
@@ -262,61 +177,37 @@ function choose({ toolChoice, parallel }: WireSettings, lose: LoseSetting): Gemi
 
 // Calls
 
-const SHAPE = new Shape("a Gemini response");
+const CALL: CallFields = { id: "id", name: "name", input: "args" };
 
+const readContent = callReader({
+  title: "a Gemini response",
+  messages: ["candidates/0/content", "content"],
+  lists: ["parts"],
+  // A blocked prompt, a live session's event, and a chunk with token counts have no content.
+  marks: ["promptFeedback", "usageMetadata", "serverContent", "finishReason", "role"],
+  mayBeEmpty: true,
+  isCall: (part) =>
+    // A list of calls, as the SDK's `functionCalls` has it, has the call itself.
+    given(part, "functionCall") ||
+    (typeof part["name"] === "string" && !given(part, "functionResponse")),
+  call: (part, at, shape) =>
+    given(part, "functionCall")
+      ? callOf(shape.record(part["functionCall"], `${at}/functionCall`))
+      : callOf(part),
+});
+
+/** Reads a response, a candidate, a content, a list of parts, one part, or a live `toolCall`. */
 function read(response: unknown): readonly WireCall[] {
-  if (Array.isArray(response)) return partsOf(response, "");
-  const top = SHAPE.record(response, "", "a response, a content or a list of parts");
-  if (Array.isArray(top["candidates"])) {
-    const [first] = top["candidates"];
-    return first === undefined
-      ? []
-      : contentOf(SHAPE.record(first, "/candidates/0")["content"], "/candidates/0/content");
-  }
-  if (given(top, "content")) return contentOf(top["content"], "/content");
-  if (given(top, "parts")) return contentOf(top, "");
-  if (given(top, "functionCall")) return partsOf([top], "");
-  if (isObject(top["toolCall"])) {
-    const calls = SHAPE.list(top["toolCall"]["functionCalls"], "/toolCall/functionCalls");
-    return calls.map((call, index) =>
-      isObject(call) ? callOf(call, `/toolCall/functionCalls/${index}`) : noCall(call)
-    );
-  }
-  // Responses without content: a blocked prompt, a live session's event, a chunk with token counts.
-  const fields = ["promptFeedback", "usageMetadata", "serverContent", "finishReason", "role"];
-  if (fields.some((field) => given(top, field))) return [];
-  throw SHAPE.wrong(
-    "",
-    'an object with "candidates", "content", "parts", "functionCall" or "toolCall"',
-  );
+  const live = listIn(member(response, "toolCall"), "functionCalls");
+  return live === undefined
+    ? readContent(response)
+    : live.map((call) => isObject(call) ? callOf(call) : noCall(call));
 }
 
-function contentOf(value: unknown, at: string): readonly WireCall[] {
-  if (value === undefined || value === null) return [];
-  const content = SHAPE.record(value, at);
-  return partsOf(SHAPE.optionalList(content["parts"], `${at}/parts`), `${at}/parts`);
-}
-
-function partsOf(list: readonly unknown[], at: string): readonly WireCall[] {
-  return SHAPE.calls(list, at, (part, here) => {
-    if (given(part, "functionCall")) return [callOf(part["functionCall"], `${here}/functionCall`)];
-    // A list of calls, as the SDK's `functionCalls` has it.
-    return isCall(part) ? [callOf(part, here)] : [];
-  });
-}
-
-function isCall(part: JsonRecord): boolean {
-  return typeof part["name"] === "string" && !given(part, "functionResponse");
-}
-
-function callOf(value: unknown, at: string): WireCall {
-  const raw = SHAPE.record(value, at);
+function callOf(raw: JsonRecord): WireCall {
   const parts = given(raw, "partialArgs") || raw["willContinue"] === true;
   return {
-    id: textOf(raw["id"]),
-    ...calledName(raw["name"]),
-    input: raw["args"],
-    raw,
+    ...callFrom(CALL, raw),
     ...(parts ? { refusal: "its arguments are streamed in parts, which is not supported" } : {}),
   };
 }
@@ -451,12 +342,8 @@ function schemaOf(
   if (!isObject(schema) || !isTypedSchema(schema)) return { schema, path };
   return {
     schema: readTypedSchema(schema, (at, keyword) => {
-      session.warn(
-        imported,
-        path + at,
-        keyword,
-        `"${clip(keyword)}" of "${clip(imported.sourceName)}" is not a number, and is omitted`,
-      );
+      const of = `"${clip(keyword)}" of "${clip(imported.sourceName)}"`;
+      session.warn(imported, path + at, keyword, `${of} is not a number, and is omitted`);
     }),
     path,
   };
@@ -491,64 +378,37 @@ function isTypedSchema(schema: unknown): boolean {
   return false;
 }
 
+/** The keywords that have another name in a typed schema. */
+const NAMED: ReadonlyMap<string, string> = new Map([["defs", "$defs"], ["ref", "$ref"]]);
+
 /** Translates a typed schema. `wrong` is called for a length that is not a number. */
 function readTypedSchema(
   schema: JsonRecord,
   wrong: (path: string, keyword: string) => void,
-  path = "",
-): JsonSchemaObject {
-  const result: Record<string, unknown> = {};
-  const read = (value: unknown, at: string): unknown =>
-    isObject(value) ? readTypedSchema(value, wrong, path + at) : value;
-  for (const keyword of Object.keys(schema)) {
-    const value = schema[keyword];
-    if (LENGTHS.has(keyword)) {
-      const length = typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
-      if (typeof length === "number") result[keyword] = length;
-      else wrong(`${path}/${keyword}`, keyword);
-      continue;
-    }
-    switch (keyword) {
-      case "type":
-        if (value !== "TYPE_UNSPECIFIED") result["type"] = TYPES.get(value) ?? value;
-        break;
-      case "nullable":
-        break;
-      case "example":
-        if (!Object.hasOwn(schema, "examples")) result["examples"] = [value];
-        break;
-      case "ref":
-        result["$ref"] = typeof value === "string"
-          ? value.replace(/^#\/defs\//, "#/$defs/")
-          : value;
-        break;
-      case "items":
-        result["items"] = read(value, "/items");
-        break;
-      case "anyOf":
-        result["anyOf"] = Array.isArray(value)
-          ? value.map((branch, index) => read(branch, `/anyOf/${index}`))
-          : value;
-        break;
-      case "properties":
-      case "defs":
-      case "additionalProperties":
-        result[keyword === "defs" ? "$defs" : keyword] = keyword === "additionalProperties"
-          ? read(value, `/${keyword}`)
-          : readMap(value, (item, name) => read(item, `/${keyword}${pointerStep(name)}`));
-        break;
-      default:
-        setOwn(result, keyword, value);
-    }
-  }
-  return schema["nullable"] === true ? acceptNull(undefined, result) : result;
-}
-
-function readMap(value: unknown, read: (item: unknown, name: string) => unknown): unknown {
-  if (!isObject(value)) return value;
-  const result: Record<string, unknown> = {};
-  for (const name of Object.keys(value)) setOwn(result, name, read(value[name], name));
-  return result;
+): JsonSchema {
+  return mapSchema(undefined, schema, {
+    enter: (node) => {
+      const result: Record<string, unknown> = {};
+      for (const keyword of Object.keys(node)) {
+        const value = node[keyword];
+        if (keyword === "type") {
+          if (value !== "TYPE_UNSPECIFIED") result["type"] = TYPES.get(value) ?? value;
+        } else if (keyword === "example") {
+          if (!Object.hasOwn(node, "examples")) result["examples"] = [value];
+        } else if (LENGTHS.has(keyword)) {
+          const isText = typeof value === "string" && /^\d{1,15}$/.test(value);
+          const length = isText ? Number(value) : value;
+          if (typeof length === "number") result[keyword] = length;
+          else wrong(`${pathOf(node, locate(schema))}/${keyword}`, keyword);
+        } else if (keyword !== "nullable") {
+          const isReference = keyword === "ref" && typeof value === "string";
+          const made = isReference ? value.replace(/^#\/defs\//, "#/$defs/") : value;
+          setOwn(result, NAMED.get(keyword) ?? keyword, made);
+        }
+      }
+      return node["nullable"] === true ? acceptNull(undefined, result) : result;
+    },
+  });
 }
 
 // The provider
@@ -573,13 +433,12 @@ const GEMINI: GeminiTarget<"gemini", GeminiFunction> = makeTarget({
   names: NAMES,
   features: features(["returns"]),
   extra: { source: "gemini" },
-  input: JSON_SCHEMA,
+  input: GEMINI_RULES,
   output: OUTPUT,
   limits: [{ name: "maxTools", value: 512 }],
   wire,
   assemble,
   calls: {
-    // A response, a candidate, a content, a list of parts, one part, or a live `toolCall`.
     read,
     write: (call, answer) => ({
       functionResponse: {
@@ -601,8 +460,8 @@ const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = makeTarg
   title: "Gemini API, typed parameters",
   source: "generativelanguage protos 4.1.0, API errors; 2026-11-20",
   keys: TYPED_KEYS,
-  input: TYPED,
-  output: { keywords: TYPED, root: "any" },
+  input: GEMINI_TYPED_RULES,
+  output: { keywords: GEMINI_TYPED_RULES, root: "any" },
   typed: true,
   wire: typedWire,
   assemble,
@@ -620,7 +479,7 @@ const VERTEX: GeminiTarget<"vertex", GeminiFunction> = makeTarget({
   ],
 });
 
-/** The targets and the importer of the provider. */
+/** Google's targets and importer. */
 export const gemini: Provider<
   typeof GEMINI | typeof GEMINI_TYPED | typeof VERTEX,
   Importer<"gemini">

@@ -5,21 +5,22 @@
  */
 
 import { defined, isObject } from "../../tool/mod.ts";
-import type { Answer, MediaFormat, StreamFormat, StreamStep, WireCall } from "../call_format.ts";
+import type { Answer, MediaFormat, StreamFormat, StreamStep } from "../call_format.ts";
 import {
-  calledName,
+  type CallFields,
+  callFrom,
+  callReader,
   given,
   isCutOff,
   type JsonRecord,
-  markCutOff,
   noCall,
   parsed,
-  Shape,
+  streamedCall,
   textOf,
   unlessEmpty,
 } from "../wire.ts";
 import type { Chooses, LoseSetting, WireSettings } from "../export_options.ts";
-import { ADVISORY, every } from "../form_rules.ts";
+import { READ_BY_THE_MODEL } from "../form_rules.ts";
 import { features, type ListTarget, makeTarget, type Provider } from "../target.ts";
 
 // Tools
@@ -51,44 +52,28 @@ function choose({ toolChoice, parallel }: WireSettings, lose: LoseSetting): Lang
 
 // Calls
 
-const SHAPE = new Shape("a LangChain message");
+const CALL: CallFields = { id: "id", name: "name", input: "args" };
 
-function read(response: unknown): readonly WireCall[] {
-  if (Array.isArray(response)) return callsOf(response, "");
-  const top = SHAPE.record(response, "", "a message or a list of calls");
+/** Reads an `AIMessage`, also as JSON, a list of calls, or one call. */
+const read = callReader({
+  title: "a LangChain message",
   // A message that was written as JSON has its fields in `kwargs`.
-  const kwargs = isObject(top["kwargs"]);
-  const at = kwargs ? "/kwargs" : "";
-  const message = kwargs ? SHAPE.record(top["kwargs"], at) : top;
-  const fields = ["tool_calls", "invalid_tool_calls"];
-  if (fields.some((field) => given(message, field))) {
-    const [calls = [], invalid = []] = fields.map((field) =>
-      callsOf(SHAPE.optionalList(message[field], `${at}/${field}`), `${at}/${field}`)
+  messages: ["kwargs"],
+  lists: ["tool_calls"],
+  marks: ["content", "invalid_tool_calls"],
+  onlyCalls: true,
+  // LangChain completes arguments that were cut off, so they look whole.
+  reasonOf: stopReason,
+  isCall: (entry, isInList) => isInList || given(entry, "args"),
+  call: (call) => callFrom(CALL, call),
+  // They may lack a name.
+  others(message, at, shape) {
+    const list = message["invalid_tool_calls"] ?? [];
+    return shape.list(list, `${at}/invalid_tool_calls`).map((call) =>
+      isObject(call) ? callFrom(CALL, call) : noCall(call)
     );
-    // LangChain completes arguments that were cut off, so they look whole.
-    return [...markCutOff(calls, stopReason(message)), ...invalid];
-  }
-  if (given(message, "content")) return [];
-  if (given(message, "args")) return [callOf(message)];
-  throw SHAPE.wrong("", 'an object with "tool_calls" or "content", or a call');
-}
-
-function callsOf(list: readonly unknown[], at: string): readonly WireCall[] {
-  return list.map((item, index) => {
-    if (!isObject(item) && at !== "") return noCall(item);
-    return callOf(SHAPE.record(item, `${at}/${index}`));
-  });
-}
-
-function callOf(raw: JsonRecord): WireCall {
-  return {
-    id: textOf(raw["id"]),
-    // An invalid call may lack a name.
-    ...calledName(raw["name"]),
-    input: raw["args"],
-    raw,
-  };
-}
+  },
+});
 
 /**
  * The stop reason from the provider's package; `undefined` if it is absent.
@@ -183,12 +168,7 @@ function streamToolCallChunks(): StreamFormat {
       if (reason !== undefined) found.push({ type: "finish", cutOff: isCutOff(reason) });
       return found;
     },
-    rebuild: ({ id, name, text }) => ({
-      type: "tool_call",
-      ...(id === undefined ? {} : { id }),
-      name,
-      args: parsed(text),
-    }),
+    rebuild: (parts) => streamedCall(CALL, parts, parsed(parts.text), { type: "tool_call" }),
     endsSilently: true,
   };
 }
@@ -204,7 +184,7 @@ const LANGCHAIN:
     title: "LangChain JS",
     source: "@langchain/core 1.2.13; 2026-11-20",
     features: features(["examples", "deferLoading", "allowedCallers", "cacheControl"]),
-    input: every(ADVISORY),
+    input: READ_BY_THE_MODEL,
     draft07: true,
     wire: (view) => {
       const { deferLoading, allowedCallers, cacheControl } = view.hints;
@@ -223,7 +203,6 @@ const LANGCHAIN:
       };
     },
     calls: {
-      // An `AIMessage`, also as JSON, a list of calls, or one call.
       read,
       write: (call, answer) => ({
         type: "tool",
@@ -239,7 +218,7 @@ const LANGCHAIN:
     },
   });
 
-/** The targets and the importer of the provider. */
+/** LangChain's target. */
 export const langchain: Provider<typeof LANGCHAIN> = {
   targets: [LANGCHAIN],
 };

@@ -33,7 +33,7 @@ import {
   readReturns,
   textIn,
 } from "../importer_kit.ts";
-import { ADVISORY, ENFORCED, every, into, type KeywordTable, table } from "../form_rules.ts";
+import { ADVISORY, COPIED, type KeywordTable, replacing } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
 import {
   type Feature,
@@ -76,23 +76,19 @@ export interface Mcp2025Tool extends McpTool {
 const NAMES: NameRule = { also: ".-", max: 128, separator: "." };
 
 /** The client gets all of 2020-12, and adapts it to its model. */
-const KEYWORDS: KeywordTable = table(every(ENFORCED), [ADVISORY, [
-  "$ref external",
-  "title",
-  "description",
-  "default",
-  "examples",
-  "example",
-  "usage notes",
-  "content",
-  "propertyOrdering",
-  "unknown",
-]]);
+const KEYWORDS: KeywordTable = Object.freeze({
+  ...COPIED,
+  "$ref external": ADVISORY,
+  "content": ADVISORY,
+  "propertyOrdering": ADVISORY,
+});
 
 /** Clients of the older revisions require that each property is an object. */
-const OLDER_KEYWORDS: KeywordTable = table(KEYWORDS, [into("{} or { not: {} }"), [
-  "boolean schema",
-]], [ADVISORY, ["root composition"]]);
+const OLDER_KEYWORDS: KeywordTable = Object.freeze({
+  ...KEYWORDS,
+  ...replacing("boolean schema"),
+  "root composition": ADVISORY,
+});
 
 const FEATURES: readonly Feature[] = ["title", "returns", "annotations", "meta"];
 
@@ -248,12 +244,9 @@ function pagesOf(
       (inner === undefined ? "" : "/result");
     const tools = toolsOf(raw);
     if (tools === undefined) {
-      session.reject(
-        undefined,
-        at,
-        "document",
-        'Cannot read the page: it must be a result of "tools/list", with a list of "tools"',
-      );
+      const message =
+        'Cannot read the page: it must be a result of "tools/list", with a list of "tools"';
+      session.reject(undefined, at, "document", message);
       continue;
     }
     const kind = member(page, "resultType");
@@ -268,12 +261,8 @@ function pagesOf(
     open = cursor !== undefined && !cursors.has(cursor);
     if (cursor === undefined) continue;
     if (!open) {
-      session.warn(
-        undefined,
-        `${at}/nextCursor`,
-        "nextCursor",
-        "The server gave the same cursor twice; what follows is not read",
-      );
+      const message = "The server gave the same cursor twice; what follows is not read";
+      session.warn(undefined, `${at}/nextCursor`, "nextCursor", message);
       break;
     }
     cursors.add(cursor);
@@ -302,23 +291,17 @@ function readTool(
 ): void {
   const imported = beginTool(session, tool, path, options.namespace);
   if (imported === undefined) return;
-  const name = imported.sourceName;
   const schemaPath = `${path}/inputSchema`;
   const parameters = readParameters(session, imported, tool["inputSchema"], schemaPath, "typed");
   if (parameters === undefined) return;
   const header = wrongHeader(parameters);
   if (header !== undefined) {
     const message = `has a wrong "x-mcp-header" at "${clip(header.path, 200)}": ${header.message}`;
+    const at = schemaPath + header.path;
     if ((options.transport ?? "http") === "http") {
-      session.reject(
-        name,
-        schemaPath + header.path,
-        "x-mcp-header",
-        `Cannot import "${clip(name)}": it ${message}`,
-      );
-      return;
+      return session.rejectTool(imported, "x-mcp-header", `it ${message}`, at);
     }
-    session.warn(imported, schemaPath + header.path, "x-mcp-header", `"${clip(name)}" ${message}`);
+    session.warn(imported, at, "x-mcp-header", `"${clip(imported.sourceName)}" ${message}`);
   }
   imported.returns = readReturns(session, imported, tool["outputSchema"], `${path}/outputSchema`);
   imported.description = readText(session, imported, tool, "description");
@@ -333,12 +316,8 @@ function readTool(
   if (imported.meta !== undefined && Object.hasOwn(imported.meta, "provider")) {
     const { provider: _taken, ...rest } = imported.meta;
     imported.meta = rest;
-    session.warn(
-      imported,
-      `${path}/_meta/provider`,
-      "_meta",
-      '"provider" in "_meta" is omitted: plue uses the name',
-    );
+    const message = '"provider" in "_meta" is omitted: plue uses the name';
+    session.warn(imported, `${path}/_meta/provider`, "_meta", message);
   }
   readExtra(imported, tool);
   session.add(imported);
@@ -398,12 +377,8 @@ function wrongField(
   wanted: string,
 ): void {
   const path = `${imported.path}${field.split("/").map(pointerStep).join("")}`;
-  session.warn(
-    imported,
-    path,
-    field,
-    `The ${field} of "${clip(imported.sourceName)}" must be ${wanted}, and is omitted`,
-  );
+  const of = `The ${field} of "${clip(imported.sourceName)}"`;
+  session.warn(imported, path, field, `${of} must be ${wanted}, and is omitted`);
 }
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
@@ -421,46 +396,23 @@ interface HeaderProblem {
  */
 function wrongHeader(schema: JsonRecord): HeaderProblem | undefined {
   const taken = new Set<string>();
-  const right = new Set<unknown>();
-  const reached = (node: JsonRecord, path: string): HeaderProblem | undefined => {
-    const properties = objectIn(node, "properties") ?? {};
-    for (const name of Object.keys(properties)) {
-      const property = properties[name];
-      if (!isObject(property)) continue;
-      const at = `${path}/properties${pointerStep(name)}`;
-      if (Object.hasOwn(property, "x-mcp-header")) {
-        const header = property["x-mcp-header"];
-        const where = `${at}/x-mcp-header`;
-        if (typeof header !== "string" || !TOKEN.test(header)) {
-          return { path: where, message: "it must be the name of an HTTP header" };
-        }
-        if (!PRIMITIVE.has(property["type"])) {
-          return { path: where, message: "it must stand on a string, integer or boolean" };
-        }
-        if (taken.has(header.toLowerCase())) {
-          return { path: where, message: "no two properties may have the same header" };
-        }
-        taken.add(header.toLowerCase());
-        right.add(property);
-      }
-      const inner = reached(property, at);
-      if (inner !== undefined) return inner;
-    }
-    return undefined;
-  };
-  return reached(schema, "") ?? elsewhere(schema, right);
-}
-
-/** A header on a part that `properties` alone do not reach. */
-function elsewhere(schema: JsonRecord, right: ReadonlySet<unknown>): HeaderProblem | undefined {
-  let wrong: object | undefined;
+  let wrong: HeaderProblem | undefined;
   eachNode(undefined, schema, (node) => {
-    if (Object.hasOwn(node, "x-mcp-header") && !right.has(node)) wrong ??= node;
+    if (wrong !== undefined || !Object.hasOwn(node, "x-mcp-header")) return;
+    const path = pathOf(node, locate(schema));
+    const { "x-mcp-header": header, type } = node;
+    const message = !/^(\/properties\/[^/]*)+$/.test(path)
+      ? 'it must stand on a property that is reached through "properties" alone'
+      : typeof header !== "string" || !TOKEN.test(header)
+      ? "it must be the name of an HTTP header"
+      : !PRIMITIVE.has(type)
+      ? "it must stand on a string, integer or boolean"
+      : taken.size === taken.add(header.toLowerCase()).size
+      ? "no two properties may have the same header"
+      : undefined;
+    if (message !== undefined) wrong = { path: `${path}/x-mcp-header`, message };
   });
-  return wrong === undefined ? undefined : {
-    path: `${pathOf(wrong, locate(schema))}/x-mcp-header`,
-    message: 'it must stand on a property that is reached through "properties" alone',
-  };
+  return wrong;
 }
 
 // The provider
@@ -474,10 +426,7 @@ const MEDIA: MediaFormat = { text: (text) => ({ type: "text", text }), file: (fi
 function callFormat(complete: boolean): McpTarget<string, McpTool>["calls"] {
   return {
     // A request, its `params`, or a list of either.
-    read(request) {
-      if (!Array.isArray(request)) return [callOf(request, "")];
-      return request.map((item, index) => callOf(item, `/${index}`));
-    },
+    read: (request) => SHAPE.each(request, callOf),
     write({ raw }, answer) {
       const result = resultOf(answer, complete);
       const id = requestId(raw);
@@ -529,7 +478,7 @@ const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = makeTarget({
   calls: callFormat(true),
 });
 
-/** The targets and the importer of the provider. */
+/** MCP's targets and importer. */
 export const mcp: Provider<
   typeof MCP_2025_06_18 | typeof MCP_2025_11_25 | typeof MCP_2026_07_28,
   Importer<"mcp", McpImportOptions>,

@@ -6,7 +6,7 @@
 
 import { defined } from "../../tool/mod.ts";
 import { plainText } from "../wire.ts";
-import { ADVISORY, into, READ_BY_THE_MODEL, table, unsure } from "../form_rules.ts";
+import { ADVISORY, READ_BY_THE_MODEL, replacing, unsure } from "../form_rules.ts";
 import { type ListTarget, makeTarget, type Provider } from "../target.ts";
 import {
   functionCallReader,
@@ -55,14 +55,13 @@ const MISTRAL:
     title: "Mistral chat",
     source: "@mistralai/mistralai 2.7.0, API errors; 2026-11-20",
     // The schema is text for the model.
-    input: table(
-      READ_BY_THE_MODEL,
-      [unsure(ADVISORY), ["root composition"]],
-      [into("{} or { not: {} }"), ["boolean schema"]],
-    ),
+    input: {
+      ...READ_BY_THE_MODEL,
+      "root composition": unsure(ADVISORY),
+      ...replacing("boolean schema"),
+    },
     wire: functionTool,
     calls: {
-      // A completion, a choice, a message, a list of calls, or one call; as sent or as the SDK has it.
       read: functionCallReader("a Mistral response"),
       write: (call, answer) => ({
         role: "tool",
@@ -74,5 +73,5 @@ const MISTRAL:
     },
   });
 
-/** The targets and the importer of the provider. */
+/** Mistral's target. */
 export const mistral: Provider<typeof MISTRAL> = { targets: [MISTRAL] };

@@ -33,72 +33,12 @@ import {
   readSharedHints,
   textIn,
 } from "../importer_kit.ts";
-import {
-  ADVISORY,
-  DROPPED,
-  ENFORCED,
-  every,
-  into,
-  type KeywordTable,
-  READ_BY_THE_MODEL,
-  REJECTED,
-  table,
-  unsure,
-} from "../form_rules.ts";
 import type { Limit, Provider } from "../target.ts";
 import { encodeArguments, rewriteOf } from "../argument_rewrite.ts";
 import { acceptsNull } from "../transform/properties.ts";
 import { type Resolve, resolverOf } from "../transform/references.ts";
 import { Trace } from "../transform/trace.ts";
 import { copyNode, mapSchema } from "../transform/rewrite.ts";
-
-/** Without strict mode the schema is text for the model, but some forms are rejected. */
-export const OPENAI_KEYWORDS: KeywordTable = table(
-  READ_BY_THE_MODEL,
-  [into("one object"), ["root composition"]],
-  [into("items: {}"), ["items missing"]],
-  [into("{} or { not: {} }"), ["boolean schema"]],
-  [unsure(ADVISORY), ["propertyNames", "allOf", "pattern complex"]],
-  [REJECTED, ["$ref external"]],
-);
-
-/** Structured Outputs. */
-export const OPENAI_STRICT_KEYWORDS: KeywordTable = table(
-  every(ENFORCED),
-  [into("one object"), ["root composition"]],
-  [into("required, or null"), ["optional property", "optional nullable property"]],
-  [into("additionalProperties: false"), ["open object"]],
-  [into("anyOf"), ["oneOf", "$ref with siblings"]],
-  [into("one schema"), ["allOf"]],
-  [into("branches"), ["anyOf with siblings"]],
-  [into("a list"), ["tuple"]],
-  [into("$defs"), ["$ref elsewhere"]],
-  [DROPPED, [
-    "propertyNames",
-    "unevaluated",
-    "property count",
-    "dependent",
-    "conditional",
-    "not",
-    "contains",
-    "uniqueItems",
-    "pattern complex",
-    "dynamic reference",
-    "$id",
-    "content",
-  ]],
-  [REJECTED, [
-    "map",
-    "undeclared required",
-    "patternProperties",
-    "items missing",
-    "boolean schema",
-    "$ref external",
-  ]],
-  [ADVISORY, ["$schema", "$comment", "title", "description", "propertyOrdering"]],
-  [unsure(ADVISORY), ["default", "examples", "example", "usage notes", "unknown"]],
-  [unsure(ENFORCED), ["length", "no type", "enum complex"]],
-);
 
 /** The values of `format` that strict mode takes. Any other is rejected. */
 export const OPENAI_FORMATS: readonly string[] = [
@@ -163,13 +103,9 @@ function readNamespace(
   const inside = options.namespace === undefined ? name : `${options.namespace}.${name}`;
   const tools = listIn(namespace, "tools");
   if (name === undefined || !isToolName(inside) || tools === undefined) {
-    session.reject(
-      name,
-      path,
-      "namespace",
-      'Cannot import the namespace: it must have a list of "tools", and a "name" of letters, digits, "_", "." or "-"',
-    );
-    return;
+    const message = 'Cannot import the namespace: it must have a list of "tools", and a "name" ' +
+      'of letters, digits, "_", "." or "-"';
+    return session.reject(name, path, "namespace", message);
   }
   const description = textIn(namespace, "description");
   for (const [index, entry] of tools.entries()) {
@@ -192,28 +128,17 @@ function readEntry(
   const inner = objectIn(outer, "function");
   const at = inner === undefined ? path : `${path}/function`;
   const tool = inner ?? outer;
-  const name = textIn(tool, "name");
   if (type !== "function") {
-    session.reject(
-      name,
-      path,
-      "type",
-      `Cannot import a tool whose type is ${
-        quote(type)
-      }: only functions have a schema of their arguments`,
-    );
-    return;
+    const why = "only functions have a schema of their arguments";
+    const message = `Cannot import a tool whose type is ${quote(type)}: ${why}`;
+    return session.reject(textIn(tool, "name"), path, "type", message);
   }
   const imported = beginTool(session, tool, path, options.namespace, at);
   if (imported === undefined) return;
   for (const field of inner === undefined ? [] : Object.keys(outer)) {
     if (field === "type" || field === "function") continue;
-    session.warn(
-      imported,
-      path + pointerStep(field),
-      field,
-      `${quote(field)} is unknown, and is omitted`,
-    );
+    const message = `${quote(field)} is unknown, and is omitted`;
+    session.warn(imported, path + pointerStep(field), field, message);
   }
   const parameters = readParameters(session, imported, tool["parameters"], `${at}/parameters`);
   if (parameters === undefined) return;

@@ -8,25 +8,21 @@
 import { defined, isObject } from "../../tool/mod.ts";
 import type { StreamedParts, StreamFormat, StreamStep, WireCall } from "../call_format.ts";
 import {
-  calledName,
+  type CallFields,
+  callFrom,
+  callReader,
   descriptionOf,
   given,
   isCutOff,
   type JsonRecord,
-  markCutOff,
   noCall,
   plainText,
-  Shape,
   textOf,
 } from "../wire.ts";
+import { OPENAI_RULES, OPENAI_STRICT_RULES } from "../form_rules.ts";
 import type { Chooses, WireSettings } from "../export_options.ts";
 import { features, type ListTarget, makeTarget, type Provider, type ToolView } from "../target.ts";
-import {
-  OPENAI_FORMATS,
-  OPENAI_KEYWORDS,
-  OPENAI_STRICT_KEYWORDS,
-  OPENAI_STRICT_LIMITS,
-} from "./openai.ts";
+import { OPENAI_FORMATS, OPENAI_STRICT_LIMITS } from "./openai.ts";
 
 // Tools
 
@@ -75,75 +71,41 @@ function wire(view: ToolView, strict: boolean | undefined): OpenAiChatTool {
 export const CUSTOM_TOOL =
   "it is a call of a custom tool, which takes text, and only functions were offered";
 
+/** The key of the legacy `function_call`. There is at most one. */
+const LEGACY = "function_call";
+
+const CALL: CallFields = { id: "id", name: "name", input: "arguments" };
+const CUSTOM_CALL: CallFields = { ...CALL, input: "input" };
+
 /**
  * Makes the function that reads a whole response, a choice, a message, a list of calls, or one
- * call.
+ * call; as sent or as an SDK has it.
  *
  * @param title Words for the response, with an article.
  */
 export function functionCallReader(title: string): (response: unknown) => readonly WireCall[] {
-  const shape = new Shape(title);
-  return (response) => readFunctionCalls(shape, response);
-}
-
-function readFunctionCalls(shape: Shape, response: unknown): readonly WireCall[] {
-  if (Array.isArray(response)) return callsOf(shape, response, "");
-  const top = shape.record(response, "", "a response, a message or a list of calls");
-  if (given(top, "choices")) {
-    const [first] = shape.list(top["choices"], "/choices");
-    return first === undefined
-      ? []
-      : choiceCalls(shape, shape.record(first, "/choices/0"), "/choices/0");
-  }
-  if (given(top, "message")) return choiceCalls(shape, top, "");
-  if (given(top, "function") || top["type"] === "custom") return [callOf(top)];
-  if (["role", "tool_calls", "toolCalls", "function_call"].some((field) => given(top, field))) {
-    return messageCalls(shape, top, "");
-  }
-  throw shape.wrong("", 'an object with "choices", "message", "tool_calls" or "function"');
-}
-
-function choiceCalls(shape: Shape, choice: JsonRecord, at: string): readonly WireCall[] {
-  const message = shape.record(choice["message"], `${at}/message`);
-  const calls = messageCalls(shape, message, `${at}/message`);
-  return markCutOff(calls, choice["finish_reason"] ?? choice["finishReason"]);
-}
-
-function messageCalls(shape: Shape, message: JsonRecord, at: string): readonly WireCall[] {
-  // SDKs may use camel case.
-  const sdk = given(message, "toolCalls") && !given(message, "tool_calls");
-  const list = `${at}/${sdk ? "toolCalls" : "tool_calls"}`;
-  const calls = callsOf(
-    shape,
-    shape.optionalList(message[sdk ? "toolCalls" : "tool_calls"], list),
-    list,
-  );
-  if (!given(message, "function_call")) return calls;
-  const here = `${at}/function_call`;
-  const raw = shape.record(message["function_call"], here);
-  return [...calls, functionOf(raw, undefined, raw)];
-}
-
-function callsOf(shape: Shape, list: readonly unknown[], at: string): readonly WireCall[] {
-  return list.map((item, index) => {
-    // Only the list of a message is known to be one of calls.
-    if (!isObject(item) && at !== "") return noCall(item);
-    return callOf(shape.record(item, `${at}/${index}`));
+  return callReader({
+    title,
+    messages: ["choices/0/message", "message"],
+    lists: ["tool_calls", "toolCalls"],
+    marks: ["role", LEGACY],
+    onlyCalls: true,
+    reasonOf: (choice) => choice["finish_reason"] ?? choice["finishReason"],
+    isCall: (entry, isInList) => isInList || given(entry, "function") || entry["type"] === "custom",
+    call: callOf,
+    others: (message, at, shape) =>
+      given(message, LEGACY)
+        ? [callFrom(CALL, shape.record(message[LEGACY], `${at}/${LEGACY}`))]
+        : [],
   });
 }
 
 function callOf(raw: JsonRecord): WireCall {
-  const id = textOf(raw["id"]);
   if (raw["type"] === "custom" && isObject(raw["custom"])) {
-    const { name, input } = raw["custom"];
-    return { id, input, raw, refusal: CUSTOM_TOOL, name: calledName(name).name };
+    return { ...callFrom(CUSTOM_CALL, raw["custom"], raw), refusal: CUSTOM_TOOL };
   }
   const called = raw["function"];
-  return isObject(called) ? functionOf(called, id, raw) : { id, ...noCall(raw) };
-}
-
-function functionOf(called: JsonRecord, id: string | undefined, raw: unknown): WireCall {
-  return { id, ...calledName(called["name"]), input: called["arguments"], raw };
+  return isObject(called) ? callFrom(CALL, called, raw) : { id: textOf(raw["id"]), ...noCall(raw) };
 }
 
 // Settings
@@ -177,9 +139,6 @@ function isLegacy(raw: unknown): boolean {
 }
 
 // Stream
-
-/** The key of the legacy `function_call`. There is at most one. */
-const LEGACY = "function_call";
 
 /**
  * Reads the chunks of a stream. A chunk names a call by its index, and gives id and name once. Some
@@ -244,12 +203,9 @@ export function streamFunctionCalls(): StreamFormat {
 
 /** The call in the form of an unstreamed message. */
 export function rebuildFunctionCall({ id, name, text, start }: StreamedParts): unknown {
-  if (start === LEGACY) return { role: "assistant", function_call: { name, arguments: text } };
-  return {
-    ...(id === undefined ? {} : { id }),
-    type: "function",
-    function: { name, arguments: text },
-  };
+  const called = { name, arguments: text };
+  if (start === LEGACY) return { role: "assistant", function_call: called };
+  return { ...defined({ id }), type: "function", function: called };
 }
 
 // The provider
@@ -264,7 +220,7 @@ const OPENAI_CHAT:
     source: "openai 7.55.0, openai-openapi 2.3.0, API errors; 2026-11-20",
     features: features(["strict"]),
     extra: { source: "openai", surface: "chat" },
-    input: OPENAI_KEYWORDS,
+    input: OPENAI_RULES,
     limits: [
       { name: "maxTools", value: 128 },
       { name: "maxDescription", value: 1_024, uncertain: true },
@@ -272,7 +228,6 @@ const OPENAI_CHAT:
     strictMode: "openai.chat.strict",
     wire: (view) => wire(view, view.strict || undefined),
     calls: {
-      // A completion, a choice, a message, a list of calls, or one call.
       read: functionCallReader("an OpenAI Chat response"),
       write(call, answer) {
         const content = plainText(answer);
@@ -292,14 +247,14 @@ const OPENAI_CHAT_STRICT:
     id: "openai.chat.strict",
     title: "OpenAI Chat Completions, strict",
     source: "structured-outputs guide, openai 7.55.0 lib/transform, API errors; 2026-11-20",
-    input: OPENAI_STRICT_KEYWORDS,
+    input: OPENAI_STRICT_RULES,
     formats: OPENAI_FORMATS,
     limits: [...OPENAI_CHAT.limits, ...OPENAI_STRICT_LIMITS],
     fallback: "openai.chat",
     wire: (view) => wire(view, view.strict),
   });
 
-/** The targets and the importer of the provider. */
+/** The targets of Chat Completions. */
 export const openaiChat: Provider<
   typeof OPENAI_CHAT | typeof OPENAI_CHAT_STRICT,
   never,

@@ -17,18 +17,20 @@ import type {
 } from "../call_format.ts";
 import {
   asObject,
-  calledName,
+  type CallFields,
+  callFrom,
+  callReader,
   descriptionOf,
   given,
   type JsonRecord,
-  markCutOff,
   plainText,
-  Shape,
+  streamedCall,
+  textIn,
   textOf,
   unlessEmpty,
 } from "../wire.ts";
 import type { Chooses, LoseSetting, WireSettings } from "../export_options.ts";
-import { READ_BY_THE_MODEL } from "../form_rules.ts";
+import { OPENAI_RULES, OPENAI_STRICT_RULES, READ_BY_THE_MODEL } from "../form_rules.ts";
 import {
   type CombinationRule,
   type Feature,
@@ -39,12 +41,7 @@ import {
   type Target,
   type ToolView,
 } from "../target.ts";
-import {
-  OPENAI_FORMATS,
-  OPENAI_KEYWORDS,
-  OPENAI_STRICT_KEYWORDS,
-  OPENAI_STRICT_LIMITS,
-} from "./openai.ts";
+import { OPENAI_FORMATS, OPENAI_STRICT_LIMITS } from "./openai.ts";
 import { CUSTOM_TOOL } from "./openai_chat.ts";
 
 // Tools
@@ -235,30 +232,30 @@ function choose(
 
 // Calls
 
+const CALL: CallFields = { id: "call_id", name: "name", input: "arguments" };
+const CUSTOM_CALL: CallFields = { ...CALL, input: "input" };
+
 /**
- * Makes the function that reads a response, the event that carries one, a list of items, or one
- * item.
+ * Makes the function that reads a response, the event that carries one, a list of items, one item or
+ * the event that carries it.
  *
  * @param title Words for the response, with an article.
  */
 function itemReader(title: string): (response: unknown) => readonly WireCall[] {
-  const shape = new Shape(title);
-  return (response) => readItems(shape, response);
-}
-
-function readItems(shape: Shape, response: unknown): readonly WireCall[] {
-  if (Array.isArray(response)) return shape.calls(response, "", itemOf);
-  const top = shape.record(response, "", "a response or a list of output items");
-  if (given(top, "response")) {
-    return itemsOfOutput(shape, shape.record(top["response"], "/response"), "/response");
-  }
-  if (given(top, "item")) return itemOf(shape.record(top["item"], "/item"));
-  if (isCallItem(top)) return itemOf(top);
-  if (top["type"] === "response.function_call_arguments.done") {
-    return itemOf({ ...top, type: "function_call" });
-  }
-  if (given(top, "output")) return itemsOfOutput(shape, top, "");
-  throw shape.wrong("", 'an object with "output", "response" or "item", or an output item');
+  const read = callReader({
+    title,
+    messages: ["response"],
+    lists: ["output"],
+    marks: ["item"],
+    reasonOf: (response) => response["status"],
+    isCall: isCallItem,
+    call: callOf,
+    others: ({ item }) => isObject(item) && isCallItem(item) ? [callOf(item)] : [],
+  });
+  return (response) =>
+    textIn(response, "type") === "response.function_call_arguments.done"
+      ? read({ ...Object(response), type: "function_call" })
+      : read(response);
 }
 
 /** True if an item is a call that the host runs. */
@@ -272,30 +269,17 @@ function isSearch({ type, execution }: JsonRecord): boolean {
   return type === "tool_search_call" && execution === "client";
 }
 
-function itemsOfOutput(shape: Shape, response: JsonRecord, at: string): readonly WireCall[] {
-  const output = shape.optionalList(response["output"], `${at}/output`);
-  const calls = shape.calls(output, `${at}/output`, itemOf);
-  const last = output.at(-1);
-  // Some servers leave out the status of items.
-  return response["status"] === "incomplete" && isObject(last) && isCallItem(last) &&
-      !given(last, "status")
-    ? markCutOff(calls, "length")
-    : calls;
-}
-
-function itemOf(raw: JsonRecord): readonly WireCall[] {
-  if (!isCallItem(raw)) return [];
+function callOf(raw: JsonRecord): WireCall {
   const custom = raw["type"] === "custom_tool_call";
-  const searches = isSearch(raw);
-  return [{
-    id: textOf(raw["call_id"]) ?? textOf(raw["id"]),
-    ...(searches ? { name: "tool_search", searches } : calledName(raw["name"])),
+  const call = callFrom(custom ? CUSTOM_CALL : CALL, raw);
+  return {
+    ...(isSearch(raw) ? { input: call.input, raw, name: "tool_search", searches: true } : call),
+    id: call.id ?? textOf(raw["id"]),
     namespace: textOf(raw["namespace"]),
-    input: custom ? raw["input"] : raw["arguments"],
-    raw,
-    cutOff: raw["status"] === "incomplete",
+    // Some servers leave out the status of items; then the status of the response decides.
+    ...(given(raw, "status") ? { cutOff: raw["status"] === "incomplete" } : {}),
     ...(custom ? { refusal: CUSTOM_TOOL } : {}),
-  }];
+  };
 }
 
 // Results
@@ -437,17 +421,11 @@ function isComplete(type: unknown, response: unknown): boolean {
   return !isObject(response) || (response["status"] ?? "completed") === "completed";
 }
 
-function rebuild({ id, name, text, start }: StreamedParts): unknown {
-  return {
-    ...(isObject(start) ? start : { type: "function_call" }),
-    ...(id === undefined ? {} : { call_id: id }),
-    name,
-    arguments: text,
-    status: "completed",
-  };
+function rebuild(parts: StreamedParts): unknown {
+  const call = streamedCall(CALL, parts, parts.text, { type: "function_call" });
+  return { ...call, status: "completed" };
 }
 
-/** How Responses and Realtime stream calls. */
 const stream = (): StreamFormat => ({ steps, rebuild });
 
 // The provider
@@ -471,7 +449,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
   namespaces: { names: OPENAI_NAME_RULE, tools: { ...OPENAI_NAME_RULE, max: 128 } },
   features: features(FEATURES),
   extra: { source: "openai", surface: "responses" },
-  input: OPENAI_KEYWORDS,
+  input: OPENAI_RULES,
   // The model reads text results by `output_schema`.
   output: { keywords: READ_BY_THE_MODEL, root: "any" },
   toolSearch: "definitions",
@@ -481,7 +459,6 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
   wire,
   assemble,
   calls: {
-    // A response, the event `response.completed`, a list of output items, or one item.
     read: itemReader("an OpenAI Responses response"),
     write(call, answer) {
       const raw = isObject(call.raw) ? call.raw : {};
@@ -517,7 +494,7 @@ const OPENAI_RESPONSES_STRICT: ResponsesTarget<"openai.responses.strict"> = make
   id: "openai.responses.strict",
   title: "OpenAI Responses, strict",
   source: "structured-outputs guide, openai 7.55.0 lib/transform, API errors; 2026-11-20",
-  input: OPENAI_STRICT_KEYWORDS,
+  input: OPENAI_STRICT_RULES,
   formats: OPENAI_FORMATS,
   limits: [...OPENAI_RESPONSES.limits, ...OPENAI_STRICT_LIMITS],
   fallback: "openai.responses",
@@ -532,12 +509,10 @@ const OPENAI_REALTIME:
     title: "OpenAI Realtime",
     source: "openai 7.55.0; 2026-11-20",
     extra: { source: "openai", surface: "realtime" },
-    input: OPENAI_KEYWORDS,
+    input: OPENAI_RULES,
     limits: [{ name: "maxTools", value: 128, uncertain: true }],
     wire: functionItem,
     calls: {
-      // The event `response.done` or `response.output_item.done`, a response, a list of items, or one
-      // item.
       read: itemReader("an OpenAI Realtime response"),
       write: (call, answer) => ({
         type: "conversation.item.create",
@@ -547,7 +522,7 @@ const OPENAI_REALTIME:
     },
   });
 
-/** The targets and the importer of the provider. */
+/** The targets of Responses and Realtime. */
 export const openaiResponses: Provider<
   typeof OPENAI_RESPONSES | typeof OPENAI_RESPONSES_STRICT | typeof OPENAI_REALTIME
 > = { targets: [OPENAI_RESPONSES, OPENAI_RESPONSES_STRICT, OPENAI_REALTIME] };

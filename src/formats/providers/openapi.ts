@@ -7,7 +7,7 @@
 import { defined, HTTP_STATUS, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
 import type { WireCall } from "../call_format.ts";
 import { given, type JsonRecord, Shape, textOf } from "../wire.ts";
-import { ADVISORY, ENFORCED, every, type KeywordTable, REJECTED, table } from "../form_rules.ts";
+import { COPIED, type KeywordTable, REJECTED } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
 import {
   features,
@@ -65,15 +65,10 @@ export interface OpenApiPart {
 /** The rule for names of components, which are made of the operation's id. */
 const NAMES: NameRule = { also: ".-", max: 128, separator: "." };
 
-/** The default path of operations in an export. */
 const TEMPLATE = "/tools/{id}/execute";
 
 /** A Schema Object is a schema of 2020-12. */
-const KEYWORDS: KeywordTable = table(
-  every(ENFORCED),
-  [ADVISORY, ["title", "description", "default", "examples", "example", "usage notes", "unknown"]],
-  [REJECTED, ["$ref external"]],
-);
+const KEYWORDS: KeywordTable = Object.freeze({ ...COPIED, "$ref external": REJECTED });
 
 function component(name: string, schema: JsonSchema): { [keyword: string]: unknown } | boolean {
   // References inside the schema must start at the root of the document.
@@ -179,10 +174,7 @@ type OpenApiTarget =
 
 const CALLS: OpenApiTarget["calls"] = {
   // `{ path, body, template? }` or `{ operationId, body }`, or a list of them.
-  read(request) {
-    if (!Array.isArray(request)) return [callOf(request, "")];
-    return request.map((item, index) => callOf(item, `/${index}`));
-  },
+  read: (request) => SHAPE.each(request, callOf),
   write(_call, answer) {
     if (answer.ok) {
       const { blocks, value } = answer;
@@ -247,7 +239,7 @@ const OPENAPI_3_1: OpenApiTarget = makeTarget({
   calls: CALLS,
 });
 
-/** The targets and the importer of the provider. */
+/** OpenAPI's target. */
 export const openapi: Provider<
   typeof OPENAPI_3_1,
   never,

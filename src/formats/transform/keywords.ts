@@ -13,8 +13,8 @@ import {
   type JsonValue,
   setOwn,
 } from "../../tool/mod.ts";
-import type { Context, Report, Tracing } from "./report.ts";
 import { changed, copyNode, HOLDS, mapSchema, requiredBy, type Spot, without } from "./rewrite.ts";
+import type { Context, Report, SchemaLoss } from "./report.ts";
 import type { Slot, Trace } from "./trace.ts";
 
 /** Every target takes a boolean as the value of these. */
@@ -24,7 +24,7 @@ const USUAL: ReadonlySet<string> = new Set(["additionalProperties", "unevaluated
  * Rewrites boolean schemas: `true` as `{}`, `false` as nothing where nothing means the same (a
  * property of a closed object, a branch of `anyOf`, the rest of a list), else as `{ not: {} }`.
  */
-export function booleansToObjects(root: JsonSchema, { trace }: Tracing): JsonSchema {
+export function booleansToObjects(root: JsonSchema, { trace }: Pick<Context, "trace">): JsonSchema {
   const result = mapSchema(trace, root, { enter: (node) => writeBooleans(trace, node) });
   return typeof result === "boolean" ? plain(trace, result) : result;
 }
@@ -79,22 +79,16 @@ function writeBooleans(trace: Trace, node: JsonSchemaObject): JsonSchemaObject {
   return result;
 }
 
-/**
- * Rewrites `const` as an `enum` of one value. Both accept the same.
- */
-export function constToEnum(root: JsonSchema, { trace }: Tracing): JsonSchema {
-  return mapSchema(trace, root, {
-    leave: (node) => {
-      if (!Object.hasOwn(node, "const")) return node;
-      const values = node["enum"];
-      // Beside an `enum` that lacks it, nothing fits.
-      if (Array.isArray(values) && !values.some((value) => trace.isEqual(value, node["const"]))) {
-        return false;
-      }
-      const renamed = Object.hasOwn(node, "enum") ? undefined : { enum: "const" };
-      return changed(trace, node, { const: undefined, enum: [node["const"]] }, renamed);
-    },
-  });
+/** Rewrites `const` as an `enum` of one value. Both accept the same. */
+export function constToEnum(node: JsonSchemaObject, { trace }: Context): JsonSchema {
+  if (!Object.hasOwn(node, "const")) return node;
+  const values = node["enum"];
+  // Beside an `enum` that lacks it, nothing fits.
+  if (Array.isArray(values) && !values.some((value) => trace.isEqual(value, node["const"]))) {
+    return false;
+  }
+  const renamed = Object.hasOwn(node, "enum") ? undefined : { enum: "const" };
+  return changed(trace, node, { const: undefined, enum: [node["const"]] }, renamed);
 }
 
 /**
@@ -102,46 +96,46 @@ export function constToEnum(root: JsonSchema, { trace }: Tracing): JsonSchema {
  * `enum` that cannot be written so (lists, objects, `1` and `"1"`, the empty text) is moved to the
  * description, which is reported.
  */
-export function enumToText(root: JsonSchema, context: Context): JsonSchema {
+export function enumToText(
+  node: JsonSchemaObject,
+  context: Context,
+  spot: Spot,
+): JsonSchema {
   const { trace } = context;
-  return mapSchema(trace, root, {
-    leave: (node, spot) => {
-      const values = node["enum"];
-      if (!Array.isArray(values)) return node;
-      const texts = values.map((value) => typeof value === "object" ? null : String(value));
-      const possible = texts.every((text) => text !== null && text !== "") &&
-        new Set(texts).size === texts.length;
-      if (!possible) {
-        const message = '"enum" may only hold texts that are not empty';
-        return leaveOut(context, node, "enum", spot, message);
-      }
-      if (
-        values.every((value) => typeof value === "string") && node["type"] === "string"
-      ) return node;
-      // Bounds of the number say nothing about its text.
-      const bare = without(trace, node, "minimum", "maximum", "multipleOf", "format");
-      const copy = changed(trace, bare, { type: "string", enum: texts });
-      const stands = new Map<string, JsonValue>();
-      values.forEach((value: JsonValue, index) => {
-        if (typeof value !== "string") stands.set(texts[index] as string, value);
-      });
-      if (stands.size > 0) trace.mark(copy, { values: stands });
-      return copy;
-    },
+  const values = node["enum"];
+  if (!Array.isArray(values)) return node;
+  const texts = values.map((value) => typeof value === "object" ? null : String(value));
+  const possible = texts.every((text) => text !== null && text !== "") &&
+    new Set(texts).size === texts.length;
+  if (!possible) {
+    const message = '"enum" may only hold texts that are not empty';
+    return leaveOut(context, node, "enum", spot, message);
+  }
+  if (
+    values.every((value) => typeof value === "string") && node["type"] === "string"
+  ) return node;
+  // Bounds of the number say nothing about its text.
+  const bare = without(trace, node, "minimum", "maximum", "multipleOf", "format");
+  const copy = changed(trace, bare, { type: "string", enum: texts });
+  const stands = new Map<string, JsonValue>();
+  values.forEach((value: JsonValue, index) => {
+    if (typeof value !== "string") stands.set(texts[index] as string, value);
   });
+  if (stands.size > 0) trace.mark(copy, { values: stands });
+  return copy;
 }
 
 /**
  * Rewrites `exclusiveMinimum` and `exclusiveMaximum` as `minimum` and `maximum`. For integers
  * both say the same; for other numbers the bound itself is accepted, which is reported.
  */
-export function exclusiveToInclusive(root: JsonSchema, { trace, report }: Context): JsonSchema {
-  return mapSchema(trace, root, {
-    leave: (node, spot) => {
-      const low = include(trace, node, spot, report, "exclusiveMinimum", "minimum", 1);
-      return include(trace, low, spot, report, "exclusiveMaximum", "maximum", -1);
-    },
-  });
+export function exclusiveToInclusive(
+  node: JsonSchemaObject,
+  { trace, report }: Context,
+  spot: Spot,
+): JsonSchema {
+  const low = include(trace, node, spot, report, "exclusiveMinimum", "minimum", 1);
+  return include(trace, low, spot, report, "exclusiveMaximum", "maximum", -1);
 }
 
 function include(
@@ -163,13 +157,8 @@ function include(
   const other = node[inclusive];
   const otherWins = typeof other === "number" && (step === 1 ? other > bound : other < bound);
   if (!exact && !otherWins) {
-    report.add(node, spot, {
-      keyword: exclusive,
-      action: "replaced",
-      grade: "weakened",
-      widens: true,
-      message: `"${exclusive}" is sent as "${inclusive}": the bound itself is let in`,
-    });
+    const message = `"${exclusive}" is sent as "${inclusive}": the bound itself is let in`;
+    report.add(node, spot, exclusive, message);
   }
   if (typeof other !== "number") {
     const changes = { [exclusive]: undefined, [inclusive]: value };
@@ -188,42 +177,34 @@ function isWhole(type: unknown): boolean {
  * Rewrites `prefixItems` as `items` that accept what any of them accepts. Where `items: false`
  * bounded the tuple, `maxItems` does.
  */
-export function tuplesToLists(root: JsonSchema, { trace, report }: Context): JsonSchema {
-  return mapSchema(trace, root, {
-    leave: (node, spot) => {
-      const tuple = node["prefixItems"];
-      if (!Array.isArray(tuple)) return node;
-      const rest = isSchema(node["items"]) ? node["items"] : true;
-      const closed = rest === false;
-      // Without a rule for the other items, `items` would accept anything and hide the tuple.
-      const told = rest !== true && !closed;
-      const branches = trace.distinct<unknown>(told ? [...tuple, rest] : tuple);
-      report.add(node, spot, {
-        keyword: "prefixItems",
-        action: "replaced",
-        grade: "weakened",
-        widens: branches.length > 1 || !closed,
-        narrows: rest === true,
-        message: "a tuple is sent as a list: which item stands where is not said",
-      });
-      const union = { anyOf: branches };
-      trace.cameFrom(union, node);
-      const items = branches.length === 1 ? branches[0] : union;
-      const max = node["maxItems"];
-      const maxItems = Math.min(typeof max === "number" ? max : Infinity, tuple.length);
-      return changed(trace, node, { prefixItems: undefined, items, ...(closed && { maxItems }) });
-    },
-  });
+export function tuplesToLists(
+  node: JsonSchemaObject,
+  { trace, report }: Context,
+  spot: Spot,
+): JsonSchema {
+  const tuple = node["prefixItems"];
+  if (!Array.isArray(tuple)) return node;
+  const rest = isSchema(node["items"]) ? node["items"] : true;
+  const closed = rest === false;
+  // Without a rule for the other items, `items` would accept anything and hide the tuple.
+  const told = rest !== true && !closed;
+  const branches = trace.distinct<unknown>(told ? [...tuple, rest] : tuple);
+  const message = "a tuple is sent as a list: which item stands where is not said";
+  const widens = branches.length > 1 || !closed;
+  report.add(node, spot, "prefixItems", message, { widens, narrows: rest === true });
+  const union = { anyOf: branches };
+  trace.cameFrom(union, node);
+  const items = branches.length === 1 ? branches[0] : union;
+  const max = node["maxItems"];
+  const maxItems = Math.min(typeof max === "number" ? max : Infinity, tuple.length);
+  return changed(trace, node, { prefixItems: undefined, items, ...(closed && { maxItems }) });
 }
 
 /** Adds `items: {}` to arrays without `items`; both mean the same. */
-export function addItems(root: JsonSchema, { trace }: Tracing): JsonSchema {
-  return mapSchema(trace, root, {
-    leave: (node) => lacksItems(node) ? changed(trace, node, { items: {} }) : node,
-  });
+export function addItems(node: JsonSchemaObject, { trace }: Context): JsonSchema {
+  return lacksItems(node) ? changed(trace, node, { items: {} }) : node;
 }
 
-/** True if a schema describes arrays and has no `items`. */
 export function lacksItems(node: JsonSchemaObject): boolean {
   const { type } = node;
   return (type === "array" || (Array.isArray(type) && type.includes("array"))) &&
@@ -235,25 +216,19 @@ export const LENGTHS: ReadonlySet<string> = new Set(
   "minItems maxItems minLength maxLength minProperties maxProperties".split(" "),
 );
 
-/** Writes type names in capitals, lengths as texts, and the first of the examples as `example`. */
-export function asTypedSchema(trace: Trace, root: JsonSchema): JsonSchema {
-  return mapSchema(trace, root, {
-    leave: (node) => {
-      const copy = copyNode(trace, node);
-      if (typeof copy["type"] === "string") copy["type"] = copy["type"].toUpperCase();
-      for (const keyword of LENGTHS) {
-        if (typeof copy[keyword] === "number") copy[keyword] = String(copy[keyword]);
-      }
-      const examples = copy["examples"];
-      delete copy["examples"];
-      if (Array.isArray(examples) && examples.length > 0 && !Object.hasOwn(copy, "example")) {
-        copy["example"] = examples[0];
-      }
-      return copy;
-    },
-  });
+export function asTypedSchema(node: JsonSchemaObject, { trace }: Context): JsonSchema {
+  const copy = copyNode(trace, node);
+  if (typeof copy["type"] === "string") copy["type"] = copy["type"].toUpperCase();
+  for (const keyword of LENGTHS) {
+    if (typeof copy[keyword] === "number") copy[keyword] = String(copy[keyword]);
+  }
+  const examples = copy["examples"];
+  delete copy["examples"];
+  if (Array.isArray(examples) && examples.length > 0 && !Object.hasOwn(copy, "example")) {
+    copy["example"] = examples[0];
+  }
+  return copy;
 }
-/** True if a keyword restricts the accepted values. */
 export function constrains(keyword: string): boolean {
   const known = KEYWORDS["2020-12"].get(keyword) ?? KEYWORDS["draft-07"].get(keyword);
   return known !== undefined && known.role !== "annotates";
@@ -261,48 +236,40 @@ export function constrains(keyword: string): boolean {
 
 /** Leaves out the keywords whose fate is `drop`, and reports those too that are ignored. */
 export function dropKeywords(
-  root: JsonSchema,
+  node: JsonSchemaObject,
   { trace, report, describe, fateOf }: Context,
+  spot: Spot,
 ): JsonSchema {
-  return mapSchema(trace, root, {
-    enter: (node, spot) => {
-      let copy: Record<string, unknown> | undefined;
-      for (const keyword of Object.keys(node)) {
-        const fate = fateOf(keyword, node, spot.root);
-        if (fate === "keep") continue;
-        if (fate === "ignored") {
-          if (!constrains(keyword)) continue;
-          report.add(node, spot, {
-            keyword,
-            action: "sent",
-            grade: "weakened",
-            widens: true,
-            message: `"${keyword}" is sent, but not enforced`,
-          });
-          continue;
-        }
-        copy ??= copyNode(trace, node);
-        delete copy[keyword];
-        const described = describe && addWords(copy, keyword, node[keyword]);
-        report.add(node, spot, {
-          keyword,
-          action: described ? "described" : "dropped",
-          grade: described ? "moved" : "lost",
-          widens: constrains(keyword),
-          narrows: constrains(keyword) && opensAnother(keyword, node),
-          message: described
-            ? `"${keyword}" is said in the description`
-            : keyword === "nullable"
-            ? '"nullable" is not JSON Schema, and is omitted: null fits only where "type" has "null"'
-            : `"${keyword}" cannot be sent`,
-        });
-      }
-      return copy ?? node;
-    },
-  });
+  let copy: Record<string, unknown> | undefined;
+  for (const keyword of Object.keys(node)) {
+    const fate = fateOf(keyword, node, spot.root);
+    if (fate === "keep") continue;
+    if (fate === "ignored") {
+      if (!constrains(keyword)) continue;
+      const message = `"${keyword}" is sent, but not enforced`;
+      report.add(node, spot, keyword, message, { action: "sent", widens: true });
+      continue;
+    }
+    copy ??= copyNode(trace, node);
+    delete copy[keyword];
+    const described = describe && addWords(copy, keyword, node[keyword]);
+    const message = described
+      ? `"${keyword}" is said in the description`
+      : keyword === "nullable"
+      ? '"nullable" is not JSON Schema, and is omitted: null fits only where "type" has "null"'
+      : `"${keyword}" cannot be sent`;
+    const widens = constrains(keyword);
+    const narrows = widens && opensAnother(keyword, node);
+    report.add(node, spot, keyword, message, { ...omission(described), widens, narrows });
+  }
+  return copy ?? node;
 }
 
-/** Omits a keyword that a target does not take here, or moves it to the description. */
+/** What happens to an omitted keyword: the description says it, or it is lost. */
+function omission(described: boolean): Pick<SchemaLoss, "action" | "grade"> {
+  return described ? { action: "described", grade: "moved" } : { action: "dropped", grade: "lost" };
+}
+
 export function leaveOut(
   { trace, report, describe }: Context,
   node: JsonSchemaObject,
@@ -310,13 +277,7 @@ export function leaveOut(
   spot: Spot,
   message: string,
 ): JsonSchemaObject {
-  report.add(node, spot, {
-    keyword,
-    action: describe ? "described" : "dropped",
-    grade: describe ? "moved" : "lost",
-    widens: true,
-    message,
-  });
+  report.add(node, spot, keyword, message, { ...omission(describe), widens: true });
   const copy = copyNode(trace, node);
   delete copy[keyword];
   if (describe) addWords(copy, keyword, node[keyword]);
@@ -413,7 +374,6 @@ function unionWords(how: string, value: unknown): string {
     : `${how} of these fits: ${json(value)}`;
 }
 
-/** Adds what a keyword said to the description. */
 export function addWords(node: Record<string, unknown>, keyword: string, value: unknown): boolean {
   const words = WORDS.get(keyword)?.(value);
   if (words === undefined) return false;

@@ -8,7 +8,7 @@ import { isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { referenceTargets, resolverOf, withoutNames } from "./references.ts";
 import { changed, mapOf, mapSchema, type Spot, without } from "./rewrite.ts";
-import type { Context, Tracing } from "./report.ts";
+import type { Context } from "./report.ts";
 import type { Slot, Trace } from "./trace.ts";
 
 /** Keywords that mean something only together. */
@@ -44,7 +44,7 @@ const WORDS: ReadonlySet<string> = new Set(
  * Merges the branches of each `allOf` into the schema that has it. References in a branch are
  * followed, unless they are recursive.
  */
-export function mergeAllOf(root: JsonSchema, { trace }: Tracing): JsonSchema {
+export function mergeAllOf(root: JsonSchema, { trace }: Pick<Context, "trace">): JsonSchema {
   return allOfMerger(trace, root)(root);
 }
 
@@ -233,7 +233,6 @@ function mergeObjects(trace: Trace, a: Merged, b: JsonSchemaObject): boolean {
   return true;
 }
 
-/** The schema of the properties that a schema does not name. */
 function open(node: JsonSchemaObject): JsonSchema {
   const rest = node["additionalProperties"];
   return isSchema(rest) ? rest : true;
@@ -332,13 +331,7 @@ export function inlineRefs(root: JsonSchema, { trace, report }: Context): JsonSc
       );
     }
     if (open.has(target)) {
-      report.add(node, spot, {
-        keyword: "$ref",
-        action: "replaced",
-        grade: "weakened",
-        widens: true,
-        message: "a recursive schema is cut here: only its type is said",
-      });
+      report.add(node, spot, "$ref", "a recursive schema is cut here: only its type is said");
       return cut(trace, node, target);
     }
     open.add(target);
@@ -365,7 +358,7 @@ function cut(trace: Trace, node: JsonSchemaObject, target: JsonSchema): JsonSche
  * Moves a `$ref` with sibling keywords into an `anyOf` of one branch, for targets that require it alone.
  * Next to another `anyOf`, its target is merged in. All mean the same.
  */
-export function wrapReferences(root: JsonSchema, { trace }: Tracing): JsonSchema {
+export function wrapReferences(root: JsonSchema, { trace }: Pick<Context, "trace">): JsonSchema {
   const leave = (node: JsonSchemaObject, { root, depth }: Spot): JsonSchema => {
     if (!Object.hasOwn(node, "$ref") || root || Object.keys(node).length === 1) return node;
     const branch: JsonSchemaObject = { $ref: node["$ref"] };

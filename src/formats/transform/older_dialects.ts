@@ -15,8 +15,8 @@ import {
 } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 import { acceptNull } from "./properties.ts";
-import { Report, type SchemaLoss } from "./report.ts";
 import { changed, eachNode, mapSchema, type Spot, without } from "./rewrite.ts";
+import { Report, type SchemaLoss } from "./report.ts";
 import { type Slot, Trace } from "./trace.ts";
 
 /**
@@ -112,8 +112,6 @@ const BINARY_FORMATS: ReadonlyMap<unknown, JsonSchemaObject> = new Map([
 /**
  * Rewrites a Schema Object of OpenAPI 3.0 as 2020-12: `nullable`, `exclusiveMinimum: true`,
  * `example`, the formats `byte` and `binary`, and the siblings of a `$ref`. References stay unchanged.
- *
- * @returns The new schema and the losses.
  */
 export function normalizeOpenApi30(
   schema: JsonSchema,
@@ -142,12 +140,8 @@ function normalizeNode(
   let result = node;
   for (const keyword of FOREIGN) {
     if (!Object.hasOwn(node, keyword)) continue;
-    report.add(node, spot, {
-      keyword,
-      action: "dropped",
-      grade: "lost",
-      message: `"${keyword}" has no counterpart in JSON Schema`,
-    });
+    const message = `"${keyword}" has no counterpart in JSON Schema`;
+    report.add(node, spot, keyword, message, { action: "dropped", grade: "lost" });
   }
   result = without(trace, result, ...FOREIGN);
   result = numericBound(trace, result, "exclusiveMinimum", "minimum");
@@ -161,13 +155,9 @@ function normalizeNode(
   const plain = without(trace, result, "nullable");
   if (result["nullable"] !== true) return plain;
   if (!Object.hasOwn(node, "type")) {
-    report.add(node, spot, {
-      keyword: "nullable",
-      action: "replaced",
-      grade: "ambiguous",
-      widens: true,
-      message: '"nullable" without "type" is read as accepting null, which not every reader does',
-    });
+    const message =
+      '"nullable" without "type" is read as accepting null, which not every reader does';
+    report.add(node, spot, "nullable", message, { grade: "ambiguous", widens: true });
   }
   return acceptNull(trace, plain);
 }

@@ -8,8 +8,7 @@
 import { isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { isLegalName, mapNames } from "../../select/mod.ts";
-import { type Resolve, resolverOf } from "./references.ts";
-import type { Context } from "./report.ts";
+import type { Resolve } from "./references.ts";
 import {
   changed,
   copyNode,
@@ -20,6 +19,7 @@ import {
   type Spot,
   without,
 } from "./rewrite.ts";
+import type { Context } from "./report.ts";
 import type { Trace } from "./trace.ts";
 
 /** The descriptions that stay outside when a schema is wrapped in a union. */
@@ -31,12 +31,7 @@ const WORDS: ReadonlySet<string> = new Set([
   "deprecated",
 ]);
 
-/**
- * Returns true if a schema accepts `null`. Keywords for texts, lists and objects do not matter.
- *
- * @param resolve Resolves references. A reference out of the schema accepts nothing.
- * @param known The results for targets of references, each of which is checked only one time.
- */
+/** Returns true if a schema accepts `null`. Keywords for texts, lists and objects do not matter. */
 export function acceptsNull(
   schema: JsonSchema,
   resolve: Resolve,
@@ -119,53 +114,46 @@ function wrap(
  * Makes every property required; an optional property accepts `null` instead of being absent. If it
  * accepted `null` already, `null` stays `null`, and absence cannot be expressed.
  */
-export function optionalToNullable(root: JsonSchema, { trace, report }: Context): JsonSchema {
+export function optionalToNullable(
+  node: JsonSchemaObject,
+  { trace, report, resolve }: Context,
+  spot: Spot,
+): JsonSchema {
   // New required properties do not change whether a schema accepts null.
-  const resolve = resolverOf(root);
-  return mapSchema(trace, root, {
-    leave: (node, spot) => {
-      const properties = node["properties"];
-      if (!isObject(properties)) return node;
-      const names = Object.keys(properties);
-      const required = requiredBy(node);
-      const optional = names.filter((name) => !required.has(name));
-      if (optional.length === 0 && Array.isArray(node["required"])) return node;
-      const made = { ...properties };
-      const nulls = new Set<string>();
-      for (const name of optional) {
-        const property = properties[name] as JsonSchema;
-        if (!isObject(property) || acceptsNull(property, resolve)) {
-          report.add(node, spot, {
-            keyword: "properties",
-            step: name,
-            action: "replaced",
-            grade: "ambiguous",
-            narrows: true,
-            message: `"${name}" may be absent or null; here it must be null`,
-          });
-        } else {
-          setOwn(made, name, acceptNull(trace, property, resolve));
-          nulls.add(name);
-        }
-      }
-      const others = [...required].map(String).filter((name) => !Object.hasOwn(properties, name));
-      const copy = changed(trace, node, { properties: made, required: [...names, ...others] });
-      if (nulls.size > 0) trace.mark(copy, { nulls });
-      return copy;
-    },
-  });
+  const properties = node["properties"];
+  if (!isObject(properties)) return node;
+  const names = Object.keys(properties);
+  const required = requiredBy(node);
+  const optional = names.filter((name) => !required.has(name));
+  if (optional.length === 0 && Array.isArray(node["required"])) return node;
+  const made = { ...properties };
+  const nulls = new Set<string>();
+  for (const name of optional) {
+    const property = properties[name] as JsonSchema;
+    if (!isObject(property) || acceptsNull(property, resolve)) {
+      const message = `"${name}" may be absent or null; here it must be null`;
+      const note = { step: name, grade: "ambiguous", narrows: true } as const;
+      report.add(node, spot, "properties", message, note);
+    } else {
+      setOwn(made, name, acceptNull(trace, property, resolve));
+      nulls.add(name);
+    }
+  }
+  const others = [...required].map(String).filter((name) => !Object.hasOwn(properties, name));
+  const copy = changed(trace, node, { properties: made, required: [...names, ...others] });
+  if (nulls.size > 0) trace.mark(copy, { nulls });
+  return copy;
 }
 
 /**
  * Writes the type `null` as the flag `nullable`, and a list of types as a union: the form of
  * OpenAPI 3.0 and of Gemini's typed schema.
  */
-export function nullToFlag(root: JsonSchema, context: Context): JsonSchema {
-  // On the way down, so that a union is rewritten before its branch that is only null.
-  return mapSchema(context.trace, root, { enter: (node, spot) => flagNull(node, spot, context) });
-}
-
-function flagNull(node: JsonSchemaObject, spot: Spot, context: Context): JsonSchemaObject {
+export function nullToFlag(
+  node: JsonSchemaObject,
+  context: Context,
+  spot: Spot,
+): JsonSchemaObject {
   const { trace, report } = context;
   let result = node;
   if (Array.isArray(result["enum"]) && result["enum"].includes(null)) {
@@ -186,7 +174,7 @@ function flagNull(node: JsonSchemaObject, spot: Spot, context: Context): JsonSch
     if (others.length === 1 && isObject(only) && noneShared(copy, only)) {
       const merged = { ...only, ...copy };
       trace.cameFrom(merged, only);
-      return flagNull(merged, spot, context);
+      return nullToFlag(merged, context, spot);
     }
     result = changed(trace, copy, others.length > 0 ? { anyOf: others } : { type: "null" });
   }
@@ -212,13 +200,9 @@ function flagNull(node: JsonSchemaObject, spot: Spot, context: Context): JsonSch
     result = copy;
   }
   if (result["type"] === "null") {
-    report.add(node, spot, {
-      keyword: Object.hasOwn(node, "type") ? "type" : "enum",
-      action: "replaced",
-      grade: "weakened",
-      widens: true,
-      message: "a value that is always null is sent as a string that may be null",
-    });
+    const keyword = Object.hasOwn(node, "type") ? "type" : "enum";
+    const message = "a value that is always null is sent as a string that may be null";
+    report.add(node, spot, keyword, message);
     return changed(trace, without(trace, result, "const", "enum"), {
       type: "string",
       nullable: true,
@@ -247,26 +231,22 @@ export function describesObjects(node: JsonSchemaObject): boolean {
  * Adds `additionalProperties: false` to every object. Other keys than the named ones cannot be
  * sent, which is reported as narrowing for each place.
  */
-export function closeObjects(root: JsonSchema, { trace, report }: Context): JsonSchema {
-  return mapSchema(trace, root, {
-    leave: (node, spot) => {
-      if (!describesObjects(node)) return node;
-      // Providers' own transforms always write `properties`, even if it is empty.
-      const named = isObject(node["properties"]) ? node : changed(trace, node, { properties: {} });
-      if (node["additionalProperties"] === false) return named;
-      const said = Object.hasOwn(node, "additionalProperties");
-      report.add(node, spot, {
-        keyword: "additionalProperties",
-        action: "replaced",
-        grade: said ? "lost" : "weakened",
-        narrows: true,
-        message: said
-          ? "other properties than the named ones cannot be sent"
-          : "other properties than the named ones are not forbidden, but cannot be sent",
-      });
-      return changed(trace, named, { additionalProperties: false });
-    },
-  });
+export function closeObjects(
+  node: JsonSchemaObject,
+  { trace, report }: Context,
+  spot: Spot,
+): JsonSchema {
+  if (!describesObjects(node)) return node;
+  // Providers' own transforms always write `properties`, even if it is empty.
+  const named = isObject(node["properties"]) ? node : changed(trace, node, { properties: {} });
+  if (node["additionalProperties"] === false) return named;
+  const said = Object.hasOwn(node, "additionalProperties");
+  const message = said
+    ? "other properties than the named ones cannot be sent"
+    : "other properties than the named ones are not forbidden, but cannot be sent";
+  const grade = said ? "lost" : "weakened";
+  report.add(node, spot, "additionalProperties", message, { grade, narrows: true });
+  return changed(trace, named, { additionalProperties: false });
 }
 
 /**
@@ -314,17 +294,11 @@ export function renameKeys(
         Object.hasOwn(node, "patternProperties") || Object.hasOwn(node, "propertyNames");
       if (!open) return copy;
       for (const key of new Set(renamed)) {
-        report.add(node, spot, {
-          keyword: Object.hasOwn(properties, key) ? "properties" : "required",
-          step: key,
-          action: "replaced",
-          grade: "ambiguous",
-          widens: true,
-          narrows: true,
-          message: `"${key}" is sent as "${
-            nameOf(key)
-          }"; the object is open, so both may come back`,
-        });
+        const keyword = Object.hasOwn(properties, key) ? "properties" : "required";
+        const sent = nameOf(key);
+        const message = `"${key}" is sent as "${sent}"; the object is open, so both may come back`;
+        const note = { step: key, grade: "ambiguous", widens: true, narrows: true } as const;
+        report.add(node, spot, keyword, message, note);
       }
       return copy;
     },
@@ -334,7 +308,6 @@ export function renameKeys(
 /** The keywords that hold a map from property keys. */
 const MAPS = ["properties", "dependentRequired", "dependentSchemas"] as const;
 
-/** Every property key that a node names. */
 function keysIn(node: JsonSchemaObject): readonly string[] {
   const keys: string[] = [];
   for (const keyword of MAPS) {

@@ -49,9 +49,6 @@ export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Reso
 
 /**
  * Returns the function that returns the rewritten target of a reference. Each is rewritten one time.
- *
- * @param rewrite Rewrites a target, which is below `depth` levels.
- * @returns The function. It returns `undefined` for a recursive or external reference.
  */
 export function referenceTargets(
   trace: Trace,
@@ -87,7 +84,6 @@ export interface References {
 
 const NO_REFERENCES: References = { recursive: new Set(), external: new Set() };
 
-/** Finds the recursive and the external references of `root`. */
 export function findReferences(trace: Trace | undefined, root: JsonSchema): References {
   const resolve = resolverOf(root);
   const targets = new Map<string, JsonSchemaObject>();
@@ -209,7 +205,6 @@ export function hoistReferences(trace: Trace, root: JsonSchema): JsonSchema {
   return changed(trace, result, { $defs: definitions });
 }
 
-/** Removes the unused definitions of the root. */
 export function pruneDefinitions(trace: Trace, root: JsonSchema): JsonSchema {
   if (!isObject(root) || !isObject(root["$defs"])) return root;
   const definitions = root["$defs"];

@@ -1,14 +1,16 @@
 /**
- * Collects what transforms lose, and lists it in the order of the first schema, with places in it.
+ * The passes over a schema: their context, and what they lose in the order of the first schema, with
+ * positions in it.
  *
  * @module
  */
 
 import { type JsonSchema, type JsonSchemaObject, once, pointerStep } from "../../tool/mod.ts";
 import type { Loss } from "../export_options.ts";
+import { type Resolve, resolverOf } from "./references.ts";
+import { hidesEffects, mapSchema, type Spot } from "./rewrite.ts";
 import { locate, pathOf, type Trace } from "./trace.ts";
 import type { NameRule } from "../../select/mod.ts";
-import { hidesEffects, type Spot } from "./rewrite.ts";
 
 /** A loss in a schema, before it is known whose schema it is. */
 export type SchemaLoss = Omit<Loss, "tool" | "side">;
@@ -16,13 +18,9 @@ export type SchemaLoss = Omit<Loss, "tool" | "side">;
 /** The treatment of a keyword: kept, kept although the target ignores it, or dropped. */
 export type KeywordFate = "keep" | "ignored" | "drop";
 
-/** The context of passes without losses. */
-export interface Tracing {
-  readonly trace: Trace;
-}
-
 /** The shared context of the passes over one schema. */
-export interface Context extends Tracing {
+export interface Context {
+  readonly trace: Trace;
   readonly report: Report;
   /** Lost constraints are written into descriptions. */
   readonly describe: boolean;
@@ -30,12 +28,14 @@ export interface Context extends Tracing {
   readonly refuses: boolean;
   /** The property keys that the target allows; absent: all. */
   readonly keys?: NameRule | undefined;
+  /** Resolves references in the schema of the pass. */
+  readonly resolve: Resolve;
   /** Returns the treatment of a keyword of `node`. */
   fateOf(keyword: string, node: JsonSchemaObject, isRoot: boolean): KeywordFate;
 }
 
-/** A reported loss. */
-export interface Note extends Pick<SchemaLoss, "keyword" | "action" | "grade" | "message"> {
+/** A reported loss. By default, something looser or tighter is sent instead. */
+export interface Note extends Partial<Pick<SchemaLoss, "action" | "grade">> {
   /** A step below the keyword, such as a property's name. */
   readonly step?: string;
   /** The effect if this node were the root; a `not` around it reverses the effect. */
@@ -46,9 +46,30 @@ export interface Note extends Pick<SchemaLoss, "keyword" | "action" | "grade" | 
 interface Entry extends Note {
   readonly node: JsonSchemaObject;
   readonly spot: Spot;
+  readonly keyword: string;
+  readonly message: string;
 }
 
-/** Collects the losses of one chain of rewrites. */
+/** A pass over each node: on the way down, when its children are those of the result, or up. */
+export interface NodePass {
+  enter?(node: JsonSchemaObject, context: Context, spot: Spot): JsonSchema;
+  leave?(node: JsonSchemaObject, context: Context, spot: Spot): JsonSchema;
+}
+
+/** Runs a pass over each node of a schema. */
+export function runPass(
+  { enter, leave }: NodePass,
+  schema: JsonSchema,
+  outer: Context,
+): JsonSchema {
+  const context = { ...outer, resolve: resolverOf(schema) };
+  return mapSchema(context.trace, schema, {
+    ...(enter && { enter: (node, spot) => enter(node, context, spot) }),
+    ...(leave && { leave: (node, spot) => leave(node, context, spot) }),
+  });
+}
+
+/** The losses of the passes over one schema, in its order and with positions in it. */
 export class Report {
   readonly #entries: Entry[];
   readonly #trace: Trace;
@@ -59,9 +80,14 @@ export class Report {
     this.#entries = [];
   }
 
-  /** Notes a loss of a keyword of `node`. */
-  add(node: JsonSchemaObject, spot: Spot, note: Note): void {
-    this.#entries.push({ node, spot, ...note });
+  add(
+    node: JsonSchemaObject,
+    spot: Spot,
+    keyword: string,
+    message: string,
+    note: Note = { widens: true },
+  ): void {
+    this.#entries.push({ node, spot, keyword, message, ...note });
   }
 
   /** The losses, with places in `first`: the schema that the first transform was given. */
@@ -83,7 +109,7 @@ export class Report {
     const losses: SchemaLoss[] = [];
     const seen = new Set<string>();
     for (const { entry, keyword, node, step } of found) {
-      const { action, grade, message, spot } = entry;
+      const { action = "replaced", grade = "weakened", message, spot } = entry;
       const widens = entry.widens ?? false;
       const narrows = entry.narrows ?? false;
       const either = (widens || narrows) && (spot.effect === "both" || hides(spot.schema));

@@ -79,11 +79,7 @@ export function eachChildIn(
   if (shape !== undefined) eachSchemaOf(node[keyword], shape, (child) => see(child, keyword));
 }
 
-/**
- * Calls `see` with every subschema that is an object, the schema itself first.
- *
- * @param trace Counts the steps, for a schema that rewrites made.
- */
+/** Calls `see` with every subschema that is an object, the schema itself first. */
 export function eachNode(
   trace: Trace | undefined,
   schema: JsonSchema,
@@ -131,7 +127,6 @@ export function mapSchema(
   return step(schema, rootSpot(schema, depth));
 }
 
-/** The place of the whole schema. */
 export function rootSpot(schema: JsonSchema, depth = 0): Spot {
   return { root: true, effect: "same", schema, within: "", depth };
 }
@@ -141,7 +136,6 @@ function spotWithin(spot: Spot, keyword: string, node: JsonSchemaObject): Spot {
   return { root: false, effect, schema: spot.schema, within: keyword, depth: spot.depth + 1 };
 }
 
-/** Rebuilds the schemas that `node` holds directly. */
 export function mapChildren(
   trace: Trace | undefined,
   node: JsonSchemaObject,
@@ -160,7 +154,6 @@ export function mapChildren(
   return result ?? node;
 }
 
-/** A copy of a node to change. */
 export function copyNode(
   trace: Trace | undefined,
   node: JsonSchemaObject,
@@ -206,7 +199,6 @@ export function without(
   return copy;
 }
 
-/** The effect inside a keyword of a node. */
 function effectWithin(effect: Effect, keyword: string, node: JsonSchemaObject): Effect {
   switch (keyword) {
     case "not":

@@ -47,6 +47,8 @@ export class Trace {
   readonly #chain: readonly Trace[];
   readonly #countOne: () => void;
   #steps: number;
+  /** True if values of a node have changes to undo. */
+  hasMarks: boolean;
 
   /** @param before The trace of the chain that made the schema with which this one begins. */
   constructor(before?: Trace) {
@@ -54,13 +56,12 @@ export class Trace {
     this.#origins = new Map();
     this.#marks = new Map();
     this.#steps = 0;
+    this.hasMarks = false;
     this.#countOne = () => this.count(1);
   }
 
   /**
    * Counts parts of schemas that are visited, made or compared, which bounds the time for one schema.
-   *
-   * @throws {RangeError} If the chain takes too many steps.
    */
   count(steps: number): void {
     this.#steps += steps;
@@ -81,6 +82,7 @@ export class Trace {
 
   /** Records the changes to undo in values of `node`. */
   mark(node: object, more: Mark): void {
+    this.hasMarks = true;
     this.#marks.set(node, { ...this.markOf(node), ...more });
   }
 
@@ -116,7 +118,6 @@ export class Trace {
     return undefined;
   }
 
-  /** True if two JSON values are equal. */
   isEqual(a: unknown, b: unknown): boolean {
     return jsonEqual(a, b, this.#countOne);
   }
@@ -126,13 +127,11 @@ export class Trace {
     return canonicalJson(value, this.#countOne);
   }
 
-  /** The values without duplicates. */
   distinct<T>(values: readonly T[]): T[] {
     return distinctBy(values, (value) => this.keyOf(value));
   }
 }
 
-/** The JSON values without duplicates. */
 export function distinct<T>(values: readonly T[]): T[] {
   return distinctBy(values, (value) => canonicalJson(value));
 }
@@ -162,7 +161,6 @@ export function locate(root: unknown): ReadonlyMap<object, Location> {
   return locations;
 }
 
-/** The JSON Pointer of an object that was located. */
 export function pathOf(node: object, locations: ReadonlyMap<object, Location>): string {
   const location = locations.get(node);
   if (location?.parent === undefined) return "";

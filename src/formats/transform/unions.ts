@@ -10,41 +10,34 @@ import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../
 import { addWords, constrains, leaveOut } from "./keywords.ts";
 import { allOfMerger, mergeAllOf, mergeSchemas } from "./merge_all_of.ts";
 import { referenceTargets, type Resolve, resolverOf, withoutNames } from "./references.ts";
-import type { Context } from "./report.ts";
 import { changed, mapOf, mapSchema, requiredBy, rootSpot, type Spot, without } from "./rewrite.ts";
+import type { Context } from "./report.ts";
 import type { Trace } from "./trace.ts";
 
-/** The maximum number of branches that are compared with each other. */
 const MAX_COMPARED = 64;
 
 /**
  * Rewrites `oneOf` as `anyOf`. If a value could match two branches, that accepts more, which is reported.
  * Branches with different types or different constants exclude each other.
  */
-export function oneOfToAnyOf(root: JsonSchema, { trace, report }: Context): JsonSchema {
-  const resolve = resolverOf(root);
-  return mapSchema(trace, root, {
-    enter: (node, spot) => {
-      const branches = node["oneOf"];
-      if (!Array.isArray(branches)) return node;
-      if (!areDisjoint(trace, branches, resolve)) {
-        report.add(node, spot, {
-          keyword: "oneOf",
-          action: "replaced",
-          grade: "weakened",
-          widens: true,
-          message: '"oneOf" is sent as "anyOf": more than one branch may hold',
-        });
-      }
-      if (!Object.hasOwn(node, "anyOf")) {
-        return changed(trace, node, { oneOf: undefined, anyOf: branches }, { anyOf: "oneOf" });
-      }
-      const second: JsonSchemaObject = { anyOf: branches };
-      trace.cameFrom(second, node, new Map([["anyOf", { node, keyword: "oneOf" }]]));
-      const others = Array.isArray(node["allOf"]) ? node["allOf"] : [];
-      return changed(trace, node, { oneOf: undefined, allOf: [...others, second] });
-    },
-  });
+export function oneOfToAnyOf(
+  node: JsonSchemaObject,
+  { trace, report, resolve }: Context,
+  spot: Spot,
+): JsonSchema {
+  const branches = node["oneOf"];
+  if (!Array.isArray(branches)) return node;
+  if (!areDisjoint(trace, branches, resolve)) {
+    const message = '"oneOf" is sent as "anyOf": more than one branch may hold';
+    report.add(node, spot, "oneOf", message);
+  }
+  if (!Object.hasOwn(node, "anyOf")) {
+    return changed(trace, node, { oneOf: undefined, anyOf: branches }, { anyOf: "oneOf" });
+  }
+  const second: JsonSchemaObject = { anyOf: branches };
+  trace.cameFrom(second, node, new Map([["anyOf", { node, keyword: "oneOf" }]]));
+  const others = Array.isArray(node["allOf"]) ? node["allOf"] : [];
+  return changed(trace, node, { oneOf: undefined, allOf: [...others, second] });
 }
 
 /** True if no value can satisfy two of the branches; false if that is unknown. */
@@ -214,7 +207,6 @@ function saysAlready(
   return isObject(target) &&
     Object.keys(inner).every((keyword) => trace.isEqual(inner[keyword], target[keyword]));
 }
-/** The maximum number of unions inside unions at the root. */
 const MAX_ROUNDS = 16;
 
 /**
@@ -244,7 +236,6 @@ export function flattenRoot(first: JsonSchema, context: Context): JsonSchema {
   return root;
 }
 
-/** The root with its `$ref` and its `allOf` merged in. */
 function mergeIntoRoot(trace: Trace, root: JsonSchemaObject): JsonSchema {
   const whole = dereference(trace, root, root);
   if (!isObject(whole) || !Array.isArray(whole["allOf"])) return whole;
@@ -252,7 +243,6 @@ function mergeIntoRoot(trace: Trace, root: JsonSchemaObject): JsonSchema {
   return isObject(merged) ? withDefinitions(trace, merged, whole) : merged;
 }
 
-/** The root with the target of its `$ref` merged in. */
 function dereference(trace: Trace, node: JsonSchemaObject, root: JsonSchemaObject): JsonSchema {
   let at: JsonSchema = node;
   // The target may be another reference.
@@ -317,14 +307,10 @@ function flattenUnion(
     const there = Object.hasOwn(properties, name) ? properties[name] as JsonSchema : true;
     setOwn(properties, name, mergeSchemas(trace, there, united));
   }
-  report.add(root, rootSpot(root), {
-    keyword,
-    action: describe ? "described" : "replaced",
-    grade: describe ? "moved" : "weakened",
-    widens: true,
-    narrows,
-    message: `"${keyword}" at the root is sent as one object with the properties of all branches`,
-  });
+  const message =
+    `"${keyword}" at the root is sent as one object with the properties of all branches`;
+  const moved = describe ? { action: "described", grade: "moved" } as const : {};
+  report.add(root, rootSpot(root), keyword, message, { ...moved, widens: true, narrows });
   const requirers = nodes.map(requiredBy);
   const shared = [...requirers[0] ?? []].filter((name) =>
     all && requirers.every((names) => names.has(name))
@@ -345,7 +331,6 @@ function flattenUnion(
   return copy;
 }
 
-/** The node with the definitions of the root, for its references. */
 function withDefinitions(
   trace: Trace,
   node: JsonSchemaObject,

@@ -9,7 +9,7 @@ import {
   listTargets,
   type TargetId,
 } from "../../../src/formats/mod.ts";
-import { type Fixture, FIXTURES } from "../formats/call_fixtures.ts";
+import { type Fixture, FIXTURES } from "../formats/cases.ts";
 
 const THINGS = ["invoice", "calendar", "photo", "recipe", "song", "map", "ticket", "book"];
 const VERBS = ["find", "create", "delete", "share", "rename"];

@@ -13,7 +13,7 @@ import {
 import { checkSchema } from "../../../src/schema/mod.ts";
 import { makeTool, type Tool, ToolResult } from "../../../src/tool/mod.ts";
 import { aParametersSchema, aValue, aValueFor } from "../../support/arbitrary_schema.ts";
-import { FIXTURES } from "./call_fixtures.ts";
+import { FIXTURES } from "./cases.ts";
 import { cases } from "../../support/laws.ts";
 
 fc.configureGlobal(cases(100));

@@ -8,7 +8,7 @@ import {
   type TargetName,
 } from "../../../src/formats/mod.ts";
 import { defineTool } from "../../../src/tool/mod.ts";
-import { FIXTURES } from "./call_fixtures.ts";
+import { FIXTURES } from "./cases.ts";
 import { dispatcherOf, namesFor, WEATHER } from "./call_support.ts";
 
 const ROWS = FIXTURES.flatMap((fixture) => fixture.targets.map((target) => ({ target, fixture })));
@@ -115,7 +115,7 @@ describe("the place in a refused response", () => {
     ["mcp", { arguments: {} }, '"/name" must be a text'],
     ["langchain", { tool_calls: {} }, '"/tool_calls" must be a list, and is an object'],
     ["openapi", { body: {} }, '"/path" must be a text'],
-    ["anthropic", null, "it must be a message or a list of content blocks, and is null"],
+    ["anthropic", null, "it must be an object or a list, and is null"],
     ["anthropic", [null], '"/0" must be an object, and is null'],
     ["anthropic", { content: [null] }, '"/content/0" must be an object, and is null'],
     ["bedrock", [null], '"/0" must be an object, and is null'],

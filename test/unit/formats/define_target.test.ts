@@ -4,7 +4,6 @@ import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { ToolDispatcher } from "../../../src/execute/mod.ts";
 import {
   accumulateCalls,
-  createAdapter,
   decodeCalls,
   defineTarget,
   dispatchResponse,
@@ -130,15 +129,8 @@ describe("defineTarget()", () => {
     assertEquals([call?.name, call?.arguments], ["echo", { text: "hi" }]);
   });
 
-  it("makes a target for an adapter and an exposure", () => {
-    const adapter = createAdapter(shout);
-    assertEquals([adapter.target, adapter.info.title, adapter.info.aliases], [
-      "shout",
-      "Shout",
-      [],
-    ]);
-    assertEquals(new Exposure([echo], shout).export(), adapter.export([echo]).tools);
-    assertEquals(new Exposure([echo], adapter).export()[0]?.function.name, "ECHO");
+  it("makes a target for an exposure", () => {
+    assertEquals(new Exposure([echo], shout).export()[0]?.function.name, "ECHO");
   });
 
   it("keeps the strict mode of the target that it extends", () => {

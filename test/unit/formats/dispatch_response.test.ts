@@ -10,7 +10,7 @@ import {
   resumeTurn,
 } from "../../../src/formats/mod.ts";
 import { defineTool, ToolResult } from "../../../src/tool/mod.ts";
-import { FIXTURES } from "./call_fixtures.ts";
+import { FIXTURES } from "./cases.ts";
 import { dispatcherOf, namesFor, TOOLS } from "./call_support.ts";
 
 const chat = (

@@ -42,7 +42,7 @@ const aTool = aParametersSchema().filter((parameters) => {
 
 /** Tools of closed objects: strict modes close all others, which narrows what can be sent. */
 const aClosedTool = aTool.map(({ parameters }) =>
-  toolOf(runPass(closeObjects)(parameters).schema as JsonSchemaObject)
+  toolOf(runPass({ leave: closeObjects })(parameters).schema as JsonSchemaObject)
 );
 
 const accepts = (schema: JsonSchema, value: unknown): boolean =>

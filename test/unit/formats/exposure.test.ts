@@ -1,6 +1,6 @@
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { createAdapter, exportTools, Exposure, type TargetName } from "../../../src/formats/mod.ts";
+import { exportTools, Exposure, type TargetName } from "../../../src/formats/mod.ts";
 import { makeTool } from "../../../src/tool/mod.ts";
 
 const ping = makeTool({ name: "ping", title: "Ping", description: "Answers." });
@@ -10,24 +10,20 @@ const bad = makeTool({
   parameters: { type: "object", properties: { a: { $ref: "https://example.com/a" } } },
 });
 
-describe("createAdapter()", () => {
-  it("exports to its target with its options", () => {
+describe("Exposure", () => {
+  it("exports with its options, as exportTools() does", () => {
     const list = Object.freeze([ping]);
-    const adapter = createAdapter("openai", { onLoss: "warn" });
-    assertEquals(adapter.target, "openai.chat");
-    assertEquals(adapter.info.title, "OpenAI Chat Completions");
+    const exposure = new Exposure(list, "openai", { onLoss: "warn" });
     assertStrictEquals(
-      adapter.export(list).names,
+      exposure.result().names,
       exportTools(list, "openai", { onLoss: "warn" }).names,
     );
   });
 
   it("rejects an unknown target", () => {
-    assertThrows(() => createAdapter("nobody" as TargetName), RangeError, '"nobody"');
+    assertThrows(() => new Exposure([ping], "nobody" as TargetName), RangeError, '"nobody"');
   });
-});
 
-describe("Exposure", () => {
   it("exports the tools alone", () => {
     assertEquals(new Exposure([ping], "anthropic").export(), [{
       name: "ping",
@@ -47,8 +43,7 @@ describe("Exposure", () => {
   // Specification: "Conversion errors are surfaced via `ExportWithWarnings()` as a `[]error`",
   // "tool ID included in the error".
   it("returns an error for each missing tool, and the remaining tools", () => {
-    const { tools, errors } = new Exposure([bad, ping], createAdapter("openai"))
-      .exportWithWarnings();
+    const { tools, errors } = new Exposure([bad, ping], "openai").exportWithWarnings();
     assertEquals(tools.map((tool) => tool.function.name), ["ping"]);
     assertEquals(errors.map((error) => [error instanceof Error, error.tool, error.message]), [[
       true,

@@ -10,6 +10,7 @@ import {
 } from "../../../src/formats/mod.ts";
 import { buildToolset } from "../../../src/select/mod.ts";
 import { defineTool } from "../../../src/tool/mod.ts";
+import { PROVIDERS } from "./cases.ts";
 
 const tools = buildToolset([
   defineTool({ namespace: "math", name: "add", description: "Adds." }),
@@ -18,100 +19,7 @@ const tools = buildToolset([
 const ONE = { tool: "math:add" } as const;
 const CHOICES: readonly ToolChoice[] = ["auto", "none", "required", ONE];
 
-/** What each target gets for `auto`, `none`, `required`, one tool, and one call at a time. */
-const ROWS: readonly (readonly [readonly TargetName[], ...(object | string)[]])[] = [
-  [
-    ["openai.chat", "openai.chat.strict"],
-    { tool_choice: "auto" },
-    { tool_choice: "none" },
-    { tool_choice: "required" },
-    { tool_choice: { type: "function", function: { name: "math__add" } } },
-    { parallel_tool_calls: false },
-  ],
-  [
-    ["openai.realtime"],
-    { tool_choice: "auto" },
-    { tool_choice: "none" },
-    { tool_choice: "required" },
-    { tool_choice: { type: "function", name: "math__add" } },
-    { parallel_tool_calls: false },
-  ],
-  [
-    ["openai.responses", "openai.responses.strict"],
-    { tool_choice: "auto" },
-    { tool_choice: "none" },
-    { tool_choice: "required" },
-    "toolChoice",
-    { parallel_tool_calls: false },
-  ],
-  [
-    ["anthropic", "anthropic.strict"],
-    { tool_choice: { type: "auto" } },
-    { tool_choice: { type: "none" } },
-    { tool_choice: { type: "any" } },
-    { tool_choice: { type: "tool", name: "math__add" } },
-    { tool_choice: { type: "auto", disable_parallel_tool_use: true } },
-  ],
-  [
-    ["gemini", "gemini.typed", "vertex"],
-    { toolConfig: { functionCallingConfig: { mode: "AUTO" } } },
-    { toolConfig: { functionCallingConfig: { mode: "NONE" } } },
-    { toolConfig: { functionCallingConfig: { mode: "ANY" } } },
-    {
-      toolConfig: {
-        functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["math.add"] },
-      },
-    },
-    "parallel",
-  ],
-  [
-    ["bedrock", "bedrock.strict"],
-    { toolChoice: { auto: {} } },
-    "toolChoice",
-    { toolChoice: { any: {} } },
-    { toolChoice: { tool: { name: "math__add" } } },
-    "parallel",
-  ],
-  [
-    ["mistral"],
-    { tool_choice: "auto" },
-    { tool_choice: "none" },
-    { tool_choice: "any" },
-    { tool_choice: { type: "function", function: { name: "math__add" } } },
-    { parallel_tool_calls: false },
-  ],
-  [["cohere"], {}, { tool_choice: "NONE" }, { tool_choice: "REQUIRED" }, "toolChoice", "parallel"],
-  [
-    ["ai-sdk"],
-    { toolChoice: "auto" },
-    { toolChoice: "none" },
-    { toolChoice: "required" },
-    { toolChoice: { type: "tool", toolName: "math__add" } },
-    {
-      providerOptions: {
-        openai: { parallelToolCalls: false },
-        mistral: { parallelToolCalls: false },
-        anthropic: { disableParallelToolUse: true },
-      },
-    },
-  ],
-  [
-    ["langchain"],
-    { tool_choice: "auto" },
-    { tool_choice: "none" },
-    { tool_choice: "any" },
-    { tool_choice: "math__add" },
-    "parallel",
-  ],
-  [
-    ["ollama", "mcp@2025-06-18", "mcp@2025-11-25", "mcp@2026-07-28", "openapi@3.1"],
-    {},
-    "toolChoice",
-    "toolChoice",
-    "toolChoice",
-    "parallel",
-  ],
-];
+const ROWS = PROVIDERS.flatMap(({ settings }) => settings);
 
 describe("the settings of a request", () => {
   it("are written in the fields of each target, or reported", () => {

@@ -12,6 +12,7 @@ import {
 import { ToolDispatcher } from "../../../src/execute/mod.ts";
 import { buildToolset } from "../../../src/select/mod.ts";
 import { type ContentBlock, defineTool, ToolResult } from "../../../src/tool/mod.ts";
+import { PROVIDERS } from "./cases.ts";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 
 const CALL = { callId: "c1", wireName: "draw" };
@@ -35,140 +36,7 @@ const FILE_WORDS =
 const WORDS = `Two files.\n${IMAGE_WORDS}\n${FILE_WORDS}`;
 const BYTES = Uint8Array.from(atob(GIF), (character) => character.charCodeAt(0));
 
-/** The messages of each target for a text, an image and a PDF file. */
-const ROWS: readonly (readonly [readonly TargetName[], unknown])[] = [
-  [
-    ["openai", "openai.strict", "openai.chat", "openai.chat.strict"],
-    { role: "tool", tool_call_id: "c1", content: WORDS },
-  ],
-  [
-    ["openai.responses", "openai.responses.strict"],
-    {
-      type: "function_call_output",
-      call_id: "c1",
-      output: [
-        { type: "input_text", text: "Two files." },
-        { type: "input_image", image_url: `data:image/png;base64,${GIF}`, detail: "auto" },
-        {
-          type: "input_file",
-          filename: "report.pdf",
-          file_data: `data:application/pdf;base64,${PDF}`,
-        },
-      ],
-    },
-  ],
-  [
-    ["openai.realtime"],
-    {
-      type: "conversation.item.create",
-      item: { type: "function_call_output", call_id: "c1", output: WORDS },
-    },
-  ],
-  [
-    ["anthropic", "anthropic.strict"],
-    {
-      type: "tool_result",
-      tool_use_id: "c1",
-      content: [
-        { type: "text", text: "Two files." },
-        { type: "image", source: { type: "base64", media_type: "image/png", data: GIF } },
-        {
-          type: "document",
-          source: { type: "base64", media_type: "application/pdf", data: PDF },
-          title: "report.pdf",
-        },
-      ],
-    },
-  ],
-  [
-    ["gemini", "gemini.typed", "vertex"],
-    {
-      functionResponse: {
-        name: "draw",
-        response: { output: "Two files." },
-        parts: [
-          { inlineData: { mimeType: "image/png", data: GIF } },
-          { inlineData: { mimeType: "application/pdf", data: PDF } },
-        ],
-      },
-    },
-  ],
-  [
-    ["bedrock", "bedrock.strict"],
-    {
-      toolResult: {
-        toolUseId: "c1",
-        content: [
-          { text: "Two files." },
-          { image: { format: "png", source: { bytes: GIF } } },
-          { document: { format: "pdf", name: "report pdf (c1-2)", source: { bytes: PDF } } },
-        ],
-        status: "success",
-      },
-    },
-  ],
-  [["mistral"], { role: "tool", tool_call_id: "c1", name: "draw", content: WORDS }],
-  [["cohere"], { role: "tool", tool_call_id: "c1", content: [{ type: "text", text: WORDS }] }],
-  [["ollama"], { role: "tool", tool_name: "draw", content: WORDS }],
-  [
-    ["ai-sdk"],
-    {
-      type: "tool-result",
-      toolCallId: "c1",
-      toolName: "draw",
-      output: {
-        type: "content",
-        value: [
-          { type: "text", text: "Two files." },
-          { type: "file", mediaType: "image/png", data: { type: "data", data: GIF } },
-          {
-            type: "file",
-            mediaType: "application/pdf",
-            data: { type: "data", data: PDF },
-            filename: "report.pdf",
-          },
-        ],
-      },
-    },
-  ],
-  [
-    ["langchain"],
-    {
-      type: "tool",
-      tool_call_id: "c1",
-      name: "draw",
-      content: [
-        { type: "text", text: "Two files." },
-        { type: "image_url", image_url: { url: `data:image/png;base64,${GIF}` } },
-        {
-          type: "file",
-          source_type: "base64",
-          mime_type: "application/pdf",
-          data: PDF,
-          metadata: { filename: "report.pdf" },
-        },
-      ],
-      status: "success",
-      artifact: { metadata: { id: SECRET } },
-    },
-  ],
-  [
-    ["mcp", "mcp@2026-07-28"],
-    { resultType: "complete", content: [TEXT, IMAGE, FILE], _meta: { id: SECRET } },
-  ],
-  [
-    ["mcp@2025-06-18", "mcp@2025-11-25"],
-    { content: [TEXT, IMAGE, FILE], _meta: { id: SECRET } },
-  ],
-  [
-    ["openapi", "openapi@3.1"],
-    {
-      status: 200,
-      headers: { "content-type": "application/json" },
-      body: { content: [TEXT, IMAGE, FILE] },
-    },
-  ],
-];
+const ROWS = PROVIDERS.flatMap(({ blocks }) => blocks);
 
 /** The targets with a place that no model reads: `artifact` and `_meta`. */
 const APART: ReadonlySet<string> = new Set([

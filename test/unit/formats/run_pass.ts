@@ -1,4 +1,11 @@
-import { type Context, Report, type SchemaLoss } from "../../../src/formats/transform/report.ts";
+import { resolverOf } from "../../../src/formats/transform/references.ts";
+import {
+  type Context,
+  type NodePass,
+  Report,
+  runPass as runNodePass,
+  type SchemaLoss,
+} from "../../../src/formats/transform/report.ts";
 import { Trace } from "../../../src/formats/transform/trace.ts";
 import type { JsonSchema } from "../../../src/tool/mod.ts";
 
@@ -9,14 +16,20 @@ export interface Rewritten {
 
 /** Runs one pass by itself, as a conversion runs it that describes what is lost. */
 export function runPass(
-  pass: (schema: JsonSchema, context: Context) => JsonSchema,
+  pass: NodePass | ((schema: JsonSchema, context: Context) => JsonSchema),
   options: Partial<Context> = {},
 ): (schema: JsonSchema) => Rewritten {
   return (first) => {
     const trace = new Trace();
     const report = new Report(trace);
-    const context = { describe: true, refuses: false, fateOf: () => "keep" as const, ...options };
-    const schema = pass(first, { ...context, trace, report });
+    const context: Context = {
+      ...{ trace, report, resolve: resolverOf(first), describe: true, refuses: false },
+      fateOf: () => "keep",
+      ...options,
+    };
+    const schema = typeof pass === "function"
+      ? pass(first, context)
+      : runNodePass(pass, first, context);
     return { schema, losses: report.losses(first) };
   };
 }

@@ -1,0 +1,93 @@
+/** The cases of each provider: one file each, beside each other in `cases/`. */
+
+import type { StreamTarget, TargetName } from "../../../src/formats/mod.ts";
+import aiSdk from "./cases/ai_sdk.json" with { type: "json" };
+import anthropic from "./cases/anthropic.json" with { type: "json" };
+import bedrock from "./cases/bedrock.json" with { type: "json" };
+import cohere from "./cases/cohere.json" with { type: "json" };
+import gemini from "./cases/gemini.json" with { type: "json" };
+import langchain from "./cases/langchain.json" with { type: "json" };
+import mcp from "./cases/mcp.json" with { type: "json" };
+import mistral from "./cases/mistral.json" with { type: "json" };
+import ollama from "./cases/ollama.json" with { type: "json" };
+import openaiChat from "./cases/openai_chat.json" with { type: "json" };
+import openaiRealtime from "./cases/openai_realtime.json" with { type: "json" };
+import openaiResponses from "./cases/openai_responses.json" with { type: "json" };
+import openapi from "./cases/openapi.json" with { type: "json" };
+
+type Targets = readonly TargetName[];
+
+/** The cases of one provider, as JSON has them. */
+interface ProviderCases {
+  readonly targets: Targets;
+  /** The name of the tool `city:weather` for these targets. */
+  readonly name: string;
+  /** The calls have ids of the provider's. */
+  readonly ids: boolean;
+  /** One call, of `$name` with `$id` and `$args`, which are a text in `$json`. */
+  readonly call: unknown;
+  /** The levels that hold calls, the whole response first. */
+  readonly levels: Readonly<Record<string, unknown>>;
+  /** Whole responses without a call. */
+  readonly silent: readonly unknown[];
+  /** A call of `city:weather` for Rome and one of `clear`, streamed. */
+  readonly stream?: {
+    readonly target: StreamTarget;
+    readonly events: readonly object[];
+    /** The number of events until the first complete call; `null` if only the end completes it. */
+    readonly first: number | null;
+    readonly ids?: readonly [string, string];
+  };
+  /** The messages for an object, a text and a failure. */
+  readonly results: readonly (readonly [Targets, unknown, unknown, unknown])[];
+  /** The message for a text, an image and a PDF file. */
+  readonly blocks: readonly (readonly [Targets, unknown])[];
+  /**
+   * The settings for `auto`, `none`, `required`, one tool, and one call at a time; a text is the
+   * setting that is reported.
+   */
+  readonly settings: readonly (readonly [Targets, ...(object | string)[]])[];
+  /** A tool with all fields, in the shape of each target. */
+  readonly exported: Readonly<Record<string, unknown>>;
+}
+
+export const PROVIDERS: readonly ProviderCases[] = [
+  ...[aiSdk, anthropic, bedrock, cohere, gemini, langchain, mcp, mistral, ollama],
+  ...[openaiChat, openaiRealtime, openaiResponses, openapi],
+] as unknown as readonly ProviderCases[];
+
+/** The responses of each provider for the same call. */
+export interface Fixture extends Omit<ProviderCases, "call" | "levels"> {
+  /** One call, of the tool with this name. */
+  call(name: string, args: unknown, id: string): unknown;
+  readonly levels: Readonly<Record<string, (calls: readonly unknown[]) => unknown>>;
+}
+
+/** A copy of a case with other values for its texts. Lists take the place of the text in a list. */
+export function fill(value: unknown, texts: Readonly<Record<string, unknown>>): unknown {
+  if (typeof value === "string") return Object.hasOwn(texts, value) ? texts[value] : value;
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    return value.flatMap((item) => Array.isArray(item) ? [fill(item, texts)] : fill(item, texts));
+  }
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, texts)]));
+}
+
+export const FIXTURES: readonly Fixture[] = PROVIDERS.map(({ call, levels, ...cases }) => ({
+  ...cases,
+  call: (name, args, id) =>
+    fill(call, {
+      ...{ $name: name, $id: id, $args: args },
+      $json: typeof args === "string" ? args : JSON.stringify(args),
+    }),
+  levels: Object.fromEntries(
+    Object.entries(levels).map((
+      [level, whole],
+    ) => [level, (calls: readonly unknown[]) =>
+      fill(whole, {
+        $calls: calls,
+        $functionCalls: calls.map((each) => (each as { functionCall?: unknown }).functionCall),
+      })]
+    ),
+  ),
+}));

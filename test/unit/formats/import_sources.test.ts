@@ -1,0 +1,113 @@
+import { assertEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import {
+  exportTools,
+  IMPORT_SOURCES,
+  type ImportSource,
+  importTools,
+  type TargetName,
+} from "../../../src/formats/mod.ts";
+import { call } from "../../support/call_tool.ts";
+import { fill } from "./cases.ts";
+import cases from "./cases/imports.json" with { type: "json" };
+
+type Remark = readonly [path: string, name: string | null, rule: string, message: string];
+
+/** A document of a source, and its import. */
+interface Row {
+  readonly title: string;
+  readonly source: ImportSource;
+  readonly document: unknown;
+  readonly options?: object;
+  /** Some fields of the tools; absent if they do not matter. */
+  readonly tools?: readonly Readonly<Record<string, unknown>>[];
+  readonly rejected?: readonly Remark[];
+  readonly warnings?: readonly Remark[];
+  readonly cache?: object;
+  /** The tools, exported again; `same` as the document. */
+  readonly exported?: Readonly<
+    Record<string, { readonly tools: unknown; readonly losses?: readonly unknown[] }>
+  >;
+}
+
+const ROWS = fill(cases.rows, fill(cases.texts, cases.texts) as typeof cases.texts) as Row[];
+
+for (const source of IMPORT_SOURCES) {
+  describe(`importTools("${source}")`, () => {
+    for (const row of ROWS.filter((one) => one.source === source)) {
+      it(row.title, () => {
+        const imported = importTools(source, row.document, row.options ?? {});
+        const { tools, rejected, warnings, cache } = imported;
+        if (row.tools !== undefined) {
+          const shown = tools.map((tool, index) =>
+            Object.fromEntries(
+              Object.keys(row.tools?.[index] ?? {})
+                .map((field) => [field, tool[field as keyof typeof tool] ?? null]),
+            )
+          );
+          assertEquals(shown, row.tools);
+        }
+        assertEquals<unknown>(
+          rejected.map(({ path, name, rule, message }) => [path, name ?? null, rule, message]),
+          row.rejected ?? [],
+        );
+        assertEquals<unknown>(
+          warnings.map(({ path, tool, rule, message }) => [path, tool ?? null, rule, message]),
+          row.warnings ?? [],
+        );
+        assertEquals(cache, row.cache);
+        for (const [target, expected] of Object.entries(row.exported ?? {})) {
+          const again = exportTools(tools, target as TargetName);
+          const { tools: sent, losses = [] } = expected;
+          assertEquals(again.tools as unknown, sent === "same" ? row.document : sent, target);
+          assertEquals(again.losses.map(({ path, grade }) => [path, grade]), losses, target);
+        }
+      });
+    }
+  });
+}
+
+describe("calls of imported tools", () => {
+  it("have the names of the source, even where those are not legal ids", async () => {
+    const asked: unknown[] = [];
+    const inputSchema = { type: "object" };
+    const documents = ["a/b", "a b", "a_c", "x:y"].map((name) => ({ name, inputSchema }));
+    const { tools, warnings } = importTools("mcp", documents, {
+      execute: (name, args) => asked.push(name, args),
+    });
+    const names = tools.map(({ name }) => name);
+    assertEquals(new Set(names).size, 4);
+    assertEquals(names.slice(2), ["a_c", "x_y"]);
+    assertEquals(names.slice(0, 2).every((name) => /^a_b_[0-9a-f]{8}$/.test(name)), true);
+    const remarks = [names[0], names[1], "x_y"].map((name) => [name, "name"]);
+    assertEquals(warnings.map(({ tool, rule }) => [tool, rule]), remarks);
+    await call(tools, names[0] ?? "", {});
+    assertEquals(asked, ["a/b", {}]);
+  });
+
+  it("have the nulls of OpenAI's strict tools", async () => {
+    const inner = { x: { type: ["integer", "null"] }, y: { type: "integer" } };
+    const object = { type: "object", additionalProperties: false };
+    const parameters = {
+      ...object,
+      properties: {
+        a: { type: ["string", "null"] },
+        b: { anyOf: [{ $ref: "#/$defs/b" }, { type: "null" }] },
+        c: { type: "array", items: { $ref: "#/$defs/b" } },
+        d: { type: ["null"] },
+      },
+      required: ["a", "b", "c", "d"],
+      $defs: { b: { ...object, properties: inner, required: ["x", "y"] } },
+    };
+    const asked: unknown[] = [];
+    const document = [{ type: "function", name: "run", parameters, strict: true }];
+    const execute = (_name: string, args: unknown) => void asked.push(args);
+    const { tools } = importTools("openai", document, { unstrict: true, execute });
+    await call(tools, "run", { c: [{ y: 1 }, { x: 2, y: 3 }], d: null });
+    await call(tools, "run", { a: "s", b: { y: 4 }, c: [], d: null });
+    assertEquals(asked, [
+      { a: null, b: null, c: [{ x: null, y: 1 }, { x: 2, y: 3 }], d: null },
+      { a: "s", b: { x: null, y: 4 }, c: [], d: null },
+    ]);
+  });
+});
