@@ -274,9 +274,9 @@ describe("a question with a default", () => {
     );
     await using terminal = openTerminal(["bun", COMMAND, "call", "-f", file, "asks"]);
     await terminal.shown(/asks asks: Who\?[^]*Decline/);
-    terminal.type(ENTER);
+    terminal.type("\r");
     await terminal.shown(/name[^]*└/);
-    terminal.type(`Bob${ENTER}`);
+    terminal.type("Bob\r");
     assertEquals(await terminal.ended, 0);
     assertMatch(terminal.text(), /"name": "Bob"/);
     assertEquals(terminal.text().includes("owned"), false);

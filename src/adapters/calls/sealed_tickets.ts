@@ -80,7 +80,10 @@ function fromBase64(text: string): Uint8Array | undefined {
   }
 }
 
-type Jose = typeof import("jose");
+type Jose = Pick<
+  typeof import("jose"),
+  "CompactEncrypt" | "compactDecrypt" | "decodeProtectedHeader"
+>;
 
 /** Encrypts and decrypts tickets. Created with the first ticket. */
 interface Tools {
@@ -134,7 +137,13 @@ async function makeTools(secrets: readonly Uint8Array<ArrayBuffer>[]): Promise<T
 
 async function loadJose(): Promise<Jose> {
   try {
-    return await import("jose");
+    // Parts, because bundlers keep all of a package that is loaded as a whole.
+    const parts = await Promise.all([
+      import("jose/jwe/compact/encrypt"),
+      import("jose/jwe/compact/decrypt"),
+      import("jose/decode/protected_header"),
+    ]);
+    return Object.assign({}, ...parts);
   } catch (cause) {
     throw new Error(`Cannot ${ACTION}: the package "jose" is not installed`, { cause });
   }

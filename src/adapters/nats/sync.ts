@@ -8,6 +8,7 @@ import type { Registry } from "../../registry/mod.ts";
 import { hardenTool } from "../../schema/mod.ts";
 import {
   type Answers,
+  forwardedQuestion,
   type HookLog,
   isSuspended,
   makeTool,
@@ -294,7 +295,8 @@ export class Sync {
         if (error !== ENDED) throw error;
         return end;
       }
-      request = { ...who, ticket: asked.ticket, ...await answersOf(asked.questions, context) };
+      const answered = await answersOf(asked.questions, params, context);
+      request = { ...who, ticket: asked.ticket, ...answered };
     }
   }
 }
@@ -305,17 +307,11 @@ const ENDED = new Error("The call has ended");
 /** Forwards the questions of a worker. */
 async function answersOf(
   questions: readonly Question[],
+  given: unknown,
   context: ToolContext,
 ): Promise<Pick<CallRequest, "answers" | "mute">> {
-  const ask = async ({ key, kind, message, schema, url }: Question) =>
-    [
-      key,
-      await context.ask(key, {
-        ...{ kind, message },
-        ...(schema !== undefined && { schema }),
-        ...(url !== undefined && { url }),
-      }),
-    ] as const;
+  const ask = async (question: Question) =>
+    [question.key, await context.ask(question.key, forwardedQuestion(question, given))] as const;
   try {
     const answers: Answers = Object.fromEntries(await Promise.all(questions.map(ask)));
     return { answers };
