@@ -6,6 +6,7 @@
  * @module
  */
 
+import process from "node:process";
 import { BAD_HOOKS, HOOK_CASES, OUTCOMES, type Way, WAYS } from "./hook_cases.ts";
 
 async function use(name: string, way: Way): Promise<void> {
@@ -28,3 +29,5 @@ await Promise.all(names.filter((name) => !never(name)).map((name) => hanging.get
 // Twice the longest timeout of the cases, for outcomes that must not come.
 await new Promise((resolve) => setTimeout(resolve, 2_000));
 console.log("done");
+// The calls whose hooks hang still hold their leases.
+process.exit();

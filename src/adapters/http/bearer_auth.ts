@@ -25,8 +25,10 @@ export const CHALLENGE_CHECKS: { readonly [Option in keyof ChallengeOptions]-?: 
   resource: checkText,
 };
 
+type Rejection = "missing" | "malformed" | "invalid" | "insufficient";
+
 /** The responses that reject a caller: for each, its status, code, detail and `error` of RFC 6750. */
-const REJECTIONS = {
+const REJECTIONS: Readonly<Record<Rejection, readonly [number, ProblemCode, string, string?]>> = {
   missing: [401, "unauthorized", 'This server requires a token: "authorization: Bearer …"'],
   malformed: [
     400,
@@ -42,10 +44,10 @@ const REJECTIONS = {
     "The token needs all of these scopes: ",
     "insufficient_scope",
   ],
-} as const satisfies Record<string, readonly [number, ProblemCode, string, string?]>;
+};
 
 /** Makes the response that rejects a caller. `scopes` are the missing ones of `insufficient`. */
-export type Challenger = (why: keyof typeof REJECTIONS, scopes?: readonly string[]) => Response;
+export type Challenger = (why: Rejection, scopes?: readonly string[]) => Response;
 
 /**
  * Makes the responses that reject a caller.

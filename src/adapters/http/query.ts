@@ -95,7 +95,23 @@ function atMost(length: number, value: string, name: string): string {
   throw new RequestError(`Query parameter "${name}" is longer than ${length} characters`);
 }
 
-const OTHERS = {
+/** The values of the parameters that are not criteria. */
+interface OtherValues {
+  readonly q: string;
+  readonly minScore: number;
+  readonly limit: number;
+  readonly cursor: string;
+  readonly format: string;
+  readonly tokens: number;
+  readonly losses: boolean;
+  readonly toolChoice: ToolChoice;
+  readonly parallel: boolean;
+  readonly bridge: boolean;
+}
+
+const OTHERS: {
+  readonly [Name in keyof OtherValues]: (value: string, name: string) => OtherValues[Name];
+} = {
   q: (value, name) => atMost(MAX_SEARCH, value, name),
   minScore: fitting("a number from 0 to 1", numberLike(/^(0|1|0\.\d{1,6})$/)),
   limit: fitting(`a whole number from 1 to ${MAX_PAGE}`, (text) => {
@@ -115,11 +131,9 @@ const OTHERS = {
   ),
   parallel: flag,
   bridge: digit,
-} as const satisfies Record<string, Reader>;
+};
 
-type QueryValues =
-  & { readonly [Name in keyof typeof OTHERS]?: ReturnType<(typeof OTHERS)[Name]> }
-  & { readonly [Name in VocabularyName]?: unknown };
+type QueryValues = Partial<OtherValues> & { readonly [Name in VocabularyName]?: unknown };
 
 const READERS: { readonly [name: string]: Reader } = {
   ...Object.fromEntries(
