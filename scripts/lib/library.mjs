@@ -61,8 +61,8 @@ async function write(options, groups, plugins) {
 }
 
 /** A chunk for the modules of each folder that several entries share. */
-function folderChunks(ending = "") {
-  return FOLDERS.map((folders) => {
+function folderChunks(groups, ending = "") {
+  return groups.map((folders) => {
     const names = folders.replace(/[{}]/g, "").split(",");
     return {
       name: names.at(-1) + ending,
@@ -86,7 +86,8 @@ async function sharedChunks() {
     { name: "core", test: (id) => id === ENTRIES.core },
     { name: "typebox", test: /node_modules[\\/]typebox[\\/]/ },
     { name: "main", test: (id) => ofMain.has(id), minShareCount: 2 },
-    ...folderChunks(),
+    // What is left of the first folders is small.
+    ...folderChunks(["execute", "formats", "finding", "{tool,schema,select,registry,adapters}"]),
   ];
 }
 
@@ -119,7 +120,7 @@ export async function bundleLibrary(dir) {
       throw new Error(`Cannot bundle the library: ${fileName} is shared, and imports "${peer}"`);
     }
   }
-  await write({ dir }, folderChunks(".d"), [
+  await write({ dir }, folderChunks(FOLDERS, ".d"), [
     dts({ generator: "oxc", tsconfig: false, emitDtsOnly: true }),
     { name: "declarations", renderChunk: cleanDeclarations },
   ]);
