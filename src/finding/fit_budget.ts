@@ -173,7 +173,6 @@ const ACTION = "fit the tools into a budget";
 /** The maximum number of tokens that a combined export may save. */
 const SLACK = 8;
 
-/** The value of a tool by its detail. */
 const WORTH: Readonly<Record<ToolDetail, number>> = {
   full: 1,
   "no-examples": 0.95,

@@ -52,7 +52,6 @@ export interface CallDispatcher<Context = unknown> {
 export interface TurnOptions<Context = unknown> {
   /** Runs the calls: a `ToolDispatcher` over the tools that were exported. */
   readonly dispatcher: CallDispatcher<Context>;
-  /** The names of the export. */
   readonly names: ExportNames;
   /** The context that the host adds to each call. */
   readonly context?: Context;

@@ -235,7 +235,6 @@ function failureText(error: ToolCallError): string {
 
 /** A block of a result that a target does not take, and that a text replaces. */
 export interface ResultLoss {
-  /** The id of the call. */
   readonly callId: string;
   /** Where, as a JSON Pointer into the content of the result. */
   readonly path: string;

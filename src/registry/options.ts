@@ -72,7 +72,6 @@ export interface RegistryOptions {
   readonly clock?: RegistryClock | undefined;
 }
 
-/** The complete options. */
 type CompleteOptions = {
   readonly [Option in keyof RegistryOptions]-?: Exclude<RegistryOptions[Option], undefined>;
 };

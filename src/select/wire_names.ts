@@ -38,7 +38,6 @@ export function isLegalName(name: string, rule: NameRule): boolean {
     (name.match(/\W/gu) ?? []).every((character) => rule.also.includes(character));
 }
 
-/** Returns the name in the case of the rule. */
 function inCase(name: string, rule: NameRule): string {
   if (rule.case === undefined) return name;
   return rule.case === "upper" ? name.toUpperCase() : name.toLowerCase();

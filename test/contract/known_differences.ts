@@ -29,7 +29,6 @@ const FORMATS: readonly string[] = [
   "draft7/optional/format/iri.json: validation of IRIs: an IPvFuture host with an uppercase version letter is valid",
 ];
 
-/** Ajv. */
 const AJV: readonly string[] = [
   // It counts items that `contains` looked at, and what `if` alone looked at, differently.
   "draft2020-12/unevaluatedItems.json: unevaluatedItems and contains interact to control item dependency relationship: only a's and c's are invalid",

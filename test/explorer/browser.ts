@@ -25,7 +25,6 @@ export const CHROMIUM: string | undefined = ["chromium", "chromium-browser"]
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Starts the browser. */
 export function startBrowser(): Promise<Browser> {
   return chromium.launch({
     ...(CHROMIUM === undefined ? {} : { executablePath: CHROMIUM }),

@@ -29,7 +29,6 @@ export interface Controls {
   readonly registry: ToolRegistry;
 }
 
-/** The tools. */
 function toolsOf(controls: { step(signal: AbortSignal): Promise<void> }): readonly Tool[] {
   return [
     defineTool({

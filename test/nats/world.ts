@@ -45,7 +45,6 @@ export function slowTool(definition: ToolDefinition, result?: string): {
   readonly began: ReturnType<typeof event<void>>;
   readonly goOn: ReturnType<typeof event<void>>;
   readonly tool: ToolDefinition;
-  /** The number of runs. */
   readonly runs: () => number;
 } {
   const [began, goOn] = [event(), event()];
@@ -68,7 +67,6 @@ export function endlessTool(definition: ToolDefinition): {
   /** Has the reason. */
   readonly aborted: ReturnType<typeof event<unknown>>;
   readonly tool: ToolDefinition;
-  /** The number of runs. */
   readonly runs: () => number;
 } {
   const [began, aborted] = [event(), event<unknown>()];

@@ -76,7 +76,6 @@ interface Provider {
   readonly streams: "events" | "named events" | "lines" | "nothing";
   /** The field of a request with the messages. */
   readonly field: string;
-  /** Sends messages. */
   send(messages: Message[]): Promise<unknown>;
   stream(): Promise<AsyncIterable<unknown>>;
 }

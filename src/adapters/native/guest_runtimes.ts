@@ -92,7 +92,6 @@ export async function guestRuntime(koffi: Koffi | undefined): Promise<GuestRunti
   return deno === undefined ? await nodeGuest(process.versions.node, koffi) : denoGuest(deno);
 }
 
-/** Bun as a guest. */
 async function bunGuest(bun: BunRuntime): Promise<GuestRuntime> {
   // Not a literal: the other runtimes would look for it before they run anything.
   const module = "bun:ffi";

@@ -81,7 +81,6 @@ const NONE = -1;
 /** The id of no abort signal. */
 const NO_SIGNAL = 0;
 
-/** A call of the host. */
 interface HostCall {
   readonly id: number;
   readonly signalId: number;

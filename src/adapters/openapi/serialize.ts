@@ -48,7 +48,6 @@ export function styleOf(given: JsonRecord, place: ParameterPlace, json: boolean)
 export class UnsendableArgument extends Error {
   /** The property of the arguments. */
   readonly key: string;
-  /** The expected value. */
   readonly expected: string;
 
   constructor(key: string, expected: string) {

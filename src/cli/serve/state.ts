@@ -23,7 +23,6 @@ import { CommandError, EXIT, type Terminal } from "../terminal.ts";
 
 /** The stored state of a server. */
 export interface ServeState extends Disposable {
-  /** Options for the dispatcher. */
   readonly dispatch: Pick<ToolDispatcherOptions, "tickets" | "idempotency">;
   readonly tasks: CallTasks;
   readonly logins: RateLimitStore;

@@ -100,7 +100,6 @@ export async function explainRemotely(
     : undefined;
 }
 
-/** A request for a text. */
 interface TextRequest {
   /** Are sent to the origin of the URL, and to no other that it redirects to. */
   readonly headers: Readonly<Record<string, string>>;

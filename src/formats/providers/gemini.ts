@@ -413,7 +413,6 @@ function readTypedSchema(
 
 // The provider
 
-/** The type of a Gemini target, by its declarations. */
 type GeminiTarget<Id extends string, Declaration> =
   & Target<
     Id,

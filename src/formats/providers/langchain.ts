@@ -135,7 +135,6 @@ const MEDIA: MediaFormat<LangChainContentBlock> = {
   },
 };
 
-/** The artifact of a message. */
 function artifactOf(answer: Answer): Pick<LangChainToolMessage, "artifact"> {
   if (!answer.ok || answer.blocks === undefined) return {};
   const { hasValue, metadata } = answer.blocks;

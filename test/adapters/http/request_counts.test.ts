@@ -51,7 +51,6 @@ describe("storedRateLimits() with permits in advance", () => {
   const FIVE = { limit: 5, windowMs: 60_000 };
   const THOUSAND = { limit: 1_000, windowMs: 60_000 };
 
-  /** A store that counts its reads. */
   function countedStore(): { readonly store: CallStore; reads: number } {
     const memory = memoryCallStore();
     const get: CallStore["get"] = (key) => {

@@ -33,7 +33,6 @@ function endpoint(options: McpEndpointOptions = {}, registry = registryOfTools()
   return createMcpEndpoint(registry, { tools: "bridge", openExecution: true, ...options });
 }
 
-/** The text of a result. */
 function textOf(result: { readonly content: unknown }): string {
   return (result.content as readonly { readonly text: string }[])[0]?.text ?? "";
 }

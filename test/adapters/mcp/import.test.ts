@@ -95,7 +95,6 @@ async function imported(far: ToolRegistry = farRegistry()) {
   };
 }
 
-/** The next change of a registry. */
 async function nextChange(registry: ToolRegistry) {
   return await followChanges(registry).next();
 }

@@ -1,6 +1,5 @@
 /** Changes to the definitions of MCP tools that mean something, and changes that mean nothing. */
 
-/** A tool of a list. */
 export interface ListedTool {
   readonly name: string;
   readonly [field: string]: unknown;

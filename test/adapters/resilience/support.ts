@@ -18,9 +18,7 @@ export const unavailable: ToolResult = ToolResult.error("unavailable", "Not now"
 
 export interface AnsweringTool {
   readonly dispatcher: ToolDispatcher;
-  /** Calls the tool. */
   call(args?: unknown, context?: DispatchContext): Promise<ToolResult>;
-  /** The number of runs. */
   runs(): number;
 }
 

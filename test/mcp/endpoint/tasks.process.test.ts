@@ -51,7 +51,6 @@ async function dispatch(url: URL, request: unknown) {
     : { kind: "error" as const, error };
 }
 
-/** The text of a result. */
 function textOf(result: object): unknown {
   const { content } = result as {
     readonly content?: readonly { readonly text?: string }[];

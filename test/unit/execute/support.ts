@@ -100,9 +100,7 @@ export interface Fixture {
   readonly registry: ToolRegistry;
   readonly dispatcher: ToolDispatcher;
   readonly clock: FakeClock;
-  /** The reports to `onError`. */
   readonly reports: DispatchErrorReport[];
-  /** Calls a tool. */
   call(name: string, args?: unknown, context?: DispatchContext): Promise<ToolResult>;
 }
 

@@ -106,7 +106,6 @@ const NAMES = new Map(
   Object.entries(REPLY).map(([name, type]) => [type as number, name as keyof typeof REPLY]),
 );
 
-/** Reads replies. */
 export function readReplies(bytes: Uint8Array): Reply[] {
   const replies: Reply[] = [];
   const read = readFrames(bytes, ({ type, flags, id, payload }) => {
