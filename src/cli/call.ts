@@ -1,5 +1,5 @@
 /**
- * `plue call`: calls a tool, asks its questions on the terminal, and prints its result.
+ * `plue call`: calls a tool, shows its questions on the terminal, and prints its result.
  *
  * @module
  */

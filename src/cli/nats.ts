@@ -199,7 +199,7 @@ function secretsIn(action: string, env: CommandIo["env"]): readonly string[] | u
   );
 }
 
-/** Reads the keys: all three variables are set, or none. */
+/** Reads the keys: either all three variables are set, or no variable. */
 function keysIn(action: string, env: CommandIo["env"]): NatsKeys | undefined {
   const read = (variable: string, form: RegExp, what: string): readonly string[] => {
     const words = env[variable]?.split(/\s+/).filter(Boolean) ?? [];

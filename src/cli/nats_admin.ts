@@ -166,7 +166,7 @@ function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-/** Checks what the user of the connection may do. The server reports what it refuses as errors. */
+/** Checks the rights of the connection's user. The server reports denied operations as errors. */
 async function diagnoseRights(connection: NatsConnection): Promise<readonly Diagnosis[]> {
   const refused: string[] = [];
   void (async () => {

@@ -170,7 +170,7 @@ export class Dispatcher {
    * Runs one call.
    *
    * @param call The call of a model. A resumed call needs a `ToolDispatcher`.
-   * @param context What the host adds; `null` adds nothing.
+   * @param context The host's part of the call; `null` adds nothing.
    * @returns The result. Never rejects.
    */
   dispatch(call: ToolCall | ResumedCall, context?: DispatchContext | null): Promise<ToolResult> {

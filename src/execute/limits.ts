@@ -1,5 +1,5 @@
 /**
- * Limits the number of calls that run at once. Further calls wait in a bounded queue. The queue serves
+ * Limits the number of concurrent calls. Further calls wait in a bounded queue. The queue serves
  * the principals in rotation, so that the calls of one neither delay nor evict those of another; the
  * calls of one principal are served in the order of their arrival.
  *

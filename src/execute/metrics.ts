@@ -180,7 +180,7 @@ export class Histogram {
     if (ms > this.maxMs) this.maxMs = ms;
   }
 
-  /** The duration that the share `rank` (0 to 1) of all durations does not exceed. */
+  /** The duration that the fraction `rank` (0 to 1) of all durations does not exceed. */
   percentile(rank: number): number {
     let left = Math.max(1, Math.ceil(rank * this.count));
     const index = this.#buckets.findIndex((count) => (left -= count) <= 0);
@@ -189,7 +189,7 @@ export class Histogram {
   }
 }
 
-/** Counters for more tools than that drop those of the tool that was called first and is idle. */
+/** The maximum number of tools with counters. Beyond it, the counters of the oldest idle tool go. */
 const MAX_TOOLS = 10_000;
 
 /** The layer of metrics, and its counters. */

@@ -267,7 +267,7 @@ export interface KeptKeys {
   }): Promise<ClaimedKey>;
 }
 
-/** Headers that name a trace: those of a request, or a `Map` with `traceparent`. */
+/** Headers that name a trace: a request's headers, or a `Map` with `traceparent`. */
 export interface TraceHeaders {
   get(name: string): string | null | undefined;
   keys(): Iterable<string>;
@@ -287,11 +287,11 @@ export interface TraceParent {
   readonly traceId: string;
   /** 16 hexadecimal digits. */
   readonly spanId: string;
-  /** Whether the trace is recorded. */
+  /** True if the trace is recorded. */
   readonly sampled: boolean;
 }
 
-/** A call, for telemetry. Arguments and results are left out: they may hold secrets. */
+/** A call, for telemetry. Arguments and results are omitted: they may contain secrets. */
 export interface ObservedCall extends Pick<CallInfo, "tool" | "callId" | "sessionId"> {
   /** Name the trace of who calls, if there is one. */
   readonly headers: TraceHeaders | undefined;
@@ -308,11 +308,11 @@ export interface CallSpan {
 }
 
 /**
- * Observes calls. What it throws goes to `onError` with the phase `telemetry`, and the call runs
+ * Observes calls. Its errors go to `onError` with the phase `telemetry`, and the call runs
  * without it.
  */
 export interface CallTelemetry {
   begin(call: ObservedCall): CallSpan;
-  /** The place in a trace of the work that runs now, for calls that go on in another process. */
+  /** The place of the current work in a trace, for calls that continue in another process. */
   place?(): TraceParent | undefined;
 }

@@ -285,7 +285,7 @@ export class QuestionSession {
         return result;
       }
       await this.#settleSteps();
-      // Do not ask for answers that the tool could not use.
+      // Request no answers that the tool could not use.
       if (this.#misuse) {
         return call.fail("threw", `the tool threw: ${describeThrown(this.#misuse)}`);
       }
@@ -340,7 +340,7 @@ function shownArguments(call: Call): unknown {
   return frozenCopy(call.arguments) ?? frozenCopy(call.plainArguments) ?? givenArguments(call);
 }
 
-/** How many bytes of JSON the answers and the results of steps of a call have together, at most. */
+/** The maximum size of the answers and step results of a call together, in bytes of JSON. */
 export const MAX_MEMORY_BYTES = 65_536;
 
 const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization", "client"];
@@ -351,7 +351,7 @@ const FIELDS = {
     cleanText(checkWord(action, message, place), Infinity),
   // The engine checks it.
   schema: (_action: string, schema: unknown): JsonSchema => schema as JsonSchema,
-  // Written anew: people would be shown a line feed or an escape that is in it.
+  // Serialized, because the original may contain a line feed or an escape.
   url(action: string, url: unknown, place: string): string {
     const href = URL.canParse(url as string) ? new URL(url as string).href : "";
     return /^https?:/.test(href)
@@ -371,7 +371,7 @@ export function readQuestion(
   if (schema !== undefined) admitSchema(engine, schema);
   const more = schema === undefined ? rest : { ...rest, schema: frozenCopy(schema) ?? true };
   if (message === undefined) refuse(action, 'it has no "/message"');
-  // It is not cut: a person could agree to what is cut off.
+  // It is not cut: a person could approve the missing part.
   if (message.length > 2_000) refuse(action, '"/message" must have at most 2000 characters');
   if ((more.url !== undefined) !== (kind === "authorization")) {
     refuse(action, 'a question for an authorization, and no other, has a "/url"');

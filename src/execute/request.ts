@@ -32,7 +32,7 @@ export interface ToolCall {
 export interface ResumedCall {
   /** The ticket of the suspended call. */
   readonly ticket: string;
-  /** By the keys of the questions. A question without an answer is asked again. */
+  /** By the keys of the questions. Questions without answers are repeated. */
   readonly answers?: Answers;
   /** The tool's id, if the caller repeats its call. It must match the ticket. */
   readonly name?: string;

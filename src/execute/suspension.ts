@@ -103,7 +103,7 @@ export function resumptionOf(request: ToolCall): Resumption | undefined {
 }
 
 /**
- * The call of a ticket, with what its host adds, or the failure that says why it does not continue.
+ * The call of a ticket, with the host's part, or the failure that ends it.
  *
  * @throws Whatever the tickets throw.
  */

@@ -301,8 +301,8 @@ export class ToolDispatcher extends Dispatcher {
    * ```
    *
    * @param ticket The ticket of the suspended call.
-   * @param answers By the keys of the questions. A question without an answer is asked again.
-   * @param context What the host adds. The call keeps its id, session, message and idempotency key.
+   * @param answers By the keys of the questions. Questions without answers are repeated.
+   * @param context The host's part. The call keeps its id, session, message and idempotency key.
    * @returns The result, or another suspended call. Never rejects.
    */
   resume(
@@ -372,7 +372,7 @@ export class ToolDispatcher extends Dispatcher {
    * ```
    *
    * @param calls The calls. Calls beyond `maxCallsPerBatch` fail with `overloaded`.
-   * @param context What the host adds to each. An idempotency key is extended by the position of
+   * @param context The host's part of each. An idempotency key is extended by the position of
    * each call in the list.
    * @returns The results, in the order of the calls. Rejects only if `calls` is not a list.
    */

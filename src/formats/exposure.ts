@@ -63,7 +63,7 @@ export class Exposure<Like extends TargetLike> {
     this.#options = options;
   }
 
-  /** Returns {@linkcode exportTools} of the tools as they are now. */
+  /** Returns {@linkcode exportTools} of the current tools. */
   result(): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"], RequestOf<Like>> {
     return exportTools(this.toolset, this.target, this.#options);
   }

@@ -113,7 +113,7 @@ const DROPPED: KeywordRule = Object.freeze({ action: "drop", enforcement: "ignor
 /** The tool cannot be sent. In a strict mode it is sent without that mode. */
 export const REJECTED: KeywordRule = Object.freeze({ action: "reject", enforcement: "ignored" });
 
-/** What a form is sent as. The forms of `$ref` depend on whether references are inlined. */
+/** The replacement of a form. Of `$ref` it depends on whether references are inlined. */
 const INTO: { readonly [Form in KeywordForm]?: string } = {
   "root composition": "one object",
   "type list": "nullable",

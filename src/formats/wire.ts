@@ -142,7 +142,7 @@ export class Shape {
   }
 }
 
-/** Where the responses of a provider have calls. */
+/** The places of calls in the responses of a provider. */
 export interface ResponseShape {
   /** Words for the response, with an article. */
   readonly title: string;
@@ -156,7 +156,7 @@ export interface ResponseShape {
   readonly mayBeEmpty?: true;
   /** Rejects an entry of a list that is not an object as a call, and reads the others. */
   readonly onlyCalls?: true;
-  /** The stop reason, in a message or in what it is in. */
+  /** The stop reason, in a message or in its parent. */
   reasonOf?(holder: JsonRecord): unknown;
   isCall(entry: JsonRecord, isInList: boolean): boolean;
   call(entry: JsonRecord, at: string, shape: Shape): WireCall;

@@ -103,7 +103,7 @@ export interface SelectionCriteria {
    * default roles are not checked, as for trusted local code.
    */
   readonly role?: string | null | undefined;
-  /** The caller's scopes; `[]` for none. By default scopes are not checked. */
+  /** The caller's scopes; `[]` for a caller without scopes. By default scopes are not checked. */
   readonly scopes?: NameList | undefined;
   /** Only tools of this namespace, or of one of these. */
   readonly namespace?: string | NameList | undefined;

@@ -23,7 +23,7 @@ export interface ToolFilter {
 }
 
 /**
- * The filters whose results never change: those of this file, and compositions of them. Most have a
+ * The filters whose results never change: the filters of this file and their compositions. Most have a
  * reason for their removals.
  */
 const fixed = new WeakMap<object, ((tool: Tool) => string) | undefined>();

@@ -40,7 +40,7 @@ export const POLICY_ADVICE = ": wait in authorize, and give the policy what was 
 export interface ToolPolicy {
   /** Names the policy in explanations. */
   readonly name?: string | undefined;
-  /** Returns `true` if the tool may be seen and used. `undefined` and `null` are no tool. */
+  /** Returns `true` if the tool may be listed and called. `undefined` and `null` mean no tool. */
   allow(tool: Tool | null | undefined): boolean;
   /**
    * Returns `true` if a call of the tool needs approval, like a tool with `requiresApproval`. It is

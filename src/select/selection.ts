@@ -125,7 +125,7 @@ export const AVAILABILITY_STEP: SelectionStep = {
   keeps: (tool: Tool): boolean => tool.isAvailable !== false,
 };
 
-/** The steps of a selection after {@linkcode AVAILABILITY_STEP}: only those that can remove a tool. */
+/** The steps of a selection after {@linkcode AVAILABILITY_STEP}, without steps that remove nothing. */
 export function selectionSteps(selection: CheckedSelection): readonly SelectionStep[] {
   const { context, filters = [], policies = [] } = selection;
   const steps: SelectionStep[] = [];

@@ -123,7 +123,7 @@ export class Toolset implements Iterable<Tool> {
   readonly #kept: readonly Tool[];
   /** The members with an availability function. */
   readonly #uncertain: readonly Tool[];
-  /** All steps, those of wider toolsets first. */
+  /** All steps; the steps of wider toolsets come first. */
   readonly #steps: readonly SelectionStep[];
   /** The steps whose results may change: filters and policies. */
   readonly #functions: readonly SelectionStep[];
@@ -315,7 +315,7 @@ export class Toolset implements Iterable<Tool> {
     return attemptOr(false, () => atOnce(this.source.isAvailable(tool)) === true);
   }
 
-  /** True if the source has another tool with its id now, or none. */
+  /** True if the source has another tool with its id now, or no such tool. */
   #isReplaced(tool: Tool): boolean {
     return this.source.revision !== this.revision && this.source.getTool(tool.id) !== tool;
   }

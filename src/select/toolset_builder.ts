@@ -128,7 +128,7 @@ export class ToolsetBuilder {
   }
 
   /**
-   * Makes the toolset. The builder can go on; what was built does not change.
+   * Makes the toolset. Later changes of the builder do not affect it.
    *
    * @throws {TypeError} If there is no source, or a value is invalid.
    */

@@ -69,7 +69,7 @@ export function isReaderField(name: VocabularyName): name is (typeof READER_FIEL
 
 /**
  * The selection of values by name: names that a selection does not have are fields of its context.
- * Absent values are left out; without any, the selection is `undefined`.
+ * Absent values are omitted; without any, the selection is `undefined`.
  */
 export function selectionFrom(
   values: { readonly [Name in VocabularyName]?: unknown },

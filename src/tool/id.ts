@@ -17,7 +17,7 @@ export function isToolName(value: unknown): value is string {
   return typeof value === "string" && NAME.test(value);
 }
 
-/** Whether `value` is an id: `name` or `namespace:name`. */
+/** Returns true if `value` is an id: `name` or `namespace:name`. */
 export function isToolId(value: unknown): value is string {
   return typeof value === "string" && ID.test(value);
 }

@@ -1,5 +1,5 @@
 /**
- * What a tool is. The folder's table of contents, for the folders that build on it.
+ * Tools: the table of contents of this folder, for the folders that build on it.
  *
  * @module
  */

@@ -137,7 +137,7 @@ export interface Question extends QuestionFields {
   readonly kind: QuestionKind;
   /** The arguments of the call, for the kinds `approval` and `client`. */
   readonly arguments?: unknown;
-  /** The issues of the last answer, if the question is asked again. */
+  /** The issues of the last answer, if the question is repeated. */
   readonly issues?: readonly Issue[];
 }
 
@@ -191,7 +191,7 @@ export interface ToolCallError {
   readonly ran?: ToolRun;
 }
 
-/** Whether the tool of a failed call ran. */
+/** Did the tool of a failed call run? */
 export type ToolRun = "no" | "yes" | "unknown";
 
 /** True if `value` is a {@linkcode ToolRun}. */
@@ -204,7 +204,7 @@ export interface ToolSuccess<Content = unknown> {
   readonly ok: true;
   /** The tool's result. */
   readonly content: Content;
-  /** How long the call took, in milliseconds, from dispatch to result. */
+  /** The duration of the call from dispatch to result, in milliseconds. */
   readonly durationMs: number;
   /** True if the content consists of blocks, such as an image: a `ToolContent`. */
   readonly blocks?: true;
@@ -224,7 +224,7 @@ export interface ToolFailure {
   readonly questions?: readonly Question[];
   /** Resumes the call. Only the same caller can use it. */
   readonly ticket?: string;
-  /** How long the call took, in milliseconds, from dispatch to result. */
+  /** The duration of the call from dispatch to result, in milliseconds. */
   readonly durationMs: number;
   /** True for the result of an earlier call with the same idempotency key. */
   readonly replayed?: true;
@@ -377,7 +377,7 @@ export interface MediaBlock {
   readonly mimeType: string;
 }
 
-/** A file, with what is in it. */
+/** A file with its content. */
 export interface ResourceBlock {
   readonly type: "resource";
   readonly resource:
@@ -405,7 +405,7 @@ export interface ResourceLinkBlock {
 /** One part of a result. MCP clients also get members that are not named here. */
 export type ContentBlock = TextBlock | MediaBlock | ResourceBlock | ResourceLinkBlock;
 
-/** What a result of blocks has besides them. */
+/** The other fields of a result with blocks. */
 export interface ContentOptions {
   /**
    * The same as a value. The `returns` schema of the tool is about it; programs and the output of

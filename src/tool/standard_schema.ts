@@ -36,7 +36,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-/** Whether `value` is a Standard Schema. ArkType's are functions, so a typeof check is not enough. */
+/** Returns true for a Standard Schema. ArkType's are functions, so a typeof check is not enough. */
 export function isStandardSchema(value: unknown): value is StandardSchema {
   if (value === null || (typeof value !== "object" && typeof value !== "function")) return false;
   const standard: unknown = (value as { readonly "~standard"?: unknown })["~standard"];

@@ -170,7 +170,7 @@ export interface AiSdkOptions<Context = unknown, Version extends 6 | 7 = 7>
  * ```
  *
  * @param source A toolset, or a list of tools.
- * @param options What runs the calls.
+ * @param options The dispatcher of the calls, and their context.
  * @returns The tools by the names that the model sees.
  * @throws {TypeError} If an option is invalid, or a tool cannot be exported.
  */
@@ -355,7 +355,7 @@ export interface AgentsTool {
  * ```
  *
  * @param source A toolset, or a list of tools.
- * @param options What runs the calls.
+ * @param options The dispatcher of the calls, and their context.
  * @returns The tools.
  * @throws {TypeError} If an option is invalid, or a tool cannot be exported.
  */

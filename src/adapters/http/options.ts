@@ -95,7 +95,7 @@ export interface ServerOptions extends GuardOptions {
    * `createMcpEndpoint`, a `Dispatcher` without layers in `composeToolHandler`}
    */
   readonly dispatcher?: Dispatcher;
-  /** Options for the dispatcher that is made. An error beside `dispatcher`, which has its own. */
+  /** Options for the new dispatcher; an error together with `dispatcher`. */
   readonly dispatch?: ToolDispatcherOptions;
   /**
    * Runs calls as tasks, which outlive their requests: `callTasks` of `@plue/tools/calls`. By

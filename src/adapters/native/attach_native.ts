@@ -61,7 +61,7 @@ export interface NativeAttachment extends AsyncDisposable {
   refresh(): void;
   /**
    * Leaves libplue: running calls fail with `runtime_gone`, and their tools are aborted. Resolves
-   * when no native thread can call into this runtime. The registry stays as it is.
+   * when no native thread can call into this runtime. The registry does not change.
    */
   detach(): Promise<void>;
 }

@@ -45,7 +45,7 @@ export interface Koffi {
 
 type ForeignType = "u32" | "i32" | "pointer" | "buffer" | "void";
 
-/** The functions that this side calls: those of a guest, and two of native programs. */
+/** The functions of libplue that this side calls: all for guests, and two for native programs. */
 interface Libplue extends GuestLibrary {
   plue_tool_execute(name: Uint8Array, params: Uint8Array, context: null): unknown;
   plue_get_last_error_json(): unknown;

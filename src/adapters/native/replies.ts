@@ -121,7 +121,7 @@ export class Replies {
   }
 
   /**
-   * The failure of a call outside of the dispatcher, or of one whose result is too large.
+   * The failure of a call outside of the dispatcher, or of a call with too large a result.
    *
    * @param tool The name in the call, if the caller receives events.
    */

@@ -146,7 +146,7 @@ function openSidecarSocket(descriptor: number, events: SidecarSocketEvents): Sid
 function openNodeSocket(fd: number, events: SidecarSocketEvents): SidecarSocket {
   // Only here: Bun does not use this module, and takes milliseconds to load it.
   const { Socket } = process.getBuiltinModule("node:net");
-  // One buffer: Deno frees those of its own late.
+  // One buffer: Deno frees its own buffers late.
   const buffer = new Uint8Array(READ_BYTES);
   const callback = (length: number): boolean => {
     events.data(buffer.subarray(0, length));

@@ -99,7 +99,7 @@ const ENTRY_BYTES = 128;
 const HEAD_BYTES = 9;
 /** The bytes of a message that its headers, the head and the signature may take. */
 const OVERHEAD_BYTES = 1_024;
-/** A process sweeps the bucket after so many writes. */
+/** The number of writes after which a process sweeps the bucket. */
 const WRITES_TO_SWEEP = 1_024;
 /** The minimum time between two sweeps of all processes, in milliseconds. */
 const SWEEP_EVERY_MS = 600_000;
@@ -352,7 +352,7 @@ class NatsCallStore implements CallStore {
     );
   }
 
-  /** Writes a value if the key has that revision, 0 for none. Returns the new one. */
+  /** Writes a value if the key has that revision; 0 means no value. Returns the new revision. */
   async #put(
     key: string,
     value: Uint8Array,
@@ -392,7 +392,7 @@ class NatsCallStore implements CallStore {
     for (const filter of owner === "" ? ["*"] : [`*.${owner}`, `*.${owner}.>`]) {
       for await (const { subject, headers } of this.#heads(filter)) {
         if (Number(headers?.get(END) || 0) <= now) continue;
-        // The server adds its header behind those of the sender.
+        // The server adds its header behind the sender's headers.
         const size = Number(headers?.last(JsHeaders.MessageSizeHdr)) - this.#valueAt;
         sum += weightOf(this.#keyOf(subject), size);
       }
@@ -433,7 +433,7 @@ class NatsCallStore implements CallStore {
     return value.byteLength - this.#valueAt;
   }
 
-  /** Returns `undefined` for a value that others have signed, or nobody. */
+  /** Returns `undefined` for a value with another signature or without one. */
   #valueOf(key: string, message: Uint8Array): Uint8Array | undefined {
     const isSigned = message[8] === 1;
     if (this.#seal === undefined) {
@@ -447,7 +447,7 @@ class NatsCallStore implements CallStore {
       : undefined;
   }
 
-  /** @throws {Error} If the clock of this machine is wrong: values would seem to have expired. */
+  /** @throws {Error} If the clock of this machine is off: values would seem to have expired. */
   async checkClock(): Promise<void> {
     const { consumer } = await this.#openHeads(SWEPT);
     consumer.delete().catch(NO_LOG);
@@ -519,7 +519,7 @@ class NatsCallStore implements CallStore {
       for await (const message of messages) {
         disarm();
         yield message;
-        // Other processes may go on writing, so the count ends the loop.
+        // Other processes may continue to write, so the count ends the loop.
         if (message.info.pending === 0 || ++seen >= count) return;
         disarm = stopWhenQuiet();
       }

@@ -106,7 +106,7 @@ export class Directory {
    *
    * @param onChange Is called once for the later changes of a turn, with the keys that may have changed.
    * @param hasDefinitions False where only the signatures of definitions are checked.
-   * @throws {Error} If the directory cannot be read, or the clock of this machine is wrong.
+   * @throws {Error} If the directory cannot be read, or if this machine's clock is off.
    */
   static async open(
     action: string,
@@ -128,7 +128,7 @@ export class Directory {
     }
   }
 
-  /** How far this machine's clock is ahead of the server's, in milliseconds. */
+  /** The difference between this machine's clock and the server's clock, in milliseconds. */
   get skewMs(): number {
     return this.#skewMs;
   }
@@ -139,7 +139,7 @@ export class Directory {
   }
 
   /**
-   * Reads all entries again if one that a worker has written is missing for long: the server may have lost
+   * Reads all entries again if a written entry is missing for long: the server may have lost
    * the watch, and the client notices that after 90 s.
    *
    * @param revision The revision of the worker's last entry.

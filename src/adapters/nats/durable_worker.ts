@@ -52,7 +52,7 @@ const MAX_ATTEMPTS = 5;
 const AGAIN_MS = 1_000;
 /** The maximum delay of a call that workers reject, unless its tool names a longer one, in milliseconds. */
 const LONGEST_DELAY_MS = 8_000;
-/** The pause of a worker whose clock is wrong, in milliseconds. */
+/** The pause of a worker with a wrong clock, in milliseconds. */
 const CLOCK_PAUSE_MS = 5_000;
 /** The service with the number of the attempt. */
 const ATTEMPT = "plue:attempt";
@@ -394,7 +394,7 @@ function delay(ms: number): Promise<void> {
   return new Promise((resolve) => void systemClock.setTimeout(resolve, ms));
 }
 
-/** Returns the delay of a call after so many rejections, in milliseconds. */
+/** Returns the delay of a call after a number of rejections, in milliseconds. */
 function delayOf(refusals: number, retryAfterMs: number): number {
   const backoffMs = AGAIN_MS * 2 ** Math.min(refusals - 1, 16);
   return Math.min(Math.max(retryAfterMs, Math.min(backoffMs, LONGEST_DELAY_MS)), KEPT_MS);

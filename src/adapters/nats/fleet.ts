@@ -153,9 +153,9 @@ export class Fleet {
 
 /**
  * Receives the presence messages of a registry's workers. A message is valid if it is signed, recent, and
- * newer than the last message of its worker, so that nobody can replay it.
+ * newer than the last message of its worker, so that it cannot be replayed.
  *
- * @param expect Receives the revisions of workers' last entries, also of workers that are not known yet.
+ * @param expect Receives the revisions of workers' last entries, including unknown workers.
  */
 export function listenForWorkers(
   { name, seal, log, listen }: Link,

@@ -36,7 +36,7 @@ export interface NatsOptions {
   readonly secret: string | readonly string[];
   /**
    * Keys with which a worker cannot act as a caller, nor a caller as a worker. All processes of a
-   * registry have them, or none. Each message then costs a signature and a check more.
+   * registry must have them, or no process. Each message then costs a signature and a check more.
    */
   readonly keys?: NatsKeys;
   /**
@@ -81,7 +81,7 @@ export const NATS_OPTIONS: {
   onError: checkFunction,
 };
 
-/** What a {@linkcode Link} needs besides its connection. */
+/** The settings of a {@linkcode Link}. */
 export interface LinkSettings {
   readonly seal: Seal;
   /** The name of the registry. */

@@ -15,7 +15,7 @@ import { digestOfRecord, pathOf, recordOf, toolKey, workerKey } from "./protocol
 
 /** A worker without presence messages for this time is removed from the directory, in milliseconds. */
 const DEAD_AFTER_MS = 60_000;
-/** The number of writes that wait for the server at once. */
+/** The maximum number of concurrent writes. */
 const AT_ONCE = 16;
 /** The server confirms one of this number of definitions. */
 const PUTS_TO_CONFIRM = 64;

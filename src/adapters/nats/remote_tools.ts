@@ -187,7 +187,7 @@ export interface PerCallTools {
   readonly tools: readonly Tool[];
   /**
    * Reads the tools if they are older than `maxAgeMs`. Rejects if the first read fails; after a later
-   * failure the tools stay as they are, and `onError` is called.
+   * failure the tools do not change, and `onError` is called.
    */
   refresh(): Promise<void>;
 }

@@ -4,7 +4,7 @@
  * that it comes from a caller, or from a worker.
  *
  * A message begins with 32 bytes of HMAC-SHA-256 and, with keys, 64 bytes of signature. Both cover the
- * subject and the reply subject, so that nobody can send the message again to another place.
+ * subject and the reply subject, so that the message is invalid at any other place.
  *
  * @module
  */
@@ -44,16 +44,16 @@ const SIGNATURE_BYTES = 64;
 const MIN_SECRET = 16;
 /** The most public keys of a role: each may have to be tried. */
 const MAX_KEYS = 64;
-/** What DER puts in front of the 32 bytes of an Ed25519 key. */
+/** The DER prefix of the 32 bytes of an Ed25519 key. */
 const PRIVATE_DER = "302e020100300506032b657004220420";
 const PUBLIC_DER = "302a300506032b6570032100";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** Signs messages as one role, and checks those of others. */
+/** Signs messages as one role, and checks the messages of other roles. */
 export class Seal {
-  /** How many bytes of a message its signatures take. */
+  /** The size of a message's signatures, in bytes. */
   readonly bytes: number;
   readonly #secrets: readonly KeyObject[];
   readonly #role: Role;
@@ -105,7 +105,7 @@ export class Seal {
   /**
    * Checks that a message was signed for this place.
    *
-   * @param from The role of the sender. Absent: the other one.
+   * @param from The role of the sender. By default the other role.
    */
   accepts(
     message: Uint8Array,

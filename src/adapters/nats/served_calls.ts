@@ -58,7 +58,7 @@ const SETTLE_MS = 50;
 /** Ids of calls are stored for this many ticks: longer than the maximum age of a call by any clock. */
 const TICKS_TO_FORGET = 2 * MAX_AGE_MS / TICK_MS + 2;
 
-/** A call in flight, or one that waits for its caller's confirmation. */
+/** A call in flight, or a call that waits for its caller's confirmation. */
 interface ServedCall {
   readonly tool: Tool;
   readonly sender: Sender;

@@ -190,9 +190,9 @@ export const STORAGE_OPTIONS: {
   readonly maxBytes: Check<number>;
 } = { replicas: wholeFrom(1, 5), maxBytes: numberFrom(1_048_576) };
 
-/** How long durable calls and their results are stored, in milliseconds. */
+/** The lifetime of durable calls and their results, in milliseconds. */
 export const KEPT_MS = 86_400_000;
-/** How long the server rejects a second message with the same id, in milliseconds. */
+/** The time in which the server rejects a second message with the same id, in milliseconds. */
 const DUPLICATE_MS = 120_000;
 
 /** Opens a bucket, and creates it if it is missing. */
@@ -259,7 +259,7 @@ export interface CreatedStream extends StorageSettings {
  * Creates all streams and buckets that are missing, and changes the others to the settings that are
  * given.
  *
- * @throws {Error} If the server refuses one, with its name and what to do.
+ * @throws {Error} If the server rejects a stream: with its name and the remedy.
  */
 export async function createStreams(
   connection: NatsConnection,

@@ -137,7 +137,7 @@ export function breakCircuits(options: CircuitBreakerOptions = {}): Layer {
         }
         const result = await next(call);
         const code = result.ok ? undefined : result.error.code;
-        // A call that began before the circuit opened does not decide, nor does one that was aborted.
+        // Calls that began before the circuit opened do not count, nor do aborted calls.
         if (code === "aborted" || (!isTrial && circuit.failures >= failures)) return result;
         const isBroken = code !== undefined && BROKEN.includes(code);
         circuit.failures = isBroken ? circuit.failures + 1 : 0;

@@ -61,7 +61,7 @@ import {
  * @typeParam ParamsSchema The schema of the arguments.
  * @typeParam ReturnsSchema The schema of the result.
  * @typeParam ConfigSchema The schema of the configuration.
- * @typeParam State What `init` returns.
+ * @typeParam State The return value of `init`.
  * @typeParam ContextSchema The schema of the host's context.
  * @param definition The tool's fields.
  * @returns The tool, frozen.

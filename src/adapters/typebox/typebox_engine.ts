@@ -91,7 +91,7 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
       const normalize = () => normalizeSchema(schema, dialect, { formats: asserted });
       const form = normalize();
       const split = hardening?.splitterFor(form);
-      // Issues are about the schema as it was before it is rewritten for TypeBox.
+      // Issues are about the original schema, not the schema for TypeBox.
       let kept: NormalizedSchema | undefined;
       const original = () => kept ??= normalize();
       const find = (value: unknown) => explain(original(), value, Formats.Test, hardening);
@@ -168,7 +168,7 @@ function orDeny(check: (value: unknown) => boolean): (value: unknown) => boolean
   };
 }
 
-/** From here on a regular expression is no slower than comparing one name after the other. */
+/** The number of names from which a regular expression is no slower than a comparison of each. */
 const MANY_NAMES = 32;
 
 /**
@@ -228,7 +228,7 @@ function exemptArrays(schema: Record<string, unknown>): void {
   if (unevaluatedProperties === undefined || type === "object") return;
   const moved: Record<string, unknown> = {};
   for (const keyword of Object.keys(schema)) {
-    // References lead to "#/$defs/…", so those stay where they are.
+    // References point to "#/$defs/…", so definitions stay in place.
     if (keyword === "$schema" || keyword === "$defs") continue;
     moved[keyword] = schema[keyword];
     delete schema[keyword];

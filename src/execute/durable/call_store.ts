@@ -43,7 +43,7 @@ export interface StoreOptions {
  *   is a fencing token.
  * - An expired value does not exist.
  * - An operation rejects if the store is full or unreachable. A write that rejects may have been
- *   made; one that answers was made, and survives whatever the store survives.
+ *   made; a write that resolves was made, and is as durable as the store.
  */
 export interface CallStore {
   /** Returns the value of a key, or `undefined`. */
@@ -52,7 +52,7 @@ export interface CallStore {
   create(key: string, value: Uint8Array, options?: StoreOptions): Promise<number | undefined>;
   /**
    * Replaces the value with this revision, and sets its options. Returns the new revision, or
-   * `undefined` if the key has another value or none.
+   * `undefined` if the key has another value or no value.
    */
   update(
     key: string,

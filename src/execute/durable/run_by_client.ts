@@ -19,7 +19,7 @@ const KEY = "client";
 
 /** Options for {@linkcode runByClient}. */
 export interface RunByClientOptions {
-  /** What the result must fit; give the `returns` of the tool. Absent: any JSON, or none. */
+  /** The schema of the result: the `returns` of the tool. By default any JSON or nothing. */
   readonly returns?: JsonSchema;
   /** Says what is wanted, for people who see the question. */
   readonly message?: string;
@@ -68,7 +68,7 @@ const CHECKS = {
  * assert.deepEqual(result.ok && result.content, { latitude: 41.9 });
  * ```
  *
- * @param options What the result must fit.
+ * @param options The schema of the result.
  * @returns A function for the field `execute` of a tool.
  * @throws {TypeError | SyntaxError | RangeError} If an option is invalid.
  */

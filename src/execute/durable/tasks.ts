@@ -228,8 +228,8 @@ export class CallTasks {
    * Starts a call as a task.
    *
    * @param dispatcher Runs the call, for the caller's tools.
-   * @param context What the host adds. The task outlives its signal and its callbacks.
-   * @returns The task, or the reason why there is none.
+   * @param context The host's part of the call. The task outlives its signal and its callbacks.
+   * @returns The task, or the failure.
    */
   async start(
     dispatcher: ToolDispatcher,

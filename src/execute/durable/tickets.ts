@@ -85,7 +85,7 @@ interface TicketContent {
   readonly tool: string;
   /** The digest of the tool's definition. */
   readonly definition: string;
-  /** The digest of the host's context; absent for none, and for one that is not JSON. */
+  /** The digest of the host's context; `undefined` without a context, or if it is not JSON. */
   readonly context?: string | undefined;
   readonly arguments: unknown;
   readonly repaired?: RepairedArguments | undefined;

@@ -91,7 +91,7 @@ async function approved(
     : call.fail("denied", `it was not approved${isWord(reason) ? `: ${reason}` : ""}`);
 }
 
-/** Whether the caller approves; `undefined` if it cannot be asked. */
+/** Returns true if the caller approves; `undefined` if it takes no questions. */
 async function askCaller(
   call: Call,
   doing: string,

@@ -236,7 +236,7 @@ const CALL: CallFields = { id: "call_id", name: "name", input: "arguments" };
 const CUSTOM_CALL: CallFields = { ...CALL, input: "input" };
 
 /**
- * Makes the function that reads a response, the event that carries one, a list of items, one item or
+ * Makes the function that reads a response, its event, a list of items, an item or
  * the event that carries it.
  *
  * @param title Words for the response, with an article.

@@ -265,7 +265,7 @@ export function dropKeywords(
   return copy ?? node;
 }
 
-/** What happens to an omitted keyword: the description says it, or it is lost. */
+/** The loss of an omitted keyword: it is described in words, or lost. */
 function omission(described: boolean): Pick<SchemaLoss, "action" | "grade"> {
   return described ? { action: "described", grade: "moved" } : { action: "dropped", grade: "lost" };
 }

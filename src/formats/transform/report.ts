@@ -50,7 +50,7 @@ interface Entry extends Note {
   readonly message: string;
 }
 
-/** A pass over each node: on the way down, when its children are those of the result, or up. */
+/** A pass over each node: on the way down, after the rewrite of its children, or up. */
 export interface NodePass {
   enter?(node: JsonSchemaObject, context: Context, spot: Spot): JsonSchema;
   leave?(node: JsonSchemaObject, context: Context, spot: Spot): JsonSchema;
