@@ -413,7 +413,7 @@ PLUE_API int plue_tool_start(const char *tool_name, const char *params_json,
 PLUE_API int plue_tool_poll(const char *task_id, char **task_json);
 /* Cancels the task, unless it has ended. */
 PLUE_API int plue_tool_cancel(const char *task_id, char **task_json);
-/* Answers the task's questions, with answers as for plue_tool_resume(). */
+/* Continues the task with answers to its questions, as plue_tool_resume() does. */
 PLUE_API int plue_tool_answer(const char *task_id, const char *answers_json,
                               const plue_tool_context_t *context, char **task_json);
 

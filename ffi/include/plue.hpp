@@ -221,7 +221,7 @@ inline std::string tools() {
 
 namespace detail {
 
-// A function of plue.h that waits for an answer, and one that does not.
+// A function of plue.h that waits for an answer, and a function that does not wait.
 using Wait = int (*)(const char *, const char *, const plue_tool_context_t *, char **);
 using Submit = int (*)(const char *, const char *, const plue_tool_context_t *, plue_done_t, void *);
 
@@ -347,7 +347,7 @@ inline int dispatch(std::chrono::milliseconds timeout = std::chrono::millisecond
 
 namespace detail {
 
-// What runs when invocations are aborted: until they end. It may end on another thread meanwhile.
+// The functions for aborts of invocations, until these end. They may end on another thread.
 struct OnAbort {
     std::mutex lock;
     std::map<plue_invocation_t *, std::shared_ptr<std::function<void()>>> functions;
@@ -394,7 +394,7 @@ class Invocation {
             plue_invocation_fail(ended, static_cast<int>(status), message.c_str());
         }
     }
-    /// Ends it with what is being handled: within `catch`.
+    /// Ends it with the exception that is being handled: within `catch`.
     void fail_with_current_exception() noexcept {
         try {
             throw;
@@ -427,7 +427,7 @@ class Invocation {
     // Before the end, and not after it.
     std::string session_id() const { return or_empty(plue_invocation_session_id(invocation_)); }
     std::string message_id() const { return or_empty(plue_invocation_message_id(invocation_)); }
-    /// Is aborted when the call is. It may be kept, and carried by calls that the tool makes.
+    /// Is aborted with the call. It may be stored, and passed to calls that the tool makes.
     AbortSignal signal() const { return AbortSignal(plue_invocation_signal(invocation_)); }
     /// Has `run` called by dispatch() once, if the call is aborted before the end, or was before this.
     /// The invocation has to be ended all the same. It may be ended in another thread at that moment.

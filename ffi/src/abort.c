@@ -183,7 +183,7 @@ void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *text) {
     int cancellation = plue_cancellation_off();
     struct abort_reason *reason = make_reason(text);
     struct abort_reason *none = NULL;
-    /* The reference is for the list of those that are due, and for this function. */
+    /* The reference is for the list of due signals and for this function. */
     plue_abort_carry(signal);
     plue_order_release(&signal->reason);
     if (atomic_compare_exchange_strong(&signal->reason, &none, reason)) {

@@ -178,7 +178,7 @@ int plue_events_fd(void) {
     return descriptor;
 }
 
-/* Waits until something waits to be told. Returns false with errno. */
+/* Waits for an event to report. Returns false with errno. */
 static bool wait_for_events(int timeout_ms) PLUE_UNLOCKED {
     struct pollfd descriptor = {.fd = open_alarm(), .events = POLLIN};
     if (descriptor.fd < 0) {
@@ -309,7 +309,7 @@ static struct {
     size_t dropped;
 } lines PLUE_GUARDED = {.end = &lines.first};
 
-/* Takes the lines that wait, and one about those that were dropped. */
+/* Takes the waiting lines, and a line with the number of dropped ones. */
 static struct line *take_lines(void) PLUE_LOCKED {
     enum { SIZE = 80 };
     struct line *note = lines.dropped == 0 ? NULL : calloc(1, sizeof *note + SIZE);

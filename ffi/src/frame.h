@@ -113,7 +113,7 @@ void plue_frame_queue_push(struct plue_frame_queue *queue, struct plue_frame *fr
 struct plue_frame *plue_frame_queue_pop(struct plue_frame_queue *queue);
 /* Puts a frame before the first. */
 void plue_frame_queue_put_back(struct plue_frame_queue *queue, struct plue_frame *frame);
-/* Takes out the frame of the call, unless a part of it was sent. NULL: it is not there. */
+/* Removes the frame of the call, unless a part of it was sent. NULL: there is no such frame. */
 struct plue_frame *plue_frame_queue_withdraw(struct plue_frame_queue *queue, uint64_t call);
 /* Takes all frames out and returns the first. */
 struct plue_frame *plue_frame_queue_take(struct plue_frame_queue *queue);

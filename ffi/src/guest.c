@@ -181,7 +181,7 @@ int32_t plue_guest_drain(uint8_t *buffer, uint32_t capacity) {
     return answer;
 }
 
-/* Without the lock: the thread that attaches and detaches is the one that asks. */
+/* Without the lock: only the thread that attaches and detaches calls this. */
 static struct plue_peer *peer_of_this_thread(void) PLUE_CHECKED(no_thread_safety_analysis) {
     return guest.attached && !plue_is_forked() ? &guest.peer : NULL;
 }

@@ -97,7 +97,7 @@ static bool act_on_large(struct plue_inbox *inbox, struct plue_peer *peer,
     return is_right;
 }
 
-/* Acts on the whole frames in the buffer. Returns what is wrong, or NULL. */
+/* Handles the complete frames in the buffer. Returns the error, or NULL. */
 static const char *take_frames(struct plue_inbox *inbox, struct plue_peer *peer,
                                struct plue_wakeups *wakeups) {
     static const char broken[] = "The tool process broke the protocol";
@@ -163,7 +163,7 @@ static void drain(int descriptor) {
     }
 }
 
-/* Whether the sidecar's thread alone reads from now on. After FAILED it has a deadline to watch. */
+/* True if only the sidecar's thread reads from now on. After FAILED it watches a deadline. */
 static bool is_closed_to_callers(struct plue_inbox *inbox) {
     return atomic_load(&inbox->is_closed) || atomic_load(&inbox->has_ended) ||
            atomic_load(&inbox->has_failed);

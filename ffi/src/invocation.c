@@ -205,7 +205,7 @@ static struct plue_outcome register_tool(struct plue_host_tool *tool) PLUE_UNLOC
     add_tool(tool);
     struct plue_outcome outcome = answer_to(register_frame(tool, PLUE_REGISTER_WANTS_ANSWER));
     if (outcome.status == PLUE_OK && !note_id(tool, outcome.json)) {
-        /* The runtime that has the tool is the one that came after the shutdown. */
+        /* The tool belongs to the runtime that attached after the shutdown. */
         plue_outcome_free(outcome);
         plue_outcome_free(unregister(tool));
         outcome = plue_outcome_failure("shutdown", "plue_shutdown() was called");
@@ -363,7 +363,7 @@ static void link_invocation(struct plue_invocation *invocation) PLUE_LOCKED {
     running = invocation;
 }
 
-/* Ends an invocation; it goes away unless it is being told of. */
+/* Ends an invocation, and frees it unless it is being reported. */
 static void end_invocation(struct plue_invocation *invocation) PLUE_UNLOCKED {
     plue_lock();
     *invocation->previous = invocation->next;

@@ -1,4 +1,4 @@
-/* The library as a whole: what its lower files call in higher ones, fork(), and its end. */
+/* The library as a whole: the functions that lower files call in higher ones, fork(), and the end. */
 #include "abort.h"
 #include "call.h"
 #include "events.h"

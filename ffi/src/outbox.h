@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* What one thread writes at a time, for itself and for others. */
+/* The maximum size of one write, for the thread itself and for others. */
 enum { PLUE_OUTBOX_PORTION = 128 << 10 };
 
 struct plue_outbox {

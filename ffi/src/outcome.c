@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is answered when there is no memory to say so. Never freed. */
+/* The outcome without memory for another one. Never freed. */
 static char out_of_memory_json[] = "{\"error\":\"out_of_memory\",\"message\":\"Out of memory\"}";
 static char out_of_memory_message[] = "Out of memory";
 
@@ -31,7 +31,7 @@ void plue_outcome_free(struct plue_outcome outcome) {
     free_string(outcome.message);
 }
 
-/* Text that is put together; it has room for all of it. */
+/* A buffer for a text of several parts, large enough for all. */
 struct writer {
     char *text;
     size_t length;

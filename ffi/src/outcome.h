@@ -2,7 +2,7 @@
 #ifndef PLUE_OUTCOME_H
 #define PLUE_OUTCOME_H
 
-/* Both strings are on the heap, or are those of plue_outcome_out_of_memory(). */
+/* Both strings are on the heap, or static in plue_outcome_out_of_memory(). */
 struct plue_outcome {
     char *json;    /* what the caller gets */
     char *message; /* NULL: success */
@@ -13,7 +13,7 @@ struct plue_outcome {
 /* Once, before any other function. */
 void plue_outcome_prepare(void);
 
-/* What is not UTF-8 in the message is replaced: JSON is. */
+/* Invalid UTF-8 in the message is replaced, because JSON is UTF-8. */
 struct plue_outcome plue_outcome_failure(const char *code, const char *message);
 struct plue_outcome plue_outcome_out_of_memory(void);
 

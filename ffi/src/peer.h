@@ -44,7 +44,7 @@ bool plue_peer_find_module(char **module) PLUE_LOCKED;
  * CONFIG. NULL: out of memory. */
 struct plue_frame *plue_peer_configure(struct plue_peer *peer) PLUE_LOCKED;
 
-/* Frees what the peer holds. With the lock, or once no other thread knows the peer. */
+/* Frees the peer's memory. With the lock, or if no other thread has the peer. */
 void plue_peer_close(struct plue_peer *peer);
 
 /* Ends all calls of the peer with a failure, and aborts the invocations by it. */

@@ -48,7 +48,7 @@ extern void __tsan_release(void *address) __attribute__((weak));
 
 static bool is_in_valgrind;
 
-/* When the library is loaded. Valgrind has its own library loaded first. */
+/* Runs when the library is loaded. Valgrind loads its own library before. */
 __attribute__((constructor(101))) static void look_for_valgrind(void) {
     const char *preloaded = getenv("LD_PRELOAD");
     is_in_valgrind = preloaded != NULL && strstr(preloaded, "/vgpreload_") != NULL;

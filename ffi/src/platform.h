@@ -40,7 +40,7 @@ void plue_order_acquire(const void *address);
 int plue_cancellation_off(void);
 void plue_cancellation_restore(int state);
 
-/* Whether this process has more rights than whoever started it, and chose its environment. */
+/* True if this process has more rights than the process that chose its environment. */
 bool plue_has_more_rights(void);
 
 /* A variable of the environment; NULL if it is not set, or plue_has_more_rights(). */

@@ -44,7 +44,7 @@ enum {
     UNKNOWN = -1,               /* where else there is a status */
 };
 
-/* A report to the host. The first that comes says whether the program runs. */
+/* A report to the host. The first report tells if the program runs. */
 enum kind {
     FAILED = 1,        /* `value` is an errno */
     FAILED_FOLDER = 2, /* the same, of the working directory */
@@ -63,7 +63,7 @@ struct plue_process {
     pthread_t keeper;
     int news; /* the end of the socket of reports that is read, and shut down to end the guardian */
 
-    /* What the child needs. Made before there is one, because it must not allocate. */
+    /* The data of the child. Made before the fork, because the child must not allocate. */
     struct plue_launch launch;
     struct plue_program program;
     char **environment;
@@ -155,7 +155,7 @@ static char **make_environment(void) {
 /* The functions up to run_keeper() run in a child that shares memory with this process: they call
  * only what is safe in a signal handler, and write to nothing but their own variables. */
 
-/* Makes the default action that of a signal. */
+/* Gives a signal its default action. */
 static void reset_signal(int number) {
 #if defined(__linux__)
     /* The system call itself: what stands in for signal() in a host, as a sanitizer does, would write
@@ -196,7 +196,7 @@ static void make_blocking(int descriptor) {
 /* 0 is empty, 1 and 2 are the output, then come the socket and that of reports. Returns false with
  * errno. */
 static bool arrange_descriptors(const struct plue_process *process) {
-    /* First above those that are overwritten. */
+    /* First above the overwritten descriptors. */
     int nothing = plue_move_descriptor(open("/dev/null", O_RDWR), FIRST_FREE_DESCRIPTOR);
     int output = plue_copy_descriptor(process->launch.output, FIRST_FREE_DESCRIPTOR);
     int socket = plue_copy_descriptor(process->launch.socket, FIRST_FREE_DESCRIPTOR);
@@ -680,7 +680,7 @@ void plue_process_bury(struct plue_process *process, bool kill_now, char *why, s
     }
     pthread_join(process->keeper, NULL);
     if (process->status == UNKNOWN) {
-        /* There is nothing to say. */
+        /* There is nothing to report. */
     } else if (WIFSIGNALED(process->status)) {
         append(why, why_size, "killed by signal", WTERMSIG(process->status));
     } else if (WIFEXITED(process->status)) {

@@ -30,7 +30,7 @@ struct plue_process *plue_process_start(const struct plue_launch *launch, uint64
 /* A descriptor that becomes readable when there is news of the process. */
 int plue_process_news(const struct plue_process *process);
 
-/* Reads the news, and says whether the process has ended. Does not wait. */
+/* Reads the reports. Returns true if the process has ended. Does not wait. */
 bool plue_process_has_ended(struct plue_process *process);
 
 /* Kills the process, and everything that it started. From any thread, before it is buried. */

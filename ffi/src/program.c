@@ -77,7 +77,7 @@ static bool is_program(const Dl_info *image) {
 #endif
 }
 
-/* Writes the path of the running program: what the loader calls it is whatever its caller chose. */
+/* Writes the path of the running program. The loader's name for it is the caller's choice. */
 static bool find_program(char path[PATH_MAX]) {
     ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
     path[length < 0 ? 0 : length] = '\0';

@@ -1,4 +1,4 @@
-/* The life of the sidecar: starts, failures and their back-off, what its thread does, and shutdown. */
+/* The life of the sidecar: starts, failures and their back-off, its thread, and shutdown. */
 #include "sidecar.h"
 
 #include "call.h"
@@ -131,7 +131,7 @@ static void note_failure(const char *code, char *message) PLUE_LOCKED {
     failure.code = code;
     failure.message = message;
     failure.in_a_row += failure.in_a_row < MAX_FAILURES;
-    /* The first restart is at once: 0, 200, 400 ... 12800 ms. */
+    /* The delays of restarts: 0, 200, 400 ... 12800 ms. */
     uint64_t pause = failure.in_a_row <= 1 ? 0 : (uint64_t)BACKOFF_UNIT_MS << failure.in_a_row;
     failure.next_start_ms = plue_now_ms() + pause;
 }
@@ -331,7 +331,7 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
             callers_read = is_read_by_caller(sidecar);
         }
         has_ended = waits[NEWS].revents != 0 && plue_process_has_ended(sidecar->process);
-        /* Whoever sets a deadline pokes; one that is set may be met by what was received. */
+        /* Setting a deadline pokes this thread; received frames may have met a deadline. */
         if (waits[POKE].revents != 0 || deadline.at_ms != 0 || atomic_load(&inbox->has_failed)) {
             update_deadline(sidecar, &deadline);
         }
@@ -416,7 +416,7 @@ static void print_rest(struct plue_output *output) {
     }
 }
 
-/* Here and not where the start was asked for, because there the lock is held. */
+/* Not where the start was requested, because the lock is held there. */
 static void bury_predecessor(struct plue_sidecar *sidecar) {
     if (sidecar->predecessor != NULL) {
         pthread_join(sidecar->predecessor->thread, NULL);

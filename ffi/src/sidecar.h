@@ -21,7 +21,7 @@ enum plue_sidecar_state { PLUE_SIDECAR_READY, PLUE_SIDECAR_FAILED, PLUE_SIDECAR_
 enum plue_sidecar_state plue_sidecar_ensure(bool *waited, struct plue_peer **peer,
                                             struct plue_outcome *failure) PLUE_LOCKED;
 
-/* Returns true if there is a sidecar, or the thread of one that has ended. */
+/* Returns true if there is a sidecar, or the thread of an ended sidecar. */
 bool plue_sidecar_exists(void) PLUE_LOCKED;
 
 /* The running sidecar whose peer has that generation; NULL if it has ended. */

@@ -1,4 +1,4 @@
-/* What the test programs share. */
+/* The common functions of the test programs. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -36,10 +36,10 @@ struct check_test {
 /* Runs the tests with the names, or all if there are none. Returns check_verdict(). */
 int check_run(const char *program, const struct check_test *tests, size_t count, char **names);
 
-/* Runs a function on so many threads at once, and waits for them. */
+/* Runs a function on a number of threads concurrently, and waits for them. */
 void on_threads(int count, void *(*run)(void *), void *argument);
 
-/* A time that is over before any test is: what has it as its limit must end by something else. */
+/* A limit that is longer than any test: a call with this limit must end for another reason. */
 enum { FOREVER_MS = 3600000 };
 
 uint64_t now_ns(void);
@@ -95,7 +95,7 @@ void join_held_calls(struct held_calls *calls);
 /* The value after `"key":` in the JSON, as a number; -1 if there is none. */
 long number_in(const char *json, const char *key);
 
-/* Whether the process exists, and is no zombie where that can be told. */
+/* True if the process exists, and is no zombie where that is visible. */
 bool is_alive(int process);
 
 /* Sends a signal to that process. -1, where no process was found, would be every process. */

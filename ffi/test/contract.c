@@ -15,13 +15,13 @@ static const struct contract_driver *driver;
 static char title[LINE]; /* of the current case */
 static bool submits;
 
-/* What the lines before a call prepare. */
+/* The state that the lines before a call prepare. */
 static char session[LINE];
 static char message[LINE];
 static char abort_reason[LINE];
 static char steps[LINE]; /* of the next tool, one in each line */
 
-/* What the last line that called the library ended with. */
+/* The outcome of the last line that called the library. */
 static int status;
 static int flags;
 static char *json;

@@ -148,7 +148,7 @@ static void test_babble(void) {
     plue_shutdown();
 }
 
-/* Bytes that are no frame, in the middle of calls: all of them fail, and the next one works. */
+/* Bytes that are no frame, in the middle of calls: all these calls fail, and the next one works. */
 static void test_garble(void) {
     struct held_calls calls = {.code = "runtime_crashed", .part = "broke the protocol"};
     init("");
@@ -208,7 +208,7 @@ static void test_grandchild(void) {
     plue_shutdown();
 }
 
-/* What tools have started goes with plue_shutdown(), too. */
+/* plue_shutdown() also ends the programs that tools have started. */
 static void test_orphans_of_shutdown(void) {
     init("");
     pid_t child = start_process("{}");
@@ -293,7 +293,7 @@ static void test_thief(void) {
     int status;
     waitpid(-1, &status, 0);
     char *json = plue_tool_execute("echo", "{\"a\":2}", NULL);
-    /* The call may have been sent to the one that was just killed. */
+    /* The call may have been sent to the killed sidecar. */
     if (is_failure(json, "runtime_crashed")) {
         plue_free_json(json);
         json = plue_tool_execute("echo", "{\"a\":2}", NULL);
@@ -576,7 +576,7 @@ static void test_flood(void) {
 
 /* ------------------------------------------------------------------------------- timeouts */
 
-/* A call that takes longer than it may is given up, and its tool is told: the others go on. */
+/* A call that exceeds its time limit is ended, and its tool is aborted: the others continue. */
 static void test_call_timeout(void) {
     call_timeout_ms = 200;
     start_impatiently("");
@@ -628,13 +628,13 @@ static void test_unread_output(void) {
     CHECK(contains(json, "shouted"), "%s", json);
     CHECK(contains(logged, "logged"), "%s", logged);
     plue_free_json(logged);
-    /* What tools have printed may be for one caller alone. */
+    /* The output of tools may be meant for one caller alone. */
     CHECK(contains(crash, "(exit status 4)\"}"), "%s", crash);
     plue_free_json(json);
     plue_free_json(crash);
 }
 
-/* What fits arrives as it was printed, and what was dropped is counted. */
+/* Output within the bound arrives unchanged, and dropped lines are counted. */
 static void test_dropped_output(void) {
     enum { PRINTED = 1000000 };
     int pair[2];
@@ -706,7 +706,7 @@ static void count_done(int status, const char *json, void *unused) {
     atomic_fetch_add(&done_calls, 1);
 }
 
-/* One call holds its arguments; a second finds no room, and finds it again when the first has ended. */
+/* One call holds its arguments; a second has no room until the first has ended. */
 static void test_bytes_in_flight(void) {
     const char *argv[] = {fake_sidecar, "", NULL};
     plue_options_t options = {

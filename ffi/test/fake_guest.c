@@ -52,7 +52,7 @@ static void drain(struct fake_tools *tools, uint8_t **buffer, uint32_t *size) {
     }
 }
 
-/* One attachment, until it is told to stop or has run enough calls. */
+/* One attachment, until it is stopped or has run enough calls. */
 static void attach_and_serve(void) {
     struct fake_tools tools = {.send = push, .version = 2};
     uint32_t size = 20;
@@ -135,7 +135,7 @@ static void test_cycling(void) {
     printf("the runtime was attached %d times\n", atomic_load(&cycles));
 }
 
-/* With options, the runtime is asked again. */
+/* With options, the runtime lists its tools again. */
 static void test_options(void) {
     plue_shutdown();
     CHECK(plue_init("{\"nonsense\":1}") == 0, "%s", plue_get_last_error());
@@ -145,7 +145,7 @@ static void test_options(void) {
     plue_free_json(json);
     plue_shutdown();
     expect_answer("echo", "{}", "{}");
-    /* It needs no name of a module, so a wrong one is nothing to it. */
+    /* It needs no module, so a wrong name of one has no effect. */
     plue_shutdown();
     setenv("PLUE_TOOLS", "\xff", 1);
     CHECK(plue_init("{}") == 0, "%s", plue_get_last_error());

@@ -64,7 +64,7 @@ static void wait_for_host(void) {
     }
 }
 
-/* Talks all the time: on the standard output, and in frames about calls that nobody made. */
+/* Writes all the time: to the standard output, and frames about calls that do not exist. */
 static void babble(struct fake_tools *tools) {
     char text[1000];
     memset(text, 'b', sizeof text);

@@ -156,7 +156,7 @@ static void release(struct fake_tools *tools, uint64_t id) {
     succeed(tools, id, "{\"released\":true}");
 }
 
-/* Spins for as long as the file is there, which it makes; a minute at most. */
+/* Creates a file, and spins until the file is deleted; a minute at most. */
 static void spin(const char *params) {
     char path[200];
     if (sscanf(params, "{\"file\":\"%199[^\"]", path) != 1) {
@@ -186,7 +186,7 @@ static void crash(const char *params) {
     _exit((int)number(params, "code"));
 }
 
-/* Starts a process that lasts a minute; one that is detached has a group and a parent of its own. */
+/* Starts a process that lasts a minute; a detached one has a group and a parent of its own. */
 static void start_process(struct fake_tools *tools, uint64_t id, const char *params) {
     bool is_detached = strstr(params, "\"detached\":true") != NULL;
     int numbers[2];
@@ -233,7 +233,7 @@ static void send_big(struct fake_tools *tools, uint64_t id, size_t size) {
     free(json);
 }
 
-/* What no tools side should send. */
+/* Invalid frames of a tools side. */
 static void misanswer(struct fake_tools *tools, uint64_t id, const char *params) {
     static const char message[] = "\x04\0\0\0a\0b\xff{\"error\":\"threw\"}";
     if (strstr(params, "message") != NULL) {

@@ -133,7 +133,7 @@ struct input {
     size_t size;
 };
 
-/* What a frame is made of: four bytes of the data, and the payload that follows. */
+/* The parts of a frame: four bytes of the data, and the payload after them. */
 enum { OF_CALL = 1, OF_CONFIGURATION = 2, OF_QUESTION = 4, FOR_CALL = 8, WITH_MESSAGE = 16 };
 
 /* Writes the payload of a well-formed INVOKE: of the question's function, or of the tool with the number

@@ -1,4 +1,4 @@
-/* What ABI 1 promises about memory. Compiled, as C and as C++, never run. */
+/* The promises of ABI 1 about memory. Compiled, as C and as C++, never run. */
 #include "plue.h"
 #include "plue_guest.h"
 

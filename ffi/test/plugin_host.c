@@ -10,7 +10,7 @@
 static const char *plugin;
 static int status = 1;
 
-/* What the library keeps for a thread is freed when that ends, which is after dlclose(). */
+/* The library's data of a thread are freed at the end of the thread, which is after dlclose(). */
 static void *use_plugin(void *unused) {
     void *handle = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) {

@@ -142,7 +142,7 @@ static void abort_a_call(void) {
     call_and_shut_down();
 }
 
-/* Whoever forks before the tools are started, or after they have ended, has lost nothing. */
+/* A fork before the tools are started, or after they have ended, loses nothing. */
 static void test_fork(void) {
     init("", FOREVER_MS);
     in_child(call_in_child);
@@ -260,7 +260,7 @@ int kill(pid_t process, int number) {
     return never_kill ? 0 : (int)syscall(SYS_kill, process, number);
 }
 
-/* The same: this is how the guardian is told to end it. */
+/* The same: the guardian gets the order to end it this way. */
 int shutdown(int socket, int how) {
     return never_kill ? 0 : (int)syscall(SYS_shutdown, socket, how);
 }
@@ -277,7 +277,7 @@ static void test_unkillable(void) {
     await_death(process);
 }
 
-/* What a sidecar leaves behind goes with it, also where the system waits for children by itself. */
+/* The processes of a sidecar end with it, also where the system reaps children by itself. */
 static void test_group(void) {
     signal(SIGCHLD, SIG_IGN);
     init("grandchild", FOREVER_MS);
@@ -434,7 +434,7 @@ static void test_hostile_environment(void) {
     plue_shutdown();
 }
 
-/* What a sidecar prints that is never ready is the reason, whatever it prints. */
+/* The output of a sidecar that is never ready is the reason. */
 static void test_last_words(void) {
     const char *argv[] = {"/bin/sh", "-c", "printf 'a NUL: \\0 the reason' >&2; exit 3", NULL};
     expect_lack((plue_options_t){.sidecar_argv = argv},

@@ -60,7 +60,7 @@ static void note_event(const char *json, void *user_data) {
     snprintf(notified->event, sizeof notified->event, "%s", json);
 }
 
-/* "Send error metadata": also of a call that fails before any tool is asked. */
+/* "Send error metadata": also for a call that fails before any tool is called. */
 static void test_events_of_failures(void) {
     const struct {
         const char *name;
@@ -126,7 +126,7 @@ static void test_too_big(void) {
     free(params);
 }
 
-/* The most memory that a process has used, in kB; 0 where the system does not say. */
+/* The maximum memory that a process has used, in kB; 0 if the system does not report it. */
 static long peak_kb(long process) {
     char line[100];
     snprintf(line, sizeof line, "/proc/%ld/status", process);
@@ -364,7 +364,7 @@ static void test_aborted_before(void) {
     plue_abort_signal_release(signal);
 }
 
-/* A tool that does not listen: it ends after its caller has gone. */
+/* A tool that ignores aborts: it ends after its caller. */
 static void test_deaf(void) {
     struct aborted_call call = call_and_abort("hold", "{\"deaf\":true}", NULL, "grace period");
     /* In whole milliseconds, so the first may be all but over. */
@@ -372,7 +372,7 @@ static void test_deaf(void) {
     expect_answer("release", "{}", "{\"released\":true}");
 }
 
-/* A tool that keeps JavaScript busy until the file is gone, which is after both returns. */
+/* A tool that keeps JavaScript busy until the file is deleted, which is after both returns. */
 static void test_spinning(void) {
     char path[] = "/tmp/plue-spin-XXXXXX";
     int descriptor = mkstemp(path);
@@ -466,7 +466,7 @@ static void test_late_events(void) {
 /* A tool that does not stop, or cannot: its caller returns after the grace period. */
 static void test_grace(void) {
     configure(SHORT_GRACE_MS);
-    /* A runtime that still has to start is not what is tested here. */
+    /* The start of a runtime is not tested here. */
     expect_answer("echo", "{}", "{}");
     test_deaf();
     test_flood(false);
@@ -477,7 +477,7 @@ static void test_grace(void) {
     configure(LONG_GRACE_MS);
 }
 
-/* A host that gives back more references than it has takes none from a call. */
+/* A host that releases too many references takes none from a call. */
 static void release_too_often(const char *json, void *user_data) {
     struct aborted_call *call = user_data;
     if (atomic_load(&call->has_begun)) {
@@ -555,7 +555,7 @@ static void test_cancellation_of_call(bool in_callback) {
     plue_abort_signal_release(cancelled.call.signal);
 }
 
-/* The functions that wait or write leave the thread's state as it was. */
+/* The functions that wait or write do not change the thread's state. */
 static void *ask_for_state(void *unused) {
     int state = -1;
     plue_abort_signal_t *signal = plue_abort_signal_new();
@@ -675,7 +675,7 @@ static void test_shutdown(void) {
 
 /* ------------------------------------------------------------------------------ long running */
 
-/* What a process keeps after many calls. `most_kb`: how much it may grow. */
+/* The memory of a process after many calls. `most_kb`: the maximum growth. */
 static void test_leak(int calls, long most_kb) {
     suite_stress(8, 2500, "echo");
     long before = resident_kb();

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the ends of submitted calls said. */
+/* The outcomes of submitted calls. */
 struct ends {
     int count;
     int status;
@@ -35,7 +35,7 @@ static void note_event(const char *json, void *user_data) {
     ends->events++;
 }
 
-/* Dispatches until the count is there. */
+/* Dispatches until the count is reached. */
 static void dispatch_until(const int *count, int wanted) {
     while (*count < wanted) {
         CHECK(plue_events_dispatch(-1) >= 0, "%s", plue_get_last_error());
@@ -190,7 +190,7 @@ static void note_destroyed(void *user_data) {
     atomic_fetch_add(&destroyed, 1);
 }
 
-/* How often a tool or a question ran on this thread. */
+/* The number of tools and questions that ran on this thread. */
 static _Thread_local int runs_here;
 
 static void run_add(plue_invocation_t *invocation, const char *params, void *user_data) {
@@ -270,7 +270,7 @@ static void test_registering(void) {
     expect_sum();
 }
 
-/* Unregisters itself and ends its invocation: its user_data is there until it returns. */
+/* Unregisters itself and ends its invocation: its user_data exists until it returns. */
 static void run_leaving(plue_invocation_t *invocation, const char *params, void *user_data) {
     (void)params;
     int before = atomic_load(&destroyed);
@@ -447,7 +447,7 @@ static void *keep_registering(void *unused) {
     return unused;
 }
 
-/* Each tool is destroyed once, also one that a shutdown takes while it is being registered. */
+/* Each tool is destroyed once, even if a shutdown removes it while it is being registered. */
 void suite_tools_shutdown(void) {
     pthread_t thread;
     atomic_store(&destroyed, 0);
@@ -546,7 +546,7 @@ static void *resume_once(void *argument) {
     return NULL;
 }
 
-/* Of several answers at once one continues the call. */
+/* Of several concurrent answers one continues the call. */
 static void test_ticket_race(void) {
     char ticket[TICKET_BYTES];
     suspend(ticket);
@@ -626,7 +626,7 @@ static void find_line(const char *line, void *user_data) {
     *(int *)user_data += strcmp(line, "first of two") == 0 || strcmp(line, "second of two") == 0;
 }
 
-/* What the tools print goes to the host, line by line. */
+/* The output of tools goes to the host, line by line. */
 void suite_log(void) {
     int found = 0;
     plue_set_log(find_line, &found);
@@ -663,7 +663,7 @@ void suite_log_left(void) {
     CHECK(plue_events_dispatch(0) == 0 && count_of_lines == 1, "%d lines", count_of_lines);
 }
 
-/* A callback that is there while it is called, and says so if it is called when it is not. */
+/* A callback that exists while it is called, and reports calls outside of its life. */
 static atomic_bool is_watched;
 static atomic_int late;
 

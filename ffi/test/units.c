@@ -109,7 +109,7 @@ static void test_prefix(void) {
         size_t length = plue_text_prefix(text, most);
         CHECK(length == expected[most], "%zu of %zu", length, most);
     }
-    /* What is no UTF-8 is cut where it must be. */
+    /* Invalid UTF-8 is cut where it must be. */
     CHECK(plue_text_prefix("\x80\x80\x80\x80\x80\x80", 5) == 5, "continuation bytes alone");
     CHECK(plue_text_prefix("\x80\x80", 1) == 1, "two continuation bytes");
     CHECK(plue_text_prefix("", 0) == 0, "nothing");
@@ -255,7 +255,7 @@ static void *post_often(void *argument) {
     return NULL;
 }
 
-/* Does what a sidecar's thread does, until it is told to end. */
+/* Works like a sidecar's thread, until it is stopped. */
 static void *poll_socket(void *argument) {
     struct poster *polling = argument;
     bool is_left = false;
@@ -271,7 +271,7 @@ static void *poll_socket(void *argument) {
     }
 }
 
-/* Reads one frame of those that were posted, and checks every byte. */
+/* Reads one of the posted frames, and checks every byte. */
 static uint64_t take_numbered_frame(int socket, uint8_t *bytes) {
     size_t used = 0;
     size_t wanted = PLUE_FRAME_HEADER;
@@ -289,7 +289,7 @@ static uint64_t take_numbered_frame(int socket, uint8_t *bytes) {
     return view.id;
 }
 
-/* Frames of many threads arrive whole, and those of each thread in order. */
+/* Frames of many threads arrive complete, and the frames of each thread in order. */
 static void test_crowded_outbox(void) {
     struct plue_outbox outbox;
     int pair[2];
@@ -333,7 +333,7 @@ static void test_failures(void) {
     char *json = plue_outcome_answer(outcome);
     CHECK(strcmp(plue_get_last_error_json(), json) == 0, "%s", plue_get_last_error_json());
     plue_free_json(json);
-    /* What is said when there is no memory to say it is never freed. */
+    /* The outcome for a lack of memory is never freed. */
     json = plue_outcome_answer(plue_outcome_out_of_memory());
     CHECK(is_failure(json, "out_of_memory"), "%s", json);
     plue_free_json(json);
@@ -370,7 +370,7 @@ static void test_error_events(void) {
                  "\"message\":\"Out of memory\"}");
 }
 
-/* The reference of a call keeps a signal, whatever the host gives back. */
+/* The reference of a call keeps a signal, whatever the host releases. */
 static void test_signal_references(void) {
     plue_abort_signal_t *signal = plue_abort_signal_new();
     CHECK(plue_abort_signal_retain(signal) == signal, "another signal");
@@ -453,7 +453,7 @@ static void test_listing(void) {
         sleep_us(100);
         tries++;
         if (!plue_try_lock()) {
-            /* However long its owner is kept from going on by other processes, that is once. */
+            /* Other processes may delay its owner, but only once. */
             busy++;
             plue_lock();
         }
@@ -492,7 +492,7 @@ ssize_t send(int socket, const void *bytes, size_t length, int flags) {
     return sendto(socket, bytes, length, flags, NULL, 0);
 }
 
-/* One frame tells the tools of them all, without the lock. By the $PLUE_SIDECAR in C. */
+/* One frame lists the tools of all of them, without the lock. Sent by the $PLUE_SIDECAR in C. */
 static void test_crowd_of_signal(void) {
     plue_options_t options = {.struct_size = sizeof options, .start_timeout_ms = FOREVER_MS,
                               .abort_grace_ms = FOREVER_MS};

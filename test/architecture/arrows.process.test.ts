@@ -18,7 +18,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   finding: ["tool", "schema", "select", "registry", "execute", "formats"],
 };
 const FOLDERS = Object.keys(ARROWS);
-/** What `src/core.ts` is made of, and `mod.ts` with it. */
+/** The folders of `src/core.ts`, and of `mod.ts`. */
 const CORE = FOLDERS.filter((folder) => !["formats", "finding"].includes(folder));
 const ENDS: readonly string[] = ["cli", "explorer"];
 

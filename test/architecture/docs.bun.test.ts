@@ -73,7 +73,7 @@ describe("the guides", () => {
     const ignored = GUIDES.flatMap((file) =>
       [...readFileSync(file, "utf8").matchAll(/^```[jt]s ignore$/gm)].map(() => file)
     );
-    // The frameworks of http.md have a test in test/edge, those of frameworks.md in test/oracles.
+    // test/edge tests the frameworks of http.md, test/oracles the frameworks of frameworks.md.
     assertEquals(ignored.toSorted(), [
       "docs/finding.md",
       ...Array<string>(5).fill("docs/frameworks.md"),

@@ -30,7 +30,7 @@ export interface RunOptions {
   readonly controller?: AbortController;
   /** Replaces standard input by keys of a person at a terminal. */
   readonly keys?: Readable;
-  /** Receives the output as it is written. */
+  /** Receives the output when it is written. */
   heard?(text: string): void;
 }
 

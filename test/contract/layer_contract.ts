@@ -259,7 +259,7 @@ const TOOLS = {
     },
 } as const;
 
-/** Layers of stage `run`, next to the tool, and what becomes of a call with them. */
+/** Layers of stage `run`, next to the tool, and the results of calls with them. */
 const INNER: readonly {
   readonly title: string;
   readonly around: (call: Call, next: () => Outcome) => Outcome;

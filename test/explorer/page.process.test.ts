@@ -591,7 +591,7 @@ describe("a call that asks", () => {
 
   test("links to web addresses only, even if a service returns others", () =>
     look(tryPath("git:commit", { message: "m" }), async (page) => {
-      // No plue service answers that: this one lies.
+      // An invalid response, which no plue service sends.
       const url = "javascript:globalThis.ran=true";
       const questions = [{ key: "login", kind: "authorization", message: "Sign in", url }];
       const error = { code: "input_required", message: "It asks", retryable: false };

@@ -81,7 +81,7 @@ for (const sanitizer of ["thread", "address,undefined"]) {
       const parts = sanitizer === "thread" ? `${PARTS} cancellation` : PARTS;
       const fakeGuest = join(programs, "fake_guest");
       const fakeSidecar = join(PROGRAMS, "fake_sidecar");
-      // What has one thread has no races; the way to wake a guest takes no memory of its own.
+      // One thread has no races; waking a guest allocates nothing.
       const others = sanitizer === "thread"
         ? [[fakeGuest, "socket", "300", ...WAKES.split(" ")]]
         : [

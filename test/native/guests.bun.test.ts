@@ -15,7 +15,7 @@ import {
 
 const unbuilt = buildPrograms();
 const noKoffi = installKoffi();
-/** How many seconds the long tests take: `npm run test:soak` says so. */
+/** The duration of the long tests, in seconds: `npm run test:soak` sets it. */
 const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
 
 const GUEST = join(ROOT, "test", "native", "guest.ts");

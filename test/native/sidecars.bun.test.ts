@@ -27,7 +27,7 @@ const MODULES = join(ROOT, "test", "native", "modules");
 const TOOLS = join(ROOT, "test", "native", "tools.ts");
 const HOST = join(folder, "host");
 
-/** How many seconds the long tests take: `npm run test:soak` says so. */
+/** The duration of the long tests, in seconds: `npm run test:soak` sets it. */
 const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
 const unbuilt = buildPrograms();
 const withLibrary = maybe(unbuilt === undefined, unbuilt ?? "");

@@ -159,7 +159,7 @@ export function buildVariant(name: string, setting: string): string {
   return join(kept, "test");
 }
 
-/** The time for which a variant is kept. */
+/** The lifetime of a cached variant. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
 /** Why there is no koffi, which Node needs; `undefined` once it is installed, in this folder only. */
@@ -187,7 +187,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** What `run` takes. */
+/** The options of `run`. */
 export interface RunOptions {
   readonly env?: { readonly [name: string]: string };
   /** For a program that hangs: far more than a busy machine needs. */

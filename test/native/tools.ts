@@ -58,7 +58,7 @@ function turn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
 
-/** What `locate` and `locate_freely` return. */
+/** The result of `locate` and `locate_freely`. */
 const PLACE = {
   type: "object",
   properties: { at: { type: "number" } },

@@ -1,4 +1,4 @@
-// What `nats micro` and Prometheus are told of a worker.
+// The data of a worker for `nats micro` and Prometheus.
 
 import { describe } from "bun:test";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";

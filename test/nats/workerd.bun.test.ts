@@ -17,7 +17,7 @@ const TOKEN = "a-token-of-the-tests";
 
 let began = (): void => {};
 
-/** Tools that return their worker, and one that does not end. */
+/** Tools that return their worker, and a tool that does not end. */
 const tools = (by: string): readonly ToolDefinition[] => [
   { name: "who", description: "Says who.", risk: "low", execute: () => by },
   {

@@ -58,7 +58,7 @@ async function list(server: string, args: readonly string[]): Promise<readonly L
   }
 }
 
-/** Every target takes the tools; what it does not take, it says why. */
+/** Every target takes the tools, or gives the reason why it rejects one. */
 function checkTargets(tools: readonly Tool[]): void {
   for (const { id } of listTargets()) {
     const { names, rejected } = exportTools(tools, id);

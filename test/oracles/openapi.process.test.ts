@@ -40,7 +40,7 @@ const anyTool = fc.tuple(aParametersSchema(), aParametersSchema())
     makeTool({ name: "any", description: "Does it.", parameters, returns })
   );
 
-/** It loses what stands beside a `$ref` before it resolves the reference. */
+/** It loses the siblings of a `$ref` before it resolves the reference. */
 const hasPlainRoots = ({ parameters, returns }: Tool): boolean =>
   [parameters, returns].every((schema) => typeof schema !== "object" || !("$ref" in schema));
 

@@ -53,7 +53,7 @@ function mapSchemas(schema: unknown, change: (schema: Schema) => Schema): unknow
   return change(result);
 }
 
-/** What `toStrictJsonSchema` does otherwise than plue. Neither changes what is accepted. */
+/** The differences of `toStrictJsonSchema` to plue. Neither changes the accepted values. */
 function asOpenAi(schema: Schema): unknown {
   return mapSchemas(schema, (one) => {
     const result = { ...one };

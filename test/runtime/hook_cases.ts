@@ -667,7 +667,7 @@ async function statusOfTask(options: CallTasksOptions): Promise<string> {
   return "id" in task ? (await tasks.get(task.id))?.status ?? "gone" : task.error.code;
 }
 
-/** How a task ends that is taken up, and whose tool wants a context. */
+/** The end of a continued task whose tool requires a context. */
 async function takenUp(callContext: CallTasksOptions["callContext"] & object): Promise<string> {
   const store = memoryCallStore();
   const idempotent = {

@@ -8,7 +8,7 @@ import type { Watch } from "./http_app.ts";
 
 const STREAM = { "content-type": "application/json", accept: "text/event-stream" };
 
-/** Declares the tests. `urlOf` is asked when a test runs. */
+/** Declares the tests. `urlOf` is called when a test runs. */
 export function describeStreaming(urlOf: () => string): void {
   const watch = async (): Promise<Watch> => await (await fetch(`${urlOf()}/watch`)).json();
 

@@ -292,7 +292,7 @@ describe("importMcpServer()", () => {
 });
 
 describe("importMcpServer({ mayAsk })", () => {
-  /** A server whose tool asks twice, and the number of starts of its last part. */
+  /** A server whose tool has two questions, and the number of starts of its last part. */
   function farAsking(): { readonly mcp: McpEndpoint; readonly runs: () => number } {
     let runs = 0;
     const form = (message: string) => ({

@@ -211,7 +211,7 @@ describe("the configuration of a repository", () => {
       // The control: the same files, and plain git.
       await set(keys.filter((key) => NAMES_PROGRAM.test(key)));
       for (const args of COMMANDS) plainGit(test.path, ...args);
-      // One program can hide another, so the next round is without those that ran.
+      // One program can hide another, so the next round omits the programs that ran.
       for (const key of await test.ran()) proven.add(key);
       keys = keys.filter((key) => !proven.has(key));
     }
@@ -404,7 +404,7 @@ describe("the configuration of a repository", () => {
 });
 
 describe("the place of a repository", () => {
-  /** A workspace `ws` beside another repository, whose only commit is "Secret". */
+  /** A workspace `ws` next to another repository, whose only commit is "Secret". */
   async function neighbours(): Promise<Neighbours> {
     const test = await trap();
     return Object.assign(test, { other: join(test.folder.path, "other") });

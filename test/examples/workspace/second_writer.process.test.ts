@@ -42,7 +42,7 @@ const canSwap = process.platform === "linux" &&
   spawnSync("cc", ["-x", "c", "-fsyntax-only", "-"], { input: SWAPPER }).status === 0;
 const withSwapper = maybe(canSwap, "there is no C compiler with renameat2");
 
-/** A workspace `ws` with the folder `dir` and the link `link` to the folder `outside` beside it. */
+/** A workspace `ws` with the folder `dir` and the link `link` to `outside`, a folder next to it. */
 async function start() {
   const folder = await temporaryFolder({
     "ws/dir/a.txt": "inside",

@@ -186,7 +186,7 @@ describe("utf8Length()", () => {
   });
 });
 
-/** How many lists and objects of `copy` are also in `value`. */
+/** The number of lists and objects of `copy` that are also in `value`. */
 function sharedParts(copy: unknown, value: unknown): number {
   const parts = (whole: unknown): readonly unknown[] =>
     typeof whole === "object" && whole !== null

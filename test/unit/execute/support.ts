@@ -84,7 +84,7 @@ export function deferred<T = void>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
-/** Lets pending promise reactions run until `done` says so; fails if it never does. */
+/** Lets pending promise reactions run until `done` returns true; fails if it never does. */
 export async function until(done: () => boolean): Promise<void> {
   for (let turn = 0; turn < 1_000; turn++) {
     if (done()) return;

@@ -1,4 +1,4 @@
-/** The cases of each provider: one file each, beside each other in `cases/`. */
+/** The cases of the providers: one file each in `cases/`. */
 
 import type { StreamTarget, TargetName } from "../../../src/formats/mod.ts";
 import aiSdk from "./cases/ai_sdk.json" with { type: "json" };

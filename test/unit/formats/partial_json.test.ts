@@ -5,7 +5,7 @@ import { readPartialJson } from "../../../src/formats/partial_json.ts";
 import { isObject } from "../../../src/tool/mod.ts";
 import { cases } from "../../support/laws.ts";
 
-/** Whether `whole` may be what `part` becomes when more comes. */
+/** True if `part` may be the beginning of `whole`. */
 function begins(part: unknown, whole: unknown): boolean {
   if (typeof part === "string" && typeof whole === "string") return whole.startsWith(part);
   if (Array.isArray(part)) {

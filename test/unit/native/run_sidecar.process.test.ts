@@ -10,7 +10,7 @@ import { settle } from "./fakes.ts";
 /** Bun's socket, which takes so many bytes until it is drained. */
 class FakeBun implements BunSockets {
   room = Infinity;
-  /** What was sent, and `end`. */
+  /** The sent bytes, and `end`. */
   readonly sent: string[] = [];
   handlers: Parameters<BunSockets["connect"]>[0]["socket"] | undefined;
   refuses = false;

@@ -30,7 +30,7 @@ describe("detectDialect()", () => {
     // Data, not schemas.
     { enum: [{ definitions: {} }], const: { items: [] }, default: { dependencies: {} } },
     { examples: [{ definitions: {} }], "x-note": { items: [] } },
-    // Not even an object, so the form is not used; `checkSchema` refuses it.
+    // Not even an object, so the form is not used; `checkSchema` rejects it.
     { definitions: null },
   ];
   for (const schema of DRAFT_2020_12) {

@@ -23,7 +23,7 @@ const tool = fakeTool("task:start", {
   scopes: ["read", "write"],
 });
 
-/** What is said of `tool` under a selection. */
+/** The explanation of `tool` under a selection. */
 const why = (selection: Selection) => {
   const { removedBy, reason } = buildToolset([tool], selection).explain("task:start");
   return `${removedBy} | ${reason.replace('"task:start" is removed by ', "")}`;

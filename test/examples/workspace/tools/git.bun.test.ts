@@ -16,7 +16,7 @@ import {
   testWorkspace,
 } from "../testing.ts";
 
-/** Runs git by hand in the workspace. */
+/** Runs git directly in the workspace. */
 function git(test: TestWorkspace, ...args: readonly string[]): string {
   return runGit(test.folder.path, ...args);
 }

@@ -315,7 +315,7 @@ describe("a task", () => {
       ["b"],
     ]);
     assertEquals(partly, await tasks.get(id, ANN));
-    // An answered question is not asked again.
+    // An answered question is not repeated.
     const again = await tasks.answer(dispatcher, id, { a: { action: "decline" } }, ANN);
     assertEquals([codeOf(again), ran], ["invalid_arguments", 1]);
     // Another process has the answer too.
