@@ -60,8 +60,8 @@ const WAKES = "submit shared:5 race:50 stress:8:200:echo";
 const RACES =
   "bad_starts grandchild refused start_race shutdown_race both_hostings fork fork_race " +
   "abort_of_start flood call_timeout unread_output bytes_in_flight withdrawn_call";
-const TOOLS_IN_C =
-  "tools tools_restarts tools_shutdown questions_restarts notices log_left submit_restarts";
+const TOOLS_IN_C = "contract questions blocks tools tools_restarts tools_shutdown " +
+  "questions_restarts notices log_left submit_restarts";
 
 function buildSanitized(sanitizer: string): string {
   make("-j2", "all", "test-programs");
@@ -81,19 +81,14 @@ for (const sanitizer of ["thread", "address,undefined"]) {
       const parts = sanitizer === "thread" ? `${PARTS} cancellation` : PARTS;
       const fakeGuest = join(programs, "fake_guest");
       const fakeSidecar = join(PROGRAMS, "fake_sidecar");
-      // One thread has no races; waking a guest allocates nothing.
-      const others = sanitizer === "thread"
-        ? [[fakeGuest, "socket", "300", ...WAKES.split(" ")]]
-        : [
-          [join(programs, "units")],
-          [join(programs, "fuzz"), "2000"],
-          [join(programs, "process"), fakeSidecar, "no_stdio"],
-        ];
       await succeed(
         [fakeGuest, "callback", "300", ...parts.split(" "), "shutdown"],
         [join(programs, "suite"), ...parts.split(" "), "crash", "shutdown"],
         [join(programs, "edge"), fakeSidecar, ...RACES.split(" ")],
-        ...others,
+        [join(programs, "units")],
+        [join(programs, "fuzz"), "2000"],
+        [fakeGuest, "socket", "300", ...WAKES.split(" ")],
+        [join(programs, "process"), fakeSidecar, "no_stdio"],
       );
     });
 
@@ -105,9 +100,7 @@ for (const sanitizer of ["thread", "address,undefined"]) {
         PLUE_SIDECAR: program("sidecar-on-bun", `exec bun '${main}'`),
         PLUE_TOOLS: join(ROOT, "test", "native", "tools.ts"),
       };
-      // The cases of the contract are one after the other.
-      const more = sanitizer === "thread" ? [] : ["contract", "questions", "blocks"];
-      const command = [join(programs, "suite"), ...more, ...TOOLS_IN_C.split(" ")];
+      const command = [join(programs, "suite"), ...TOOLS_IN_C.split(" ")];
       const outcome = await run(command, { limitMs: LONG_LIMIT_MS, env });
       assertEquals(outcome.code, 0, said(outcome));
     });

@@ -24,9 +24,6 @@ const GUEST = join(ROOT, "test", "native", "guest.ts");
 const PARTS =
   "basic contract submit tools questions blocks notices big streaming abort shared:20 metadata:20000 race:100 " +
   `stress:8:${SOAK > 0 ? 20_000 : 1_500}:echo stress:8:500:later cancellation`;
-/** The same without what is the library's own doing. */
-const FEWER_PARTS = "basic contract submit tools big abort shared:10 metadata:2000 race:30 " +
-  "stress:8:500:echo stress:8:200:later";
 
 const GUESTS = [
   { runtime: "bun", wake: "callback" },
@@ -48,7 +45,7 @@ for (const { runtime, wake } of GUESTS) {
       const outcome = await guest(
         runtime,
         `--wake=${wake}`,
-        ...(wake === "callback" || SOAK > 0 ? PARTS : FEWER_PARTS).split(" "),
+        ...PARTS.split(" "),
       );
       assertEquals(outcome.code, 0, said(outcome));
       assertStringIncludes(outcome.stdout, `attached by ${wake}`);

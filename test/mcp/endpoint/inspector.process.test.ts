@@ -1,4 +1,4 @@
-/** The inspector of MCP, as a program, against the endpoint on Node and in workerd. */
+/** The inspector of MCP, as a program, against the endpoint on all four runtimes. */
 
 import { afterAll, beforeAll, describe, it } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
@@ -6,6 +6,7 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { NAMES } from "../../../scripts/lib/runtimes.mjs";
 import { ROOT, type RunningServer, startServer } from "../servers.ts";
 
 const PACKAGE = join(import.meta.dirname, "../node_modules/@modelcontextprotocol/inspector");
@@ -18,7 +19,7 @@ function programOf(folder: string): string {
   return join(folder, bin["mcp-inspector"]);
 }
 
-for (const runtime of ["node", "workerd"]) {
+for (const runtime of NAMES) {
   describe(`the inspector on ${runtime}`, () => {
     let server: RunningServer;
     beforeAll(async () => {
