@@ -101,8 +101,8 @@ static void write_report(int descriptor, enum kind kind, int value) {
 
 /* ---------------------------------------------------------------------------- environment */
 
-/* Variables that make a runtime run something else than the sidecar, or something before it, or that
- * give it a part of its parent's which the sidecar does not have: the descriptor of a channel to it. */
+/* Variables that make a runtime run another program than the sidecar, or one before it. And variables
+ * about the descriptor of a channel to the parent, which the sidecar does not have. */
 static const char *const dropped[] = {
     "BUN_BE_BUN=",
     "BUN_OPTIONS=",
@@ -128,8 +128,8 @@ static bool is_dropped(const char *variable) {
     return false;
 }
 
-/* The sidecar's environment: that of this process without what is dropped. A process with more rights
- * than its caller hands on nothing that the caller chose. NULL when out of memory. */
+/* The sidecar's environment: this process's variables without the dropped ones. A process with more
+ * rights than its caller passes on nothing that the caller chose. NULL when out of memory. */
 static char **make_environment(void) {
     static char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
     static char home[] = "HOME=/";

@@ -210,8 +210,8 @@ static struct plue_outcome too_late(const struct plue_call *call, bool has_begun
     return plue_outcome_failure("timeout", text);
 }
 
-/* Takes back the frame of a call that waits behind others: it would cost memory for as long as they
- * take, and run a tool whose result nobody gets. NULL: it has been sent. */
+/* Removes the unsent frame of a call from the queue: it would keep its memory until the others are
+ * sent, and run a tool without a reader of the result. NULL: it has been sent. */
 static struct plue_frame *withdraw(struct plue_call *call) PLUE_UNLOCKED {
     if (call->sidecar != NULL) {
         return plue_sidecar_withdraw(call->sidecar, call->id);

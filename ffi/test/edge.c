@@ -148,7 +148,7 @@ static void test_babble(void) {
     plue_shutdown();
 }
 
-/* Bytes that are no frame, in the middle of calls: all these calls fail, and the next one works. */
+/* Invalid frames in the middle of calls: all these calls fail, and the next one works. */
 static void test_garble(void) {
     struct held_calls calls = {.code = "runtime_crashed", .part = "broke the protocol"};
     init("");

@@ -414,8 +414,8 @@ static void test_half_a_field(void) {
     }
 }
 
-/* What would have the runtime run something else than the sidecar is not handed on, and neither is
- * the channel between Node and a host that Node has started. */
+/* Variables that make the runtime run another program are not passed on to the sidecar, nor is the
+ * channel between Node and a host that Node has started. */
 static void test_hostile_environment(void) {
     static const char *const names[] = {"BUN_BE_BUN",     "BUN_OPTIONS",     "NODE_OPTIONS",
                                         "NODE_UNIQUE_ID", "NODE_CHANNEL_FD", "NODE_CHANNEL_SERIALIZATION_MODE"};

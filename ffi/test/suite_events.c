@@ -582,8 +582,8 @@ void suite_questions(void) {
     CHECK(contains(plue_get_last_error(), "task_id is NULL"), "%s", plue_get_last_error());
 }
 
-/* The runtime crashes between the question and the answer: the ticket is good, and the tasks, which
- * were in the memory of the runtime, are gone. */
+/* The runtime crashes between the question and the answer: the ticket is still valid, and the tasks,
+ * which were in the memory of the runtime, are lost. */
 void suite_questions_restarts(void) {
     char ticket[TICKET_BYTES];
     char id[100] = "";

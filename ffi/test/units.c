@@ -453,7 +453,7 @@ static void test_listing(void) {
         sleep_us(100);
         tries++;
         if (!plue_try_lock()) {
-            /* Other processes may delay its owner, but only once. */
+            /* Other processes may delay the thread with the lock, but only once. */
             busy++;
             plue_lock();
         }

@@ -191,7 +191,7 @@ export interface ToolCallError {
   readonly ran?: ToolRun;
 }
 
-/** Did the tool of a failed call run? */
+/** `no` if the tool of a failed call did not run, `unknown` if it may have run. */
 export type ToolRun = "no" | "yes" | "unknown";
 
 /** True if `value` is a {@linkcode ToolRun}. */

@@ -124,8 +124,8 @@ export function buildPrograms(): string | undefined {
 const VARIANT = ["suite", "fake_guest", "edge", "units", "fuzz", "process"];
 
 /**
- * Builds the library and test programs with a setting of `make`. Compiling them takes half a minute:
- * they are kept, by the contents of all files that they are made of.
+ * Builds the library and test programs with a setting of `make`. Compiling them takes half a minute,
+ * so they are cached by the contents of all their sources.
  *
  * @returns The programs' folder.
  */

@@ -138,12 +138,12 @@ async function makeTools(secrets: readonly Uint8Array<ArrayBuffer>[]): Promise<T
 async function loadJose(): Promise<Jose> {
   try {
     // Parts, because bundlers keep all of a package that is loaded as a whole.
-    const parts = await Promise.all([
+    const [{ CompactEncrypt }, { compactDecrypt }, { decodeProtectedHeader }] = await Promise.all([
       import("jose/jwe/compact/encrypt"),
       import("jose/jwe/compact/decrypt"),
       import("jose/decode/protected_header"),
     ]);
-    return Object.assign({}, ...parts);
+    return { CompactEncrypt, compactDecrypt, decodeProtectedHeader };
   } catch (cause) {
     throw new Error(`Cannot ${ACTION}: the package "jose" is not installed`, { cause });
   }

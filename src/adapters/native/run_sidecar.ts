@@ -291,7 +291,7 @@ export function startSidecar(own: SidecarProcess): Sidecar {
     runtime: own.runtime,
     send: (frames) => socket.write(frames),
     onShutdown: () => void end(),
-    // When the result has been sent.
+    // In a later turn, after the result was sent.
     onLargeCall: () => void setTimeout(own.collectGarbage, 0),
     onFailed: () => socket.end(() => own.exit(EXIT.failed)),
   });

@@ -271,7 +271,7 @@ export class DurableWorker {
     }
   }
 
-  /** Ends a call whose caller's clock is wrong; returns it to the stream if this worker's is. */
+  /** Ends a call if its caller's clock is off; returns it to the stream if this worker's clock is. */
   #isMistimed(
     { task: { call, storedAt }, ack, retry }: Delivery<QueuedRun>,
     { id }: Tool,
