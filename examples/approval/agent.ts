@@ -39,9 +39,15 @@ interface Conversation {
 /** Replaces a call of the provider's API. */
 function model(messages: readonly unknown[]): { readonly content: readonly unknown[] } {
   const said = JSON.stringify(messages);
-  return said.includes("tool_result")
-    ? { content: [{ type: "text", text: said.includes("are gone") ? "Done." : "As you wish." }] }
-    : { content: [{ type: "tool_use", id: "toolu_1", name: "erase", input: { year: 1999 } }] };
+  if (!said.includes("tool_result")) {
+    return { content: [{ type: "tool_use", id: "toolu_1", name: "erase", input: { year: 1999 } }] };
+  }
+  const text = said.includes("are gone")
+    ? "Done."
+    : said.includes("was not approved")
+    ? "As you wish."
+    : `That failed: ${said}`;
+  return { content: [{ type: "text", text }] };
 }
 
 const folder = process.argv[2] ?? ".agent";
@@ -64,7 +70,11 @@ async function ask({ suspended }: Turn): Promise<Record<string, Answers>> {
     const given: Record<string, { readonly action: "accept" | "decline" }> = {};
     for (const { key, message, arguments: args } of questions) {
       console.log(`${message} ${JSON.stringify(args)} (yes or no)`);
-      const { value } = await lines.next();
+      const { value, done } = await lines.next();
+      if (done) {
+        console.error("No answer. Start the agent again to continue.");
+        process.exit(1);
+      }
       given[key] = { action: value === "yes" ? "accept" : "decline" };
     }
     answers[callId] = given;

@@ -32,7 +32,7 @@ async function start(folder: string) {
       await ended;
     },
     async answer(word: string) {
-      child.stdin.end(`${word}\n`);
+      child.stdin.write(`${word}\n`);
       const [code] = await ended;
       return { code, output };
     },
