@@ -217,7 +217,8 @@ typedef struct {
      * start_timeout_ms is killed. */
     uint32_t call_timeout_ms;
     /* The bytes of arguments that calls in flight may have together; 268435456 (256 MiB). A call that
-     * would exceed it fails with `overloaded`. */
+     * would exceed it fails with `overloaded`. The same for calls of this program's tools that have not
+     * begun. */
     size_t max_bytes_in_flight;
 } plue_options_t;
 
@@ -341,7 +342,8 @@ PLUE_API void plue_invocation_succeed(plue_invocation_t *invocation, const char 
 PLUE_API void plue_invocation_fail(plue_invocation_t *invocation, int status, const char *message);
 
 /* Sends metadata, streamed output (both JSON) or progress (`total` 0: unknown; `message` may be NULL)
- * of a running invocation. */
+ * of a running invocation. Never waits: if more than 16 MiB wait for the runtime, the invocation fails with
+ * PLUE_OUTPUT_TOO_LARGE, and its signal is aborted. */
 PLUE_API void plue_invocation_metadata(plue_invocation_t *invocation, const char *json);
 PLUE_API void plue_invocation_output(plue_invocation_t *invocation, const char *json);
 PLUE_API void plue_invocation_progress(plue_invocation_t *invocation, double done, double total,
@@ -420,7 +422,8 @@ PLUE_API int plue_tool_answer(const char *task_id, const char *answers_json,
 /* -------------------------------------------------------------------------------------- notices */
 
 /* Both functions replace a callback. When they return, the old one has ended and is not called again,
- * unless they were called inside it: do not hold a lock that it waits for. */
+ * unless they were called inside it, or it waits to replace the callback that calls them: do not hold a
+ * lock that it waits for. */
 
 /* Sets the callback for changes of plue_tool_list(), called by plue_events_dispatch() once for any number
  * of changes. NULL: none. */

@@ -79,15 +79,25 @@ void plue_events_after_fork(void) {
     }
 }
 
-static void begin_to_tell(struct plue_due *due) PLUE_LOCKED {
+bool plue_events_end(struct plue_due *due) {
+    due->is_over = true;
+    return !due->is_waiting && !due->is_being_told;
+}
+
+/* The lock is given up meanwhile. */
+static void tell(struct plue_due *due, int *told) PLUE_LOCKED {
     due->is_waiting = false;
     due->is_being_told = true;
     due->has_more = false;
-}
-
-static void end_to_tell(struct plue_due *due) PLUE_LOCKED {
+    plue_unlock();
+    due->tell(due, told);
+    plue_lock();
     due->is_being_told = false;
-    if (due->has_more) {
+    if (due->is_over) {
+        plue_unlock();
+        due->free(due);
+        plue_lock();
+    } else if (due->has_more) {
         plue_events_add(due);
     }
 }
@@ -100,22 +110,14 @@ static struct plue_due *take_due(void) PLUE_LOCKED {
             waiting_end = &first_waiting;
         }
         waiting--;
-        begin_to_tell(due);
     }
     return due;
 }
 
-bool plue_events_tell(struct plue_due *due, int *told) {
+void plue_events_tell(struct plue_due *due, int *told) {
     plue_lock();
-    begin_to_tell(due);
+    tell(due, told);
     plue_unlock();
-    bool is_there = due->tell(due, told);
-    if (is_there) {
-        plue_lock();
-        end_to_tell(due);
-        plue_unlock();
-    }
-    return is_there;
 }
 
 /* Tells what waits now. What comes meanwhile is left for the next time, so that a host's loop gets
@@ -131,12 +133,7 @@ static int tell_all(void) PLUE_UNLOCKED {
         if (due == NULL) {
             break; /* another thread was quicker */
         }
-        plue_unlock();
-        bool is_there = due->tell(due, &told);
-        plue_lock();
-        if (is_there) {
-            end_to_tell(due);
-        }
+        tell(due, &told);
     }
     set_alarm();
     plue_unlock();
@@ -224,6 +221,8 @@ struct watch {
     void *user_data;
     bool is_called;  /* by the thread in `due.tell` */
     bool is_awaited; /* another thread waits until it is not */
+    bool is_stuck;   /* it waits until the other watch's callback has ended */
+    unsigned calls;
     pthread_t caller;
 };
 
@@ -237,6 +236,7 @@ static bool call_watch(struct watch *watch, const char *text) PLUE_LOCKED {
         return false;
     }
     watch->is_called = true;
+    watch->calls++;
     watch->caller = pthread_self();
     plue_unlock();
     if (line != NULL) {
@@ -253,23 +253,35 @@ static bool call_watch(struct watch *watch, const char *text) PLUE_LOCKED {
     return true;
 }
 
-/* Waits until no other thread is in the callback that stood before. */
-static void await_watch(struct watch *watch) PLUE_LOCKED {
-    while (watch->is_called && !pthread_equal(watch->caller, pthread_self())) {
+static bool is_called_here(const struct watch *watch) PLUE_LOCKED {
+    return watch->is_called && pthread_equal(watch->caller, pthread_self());
+}
+
+/* Waits until no other thread is in the callback of the watch that stood before. Two callbacks that
+ * replace each other would wait for each other: the second one does not. */
+static void await_watch(struct watch *watch, struct watch *other) PLUE_LOCKED {
+    unsigned call = watch->calls;
+    bool is_here = is_called_here(watch);
+    bool is_in_other = is_called_here(other);
+    other->is_stuck = other->is_stuck || is_in_other;
+    while (watch->is_called && watch->calls == call && !is_here &&
+           !(is_in_other && watch->is_stuck)) {
         watch->is_awaited = true;
         plue_wait_for_change(PLUE_NEVER_MS);
     }
+    other->is_stuck = other->is_stuck && !is_in_other;
 }
 
-static bool tell_list_changed(struct plue_due *due, int *told) PLUE_UNLOCKED;
+static void tell_list_changed(struct plue_due *due, int *told) PLUE_UNLOCKED;
 static struct watch list_watch PLUE_GUARDED = {.due = {.tell = tell_list_changed}};
+static void tell_lines(struct plue_due *due, int *told) PLUE_UNLOCKED;
+static struct watch log_watch PLUE_GUARDED = {.due = {.tell = tell_lines}};
 
-static bool tell_list_changed(struct plue_due *due, int *told) PLUE_UNLOCKED {
+static void tell_list_changed(struct plue_due *due, int *told) PLUE_UNLOCKED {
     (void)due;
     plue_lock();
     *told += call_watch(&list_watch, NULL);
     plue_unlock();
-    return true;
 }
 
 void plue_events_list_changed(void) {
@@ -285,7 +297,7 @@ void plue_set_list_changed(void (*callback)(void *user_data), void *user_data) {
     plue_lock();
     list_watch.changed = callback;
     list_watch.user_data = user_data;
-    await_watch(&list_watch);
+    await_watch(&list_watch, &log_watch);
     plue_unlock();
 }
 
@@ -298,9 +310,6 @@ struct line {
 
 /* Lines that wait for a host that does not dispatch are bounded; the newest are dropped. */
 enum { MAX_LINES_SIZE = 1 << 20 };
-
-static bool tell_lines(struct plue_due *due, int *told) PLUE_UNLOCKED;
-static struct watch log_watch PLUE_GUARDED = {.due = {.tell = tell_lines}};
 
 static struct {
     struct line *first;
@@ -334,7 +343,7 @@ static void print_lines(struct line *line) PLUE_UNLOCKED {
     }
 }
 
-static bool tell_lines(struct plue_due *due, int *told) PLUE_UNLOCKED {
+static void tell_lines(struct plue_due *due, int *told) PLUE_UNLOCKED {
     (void)due;
     plue_lock();
     struct line *line = take_lines();
@@ -346,7 +355,6 @@ static bool tell_lines(struct plue_due *due, int *told) PLUE_UNLOCKED {
     }
     plue_unlock();
     print_lines(line); /* the host has taken its callback back meanwhile */
-    return true;
 }
 
 void plue_events_print_log(void) {
@@ -407,7 +415,7 @@ void plue_set_log(void (*callback)(const char *text, void *user_data), void *use
     log_watch.line = callback;
     log_watch.user_data = user_data;
     atomic_store(&takes_log, callback != NULL);
-    await_watch(&log_watch);
+    await_watch(&log_watch, &list_watch);
     plue_unlock();
     if (callback == NULL) {
         plue_events_print_log();

@@ -8,22 +8,28 @@
 #include <stdint.h>
 
 /* Something that may have news for the host: a submitted call, an invocation, the list. Starts
- * as {0}, apart from `tell`. One thread at a time calls `tell`. */
+ * as {0}, apart from the functions. */
 struct plue_due {
-    /* Calls the host, and adds to `*told` how often. Returns whether the thing is still there. */
-    bool (*tell)(struct plue_due *due, int *told);
+    /* Calls the host, and adds to `*told` how often. One thread at a time is in it. */
+    void (*tell)(struct plue_due *due, int *told);
+    void (*free)(struct plue_due *due); /* NULL: it is never over */
     struct plue_due *next PLUE_GUARDED;
-    bool is_waiting PLUE_GUARDED;      /* it is in the queue */
-    bool is_being_told PLUE_GUARDED;   /* a thread is in `tell` */
-    bool has_more PLUE_GUARDED;        /* there were news meanwhile */
+    bool is_waiting PLUE_GUARDED;    /* it is in the queue */
+    bool is_being_told PLUE_GUARDED; /* a thread is in `tell` */
+    bool has_more PLUE_GUARDED;      /* there were news meanwhile */
+    bool is_over PLUE_GUARDED;       /* it is freed by the thread that takes it from the queue, or tells */
 };
 
-/* Adds to the queue. Takes no ownership: `tell` alone may free the thing. */
+/* Adds to the queue. */
 void plue_events_add(struct plue_due *due) PLUE_LOCKED;
 
+/* Ends it: there are no more news. Returns true if the caller is to free it, because it is neither in the
+ * queue nor being told. */
+bool plue_events_end(struct plue_due *due) PLUE_LOCKED;
+
 /* Calls `tell` now, on this thread; `due` is not in the queue, and no other thread calls its `tell`.
- * Returns false if the thing has been freed. */
-bool plue_events_tell(struct plue_due *due, int *told) PLUE_UNLOCKED;
+ * Frees it if it is over then. */
+void plue_events_tell(struct plue_due *due, int *told) PLUE_UNLOCKED;
 
 /* Has plue_above.expire() called when the time has come. */
 void plue_events_expect(uint64_t at_ms) PLUE_LOCKED;

@@ -1,5 +1,6 @@
 #include "frame.h"
 
+#include "platform.h"
 #include "text.h"
 
 #include <stdlib.h>
@@ -43,10 +44,41 @@ static struct plue_frame *allocate(size_t size) {
     struct plue_frame *frame = malloc(sizeof *frame + size);
     if (frame != NULL) {
         frame->next = NULL;
+        frame->backlog = NULL;
         frame->length = size;
         frame->sent = 0;
     }
     return frame;
+}
+
+struct plue_backlog *plue_backlog_new(void) {
+    struct plue_backlog *backlog = calloc(1, sizeof *backlog);
+    if (backlog != NULL) {
+        atomic_init(&backlog->references, 1);
+    }
+    return backlog;
+}
+
+void plue_backlog_release(struct plue_backlog *backlog) {
+    if (backlog == NULL) {
+        return;
+    }
+    plue_order_release(backlog);
+    if (atomic_fetch_sub(&backlog->references, 1) == 1) {
+        plue_order_acquire(backlog);
+        free(backlog);
+    }
+}
+
+bool plue_backlog_add(struct plue_backlog *backlog, struct plue_frame *frame, size_t most) {
+    size_t before = atomic_fetch_add(&backlog->size, frame->length);
+    if (before > 0 && before + frame->length > most) {
+        atomic_fetch_sub(&backlog->size, frame->length);
+        return false;
+    }
+    atomic_fetch_add(&backlog->references, 1);
+    frame->backlog = backlog;
+    return true;
 }
 
 static struct plue_frame *frame_of_length(enum plue_frame_type type, uint8_t flags, uint64_t id,
@@ -216,6 +248,10 @@ struct plue_frame *plue_frame_queue_take(struct plue_frame_queue *queue) {
 void plue_frame_free_all(struct plue_frame *first) {
     while (first != NULL) {
         struct plue_frame *next = first->next;
+        if (first->backlog != NULL) {
+            atomic_fetch_sub(&first->backlog->size, first->length);
+            plue_backlog_release(first->backlog);
+        }
         free(first);
         first = next;
     }

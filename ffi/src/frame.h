@@ -2,6 +2,7 @@
 #ifndef PLUE_FRAME_H
 #define PLUE_FRAME_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,9 +45,16 @@ enum {
     PLUE_FAILED_BY_CONFIGURATION = 1,
 };
 
+/* The bytes of one sender's frames that wait. It lives as long as the sender and the last of them. */
+struct plue_backlog {
+    atomic_size_t size;
+    atomic_uint references;
+};
+
 /* A frame on its way out. */
 struct plue_frame {
     struct plue_frame *next;
+    struct plue_backlog *backlog; /* NULL: it is not counted */
     size_t length;
     size_t sent;
     uint8_t bytes[];
@@ -82,6 +90,12 @@ struct plue_frame *plue_frame_of_strings(enum plue_frame_type type, uint8_t flag
 
 /* A frame of a call, whose id is set when it is sent. `signal` is the id of its abort signal. */
 struct plue_frame *plue_frame_of_call(uint8_t flags, uint64_t signal, const char *const strings[4]);
+
+/* NULL when out of memory. */
+struct plue_backlog *plue_backlog_new(void);
+void plue_backlog_release(struct plue_backlog *backlog);
+/* Counts the frame until it is freed. Returns false if others wait and it would be too much with them. */
+bool plue_backlog_add(struct plue_backlog *backlog, struct plue_frame *frame, size_t most);
 
 /* Writes a number into the payload, `at` bytes from its beginning. */
 void plue_frame_write_u64(struct plue_frame *frame, size_t at, uint64_t value);

@@ -4,6 +4,7 @@
 #include "events.h"
 #include "platform.h"
 #include "plue.h"
+#include "settings.h"
 #include "text.h"
 
 #include <inttypes.h>
@@ -34,9 +35,11 @@ struct plue_invocation {
     uint64_t generation;
     struct plue_host_tool *tool;
     plue_abort_signal_t *signal;
-    char *strings[3]; /* params, session id, message id */
+    struct plue_backlog *backlog; /* of what it streams */
+    char *strings[3];             /* params, session id, message id */
+    size_t size;                  /* with them */
+    atomic_bool is_answered;      /* with a result or a failure */
     bool has_begun PLUE_GUARDED;
-    bool has_ended PLUE_GUARDED;
     bool abort_told PLUE_GUARDED;
     void (*on_abort)(plue_invocation_t *invocation, void *user_data) PLUE_GUARDED;
     void *abort_user_data PLUE_GUARDED;
@@ -50,6 +53,9 @@ static atomic_bool has_asker;
 
 static uint64_t last_number PLUE_GUARDED;
 static struct plue_invocation *running PLUE_GUARDED;
+
+/* The sizes of the invocations that have not begun. */
+static size_t waiting_size PLUE_GUARDED;
 
 /* -------------------------------------------------------------------------------------- tools */
 
@@ -319,8 +325,14 @@ static bool is_invocation_aborted(const struct plue_invocation *invocation) {
     return plue_abort_is_aborted(invocation->signal);
 }
 
-static void free_invocation(struct plue_invocation *invocation) {
+static struct plue_invocation *invocation_of(struct plue_due *due) {
+    return (struct plue_invocation *)(void *)((char *)due - offsetof(struct plue_invocation, due));
+}
+
+static void free_invocation(struct plue_due *due) {
+    struct plue_invocation *invocation = invocation_of(due);
     plue_abort_signal_release(invocation->signal);
+    plue_backlog_release(invocation->backlog);
     for (int i = 0; i < 3; i++) {
         free(invocation->strings[i]);
     }
@@ -330,9 +342,9 @@ static void free_invocation(struct plue_invocation *invocation) {
 /* The kinds of YIELD frames. */
 enum { YIELD_RESULT, YIELD_FAILURE, YIELD_METADATA, YIELD_OUTPUT, YIELD_PROGRESS };
 
-/* Sends a YIELD frame. Returns false if the text is too large for one. */
-static bool send_yield(const struct plue_invocation *invocation, uint8_t kind, uint64_t first,
-                       uint64_t second, const char *text) PLUE_UNLOCKED {
+/* NULL: the text is too large for a frame, or for the memory. */
+static struct plue_frame *yield_frame(const struct plue_invocation *invocation, uint8_t kind,
+                                      uint64_t first, uint64_t second, const char *text) {
     char *repaired = NULL;
     if (!plue_text_is_utf8(text, strlen(text))) {
         repaired = plue_text_repair(text, strlen(text));
@@ -345,13 +357,21 @@ static bool send_yield(const struct plue_invocation *invocation, uint8_t kind, u
                                       strings, 1);
     }
     free(repaired);
-    if (frame == NULL) {
-        return false;
+    if (frame != NULL) {
+        plue_frame_write_u64(frame, 0, first);
+        plue_frame_write_u64(frame, sizeof first, second);
     }
-    plue_frame_write_u64(frame, 0, first);
-    plue_frame_write_u64(frame, sizeof first, second);
-    plue_above.send(invocation->generation, frame);
-    return true;
+    return frame;
+}
+
+/* Sends a result or a failure. Returns false if the text is too large for it. */
+static bool send_answer(const struct plue_invocation *invocation, uint8_t kind, int status,
+                        const char *text) PLUE_UNLOCKED {
+    struct plue_frame *frame = yield_frame(invocation, kind, (uint64_t)status, 0, text);
+    if (frame != NULL) {
+        plue_above.send(invocation->generation, frame);
+    }
+    return frame != NULL;
 }
 
 static void link_invocation(struct plue_invocation *invocation) PLUE_LOCKED {
@@ -370,24 +390,24 @@ static void end_invocation(struct plue_invocation *invocation) PLUE_UNLOCKED {
     if (invocation->next != NULL) {
         invocation->next->previous = invocation->previous;
     }
-    invocation->has_ended = true;
     struct plue_host_tool *last = release_tool(invocation->tool);
-    bool is_free = !invocation->due.is_being_told && !invocation->due.is_waiting;
+    bool is_free = plue_events_end(&invocation->due);
     plue_unlock();
     destroy_tool(last);
     if (is_free) {
-        free_invocation(invocation);
+        free_invocation(&invocation->due);
     }
 }
 
 enum step { RUN, REFUSE, TELL_ABORT, NOTHING };
 
 static enum step next_step(struct plue_invocation *invocation) PLUE_LOCKED {
-    if (invocation->has_ended) {
+    if (invocation->due.is_over) {
         return NOTHING;
     }
     if (!invocation->has_begun) {
         invocation->has_begun = true;
+        waiting_size -= invocation->size;
         if (is_invocation_aborted(invocation)) {
             return REFUSE;
         }
@@ -404,9 +424,8 @@ static enum step next_step(struct plue_invocation *invocation) PLUE_LOCKED {
 }
 
 /* Calls the host, on a thread that dispatches or that called the tool. */
-static bool tell_invocation(struct plue_due *due, int *told) PLUE_UNLOCKED {
-    struct plue_invocation *invocation =
-        (struct plue_invocation *)(void *)((char *)due - offsetof(struct plue_invocation, due));
+static void tell_invocation(struct plue_due *due, int *told) PLUE_UNLOCKED {
+    struct plue_invocation *invocation = invocation_of(due);
     plue_lock();
     enum step step = next_step(invocation);
     void (*on_abort)(plue_invocation_t *, void *) = invocation->on_abort;
@@ -423,17 +442,6 @@ static bool tell_invocation(struct plue_due *due, int *told) PLUE_UNLOCKED {
         on_abort(invocation, user_data);
         ++*told;
     }
-    plue_lock();
-    bool has_ended = invocation->has_ended;
-    if (!has_ended && is_invocation_aborted(invocation) && invocation->on_abort != NULL &&
-        !invocation->abort_told) {
-        invocation->due.has_more = true;
-    }
-    plue_unlock();
-    if (has_ended) {
-        free_invocation(invocation);
-    }
-    return !has_ended;
 }
 
 void plue_invocations_run(struct plue_call *call) {
@@ -470,16 +478,20 @@ static struct plue_invocation *make_invocation(uint64_t id, const struct plue_te
     }
     invocation->id = id;
     invocation->due.tell = tell_invocation;
+    invocation->due.free = free_invocation;
     invocation->signal = plue_abort_signal_new();
-    bool is_whole = invocation->signal != NULL;
+    invocation->backlog = plue_backlog_new();
+    invocation->size = sizeof *invocation;
+    bool is_whole = invocation->signal != NULL && invocation->backlog != NULL;
     for (int i = 0; i < 3; i++) {
         if (texts[i].bytes != NULL) {
+            invocation->size += texts[i].length;
             invocation->strings[i] = plue_text_copy(texts[i].bytes, texts[i].length);
             is_whole = is_whole && invocation->strings[i] != NULL;
         }
     }
     if (!is_whole) {
-        free_invocation(invocation);
+        free_invocation(&invocation->due);
         return NULL;
     }
     return invocation;
@@ -487,7 +499,7 @@ static struct plue_invocation *make_invocation(uint64_t id, const struct plue_te
 
 static void refuse_invocation(uint64_t generation, uint64_t id, int status, const char *message) {
     const struct plue_invocation none = {.id = id, .generation = generation};
-    send_yield(&none, YIELD_FAILURE, (uint64_t)status, 0, message);
+    send_answer(&none, YIELD_FAILURE, status, message);
 }
 
 bool plue_invocation_receive(uint64_t generation, const struct plue_frame_view *view,
@@ -507,7 +519,10 @@ bool plue_invocation_receive(uint64_t generation, const struct plue_frame_view *
     plue_lock();
     invocation->generation = generation;
     invocation->tool = find_tool(plue_read_u64(view->payload));
-    if (invocation->tool != NULL) {
+    bool is_too_much = waiting_size > 0 && waiting_size + invocation->size >
+                                               plue_settings.max_bytes_in_flight;
+    if (invocation->tool != NULL && !is_too_much) {
+        waiting_size += invocation->size;
         invocation->tool->references++;
         link_invocation(invocation);
         struct plue_call *call =
@@ -524,9 +539,11 @@ bool plue_invocation_receive(uint64_t generation, const struct plue_frame_view *
     }
     plue_unlock();
     if (invocation != NULL) {
-        free_invocation(invocation);
-        refuse_invocation(generation, view->id, PLUE_UNAVAILABLE,
-                          "The tool has been unregistered");
+        free_invocation(&invocation->due);
+        refuse_invocation(generation, view->id, is_too_much ? PLUE_OVERLOADED : PLUE_UNAVAILABLE,
+                          is_too_much ? "The program does not run its tools fast enough: more than "
+                                        "max_bytes_in_flight wait for plue_events_dispatch()"
+                                      : "The tool has been unregistered");
     }
     return true;
 }
@@ -563,40 +580,62 @@ void plue_invocations_abort(uint64_t generation) {
 
 /* ------------------------------------------------------------------------------ the host's side */
 
-void plue_invocation_fail(plue_invocation_t *invocation, int status, const char *message) {
+/* Ends an invocation with its answer, unless it has had one. */
+static void answer(struct plue_invocation *invocation, uint8_t kind, int status, const char *text,
+                   int status_of_large, const char *large) {
     if (plue_is_forked()) {
         return;
     }
-    bool is_known = status > PLUE_OK && status <= PLUE_THREW;
-    if (!send_yield(invocation, YIELD_FAILURE, (uint64_t)(is_known ? status : PLUE_THREW), 0,
-               message == NULL ? "The tool failed" : message)) {
-        send_yield(invocation, YIELD_FAILURE, PLUE_THREW, 0,
-                   "The tool failed; its message is too large");
+    if (!atomic_exchange(&invocation->is_answered, true) &&
+        !send_answer(invocation, kind, status, text)) {
+        send_answer(invocation, YIELD_FAILURE, status_of_large, large);
     }
     end_invocation(invocation);
+}
+
+void plue_invocation_fail(plue_invocation_t *invocation, int status, const char *message) {
+    bool is_known = status > PLUE_OK && status <= PLUE_THREW;
+    answer(invocation, YIELD_FAILURE, is_known ? status : PLUE_THREW,
+           message == NULL ? "The tool failed" : message, PLUE_THREW,
+           "The tool failed; its message is too large");
 }
 
 void plue_invocation_succeed(plue_invocation_t *invocation, const char *json) {
-    if (plue_is_forked()) {
+    answer(invocation, YIELD_RESULT, 0, json == NULL ? "null" : json, PLUE_OUTPUT_TOO_LARGE,
+           "The result is too large: request less of it");
+}
+
+/* The most that one invocation may stream ahead of the tools side, apart from a single event. */
+enum { MAX_BACKLOG = 16 << 20 };
+
+/* Sends an event; or fails the invocation, and aborts it, if the tools side does not keep up. */
+static void stream(struct plue_invocation *invocation, uint8_t kind, uint64_t first,
+                   uint64_t second, const char *text) {
+    static const char too_fast[] =
+        "The tool streams faster than the runtime reads: more than 16 MiB wait";
+    if (plue_is_forked() || atomic_load(&invocation->is_answered)) {
         return;
     }
-    if (!send_yield(invocation, YIELD_RESULT, 0, 0, json == NULL ? "null" : json)) {
-        send_yield(invocation, YIELD_FAILURE, PLUE_OUTPUT_TOO_LARGE, 0,
-              "The result is too large: request less of it");
+    struct plue_frame *frame = yield_frame(invocation, kind, first, second, text);
+    if (frame != NULL && plue_backlog_add(invocation->backlog, frame, MAX_BACKLOG)) {
+        plue_above.send(invocation->generation, frame);
+        return;
     }
-    end_invocation(invocation);
+    plue_frame_free_all(frame);
+    if (!atomic_exchange(&invocation->is_answered, true)) {
+        send_answer(invocation, YIELD_FAILURE, PLUE_OUTPUT_TOO_LARGE, too_fast);
+        plue_lock();
+        abort_invocation(invocation, too_fast);
+        plue_unlock();
+    }
 }
 
 void plue_invocation_metadata(plue_invocation_t *invocation, const char *json) {
-    if (!plue_is_forked()) {
-        send_yield(invocation, YIELD_METADATA, 0, 0, json == NULL ? "null" : json);
-    }
+    stream(invocation, YIELD_METADATA, 0, 0, json == NULL ? "null" : json);
 }
 
 void plue_invocation_output(plue_invocation_t *invocation, const char *json) {
-    if (!plue_is_forked()) {
-        send_yield(invocation, YIELD_OUTPUT, 0, 0, json == NULL ? "null" : json);
-    }
+    stream(invocation, YIELD_OUTPUT, 0, 0, json == NULL ? "null" : json);
 }
 
 static uint64_t bits_of(double number) {
@@ -607,10 +646,8 @@ static uint64_t bits_of(double number) {
 
 void plue_invocation_progress(plue_invocation_t *invocation, double done, double total,
                               const char *message) {
-    if (!plue_is_forked()) {
-        send_yield(invocation, YIELD_PROGRESS, bits_of(done), bits_of(total),
-                   message == NULL ? "" : message);
-    }
+    stream(invocation, YIELD_PROGRESS, bits_of(done), bits_of(total),
+           message == NULL ? "" : message);
 }
 
 const char *plue_invocation_session_id(const plue_invocation_t *invocation) {

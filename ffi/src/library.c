@@ -39,6 +39,8 @@ const struct plue_above plue_above = {
 /* Whether the child of this thread's fork() may use the library: the lock is then held across it, so
  * that the child finds everything as it should be. */
 static _Thread_local bool passes_on;
+/* Whether it had the lock for a moment: an abort meanwhile found it taken. */
+static _Thread_local bool had_lock;
 
 /* Whether there is a thread, a process or a runtime that the child would not have. */
 static bool is_at_work(void) PLUE_LOCKED {
@@ -48,7 +50,8 @@ static bool is_at_work(void) PLUE_LOCKED {
 
 static void before_fork(void) PLUE_CHECKED(no_thread_safety_analysis) {
     /* Never waits: a signal handler may fork while its thread has the lock. */
-    if (plue_try_lock()) {
+    had_lock = plue_try_lock();
+    if (had_lock) {
         passes_on = !plue_is_forked() && !is_at_work();
         if (!passes_on) {
             plue_unlock_only();
@@ -57,7 +60,7 @@ static void before_fork(void) PLUE_CHECKED(no_thread_safety_analysis) {
 }
 
 static void after_fork_in_parent(void) PLUE_CHECKED(no_thread_safety_analysis) {
-    if (passes_on) {
+    if (passes_on || (had_lock && plue_above.is_behind() && plue_try_lock())) {
         passes_on = false;
         plue_unlock();
     }

@@ -526,6 +526,17 @@ static struct plue_process *make_process(const struct plue_launch *launch) {
     return process;
 }
 
+/* Reads a report, if there is one. No more come once the host has closed the other end of the socket. */
+static bool read_report(struct plue_process *process, struct report *report) {
+    ssize_t length = read(process->news, report, sizeof *report);
+    if (length == 0) {
+        pthread_mutex_lock(&process->lock); /* plue_process_kill() uses it */
+        plue_close(&process->news);
+        pthread_mutex_unlock(&process->lock);
+    }
+    return length == sizeof *report;
+}
+
 /* Waits for the child's end without the socket of reports. Returns false when the
  * time is over. */
 static bool has_no_child(struct plue_process *process, uint64_t at_ms) {
@@ -571,8 +582,8 @@ static bool await_start(struct plue_process *process, uint64_t deadline_ms, char
                         size_t why_size) {
     const char *name = process->program.argv[0];
     struct report report;
-    while (read(process->news, &report, sizeof report) != sizeof report) {
-        if (!await_report(process, deadline_ms)) {
+    while (!read_report(process, &report)) {
+        if (process->is_gone || !await_report(process, deadline_ms)) {
             explain("", name, "it did not begin within the time to start", why, why_size);
             return false;
         }
@@ -643,7 +654,7 @@ int plue_process_news(const struct plue_process *process) {
 
 bool plue_process_has_ended(struct plue_process *process) {
     struct report report;
-    while (read(process->news, &report, sizeof report) == sizeof report) {
+    while (read_report(process, &report)) {
         if (report.kind == ENDED) {
             process->has_ended = true;
             process->status = report.value;

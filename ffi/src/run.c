@@ -298,7 +298,8 @@ bool plue_call_attend(struct plue_call *call, const plue_tool_context_t *context
         plue_invocations_run(call);
     }
     bool has_ended = news & PLUE_CALL_DONE;
-    if (!has_ended && is_late(call)) {
+    bool has_begun = call->id != 0;
+    if (has_begun && !has_ended && is_late(call)) {
         give_up(call);
         return true;
     }

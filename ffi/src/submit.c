@@ -91,25 +91,36 @@ static uint64_t submission_deadline(const struct submission *submission) PLUE_LO
                                      : plue_call_deadline(&submission->call);
 }
 
+static struct submission *submission_of(struct plue_due *due) {
+    return (struct submission *)(void *)((char *)due - offsetof(struct submission, due));
+}
+
+static void free_submission(struct plue_due *due) {
+    free(submission_of(due));
+}
+
 /* Tells of the call on a thread that dispatches. */
-static bool tell_submission(struct plue_due *due, int *told) PLUE_UNLOCKED {
-    struct submission *submission =
-        (struct submission *)(void *)((char *)due - offsetof(struct submission, due));
+static void tell_submission(struct plue_due *due, int *told) PLUE_UNLOCKED {
+    struct submission *submission = submission_of(due);
     struct plue_call *call = &submission->call;
     try_to_begin(submission);
-    while (plue_call_attend(call, &submission->context)) {
-        ++*told;
-    }
+    bool has_ended; /* before its last events are delivered */
+    bool has_news;
+    do {
+        has_ended = atomic_load(&call->news) & PLUE_CALL_DONE;
+        has_news = plue_call_attend(call, &submission->context);
+        *told += has_news;
+    } while (has_news);
     plue_lock();
-    bool has_ended = atomic_load(&call->news) & PLUE_CALL_DONE;
     if (has_ended) {
         unlink_submission(submission);
+        plue_events_end(due);
     } else {
         plue_events_expect(submission_deadline(submission));
     }
     plue_unlock();
     if (!has_ended) {
-        return true;
+        return;
     }
     struct plue_outcome outcome =
         plue_call_conclude(call, submission->tool_name, &submission->context);
@@ -118,8 +129,6 @@ static bool tell_submission(struct plue_due *due, int *told) PLUE_UNLOCKED {
     submission->on_done(status, json, submission->user_data);
     ++*told;
     plue_free_json(json);
-    free(submission);
-    return false;
 }
 
 /* ------------------------------------------------------------------------------------- hooks */
@@ -178,6 +187,7 @@ static struct submission *make_submission(const char *tool_name, const plue_tool
     submission->call.signal = context->abort_signal;
     submission->call.due = &submission->due;
     submission->due.tell = tell_submission;
+    submission->due.free = free_submission;
     submission->context.metadata_callback = context->metadata_callback;
     submission->context.user_data = context->user_data;
     submission->on_done = on_done;

@@ -556,6 +556,56 @@ static void test_closed_descriptors(void) {
     plue_shutdown();
 }
 
+static void note_begun(const char *json, void *begun) {
+    (void)json;
+    ++*(int *)begun;
+}
+
+/* A sidecar that is killed is seen out, whichever descriptor the host has closed. */
+static void expect_end(int status, const char *json, void *begun) {
+    CHECK(status == PLUE_RUNTIME_CRASHED && !contains(json, "does not end"), "%s", json);
+    *(int *)begun = 0;
+}
+
+/* Closes that descriptor, counted among those that a start opens. Returns false if there are fewer. */
+static bool close_one(int index) {
+    bool was_open[64];
+    int begun = 0;
+    for (int i = 0; i < 64; i++) {
+        was_open[i] = is_open(i);
+    }
+    char *json = plue_tool_execute("pid", "{}", NULL);
+    plue_tool_context_t context = {.metadata_callback = note_begun, .user_data = &begun};
+    CHECK(plue_tool_submit("hold", "{}", &context, expect_end, &begun) == PLUE_OK, "hold");
+    while (begun == 0) {
+        plue_events_dispatch(-1);
+    }
+    int descriptor = 0;
+    for (int left = index; descriptor < 64 && left >= 0; descriptor++) {
+        left -= !was_open[descriptor] && is_open(descriptor);
+    }
+    bool is_there = descriptor < 64;
+    if (is_there) {
+        close(descriptor - 1);
+    }
+    send_signal((int)number_in(json, "pid"), SIGKILL);
+    plue_free_json(json);
+    while (begun != 0) {
+        plue_events_dispatch(-1);
+    }
+    plue_shutdown();
+    return is_there;
+}
+
+static void test_closed_descriptor(void) {
+    int count = 0;
+    CHECK(plue_events_fd() >= 0, "%s", plue_get_last_error());
+    do {
+        init("", FOREVER_MS);
+    } while (close_one(count++));
+    CHECK(count > 5, "%d descriptors", count);
+}
+
 /* ----------------------------------------------------------------------------------- names */
 
 static const struct check_test tests[] = {
@@ -563,6 +613,7 @@ static const struct check_test tests[] = {
     {"fork", test_fork},
     {"early", test_early},
     {"closed_descriptors", test_closed_descriptors},
+    {"closed_descriptor", test_closed_descriptor},
     {"default_program", test_default_program},
     {"no_program", test_no_program},
     {"no_folder", test_no_folder},

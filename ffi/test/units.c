@@ -396,81 +396,6 @@ static void test_shared_text(void) {
     plue_shared_text_release(NULL);
 }
 
-static void do_nothing(void) {
-}
-
-static void push(enum plue_frame_type type, uint8_t flags, uint64_t id, const void *payload,
-                 size_t length) {
-    struct plue_frame *frame = plue_frame_new(type, flags, id, payload, length);
-    CHECK(plue_guest_push(frame->bytes, (uint32_t)frame->length) == 0, "type %d", type);
-    plue_frame_free_all(frame);
-}
-
-enum { LIST_SIZE = 8 << 20 };
-
-/* Makes this thread a runtime that offers a large list of tools. Returns the configuration's id. */
-static uint64_t attach_with_list(char *list) {
-    uint8_t bytes[4096];
-    size_t wanted;
-    struct plue_frame_view view;
-    CHECK(plue_guest_attach(do_nothing) == 0, "no attachment");
-    int32_t drained = plue_guest_drain(bytes, sizeof bytes);
-    CHECK(plue_frame_read(bytes, (size_t)drained, &view, &wanted) > 0, "no CONFIG");
-    push(PLUE_FRAME_TOOLS, 0, view.id, list, LIST_SIZE);
-    push(PLUE_FRAME_HELLO, PLUE_PROTOCOL_VERSION, view.id, "{}", 2);
-    return view.id;
-}
-
-static atomic_bool stop_listing;
-
-static void *list_always(void *count) {
-    while (!atomic_load(&stop_listing)) {
-        char *json = plue_tool_list();
-        /* All of it is of one list. */
-        CHECK(strlen(json) == LIST_SIZE && json[1] == json[LIST_SIZE - 2], "%.100s", json);
-        plue_free_json(json);
-        atomic_fetch_add((atomic_int *)count, 1);
-    }
-    return NULL;
-}
-
-/* A list is copied without the lock: whoever else wants that finds it free nearly always. The list
- * is replaced meanwhile. */
-static void test_listing(void) {
-    enum { LISTS = 20 };
-    char *list = malloc(LIST_SIZE);
-    memset(list, ' ', LIST_SIZE);
-    list[0] = '{';
-    list[LIST_SIZE - 1] = '}';
-    uint64_t configuration = attach_with_list(list);
-    pthread_t thread;
-    atomic_int count = 0;
-    int tries = 0;
-    int busy = 0;
-    atomic_store(&stop_listing, false);
-    pthread_create(&thread, NULL, list_always, &count);
-    while (atomic_load(&count) < LISTS || tries < 100) {
-        sleep_us(100);
-        tries++;
-        if (!plue_try_lock()) {
-            /* Other processes may delay the thread with the lock, but only once. */
-            busy++;
-            plue_lock();
-        }
-        plue_unlock();
-        if (tries % 100 == 0) {
-            memset(list + 1, tries % 200 == 0 ? ' ' : '\t', LIST_SIZE - 2);
-            push(PLUE_FRAME_TOOLS, 0, configuration, list, LIST_SIZE);
-        }
-    }
-    atomic_store(&stop_listing, true);
-    pthread_join(thread, NULL);
-    CHECK(busy * 10 < tries, "the lock was taken %d of %d times", busy, tries);
-    plue_guest_detach();
-    plue_shutdown();
-    free(list);
-}
-
 /* ---- one signal of many calls ---- */
 
 static atomic_bool is_watched; /* what is sent */
@@ -589,7 +514,6 @@ int main(void) {
     test_error_events();
     test_signal_references();
     test_shared_text();
-    test_listing();
     test_crowd_of_signal();
     test_signals_without_lock();
     test_fork();

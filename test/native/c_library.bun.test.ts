@@ -129,10 +129,12 @@ describe("the C half", () => {
     () => make("check"),
   );
 
-  withCompiler(
-    "passes its unit tests",
-    () => passWithFake(join(PROGRAMS, "units")),
-  );
+  for (const program of ["units", "seam"]) {
+    withCompiler(
+      `passes its unit tests (${program})`,
+      () => passWithFake(join(PROGRAMS, program)),
+    );
+  }
 
   withCompiler("passes the suite over a socket", () =>
     passWithFake(

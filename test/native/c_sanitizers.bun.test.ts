@@ -86,6 +86,7 @@ for (const sanitizer of ["thread", "address,undefined"]) {
         [join(programs, "suite"), ...parts.split(" "), "crash", "shutdown"],
         [join(programs, "edge"), fakeSidecar, ...RACES.split(" ")],
         [join(programs, "units")],
+        [join(programs, "seam")],
         [join(programs, "fuzz"), "2000"],
         [fakeGuest, "socket", "300", ...WAKES.split(" ")],
         [join(programs, "process"), fakeSidecar, "no_stdio"],

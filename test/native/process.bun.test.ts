@@ -55,6 +55,7 @@ describe("the sidecar's process", () => {
   };
   const ofLinux = {
     closed_descriptors: "ends, and says why, if the host closes the descriptors of the library",
+    closed_descriptor: "is seen out, whichever descriptor of the library the host closes",
     never_exec: "is given up if it does not begin in time",
     fork_in_start: "begins although another thread makes a process at that moment",
     unkillable: "is given up if the system does not end it",

@@ -121,7 +121,7 @@ export function buildPrograms(): string | undefined {
 }
 
 /** Programs of a variant of the library that the tests run. */
-const VARIANT = ["suite", "fake_guest", "edge", "units", "fuzz", "process"];
+const VARIANT = ["suite", "fake_guest", "edge", "units", "seam", "fuzz", "process"];
 
 /**
  * Builds the library and test programs with a setting of `make`. Compiling them takes half a minute,

@@ -1,0 +1,385 @@
+/* Hosts with a runtime that the test plays: what JavaScript does at its worst moment. */
+#include "abort.h"
+#include "call.h"
+#include "check.h"
+#include "events.h"
+#include "frame.h"
+#include "guest.h"
+#include "platform.h"
+#include "plue.h"
+#include "plue_guest.h"
+#include "run.h"
+#include "state.h"
+#include "text.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void do_nothing(void) {
+}
+
+static void push(enum plue_frame_type type, uint8_t flags, uint64_t id, const void *payload,
+                 size_t length) {
+    struct plue_frame *frame = plue_frame_new(type, flags, id, payload, length);
+    CHECK(plue_guest_push(frame->bytes, (uint32_t)frame->length) == 0, "type %d", type);
+    plue_frame_free_all(frame);
+}
+
+/* Waits for a frame of that type, and drops those before it. Its payload is valid until the next. */
+static struct plue_frame_view await_frame(enum plue_frame_type type) {
+    static uint8_t bytes[4096];
+    for (;;) {
+        struct plue_frame_view view;
+        size_t wanted;
+        int32_t size = plue_guest_drain(bytes, PLUE_FRAME_HEADER); /* one at a time */
+        size = size < 0 && -size <= (int32_t)sizeof bytes ? plue_guest_drain(bytes, (uint32_t)-size)
+                                                          : size;
+        if (size < 0) {
+            uint8_t *large = malloc((size_t)-size); /* of no interest */
+            plue_guest_drain(large, (uint32_t)-size);
+            free(large);
+        } else if (size > 0 && plue_frame_read(bytes, (size_t)size, &view, &wanted) > 0 &&
+                   view.type == type) {
+            return view;
+        }
+        sched_yield();
+    }
+}
+
+/* Makes this thread a runtime that offers the tools. Returns the configuration's id. */
+static uint64_t attach(const char *list, size_t size) {
+    CHECK(plue_guest_attach(do_nothing) == 0, "no attachment");
+    uint64_t configuration = await_frame(PLUE_FRAME_CONFIG).id;
+    push(PLUE_FRAME_TOOLS, 0, configuration, list, size);
+    push(PLUE_FRAME_HELLO, PLUE_PROTOCOL_VERSION, configuration, "{}", 2);
+    return configuration;
+}
+
+static void detach(void) {
+    plue_guest_detach();
+    plue_shutdown();
+}
+
+/* ---------------------------------------------------------------------------- the list of tools */
+
+enum { LIST_SIZE = 8 << 20 };
+
+static atomic_bool stop_listing;
+
+static void *list_always(void *count) {
+    while (!atomic_load(&stop_listing)) {
+        char *json = plue_tool_list();
+        /* All of it is of one list. */
+        CHECK(strlen(json) == LIST_SIZE && json[1] == json[LIST_SIZE - 2], "%.100s", json);
+        plue_free_json(json);
+        atomic_fetch_add((atomic_int *)count, 1);
+    }
+    return NULL;
+}
+
+/* A list is copied without the lock: whoever else wants that finds it free nearly always. The list
+ * is replaced meanwhile. */
+static void test_listing(void) {
+    enum { LISTS = 20 };
+    char *list = malloc(LIST_SIZE);
+    memset(list, ' ', LIST_SIZE);
+    list[0] = '{';
+    list[LIST_SIZE - 1] = '}';
+    uint64_t configuration = attach(list, LIST_SIZE);
+    pthread_t thread;
+    atomic_int count = 0;
+    int tries = 0;
+    int busy = 0;
+    atomic_store(&stop_listing, false);
+    pthread_create(&thread, NULL, list_always, &count);
+    while (atomic_load(&count) < LISTS || tries < 100) {
+        sleep_us(100);
+        tries++;
+        if (!plue_try_lock()) {
+            /* Other processes may delay the thread with the lock, but only once. */
+            busy++;
+            plue_lock();
+        }
+        plue_unlock();
+        if (tries % 100 == 0) {
+            memset(list + 1, tries % 200 == 0 ? ' ' : '\t', LIST_SIZE - 2);
+            push(PLUE_FRAME_TOOLS, 0, configuration, list, LIST_SIZE);
+        }
+    }
+    atomic_store(&stop_listing, true);
+    pthread_join(thread, NULL);
+    CHECK(busy * 10 < tries, "the lock was taken %d of %d times", busy, tries);
+    detach();
+    free(list);
+}
+
+/* ---------------------------------------------------------------------------- tools of the host */
+
+static atomic_int destroyed;
+
+static void note_destroyed(void *unused) {
+    (void)unused;
+    atomic_fetch_add(&destroyed, 1);
+}
+
+static void *register_tool(void *execute) {
+    int status = plue_register_tool("{\"name\":\"tool\"}", *(plue_execute_t *)execute,
+                                    note_destroyed, NULL);
+    CHECK(status == PLUE_OK, "%s", plue_get_last_error());
+    return NULL;
+}
+
+/* Attaches, and registers a tool, which has the number 1 in a new library. Returns its number. */
+static uint64_t attach_with_tool(plue_execute_t execute) {
+    pthread_t thread;
+    attach("{}", 2);
+    pthread_create(&thread, NULL, register_tool, &execute);
+    struct plue_frame_view view = await_frame(PLUE_FRAME_REGISTER);
+    uint64_t number = plue_read_u64(view.payload);
+    push(PLUE_FRAME_RESULT, 0, view.id, "\"tool\"", 6);
+    pthread_join(thread, NULL);
+    return number;
+}
+
+/* Invokes the tool with parameters of that size. */
+static void invoke(uint64_t id, uint64_t tool, size_t size) {
+    const uint64_t numbers[2] = {tool, 0};
+    const uint32_t lengths[3] = {(uint32_t)size, UINT32_MAX, UINT32_MAX};
+    uint8_t *payload = malloc(16 + 12 + size);
+    memcpy(payload, numbers, 16);
+    memcpy(payload + 16, lengths, 12);
+    memset(payload + 28, ' ', size);
+    push(PLUE_FRAME_INVOKE, 0, id, payload, 28 + size);
+    free(payload);
+}
+
+/* Waits for the failure of an invocation. */
+static void expect_refusal(uint64_t id, int status, const char *part) {
+    struct plue_frame_view view;
+    do {
+        view = await_frame(PLUE_FRAME_YIELD);
+    } while (view.flags != 1);
+    char text[200] = "";
+    memcpy(text, view.payload + 20, view.length - 20 < sizeof text ? view.length - 20 : 0);
+    CHECK(view.id == id && plue_read_u64(view.payload) == (uint64_t)status && contains(text, part),
+          "%d: %s", (int)view.id, text);
+}
+
+enum { MIB = 1 << 20 };
+
+/* Streams until it is stopped. */
+static void stream(plue_invocation_t *invocation, const char *params, void *unused) {
+    (void)params;
+    (void)unused;
+    char *text = calloc(1, MIB);
+    memset(text, ' ', MIB - 1);
+    int sent = 0;
+    while (sent < 1000 && !plue_abort_signal_aborted(plue_invocation_signal(invocation))) {
+        plue_invocation_output(invocation, text);
+        sent++;
+    }
+    CHECK(sent == 16, "%d MiB", sent);
+    plue_invocation_metadata(invocation, text);
+    plue_invocation_succeed(invocation, "1"); /* it has failed */
+    free(text);
+}
+
+/* What a tool of the host streams and nobody reads is bounded: the tool fails, and is aborted. */
+static void test_stream(void) {
+    int before = atomic_load(&destroyed);
+    uint64_t tool = attach_with_tool(stream);
+    for (uint64_t id = 1; id <= 2; id++) {
+        invoke(id, tool, 2);
+        CHECK(plue_events_dispatch(0) == 1, "not run");
+        expect_refusal(id, PLUE_OUTPUT_TOO_LARGE, "more than 16 MiB wait");
+    }
+    CHECK(plue_guest_drain(NULL, 0) == 0, "an answer after the failure");
+    detach();
+    CHECK(atomic_load(&destroyed) == before + 1, "not destroyed");
+}
+
+static void succeed(plue_invocation_t *invocation, const char *params, void *unused) {
+    (void)params;
+    (void)unused;
+    plue_invocation_succeed(invocation, "1");
+}
+
+/* Invocations for which a host does not dispatch are bounded, except a single one. */
+static void test_waiting_invocations(void) {
+    const plue_options_t options = {.struct_size = sizeof options, .max_bytes_in_flight = MIB};
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    uint64_t tool = attach_with_tool(succeed);
+    for (int round = 0; round < 2; round++) {
+        invoke(1, tool, 2 * MIB);
+        invoke(2, tool, 2);
+        expect_refusal(2, PLUE_OVERLOADED, "max_bytes_in_flight wait for plue_events_dispatch()");
+        CHECK(plue_events_dispatch(0) == 1, "not run");
+    }
+    detach();
+}
+
+/* ------------------------------------------------------------------------------------- events */
+
+static atomic_int freed;
+
+static void note_freed(struct plue_due *due) {
+    (void)due;
+    atomic_fetch_add(&freed, 1);
+}
+
+/* Another thread ends it while it is being told. */
+static void *end_due(void *due) {
+    plue_lock();
+    CHECK(!plue_events_end(due), "freed while it is told");
+    plue_unlock();
+    return NULL;
+}
+
+static void tell_while_it_ends(struct plue_due *due, int *told) {
+    on_threads(1, end_due, due);
+    ++*told;
+}
+
+/* Something that ends while a thread tells of it is freed, once. */
+static void test_end_while_told(void) {
+    struct plue_due due = {.tell = tell_while_it_ends, .free = note_freed};
+    plue_lock();
+    plue_events_add(&due);
+    plue_unlock();
+    CHECK(plue_events_dispatch(0) == 1 && atomic_load(&freed) == 1, "%d", atomic_load(&freed));
+    CHECK(plue_events_dispatch(0) == 0 && atomic_load(&freed) == 1, "%d", atomic_load(&freed));
+}
+
+struct submitted {
+    atomic_int events;
+    atomic_bool goes_on;
+    atomic_bool is_over;
+};
+
+/* The first event waits until another thread has the lock. */
+static void count_event(const char *json, void *user_data) {
+    (void)json;
+    struct submitted *call = user_data;
+    atomic_fetch_add(&call->events, 1);
+    while (!atomic_load(&call->goes_on)) {
+        sched_yield();
+    }
+}
+
+static void note_end(int status, const char *json, void *user_data) {
+    CHECK(status == PLUE_OK, "%s", json);
+    atomic_store(&((struct submitted *)user_data)->is_over, true);
+}
+
+static void *dispatch_until_over(void *user_data) {
+    struct submitted *call = user_data;
+    while (!atomic_load(&call->is_over)) {
+        plue_events_dispatch(-1);
+    }
+    return NULL;
+}
+
+/* An event that comes directly before the end of a submitted call, while its thread has found no news and
+ * is about to take the lock, is not lost. */
+static void test_last_event(void) {
+    struct submitted submitted = {0};
+    plue_tool_context_t context = {.metadata_callback = count_event, .user_data = &submitted};
+    struct plue_wakeups wakeups = {.count = 0};
+    pthread_t thread;
+    attach("{}", 2);
+    plue_tool_submit("tool", "{}", &context, note_end, &submitted);
+    uint64_t id = await_frame(PLUE_FRAME_EXEC).id;
+    push(PLUE_FRAME_META, 0, id, "{}", 2);
+    pthread_create(&thread, NULL, dispatch_until_over, &submitted);
+    while (atomic_load(&submitted.events) == 0) {
+        sched_yield();
+    }
+    plue_lock();
+    atomic_store(&submitted.goes_on, true);
+    sleep_us(20000);
+    struct plue_call *call = plue_call_find(plue_guest_peer()->generation, id);
+    plue_call_add_event(call, plue_event_new("{}", 2), &wakeups);
+    plue_call_finish(call, (struct plue_outcome){.json = plue_text_copy("{}", 2)}, &wakeups);
+    plue_unlock();
+    pthread_join(thread, NULL);
+    CHECK(atomic_load(&submitted.events) == 2, "%d events", atomic_load(&submitted.events));
+    detach();
+}
+
+/* The time of a submitted call that has not begun cannot be over. */
+static void test_abort_before_begin(void) {
+    static const plue_tool_context_t none;
+    struct plue_call call = {.signal = plue_abort_signal_new()};
+    plue_abort_signal_abort(call.signal, "stop");
+    CHECK(!plue_call_attend(&call, &none) && atomic_load(&call.news) == 0, "given up");
+    plue_abort_signal_release(call.signal);
+}
+
+/* ------------------------------------------------------------------------------------- notices */
+
+static atomic_int in_callbacks;
+static atomic_int left_callbacks;
+
+/* Waits until both callbacks have begun. */
+static void await_both(void) {
+    atomic_fetch_add(&in_callbacks, 1);
+    while (atomic_load(&in_callbacks) < 2) {
+        sched_yield();
+    }
+}
+
+static void stop_log(void *unused) {
+    (void)unused;
+    await_both();
+    plue_set_log(NULL, NULL);
+    atomic_fetch_add(&left_callbacks, 1);
+}
+
+static void stop_notices(const char *line, void *unused) {
+    (void)line;
+    (void)unused;
+    await_both();
+    plue_set_list_changed(NULL, NULL);
+    atomic_fetch_add(&left_callbacks, 1);
+}
+
+static void *dispatch_until_left(void *unused) {
+    while (atomic_load(&left_callbacks) < 2) {
+        plue_events_dispatch(1);
+    }
+    return unused;
+}
+
+/* Two callbacks that replace each other at the same time do not wait for each other. */
+static void test_mutual_replacement(void) {
+    pthread_t threads[2];
+    uint64_t configuration = attach("{}", 2);
+    plue_set_list_changed(stop_log, NULL);
+    plue_set_log(stop_notices, NULL);
+    pthread_create(&threads[0], NULL, dispatch_until_left, NULL);
+    pthread_create(&threads[1], NULL, dispatch_until_left, NULL);
+    push(PLUE_FRAME_TOOLS, 0, configuration, "{}", 2);
+    push(PLUE_FRAME_LOG, 0, 0, "a line", 6);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    CHECK(atomic_load(&in_callbacks) == 2, "%d callbacks", atomic_load(&in_callbacks));
+    detach();
+}
+
+static const struct check_test tests[] = {
+    {"listing", test_listing},
+    {"stream", test_stream},
+    {"waiting_invocations", test_waiting_invocations},
+    {"end_while_told", test_end_while_told},
+    {"last_event", test_last_event},
+    {"abort_before_begin", test_abort_before_begin},
+    {"mutual_replacement", test_mutual_replacement},
+};
+
+int main(int count, char **arguments) {
+    (void)count;
+    return check_run("seam", tests, sizeof tests / sizeof *tests, arguments + 1);
+}
