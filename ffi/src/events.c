@@ -135,6 +135,9 @@ static int tell_all(void) PLUE_UNLOCKED {
         }
         tell(due, &told);
     }
+    if (first_waiting != NULL) {
+        alarm_ms = PLUE_NEVER_MS; /* again, for a loop that is told of changes alone (EPOLLET) */
+    }
     set_alarm();
     plue_unlock();
     return told;

@@ -18,7 +18,7 @@ int plue_inbox_open(struct plue_inbox *inbox, int socket) {
     atomic_init(&inbox->is_closed, false);
     atomic_init(&inbox->has_ended, false);
     atomic_init(&inbox->has_failed, false);
-    return plue_pipe(inbox->wake);
+    return plue_socket_pair(inbox->wake);
 }
 
 void plue_inbox_destroy(struct plue_inbox *inbox) {
@@ -43,10 +43,7 @@ void plue_inbox_give_back(struct plue_inbox *inbox) {
 }
 
 void plue_inbox_wake(struct plue_inbox *inbox) {
-    ssize_t written;
-    do {
-        written = write(inbox->wake[1], "", 1);
-    } while (written < 0 && errno == EINTR);
+    plue_send(inbox->wake[1], "", 1);
 }
 
 void plue_inbox_close(struct plue_inbox *inbox) {

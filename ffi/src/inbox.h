@@ -17,7 +17,7 @@ enum plue_reading { PLUE_READ_SOME, PLUE_READ_NOTHING, PLUE_READ_END };
 
 struct plue_inbox {
     int socket;
-    int wake[2];           /* a pipe that wakes a caller that reads */
+    int wake[2];           /* a pair of sockets that wakes a caller that reads */
     atomic_uint is_taken;  /* a thread reads */
     atomic_bool is_closed; /* no caller reads any more */
     atomic_bool has_ended;  /* the stream did, or nothing in it can be trusted */

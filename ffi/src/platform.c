@@ -365,6 +365,31 @@ ssize_t plue_send(int socket, const void *bytes, size_t length) {
     return sent;
 }
 
+/* Writes; where nobody reads any more, the host gets no SIGPIPE for it. */
+static void write_quietly(int descriptor, const void *bytes, size_t length) {
+    sigset_t pipe;
+    sigset_t pending;
+    sigset_t before;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    ssize_t written = write(descriptor, bytes, length);
+    if (written < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE)) {
+#if defined(__APPLE__)
+        int number;
+        sigpending(&pending); /* not where it is ignored */
+        if (sigismember(&pending, SIGPIPE)) {
+            sigwait(&pipe, &number);
+        }
+#else
+        static const struct timespec now;
+        sigtimedwait(&pipe, NULL, &now);
+#endif
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 void plue_print_line(const char *text, size_t length) {
     /* A pipe that poll() calls writable takes 4,096 bytes. */
     struct pollfd wait = {STDERR_FILENO, POLLOUT, 0};
@@ -373,8 +398,7 @@ void plue_print_line(const char *text, size_t length) {
     memcpy(line, text, kept);
     line[kept] = '\n';
     if (poll(&wait, 1, 0) > 0 && (wait.revents & POLLOUT)) {
-        ssize_t written = write(STDERR_FILENO, line, kept + 1);
-        (void)written; /* there is nobody to tell */
+        write_quietly(STDERR_FILENO, line, kept + 1);
     }
 }
 

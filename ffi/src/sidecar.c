@@ -40,7 +40,7 @@ struct plue_sidecar {
     int socket;
     int child_socket; /* the other end, until the process has it */
     int child_output; /* the same of the pipe for what it prints */
-    int poke[2];      /* a pipe that wakes the thread */
+    int poke[2];      /* a pair of sockets that wakes the thread: a pipe could send SIGPIPE */
     pthread_mutex_t process_lock; /* guards the process against its end, for poke() */
     struct plue_process *process;
     struct plue_output output;
@@ -109,12 +109,8 @@ void plue_sidecar_unhold(struct plue_sidecar *sidecar) {
 
 /* Wakes the thread, to look at the deadlines and at what is outgoing. */
 static void poke(struct plue_sidecar *sidecar) {
-    ssize_t written;
-    do {
-        written = write(sidecar->poke[1], "", 1);
-    } while (written < 0 && errno == EINTR);
-    if (written < 0 && errno == EBADF) {
-        /* The host has closed the pipe. The end of the process wakes the thread, too. */
+    if (plue_send(sidecar->poke[1], "", 1) < 0 && errno != EAGAIN) {
+        /* The host has closed the socket. The end of the process wakes the thread, too. */
         pthread_mutex_lock(&sidecar->process_lock);
         if (sidecar->process != NULL) {
             plue_process_kill(sidecar->process);
@@ -501,7 +497,7 @@ static struct plue_sidecar *make_sidecar(void) PLUE_LOCKED {
     sidecar->socket = pair[0];
     sidecar->child_socket = pair[1];
     sidecar->child_output = made ? plue_output_open(&sidecar->output) : -1;
-    made = sidecar->child_output >= 0 && plue_pipe(sidecar->poke) == 0 &&
+    made = sidecar->child_output >= 0 && plue_socket_pair(sidecar->poke) == 0 &&
            plue_inbox_open(&sidecar->inbox, pair[0]) == 0;
     if (!made) {
         int error = errno;

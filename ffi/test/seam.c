@@ -17,6 +17,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sys/epoll.h>
+#endif
 
 static void do_nothing(void) {
 }
@@ -369,6 +375,59 @@ static void test_mutual_replacement(void) {
     detach();
 }
 
+/* -------------------------------------------------------------------------------- odd programs */
+
+/* A line of the log for a host whose standard error nobody reads any more. */
+static void log_to_nobody(void) {
+    int pair[2];
+    if (pipe(pair) != 0 || dup2(pair[1], STDERR_FILENO) < 0) {
+        _exit(1);
+    }
+    close(pair[0]);
+    close(pair[1]);
+    attach("{}", 2);
+    push(PLUE_FRAME_LOG, 0, 0, "a line", 6);
+    _exit(check_failures());
+}
+
+static void test_broken_stderr(void) {
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        log_to_nobody();
+    }
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%d", status);
+}
+
+#if defined(__linux__)
+
+static void submit_another(int status, const char *json, void *left) {
+    CHECK(status == PLUE_RUNTIME_UNAVAILABLE, "%s", json);
+    if (--*(int *)left > 0) {
+        plue_tool_submit("tool", "{}", NULL, submit_another, left);
+    }
+}
+
+/* A loop that is told of changes alone hears of events that a dispatch leaves. */
+static void test_edge_triggered(void) {
+    const plue_options_t options = {.struct_size = sizeof options, .mode = PLUE_MODE_GUEST};
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+    int loop = epoll_create1(0);
+    int left = 100;
+    epoll_ctl(loop, EPOLL_CTL_ADD, plue_events_fd(), &event);
+    plue_tool_submit("tool", "{}", NULL, submit_another, &left);
+    while (left > 0) {
+        CHECK(epoll_wait(loop, &event, 1, -1) == 1, "no event");
+        plue_events_dispatch(0);
+    }
+    close(loop);
+    plue_shutdown();
+}
+
+#endif
+
 static const struct check_test tests[] = {
     {"listing", test_listing},
     {"stream", test_stream},
@@ -377,6 +436,10 @@ static const struct check_test tests[] = {
     {"last_event", test_last_event},
     {"abort_before_begin", test_abort_before_begin},
     {"mutual_replacement", test_mutual_replacement},
+    {"broken_stderr", test_broken_stderr},
+#if defined(__linux__)
+    {"edge_triggered", test_edge_triggered},
+#endif
 };
 
 int main(int count, char **arguments) {
