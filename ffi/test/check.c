@@ -54,6 +54,34 @@ int check_run(const char *program, const struct check_test *tests, size_t count,
     return check_verdict(program);
 }
 
+const char *fake_sidecar;
+
+int check_with_sidecar(const char *program, const struct check_test *tests, size_t count,
+                       int arguments_count, char **arguments) {
+    fake_sidecar = arguments_count > 1 ? arguments[1] : "";
+    return check_run(program, tests, count, arguments + (arguments_count > 1 ? 2 : 1));
+}
+
+void init_with(plue_options_t options) {
+    options.struct_size = sizeof options;
+    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+}
+
+void init_manner(const char *manner, plue_options_t options) {
+    const char *argv[] = {fake_sidecar, manner, NULL};
+    options.mode = PLUE_MODE_SIDECAR;
+    options.sidecar_argv = argv;
+    options.start_timeout_ms = options.start_timeout_ms == 0 ? FOREVER_MS : options.start_timeout_ms;
+    init_with(options);
+}
+
+int ask_for_process(void) {
+    char *json = plue_tool_execute("pid", "{}", NULL);
+    int process = (int)number_in(json, "pid");
+    plue_free_json(json);
+    return process;
+}
+
 void on_threads(int count, void *(*run)(void *), void *argument) {
     pthread_t *threads = calloc((size_t)count, sizeof *threads);
     for (int i = 0; i < count; i++) {

@@ -36,6 +36,20 @@ struct check_test {
 /* Runs the tests with the names, or all if there are none. Returns check_verdict(). */
 int check_run(const char *program, const struct check_test *tests, size_t count, char **names);
 
+/* The main function of a program that is run as: program FAKE_SIDECAR test ... */
+extern const char *fake_sidecar;
+int check_with_sidecar(const char *program, const struct check_test *tests, size_t count,
+                       int arguments_count, char **arguments);
+
+/* Sets the options, which must be right; `struct_size` is filled in. */
+void init_with(plue_options_t options);
+
+/* Sets the options for the sidecar in C with that manner. Without a time to start it has any time. */
+void init_manner(const char *manner, plue_options_t options);
+
+/* The number of the sidecar's process; -1 if there is none. */
+int ask_for_process(void);
+
 /* Runs a function on a number of threads concurrently, and waits for them. */
 void on_threads(int count, void *(*run)(void *), void *argument);
 

@@ -14,36 +14,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *fake_sidecar;
-
 static uint32_t call_timeout_ms;
 static uint32_t abort_grace_ms = 300;
 
-/* Sets the options for a sidecar with that manner. */
-static void init_with(const char *manner, uint32_t start_timeout_ms, const char *config_json) {
-    const char *argv[] = {fake_sidecar, manner, NULL};
-    plue_options_t options = {
-        .struct_size = sizeof options,
-        .mode = PLUE_MODE_SIDECAR,
-        .sidecar_argv = argv,
-        .config_json = config_json,
-        .start_timeout_ms = start_timeout_ms,
-        .abort_grace_ms = abort_grace_ms,
-        .call_timeout_ms = call_timeout_ms,
-    };
-    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+static void init_impatient(const char *manner, uint32_t start_timeout_ms) {
+    init_manner(manner, (plue_options_t){.start_timeout_ms = start_timeout_ms,
+                                         .abort_grace_ms = abort_grace_ms,
+                                         .call_timeout_ms = call_timeout_ms});
 }
 
 static void init(const char *manner) {
-    init_with(manner, FOREVER_MS, NULL);
-}
-
-/* -1 if there is no sidecar. */
-static pid_t ask_for_process(void) {
-    char *json = plue_tool_execute("pid", "{}", NULL);
-    pid_t process = (pid_t)number_in(json, "pid");
-    plue_free_json(json);
-    return process;
+    init_impatient(manner, FOREVER_MS);
 }
 
 static pid_t sidecar_process(void) {
@@ -79,13 +60,13 @@ static void expect_bad_start(const char *manner, const char *part) {
 static void test_silent_start(void) {
     uint32_t timeout_ms = 400;
     char part[64];
-    init_with("silent", timeout_ms, NULL);
+    init_impatient("silent", timeout_ms);
     char *json = plue_tool_list();
     while (contains(json, "did not begin")) {
         plue_free_json(json);
         plue_shutdown();
         timeout_ms *= 2;
-        init_with("silent", timeout_ms, NULL);
+        init_impatient("silent", timeout_ms);
         json = plue_tool_list();
     }
     snprintf(part, sizeof part, "not ready within %u ms", (unsigned)timeout_ms);
@@ -111,8 +92,7 @@ static void test_bad_starts(void) {
 
 static void expect_bad_program(const char *program, const char *part) {
     const char *argv[] = {program, NULL};
-    plue_options_t options = {.struct_size = sizeof options, .sidecar_argv = argv};
-    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    init_with((plue_options_t){.sidecar_argv = argv});
     expect_failure("echo", "{}", "runtime_unavailable", part);
     plue_shutdown();
 }
@@ -131,12 +111,6 @@ static void test_bad_programs(void) {
     expect_bad_program(path, "pp\": No such file or directory");
     /* A name in another encoding. */
     expect_bad_program("/nowhere/caf\xe9", "Cannot start \"/nowhere/caf\xef\xbf\xbd\": ");
-    const char *argv[] = {fake_sidecar, NULL};
-    plue_options_t options = {
-        .struct_size = sizeof options, .sidecar_argv = argv, .sidecar_cwd = "/nonexistent"};
-    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
-    expect_failure("echo", "{}", "runtime_unavailable", "No such file or directory");
-    plue_shutdown();
 }
 
 static void test_babble(void) {
@@ -208,14 +182,6 @@ static void test_grandchild(void) {
     plue_shutdown();
 }
 
-/* plue_shutdown() also ends the programs that tools have started. */
-static void test_orphans_of_shutdown(void) {
-    init("");
-    pid_t child = start_process("{}");
-    plue_shutdown();
-    await_death(child);
-}
-
 /* It does not end when asked to. */
 static void test_stay(void) {
     init("stay");
@@ -227,13 +193,13 @@ static void test_stay(void) {
 }
 
 static void test_refused(void) {
-    init_with("", FOREVER_MS, "{\"nonsense\":true}");
+    init_manner("", (plue_options_t){.config_json = "{\"nonsense\":true}"});
     expect_failure("echo", "{}", "invalid_argument", "unknown field \"nonsense\"");
     char *json = plue_tool_list();
     CHECK(is_failure(json, "invalid_argument"), "%s", json);
     plue_free_json(json);
     plue_shutdown();
-    init_with("", FOREVER_MS, "{}");
+    init_manner("", (plue_options_t){.config_json = "{}"});
     expect_answer("echo", "{}", "{}");
     plue_shutdown();
 }
@@ -244,10 +210,7 @@ static void test_bad_environment(void) {
     init("");
     expect_failure("echo", "{}", "invalid_argument", "PLUE_TOOLS is not UTF-8");
     plue_shutdown();
-    const char *argv[] = {fake_sidecar, NULL};
-    plue_options_t options = {
-        .struct_size = sizeof options, .sidecar_argv = argv, .tools_module = "tools.ts"};
-    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    init_manner("", (plue_options_t){.tools_module = "tools.ts"});
     expect_answer("echo", "{}", "{}");
     plue_shutdown();
     unsetenv("PLUE_TOOLS");
@@ -301,23 +264,6 @@ static void test_thief(void) {
     CHECK(strcmp(json, "{\"a\":2}") == 0, "%s", json);
     plue_free_json(json);
     plue_shutdown();
-}
-
-static void test_no_descriptors(void) {
-    int kept[3];
-    for (int i = 0; i < 3; i++) {
-        kept[i] = fcntl(i, F_DUPFD_CLOEXEC, 20);
-        close(i);
-    }
-    init("");
-    char *json = plue_tool_execute("echo", "{\"a\":3}", NULL);
-    plue_shutdown();
-    for (int i = 0; i < 3; i++) {
-        dup2(kept[i], i);
-        close(kept[i]);
-    }
-    CHECK(strcmp(json, "{\"a\":3}") == 0, "%s", json);
-    plue_free_json(json);
 }
 
 /* The sidecar has 0, 1, 2 and 3, whatever the host has open. */
@@ -429,9 +375,7 @@ static void drain_all(void) {
  * and each wake that it owes the runtime is carried out, also when the runtime drains in between. */
 static void test_both_hostings(void) {
     const char *argv[] = {fake_sidecar, "stay", NULL};
-    plue_options_t options = {
-        .struct_size = sizeof options, .sidecar_argv = argv, .abort_grace_ms = FOREVER_MS};
-    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    init_with((plue_options_t){.sidecar_argv = argv, .abort_grace_ms = FOREVER_MS});
     pid_t process = sidecar_process();
     CHECK(plue_guest_attach(count_wake) == 0, "the runtime is not attached");
     drain_all();
@@ -450,27 +394,6 @@ static void test_both_hostings(void) {
     plue_guest_detach();
     CHECK(plue_guest_attach(count_wake) == 0, "it cannot attach again");
     plue_guest_detach();
-    plue_shutdown();
-}
-
-/* A child of fork() gets an error, and its parent's sidecar does not notice. */
-static void test_fork(void) {
-    init("");
-    expect_answer("echo", "{}", "{}");
-    pid_t child = fork();
-    if (child == 0) {
-        char *json = plue_tool_execute("echo", "{}", NULL);
-        char *list = plue_tool_list();
-        plue_abort_signal_release(NULL);
-        bool right = is_failure(json, "runtime_unavailable") && contains(json, "fork") &&
-                     is_failure(list, "runtime_unavailable") && plue_init("{}") == -1;
-        plue_shutdown();
-        _exit(right ? 0 : 1);
-    }
-    int status = -1;
-    waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%d", status);
-    expect_answer("echo", "{\"b\":1}", "{\"b\":1}");
     plue_shutdown();
 }
 
@@ -511,11 +434,11 @@ static void test_fork_race(void) {
  * machine is given more. Returns that time. */
 static uint32_t start_impatiently(const char *manner) {
     uint32_t timeout_ms = 2000;
-    init_with(manner, timeout_ms, NULL);
+    init_impatient(manner, timeout_ms);
     while (ask_for_process() < 0) {
         plue_shutdown();
         timeout_ms *= 2;
-        init_with(manner, timeout_ms, NULL);
+        init_impatient(manner, timeout_ms);
     }
     return timeout_ms;
 }
@@ -536,7 +459,7 @@ static void expect_to_be_given_up(const char *tool, uint32_t timeout_ms, pid_t p
 
 /* A call that waits for a sidecar that is never ready. */
 static void test_abort_of_start(void) {
-    init_with("silent", FOREVER_MS, NULL);
+    init_impatient("silent", FOREVER_MS);
     call_and_abort("echo", "{}", "/", "user pressed stop"); /* immediately */
     plue_shutdown();
 }
@@ -708,10 +631,7 @@ static void count_done(int status, const char *json, void *unused) {
 
 /* One call holds its arguments; a second has no room until the first has ended. */
 static void test_bytes_in_flight(void) {
-    const char *argv[] = {fake_sidecar, "", NULL};
-    plue_options_t options = {
-        .struct_size = sizeof options, .sidecar_argv = argv, .max_bytes_in_flight = 1000};
-    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    init_manner("", (plue_options_t){.max_bytes_in_flight = 1000});
     char params[700];
     snprintf(params, sizeof params, "{\"a\":\"%0600d\"}", 0);
     char larger[1100];
@@ -797,9 +717,9 @@ static void test_options(void) {
     plue_shutdown();
     CHECK(plue_init("{}") == -1, "the first plue_init() is forgotten");
     plue_shutdown();
-    const char *argv[] = {fake_sidecar, "a", NULL};
-    const char *same[] = {fake_sidecar, "a", NULL};
-    const char *others[] = {fake_sidecar, "a", "b", NULL};
+    const char *argv[] = {"sidecar", "a", NULL};
+    const char *same[] = {"sidecar", "a", NULL};
+    const char *others[] = {"sidecar", "a", "b", NULL};
     plue_options_t options = {.struct_size = sizeof options, .sidecar_argv = argv};
     CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
     options.sidecar_argv = same;
@@ -820,15 +740,18 @@ static void test_options(void) {
     plue_shutdown();
 }
 
-/* Two parts of a program that know nothing of each other: one ends its use of the library. */
+/* Two parts of a program that know nothing of each other: one ends its use of the library. The last one
+ * ends the programs that tools have started, too. */
 static void test_two_users(void) {
     init("");
     pid_t process = sidecar_process();
+    pid_t child = start_process("{}");
     init("");
     plue_shutdown();
     CHECK(sidecar_process() == process, "the tools were ended for all");
     plue_shutdown();
     CHECK(!is_alive(process), "it lives");
+    await_death(child);
     plue_shutdown(); /* one too many does nothing */
     init("");
     CHECK(sidecar_process() > 0, "%s", plue_get_last_error());
@@ -846,20 +769,17 @@ static const struct check_test tests[] = {
     {"bad_text", test_bad_text},
     {"failed_later", test_failed_later},
     {"grandchild", test_grandchild},
-    {"orphans_of_shutdown", test_orphans_of_shutdown},
     {"stay", test_stay},
     {"refused", test_refused},
     {"bad_environment", test_bad_environment},
     {"backoff", test_backoff},
     {"sigchld_ignored", test_sigchld_ignored},
     {"thief", test_thief},
-    {"no_descriptors", test_no_descriptors},
     {"inherited", test_inherited},
     {"start_stop", test_start_stop},
     {"start_race", test_start_race},
     {"shutdown_race", test_shutdown_race},
     {"both_hostings", test_both_hostings},
-    {"fork", test_fork},
     {"fork_race", test_fork_race},
     {"abort_of_start", test_abort_of_start},
     {"wedge", test_wedge},
@@ -876,6 +796,5 @@ static const struct check_test tests[] = {
 };
 
 int main(int count, char **arguments) {
-    fake_sidecar = count > 1 ? arguments[1] : "";
-    return check_run("edge", tests, sizeof tests / sizeof *tests, arguments + (count > 1 ? 2 : 1));
+    return check_with_sidecar("edge", tests, sizeof tests / sizeof *tests, count, arguments);
 }

@@ -25,17 +25,8 @@
 #include <sys/syscall.h>
 #endif
 
-static const char *fake_sidecar;
-
 static void init(const char *manner, uint32_t start_timeout_ms) {
-    const char *argv[] = {fake_sidecar, manner, NULL};
-    plue_options_t options = {
-        .struct_size = sizeof options,
-        .mode = PLUE_MODE_SIDECAR,
-        .sidecar_argv = argv,
-        .start_timeout_ms = start_timeout_ms,
-    };
-    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    init_manner(manner, (plue_options_t){.start_timeout_ms = start_timeout_ms});
 }
 
 /* ------------------------------------------------------------- hosts without descriptors 0 to 2 */
@@ -67,9 +58,9 @@ static void call_without(unsigned closed) {
         }
     }
     init("", FOREVER_MS);
-    char *json = plue_tool_execute("pid", "{}", NULL);
+    int number = ask_for_process();
     char process[32];
-    snprintf(process, sizeof process, "%ld", number_in(json, "pid"));
+    snprintf(process, sizeof process, "%d", number);
     for (int i = 0; i < 3; i++) {
         used[i] = (closed & 1u << i) != 0 && is_open(i);
         read_descriptor(process, i, targets[i]);
@@ -82,8 +73,7 @@ static void call_without(unsigned closed) {
         dup2(kept[i], i);
         close(kept[i]);
     }
-    CHECK(number_in(json, "pid") > 0, "closed %u: %s", closed, json);
-    plue_free_json(json);
+    CHECK(number > 0, "closed %u: there is no sidecar", closed);
     CHECK(guest > STDERR_FILENO, "closed %u: the guest got descriptor %d", closed, guest);
     for (int i = 0; i < 3; i++) {
         CHECK(!used[i], "closed %u: the library took descriptor %d", closed, i);
@@ -342,13 +332,6 @@ static void go_away(void) {
     CHECK(chdir("/") == 0, "errno %d", errno);
 }
 
-static void init_with(plue_options_t options) {
-    options.struct_size = sizeof options;
-    options.mode = PLUE_MODE_SIDECAR;
-    options.start_timeout_ms = FOREVER_MS;
-    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
-}
-
 static void expect_echo(void) {
     expect_answer("echo", "{}", "{}");
     plue_shutdown();
@@ -356,7 +339,7 @@ static void expect_echo(void) {
 
 static void test_default_program(void) {
     go_away();
-    init_with((plue_options_t){.mode = PLUE_MODE_AUTO});
+    init_with((plue_options_t){.mode = PLUE_MODE_SIDECAR});
     expect_echo();
 }
 
@@ -443,7 +426,7 @@ static void test_last_words(void) {
 
 /* The folder of this one has settings for the sidecar's runtime. */
 static void test_hostile_folder(void) {
-    init_with((plue_options_t){.mode = PLUE_MODE_AUTO});
+    init_with((plue_options_t){.mode = PLUE_MODE_SIDECAR});
     expect_answer("variable", "{\"name\":\"PLUE_TEST_EVIL\"}", "\"\"");
     expect_answer("variable", "{\"name\":\"a package\"}", "\"it is not installed\"");
     expect_answer("variable", "{\"name\":\"a worker\"}", "\"by the paths of the module\"");
@@ -457,7 +440,7 @@ static void test_hostile_folder(void) {
 
 /* The folder of this one has a name that is not UTF-8, or may not be entered by now. */
 static void test_odd_folder(void) {
-    init_with((plue_options_t){.mode = PLUE_MODE_AUTO});
+    init_with((plue_options_t){.mode = PLUE_MODE_SIDECAR});
     expect_answer("variable", "{\"name\":\"PLUE_TEST_EVIL\"}", "\"\"");
     plue_shutdown();
 }
@@ -480,14 +463,14 @@ static void test_no_environment(void) {
     expect_answer("variable", "{\"name\":\"PATH\"}", "\"/usr/local/bin:/usr/bin:/bin\"");
     expect_answer("folder", "{}", "\"/\"");
     plue_shutdown();
-    expect_lack((plue_options_t){.mode = PLUE_MODE_AUTO}, "it is neither beside libplue");
+    expect_lack((plue_options_t){.mode = PLUE_MODE_SIDECAR}, "it is neither beside libplue");
     const char *argv[] = {"sh", NULL};
     expect_lack((plue_options_t){.sidecar_argv = argv}, "there is no such program in PATH");
 }
 
 /* The environment of this one has no sidecar anywhere. */
 static void test_no_program(void) {
-    init_with((plue_options_t){.mode = PLUE_MODE_AUTO});
+    init_with((plue_options_t){.mode = PLUE_MODE_SIDECAR});
     expect_failure("echo", "{}", "runtime_unavailable",
                    "it is neither beside libplue (where that is linked statically: beside the program), "
                    "nor where \"make install\" puts it, nor in PATH; put it or plue-sidecar.js "
@@ -537,9 +520,7 @@ static const char closed[] = "The host closed a descriptor of libplue";
 static void test_closed_descriptors(void) {
     init("", FOREVER_MS);
     for (int during = 0; during < 2; during++) {
-        char *json = plue_tool_execute("pid", "{}", NULL);
-        int process = (int)number_in(json, "pid");
-        plue_free_json(json);
+        int process = ask_for_process();
         struct held_calls calls = {.code = "runtime_crashed", .part = closed};
         hold_calls(&calls, during);
         close_all();
@@ -576,7 +557,7 @@ static bool close_one(int index, bool is_killed) {
     for (int i = 0; i < MOST; i++) {
         was_open[i] = is_open(i);
     }
-    char *json = plue_tool_execute("pid", "{}", NULL);
+    int process = ask_for_process();
     plue_tool_context_t context = {.metadata_callback = note_begun, .user_data = &begun};
     CHECK(plue_tool_submit("hold", "{}", &context, expect_end, &begun) == PLUE_OK, "hold");
     while (begun == 0) {
@@ -591,11 +572,10 @@ static bool close_one(int index, bool is_killed) {
         close(descriptor - 1);
     }
     if (is_killed) {
-        send_signal((int)number_in(json, "pid"), SIGKILL);
+        send_signal(process, SIGKILL);
     } else {
         plue_shutdown();
     }
-    plue_free_json(json);
     while (begun != 0) {
         plue_events_dispatch(-1);
     }
@@ -650,6 +630,5 @@ static const struct check_test tests[] = {
 };
 
 int main(int count, char **arguments) {
-    fake_sidecar = count > 1 ? arguments[1] : "";
-    return check_run("process", tests, sizeof tests / sizeof *tests, arguments + (count > 1 ? 2 : 1));
+    return check_with_sidecar("process", tests, sizeof tests / sizeof *tests, count, arguments);
 }

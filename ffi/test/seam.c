@@ -215,8 +215,7 @@ static void succeed(plue_invocation_t *invocation, const char *params, void *unu
 
 /* Invocations for which a host does not dispatch are bounded, except a single one. */
 static void test_waiting_invocations(void) {
-    const plue_options_t options = {.struct_size = sizeof options, .max_bytes_in_flight = MIB};
-    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    init_with((plue_options_t){.max_bytes_in_flight = MIB});
     uint64_t tool = attach_with_tool(succeed);
     for (int round = 0; round < 2; round++) {
         invoke(1, tool, 2 * MIB);
@@ -411,8 +410,7 @@ static void submit_another(int status, const char *json, void *left) {
 
 /* A loop that is told of changes alone hears of events that a dispatch leaves. */
 static void test_edge_triggered(void) {
-    const plue_options_t options = {.struct_size = sizeof options, .mode = PLUE_MODE_GUEST};
-    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    init_with((plue_options_t){.mode = PLUE_MODE_GUEST});
     struct epoll_event event = {.events = EPOLLIN | EPOLLET};
     int loop = epoll_create1(0);
     int left = 100;

@@ -17,14 +17,9 @@ enum { LONG_GRACE_MS = 60000, SHORT_GRACE_MS = 300 };
 static const char *config;
 
 static void configure(uint32_t grace_ms) {
-    plue_options_t options = {
-        .struct_size = sizeof options,
-        .config_json = config,
-        .start_timeout_ms = FOREVER_MS,
-        .abort_grace_ms = grace_ms,
-    };
     plue_shutdown();
-    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    init_with((plue_options_t){
+        .config_json = config, .start_timeout_ms = FOREVER_MS, .abort_grace_ms = grace_ms});
 }
 
 /* ------------------------------------------------------------------------------------ basic */
@@ -144,16 +139,14 @@ static long peak_kb(long process) {
 /* Large arguments, one after the other, cost the tool process at most four times their size. */
 static void test_large_arguments(void) {
     long size = 64 << 20;
-    char *json = plue_tool_execute("pid", "{}", NULL);
-    long process = number_in(json, "pid");
-    plue_free_json(json);
+    long process = ask_for_process();
     long before = peak_kb(process);
     char *params = malloc((size_t)size + 32);
     for (int i = 0; i < 4; i++) {
         memset(params, 'y', (size_t)size + 6);
         memcpy(params, "{\"s\":\"", 6);
         strcpy(params + 6 + size, "\"}");
-        json = plue_tool_execute("length", params, NULL);
+        char *json = plue_tool_execute("length", params, NULL);
         CHECK(number_in(json, "n") == size, "%.200s", json);
         plue_free_json(json);
     }

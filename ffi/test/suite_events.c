@@ -402,13 +402,10 @@ static int register_late(void) {
 
 /* A registration that takes too long leaves no tool behind: the next one succeeds. */
 static void test_late_registration(void) {
-    const plue_options_t options = {.struct_size = sizeof options, .call_timeout_ms = 300};
-    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    init_with((plue_options_t){.call_timeout_ms = 300});
     int process = -1;
     while (process < 0) {
-        char *json = plue_tool_execute("pid", "{}", NULL);
-        process = (int)number_in(json, "pid");
-        plue_free_json(json);
+        process = ask_for_process();
     }
     send_signal(process, SIGSTOP);
     CHECK(plue_register_tool(adder, run_add, NULL, NULL) == PLUE_TIMEOUT, "%s", plue_get_last_error());

@@ -198,13 +198,11 @@ describe("the C half", () => {
     backoff: "pauses between starts that fail",
     sigchld_ignored: "works where SIGCHLD is ignored",
     thief: "works where the host waits for children that are not its own",
-    no_descriptors: "works where the descriptors 0 to 2 are closed",
     inherited: "hands the sidecar four descriptors, and no other",
     start_stop: "leaves no descriptor and no thread behind",
     start_race: "starts one sidecar for many first calls",
     shutdown_race: "survives shutdowns among calls",
     both_hostings: "tells a guest and a sidecar of a shutdown at once, and owes no wake after it",
-    fork: "answers with an error in a child of fork()",
     fork_race: "may be forked while one sidecar takes the place of another",
     abort_of_start: "aborts a call that waits for the sidecar's start",
     wedge: "kills a sidecar whose thread no longer answers after an abort",
@@ -212,7 +210,6 @@ describe("the C half", () => {
     flood:
       "neither waits for the end of a tool's events after an abort, nor trusts its sidecar then",
     choking: "keeps no thread waiting for a sidecar that does not read",
-    orphans_of_shutdown: "ends what tools have started at plue_shutdown()",
     call_timeout: "ends a call that takes longer than it may, and leaves the others alone",
     stopped:
       "kills a sidecar that has stopped, also in the middle of a frame, after call_timeout_ms",
