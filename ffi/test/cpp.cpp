@@ -155,7 +155,6 @@ void test_contract() {
 // ------------------------------------------------------------------ what is particular to C++
 
 void test_texts() {
-    expect_error(plue::Status::unknown_tool, "nope", [] { plue::call("nope").value(); });
     expect_error(plue::Status::invalid_argument, "NUL", [] { plue::call({"a\0b", 3}); });
     expect_error(plue::Status::invalid_argument, "NUL", [] {
         plue::CallOptions options;
@@ -186,41 +185,6 @@ void test_throwing_callbacks() {
         }
     } catch (const std::out_of_range &) {
     }
-}
-
-void test_abort() {
-    const plue::AbortSignal signal;
-    std::thread other;
-    plue::CallOptions options;
-    options.signal = &signal;
-    options.on_event = [&](std::string_view json) {
-        if (json == "{\"i\":0}") {
-            other = std::thread([copy = signal] { copy.abort("enough"); });
-        }
-    };
-    const plue::Result result = plue::call("hold", "{}", options);
-    other.join();
-    CHECK(result.status == plue::Status::aborted && contains(result.json, "enough"), result.json);
-    CHECK(signal.aborted(), "not aborted");
-}
-
-void test_submit() {
-    int done = 0;
-    int events = 0;
-    plue::CallOptions options;
-    options.on_event = [&](std::string_view) { events++; };
-    for (int i = 0; i < 100; i++) {
-        plue::submit("progress", "{\"n\":2}", options, [&](const plue::Result &result) {
-            CHECK(result, result.json);
-            done++;
-        });
-    }
-    while (done < 100) {
-        plue::dispatch();
-    }
-    CHECK(events == 200, std::to_string(events));
-    CHECK(plue::events_fd() >= 0, "no descriptor");
-    CHECK(plue::dispatch(std::chrono::milliseconds(0)) == 0, "something is left");
 }
 
 // The function of a tool or a question is destroyed once nothing needs it, and what it throws ends its call.
@@ -365,8 +329,6 @@ int main() {
         test_contract();
         test_texts();
         test_throwing_callbacks();
-        test_abort();
-        test_submit();
         test_tools();
         test_ending_later();
         test_on_abort();

@@ -241,10 +241,17 @@ static void test_sigchld_ignored(void) {
     signal(SIGCHLD, SIG_IGN);
     init("");
     for (int i = 0; i < 3; i++) {
+#if defined(__linux__)
+        pid_t orphan = start_process("{\"detached\":true}");
+#endif
         expect_failure("crash", "{\"code\":1}", "runtime_crashed", "The tool process ended");
+#if defined(__linux__)
+        await_death(orphan);
+#endif
         expect_answer("echo", "{}", "{}");
     }
     plue_shutdown();
+    CHECK(waitpid(-1, NULL, 0) < 0, "a child is left");
     signal(SIGCHLD, SIG_DFL);
 }
 

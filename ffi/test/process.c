@@ -267,20 +267,6 @@ static void test_unkillable(void) {
     await_death(process);
 }
 
-/* The processes of a sidecar end with it, also where the system reaps children by itself. */
-static void test_group(void) {
-    signal(SIGCHLD, SIG_IGN);
-    init("grandchild", FOREVER_MS);
-    char *json = plue_tool_execute("start", "{\"detached\":true}", NULL);
-    pid_t orphan = (pid_t)number_in(json, "pid");
-    plue_free_json(json);
-    expect_failure("crash", "{\"code\":3}", "runtime_crashed", "(exit status 3)");
-    await_death(orphan);
-    plue_shutdown();
-    CHECK(waitpid(-1, NULL, 0) < 0 && errno == ECHILD, "a child is left");
-    signal(SIGCHLD, SIG_DFL);
-}
-
 static void note_child_signal(int number) {
     (void)number;
     CHECK(false, "the host was told of a child that is not its own");
@@ -622,7 +608,6 @@ static const struct check_test tests[] = {
     {"never_exec", test_never_exec},
     {"fork_in_start", test_fork_in_start},
     {"unkillable", test_unkillable},
-    {"group", test_group},
     {"no_child", test_no_child},
     {"large_host", test_large_host},
     {"hostile_environment", test_hostile_environment},

@@ -59,7 +59,6 @@ describe("the sidecar's process", () => {
     never_exec: "is given up if it does not begin in time",
     fork_in_start: "begins although another thread makes a process at that moment",
     unkillable: "is given up if the system does not end it",
-    group: "takes what it has started with it where SIGCHLD is ignored",
     no_child: "is no child that the host would wait for",
     large_host: "costs a host with much memory no copy of it and no page fault",
   };

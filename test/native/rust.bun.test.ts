@@ -42,7 +42,6 @@ describe("the crates for Rust", () => {
       },
     });
     assertEquals(outcome.code, 0, said(outcome));
-    console.log(/1000 calls .*/.exec(outcome.stdout)?.[0]);
   });
 
   maybe(true, "")("have the version of libplue", () => {
