@@ -254,6 +254,12 @@ inline Result wait(Wait function, const std::string &name, const std::string &js
     return {static_cast<Status>(status), json, flags};
 }
 
+template <int (*function)(const char *, char **)> Result wait_for_task(const std::string &id) {
+    const auto of_task = [](const char *task, const char *, const plue_tool_context_t *,
+                            char **json) { return function(task, json); };
+    return wait(of_task, id, "", {});
+}
+
 inline void submit(Submit function, const std::string &name, const std::string &json_text,
                    CallOptions options, std::function<void(Result)> on_done) {
     struct Pending {
@@ -313,17 +319,10 @@ inline Result start_task(const std::string &tool, const std::string &params_json
 inline Result answer_task(const std::string &id, const std::string &answers_json) {
     return detail::wait(plue_tool_answer, id, answers_json, {});
 }
-inline Result poll_task(const std::string &id) {
-    const auto poll = [](const char *task, const char *, const plue_tool_context_t *, char **json) {
-        return plue_tool_poll(task, json);
-    };
-    return detail::wait(poll, id, "", {});
-}
+inline Result poll_task(const std::string &id) { return detail::wait_for_task<plue_tool_poll>(id); }
 /// Cancels a task, unless it has ended.
 inline Result cancel_task(const std::string &id) {
-    const auto cancel = [](const char *task, const char *, const plue_tool_context_t *,
-                           char **json) { return plue_tool_cancel(task, json); };
-    return detail::wait(cancel, id, "", {});
+    return detail::wait_for_task<plue_tool_cancel>(id);
 }
 
 /// A descriptor that is readable while dispatch() has something to tell.

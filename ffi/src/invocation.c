@@ -519,8 +519,8 @@ bool plue_invocation_receive(uint64_t generation, const struct plue_frame_view *
     plue_lock();
     invocation->generation = generation;
     invocation->tool = find_tool(plue_read_u64(view->payload));
-    bool is_too_much = waiting_size > 0 && waiting_size + invocation->size >
-                                               plue_settings.max_bytes_in_flight;
+    size_t most = plue_settings.max_bytes_in_flight;
+    bool is_too_much = waiting_size > 0 && waiting_size + invocation->size > most;
     if (invocation->tool != NULL && !is_too_much) {
         waiting_size += invocation->size;
         invocation->tool->references++;

@@ -13,7 +13,6 @@
 #include "settings.h"
 #include "sidecar.h"
 #include "state.h"
-#include "submit.h"
 
 static void unlock_and_catch_up(void) PLUE_CHECKED(no_thread_safety_analysis) {
     struct plue_aborts aborts = plue_runtime_take_aborts();

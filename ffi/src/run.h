@@ -59,4 +59,15 @@ struct plue_outcome plue_call_conclude(struct plue_call *call, const char *tool_
 /* Sends a frame that is answered like a call, and waits for the answer. Takes the frame. */
 struct plue_outcome plue_run_frame(struct plue_frame *frame) PLUE_UNLOCKED;
 
+/* In submit.c: calls that no thread waits for. plue_events_dispatch() delivers their ends. */
+
+/* Has the calls looked at whose time is over. Returns when the next one's is. */
+uint64_t plue_submissions_expire(uint64_t now_ms) PLUE_LOCKED;
+
+/* A peer, the sidecar or a shutdown has changed its state: calls may wait for that to begin. */
+void plue_submissions_runtime_changed(void) PLUE_LOCKED;
+
+/* Returns true if there are any. */
+bool plue_submissions_are_open(void) PLUE_LOCKED;
+
 #endif

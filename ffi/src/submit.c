@@ -1,5 +1,4 @@
-#include "submit.h"
-
+/* Calls that no thread waits for. */
 #include "abort.h"
 #include "call.h"
 #include "events.h"

@@ -127,6 +127,11 @@ void expect_answer(const char *tool, const char *params, const char *expected) {
     plue_free_json(json);
 }
 
+void *call_echo(void *unused) {
+    expect_answer("echo", "{\"r\":1}", "{\"r\":1}");
+    return unused;
+}
+
 void expect_failure(const char *tool, const char *params, const char *code, const char *part) {
     expect_failure_with(NULL, tool, params, code, part);
 }

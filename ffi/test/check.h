@@ -68,6 +68,9 @@ bool is_failure(const char *json, const char *code);
 /* Calls a tool without a context, and checks the whole answer. */
 void expect_answer(const char *tool, const char *params, const char *expected);
 
+/* Calls the tool "echo"; for on_threads(). */
+void *call_echo(void *unused);
+
 /* Calls a tool without a context, and checks the code and that the message has `part`. */
 void expect_failure(const char *tool, const char *params, const char *code, const char *part);
 

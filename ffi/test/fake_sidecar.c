@@ -26,9 +26,8 @@ static void send_all(const uint8_t *bytes, size_t length) {
     }
 }
 
-/* Serves until the stream ends. One that chokes reads no more once a frame is there in part: it sends
- * an event to the call that the frame makes, and waits to be killed. */
-static void serve(struct fake_tools *tools, bool chokes) {
+/* Serves until the stream ends. */
+static void serve(struct fake_tools *tools) {
     size_t size = 1 << 16;
     size_t used = 0;
     uint8_t *bytes = malloc(size);
@@ -45,10 +44,6 @@ static void serve(struct fake_tools *tools, bool chokes) {
         size_t done = fake_tools_feed(tools, bytes, used);
         memmove(bytes, bytes + done, used - done);
         used -= done;
-        while (chokes && used > 16) {
-            fake_tools_event(tools, bytes);
-            pause();
-        }
         if (used == size) {
             size *= 2;
             bytes = realloc(bytes, size);
@@ -120,7 +115,7 @@ int main(int count, char **arguments) {
         babble(&tools);
     }
     tools.sends_half = strcmp(manner, "half") == 0;
-    serve(&tools, strcmp(manner, "choking") == 0);
+    serve(&tools);
     if (strcmp(manner, "stay") == 0) {
         sleep(60);
     }

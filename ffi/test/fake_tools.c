@@ -62,10 +62,6 @@ void fake_tools_frame(struct fake_tools *tools, int type, int flags, uint64_t id
     free(frame);
 }
 
-void fake_tools_event(struct fake_tools *tools, const uint8_t *bytes) {
-    fake_tools_frame(tools, META, 0, read_u64(bytes + 8), "{\"i\":0}", 7);
-}
-
 static void succeed(struct fake_tools *tools, uint64_t id, const char *json) {
     fake_tools_frame(tools, RESULT, 0, id, json, strlen(json));
 }

@@ -28,9 +28,6 @@ int fake_tools_tick(struct fake_tools *tools);
 /* Forgets all that sleeps. */
 void fake_tools_clear(struct fake_tools *tools);
 
-/* Sends an event to the call of the EXEC frame that begins at `bytes`. */
-void fake_tools_event(struct fake_tools *tools, const uint8_t *bytes);
-
 /* Sends one frame. */
 void fake_tools_frame(struct fake_tools *tools, int type, int flags, uint64_t id,
                       const void *payload, size_t length);

@@ -217,11 +217,6 @@ int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
     return real(run, stack, flags, argument);
 }
 
-static void *call_echo(void *unused) {
-    expect_answer("echo", "{}", "{}");
-    return unused;
-}
-
 /* A child that another thread makes in the middle of a start, and that lives on, has nothing of it. */
 static void test_fork_in_start(void) {
     atomic_store(&holds_starts, true);

@@ -5,7 +5,6 @@
 #include "events.h"
 #include "frame.h"
 #include "guest.h"
-#include "platform.h"
 #include "plue.h"
 #include "plue_guest.h"
 #include "run.h"

@@ -6,11 +6,6 @@
  * failures. `config_json` may be NULL. */
 int suite_run(const char *config_json, int count, char **parts);
 
-/* Calls `tool` `calls` times on each of `threads` threads and checks every answer. */
-void suite_stress(int threads, int calls, const char *tool);
-void suite_metadata(int events);
-void suite_abort_race(int rounds);
-
 /* In suite_events.c. Those about tools need a runtime in JavaScript; restarts need a sidecar. */
 void suite_submit(void);
 void suite_submit_restarts(void);

@@ -7,7 +7,6 @@
 #include "platform.h"
 #include "plue.h"
 #include "plue_guest.h"
-#include "runtime.h"
 #include "state.h"
 #include "text.h"
 
@@ -364,15 +363,6 @@ static void test_signal_references(void) {
     CHECK(!plue_abort_is_aborted(NULL) && plue_abort_id(NULL) == 0, "no signal is one");
 }
 
-static void test_shared_text(void) {
-    struct plue_shared_text *text = plue_shared_text_new("[1,2]", 5);
-    CHECK(plue_shared_text_retain(text) == text, "another text");
-    plue_shared_text_release(text);
-    CHECK(text->length == 5 && memcmp(text->bytes, "[1,2]", 5) == 0, "it has changed");
-    plue_shared_text_release(text);
-    plue_shared_text_release(NULL);
-}
-
 /* ---- one signal of many calls ---- */
 
 static atomic_bool is_watched; /* what is sent */
@@ -488,7 +478,6 @@ int main(void) {
     test_failures();
     test_error_events();
     test_signal_references();
-    test_shared_text();
     test_crowd_of_signal();
     test_signals_without_lock();
     test_fork();

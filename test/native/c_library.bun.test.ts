@@ -209,7 +209,6 @@ describe("the C half", () => {
     no_wedge: "leaves a sidecar alone whose tool merely does not listen",
     flood:
       "neither waits for the end of a tool's events after an abort, nor trusts its sidecar then",
-    choking: "keeps no thread waiting for a sidecar that does not read",
     call_timeout: "ends a call that takes longer than it may, and leaves the others alone",
     stopped:
       "kills a sidecar that has stopped, also in the middle of a frame, after call_timeout_ms",

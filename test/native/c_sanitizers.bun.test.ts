@@ -57,8 +57,7 @@ const PARTS =
 /** Those in which the way to wake a guest counts. */
 const WAKES = "submit shared:5 race:50 stress:8:200:echo";
 /** Tests of odd hosts in which threads meet. */
-const RACES =
-  "bad_starts grandchild refused start_race shutdown_race both_hostings fork_race " +
+const RACES = "bad_starts grandchild refused start_race shutdown_race both_hostings fork_race " +
   "abort_of_start flood call_timeout unread_output bytes_in_flight withdrawn_call";
 const TOOLS_IN_C = "contract questions blocks tools tools_restarts tools_shutdown " +
   "questions_restarts notices log_left submit_restarts";

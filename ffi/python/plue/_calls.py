@@ -97,12 +97,9 @@ class _AsyncCall:
         self.future: asyncio.Future[Any] = self._loop.create_future()
 
     def event(self, event: bytes) -> None:
-        self._tell(None, event)
+        self.tell(None, event)
 
-    def done(self, end: _End, answer: bytes) -> None:
-        self._tell(end, answer)
-
-    def _tell(self, end: _End | None, answer: bytes) -> None:
+    def tell(self, end: _End | None, answer: bytes) -> None:
         self._news.append((end, answer))
         if threading.get_ident() == self._thread:
             self._read()
@@ -143,7 +140,7 @@ def _on_metadata(event: bytes, number: int) -> None:
 def _on_done(status: int, answer: bytes, number: int) -> None:
     call = _open.take(number)
     if isinstance(call, _AsyncCall):
-        call.done(_end(status), answer)
+        call.tell(_end(status), answer)
 
 
 _NO_METADATA = METADATA()

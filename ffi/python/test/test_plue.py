@@ -315,35 +315,6 @@ class OfferingAsync(unittest.IsolatedAsyncioTestCase):
             await plue.call_async("host:wait")
         await cancelled.wait()
 
-    async def test_ends_with_what_the_function_raises(self):
-        async def refuse(params, invocation):
-            raise plue.DeniedError("Not yours")
-
-        plue.register(definition("refuse"), refuse)
-        with self.assertRaisesRegex(plue.DeniedError, "Not yours"):
-            await plue.call_async("host:refuse")
-
-
-class Asking(unittest.TestCase):
-    def setUp(self):
-        self.addCleanup(plue.on_question, None)
-
-    def test_answers_at_once(self):
-        asked = []
-
-        def answer(question, invocation):
-            asked.append((question["key"], question["tool"], threading.get_ident()))
-            return {"action": "decline"}
-
-        plue.on_question(answer)
-        self.assertEqual(plue.call("confirm"), "decline")
-        self.assertEqual(asked, [("sure", "confirm", threading.get_ident())])
-        kept = weakref.ref(answer)
-        del answer
-        plue.on_question(None)
-        gc.collect()
-        self.assertIsNone(kept())
-
 
 class AskingAsync(unittest.IsolatedAsyncioTestCase):
     async def test_answers_in_the_loop(self):
@@ -366,11 +337,6 @@ class Living(unittest.TestCase):
         self.assertNotIn("hidden", plue.tools())
         with self.assertRaises(plue.InvalidArgumentError):
             plue.init(config={})
-
-    def test_limits_how_long_a_call_takes(self):
-        plue.init(call_timeout=0.05)
-        with self.assertRaises(plue.ToolTimeoutError):
-            plue.call("hold")
 
     def test_refuses_times_that_c_would_take_for_others(self):
         for option in ["start_timeout", "abort_grace", "call_timeout"]:

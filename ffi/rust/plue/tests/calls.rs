@@ -83,20 +83,6 @@ fn a_call_that_is_dropped_is_aborted() {
 }
 
 #[test]
-fn a_tool_runs_on_its_callers_thread() {
-    let ran_on = Arc::new(std::sync::Mutex::new(None));
-    let noted = Arc::clone(&ran_on);
-    plue::register_tool(&definition("here"), move |invocation, params| {
-        *noted.lock().unwrap() = Some(thread::current().id());
-        assert_eq!(invocation.message_id(), None);
-        Ok(params.to_owned())
-    })
-    .unwrap();
-    Call::new("host:here").wait().unwrap();
-    assert_eq!(*ran_on.lock().unwrap(), Some(thread::current().id()));
-}
-
-#[test]
 fn a_tool_fails_with_its_error_or_its_panic() {
     plue::register_tool(&definition("refuse"), |_, params| match params {
         "{}" => Err(Error::new(Code::Denied, "Not yours")),
