@@ -40,7 +40,7 @@ export function Calls(): JSX.Element {
     findTasks().catch((thrown: unknown) => setError(messageOf(thrown)));
   }, []);
   return (
-    <main class="calls" id="main" tabIndex={-1}>
+    <main id="main" tabIndex={-1}>
       <h1>Calls</h1>
       <History />
       <h2>Metrics of the service</h2>
@@ -59,9 +59,9 @@ function History(): JSX.Element {
   const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
   const sorted = [...list.filter(isOpen), ...list.filter((call) => !isOpen(call))];
   return (
-    <ul class="history" aria-label="Calls of this page">
+    <ul class="history stack" aria-label="Calls of this page">
       {sorted.map((call) => (
-        <li key={call.callId}>
+        <li key={call.callId} class="box">
           <div class="row">
             <time dateTime={new Date(call.startedAt).toISOString()}>
               {new Date(call.startedAt).toLocaleTimeString()}
@@ -104,7 +104,7 @@ function History(): JSX.Element {
               Show
             </Button>
           </div>
-          <code class="about">{JSON.stringify(call.arguments)}</code>
+          <code class="about cut">{JSON.stringify(call.arguments)}</code>
           {open === call.callId && <CallView call={call} />}
         </li>
       ))}
@@ -121,7 +121,7 @@ function Metrics(): JSX.Element {
   const slowest = Math.max(1, ...called.map(({ duration }) => duration?.p95Ms ?? 0));
   return (
     <>
-      <div class="figures">
+      <p class="row">
         <Figure name="calls" value={figures.calls} read={({ figures }) => figures.calls} />
         <Figure name="failed" value={figures.failed} read={({ figures }) => figures.failed} />
         <Figure name="running" value={figures.inFlight} read={({ figures }) => figures.inFlight} />
@@ -132,7 +132,7 @@ function Metrics(): JSX.Element {
             read={({ figures }) => figures.queued ?? 0}
           />
         )}
-      </div>
+      </p>
       {called.length > 0 && (
         <div class="scroll" role="region" aria-label="Metrics of each tool" tabIndex={0}>
           <table>
@@ -181,7 +181,7 @@ function Bar({
 }): JSX.Element {
   if (value === undefined) return <>–</>;
   return (
-    <span class="bar">
+    <span class="row bar">
       <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
         <rect width={Math.max(1, (100 * value) / most)} height="8" />
       </svg>
@@ -213,7 +213,7 @@ function Figure({
       }`,
   );
   return (
-    <div class="figure">
+    <span class="box figure">
       <strong>{value}</strong> {name}
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
@@ -222,6 +222,6 @@ function Figure({
       >
         <polyline points={points.join(" ")} />
       </svg>
-    </div>
+    </span>
   );
 }

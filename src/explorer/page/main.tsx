@@ -60,11 +60,11 @@ function App(): JSX.Element {
       <a class="skip" href="#main" onClick={skip}>
         Skip to the content
       </a>
-      <header>
+      <header class="row">
         <a class="brand" href="#/">
           plue
         </a>
-        <nav aria-label="Pages">
+        <nav class="row grow" aria-label="Pages">
           <Tab to={{ page: "tools" }} isCurrent={shown.page === "tools" || shown.page === "tool"}>
             Tools
           </Tab>
@@ -146,7 +146,9 @@ function Tab({
   readonly isCurrent: boolean;
   readonly children: string;
 }): JSX.Element {
-  return <a href={hrefOf(to)} aria-current={isCurrent ? "page" : undefined}>{children}</a>;
+  return (
+    <a class="link" href={hrefOf(to)} aria-current={isCurrent ? "page" : undefined}>{children}</a>
+  );
 }
 
 function Welcome(): JSX.Element {
@@ -228,21 +230,23 @@ function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" }
 function About({ tool }: { readonly tool: ListedTool }): JSX.Element {
   const { id, title, description, risk, category, tags, deprecated } = tool;
   return (
-    <div class="about-tool">
+    <>
       <h1>
         <code>{id}</code> {title !== undefined && <span class="faint">{title}</span>}
       </h1>
-      <p class="badges">
+      <p class="row">
         <Risk level={risk} />
-        {category !== undefined && <span class="badge">{category}</span>}
-        {tool.requiresApproval === true && <span class="badge">needs approval</span>}
+        {category !== undefined && <span class="badge faint">{category}</span>}
+        {tool.requiresApproval === true && <span class="badge faint">needs approval</span>}
         {deprecated !== undefined && (
-          <span class="badge">deprecated{typeof deprecated === "string" && `: ${deprecated}`}</span>
+          <span class="badge faint">
+            deprecated{typeof deprecated === "string" && `: ${deprecated}`}
+          </span>
         )}
-        {tags.map((tag) => <span key={tag} class="badge quiet">{tag}</span>)}
+        {tags.map((tag) => <span key={tag} class="badge faint quiet">{tag}</span>)}
       </p>
       <p class="description">{description}</p>
-    </div>
+    </>
   );
 }
 

@@ -99,9 +99,9 @@ export function Try({
     arguments: JSON.stringify(draft.value),
   });
   return (
-    <div class="try">
-      <section class="arguments" aria-label="Arguments">
-        <div class="columns">
+    <div class="stack wide">
+      <section class="stack" aria-label="Arguments">
+        <div class="stack columns">
           <div>
             <Examples tool={tool} onPick={(input) => edit(draftOf(input))} />
             <Form
@@ -126,7 +126,7 @@ export function Try({
             }}
           />
         </div>
-        <div class="row actions">
+        <div class="row">
           <Button kind="main" disabled={!canRun} busy={isRunning} onClick={start}>
             Run
           </Button>
@@ -231,7 +231,7 @@ function Samples({
   const text =
     sample?.write({ url: BASE, id: tool.id, arguments: input, hasToken: token.value !== "" }) ?? "";
   return (
-    <section class="samples" aria-label="The same call for other programs">
+    <section class="samples stack" aria-label="The same call for other programs">
       <div class="row">
         <Segments label="Language" values={LANGUAGES} value={language} onChange={setLanguage} />
         <Copy text={text}>Copy</Copy>
