@@ -4,7 +4,7 @@ import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { EXIT_CODES } from "../../src/cli/terminal.ts";
 import { FAILURE_CODES } from "../../src/tool/mod.ts";
-import { dialog, folder, plue, service } from "./support.ts";
+import { folder, plue } from "./support.ts";
 
 const TOOLS = join(import.meta.dirname, "tools.mjs");
 const ASKING = join(import.meta.dirname, "asking_tools.mjs");
@@ -100,19 +100,10 @@ describe("plue list, show, explain and search", () => {
     assertEquals(stdout.trim().split("\n").length, 1);
   });
 
-  it("have neither colours nor a width without a terminal", async () => {
+  it("have neither colours nor a width without a terminal, unless FORCE_COLOR is set", async () => {
     const { stdout } = await plue(["list", TOOLS]);
     assertEquals(stdout.includes("\x1b"), false);
     assertStringIncludes(stdout, "Counts to a number, and says each on the way.");
-  });
-
-  it("have colours and the terminal's width on a terminal, unless NO_COLOR is set", async () => {
-    const shown = await plue(["list", TOOLS], { columns: 50 });
-    assertStringIncludes(shown.stdout, "\x1b[32msafe");
-    assertStringIncludes(shown.stdout, "…");
-    const plain = await plue(["list", TOOLS], { columns: 50, env: { NO_COLOR: "1" } });
-    assertEquals(plain.stdout.includes("\x1b"), false);
-    for (const line of plain.stdout.split("\n")) assertEquals(line.length <= 50, true, line);
     const forced = await plue(["list", TOOLS], { env: { FORCE_COLOR: "1" } });
     assertStringIncludes(forced.stdout, "\x1b[32msafe");
   });
@@ -301,77 +292,6 @@ describe("plue call", () => {
     const { code, stdout } = await call("search", "--help");
     assertEquals(code, 0);
     assertStringIncludes(stdout, "--opts.depth");
-  });
-
-  it("draws a bar on a terminal, and takes it away", async () => {
-    const { stdout, stderr } = await plue(["call", "-f", TOOLS, "count", "--to", "3"], {
-      columns: 80,
-      env: { NO_COLOR: "1" },
-    });
-    assertEquals(stdout.includes("█"), false);
-    assertStringIncludes(stderr, "░ 1/3 number 1");
-    assertStringIncludes(stderr, "line 3\n");
-  });
-});
-
-const ENTER = "\r";
-const DOWN = "\x1b[B";
-
-describe("a person at a terminal", () => {
-  const book = async (...words: readonly string[]) => {
-    const terminal = dialog(["call", ...words, "book"]);
-    const answer = async (wanted: RegExp, keys: string): Promise<void> => {
-      await terminal.shown(wanted);
-      terminal.type(keys);
-    };
-    await answer(/book asks: Which table\?[^]*Decline/, ENTER);
-    return { terminal, answer };
-  };
-
-  it("answers the questions of a tool, again after an invalid answer", async () => {
-    const { terminal, answer } = await book("-f", ASKING);
-    await answer(/seats: How many people/, `0${ENTER}`);
-    await answer(/place: Where[^]*outside/, `${DOWN}${ENTER}`);
-    await answer(/quiet: Away from the music/, "y");
-    await answer(/seats must be at least 1[^]*Which table\?[^]*Decline/, `${DOWN}${ENTER}`);
-    const { code, stdout } = await terminal.ended;
-    assertEquals([code, JSON.parse(stdout)], [0, { action: "decline" }]);
-  });
-
-  it("answers the questions of a service's tool", async () => {
-    await using served = await service([ASKING]);
-    const { terminal, answer } = await book("-f", served.url);
-    await answer(/seats: How many people/, `2${ENTER}`);
-    await answer(/place: Where[^]*outside/, `${DOWN}${ENTER}`);
-    await answer(/quiet: Away from the music/, "y");
-    const { stdout } = await terminal.ended;
-    assertEquals(JSON.parse(stdout).content, { seats: 2, place: "outside", quiet: true });
-  });
-
-  it("answers one question after the other, even if the tool asks both together", async () => {
-    const terminal = dialog(["call", "-f", ASKING, "tidy"]);
-    await terminal.shown(/list\n?[^]*No/);
-    assertEquals(terminal.text().includes("erase"), false);
-    terminal.type("y");
-    await terminal.shown(/erase[^]*No/);
-    terminal.type("n");
-    assertEquals(JSON.parse((await terminal.ended).stdout), ["accept", "decline"]);
-  });
-
-  it("does not approve a call, and sees all of its arguments", async () => {
-    const long = ["--path", `${"x".repeat(3_000)}/../secret`];
-    const terminal = dialog(["call", "-f", ASKING, "rm", ...long]);
-    await terminal.shown(/\.\.\/secret"[^]*No/);
-    assertEquals(terminal.text().includes("more"), false);
-    terminal.type("n");
-    const { code, stderr } = await terminal.ended;
-    assertEquals(code, EXIT_CODES.denied);
-    assertStringIncludes(stderr, "it was not approved");
-    const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`key${i}`, i]));
-    const words = ["call", "-f", ASKING, "rm", JSON.stringify({ path: "x", ...many })];
-    const refused = await dialog(words).ended;
-    assertEquals(refused.code, EXIT_CODES.approval_required);
-    assertMatch(refused.stderr, /too long to be shown, so you are not asked[^]*Add --yes/);
   });
 });
 
