@@ -13,6 +13,7 @@ import { Readable, Writable } from "node:stream";
 import { assertEquals } from "@std/assert";
 import { runCommand } from "../../src/cli/program.ts";
 import type { CommandIo, Output } from "../../src/cli/terminal.ts";
+import { serve, type Served } from "../runtime/serve.ts";
 
 /** The result of a run. */
 export interface Ran {
@@ -85,6 +86,29 @@ export async function service(
       assertEquals((await ended).code, 0);
     },
   };
+}
+
+/** A server of a test, on a free port. */
+export async function serving(
+  respond: (request: Request) => Response | Promise<Response>,
+): Promise<Served & AsyncDisposable> {
+  const served = await serve(respond);
+  return { ...served, [Symbol.asyncDispose]: () => served.stop() };
+}
+
+/** The address of a server, under a name that is not this machine's own. */
+export function elsewhere(served: Served): string {
+  return served.url.replace(/\/\/[^:/]+/, "//0.0.0.0");
+}
+
+/** The listing of a service. */
+export function listing(tools: readonly object[], more: object = {}): Response {
+  return Response.json({ tools, ...more });
+}
+
+/** The ids of the tools that the command prints as JSON. */
+export function idsIn(stdout: string): readonly string[] {
+  return JSON.parse(stdout).tools.map(({ id }: { readonly id: string }) => id);
 }
 
 /** The output of a terminal, and the program in it. */
