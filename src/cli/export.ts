@@ -19,11 +19,11 @@ import {
 import type { Toolset } from "../select/mod.ts";
 import { cleanText, clip, describeThrown, describeTool, nearIds, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
-import { type SelectionFlags, type SourceFlags, toolsFrom } from "./selection.ts";
+import { type Flags, toolsFrom } from "./selection.ts";
 import { counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 
 /** The flags of `plue export`. */
-export interface ExportFlags extends SourceFlags, SelectionFlags {
+export interface ExportFlags extends Flags {
   readonly to: string;
   readonly losses?: boolean;
   readonly toolChoice?: string;
@@ -117,7 +117,7 @@ function lossTable(terminal: Terminal, losses: readonly Loss[]): string {
 }
 
 /** The flags of `plue import`. */
-export interface ImportFlags extends SourceFlags, SelectionFlags {
+export interface ImportFlags extends Flags {
   readonly out?: string;
   readonly force?: boolean;
 }
@@ -198,7 +198,7 @@ function definitionsText(
 }
 
 /** The flags of `plue check`. */
-export interface CheckFlags extends SourceFlags, SelectionFlags {
+export interface CheckFlags extends Flags {
   readonly to?: readonly string[];
   readonly strict?: boolean;
 }

@@ -106,6 +106,12 @@ export class Terminal {
     this.printForeign(JSON.stringify(value, null, isIndented ? 2 : undefined) ?? "null");
   }
 
+  /** Writes a result: as JSON for programs, or as the text for people. */
+  printResult(value: unknown, text: () => string): void {
+    if (this.isJson) this.printJson(value);
+    else this.print(text());
+  }
+
   /** Writes a line for people, to standard error. */
   note(text: string): void {
     this.io.stderr.write(`${text}\n`);

@@ -6,39 +6,26 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { messageOf } from "./api.ts";
 import { abort, calls, findTasks, measure, type PageCall, type Sample, samples } from "./calls.ts";
 import { CallView, Status } from "./call_view.tsx";
-import { Button, Head, milliseconds } from "./parts.tsx";
+import { Button, Head, milliseconds, useLoaded } from "./parts.tsx";
 import { hrefOf } from "./route.ts";
 
 const EVERY_MS = 5_000;
 
 /** The list of calls. */
 export function Calls(): JSX.Element {
-  const [error, setError] = useState<string>();
+  const [round, setRound] = useState(0);
   const ended = calls.value.filter(({ status }) => status === "ok" || status === "failed").length;
   useEffect(() => {
-    let isGone = false;
-    const look = (): void => {
-      if (document.visibilityState === "hidden") return;
-      measure().then(
-        () => setError(undefined),
-        (thrown: unknown) => {
-          if (!isGone) setError(messageOf(thrown));
-        },
-      );
-    };
-    look();
-    const timer = setInterval(look, EVERY_MS);
-    return () => {
-      isGone = true;
-      clearInterval(timer);
-    };
-  }, [ended]);
-  useEffect(() => {
-    findTasks().catch((thrown: unknown) => setError(messageOf(thrown)));
+    const timer = setInterval(() => {
+      if (document.visibilityState !== "hidden") setRound((round) => round + 1);
+    }, EVERY_MS);
+    return () => clearInterval(timer);
   }, []);
+  const measured = useLoaded(measure, [ended, round]);
+  const found = useLoaded(findTasks, []);
+  const error = measured.error ?? found.error;
   return (
     <main id="main" tabIndex={-1}>
       <h1>Calls</h1>
