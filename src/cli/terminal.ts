@@ -170,6 +170,15 @@ export class Terminal {
   }
 }
 
+/** The value of a JSON text; `undefined` for other texts. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** A number of things: `1 tool`, `2 tools`, `2 losses`. */
 export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? "" : thing.endsWith("s") ? "es" : "s"}`;

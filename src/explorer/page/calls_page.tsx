@@ -6,7 +6,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { abort, calls, findTasks, measure, type PageCall, type Sample, samples } from "./calls.ts";
+import { abort, calls, findTasks, isOpen, measure, type Sample, samples } from "./calls.ts";
 import { CallView, Status } from "./call_view.tsx";
 import { Button, Head, milliseconds, useLoaded } from "./parts.tsx";
 import { hrefOf } from "./route.ts";
@@ -16,7 +16,7 @@ const EVERY_MS = 5_000;
 /** The list of calls. */
 export function Calls(): JSX.Element {
   const [round, setRound] = useState(0);
-  const ended = calls.value.filter(({ status }) => status === "ok" || status === "failed").length;
+  const ended = calls.value.filter((call) => !isOpen(call)).length;
   useEffect(() => {
     const timer = setInterval(() => {
       if (document.visibilityState !== "hidden") setRound((round) => round + 1);
@@ -43,7 +43,6 @@ function History(): JSX.Element {
   if (list.length === 0) {
     return <p>Nothing was called from this page yet, and there are no tasks.</p>;
   }
-  const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
   const sorted = [...list.filter(isOpen), ...list.filter((call) => !isOpen(call))];
   return (
     <ul class="history stack" aria-label="Calls of this page">
