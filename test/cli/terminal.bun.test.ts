@@ -43,7 +43,7 @@ const ENTER = "\r";
 const DOWN = "\x1b[B";
 
 describe("a person at a terminal", () => {
-  /** Types keys after each text that is shown, and returns the end of what the terminal shows. */
+  /** Types keys after each text that is shown, and returns the whole output. */
   async function answer(
     terminal: Terminal,
     ...steps: readonly (readonly [shown: RegExp, keys: string])[]
