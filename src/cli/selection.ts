@@ -75,18 +75,17 @@ export function selectionOf(flags: Flags): Selection {
   return selectionFrom(Object.fromEntries(values)) ?? {};
 }
 
-/** Loaded tools, and the toolset that the caller of the flags sees. */
-export interface SelectedTools extends LoadedTools {
-  readonly toolset: Toolset;
-}
-
-/** Loads the sources that flags and words name. */
+/**
+ * Loads the sources that flags and words name.
+ *
+ * @returns The tools, and the toolset that the caller of the flags sees.
+ */
 export async function toolsFrom(
   words: readonly string[],
   flags: Flags,
   io: CommandIo,
   mayBeNone = false,
-): Promise<SelectedTools> {
+): Promise<LoadedTools & { readonly toolset: Toolset }> {
   const { from = [], header, baseUrl, model, provider, locale } = flags;
   const headers = header && Object.fromEntries(header.map(readHeader));
   const loaded = await loadTools([...words, ...from], io, {

@@ -242,18 +242,12 @@ export type Figures =
   & Omit<DispatcherMetrics, "queued" | "unknownTool">
   & Partial<Pick<DispatcherMetrics, "queued">>;
 
-/** A measurement, for the charts. */
-export interface Sample {
-  readonly at: number;
-  readonly figures: Figures;
-}
-
 /** The last measurements, oldest first. */
-export const samples = signal<readonly Sample[]>([]);
+export const samples = signal<readonly Figures[]>([]);
 const MAX_SAMPLES = 60;
 
 /** Loads a measurement. */
 export async function measure(): Promise<void> {
   const figures = await ask<Figures>("metrics", { accept: "application/json" });
-  samples.value = [...samples.value, { at: Date.now(), figures }].slice(-MAX_SAMPLES);
+  samples.value = [...samples.value, figures].slice(-MAX_SAMPLES);
 }

@@ -6,7 +6,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { abort, calls, findTasks, isOpen, measure, type Sample, samples } from "./calls.ts";
+import { abort, calls, findTasks, isOpen, measure, samples } from "./calls.ts";
 import { CallView, Status } from "./call_view.tsx";
 import { Button, Head, milliseconds, useLoaded } from "./parts.tsx";
 import { hrefOf } from "./route.ts";
@@ -98,8 +98,15 @@ function History(): JSX.Element {
   );
 }
 
+const FIGURES = [
+  ["calls", "calls"],
+  ["failed", "failed"],
+  ["inFlight", "running"],
+  ["queued", "waiting for their turn"],
+] as const;
+
 function Metrics(): JSX.Element {
-  const figures = samples.value.at(-1)?.figures;
+  const figures = samples.value.at(-1);
   if (figures === undefined) return <p>Asking…</p>;
   const called = figures.tools
     .filter(({ calls, inFlight }) => calls + inFlight > 0)
@@ -108,15 +115,8 @@ function Metrics(): JSX.Element {
   return (
     <>
       <p class="row">
-        <Figure name="calls" value={figures.calls} read={({ figures }) => figures.calls} />
-        <Figure name="failed" value={figures.failed} read={({ figures }) => figures.failed} />
-        <Figure name="running" value={figures.inFlight} read={({ figures }) => figures.inFlight} />
-        {figures.queued !== undefined && (
-          <Figure
-            name="waiting for their turn"
-            value={figures.queued}
-            read={({ figures }) => figures.queued ?? 0}
-          />
+        {FIGURES.map(([field, name]) =>
+          figures[field] !== undefined && <Figure key={field} field={field} name={name} />
         )}
       </p>
       {called.length > 0 && (
@@ -181,15 +181,14 @@ const HEIGHT = 32;
 
 /** A number and its growth since the page was opened. */
 function Figure({
+  field,
   name,
-  value,
-  read,
 }: {
+  readonly field: typeof FIGURES[number][0];
   readonly name: string;
-  readonly value: number;
-  readonly read: (sample: Sample) => number;
 }): JSX.Element {
-  const values = samples.value.map(read);
+  const values = samples.value.map((figures) => figures[field] ?? 0);
+  const value = values.at(-1);
   const least = Math.min(...values);
   const span = Math.max(1, Math.max(...values) - least);
   const points = values.map(
