@@ -53,7 +53,7 @@ export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
           {dropped > 0 && <div class="faint">{dropped} earlier values are not shown</div>}
           {streamed.map(({ type, value }, index) => (
             <div key={index + dropped}>
-              {type === "metadata" && <span class="faint">metadata</span>}
+              {type === "metadata" && <span class="faint">{`${type} `}</span>}
               {typeof value === "string" ? value : <Coloured text={JSON.stringify(value)} />}
             </div>
           ))}
