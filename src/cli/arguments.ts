@@ -18,7 +18,7 @@ import {
   setOwn,
   type Tool,
 } from "../tool/mod.ts";
-import { usageError } from "./terminal.ts";
+import { parsedJson, usageError } from "./terminal.ts";
 
 /** Reads the file that an argument names by `@file`; `-` is standard input. */
 export type ReadFile = (path: string) => Promise<string>;
@@ -351,13 +351,13 @@ export class Argument {
   /** Converts a word to the type of the schema, if possible. */
   convert(word: string): unknown {
     if (this.takes("array")) {
-      const list = parsed(word);
+      const list = parsedJson(word);
       return Array.isArray(list) ? list : [this.#items().convert(word)];
     }
     const constant = this.#constants().find((value) => String(value) === word);
     if (constant !== undefined) return constant;
     const { types } = this;
-    const value = parsed(word);
+    const value = parsedJson(word);
     const isWanted = types.some((type) => type !== "string" && isOfType(type, value)) ||
       isObject(value) && this.takes("object");
     if (isWanted) return value;
@@ -419,12 +419,4 @@ function typesOf(shape: Shape): readonly string[] {
 /** A name without its case and its separators: `maxResults` is `--max-results`. */
 function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[-_]/g, "");
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

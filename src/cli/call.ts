@@ -19,7 +19,7 @@ import {
   type ToolFailure,
 } from "../tool/mod.ts";
 import { type AskedField, askedFields, readArguments } from "./arguments.ts";
-import { type SelectionFlags, type SourceFlags, toolsFrom } from "./selection.ts";
+import { type Flags, toolsFrom } from "./selection.ts";
 import { findTool, toolText } from "./show.ts";
 import { EXIT, EXIT_CODES, type Terminal, usageError } from "./terminal.ts";
 
@@ -177,7 +177,7 @@ class Prompts {
 }
 
 /** The flags of `plue call`. */
-export interface CallFlags extends SourceFlags, SelectionFlags {
+export interface CallFlags extends Flags {
   readonly yes?: boolean;
   readonly timeout?: number;
 }

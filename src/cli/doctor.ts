@@ -40,18 +40,16 @@ const ECHO: ToolDefinition = {
 };
 const PARAMS = '{"text":"hello"}';
 
-/** The flags of `plue doctor`. */
-export interface DoctorFlags {
-  readonly nats?: string;
-}
-
 /**
  * Looks at everything, and prints a table.
  *
  * @param flags With `nats`, only that is looked at.
  * @returns The exit code: 1 if something that is installed does not work.
  */
-export async function doctor(flags: DoctorFlags, terminal: Terminal): Promise<number> {
+export async function doctor(
+  flags: { readonly nats?: string },
+  terminal: Terminal,
+): Promise<number> {
   const { signal, env } = terminal.io;
   const nats = await readNats("diagnose NATS", env, flags.nats);
   const found: readonly Diagnosis[] = [
@@ -59,14 +57,12 @@ export async function doctor(flags: DoctorFlags, terminal: Terminal): Promise<nu
     ...flags.nats === undefined ? await lookHere(signal) : [],
     ...nats === undefined ? [] : await (await import("./nats_admin.ts")).diagnoseNats(nats, signal),
   ];
-  if (terminal.isJson) terminal.printJson(found);
-  else {
-    terminal.print(terminal.table(
+  terminal.printResult(found, () =>
+    terminal.table(
       ["PART", "STATE", "DETAIL"],
       found.map(({ part, state, detail }) => [part, state, detail]),
       { STATE: { works: "green", missing: "yellow", broken: "red" } },
     ));
-  }
   return found.some(({ state }) => state === "broken") ? EXIT.failed : EXIT.ok;
 }
 
@@ -221,17 +217,17 @@ export function native(
   const found = target === undefined
     ? findOrCompileLibplue((line) => terminal.note(line))
     : findLibplue({ target });
-  if (terminal.isJson) terminal.printJson(found);
-  else if (cflags === true || libs === true) {
-    terminal.print(
-      [
-        ...cflags === true ? found.cflags : [],
-        ...libs === true ? (isStatic === true ? found.staticLibs : found.libs) : [],
-      ].join(" "),
-    );
-  } else {
-    const { library, archive, sidecar } = found;
-    for (const path of [library, archive, sidecar]) if (path !== undefined) terminal.print(path);
-  }
+  const words = [
+    ...cflags === true ? found.cflags : [],
+    ...libs === true ? (isStatic === true ? found.staticLibs : found.libs) : [],
+  ];
+  const { library, archive, sidecar } = found;
+  terminal.printResult(
+    found,
+    () =>
+      cflags === true || libs === true
+        ? words.join(" ")
+        : [library, archive, sidecar].filter((path) => path !== undefined).join("\n"),
+  );
   return EXIT.ok;
 }

@@ -19,11 +19,11 @@ import {
 import type { Toolset } from "../select/mod.ts";
 import { cleanText, clip, describeThrown, describeTool, nearIds, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
-import { type SelectionFlags, type SourceFlags, toolsFrom } from "./selection.ts";
+import { type Flags, toolsFrom } from "./selection.ts";
 import { counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 
 /** The flags of `plue export`. */
-export interface ExportFlags extends SourceFlags, SelectionFlags {
+export interface ExportFlags extends Flags {
   readonly to: string;
   readonly losses?: boolean;
   readonly toolChoice?: string;
@@ -116,12 +116,6 @@ function lossTable(terminal: Terminal, losses: readonly Loss[]): string {
   );
 }
 
-/** The flags of `plue import`. */
-export interface ImportFlags extends SourceFlags, SelectionFlags {
-  readonly out?: string;
-  readonly force?: boolean;
-}
-
 /**
  * Prints the tools of a document, or writes them as definitions into a file.
  *
@@ -129,7 +123,7 @@ export interface ImportFlags extends SourceFlags, SelectionFlags {
  */
 export async function importFrom(
   source: string,
-  flags: ImportFlags,
+  flags: Flags & { readonly out?: string; readonly force?: boolean },
   terminal: Terminal,
 ): Promise<number> {
   if (flags.out !== undefined && !/\.(?:[cm]?[jt]s|json)$/.test(flags.out)) {
@@ -197,12 +191,6 @@ function definitionsText(
   ].join("\n");
 }
 
-/** The flags of `plue check`. */
-export interface CheckFlags extends SourceFlags, SelectionFlags {
-  readonly to?: readonly string[];
-  readonly strict?: boolean;
-}
-
 /** One thing that should be mended. */
 export interface CheckProblem {
   /** An error makes the check fail, a warning only with `--strict`. */
@@ -225,7 +213,7 @@ const SHORT_DESCRIPTION = 20;
  */
 export async function check(
   sources: readonly string[],
-  flags: CheckFlags,
+  flags: Flags & { readonly to?: readonly string[]; readonly strict?: boolean },
   terminal: Terminal,
 ): Promise<number> {
   const targets = flags.to?.map(targetOf) ?? TARGETS;

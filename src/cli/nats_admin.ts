@@ -69,15 +69,13 @@ async function initNats(
         maxBytes: STORAGE_OPTIONS.maxBytes(action, maxBytes, "--max-bytes"),
       }),
     });
-    if (terminal.isJson) terminal.printJson(streams);
-    else {
-      terminal.print(terminal.table(
+    terminal.printResult(streams, () =>
+      terminal.table(
         ["NAME", "STATE", "REPLICAS", "BYTES"],
         streams.map(({ name, state, ...more }) => [
           ...[name, state, String(more.replicas), String(more.maxBytes)],
         ]),
       ));
-    }
     return EXIT.ok;
   } catch (cause) {
     throw usageError(describeThrown(cause, 2_000), { cause });
@@ -102,8 +100,7 @@ function createKeys(terminal: Terminal): void {
   const pair = nkeys.createUser();
   const seed = new TextDecoder().decode(pair.getSeed());
   const keys = { seed, publicKey: pair.getPublicKey() };
-  if (terminal.isJson) terminal.printJson(keys);
-  else terminal.print(`seed        ${keys.seed}\npublic key  ${keys.publicKey}`);
+  terminal.printResult(keys, () => `seed        ${keys.seed}\npublic key  ${keys.publicKey}`);
 }
 
 const works = (part: string, detail: string): Diagnosis => ({ part, state: "works", detail });

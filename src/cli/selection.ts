@@ -18,15 +18,14 @@ import { RISK_LEVELS, type ToolReader } from "../tool/mod.ts";
 import { type LoadedTools, loadTools } from "./sources/mod.ts";
 import { type CommandIo, usageError } from "./terminal.ts";
 
-/** Where tools come from, as flags. */
-export interface SourceFlags {
+/**
+ * The sources, the criteria of a selection and the reader of the descriptions (see `VOCABULARY`), as
+ * flags. Commands have further ones, which `program.ts` describes.
+ */
+export interface Flags extends ToolReader {
   readonly from?: readonly string[];
   readonly header?: readonly string[];
   readonly baseUrl?: string;
-}
-
-/** The criteria of a selection and the reader of the descriptions, as flags: see `VOCABULARY`. */
-export interface SelectionFlags {
   readonly [flag: string]: unknown;
 }
 
@@ -71,23 +70,22 @@ export function withSelection(command: Command): Command {
 }
 
 /** The selection of the flags. */
-export function selectionOf(flags: SelectionFlags): Selection {
+export function selectionOf(flags: Flags): Selection {
   const values = OPTIONS.map(([name, { flag }]) => [name, flags[new Option(flag).attributeName()]]);
   return selectionFrom(Object.fromEntries(values)) ?? {};
 }
 
-/** Loaded tools, and the toolset that the caller of the flags sees. */
-export interface SelectedTools extends LoadedTools {
-  readonly toolset: Toolset;
-}
-
-/** Loads the sources that flags and words name. */
+/**
+ * Loads the sources that flags and words name.
+ *
+ * @returns The tools, and the toolset that the caller of the flags sees.
+ */
 export async function toolsFrom(
   words: readonly string[],
-  flags: SourceFlags & SelectionFlags & ToolReader,
+  flags: Flags,
   io: CommandIo,
   mayBeNone = false,
-): Promise<SelectedTools> {
+): Promise<LoadedTools & { readonly toolset: Toolset }> {
   const { from = [], header, baseUrl, model, provider, locale } = flags;
   const headers = header && Object.fromEntries(header.map(readHeader));
   const loaded = await loadTools([...words, ...from], io, {

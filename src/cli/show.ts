@@ -9,17 +9,14 @@ import { searchToolsetAsync } from "../registry/search/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import { cleanText, describeTool, nearIds, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
-import { type SelectionFlags, type SourceFlags, toolsFrom } from "./selection.ts";
+import { type Flags, toolsFrom } from "./selection.ts";
 import { explainRemotely } from "./sources/service.ts";
 import { CommandError, counted, EXIT_CODES, RISK_STYLES, type Terminal } from "./terminal.ts";
-
-/** The flags of these commands. */
-export type ShowFlags = SourceFlags & SelectionFlags & { readonly limit?: number };
 
 /** Prints the tools that a caller sees, as a table. */
 export async function list(
   sources: readonly string[],
-  flags: ShowFlags,
+  flags: Flags,
   terminal: Terminal,
 ): Promise<void> {
   await using loaded = await toolsFrom(sources, flags, terminal.io);
@@ -45,11 +42,10 @@ function toolTable(terminal: Terminal, tools: readonly Tool[]): string {
 }
 
 /** Prints one tool: its description, and its flags. */
-export async function show(id: string, flags: ShowFlags, terminal: Terminal): Promise<void> {
+export async function show(id: string, flags: Flags, terminal: Terminal): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);
   const tool = findTool(loaded.registry, loaded.toolset, id);
-  if (terminal.isJson) return terminal.printJson(describeTool(tool));
-  terminal.print(toolText(terminal, tool));
+  terminal.printResult(describeTool(tool), () => toolText(terminal, tool));
 }
 
 /** Writes a tool for people: its description, and its flags. */
@@ -106,7 +102,7 @@ function needsOf(tool: Tool): readonly string[] {
 }
 
 /** Says why a caller sees a tool, or does not. */
-export async function explain(id: string, flags: ShowFlags, terminal: Terminal): Promise<void> {
+export async function explain(id: string, flags: Flags, terminal: Terminal): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);
   if (!loaded.registry.hasTool(id)) {
     for (const service of loaded.services) {
@@ -119,19 +115,18 @@ export async function explain(id: string, flags: ShowFlags, terminal: Terminal):
 }
 
 function printExplanation(answer: ReturnType<Toolset["explain"]>, terminal: Terminal): void {
-  if (terminal.isJson) return terminal.printJson(answer);
-  terminal.print(clean(answer.reason));
-  for (const { step, name, passed, reason } of answer.steps) {
+  const line = ({ step, name, passed, reason }: typeof answer.steps[number]): string => {
     const mark = passed ? terminal.paint("green", "passed") : terminal.paint("red", "failed");
     const what = name === undefined ? step : `${step} ${name}`;
-    terminal.print(`  ${mark}  ${clean(what)}${reason === undefined ? "" : `: ${clean(reason)}`}`);
-  }
+    return `  ${mark}  ${clean(what)}${reason === undefined ? "" : `: ${clean(reason)}`}`;
+  };
+  terminal.printResult(answer, () => [clean(answer.reason), ...answer.steps.map(line)].join("\n"));
 }
 
 /** Prints the tools that serve a question, best first. */
 export async function search(
   words: readonly string[],
-  flags: ShowFlags,
+  flags: Flags & { readonly limit?: number },
   terminal: Terminal,
 ): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);

@@ -106,6 +106,12 @@ export class Terminal {
     this.printForeign(JSON.stringify(value, null, isIndented ? 2 : undefined) ?? "null");
   }
 
+  /** Writes a result: as JSON for programs, or as the text for people. */
+  printResult(value: unknown, text: () => string): void {
+    if (this.isJson) this.printJson(value);
+    else this.print(text());
+  }
+
   /** Writes a line for people, to standard error. */
   note(text: string): void {
     this.io.stderr.write(`${text}\n`);
@@ -161,6 +167,15 @@ export class Terminal {
       })
     ));
     return table.toString().replaceAll(/ +$/gm, "");
+  }
+}
+
+/** The value of a JSON text; `undefined` for other texts. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 

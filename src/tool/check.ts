@@ -149,8 +149,7 @@ export function refuseOthers(
     const meant = hint?.(field) ?? (near && `did you mean "${near}"?`);
     refuse(
       action,
-      `${describe(pointerStep(field))} is not one of its fields` +
-        (meant ? `: ${meant}` : `, ${fields.join(", ")}`),
+      `${describe(pointerStep(field))} is not one of its fields: ${meant ?? fields.join(", ")}`,
     );
   }
 }

@@ -35,88 +35,74 @@ const TREE: JsonSchemaObject = {
   },
 };
 
+const TEXT = { type: "string" };
+const INTEGER = { type: "integer" };
+const FLAG = { type: "boolean" };
+
 describe("readArguments()", () => {
   for (
     const [what, properties, words, wanted] of [
-      ["text", { q: { type: "string" } }, ["--q", "x y"], { q: "x y" }],
-      ["text behind =", { q: { type: "string" } }, ["--q=a=b"], { q: "a=b" }],
-      ["text that looks like a number", { q: { type: "string" } }, ["--q", "007"], { q: "007" }],
-      ["a whole number", { n: { type: "integer" } }, ["--n", "7"], { n: 7 }],
-      ["a negative number", { n: { type: "number" } }, ["--n=-0.5"], { n: -0.5 }],
-      ["what is no number, for the schema to refuse", { n: { type: "integer" } }, ["--n", "x"], {
-        n: "x",
+      ["text", { q: TEXT }, ["--q", "x y"], { q: "x y" }],
+      ["text behind =", { q: TEXT }, "--q=a=b", { q: "a=b" }],
+      ["text that looks like a number", { q: TEXT }, "--q 007", { q: "007" }],
+      ["a whole number", { n: INTEGER }, "--n 7", { n: 7 }],
+      ["a negative number", { n: { type: "number" } }, "--n=-0.5", { n: -0.5 }],
+      ["what is no number, for the schema to refuse", { n: INTEGER }, "--n x", { n: "x" }],
+      ["a switch", { on: FLAG }, "--on", { on: true }],
+      ["a switch that is off", { on: FLAG }, "--no-on", { on: false }],
+      ["a switch with a value", { on: FLAG }, "--on=false", { on: false }],
+      ["a switch before another flag", { on: FLAG, q: TEXT }, "--on --q x", { on: true, q: "x" }],
+      ["null where it is allowed", { n: { type: ["integer", "null"] } }, "--n null", { n: null }],
+      ["a value of an enum, of its own type", { e: { enum: [1, "two", true] } }, "--e 1", { e: 1 }],
+      ["a list, item by item", { l: { type: "array", items: INTEGER } }, "--l 1 --l 2", {
+        l: [1, 2],
       }],
-      ["a switch", { on: { type: "boolean" } }, ["--on"], { on: true }],
-      ["a switch that is off", { on: { type: "boolean" } }, ["--no-on"], { on: false }],
-      ["a switch with a value", { on: { type: "boolean" } }, ["--on=false"], { on: false }],
-      ["a switch before another flag", { on: { type: "boolean" }, q: { type: "string" } }, [
-        "--on",
-        "--q",
-        "x",
-      ], { on: true, q: "x" }],
-      ["null where it is allowed", { n: { type: ["integer", "null"] } }, ["--n", "null"], {
-        n: null,
-      }],
-      ["a value of an enum, of its own type", { e: { enum: [1, "two", true] } }, ["--e", "1"], {
-        e: 1,
-      }],
-      ["a list, item by item", { l: { type: "array", items: { type: "integer" } } }, [
-        "--l",
-        "1",
-        "--l",
-        "2",
-      ], { l: [1, 2] }],
       ["a list as JSON", { l: { type: "array" } }, ["--l", '["a",2]'], { l: ["a", 2] }],
-      ["a part of an object", { o: { type: "object", properties: { d: { type: "integer" } } } }, [
-        "--o.d",
-        "2",
-      ], { o: { d: 2 } }],
+      ["a part of an object", { o: { type: "object", properties: { d: INTEGER } } }, "--o.d 2", {
+        o: { d: 2 },
+      }],
       ["an object as JSON", { o: { type: "object" } }, ["--o", '{"d":2}'], { o: { d: 2 } }],
-      ["a part over an object", { o: { type: "object", properties: { d: { type: "integer" } } } }, [
+      ["a part over an object", { o: { type: "object", properties: { d: INTEGER } } }, [
         "--o",
         '{"c":1}',
         "--o.d=2",
       ], { o: { c: 1, d: 2 } }],
       [
         "an item of a list of objects",
-        {
-          l: { type: "array", items: { type: "object", properties: { n: { type: "integer" } } } },
-        },
-        ["--l.0.n=1", "--l.1.n=2"],
+        { l: { type: "array", items: { type: "object", properties: { n: INTEGER } } } },
+        "--l.0.n=1 --l.1.n=2",
         { l: [{ n: 1 }, { n: 2 }] },
       ],
-      ["a name of a map", { m: { type: "object", additionalProperties: { type: "number" } } }, [
-        "--m.any",
-        "5",
-      ], { m: { any: 5 } }],
-      ["another case", { maxResults: { type: "integer" } }, ["--max-results", "3"], {
-        maxResults: 3,
-      }],
-      ["a name with a dot", { "a.b": { type: "string" } }, ["--a.b", "x"], { "a.b": "x" }],
-      ["a union", { u: { anyOf: [{ type: "integer" }, { type: "string" }] } }, ["--u", "12"], {
-        u: 12,
-      }],
+      [
+        "a name of a map",
+        { m: { type: "object", additionalProperties: { type: "number" } } },
+        "--m.any 5",
+        { m: { any: 5 } },
+      ],
+      ["another case", { maxResults: INTEGER }, "--max-results 3", { maxResults: 3 }],
+      ["a name with a dot", { "a.b": TEXT }, "--a.b x", { "a.b": "x" }],
+      ["a union", { u: { anyOf: [INTEGER, TEXT] } }, "--u 12", { u: 12 }],
       ["what has no type", { any: {} }, ["--any", '{"a":1}'], { any: { a: 1 } }],
-      ["what has no type and is no JSON", { any: {} }, ["--any", "text"], { any: "text" }],
-      ["a file", { q: { type: "string" } }, ["--q", "@note.txt"], { q: "a note\n" }],
-      ["a file of JSON", { o: { type: "object" } }, ["--o", "@data.json"], { o: { depth: 3 } }],
-      ["a text that begins with @", { q: { type: "string" } }, ["--q", "@@ann"], { q: "@ann" }],
-      ["JSON", { q: { type: "string" } }, ['{"q":"x"}'], { q: "x" }],
-      ["JSON by --json", { q: { type: "string" } }, ["--json", '{"q":"x"}'], { q: "x" }],
+      ["what has no type and is no JSON", { any: {} }, "--any text", { any: "text" }],
+      ["a file", { q: TEXT }, "--q @note.txt", { q: "a note\n" }],
+      ["a file of JSON", { o: { type: "object" } }, "--o @data.json", { o: { depth: 3 } }],
+      ["a text that begins with @", { q: TEXT }, "--q @@ann", { q: "@ann" }],
+      ["JSON", { q: TEXT }, '{"q":"x"}', { q: "x" }],
+      ["JSON by --json", { q: TEXT }, ["--json", '{"q":"x"}'], { q: "x" }],
       ["flags over JSON", { q: {}, r: {} }, ["--q", "2", '{"q":1,"r":1}'], { q: 2, r: 1 }],
-      ["JSON of standard input", { query: { type: "string" } }, ["-"], { query: "from stdin" }],
-      ["an argument of its own that is called json", { json: { type: "string" } }, [
-        "--json",
-        "{}",
-      ], { json: "{}" }],
-      ["__proto__ as a name", { m: { type: "object", additionalProperties: true } }, [
-        "--m.__proto__",
-        "1",
-      ], { m: JSON.parse('{"__proto__":1}') }],
-    ] as readonly [string, Record<string, unknown>, string[], unknown][]
+      ["JSON of standard input", { query: TEXT }, "-", { query: "from stdin" }],
+      ["an argument of its own that is called json", { json: TEXT }, "--json {}", { json: "{}" }],
+      [
+        "__proto__ as a name",
+        { m: { type: "object", additionalProperties: true } },
+        "--m.__proto__ 1",
+        { m: JSON.parse('{"__proto__":1}') },
+      ],
+    ] as readonly [string, Record<string, unknown>, string | string[], unknown][]
   ) {
     it(`reads ${what}`, async () => {
-      assertEquals(await read(toolOf(properties), ...words), wanted);
+      const given = typeof words === "string" ? words.split(" ") : words;
+      assertEquals(await read(toolOf(properties), ...given), wanted);
     });
   }
 

@@ -4,7 +4,7 @@ import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { EXIT_CODES } from "../../src/cli/terminal.ts";
 import { FAILURE_CODES } from "../../src/tool/mod.ts";
-import { dialog, folder, plue, service } from "./support.ts";
+import { folder, plue } from "./support.ts";
 
 const TOOLS = join(import.meta.dirname, "tools.mjs");
 const ASKING = join(import.meta.dirname, "asking_tools.mjs");
@@ -85,34 +85,10 @@ describe("plue", () => {
 });
 
 describe("plue list, show, explain and search", () => {
-  it("list what a caller sees", async () => {
-    const { code, stdout, stderr } = await plue(["list", TOOLS, "--max-risk", "low"]);
-    assertEquals(code, 0);
-    assertMatch(stdout, /^TOOL +RISK +CATEGORY +DESCRIPTION\ncount +safe +Counts to a number/);
-    assertEquals(stdout.includes("launch"), false);
-    assertStringIncludes(stderr, "4 of 5 tools");
-  });
-
-  it("list as JSON", async () => {
-    const { stdout } = await plue(["list", TOOLS, "--json", "--category", "search"]);
-    const { tools } = JSON.parse(stdout);
-    assertEquals([tools.length, tools[0].id, tools[0].risk], [1, "search", "low"]);
-    assertEquals(stdout.trim().split("\n").length, 1);
-  });
-
-  it("have neither colours nor a width without a terminal", async () => {
+  it("have neither colours nor a width without a terminal, unless FORCE_COLOR is set", async () => {
     const { stdout } = await plue(["list", TOOLS]);
     assertEquals(stdout.includes("\x1b"), false);
     assertStringIncludes(stdout, "Counts to a number, and says each on the way.");
-  });
-
-  it("have colours and the terminal's width on a terminal, unless NO_COLOR is set", async () => {
-    const shown = await plue(["list", TOOLS], { columns: 50 });
-    assertStringIncludes(shown.stdout, "\x1b[32msafe");
-    assertStringIncludes(shown.stdout, "…");
-    const plain = await plue(["list", TOOLS], { columns: 50, env: { NO_COLOR: "1" } });
-    assertEquals(plain.stdout.includes("\x1b"), false);
-    for (const line of plain.stdout.split("\n")) assertEquals(line.length <= 50, true, line);
     const forced = await plue(["list", TOOLS], { env: { FORCE_COLOR: "1" } });
     assertStringIncludes(forced.stdout, "\x1b[32msafe");
   });
@@ -159,54 +135,103 @@ describe("plue list, show, explain and search", () => {
       assertEquals([stdout.match(controls), stderr.match(controls)], [null, null], words.join(" "));
     }
   });
+});
 
-  it("show a tool with its flags", async () => {
-    const { code, stdout } = await plue(["show", "search", "--from", TOOLS]);
-    assertEquals(code, 0);
-    assertMatch(stdout, /--query +string +required +What to look for/);
-    assertMatch(stdout, /--opts\.order +asc\|desc +Which comes first/);
-    const json = await plue(["show", "search", "--from", TOOLS, "--json"]);
-    assertEquals(JSON.parse(json.stdout).id, "search");
-  });
+/** The text for people of commands, with what stands in it, on standard output or error. */
+const PRINTED: readonly (readonly [words: readonly string[], texts: readonly RegExp[]])[] = [
+  [["list", TOOLS, "--max-risk", "low"], [
+    /^TOOL +RISK +CATEGORY +DESCRIPTION\ncount +safe +Counts to a number/,
+    /4 of 5 tools/,
+  ]],
+  [["show", "search", "-f", TOOLS], [
+    /--query +string +required +What to look for/,
+    /--opts\.order +asc\|desc +Which comes first/,
+  ]],
+  [["explain", "launch", "-f", TOOLS, "--role", "impl"], [
+    /^"launch" is removed by role/,
+    / {2}failed {2}role: /,
+  ]],
+  [["search", "-f", TOOLS, "which", "notes", "have", "words"], [
+    /^SCORE +TOOL +RISK +DESCRIPTION\n\d\.\d\d +search/,
+  ]],
+  [["search", "-f", TOOLS, "quantum", "chromodynamics"], [/^No tool serves this question\n$/]],
+  [["export", TOOLS, "--to", "openai.strict"], [/\d+ losses; --losses shows them/]],
+  [["export", TOOLS, "--to", "openai.strict", "--only", "count", "--losses"], [
+    /^TOOL +WHERE +KEYWORD +GRADE +WHAT\ncount +input/,
+  ]],
+  [["call", "-f", TOOLS, "--yes", "launch"], [/^launched\n$/]],
+  [["call", "-f", TOOLS, "search", "--help"], [/--opts\.depth/]],
+  [["call", "-f", TOOLS, "count", "--to", "2"], [
+    /^done\n1\/2 number 1\nline 1\n2\/2 number 2\nline 2\n\{"counted":2\}\n$/,
+  ]],
+];
 
-  it("say which tool may have been meant", async () => {
-    const { code, stdout, stderr } = await plue(["show", "serch", "--from", TOOLS]);
-    assertEquals([code, stdout], [EXIT_CODES.unknown_tool, ""]);
-    assertStringIncludes(stderr, 'did you mean "search"?');
-  });
+/** The JSON of commands: the values at some paths. */
+const JSON_OF: readonly (readonly [words: readonly string[], values: Record<string, unknown>])[] = [
+  [["list", TOOLS, "--category", "search"], {
+    "tools.length": 1,
+    "tools.0.id": "search",
+    "tools.0.risk": "low",
+  }],
+  [["show", "search", "-f", TOOLS], { id: "search" }],
+  ...[
+    ["role", "--role", "impl"],
+    ["risk", "--max-risk", "low"],
+    ["categories", "--category", "search"],
+    ["tags", "--tag", "read-only"],
+    ["namespace", "--namespace", "other"],
+    ["allow-list", "--only", "search"],
+    ["deny-list", "--without", "launch"],
+  ].map(([removedBy, ...flags]) =>
+    [["explain", "launch", "-f", TOOLS, ...flags], { removedBy }] as const
+  ),
+  [["search", "-f", TOOLS, "notes", "--limit", "1"], {
+    "tools.0.id": "search",
+    "tools.0.hit.id": "search",
+  }],
+  [["export", TOOLS, "--to", "openai.strict", "--only", "count", "--losses"], {
+    "losses.0.tool": "count",
+    "names.count": "count",
+  }],
+  [["export", TOOLS, "--to", "openai.chat", "--parallel", "false", "--tool-choice", "count"], {
+    "tools.length": 5,
+    request: {
+      tool_choice: { type: "function", function: { name: "count" } },
+      parallel_tool_calls: false,
+    },
+  }],
+  [["call", "-f", TOOLS, "count", "--to", "1"], { ok: true, content: "done" }],
+];
 
-  it("explain why a role does not see a tool", async () => {
-    const { stdout } = await plue(["explain", "launch", "-f", TOOLS, "--role", "impl"]);
-    assertMatch(stdout, /^"launch" is removed by role/);
-    assertMatch(stdout, / {2}failed {2}role: /);
-    const json = await plue(["explain", "launch", "-f", TOOLS, "--role", "impl", "--json"]);
-    assertEquals(JSON.parse(json.stdout).removedBy, "role");
-  });
+describe("plue", () => {
+  const named = (words: readonly string[]): string => words.join(" ").replace(TOOLS, "tools.mjs");
 
-  for (
-    const [flags, removedBy] of [
-      [["--max-risk", "low"], "risk"],
-      [["--category", "search"], "categories"],
-      [["--tag", "read-only"], "tags"],
-      [["--namespace", "other"], "namespace"],
-      [["--only", "search"], "allow-list"],
-      [["--without", "launch"], "deny-list"],
-    ] as const
-  ) {
-    it(`explain what ${flags.join(" ")} removes`, async () => {
-      const { stdout } = await plue(["explain", "launch", "-f", TOOLS, ...flags, "--json"]);
-      assertEquals(JSON.parse(stdout).removedBy, removedBy);
+  for (const [words, texts] of PRINTED) {
+    it(`prints the result of "${named(words)}"`, async () => {
+      const { code, stdout, stderr } = await plue(words);
+      assertEquals(code, 0);
+      for (const text of texts) assertMatch(stdout + stderr, text);
     });
   }
 
-  it("find tools by a question", async () => {
-    const { stdout } = await plue(["search", "-f", TOOLS, "which", "notes", "have", "words"]);
-    assertMatch(stdout, /^SCORE +TOOL +RISK +DESCRIPTION\n\d\.\d\d +search/);
-    const json = await plue(["search", "-f", TOOLS, "notes", "--limit", "1", "--json"]);
-    const { tools } = JSON.parse(json.stdout);
-    assertEquals([tools[0].id, tools[0].hit.id], ["search", "search"]);
-    const none = await plue(["search", "-f", TOOLS, "quantum", "chromodynamics"]);
-    assertEquals([none.stdout, none.stderr], ["", "No tool serves this question\n"]);
+  for (const [[name = "", ...words], values] of JSON_OF) {
+    it(`prints the result of "${named([name, ...words])}" as JSON in one line`, async () => {
+      const { code, stdout } = await plue([name, "--json", ...words]);
+      assertEquals([code, stdout.trim().includes("\n")], [0, false]);
+      for (const [path, wanted] of Object.entries(values)) {
+        const value = path.split(".").reduce<unknown>(
+          (value, step) => (value as Record<string, unknown>)[step],
+          JSON.parse(stdout),
+        );
+        assertEquals([path, value], [path, wanted]);
+      }
+    });
+  }
+
+  it("says which tool may have been meant", async () => {
+    const { code, stdout, stderr } = await plue(["show", "serch", "--from", TOOLS]);
+    assertEquals([code, stdout], [EXIT_CODES.unknown_tool, ""]);
+    assertStringIncludes(stderr, 'did you mean "search"?');
   });
 });
 
@@ -235,15 +260,7 @@ describe("plue call", () => {
     assertEquals(JSON.parse(piped.stdout), { query: "in" });
   });
 
-  it("prints text unchanged, and progress on standard error", async () => {
-    const { code, stdout, stderr } = await call("count", "--to", "2");
-    assertEquals([code, stdout], [0, "done\n"]);
-    assertEquals(stderr, '1/2 number 1\nline 1\n2/2 number 2\nline 2\n{"counted":2}\n');
-  });
-
-  it("prints the whole result with --json before the tool's id", async () => {
-    const right = await plue(["call", "--json", "-f", TOOLS, "count", "--to", "1"]);
-    assertEquals([JSON.parse(right.stdout).ok, JSON.parse(right.stdout).content], [true, "done"]);
+  it("prints a failure as JSON with --json before the tool's id", async () => {
     const wrong = await plue(["call", "--json", "-f", TOOLS, "count"]);
     assertEquals(wrong.code, EXIT_CODES.invalid_arguments);
     assertEquals(JSON.parse(wrong.stdout).error.issues[0].keyword, "required");
@@ -287,125 +304,13 @@ describe("plue call", () => {
     assertStringIncludes(stderr, "aborted: ");
   });
 
-  it("approves with --yes", async () => {
-    const { code, stdout } = await plue(["call", "-f", TOOLS, "--yes", "launch"]);
-    assertEquals([code, stdout], [0, "launched\n"]);
-  });
-
   it("does not call what the caller does not see", async () => {
     const { code } = await plue(["call", "-f", TOOLS, "--max-risk", "low", "--yes", "launch"]);
     assertEquals(code, EXIT_CODES.unknown_tool);
   });
-
-  it("shows the tool's help", async () => {
-    const { code, stdout } = await call("search", "--help");
-    assertEquals(code, 0);
-    assertStringIncludes(stdout, "--opts.depth");
-  });
-
-  it("draws a bar on a terminal, and takes it away", async () => {
-    const { stdout, stderr } = await plue(["call", "-f", TOOLS, "count", "--to", "3"], {
-      columns: 80,
-      env: { NO_COLOR: "1" },
-    });
-    assertEquals(stdout.includes("█"), false);
-    assertStringIncludes(stderr, "░ 1/3 number 1");
-    assertStringIncludes(stderr, "line 3\n");
-  });
-});
-
-const ENTER = "\r";
-const DOWN = "\x1b[B";
-
-describe("a person at a terminal", () => {
-  const book = async (...words: readonly string[]) => {
-    const terminal = dialog(["call", ...words, "book"]);
-    const answer = async (wanted: RegExp, keys: string): Promise<void> => {
-      await terminal.shown(wanted);
-      terminal.type(keys);
-    };
-    await answer(/book asks: Which table\?[^]*Decline/, ENTER);
-    return { terminal, answer };
-  };
-
-  it("answers the questions of a tool, again after an invalid answer", async () => {
-    const { terminal, answer } = await book("-f", ASKING);
-    await answer(/seats: How many people/, `0${ENTER}`);
-    await answer(/place: Where[^]*outside/, `${DOWN}${ENTER}`);
-    await answer(/quiet: Away from the music/, "y");
-    await answer(/seats must be at least 1[^]*Which table\?[^]*Decline/, `${DOWN}${ENTER}`);
-    const { code, stdout } = await terminal.ended;
-    assertEquals([code, JSON.parse(stdout)], [0, { action: "decline" }]);
-  });
-
-  it("answers the questions of a service's tool", async () => {
-    await using served = await service([ASKING]);
-    const { terminal, answer } = await book("-f", served.url);
-    await answer(/seats: How many people/, `2${ENTER}`);
-    await answer(/place: Where[^]*outside/, `${DOWN}${ENTER}`);
-    await answer(/quiet: Away from the music/, "y");
-    const { stdout } = await terminal.ended;
-    assertEquals(JSON.parse(stdout).content, { seats: 2, place: "outside", quiet: true });
-  });
-
-  it("answers one question after the other, even if the tool asks both together", async () => {
-    const terminal = dialog(["call", "-f", ASKING, "tidy"]);
-    await terminal.shown(/list\n?[^]*No/);
-    assertEquals(terminal.text().includes("erase"), false);
-    terminal.type("y");
-    await terminal.shown(/erase[^]*No/);
-    terminal.type("n");
-    assertEquals(JSON.parse((await terminal.ended).stdout), ["accept", "decline"]);
-  });
-
-  it("does not approve a call, and sees all of its arguments", async () => {
-    const long = ["--path", `${"x".repeat(3_000)}/../secret`];
-    const terminal = dialog(["call", "-f", ASKING, "rm", ...long]);
-    await terminal.shown(/\.\.\/secret"[^]*No/);
-    assertEquals(terminal.text().includes("more"), false);
-    terminal.type("n");
-    const { code, stderr } = await terminal.ended;
-    assertEquals(code, EXIT_CODES.denied);
-    assertStringIncludes(stderr, "it was not approved");
-    const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`key${i}`, i]));
-    const words = ["call", "-f", ASKING, "rm", JSON.stringify({ path: "x", ...many })];
-    const refused = await dialog(words).ended;
-    assertEquals(refused.code, EXIT_CODES.approval_required);
-    assertMatch(refused.stderr, /too long to be shown, so you are not asked[^]*Add --yes/);
-  });
 });
 
 describe("plue export, import and check", () => {
-  it("print tools in a provider's shape", async () => {
-    const { code, stdout, stderr } = await plue(["export", TOOLS, "--to", "openai.strict"]);
-    assertEquals(code, 0);
-    const names = JSON.parse(stdout).map((tool: { function: { name: string } }) =>
-      tool.function.name
-    );
-    assertEquals(names, ["count", "fail", "launch", "search", "wait"]);
-    assertMatch(stderr, /\d+ losses; --losses shows them/);
-  });
-
-  it("print the fields of a request that settings ask for", async () => {
-    const words = ["export", TOOLS, "--to", "openai.chat", "--parallel", "false"];
-    const { stdout } = await plue([...words, "--tool-choice", "count"]);
-    const { tools, request } = JSON.parse(stdout);
-    assertEquals([tools.length, request], [5, {
-      tool_choice: { type: "function", function: { name: "count" } },
-      parallel_tool_calls: false,
-    }]);
-    const json = JSON.parse((await plue([...words, "--losses", "--json"])).stdout);
-    assertEquals(json.request, { parallel_tool_calls: false });
-  });
-
-  it("print what is lost", async () => {
-    const words = ["export", TOOLS, "--to", "openai.strict", "--only", "count", "--losses"];
-    const { stdout } = await plue(words);
-    assertMatch(stdout, /^TOOL +WHERE +KEYWORD +GRADE +WHAT\ncount +input/);
-    const json = JSON.parse((await plue([...words, "--json"])).stdout);
-    assertEquals([json.losses[0].tool, json.names.count], ["count", "count"]);
-  });
-
   it("take a provider's tools back, and write definitions", async () => {
     const wire = await plue(["export", TOOLS, "--to", "anthropic"]);
     const file = await files.write("anthropic.json", wire.stdout);

@@ -18,6 +18,7 @@ import { type Program, startProgram } from "../support/program.ts";
 import { importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../../src/adapters/typebox/mod.ts";
 import { maybe } from "../support/skip.ts";
+import { openTerminal } from "./support.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const folder = mkdtempSync(join(tmpdir(), "plue-command-"));
@@ -48,56 +49,6 @@ const RUNTIMES: readonly (readonly [name: string, command: string, ...args: stri
   ["Node 24", "node"],
   ["the Node that runs npm", npmNode ?? ""],
 ];
-
-/** The output of a terminal, and the program in it. */
-interface Terminal extends AsyncDisposable {
-  readonly text: () => string;
-  /** Waits until the terminal has shown something. */
-  shown(wanted: RegExp): Promise<void>;
-  type(keys: string): void;
-  readonly ended: Promise<number>;
-}
-
-function openTerminal(command: readonly string[], env: Record<string, string> = {}): Terminal {
-  let text = "";
-  const waiting = new Set<() => void>();
-  const decoder = new TextDecoder();
-  const { PATH = "", HOME = "" } = process.env;
-  const program = Bun.spawn([...command], {
-    env: { PATH, HOME, TERM: "xterm-256color", ...env },
-    terminal: {
-      cols: 100,
-      rows: 30,
-      data(_terminal, bytes) {
-        text += decoder.decode(bytes, { stream: true });
-        for (const look of waiting) look();
-      },
-    },
-  });
-  return {
-    text: () => text,
-    shown: (wanted) =>
-      new Promise((resolve, reject) => {
-        const look = (): void => {
-          if (!wanted.test(text)) return;
-          waiting.delete(look);
-          resolve();
-        };
-        waiting.add(look);
-        void program.exited.then(() => {
-          look();
-          reject(new Error(`It ended without ${wanted}: ${JSON.stringify(text)}`));
-        });
-        look();
-      }),
-    type: (keys) => void program.terminal?.write(keys),
-    ended: program.exited,
-    async [Symbol.asyncDispose]() {
-      program.kill("SIGKILL");
-      await program.exited;
-    },
-  };
-}
 
 const CTRL_C = "\x03";
 
@@ -215,13 +166,20 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertMatch(terminal.text(), /launched\r\n$/);
     });
 
-    test("is interrupted by Ctrl-C at a question", async () => {
-      await using terminal = openTerminal([
-        ...[command, ...args, COMMAND, "call", "-f", TOOLS, "launch"],
-      ]);
-      await terminal.shown(/Run the tool "launch"[^]*No/);
-      terminal.type(CTRL_C);
-      assertEquals(await terminal.ended, 130);
+    test("is interrupted by Ctrl-C, at a question and during a call", async () => {
+      const call = (tool: string) =>
+        openTerminal([command, ...args, COMMAND, "call", "-f", TOOLS, tool], { NO_COLOR: "1" });
+      for (
+        const [tool, shown] of [["launch", /Run the tool "launch"[^]*No/], [
+          "wait",
+          /waiting/,
+        ]] as const
+      ) {
+        await using terminal = call(tool);
+        await terminal.shown(shown);
+        terminal.type(CTRL_C);
+        assertEquals(await terminal.ended, 130);
+      }
     });
 
     if (name !== "Node 24") return;
@@ -260,27 +218,6 @@ describe("plue on a Node without TypeScript", () => {
       );
     },
   );
-});
-
-describe("a question with a default", () => {
-  it("offers none that the terminal cannot show", async () => {
-    const file = join(folder, "offers.mjs");
-    const offered = JSON.stringify("\x1b]0;owned\x07ann");
-    writeFileSync(
-      file,
-      `const schema = { type: "object", properties: { name: { type: "string", default: ${offered} } } };
-      export const tool = { name: "asks", description: "Asks.", risk: "safe",
-        execute: (_, { ask }) => ask("who", { message: "Who?", schema }) };`,
-    );
-    await using terminal = openTerminal(["bun", COMMAND, "call", "-f", file, "asks"]);
-    await terminal.shown(/asks asks: Who\?[^]*Decline/);
-    terminal.type("\r");
-    await terminal.shown(/name[^]*└/);
-    terminal.type("Bob\r");
-    assertEquals(await terminal.ended, 0);
-    assertMatch(terminal.text(), /"name": "Bob"/);
-    assertEquals(terminal.text().includes("owned"), false);
-  });
 });
 
 /** Waits until a server listens again on its port: the new one follows the old one. */

@@ -63,26 +63,6 @@ describe("npm start", () => {
     await folder[Symbol.asyncDispose]();
   });
 
-  it("serves the same tools to MCP clients at the printed address, with the token only", async () => {
-    const server = guarded;
-    await server.program.printed(/"mcpServers"/);
-    const { stdout } = server.program.output;
-    assertStringIncludes(stdout, `"url":"${server.url}/mcp"`);
-    assertEquals(stdout.includes("sesame"), false);
-    const list = (token: string): Promise<Response> =>
-      fetch(`${server.url}/mcp`, {
-        method: "POST",
-        headers: {
-          "content-type": "application/json",
-          accept: "application/json, text/event-stream",
-          authorization: `Bearer ${token}`,
-        },
-        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
-      });
-    assertEquals((await list("wrong")).status, 401);
-    assertStringIncludes(await (await list(TOKEN)).text(), '"name":"file-read"');
-  });
-
   const isLinux = process.platform === "linux";
   for (
     const [workspace, why] of [
@@ -140,19 +120,16 @@ describe("npm start", () => {
   });
 
   it("rejects web pages of other sites, and other host names", async () => {
-    const server = low;
-    const page = await server.post("echo", { message: "x" }, {
-      headers: { origin: "https://evil.example" },
-    });
-    assertEquals(page.status, 403);
-    const rebound = await server.post("echo", { message: "x" }, {
-      headers: { host: "evil.example" },
-    });
-    assertEquals(rebound.status, 421);
-    const form = await server.post("echo", { message: "x" }, {
-      headers: { "content-type": "text/plain" },
-    });
-    assertEquals(form.status, 415);
+    for (
+      const [name, value, status] of [
+        ["origin", "https://evil.example", 403],
+        ["host", "evil.example", 421],
+        ["content-type", "text/plain", 415],
+      ] as const
+    ) {
+      const answer = await low.post("echo", { message: "x" }, { headers: { [name]: value } });
+      assertEquals(answer.status, status);
+    }
   });
 
   it("stops a command with its children when the client goes away", async () => {
@@ -208,34 +185,37 @@ describe("npm start", () => {
     assertEquals((await (await call).json()).ok, true);
   }, 600_000);
 
-  it("requires its token on every route", async () => {
+  it("requires its token on every route, over HTTP and MCP, and prints no token", async () => {
     const server = guarded;
-    const asked = await fetch(`${server.url}/tools`);
-    assertEquals([asked.status, asked.headers.get("www-authenticate")], [401, "Bearer"]);
-    assertEquals((await asked.json()).code, "unauthorized");
-    assertEquals((await server.post("echo", { message: "x" })).status, 401);
-    const headers = { authorization };
-    const listed = await fetch(`${server.url}/tools`, { headers });
-    assertEquals(listed.status, 200);
-    await listed.body?.cancel();
-    const answer = await server.post("echo", { message: "x" }, { headers });
-    assertEquals((await answer.json()).content, { message: "x" });
-    const wrong = await server.post("echo", { message: "x" }, {
-      headers: { authorization: `${authorization}s` },
-    });
-    assertEquals(wrong.status, 401);
-    assertEquals(server.program.output.stdout.includes(TOKEN), false);
-  });
-
-  it("reports a body that is too large", async () => {
-    const server = low;
-    const answer = await server.post("echo", { message: "x".repeat(5 * 1024 * 1024) });
-    assertEquals([answer.status, (await answer.json()).code], [413, "payload_too_large"]);
-  });
-
-  it("writes files when it serves tools of medium risk or more", async () => {
-    const server = high;
-    const answer = await server.post("file-write", { path: "a", content: "x" });
-    assertEquals([answer.status, (await folder.list()).includes("a")], [200, true]);
+    await server.program.printed(/"mcpServers"/);
+    const { stdout } = server.program.output;
+    assertStringIncludes(stdout, `"url":"${server.url}/mcp"`);
+    assertEquals(stdout.includes("sesame"), false);
+    const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+    for (
+      const [path, body, wanted] of [
+        ["/tools", undefined, '"id":"file-read"'],
+        ["/tools/echo/execute", { arguments: { message: "x" } }, '"content":{"message":"x"}'],
+        ["/mcp", list, '"name":"file-read"'],
+      ] as const
+    ) {
+      for (const token of ["", `${TOKEN}s`, TOKEN]) {
+        const response = await fetch(server.url + path, {
+          headers: {
+            "content-type": "application/json",
+            accept: "application/json, text/event-stream",
+            ...(token === "" ? {} : { authorization: `Bearer ${token}` }),
+          },
+          ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+        });
+        const text = await response.text();
+        if (token === TOKEN) assertStringIncludes(text, wanted);
+        else {
+          assertEquals(response.status, 401);
+          assertStringIncludes(response.headers.get("www-authenticate") ?? "", "Bearer");
+          assertEquals(JSON.parse(text).code, "unauthorized");
+        }
+      }
+    }
   });
 });

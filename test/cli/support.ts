@@ -9,10 +9,11 @@ import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { PassThrough, Readable, Writable } from "node:stream";
+import { Readable, Writable } from "node:stream";
 import { assertEquals } from "@std/assert";
 import { runCommand } from "../../src/cli/program.ts";
 import type { CommandIo, Output } from "../../src/cli/terminal.ts";
+import { serve, type Served } from "../runtime/serve.ts";
 
 /** The result of a run. */
 export interface Ran {
@@ -28,16 +29,13 @@ export interface RunOptions {
   /** How wide the terminal is that it writes to; absent: it writes to a pipe. */
   readonly columns?: number;
   readonly controller?: AbortController;
-  /** Replaces standard input by keys of a person at a terminal. */
-  readonly keys?: Readable;
   /** Receives the output when it is written. */
   heard?(text: string): void;
 }
 
 /** Runs the command. */
 export async function plue(words: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  const { env = {}, stdin = "", columns, keys, controller = new AbortController(), heard } =
-    options;
+  const { env = {}, stdin = "", columns, controller = new AbortController(), heard } = options;
   const texts = { stdout: "", stderr: "" };
   const output = (name: "stdout" | "stderr"): Output =>
     Object.assign(
@@ -52,7 +50,7 @@ export async function plue(words: readonly string[], options: RunOptions = {}): 
     );
   const io: CommandIo = {
     env,
-    stdin: keys ?? Readable.from([stdin]),
+    stdin: Readable.from([stdin]),
     stdout: output("stdout"),
     stderr: output("stderr"),
     signal: controller.signal,
@@ -90,37 +88,81 @@ export async function service(
   };
 }
 
-/** A run of the command at a terminal. */
-export interface Dialog {
-  text(): string;
-  /** Waits until the terminal shows a text after the previous wait. */
-  shown(wanted: RegExp): Promise<void>;
-  type(keys: string): void;
-  readonly ended: Promise<Ran>;
+/** A server of a test, on a free port. */
+export async function serving(
+  respond: (request: Request) => Response | Promise<Response>,
+): Promise<Served & AsyncDisposable> {
+  const served = await serve(respond);
+  return { ...served, [Symbol.asyncDispose]: () => served.stop() };
 }
 
-/** Runs the command in this process, with a person at a terminal of 100 columns. */
-export function dialog(words: readonly string[]): Dialog {
-  const keys = Object.assign(new PassThrough(), { isTTY: true, setRawMode() {} });
+/** The address of a server, under a name that is not this machine's own. */
+export function elsewhere(served: Served): string {
+  return served.url.replace(/\/\/[^:/]+/, "//0.0.0.0");
+}
+
+/** The listing of a service. */
+export function listing(tools: readonly object[], more: object = {}): Response {
+  return Response.json({ tools, ...more });
+}
+
+/** The ids of the tools that the command prints as JSON. */
+export function idsIn(stdout: string): readonly string[] {
+  return JSON.parse(stdout).tools.map(({ id }: { readonly id: string }) => id);
+}
+
+/** The output of a terminal, and the program in it. */
+export interface Terminal extends AsyncDisposable {
+  readonly text: () => string;
+  /** Waits until the terminal has shown something. */
+  shown(wanted: RegExp): Promise<void>;
+  type(keys: string): void;
+  readonly ended: Promise<number>;
+}
+
+/** Runs a program in a pseudo terminal, which Bun can open. */
+export function openTerminal(
+  command: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  columns = 100,
+): Terminal {
   let text = "";
-  let look = (): void => {};
-  const ended = plue(words, {
-    ...{ keys, columns: 100, env: { NO_COLOR: "1" } },
-    heard(part) {
-      text += part;
-      look();
+  const waiting = new Set<() => void>();
+  const decoder = new TextDecoder();
+  const { PATH = "", HOME = "" } = process.env;
+  const program = Bun.spawn([...command], {
+    env: { PATH, HOME, TERM: "xterm-256color", ...env },
+    terminal: {
+      cols: columns,
+      rows: 30,
+      data(_terminal, bytes) {
+        text += decoder.decode(bytes, { stream: true });
+        for (const look of waiting) look();
+      },
     },
   });
   return {
     text: () => text,
     shown: (wanted) =>
       new Promise((resolve, reject) => {
-        look = () => wanted.test(text) && resolve();
-        void ended.then(() => reject(new Error(`It ended without ${wanted}: ${text}`)));
+        const look = (): void => {
+          if (!wanted.test(text)) return;
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        void program.exited.then(() => {
+          look();
+          reject(new Error(`It ended without ${wanted}: ${JSON.stringify(text)}`));
+        });
         look();
       }),
-    type: (typed) => void keys.write(typed),
-    ended,
+    type: (keys) => void program.terminal?.write(keys),
+    ended: program.exited,
+    async [Symbol.asyncDispose]() {
+      program.kill("SIGKILL");
+      await program.exited;
+    },
   };
 }
 

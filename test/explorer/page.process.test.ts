@@ -254,7 +254,7 @@ describe("the form of a tool", () => {
       await message.fill("with a stop.");
       assertEquals(await message.getAttribute("aria-invalid"), "false");
       await button(page, "Run").click();
-      await says(page.locator(".failure"), "must not end with a full stop");
+      await says(page.locator(".call .wrong"), "must not end with a full stop");
       await says(page.locator(".status"), "failed: invalid_arguments");
     }));
 
@@ -476,8 +476,8 @@ describe("a call that asks", () => {
       await question.waitFor();
       const bottom = await question.evaluate((element) => element.getBoundingClientRect().bottom);
       assert(bottom <= (page.viewportSize()?.height ?? 0), `it ends at ${bottom}`);
-      const focused = await page.evaluate(() => document.activeElement?.className);
-      assertEquals(focused, "questions");
+      const focused = await page.evaluate(() => document.activeElement?.ariaLabel);
+      assertEquals(focused, "Questions");
     }, { width: 390, height: 400 }));
 
   test("leave the focus on Run, where it was pressed with a key", () =>
@@ -636,7 +636,7 @@ describe("the matrix", () => {
       await cell(page, "task:approve, impl: role").click();
       const explanation = page.getByRole("region", { name: "Explanation" });
       await says(explanation, '"task:approve" is removed by role');
-      await says(explanation.locator("li.failed"), "✗ role");
+      await says(explanation.locator("li.bad"), "✗ role");
       await button(page, "Close").click();
       assertEquals(await explanation.count(), 0);
     }));
@@ -900,12 +900,16 @@ describe("the page", () => {
     look(
       "",
       async (page) => {
-        const fits = async (): Promise<void> =>
+        const fits = async (): Promise<void> => {
           assertEquals(await page.evaluate(() => document.documentElement.scrollWidth), 390);
+          for (const main of await page.locator("main").all()) {
+            assertEquals(await main.evaluate((own) => own.scrollWidth - own.clientWidth), 0);
+          }
+        };
         await says(page.getByRole("status"), "6 tools");
         await fits();
         await page.locator("a.tool", { hasText: "files:search" }).click();
-        await button(page, "Sources").click();
+        await field(page, "pattern").fill("x".repeat(100));
         await button(page, "Run").click();
         await says(page.locator(".status"), "succeeded");
         await fits();

@@ -67,27 +67,10 @@ describe("the document of the handler", () => {
         body: JSON.stringify(body),
       })).json();
 
-    const request = at(
-      "paths",
-      execute,
-      "post",
-      "requestBody",
-      "content",
-      "application/json",
-      "schema",
-    );
-    const response = at(
-      ...[
-        "paths",
-        execute,
-        "post",
-        "responses",
-        "200",
-        "content",
-        "application/json",
-        "schema",
-      ],
-    );
+    const operation = ["paths", execute, "post"];
+    const json = ["content", "application/json", "schema"];
+    const request = at(...operation, "requestBody", ...json);
+    const response = at(...operation, "responses", "200", ...json);
     const problem = at("components", "schemas", "Problem");
     const page = at("components", "schemas", "Page");
 

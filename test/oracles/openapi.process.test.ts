@@ -44,57 +44,48 @@ const anyTool = fc.tuple(aParametersSchema(), aParametersSchema())
 const hasPlainRoots = ({ parameters, returns }: Tool): boolean =>
   [parameters, returns].every((schema) => typeof schema !== "object" || !("$ref" in schema));
 
-/** The errors of seriousme's validator for a document. */
-async function faults(document: Json): Promise<unknown> {
-  const { valid, errors } = await new Validator().validate(structuredClone(document));
-  return valid ? undefined : errors;
+/** Each validator: its check, which rejects, an invalid document, and the tools that it can read. */
+const VALIDATORS: readonly (readonly [
+  name: string,
+  check: (document: Json) => Promise<void>,
+  invalid: Json,
+  canRead: (tool: Tool) => boolean,
+])[] = [
+  [
+    "@seriousme/openapi-schema-validator",
+    async (document) => {
+      const { valid, errors } = await new Validator().validate(structuredClone(document));
+      assert(valid, JSON.stringify(errors));
+    },
+    { info: { version: "1.0.0" } },
+    hasPlainRoots,
+  ],
+  [
+    "@apidevtools/swagger-parser",
+    async (document) => {
+      await SwaggerParser.validate(structuredClone(document) as never);
+    },
+    { components: {} },
+    () => true,
+  ],
+];
+
+for (const [name, check, invalid, canRead] of VALIDATORS) {
+  describe(name, () => {
+    it("rejects an invalid document", async () => {
+      await assertRejects(() => check({ ...documentOf(ALL), ...invalid }));
+    });
+
+    it("accepts the documents of all tools, of none, and of any", async () => {
+      await check(documentOf(ALL));
+      await check(documentOf([]));
+      await fc.assert(
+        fc.asyncProperty(anyTool.filter(canRead), (tool) => check(documentOf([tool]))),
+        { numRuns: 30 },
+      );
+    });
+  });
 }
-
-/** Rejects if swagger-parser has something against a document. */
-async function parse(document: Json): Promise<void> {
-  await SwaggerParser.validate(structuredClone(document) as never);
-}
-
-describe("@seriousme/openapi-schema-validator", () => {
-  it("rejects a document without a title", async () => {
-    assert(await faults({ ...documentOf(ALL), info: { version: "1.0.0" } }) !== undefined);
-  });
-
-  it("takes the document of all tools", async () => {
-    assertEquals(await faults(documentOf(ALL)), undefined);
-  });
-
-  it("takes the document of no tools", async () => {
-    assertEquals(await faults(documentOf([])), undefined);
-  });
-
-  it("takes the document of any tool", async () => {
-    await fc.assert(
-      fc.asyncProperty(anyTool.filter(hasPlainRoots), async (tool) => {
-        assertEquals(await faults(documentOf([tool])), undefined);
-      }),
-      { numRuns: 30 },
-    );
-  });
-});
-
-describe("@apidevtools/swagger-parser", () => {
-  it("rejects an unresolvable reference", async () => {
-    const document = documentOf(ALL);
-    await assertRejects(() => parse({ ...document, components: {} }));
-  });
-
-  it("takes the document of all tools", async () => await parse(documentOf(ALL)));
-
-  it("takes the document of no tools", async () => await parse(documentOf([])));
-
-  it("takes the document of any tool", async () => {
-    await fc.assert(
-      fc.asyncProperty(anyTool, async (tool) => await parse(documentOf([tool]))),
-      { numRuns: 30 },
-    );
-  });
-});
 
 describe("the content of the document", () => {
   const document = documentOf(ALL);

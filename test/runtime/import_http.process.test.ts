@@ -124,15 +124,6 @@ describe("an imported operation over HTTP", () => {
     assertEquals(requests, 1);
   });
 
-  it("reports the API's error message", async () => {
-    answer = json({ title: "No such pet" }, 404);
-    const result = await call(tools, "get_pets_petId", { petId: 9 });
-    assertEquals(
-      !result.ok && result.error.message,
-      'The API answered GET /pets/{petId} with status 404: {"title":"No such pet"}',
-    );
-  });
-
   it("stops a response that does not end", async () => {
     const left = new Promise<void>((resolve) => gone = resolve);
     answer = (response) => {

@@ -320,7 +320,7 @@ export function requireFields(
     if (fields.includes(name)) continue;
     const field = name.slice(0, 60);
     throw new RequestError(
-      `Cannot read the body: ${JSON.stringify(field)} is not one of its fields, ${
+      `Cannot read the body: ${JSON.stringify(field)} is not one of its fields: ${
         fields.join(", ")
       }`,
       pointerStep(field),

@@ -130,11 +130,13 @@ function operationOf(
       "200": json(
         "The result; or an event stream that ends with the result.",
         object({
-          callId: TEXT,
+          ...RESULT_FIELDS,
           ok: { const: true },
           "content?": output === undefined ? true : output.schema,
-          durationMs: NUMBER,
-          "blocks?": BLOCKS,
+          "blocks?": described(
+            "The content has blocks, such as images; the schema is about structuredContent.",
+            { const: true },
+          ),
           "truncated?": { const: true },
           "replayed?": { const: true },
         }),
@@ -170,10 +172,7 @@ const NUMBER: Json = { type: "number" };
 const FLAG: Json = { type: "boolean" };
 const ANY: Json = { type: "object" };
 const LIST: Json = { type: "array", items: ANY };
-const BLOCKS: Json = {
-  const: true,
-  description: "The content has blocks, such as images; the schema is about structuredContent.",
-};
+const RESULT_FIELDS: Json = { callId: TEXT, durationMs: NUMBER };
 
 const listOf = (items: Json): Json => ({ type: "array", items });
 const described = (description: string, schema: Json = {}): Json => ({ ...schema, description });
@@ -191,6 +190,19 @@ function object(fields: Json): Json {
     ),
     required: entries.flatMap(([name]) => name.endsWith("?") ? [] : [name]),
   };
+}
+
+/** The fields of texts. */
+function texts(...names: readonly string[]): Json {
+  return Object.fromEntries(names.map((name) => [name, TEXT]));
+}
+
+/** A page of a list. */
+function pageOf(name: string, entry: Json): Json {
+  return object({
+    [name]: listOf(entry),
+    "nextCursor?": described("Absent on the last page.", TEXT),
+  });
 }
 
 /** The content of a response or a body, by media type. */
@@ -236,22 +248,18 @@ const CALL_FIELDS: Json = {
 /** The schemas of the routes. The names of tools' schemas contain a ".", so that none clash. */
 const SCHEMAS: Json = {
   Problem: object({
-    type: TEXT,
-    title: TEXT,
+    ...texts("type", "title", "callId?"),
     status: { type: "integer" },
     code: described("The kind of problem, for programs.", TEXT),
     detail: described("The problem, and the correct form.", TEXT),
     "issues?": listOf(ref("Issue")),
     "retryable?": described("True if the same call may succeed later.", FLAG),
     "ran?": described("Whether the tool ran.", oneOf("no", "yes", "unknown")),
-    "callId?": TEXT,
     "durationMs?": NUMBER,
   }),
   Issue: object({
     path: described("A JSON Pointer.", TEXT),
-    keyword: TEXT,
-    expected: TEXT,
-    message: TEXT,
+    ...texts("keyword", "expected", "message"),
   }),
   Question: object({
     key: described("The key of the answer.", TEXT),
@@ -266,25 +274,19 @@ const SCHEMAS: Json = {
   }),
   Answers: described("By the keys of the questions.", {
     type: "object",
-    additionalProperties: object({
-      action: oneOf("accept", "decline", "cancel"),
-      "content?": {},
-    }),
+    additionalProperties: object({ action: oneOf("accept", "decline", "cancel"), "content?": {} }),
   }),
   SuspendedCall: object({
-    callId: TEXT,
+    ...RESULT_FIELDS,
     status: { const: "input_required" },
     ok: { const: false },
     error: ANY,
     questions: listOf(ref("Question")),
     ticket: described("Continues the call.", TEXT),
-    durationMs: NUMBER,
   }),
   Task: object({
-    id: TEXT,
+    ...texts("id", "tool", "callId"),
     status: oneOf("working", "input_required", "completed", "failed", "cancelled"),
-    tool: TEXT,
-    callId: TEXT,
     createdAt: described("Milliseconds since 1970.", NUMBER),
     updatedAt: described("Milliseconds since 1970.", NUMBER),
     ttlMs: NUMBER,
@@ -294,24 +296,15 @@ const SCHEMAS: Json = {
     "result?": described("Once it has ended.", ANY),
   }),
   Tool: object({
-    id: TEXT,
-    name: TEXT,
-    "namespace?": TEXT,
-    "title?": TEXT,
-    description: TEXT,
-    "version?": TEXT,
+    ...texts("id", "name", "namespace?", "title?", "description", "version?", "category?"),
     parameters: described("JSON Schema of the arguments."),
     "returns?": described("JSON Schema of the result."),
-    "category?": TEXT,
     risk: RISK,
     tags: listOf(TEXT),
     "annotations?": ANY,
     executable: FLAG,
   }),
-  Page: object({
-    tools: listOf(ref("Tool")),
-    "nextCursor?": described("Absent on the last page.", TEXT),
-  }),
+  Page: pageOf("tools", ref("Tool")),
   Export: object({
     target: TEXT,
     tools: described("The tools in the target's shape."),
@@ -327,9 +320,8 @@ const SCHEMAS: Json = {
     "suspended?": described("The calls that wait for answers.", LIST),
     "losses?": described("The images and files in results that the target does not accept.", LIST),
     calls: listOf(object({
-      callId: TEXT,
+      ...texts("callId", "wireName"),
       name: described("The tool's id; null if there is none.", { type: ["string", "null"] }),
-      wireName: TEXT,
       result: ANY,
     })),
   }),
@@ -417,7 +409,7 @@ const OPERATIONS: readonly Operation[] = [
     ),
   }],
   ["/calls", "get", "listTasks", "The caller's tasks, the newest first", {
-    "200": json("A page.", object({ tasks: listOf(ref("Task")), "nextCursor?": TEXT })),
+    "200": json("A page.", pageOf("tasks", ref("Task"))),
   }, { parameters: PAGING }],
   ["/calls/{id}", "get", "getTask", "One of the caller's tasks", {
     "200": json('The task; or a stream of events "task" until it has ended.', ref("Task"), EVENTS),

@@ -19,7 +19,7 @@ import type { Selection, ToolPolicy, Toolset } from "../../select/mod.ts";
 import { cleanText, describeThrown } from "../../tool/mod.ts";
 import { flagsOf } from "../arguments.ts";
 import { readNats } from "../nats.ts";
-import { type SelectionFlags, selectionOf, type SourceFlags, toolsFrom } from "../selection.ts";
+import { type Flags, selectionOf, toolsFrom } from "../selection.ts";
 import type { LoadedTools } from "../sources/mod.ts";
 import { CommandError, counted, EXIT, type Terminal, VERSION } from "../terminal.ts";
 import {
@@ -35,7 +35,7 @@ import { serveStdio } from "./stdio.ts";
 import { supervise, Supervised } from "./watch.ts";
 
 /** The flags of `plue serve`. */
-export interface ServeFlags extends SourceFlags, SelectionFlags {
+export interface ServeFlags extends Flags {
   readonly port?: string;
   readonly host?: string;
   readonly stdio?: boolean;

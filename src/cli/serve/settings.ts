@@ -1,15 +1,7 @@
 /**
  * The settings of `plue serve`, which are flags or else environment variables, and the HTTP server
- * that listens at their address on Bun, Deno and Node.
- *
- * | flag | variable | meaning | default |
- * |---|---|---|---|
- * | `--port` | `PORT` | where to listen; 0 is any free port | 8787 |
- * | `--host` | `HOST` | the address to listen on; others than loopback need `PLUE_TOKEN` | 127.0.0.1 |
- * | `--max-risk` | `PLUE_MAX_RISK` | the highest risk that is served | medium |
- * | `--role` | `PLUE_ROLE` | the role that callers have | none |
- * | `--nats` | `PLUE_NATS` | read by `../nats.ts` | none |
- * | | `PLUE_TOKEN` | what callers must present as a bearer token: 16 or more characters | none |
+ * that listens at their address on Bun, Deno and Node. `PLUE_TOKEN`, what callers must present as a
+ * bearer token, has no flag, because other users see command lines. `../nats.ts` reads `PLUE_NATS`.
  *
  * @module
  */
@@ -32,21 +24,40 @@ export interface ServeSettings {
   readonly token: string | undefined;
 }
 
-/** The settings that flags have. A token is none of them: other users see command lines. */
-export interface SettingsFlags {
-  readonly port?: string;
-  readonly host?: string;
-  readonly maxRisk?: string;
-  readonly role?: string;
-}
+/** A setting: its flag, its variable, its default, and its valid form. */
+type Setting = readonly [
+  flag: string,
+  variable: string,
+  otherwise: string | undefined,
+  isValid: (text: string) => boolean,
+  wanted: string,
+];
 
-/** The variable of each flag. */
-const VARIABLES = {
-  port: "PORT",
-  host: "HOST",
-  maxRisk: "PLUE_MAX_RISK",
-  role: "PLUE_ROLE",
-} as const satisfies Record<keyof SettingsFlags, string>;
+const SETTINGS = {
+  port: [
+    ...["--port", "PORT", "8787"] as const,
+    (text) => /^\d{1,5}$/.test(text) && Number(text) <= 65_535,
+    "must be a whole number from 0 to 65535",
+  ],
+  host: [
+    ...["--host", "HOST", "127.0.0.1"] as const,
+    (text) => isHost(bareHost(text)),
+    "must be a host name or an address to listen on, such as 127.0.0.1",
+  ],
+  maxRisk: [
+    ...["--max-risk", "PLUE_MAX_RISK", "medium"] as const,
+    isRiskLevel,
+    `must be one of ${RISK_LEVELS.join(", ")}`,
+  ],
+  role: [
+    ...["--role", "PLUE_ROLE", undefined] as const,
+    (text) => /^[\w.:-]{1,128}$/.test(text),
+    "must be a role's name: letters, digits, _ . : or -",
+  ],
+} as const satisfies Readonly<Record<string, Setting>>;
+
+/** The values of the flags. */
+export type SettingsFlags = { readonly [Name in keyof typeof SETTINGS]?: string };
 
 /**
  * Reads the settings. An empty variable counts as unset.
@@ -59,36 +70,23 @@ export function readSettings(
   environment: Readonly<Record<string, string | undefined>>,
   flags: SettingsFlags = {},
 ): ServeSettings {
-  const value = (flag: keyof SettingsFlags): string | undefined =>
-    flags[flag] ?? (environment[VARIABLES[flag]]?.trim() || undefined);
-  const wrong = (flag: keyof SettingsFlags, wanted: string): never => {
-    const dashed = `--${flag.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-    const name = flags[flag] === undefined ? VARIABLES[flag] : dashed;
+  const wrong = (setting: keyof SettingsFlags, text: string, wanted: string): never => {
+    const name = SETTINGS[setting][flags[setting] === undefined ? 1 : 0];
     throw usageError(
-      `Cannot serve: ${name} is ${JSON.stringify(value(flag)?.slice(0, 100))}, and ${wanted}`,
+      `Cannot serve: ${name} is ${JSON.stringify(text.slice(0, 100))}, and ${wanted}`,
     );
   };
-
-  const portText = value("port") ?? "8787";
-  const port = /^\d{1,5}$/.test(portText) ? Number(portText) : NaN;
-  if (!(port <= 65_535)) wrong("port", "must be a whole number from 0 to 65535");
-
-  const host = bareHost(value("host") ?? "127.0.0.1");
-  const isNumbers = /^[\d.]+$/.test(host);
-  if (!/^[A-Za-z0-9.:_-]{1,253}$/.test(host) || (isNumbers && !isIpv4(host))) {
-    wrong("host", "must be a host name or an address to listen on, such as 127.0.0.1");
-  }
-
-  const maxRisk = value("maxRisk") ?? "medium";
-  if (!isRiskLevel(maxRisk)) return wrong("maxRisk", `must be one of ${RISK_LEVELS.join(", ")}`);
-
-  const role = value("role");
-  if (role !== undefined && !/^[\w.:-]{1,128}$/.test(role)) {
-    wrong("role", "must be a role's name: letters, digits, _ . : or -");
-  }
-
+  const read = (setting: keyof SettingsFlags): string | undefined => {
+    const [, variable, otherwise, isValid, wanted]: Setting = SETTINGS[setting];
+    const text = flags[setting] ?? (environment[variable]?.trim() || otherwise);
+    return text === undefined || isValid(text) ? text : wrong(setting, text, wanted);
+  };
   // A message must not contain the token, even an invalid one.
   const token = environment["PLUE_TOKEN"]?.trim() || undefined;
+  const port = Number(read("port"));
+  const host = bareHost(read("host") ?? "");
+  const maxRisk = read("maxRisk") as RiskLevel;
+  const role = read("role");
   if (token !== undefined && !/^[\x21-\x7e]{16,1024}$/.test(token)) {
     throw usageError(
       "Cannot serve: PLUE_TOKEN must be 16 to 1024 visible ASCII characters without spaces",
@@ -98,11 +96,16 @@ export function readSettings(
   if (!isLoopback && token === undefined) {
     wrong(
       "host",
+      host,
       "others can reach it; set PLUE_TOKEN to a secret that callers must present, or leave it at " +
         "127.0.0.1",
     );
   }
   return { port, host, isLoopback, maxRisk, role, token };
+}
+
+function isHost(text: string): boolean {
+  return /^[A-Za-z0-9.:_-]{1,253}$/.test(text) && (!/^[\d.]+$/.test(text) || isIpv4(text));
 }
 
 /** The address as a URL, with a host that a client on this machine can use. */

@@ -85,20 +85,15 @@ class Connection {
     } catch {
       return await this.#fail(null, PARSE_ERROR, "Cannot read the line: it is not valid JSON");
     }
-    const { id = null, method, params } = (isObject(message) ? message : {}) as {
-      readonly id?: unknown;
-      readonly method?: unknown;
-      readonly params?: unknown;
-    };
-    if (method === "notifications/cancelled" && isObject(params)) {
-      this.#running.get(params["requestId"])?.abort();
-    }
+    const { id = null, method, params: given } = isObject(message) ? message : {};
+    const params = isObject(given) ? given : {};
+    if (method === "notifications/cancelled") this.#running.get(params["requestId"])?.abort();
     this.isBeginning = method === "initialize";
     const controller = new AbortController();
     if (id !== null) this.#running.set(id, controller);
     if (method === "subscriptions/listen") this.#streams.add(controller);
     try {
-      const response = await this.#post(message, line, controller.signal);
+      const response = await this.#post(method, params, line, controller.signal);
       if (method === "initialize") this.#begin(response);
       await this.#answer(response, id, controller.signal);
       if (method === "notifications/initialized") void this.#follow();
@@ -122,19 +117,13 @@ class Connection {
   }
 
   /** Sends a message to the endpoint, with the headers of HTTP. */
-  async #post(message: unknown, body: string, signal: AbortSignal): Promise<Response> {
-    const { method, params } = (isObject(message) ? message : {}) as {
-      readonly method?: unknown;
-      readonly params?: unknown;
-    };
-    const { _meta: meta, name, uri, taskId, arguments: args } =
-      (isObject(params) ? params : {}) as {
-        readonly _meta?: unknown;
-        readonly name?: unknown;
-        readonly uri?: unknown;
-        readonly taskId?: unknown;
-        readonly arguments?: unknown;
-      };
+  async #post(
+    method: unknown,
+    params: Readonly<Record<string, unknown>>,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const { _meta: meta, name, uri, taskId, arguments: args } = params;
     const version = isObject(meta) ? meta[VERSION_KEY] : undefined;
     const target = name ?? uri ?? taskId;
     const headers = typeof version === "string"

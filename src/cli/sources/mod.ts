@@ -63,8 +63,15 @@ export interface LoadedTools extends AsyncDisposable {
   readonly imports: readonly ImportResult[];
 }
 
-const KINDS = ["module", "mcp", "openapi", "tools", "plue"] as const;
-type Kind = (typeof KINDS)[number];
+/** How each kind of source is loaded. */
+const KINDS = {
+  module: loadModule,
+  mcp: loadMcp,
+  openapi: loadDocument,
+  tools: loadDocument,
+  plue: loadService,
+} as const satisfies Record<string, (name: SourceName, state: Loading) => unknown>;
+type Kind = keyof typeof KINDS;
 
 /** A source in its written form: `files=mcp:npx -y some-server`. */
 interface SourceName {
@@ -197,7 +204,7 @@ function readName(source: string): SourceName {
   if (namespace !== undefined && !isToolName(namespace)) {
     throw usageError(`Cannot use "${source}": "${namespace}" is not a valid namespace`);
   }
-  const kind = KINDS.find((name) => rest.startsWith(`${name}:`));
+  const kind = (Object.keys(KINDS) as Kind[]).find((name) => rest.startsWith(`${name}:`));
   return { namespace, kind, place: kind === undefined ? rest : rest.slice(kind.length + 1) };
 }
 
@@ -223,19 +230,8 @@ async function load(name: SourceName, state: Loading): Promise<void> {
       );
     }
   }
-  switch (name.kind ?? await recognise(name, state)) {
-    case "module":
-      return await loadModule(name, state);
-    case "mcp":
-      return loadMcp(name, state);
-    case "plue":
-      return await loadService(place, state);
-    case "openapi":
-    case "tools":
-      return await loadDocument(name, state);
-    case "loaded":
-      return;
-  }
+  const kind = name.kind ?? await recognise(name, state);
+  if (kind !== "loaded") await KINDS[kind](name, state);
 }
 
 /** The names of sources that are documents. */
@@ -364,7 +360,7 @@ function shellCommand(line: string): McpServerSource {
     : { command: "sh", args: ["-c", `exec ${line}`] };
 }
 
-async function loadService(place: string, state: Loading): Promise<void> {
+async function loadService({ place }: SourceName, state: Loading): Promise<void> {
   if (/[?#]/.test(place)) {
     throw usageError(`Cannot use "${place}": the address of a plue service has no query`);
   }

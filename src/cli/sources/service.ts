@@ -29,7 +29,7 @@ import {
 } from "../../tool/mod.ts";
 import type { TaskState } from "../../execute/durable/mod.ts";
 import type { ToolEvent, ToolProgress } from "../../execute/mod.ts";
-import { usageError } from "../terminal.ts";
+import { parsedJson, usageError } from "../terminal.ts";
 
 /** The address of a service, and the headers for it. */
 export interface ServiceAddress {
@@ -170,14 +170,6 @@ async function readJson(
     throw usageError(`Cannot use the service ${url}: ${body["detail"]}${hint}`);
   }
   return undefined;
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** A tool that the service runs. */

@@ -146,7 +146,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       const { request: { ticket }, principal, findTool, now } = returned;
       const stray = Object.keys(returned.request).find((field) => !FIELDS.includes(field));
       if (stray !== undefined) {
-        const fields = `${describe(stray)} is not one of its fields, ${FIELDS.join(", ")}`;
+        const fields = `${describe(stray)} is not one of its fields: ${FIELDS.join(", ")}`;
         return ToolResult.error("invalid_arguments", `Cannot continue the call: ${fields}`);
       }
       if (typeof ticket !== "string" || ticket.length > MAX_TICKET) {

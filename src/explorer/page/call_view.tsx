@@ -13,19 +13,21 @@ import { Form } from "./form.tsx";
 import { Button, Coloured, Head, milliseconds, Segments, Tree } from "./parts.tsx";
 import { imagesIn, tableOf, textOf } from "./json_views.ts";
 
+/** The text and the tone of each status. */
 const STATUS = {
-  running: "running",
-  waiting: "waits for an answer",
-  ok: "succeeded",
-  failed: "failed",
-} as const satisfies Record<PageCall["status"], string>;
+  running: ["running", "warn"],
+  waiting: ["waits for an answer", "warn"],
+  ok: ["succeeded", "good"],
+  failed: ["failed", "bad"],
+} as const satisfies Record<PageCall["status"], readonly string[]>;
 
 /** The state of a call, as text. */
 export function Status({ call }: { readonly call: PageCall }): JSX.Element {
   const { status, durationMs, failure } = call;
+  const [text, tone] = STATUS[status];
   return (
-    <span class={`status ${status}`}>
-      {failure === undefined ? STATUS[status] : `${STATUS[status]}: ${failure.code}`}
+    <span class={`status tint ${tone} ${status}`}>
+      {failure === undefined ? text : `${text}: ${failure.code}`}
       {durationMs !== undefined && status !== "running" && `, ${milliseconds(durationMs)}`}
     </span>
   );
@@ -35,7 +37,7 @@ export function Status({ call }: { readonly call: PageCall }): JSX.Element {
 export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
   const { status, failure, questions, streamed, dropped } = call;
   return (
-    <section class="call" aria-label="Call">
+    <section class="call box stack" aria-label="Call">
       <div class="row" role="status">
         <h2>Result</h2>
         <Status call={call} />
@@ -47,11 +49,11 @@ export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
       </div>
       {status === "running" && <Progress call={call} />}
       {streamed.length > 0 && (
-        <div class="streamed" role="log" aria-label="Streamed" tabIndex={0}>
+        <div class="box streamed" role="log" aria-label="Streamed" tabIndex={0}>
           {dropped > 0 && <div class="faint">{dropped} earlier values are not shown</div>}
           {streamed.map(({ type, value }, index) => (
-            <div key={index + dropped} class={type}>
-              {type === "metadata" && <span class="faint">metadata</span>}
+            <div key={index + dropped}>
+              {type === "metadata" && <span class="faint">{`${type} `}</span>}
               {typeof value === "string" ? value : <Coloured text={JSON.stringify(value)} />}
             </div>
           ))}
@@ -64,11 +66,7 @@ export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
           questions={questions}
         />
       )}
-      {failure !== undefined && (
-        <div class="failure">
-          <p>{failure.message}</p>
-        </div>
-      )}
+      {failure !== undefined && <p class="wrong">{failure.message}</p>}
       {status === "ok" && <Result content={call.content} isCut={call.truncated === true} />}
     </section>
   );
@@ -172,7 +170,7 @@ function Questions({
     }
   };
   return (
-    <div class="questions" ref={section} tabIndex={-1} role="group" aria-label="Questions">
+    <div class="questions stack" ref={section} tabIndex={-1} role="group" aria-label="Questions">
       {questions.map((question) =>
         Object.hasOwn(answers, question.key)
           ? <p key={question.key} class="faint">{question.message}: answered</p>
@@ -184,9 +182,15 @@ function Questions({
             />
           )
       )}
-      <Button kind="quiet" onClick={() => void abort(call)}>
-        Do not continue this call
-      </Button>
+      <p>
+        <Button
+          kind="quiet"
+          onClick={() =>
+            void abort(call)}
+        >
+          Do not continue this call
+        </Button>
+      </p>
     </div>
   );
 }
@@ -203,7 +207,7 @@ function AskOne({
   const [content, setContent] = useState<unknown>(() => schema.initial(schema.root));
   const takesContent = kind === "input" && question.schema !== undefined;
   return (
-    <fieldset class="question">
+    <fieldset class="question box stack warn tint plain">
       <legend>{message}</legend>
       {question.arguments !== undefined && <Tree value={question.arguments} name="arguments" />}
       {kind === "authorization" && url !== undefined && isWebAddress(url) && (

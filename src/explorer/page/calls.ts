@@ -10,13 +10,6 @@ import type { DispatcherMetrics } from "../../execute/mod.ts";
 import { type Answer, isObject, type Issue, type Question } from "../../tool/mod.ts";
 import { ApiError, ask, eventsOf, newCallId, send, type StreamEvent } from "./api.ts";
 
-/** An error. */
-export interface CallFailure {
-  readonly code: string;
-  readonly message: string;
-  readonly issues: readonly Issue[];
-}
-
 /** A call of this page. */
 export interface PageCall {
   readonly callId: string;
@@ -35,7 +28,11 @@ export interface PageCall {
   readonly task?: string;
   readonly content?: unknown;
   readonly truncated?: boolean;
-  readonly failure?: CallFailure;
+  readonly failure?: {
+    readonly code: string;
+    readonly message: string;
+    readonly issues: readonly Issue[];
+  };
   readonly durationMs?: number;
 }
 
@@ -53,31 +50,31 @@ export function lastCallOf(tool: string): PageCall | undefined {
   return calls.value.find((call) => call.tool === tool);
 }
 
-function change(callId: string, edit: (call: PageCall) => Partial<PageCall>): void {
-  calls.value = calls.value.map((call) => {
-    if (call.callId !== callId) return call;
-    return { ...call, ...edit(call) };
-  });
+function change(
+  callId: string,
+  edit: Partial<PageCall> | ((call: PageCall) => Partial<PageCall>),
+): void {
+  calls.value = calls.value.map((call) =>
+    call.callId !== callId ? call : { ...call, ...(typeof edit === "function" ? edit(call) : edit) }
+  );
 }
 
-function add(call: PageCall): void {
-  const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
-  calls.value = [call, ...calls.value].filter((one, index) => index < MAX_CALLS || isOpen(one));
+/** Returns true if a call has not ended. */
+export function isOpen({ status }: PageCall): boolean {
+  return status === "running" || status === "waiting";
+}
+
+function add(
+  call: Pick<PageCall, "callId" | "tool" | "arguments" | "startedAt" | "task">,
+): void {
+  const begun: PageCall = { ...call, status: "running", streamed: [], dropped: 0 };
+  calls.value = [begun, ...calls.value].filter((one, index) => index < MAX_CALLS || isOpen(one));
 }
 
 /** Runs a tool. */
 export async function run(tool: string, input: unknown): Promise<void> {
   const callId = newCallId();
-  const call: PageCall = {
-    callId,
-    tool,
-    arguments: input,
-    startedAt: Date.now(),
-    status: "running",
-    streamed: [],
-    dropped: 0,
-  };
-  add(call);
+  add({ callId, tool, arguments: input, startedAt: Date.now() });
   const path = `tools/${encodeURIComponent(tool)}/execute`;
   await follow(callId, path, { arguments: input, callId });
 }
@@ -87,7 +84,7 @@ export async function answer(
   { callId, ticket, task }: PageCall,
   answers: Readonly<Record<string, Answer>>,
 ): Promise<void> {
-  change(callId, () => ({ status: "running" }));
+  change(callId, { status: "running" });
   if (task !== undefined) {
     // The task's stream delivers the further states.
     return await telling(callId, () => send(taskPath(task), { method: "POST", body: { answers } }));
@@ -103,12 +100,7 @@ export async function abort({ callId, status, task }: PageCall): Promise<void> {
   if (task !== undefined) {
     return await telling(callId, () => send(taskPath(task), { method: "DELETE" }));
   }
-  if (status !== "running") {
-    return change(callId, () => ({
-      status: "failed",
-      failure: { code: "aborted", message: "The call was not continued", issues: [] },
-    }));
-  }
+  if (status !== "running") return fail(callId, "aborted", "The call was not continued");
   try {
     await send(`executions/${encodeURIComponent(callId)}/abort`, { method: "POST" });
   } catch {
@@ -122,8 +114,7 @@ export async function findTasks(): Promise<void> {
   const { tasks } = await ask<{ readonly tasks: readonly TaskState[] }>("calls");
   for (const { id, tool, createdAt } of tasks.toReversed()) {
     if (calls.value.some((call) => call.task === id)) continue;
-    const found = { callId: id, task: id, tool, arguments: undefined, startedAt: createdAt };
-    add({ ...found, status: "running", streamed: [], dropped: 0 });
+    add({ callId: id, task: id, tool, arguments: undefined, startedAt: createdAt });
     const reader = new AbortController();
     void telling(id, () => followTask(id, id, reader.signal));
   }
@@ -138,11 +129,11 @@ async function followTask(callId: string, task: string, signal: AbortSignal): Pr
     if (!isObject(data)) continue;
     const { status, progress, questions, result } = data as unknown as TaskState;
     if (result !== undefined) return end(callId, result);
-    change(callId, () => ({
+    change(callId, {
       ...(progress === undefined ? {} : { progress }),
       ...(questions === undefined ? {} : { questions }),
       status: status === "input_required" ? "waiting" : "running",
-    }));
+    });
   }
   fail(callId, "network", "The connection ended before the task did");
 }
@@ -166,7 +157,7 @@ async function follow(callId: string, path: string, body: unknown): Promise<void
       const answered: unknown = await response.json();
       const task = isObject(answered) && answered["ok"] === undefined ? answered["id"] : undefined;
       if (response.status !== 202 || typeof task !== "string") return end(callId, answered);
-      change(callId, () => ({ task }));
+      change(callId, { task });
       return await followTask(callId, task, signal);
     }
     for await (const events of eventsOf(response)) {
@@ -189,12 +180,8 @@ async function telling(
   try {
     await work();
   } catch (error) {
-    if (error instanceof ApiError) {
-      return fail(callId, error.code, error.message, error);
-    }
-    if (signal?.aborted === true) {
-      return fail(callId, "aborted", "The call was aborted");
-    }
+    if (error instanceof ApiError) return fail(callId, error.code, error.message, error.issues);
+    if (signal?.aborted === true) return fail(callId, "aborted", "The call was aborted");
     fail(callId, "network", `The service cannot be reached: ${String(error)}`);
   }
 }
@@ -219,48 +206,29 @@ function note(callId: string, events: readonly StreamEvent[]): void {
 
 /** Stores a result from a stream or from a response body. */
 function end(callId: string, result: unknown): void {
-  if (!isObject(result)) {
-    return fail(callId, "network", "The service answered no result");
-  }
-  const durationMs = typeof result["durationMs"] === "number" ? result["durationMs"] : undefined;
-  const timed = durationMs === undefined ? {} : { durationMs };
-  const { questions, ticket } = result;
+  if (!isObject(result)) return fail(callId, "network", "The service answered no result");
+  const { durationMs, questions, ticket, ok, content, truncated } = result;
+  const timed = typeof durationMs === "number" ? { durationMs } : {};
   if (Array.isArray(questions) && typeof ticket === "string") {
-    return change(callId, () => ({
-      ...timed,
-      status: "waiting",
-      questions: questions as readonly Question[],
-      ticket,
-    }));
+    return change(callId, { ...timed, status: "waiting", questions, ticket });
   }
-  if (result["ok"] === true) {
-    return change(callId, () => ({
-      ...timed,
-      status: "ok",
-      content: result["content"],
-      ...(result["truncated"] === true ? { truncated: true } : {}),
-    }));
+  if (ok === true) {
+    return change(callId, { ...timed, status: "ok", content, truncated: truncated === true });
   }
-  const error = isObject(result["error"]) ? result["error"] : {};
-  fail(
-    callId,
-    String(error["code"]),
-    String(error["message"]),
-    { issues: Array.isArray(error["issues"]) ? (error["issues"] as readonly Issue[]) : [] },
-    timed,
-  );
+  const { code, message, issues } = isObject(result["error"]) ? result["error"] : {};
+  fail(callId, String(code), String(message), Array.isArray(issues) ? issues : [], timed);
 }
 
 function fail(
   callId: string,
   code: string,
   message: string,
-  { issues = [] }: { readonly issues?: readonly Issue[] } = {},
-  rest: Partial<PageCall> = {},
+  issues: readonly Issue[] = [],
+  timed: Pick<PageCall, "durationMs"> = {},
 ): void {
   change(callId, ({ startedAt }) => ({
     durationMs: Date.now() - startedAt,
-    ...rest,
+    ...timed,
     status: "failed",
     failure: { code, message, issues },
   }));
@@ -274,18 +242,12 @@ export type Figures =
   & Omit<DispatcherMetrics, "queued" | "unknownTool">
   & Partial<Pick<DispatcherMetrics, "queued">>;
 
-/** A measurement, for the charts. */
-export interface Sample {
-  readonly at: number;
-  readonly figures: Figures;
-}
-
 /** The last measurements, oldest first. */
-export const samples = signal<readonly Sample[]>([]);
+export const samples = signal<readonly Figures[]>([]);
 const MAX_SAMPLES = 60;
 
 /** Loads a measurement. */
 export async function measure(): Promise<void> {
   const figures = await ask<Figures>("metrics", { accept: "application/json" });
-  samples.value = [...samples.value, { at: Date.now(), figures }].slice(-MAX_SAMPLES);
+  samples.value = [...samples.value, figures].slice(-MAX_SAMPLES);
 }

@@ -6,41 +6,28 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { messageOf } from "./api.ts";
-import { abort, calls, findTasks, measure, type PageCall, type Sample, samples } from "./calls.ts";
+import { abort, calls, findTasks, isOpen, measure, samples } from "./calls.ts";
 import { CallView, Status } from "./call_view.tsx";
-import { Button, Head, milliseconds } from "./parts.tsx";
+import { Button, Head, milliseconds, useLoaded } from "./parts.tsx";
 import { hrefOf } from "./route.ts";
 
 const EVERY_MS = 5_000;
 
 /** The list of calls. */
 export function Calls(): JSX.Element {
-  const [error, setError] = useState<string>();
-  const ended = calls.value.filter(({ status }) => status === "ok" || status === "failed").length;
+  const [round, setRound] = useState(0);
+  const ended = calls.value.filter((call) => !isOpen(call)).length;
   useEffect(() => {
-    let isGone = false;
-    const look = (): void => {
-      if (document.visibilityState === "hidden") return;
-      measure().then(
-        () => setError(undefined),
-        (thrown: unknown) => {
-          if (!isGone) setError(messageOf(thrown));
-        },
-      );
-    };
-    look();
-    const timer = setInterval(look, EVERY_MS);
-    return () => {
-      isGone = true;
-      clearInterval(timer);
-    };
-  }, [ended]);
-  useEffect(() => {
-    findTasks().catch((thrown: unknown) => setError(messageOf(thrown)));
+    const timer = setInterval(() => {
+      if (document.visibilityState !== "hidden") setRound((round) => round + 1);
+    }, EVERY_MS);
+    return () => clearInterval(timer);
   }, []);
+  const measured = useLoaded(measure, [ended, round]);
+  const found = useLoaded(findTasks, []);
+  const error = measured.error ?? found.error;
   return (
-    <main class="calls" id="main" tabIndex={-1}>
+    <main id="main" tabIndex={-1}>
       <h1>Calls</h1>
       <History />
       <h2>Metrics of the service</h2>
@@ -56,12 +43,11 @@ function History(): JSX.Element {
   if (list.length === 0) {
     return <p>Nothing was called from this page yet, and there are no tasks.</p>;
   }
-  const isOpen = ({ status }: PageCall): boolean => status === "running" || status === "waiting";
   const sorted = [...list.filter(isOpen), ...list.filter((call) => !isOpen(call))];
   return (
-    <ul class="history" aria-label="Calls of this page">
+    <ul class="history stack" aria-label="Calls of this page">
       {sorted.map((call) => (
-        <li key={call.callId}>
+        <li key={call.callId} class="box">
           <div class="row">
             <time dateTime={new Date(call.startedAt).toISOString()}>
               {new Date(call.startedAt).toLocaleTimeString()}
@@ -104,7 +90,7 @@ function History(): JSX.Element {
               Show
             </Button>
           </div>
-          <code class="about">{JSON.stringify(call.arguments)}</code>
+          <code class="about cut">{JSON.stringify(call.arguments)}</code>
           {open === call.callId && <CallView call={call} />}
         </li>
       ))}
@@ -112,8 +98,15 @@ function History(): JSX.Element {
   );
 }
 
+const FIGURES = [
+  ["calls", "calls"],
+  ["failed", "failed"],
+  ["inFlight", "running"],
+  ["queued", "waiting for their turn"],
+] as const;
+
 function Metrics(): JSX.Element {
-  const figures = samples.value.at(-1)?.figures;
+  const figures = samples.value.at(-1);
   if (figures === undefined) return <p>Asking…</p>;
   const called = figures.tools
     .filter(({ calls, inFlight }) => calls + inFlight > 0)
@@ -121,18 +114,11 @@ function Metrics(): JSX.Element {
   const slowest = Math.max(1, ...called.map(({ duration }) => duration?.p95Ms ?? 0));
   return (
     <>
-      <div class="figures">
-        <Figure name="calls" value={figures.calls} read={({ figures }) => figures.calls} />
-        <Figure name="failed" value={figures.failed} read={({ figures }) => figures.failed} />
-        <Figure name="running" value={figures.inFlight} read={({ figures }) => figures.inFlight} />
-        {figures.queued !== undefined && (
-          <Figure
-            name="waiting for their turn"
-            value={figures.queued}
-            read={({ figures }) => figures.queued ?? 0}
-          />
+      <p class="row">
+        {FIGURES.map(([field, name]) =>
+          figures[field] !== undefined && <Figure key={field} field={field} name={name} />
         )}
-      </div>
+      </p>
       {called.length > 0 && (
         <div class="scroll" role="region" aria-label="Metrics of each tool" tabIndex={0}>
           <table>
@@ -181,7 +167,7 @@ function Bar({
 }): JSX.Element {
   if (value === undefined) return <>–</>;
   return (
-    <span class="bar">
+    <span class="row bar">
       <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
         <rect width={Math.max(1, (100 * value) / most)} height="8" />
       </svg>
@@ -195,15 +181,14 @@ const HEIGHT = 32;
 
 /** A number and its growth since the page was opened. */
 function Figure({
+  field,
   name,
-  value,
-  read,
 }: {
+  readonly field: typeof FIGURES[number][0];
   readonly name: string;
-  readonly value: number;
-  readonly read: (sample: Sample) => number;
 }): JSX.Element {
-  const values = samples.value.map(read);
+  const values = samples.value.map((figures) => figures[field] ?? 0);
+  const value = values.at(-1);
   const least = Math.min(...values);
   const span = Math.max(1, Math.max(...values) - least);
   const points = values.map(
@@ -213,7 +198,7 @@ function Figure({
       }`,
   );
   return (
-    <div class="figure">
+    <span class="box figure">
       <strong>{value}</strong> {name}
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
@@ -222,6 +207,6 @@ function Figure({
       >
         <polyline points={points.join(" ")} />
       </svg>
-    </div>
+    </span>
   );
 }

@@ -5,13 +5,13 @@
  */
 
 import { effect, signal } from "@preact/signals";
-import { type JSX, render } from "preact";
+import { Fragment, type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, BASE, isRefused, signIn, token } from "./api.ts";
 import { calls } from "./calls.ts";
 import { Calls } from "./calls_page.tsx";
 import { Block, Button, Coloured, Risk, Segments, useLoaded } from "./parts.tsx";
-import { hrefOf, type Route, route, type ToolView } from "./route.ts";
+import { hrefOf, type Route, route, VIEWS } from "./route.ts";
 import { Targets } from "./targets.tsx";
 import {
   type ListedTool,
@@ -32,6 +32,15 @@ const scheme = signal<Scheme>("light dark");
 effect(() => {
   document.documentElement.style.colorScheme = scheme.value;
 });
+
+const PAGES = [["tools", "Tools"], ["why", "Why"], ["calls", "Calls"]] as const;
+
+const KEYS = [
+  [["/"], "search the tools"],
+  [["↑", "↓"], "move in the list of tools, and in the matrix"],
+  [["Ctrl", "Enter"], "run the tool"],
+  [["?"], "this list"],
+] as const;
 
 function App(): JSX.Element {
   const shown = route.value;
@@ -54,26 +63,28 @@ function App(): JSX.Element {
   useEffect(() => {
     if (isRefused.value) tokens.current?.showModal();
   }, [isRefused.value]);
+  const current = shown.page === "tool" ? "tools" : shown.page;
   const waiting = calls.value.filter(({ status }) => status === "waiting").length;
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>
         Skip to the content
       </a>
-      <header>
+      <header class="row">
         <a class="brand" href="#/">
           plue
         </a>
-        <nav aria-label="Pages">
-          <Tab to={{ page: "tools" }} isCurrent={shown.page === "tools" || shown.page === "tool"}>
-            Tools
-          </Tab>
-          <Tab to={{ page: "why" }} isCurrent={shown.page === "why"}>
-            Why
-          </Tab>
-          <Tab to={{ page: "calls" }} isCurrent={shown.page === "calls"}>
-            {waiting > 0 ? `Calls (${waiting})` : "Calls"}
-          </Tab>
+        <nav class="row grow" aria-label="Pages">
+          {PAGES.map(([page, name]) => (
+            <a
+              key={page}
+              class="link"
+              href={hrefOf({ page })}
+              aria-current={page === current ? "page" : undefined}
+            >
+              {page === "calls" && waiting > 0 ? `${name} (${waiting})` : name}
+            </a>
+          ))}
         </nav>
         <select
           aria-label="Colours"
@@ -104,22 +115,12 @@ function App(): JSX.Element {
       <dialog ref={keys} aria-label="Keyboard shortcuts">
         <h2>Keyboard shortcuts</h2>
         <dl>
-          <dt>
-            <kbd>/</kbd>
-          </dt>
-          <dd>search the tools</dd>
-          <dt>
-            <kbd>↑</kbd> <kbd>↓</kbd>
-          </dt>
-          <dd>move in the list of tools, and in the matrix</dd>
-          <dt>
-            <kbd>Ctrl</kbd> + <kbd>Enter</kbd>
-          </dt>
-          <dd>run the tool</dd>
-          <dt>
-            <kbd>?</kbd>
-          </dt>
-          <dd>this list</dd>
+          {KEYS.map(([keys, effect]) => (
+            <Fragment key={effect}>
+              <dt>{keys.map((key) => <kbd key={key}>{key}</kbd>)}</dt>
+              <dd>{effect}</dd>
+            </Fragment>
+          ))}
         </dl>
         <form method="dialog">
           <button class="button main" type="submit">
@@ -135,18 +136,6 @@ function App(): JSX.Element {
 function skip(event: Event): void {
   event.preventDefault();
   document.getElementById("main")?.focus();
-}
-
-function Tab({
-  to,
-  isCurrent,
-  children,
-}: {
-  readonly to: Route;
-  readonly isCurrent: boolean;
-  readonly children: string;
-}): JSX.Element {
-  return <a href={hrefOf(to)} aria-current={isCurrent ? "page" : undefined}>{children}</a>;
 }
 
 function Welcome(): JSX.Element {
@@ -169,12 +158,6 @@ function Welcome(): JSX.Element {
     </main>
   );
 }
-
-const VIEWS: readonly (readonly [ToolView, string])[] = [
-  ["try", "Try"],
-  ["targets", "Targets"],
-  ["schema", "Schema"],
-];
 
 function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" } }): JSX.Element {
   const { id, view } = shown;
@@ -228,21 +211,23 @@ function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" }
 function About({ tool }: { readonly tool: ListedTool }): JSX.Element {
   const { id, title, description, risk, category, tags, deprecated } = tool;
   return (
-    <div class="about-tool">
+    <>
       <h1>
         <code>{id}</code> {title !== undefined && <span class="faint">{title}</span>}
       </h1>
-      <p class="badges">
+      <p class="row">
         <Risk level={risk} />
-        {category !== undefined && <span class="badge">{category}</span>}
-        {tool.requiresApproval === true && <span class="badge">needs approval</span>}
+        {category !== undefined && <span class="badge faint">{category}</span>}
+        {tool.requiresApproval === true && <span class="badge faint">needs approval</span>}
         {deprecated !== undefined && (
-          <span class="badge">deprecated{typeof deprecated === "string" && `: ${deprecated}`}</span>
+          <span class="badge faint">
+            deprecated{typeof deprecated === "string" && `: ${deprecated}`}
+          </span>
         )}
-        {tags.map((tag) => <span key={tag} class="badge quiet">{tag}</span>)}
+        {tags.map((tag) => <span key={tag} class="badge faint quiet">{tag}</span>)}
       </p>
       <p class="description">{description}</p>
-    </div>
+    </>
   );
 }
 

@@ -6,16 +6,26 @@
 
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { type Inputs, useEffect, useRef, useState } from "preact/hooks";
-import { isObject } from "../../tool/mod.ts";
+import { isObject, type RiskLevel } from "../../tool/mod.ts";
 import { messageOf } from "./api.ts";
 import { type JsonLine, jsonLines, wordsOf } from "./json_views.ts";
 
 type Element = JSX.Element;
 
 /** The risk of a tool, as a word in its colour. */
-export function Risk({ level }: { readonly level: string }): Element {
-  return <span class={`badge risk-${level}`}>{level}</span>;
+export function Risk({ level }: { readonly level: RiskLevel }): Element {
+  return (
+    <span class={`badge ${TONES[level]}`}>{level === "critical" ? <b>{level}</b> : level}</span>
+  );
 }
+
+const TONES = {
+  safe: "good",
+  low: "good",
+  medium: "warn",
+  high: "bad",
+  critical: "bad",
+} as const satisfies Record<RiskLevel, string>;
 
 /** A button. */
 export function Button({
@@ -131,12 +141,12 @@ export function MarkedJson({
         const own = marksOf(line);
         return (
           <span key={index}>
-            <span class={own.length > 0 ? "line marked" : "line"}>
+            <span class={own.length > 0 ? "warn tint plain" : undefined}>
               <Coloured text={line.text} />
               {"\n"}
             </span>
             {own.map((mark, place) => (
-              <span key={place} class={`mark grade-${mark.grade}`}>
+              <span key={place} class={mark.grade === "lost" ? "mark bad" : "mark warn"}>
                 {`${" ".repeat(line.text.search(/\S/))}▲ ${mark.grade}: ${mark.message}\n`}
               </span>
             ))}

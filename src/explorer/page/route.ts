@@ -7,28 +7,27 @@
 
 import { effect, signal } from "@preact/signals";
 
-/** The views of one tool. */
-export type ToolView = "try" | "targets" | "schema";
-
 /** A route. */
 export type Route =
   | { readonly page: "tools" | "why" | "calls" }
   | {
     readonly page: "tool";
     readonly id: string;
-    readonly view: ToolView;
+    readonly view: typeof VIEWS[number][0];
     /** The initial arguments of the form, from a link, as JSON. */
     readonly arguments?: string;
   };
 
-const VIEWS: readonly string[] = ["try", "targets", "schema"] satisfies readonly ToolView[];
+/** The views of one tool, with their titles. */
+export const VIEWS = [["try", "Try"], ["targets", "Targets"], ["schema", "Schema"]] as const;
 
 /** Parses a fragment. An unknown fragment is the list of tools. */
 export function readRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#?\/?/, "").split("?");
-  const [page, id, view = "try"] = path.split("/");
+  const [page, id, named = "try"] = path.split("/");
+  const view = VIEWS.find(([name]) => name === named)?.[0];
   if (page === "why" || page === "calls") return { page };
-  if (page !== "tool" || id === undefined || !VIEWS.includes(view)) {
+  if (page !== "tool" || id === undefined || view === undefined) {
     return { page: "tools" };
   }
   const given = new URLSearchParams(query).get("arguments");
@@ -36,7 +35,7 @@ export function readRoute(hash: string): Route {
     return {
       page,
       id: decodeURIComponent(id),
-      view: view as ToolView,
+      view,
       ...(given === null ? {} : { arguments: given }),
     };
   } catch {

@@ -48,7 +48,7 @@ export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
   }, [tool]);
   const shown = TARGETS.filter(({ id }) => chosen.value.includes(id));
   return (
-    <div class="targets">
+    <div class="stack wide targets">
       <div class="scroll" role="region" aria-label="Targets" tabIndex={0}>
         <table>
           <Head
@@ -77,7 +77,7 @@ export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
           </tbody>
         </table>
       </div>
-      <div class="shapes">
+      <div class="stack wide shapes">
         {shown.map(({ id, title }) => (
           <Shape key={id} tool={tool} title={title} exported={exports.get(id)} />
         ))}
@@ -136,7 +136,7 @@ function Shape({
 }): JSX.Element {
   if (exported === undefined || "error" in exported) {
     return (
-      <section class="shape" aria-label={title}>
+      <section aria-label={title}>
         <h2>{title}</h2>
         <p>{exported?.error ?? "Asking…"}</p>
       </section>
@@ -145,11 +145,11 @@ function Shape({
   const { rejected, losses, warnings, tools, tokens } = exported;
   const { parameters, returns } = tool;
   return (
-    <section class="shape" aria-label={title}>
+    <section aria-label={title}>
       <h2>{title}</h2>
       <p class="faint">about {tokens} tokens</p>
       {rejected.map(({ message }) => <p key={message} class="wrong">{message}</p>)}
-      {warnings.map(({ message }) => <p key={message} class="warning">{message}</p>)}
+      {warnings.map(({ message }) => <p key={message} class="warn">{message}</p>)}
       <h3>{losses.length === 0 ? "Nothing is lost" : "Losses in the tool's own schema"}</h3>
       {losses.length > 0 && (
         <MarkedJson

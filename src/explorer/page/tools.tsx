@@ -240,9 +240,8 @@ export function ToolList(): JSX.Element {
           spellcheck={false}
         />
         <Filters />
-        <p class="faint" role="status">
-          {countOf(list.length, isFiltered)}
-          {isLive.value && <span class="live">live</span>}
+        <p class="about" role="status">
+          {countOf(list.length, isFiltered)} {isLive.value && <span class="good live">live</span>}
         </p>
       </div>
       <ul>
@@ -266,7 +265,7 @@ export function ToolList(): JSX.Element {
 
 function Entry({ id, risk, about, isAbsent = false }: {
   readonly id: string;
-  readonly risk: string;
+  readonly risk: RiskLevel;
   readonly about: string;
   readonly isAbsent?: boolean;
 }): JSX.Element {
@@ -274,16 +273,16 @@ function Entry({ id, risk, about, isAbsent = false }: {
   return (
     <li>
       <a
-        class={isAbsent ? "tool absent" : "tool"}
+        class={isAbsent ? "link tool absent" : "link tool"}
         href={hrefOf({ page: "tool", id, view: "try" })}
         aria-current={isChosen ? "page" : undefined}
       >
-        <span class="name">
-          <code>{id}</code>
-          {isAbsent && <span class="badge">unavailable</span>}
+        <span class="row">
+          <code class="grow">{id}</code>
+          {isAbsent && <span class="badge faint">unavailable</span>}
           <Risk level={risk} />
         </span>
-        <span class="about">{about}</span>
+        <span class="about cut">{about}</span>
       </a>
     </li>
   );

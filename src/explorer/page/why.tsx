@@ -11,7 +11,7 @@ import { useState } from "preact/hooks";
 import { type ToolExplanation, VOCABULARY } from "../../select/mod.ts";
 import { RISK_LEVELS } from "../../tool/mod.ts";
 import { ask } from "./api.ts";
-import { Head, Risk, Segments, useGrowing, useLoaded } from "./parts.tsx";
+import { Button, Head, Risk, Segments, useGrowing, useLoaded } from "./parts.tsx";
 import { type Explained, type Explanations, revision } from "./tools.tsx";
 
 type Dimension = "role" | "risk" | "context";
@@ -185,7 +185,7 @@ function Matrix({
                   {answer !== undefined && (
                     <button
                       type="button"
-                      class={`cell ${kindOf(answer)}`}
+                      class={`cell tint ${toneOf(answer)}`}
                       // The tab key reaches one cell; the arrow keys move from there.
                       tabIndex={at === 0 && index === 0 ? 0 : -1}
                       aria-pressed={isOpen}
@@ -212,8 +212,8 @@ function Matrix({
   );
 }
 
-function kindOf({ selected, available }: Explained): string {
-  return available ? "yes" : selected ? "later" : "no";
+function toneOf({ selected, available }: Explained): string {
+  return available ? "good" : selected ? "warn" : "bad";
 }
 
 function wordOf({ selected, available, removedBy }: Explained): string {
@@ -233,22 +233,20 @@ function Explanation({
     return ask<ToolExplanation>(`tools/${encodeURIComponent(id)}/explain${query}`);
   }, []);
   return (
-    <section class="explanation" aria-label="Explanation" aria-live="polite">
+    <section class="explanation box" aria-label="Explanation" aria-live="polite">
       <div class="row">
-        <h2>
+        <h2 class="grow">
           <code>{id}</code>, {column.name}
         </h2>
-        <button type="button" class="button quiet" aria-label="Close" onClick={onClose}>
-          ×
-        </button>
+        <Button kind="quiet" label="Close" onClick={onClose}>×</Button>
       </div>
       <p>{explanation?.reason ?? error ?? "Asking…"}</p>
       <ol>
         {explanation?.steps.map(({ step, name, passed, reason }, index) => (
-          <li key={index} class={passed ? "passed" : "failed"}>
+          <li key={index} class={passed ? undefined : "bad"}>
             {passed ? "✓" : "✗"} {step}
             {name !== undefined && `: ${name}`}
-            {reason !== undefined && <span class="about">{reason}</span>}
+            {reason !== undefined && <p class="about">{reason}</p>}
           </li>
         ))}
       </ol>

@@ -194,7 +194,7 @@ describe("a call that waits, over HTTP", () => {
     const { body: { ticket } } = await ask("POST", RUN, CALL);
     const wrong: [unknown, number, string][] = [
       [[], 400, "it must be an object"],
-      [{ answer: {} }, 400, '"answer" is not one of its fields, ticket, answers'],
+      [{ answer: {} }, 400, '"answer" is not one of its fields: ticket, answers'],
       [{ ticket: 7 }, 400, '"ticket" must be a string'],
       [{ ticket, answers: [] }, 400, '"answers" must be an object'],
       [{ ticket, answers: { other: YES.sure } }, 422, 'there is no question "other"'],

@@ -92,7 +92,7 @@ describe("POST /tools/:id/execute", () => {
     const [body, words] of [
       ["{", "it is not JSON"],
       ["[1]", "it must be an object"],
-      ['{"text": "hi"}', '"text" is not one of its fields, arguments, callId'],
+      ['{"text": "hi"}', '"text" is not one of its fields: arguments, callId'],
       ['{"arguments": {}, "sessionId": 5}', '"sessionId" must be'],
       ['{"arguments": {}, "callId": ""}', '"callId" must be'],
       ['{"__proto__": {}}', '"__proto__" is not one of its fields'],

@@ -14,6 +14,12 @@ function operation(...parameters: readonly ParameterBinding[]): HttpOperation {
 
 const PATH: ParameterBinding = { key: "p", name: "p", in: "path", style: "simple", explode: false };
 
+/** A parameter whose argument is `v`, in the default style of its place. */
+function parameter(place: "query" | "header" | "cookie", name: string): ParameterBinding {
+  const explode = place !== "header";
+  return { key: "v", name, in: place, style: explode ? "form" : "simple", explode };
+}
+
 function build(given: HttpOperation, args: Record<string, unknown>): BuiltRequest | undefined {
   try {
     return buildRequest(given, SERVER, args, {});
@@ -56,15 +62,8 @@ describe("buildRequest()", () => {
     fc.assert(
       fc.property(text, text, fc.boolean(), (name, value, allowReserved) => {
         fc.pre(name !== "" && name.isWellFormed() && value.isWellFormed());
-        const query: ParameterBinding = {
-          key: "q",
-          name,
-          in: "query",
-          style: "form",
-          explode: true,
-          allowReserved,
-        };
-        const request = build(operation(PATH, query), { p: "x", q: value });
+        const query = { ...parameter("query", name), allowReserved };
+        const request = build(operation(PATH, query), { p: "x", v: value });
         const url = new URL(request?.url ?? "");
         assertEquals([...url.searchParams], [[name, value]]);
         assertEquals([url.pathname, url.hash], ["/v1/a/x/b", ""]);
@@ -74,16 +73,10 @@ describe("buildRequest()", () => {
   });
 
   it("keeps a header one line", () => {
-    const header: ParameterBinding = {
-      key: "h",
-      name: "X-H",
-      in: "header",
-      style: "simple",
-      explode: false,
-    };
+    const header = parameter("header", "X-H");
     fc.assert(
       fc.property(fc.oneof(text, fc.array(text), fc.dictionary(text, text)), (value) => {
-        const sent = build(operation(PATH, header), { p: "x", h: value })?.headers["x-h"];
+        const sent = build(operation(PATH, header), { p: "x", v: value })?.headers["x-h"];
         assertEquals(/[^\t\x20-\x7e]/.test(sent ?? ""), false);
       }),
       cases(1_000, 3),
@@ -91,16 +84,10 @@ describe("buildRequest()", () => {
   });
 
   it("keeps a cookie one cookie", () => {
-    const cookie: ParameterBinding = {
-      key: "c",
-      name: "c",
-      in: "cookie",
-      style: "form",
-      explode: true,
-    };
+    const cookie = parameter("cookie", "c");
     fc.assert(
       fc.property(text, (value) => {
-        const sent = build(operation(PATH, cookie), { p: "x", c: value })?.headers["cookie"];
+        const sent = build(operation(PATH, cookie), { p: "x", v: value })?.headers["cookie"];
         assertEquals(/[;,\s]/.test(sent ?? ""), false);
       }),
       cases(500, 4),

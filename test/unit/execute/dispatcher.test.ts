@@ -49,7 +49,7 @@ describe("new ToolDispatcher()", () => {
       // A limit that is ignored lets in more than was meant.
       [{ timeout: 5 }, '"/timeout" is not one of its fields: did you mean "timeoutMs"?'],
       [{ aprove: () => true }, '"/aprove" is not one of its fields: did you mean "approve"?'],
-      [{ colour: 1 }, '"/colour" is not one of its fields, '],
+      [{ colour: 1 }, '"/colour" is not one of its fields: '],
       [{ limits: { maxConcurent: 1 } }, 'did you mean "maxConcurrent"?'],
       [{ idempotency: { window: 1 } }, 'did you mean "windowMs"?'],
     ];

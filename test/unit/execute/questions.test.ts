@@ -666,7 +666,7 @@ describe("context.ask()", () => {
     for (const wrong of [{ ticket, answer: answers }, { ticket, answers, sessionId: "s" }]) {
       const result = await dispatcher.dispatch(wrong);
       assertEquals(outcome(result), "invalid_arguments");
-      assertStringIncludes(messageOf(result), "is not one of its fields, ticket, answers, name");
+      assertStringIncludes(messageOf(result), "is not one of its fields: ticket, answers, name");
     }
     assertEquals(outcome(await dispatcher.resume(ticket, answers)), "Hello Ann");
   });

@@ -59,7 +59,7 @@ describe("readNativeConfig()", () => {
         '{"requiredTags":["x"]}',
         '"/requiredTags" is not one of its fields: it belongs in "context"',
       ],
-      ['{"filters":[]}', '"/filters" is not one of its fields, allowIds, denyIds,'],
+      ['{"filters":[]}', '"/filters" is not one of its fields: allowIds, denyIds,'],
       ['{"__proto__":{}}', '"/__proto__" is not one of its fields'],
       ['{"bridge":1}', '"bridge" must be true, false or an object of options'],
       ['{"config":[]}', '"config" must be an object of configurations by tool id'],

@@ -440,7 +440,7 @@ describe("new ToolRegistry()", () => {
   for (
     const [options, words] of [
       [{ lifecycleTimeout: 1 }, '"/lifecycleTimeout" is not one of its fields: did you mean "life'],
-      [{ colour: 1 }, '"/colour" is not one of its fields, engine, tools, services, config,'],
+      [{ colour: 1 }, '"/colour" is not one of its fields: engine, tools, services, config,'],
     ] as const
   ) {
     it(`rejects unknown options: ${JSON.stringify(options)}`, () => {

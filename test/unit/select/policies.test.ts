@@ -59,7 +59,7 @@ describe("policies", () => {
     const rows: [policy: object, message: string][] = [
       [
         { name: "p", allow, asks: allow },
-        'Cannot use policy p: "/asks" is not one of its fields, name, allow, requiresApproval',
+        'Cannot use policy p: "/asks" is not one of its fields: name, allow, requiresApproval',
       ],
       [
         { allow, requireApproval: allow },

@@ -132,7 +132,7 @@ describe("readFields()", () => {
       assertThrows(
         () => readFields("read it", object, checks),
         TypeError,
-        `Cannot read it: "/${escaped}" is not one of its fields, flag, word`,
+        `Cannot read it: "/${escaped}" is not one of its fields: flag, word`,
       );
     });
   }

@@ -572,7 +572,7 @@ describe("defineTool(), on definitions that are wrong", () => {
       { roles: ["control"], allowedRoles: ["impl"] },
       "its roles and its allowedRoles differ: give one of them",
     ],
-    [{ colour: "red" }, '"/colour" is not one of its fields, name,'],
+    [{ colour: "red" }, '"/colour" is not one of its fields: name,'],
     [
       JSON.parse('{ "__proto__": 1 }') as Record<string, unknown>,
       '"/__proto__" is not one of its fields',

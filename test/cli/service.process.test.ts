@@ -1,0 +1,434 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import { chmod, mkdir, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { Readable, Writable } from "node:stream";
+import { memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
+import { importMcpServer } from "../../src/adapters/mcp/mod.ts";
+import { ToolDispatcher, ToolRegistry } from "../../src/adapters/typebox/mod.ts";
+import { loadTools } from "../../src/cli/sources/mod.ts";
+import { type CommandIo, EXIT_CODES } from "../../src/cli/terminal.ts";
+import { isSuspended } from "../../src/tool/mod.ts";
+import { folder, idsIn, listing, plue, type Service, service, serving } from "./support.ts";
+
+const TOOLS = join(import.meta.dirname, "tools.mjs");
+
+/** The package, for modules that are written into another folder. */
+const MOD = JSON.stringify(new URL("../../mod.ts", import.meta.url).href);
+
+const files = folder();
+
+/** The environment of a command without a terminal. */
+const quiet: CommandIo = {
+  env: {},
+  stdin: Readable.from([]),
+  stdout: new Writable(),
+  stderr: new Writable(),
+  signal: new AbortController().signal,
+  interrupt() {},
+};
+
+describe("plue serve", () => {
+  it("serves tools of medium risk or less, over HTTP and MCP", async () => {
+    await using served = await service([TOOLS]);
+    assertEquals(served.tools, ["count", "fail", "search", "wait"]);
+    const listed = await (await fetch(`${served.url}/tools`)).json();
+    assertEquals(listed.tools.length, 4);
+    assertStringIncludes(await (await fetch(served.url)).text(), "<!doctype html>");
+    const openapi = await (await fetch(`${served.url}/openapi.json`)).json();
+    assertEquals(openapi.info.title, "plue");
+    const { stdout } = await plue(["list", `far=${served.url}/mcp`, "--json"]);
+    assertEquals(idsIn(stdout)[0], "far:count");
+  });
+
+  it("shows MCP clients the bridge with --bridge, and HTTP clients that request it", async () => {
+    await using served = await service([TOOLS, "--bridge"]);
+    const ids = ["call_tool", "describe_tools", "search_tools"];
+    const { stdout } = await plue(["list", `far=${served.url}/mcp`, "--json"]);
+    assertEquals(idsIn(stdout), ids.map((id) => `far:${id}`));
+    const { tools } = await (await fetch(`${served.url}/tools?bridge=1`)).json();
+    assertEquals(tools.map(({ id }: { id: string }) => id).toSorted(), ids);
+    const response = await fetch(`${served.url}/tools/call_tool/execute?bridge=1`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify({ arguments: { name: "search", arguments: { query: "hills" } } }),
+    });
+    assertEquals((await response.json()).content, { query: "hills" });
+  });
+
+  it("listens at each loopback address", async () => {
+    // Only Linux has the whole network 127.0.0.0/8.
+    for (const HOST of ["localhost", process.platform === "linux" ? "127.0.0.2" : "127.0.0.1"]) {
+      await using served = await service([TOOLS], { HOST });
+      assertStringIncludes(served.url, `http://${HOST}:`);
+      assertEquals((await fetch(`${served.url}/tools`)).status, 200);
+    }
+  });
+
+  it("reports a used port", async () => {
+    await using other = await serving(() => new Response());
+    const { port } = new URL(other.url);
+    const { code, stderr } = await plue(["serve", TOOLS, "--no-watch"], { env: { PORT: port } });
+    assertEquals([code, stderr], [
+      2,
+      `Cannot serve on 127.0.0.1, port ${port}: the port is in use; choose another one with ` +
+      "--port or PORT\n",
+    ]);
+  });
+
+  it("serves what the flags select, within what the module lets anyone have", async () => {
+    await using served = await service([TOOLS, "--max-risk", "high", "--role", "control"]);
+    assertEquals(served.tools.includes("launch"), true);
+    await using few = await service([TOOLS, "--tag", "read-only"]);
+    assertEquals(few.tools, ["search"]);
+  });
+
+  it("notifies listeners of tools that become available, over HTTP and MCP", async () => {
+    const gate = join(files.path, "gate");
+    const module = await files.write(
+      "gated.mjs",
+      `import { existsSync } from "node:fs";
+      export const gated = {
+        name: "gated", description: "Waits.", isAvailable: () => existsSync(${
+        JSON.stringify(gate)
+      }),
+      };`,
+    );
+    await using served = await service([module]);
+    const registry = new ToolRegistry();
+    await using _client = await importMcpServer(`${served.url}/mcp`, {
+      namespace: "far",
+      registry,
+    });
+    const added = new Promise<string>((resolve) => {
+      registry.subscribe(({ type, tool }) => type === "added" && resolve(tool.id));
+    });
+    const events = await fetch(`${served.url}/events`);
+    await files.write("gate", "");
+    assertEquals(await added, "far:gated");
+    let told = "";
+    for await (const part of events.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      if ((told += part).includes("\ndata: ")) break;
+    }
+    assertStringIncludes(told, 'data: {"type":"added","id":"gated"}');
+  });
+
+  it("gives descriptions for who reads them, also as a source", async () => {
+    const module = await files.write(
+      "read.mjs",
+      `export const read = {
+        name: "read",
+        risk: "low",
+        description: ({ locale, model = "?" }) => {
+          if (locale === "xx") throw new Error("No such language");
+          return (locale === "de" ? "Liest für " : "Reads for ") + model;
+        },
+      };`,
+    );
+    await using served = await service([module, "--locale", "de"]);
+    for (
+      const [words, text] of [
+        [["-f", module], "Reads for ?"],
+        [["-f", module, "--locale", "de", "--model", "m1"], "Liest für m1"],
+        [["-f", served.url], "Liest für ?"],
+        [["-f", served.url, "--locale", "fr", "--model", "m1"], "Reads for m1"],
+      ] as const
+    ) {
+      assertStringIncludes((await plue(["show", "read", ...words])).stdout, text);
+      assertStringIncludes((await plue(["list", ...words])).stdout, text);
+      assertStringIncludes((await plue(["export", "--to", "anthropic", ...words])).stdout, text);
+      assertStringIncludes((await plue(["call", ...words, "read", "--help"])).stdout, text);
+    }
+    const failed = await plue(["show", "read", "-f", module, "--locale", "xx"]);
+    assertStringIncludes(failed.stdout, "Reads for ?");
+    assertMatch(failed.stderr, /^warning: description of "read": [^\n]+: No such language\n$/);
+    const wrong = await plue(["show", "read", "-f", module, "--locale", "pt BR"]);
+    assertEquals(wrong.code, 2);
+    assertStringIncludes(wrong.stderr, "It must be 1 to 128 letters");
+  });
+
+  it("rolls back what an earlier run left open, before it serves what needs transactions", async () => {
+    const define = (name: string, recover: string): Promise<string> =>
+      files.write(
+        name,
+        `import { ToolRegistry } from ${MOD};
+        const tool = { name: "write", description: "Writes.", requiresTransaction: true };
+        export const registry = new ToolRegistry({ tools: [tool] });
+        const none = () => {};
+        export const transactions = { begin: none, commit: none, rollback: none, ${recover} };`,
+      );
+    const controller = new AbortController();
+    const served = await plue(
+      ["serve", await define("undone.mjs", "recover: () => 2"), "--port", "0", "--no-watch"],
+      { controller, heard: (text) => void (text.includes("mcpServers") && controller.abort()) },
+    );
+    assertEquals([served.code, served.stderr], [
+      0,
+      "Rolled back 2 transactions of an earlier run\n",
+    ]);
+    const stuck = await define("stuck.mjs", 'recover() { throw new Error("Cannot roll back") }');
+    const refused = await plue(["serve", stuck, "--port", "0", "--no-watch"]);
+    assertEquals([refused.code, refused.stdout, refused.stderr], [1, "", "Cannot roll back\n"]);
+  });
+
+  it("lists twenty tools of many", async () => {
+    const module = await files.write(
+      "many.mjs",
+      `export default Array.from({ length: 50 }, (_, index) => ({
+        name: "tool" + index, description: "A tool.", risk: "safe",
+      }));`,
+    );
+    const controller = new AbortController();
+    const { stdout } = await plue(["serve", module, "--port", "0", "--no-watch"], {
+      controller,
+      heard: () => controller.abort(),
+    });
+    assertEquals(stdout.match(/^ {2}tool\d+ /gm)?.length, 20);
+    assertMatch(stdout, /^ {2}and 30 more: http:/m);
+  });
+
+  it("shows no control characters of a client", async () => {
+    const module = await files.write(
+      "echo.mjs",
+      `export const echo = { name: "echo", description: "A tool.", risk: "safe",
+        parameters: { type: "object" },
+        execute: ({ path }) => { throw new Error("no file " + path); } };`,
+    );
+    const controller = new AbortController();
+    const heard = Promise.withResolvers<string>();
+    const ended = plue(["serve", module, "--port", "0", "--no-watch", "--json"], {
+      controller,
+      heard: (text) => text.startsWith("{") && heard.resolve(JSON.parse(text).url),
+    });
+    const response = await fetch(`${await heard.promise}/tools/echo/execute`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ arguments: { path: "\u001b]0;PWN\u0007\u202e" } }),
+    });
+    await response.text();
+    controller.abort();
+    const { stderr } = await ended;
+    assertStringIncludes(stderr, "no file ]0;PWN");
+    assertEquals(["\u001b", "\u0007", "\u202e"].filter((hidden) => stderr.includes(hidden)), []);
+  });
+
+  it("accepts the right token after many invalid ones from the same address", async () => {
+    const token = "sesame-sesame-sesame";
+    await using served = await service([TOOLS], { PLUE_TOKEN: token });
+    const ask = async (given: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${given}` };
+      const response = await fetch(`${served.url}/tools`, { headers });
+      await response.text();
+      return response.status;
+    };
+    const wrong = new Set<number>();
+    for (let attempt = 0; attempt < 12; attempt++) wrong.add(await ask(`wrong-${attempt}`));
+    assertEquals([...wrong], [401, 429]);
+    assertEquals(await ask(token), 200);
+  });
+});
+
+describe("a plue service", () => {
+  it("is a source: its tools are called there", async () => {
+    await using served = await service([TOOLS]);
+    const { code, stdout, stderr } = await plue(["call", "-f", served.url, "count", "--to", "2"]);
+    assertEquals([code, stdout], [0, "done\n"]);
+    assertStringIncludes(stderr, "2/2 number 2\n");
+    assertStringIncludes(stderr, "line 2\n");
+    assertStringIncludes(stderr, '{"counted":2}\n');
+  });
+
+  it("receives the abort of a call", async () => {
+    await using served = await service([TOOLS]);
+    const controller = new AbortController();
+    const { code } = await plue(["call", "-f", served.url, "wait"], {
+      controller,
+      heard: (text) => {
+        if (text.includes("waiting")) controller.abort();
+      },
+    });
+    assertEquals(code, 130);
+  });
+
+  describe("that asks", () => {
+    const schema = { type: "object", properties: { seats: { type: "integer" } } };
+    const text = `import { ToolRegistry } from ${MOD};
+      let begun = 0;
+      const tool = (name, more) => ({ name, description: "A tool of this test.", ...more });
+      const execute = async (_, { ask, step, progress }) => {
+        progress(1, 2, "looked");
+        await step("begin", () => void begun++);
+        const { content } = await ask("form", { message: "How many?", schema: ${
+      JSON.stringify(schema)
+    } });
+        return { begun, ...content };
+      };
+      const write = { requiresApproval: true, requiresTransaction: true, execute: () => "written" };
+      const confirm = async (_, { ask }) =>
+        (await ask("sure", { kind: "approval", message: "Sure?" })).action === "accept" && "written";
+      export const registry = new ToolRegistry({
+        tools: [
+          tool("book", { execute }),
+          tool("cook", { execute, execution: "task" }),
+          tool("write", write),
+          tool("sure", { execute: confirm }),
+          tool("task", { execute: confirm, execution: "task" }),
+        ],
+      });
+      const none = () => {};
+      export const transactions = { begin: () => ({ id: "1" }), commit: none, rollback: none };
+      export const dispatch = { approve: "ask" };`;
+    let count = 0;
+    const asking = async (): Promise<Service> =>
+      await service([await files.write(`asking${count++}.mjs`, text)]);
+
+    for (const name of ["book", "cook"]) {
+      it(`is answered by who calls ${name}`, async () => {
+        await using served = await asking();
+        await using loaded = await loadTools([served.url], quiet);
+        const heard: unknown[] = [];
+        const result = await new ToolDispatcher(loaded.registry).dispatch({ name }, {
+          onQuestion: ({ message }) => ({ action: "accept", content: { seats: message.length } }),
+          progress: ({ message }) => void heard.push(message),
+        });
+        assertEquals(result.ok && result.content, { begun: 1, seats: 9 });
+        assertEquals(heard.includes("looked"), true);
+      });
+
+      it(`is not called twice where ${name} waits here as well`, async () => {
+        await using served = await asking();
+        await using loaded = await loadTools([served.url], quiet);
+        const tickets = storedTickets(memoryCallStore());
+        const dispatcher = new ToolDispatcher(loaded.registry, { tickets });
+        const waiting = await dispatcher.dispatch({ name });
+        assert(isSuspended(waiting));
+        const [question] = waiting.questions;
+        assertEquals(question?.message, "How many?");
+        const answers = {
+          [question?.key ?? ""]: { action: "accept", content: { seats: 4 } },
+        } as const;
+        const result = await dispatcher.resume(waiting.ticket, answers);
+        assertEquals(result.ok && result.content, { begun: 1, seats: 4 });
+      });
+    }
+
+    it("cancels a task with a question that cannot be asked here", async () => {
+      const module = await files.write(`asking${count++}.mjs`, text);
+      await using served = await service([module], { PLUE_TOKEN: "sesame-sesame-sesame" });
+      const authorization = "Bearer sesame-sesame-sesame";
+      const header = `authorization: ${authorization}`;
+      const { code } = await plue(["call", "-f", served.url, "--header", header, "cook"]);
+      assertEquals(code, EXIT_CODES.input_unavailable);
+      const response = await fetch(`${served.url}/calls`, { headers: { authorization } });
+      assertMatch(await response.text(), /"status":"cancelled"/);
+    });
+
+    it("is approved by --yes, at the start of a call, during it and during a task", async () => {
+      await using served = await asking();
+      for (const name of ["write", "sure", "task"]) {
+        const { code, stdout } = await plue(["call", "-f", served.url, "--yes", name]);
+        assertEquals([code, stdout], [0, "written\n"]);
+        const refused = await plue(["call", "-f", served.url, name]);
+        assertEquals(refused.code, EXIT_CODES.input_unavailable);
+        assertStringIncludes(refused.stderr, "it asks a question, and its caller cannot be asked");
+        assertStringIncludes(refused.stderr, "Call it on a terminal, where you are asked");
+      }
+    });
+  });
+
+  it("explains why it does not show a tool", async () => {
+    await using served = await service([TOOLS]);
+    const { stdout } = await plue(["explain", "-f", served.url, "launch"]);
+    assertStringIncludes(stdout, "risk high is above the limit medium");
+  });
+
+  it("requires its token, which no message shows", async () => {
+    const token = "sesame-sesame-sesame";
+    await using served = await service([TOOLS], { PLUE_TOKEN: token });
+    const refused = await plue(["list", served.url]);
+    assertEquals(refused.code, 2);
+    assertStringIncludes(refused.stderr, 'give a token with --header "authorization: …"');
+    const header = `authorization: Bearer ${token}`;
+    const { code, stdout } = await plue(["call", "-f", served.url, "--header", header, "fail"]);
+    assertEquals([code, stdout.includes(token)], [20, false]);
+  });
+
+  const tool = { id: "run", name: "run", description: "Runs.", risk: "low", tags: [] };
+  /** Calls the tool of a service whose calls are answered in a way. */
+  const callAt = async (answer: () => Response) => {
+    const paths: string[] = [];
+    await using served = await serving(({ url }) => {
+      const { pathname } = new URL(url);
+      paths.push(pathname);
+      return pathname === "/tools" ? listing([tool]) : answer();
+    });
+    return { ...await plue(["call", "--yes", "-f", served.url, "run"]), paths };
+  };
+  const EVENTS = { "content-type": "text/event-stream" };
+
+  it("gets no approval of other arguments that would be cut off in the question", async () => {
+    const args = { command: `${"x".repeat(2_000)}; evil` };
+    const result = {
+      ok: false,
+      error: { code: "input_required", message: "It asks.", retryable: false },
+      questions: [{ key: "yes", kind: "approval", message: "Run it?", arguments: args }],
+      ticket: "ticket",
+    };
+    const data = JSON.stringify({ type: "result", result });
+    const { stderr, paths } = await callAt(() =>
+      new Response(`event: result\ndata: ${data}\n\n`, { headers: EVENTS })
+    );
+    assertStringIncludes(stderr, '"/message" must have at most 2000 characters');
+    assertEquals(paths, ["/tools", "/tools/run/execute"]);
+  });
+
+  const part = new Uint8Array(1_048_576).fill(32);
+  for (
+    const [name, status, headers] of [
+      ["an event", 200, EVENTS],
+      ["a task", 202, { "content-type": "application/json" }],
+    ] as const
+  ) {
+    it(`has ${name} without end cut off`, async () => {
+      const pull = (stream: ReadableStreamDefaultController): void => stream.enqueue(part);
+      const { code } = await callAt(() =>
+        new Response(new ReadableStream({ pull }), { status, headers })
+      );
+      assertEquals(code, 11);
+    });
+  }
+});
+
+describe("a state folder", () => {
+  const ofTools = ["serve", TOOLS, "--no-watch", "--port", "0", "--state"];
+
+  it("that other users can write to is rejected", async () => {
+    if (process.platform === "win32") return;
+    const path = join(files.path, "open");
+    await mkdir(path);
+    await chmod(path, 0o777);
+    const { code, stderr } = await plue([...ofTools, path]);
+    assertEquals(code, 1);
+    assertStringIncludes(stderr, "other users can write to it");
+  });
+
+  it("that is a file, or in one, is rejected", async () => {
+    const file = await files.write("file", "");
+    for (const path of [file, join(file, "state")]) {
+      const { code, stderr } = await plue([...ofTools, path]);
+      assertEquals(code, 1);
+      assertMatch(stderr, /Cannot keep the state in ".*file.*": it must be a folder/);
+    }
+  });
+
+  it("whose database is a link is rejected", async () => {
+    if (process.platform === "win32") return;
+    const path = join(files.path, "linked");
+    await mkdir(path, { mode: 0o700 });
+    await symlink(await files.write("victim.db", ""), join(path, "calls.db"));
+    const { code, stderr } = await plue([...ofTools, path]);
+    assertEquals(code, 1);
+    assertStringIncludes(stderr, "calls.db in it must be a file, and not a link");
+  });
+});
