@@ -29,7 +29,7 @@ import {
 import { distributeUnions, flattenRoot, oneOfToAnyOf } from "./transform/unions.ts";
 import { inlineRefs, mergeAllOf, wrapReferences } from "./transform/merge_all_of.ts";
 import { normalizeDraft, readsAlike } from "./transform/older_dialects.ts";
-import { Trace } from "./transform/trace.ts";
+import { Trace } from "./transform/rewrite.ts";
 import { hoistReferences, pruneDefinitions, resolverOf } from "./transform/references.ts";
 import {
   type Context,

@@ -37,10 +37,9 @@ export {
   textIn,
   wordsIn,
 } from "./wire.ts";
-export { distinct } from "./transform/trace.ts";
+export { distinct, eachNode, mapChildren, mapSchema, without } from "./transform/rewrite.ts";
 export { definitionName } from "./transform/references.ts";
 export { normalizeOpenApi30 } from "./transform/older_dialects.ts";
-export { eachNode, mapChildren, mapSchema, without } from "./transform/rewrite.ts";
 
 export interface Entry {
   readonly value: unknown;

@@ -14,8 +14,14 @@ import {
   type Resolve,
   resolverOf,
 } from "./transform/references.ts";
-import type { Trace } from "./transform/trace.ts";
-import { eachChildIn, HOLDS, MAX_DEPTH, requiredBy, tooDeep } from "./transform/rewrite.ts";
+import {
+  eachChildIn,
+  HOLDS,
+  MAX_DEPTH,
+  requiredBy,
+  tooDeep,
+  type Trace,
+} from "./transform/rewrite.ts";
 
 export type FormSet = ReadonlySet<KeywordForm>;
 

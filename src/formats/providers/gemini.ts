@@ -54,8 +54,7 @@ import {
   type ToolView,
 } from "../target.ts";
 import { acceptNull } from "../transform/properties.ts";
-import { mapSchema } from "../transform/rewrite.ts";
-import { locate, pathOf } from "../transform/trace.ts";
+import { locate, mapSchema, pathOf } from "../transform/rewrite.ts";
 import { LENGTHS } from "../transform/keywords.ts";
 
 // Tools

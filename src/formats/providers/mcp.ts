@@ -44,8 +44,7 @@ import {
   type ToolView,
   type Unstreamed,
 } from "../target.ts";
-import { locate, pathOf } from "../transform/trace.ts";
-import { eachNode } from "../transform/rewrite.ts";
+import { eachNode, locate, pathOf } from "../transform/rewrite.ts";
 
 // Tools
 

@@ -37,8 +37,7 @@ import type { Limit, Provider } from "../target.ts";
 import { encodeArguments, rewriteOf } from "../argument_rewrite.ts";
 import { acceptsNull } from "../transform/properties.ts";
 import { type Resolve, resolverOf } from "../transform/references.ts";
-import { Trace } from "../transform/trace.ts";
-import { copyNode, mapSchema } from "../transform/rewrite.ts";
+import { copyNode, mapSchema, Trace } from "../transform/rewrite.ts";
 
 /** The values of `format` that strict mode takes. Any other is rejected. */
 export const OPENAI_FORMATS: readonly string[] = [

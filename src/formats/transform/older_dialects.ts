@@ -15,9 +15,8 @@ import {
 } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 import { acceptNull } from "./properties.ts";
-import { changed, eachNode, mapSchema, type Spot, without } from "./rewrite.ts";
+import { changed, eachNode, mapSchema, type Slot, type Spot, Trace, without } from "./rewrite.ts";
 import { Report, type SchemaLoss } from "./report.ts";
-import { type Slot, Trace } from "./trace.ts";
 
 /**
  * Rewrites an older draft as 2020-12: `definitions`, lists in `items`, `additionalItems`,

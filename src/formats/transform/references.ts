@@ -16,8 +16,7 @@ import {
   ROOT_URI,
 } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../../tool/mod.ts";
-import { changed, eachNode, mapOf, mapSchema, without } from "./rewrite.ts";
-import type { Trace } from "./trace.ts";
+import { changed, eachNode, mapOf, mapSchema, type Trace, without } from "./rewrite.ts";
 
 /** Returns the target of a `$ref`; `undefined` if it is not in the schema. */
 export type Resolve = (ref: unknown) => JsonSchema | undefined;

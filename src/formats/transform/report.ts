@@ -8,8 +8,7 @@
 import { type JsonSchema, type JsonSchemaObject, once, pointerStep } from "../../tool/mod.ts";
 import type { Loss } from "../export_options.ts";
 import { type Resolve, resolverOf } from "./references.ts";
-import { hidesEffects, mapSchema, type Spot } from "./rewrite.ts";
-import { locate, pathOf, type Trace } from "./trace.ts";
+import { hidesEffects, locate, mapSchema, pathOf, type Spot, type Trace } from "./rewrite.ts";
 import type { NameRule } from "../../select/mod.ts";
 
 /** A loss in a schema, before it is known whose schema it is. */

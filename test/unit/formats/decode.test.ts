@@ -364,12 +364,6 @@ describe("a call that was cut off", () => {
 });
 
 describe("the calls of each provider's own kind", () => {
-  it("are read from OpenAI's legacy function_call", () => {
-    const message = { role: "assistant", function_call: { name: "clear", arguments: "{}" } };
-    const [one] = decodeCalls("openai", { choices: [{ message }] }, namesFor("openai"));
-    assertEquals([one?.name, one?.callId], ["clear", "call_1"]);
-  });
-
   it("of OpenAI's custom tools are rejected", () => {
     const chat = [{ id: "1", type: "custom", custom: { name: "clear", input: "all" } }];
     const item = [{ type: "custom_tool_call", call_id: "1", name: "clear", input: "all" }];

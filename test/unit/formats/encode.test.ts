@@ -133,13 +133,7 @@ describe("encodeResult()", () => {
     });
   });
 
-  it("answers OpenAI's legacy function_call and its custom tools in their own kind", () => {
-    const legacy = { name: "weather", arguments: "{}" };
-    assertEquals(encodeResult("openai", { ...CALL, raw: legacy }, TEXT), {
-      role: "function",
-      name: "weather",
-      content: "sunny",
-    });
+  it("answers calls of OpenAI's custom tools in their own kind", () => {
     const custom = { type: "custom_tool_call", call_id: "c1", name: "weather", input: "" };
     assertEquals(
       encodeResult("openai.responses", { ...CALL, raw: custom }, FAILURE).type,

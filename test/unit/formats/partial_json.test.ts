@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import fc from "fast-check";
-import { readPartialJson } from "../../../src/formats/partial_json.ts";
+import { readPartialJson } from "../../../src/formats/stream.ts";
 import { isObject } from "../../../src/tool/mod.ts";
 import { cases } from "../../support/laws.ts";
 

@@ -129,18 +129,6 @@ describe("accumulateCalls()", () => {
     });
   }
 
-  it("reads OpenAI's legacy function_call, and its answer is one", () => {
-    const stream = accumulateCalls("openai", namesFor("openai"));
-    const [call] = pushAll(stream, [
-      { choices: [{ delta: { function_call: { name: "clear", arguments: "" } } }] },
-      { choices: [{ delta: { function_call: { arguments: "{}" } } }] },
-      chatEnd("function_call"),
-    ]);
-    assertEquals(call?.name, "clear");
-    const answer = encodeResult("openai", call as DecodedCall, ToolResult.ok("x"));
-    assertEquals(answer.role, "function");
-  });
-
   it("keeps what an answer repeats: the caller of a programmatic call", () => {
     const stream = accumulateCalls("openai.responses", namesFor("openai.responses"));
     const caller = { type: "program", caller_id: "p" } as const;
