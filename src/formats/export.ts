@@ -11,7 +11,6 @@ import { type ConvertedTool, convertTool } from "./convert_tool.ts";
 import {
   createExportNames,
   type ExportNames,
-  type ToolEncoding,
   wireAliases,
   type WireName,
   wireNames,
@@ -278,26 +277,19 @@ class Export {
         this.#sent.push(converted);
       }
     }
-    const wires: { readonly view: ToolView; readonly wire: unknown }[] = [];
-    const encodings: ToolEncoding[] = [];
-    const tools: Tool[] = [];
-    for (const { view, encoding } of this.#sent) {
-      wires.push({ view, wire: target.wire(view) });
-      encodings.push(encoding);
-      tools.push(view.tool);
-    }
+    const sent = this.#sent.map(({ view }) => ({ view, wire: target.wire(view) }));
     const assembled = target.assemble(
-      this.#omitsDeferred ? wires.filter(({ view }) => view.hints.deferLoading !== true) : wires,
+      this.#omitsDeferred ? sent.filter(({ view }) => view.hints.deferLoading !== true) : sent,
     );
     const wire = this.#withEntries(assembled, entries);
     this.#warnOfRequest(wire);
     deepFreeze(wire);
     const exportNames = createExportNames(
       target.id,
-      encodings,
-      wireAliases(tools, target.names, namespaces),
+      this.#sent.map(({ encoding }) => encoding),
+      wireAliases(sent.map(({ view }) => view.tool), target.names, namespaces),
     );
-    parts.set(exportNames, wires);
+    parts.set(exportNames, sent);
     return Object.freeze({
       target: target.id,
       tools: wire,
