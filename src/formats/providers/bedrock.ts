@@ -25,20 +25,18 @@ import {
   type WireSettings,
 } from "../export_options.ts";
 import {
-  beginTool,
   entriesOf,
   type ImportedTool,
   type Importer,
   type ImportOptions,
   type ImportSession,
   type JsonRecord,
-  keepExtra,
   member,
   objectIn,
   readEach,
-  readParameters,
-  readSharedHints,
+  readTool,
   textIn,
+  type ToolFields,
 } from "../importer_kit.ts";
 import { ANTHROPIC_STRICT_RULES, replaced, unsure } from "../form_rules.ts";
 import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
@@ -284,8 +282,7 @@ function rebuild(parts: StreamedParts): unknown {
 
 // Import
 
-/** The fields that are read. Others become extra fields. */
-const KNOWN: ReadonlySet<string> = new Set(["name", "description", "inputSchema", "strict"]);
+const TOOL: ToolFields = { parameters: "inputSchema/json", hints: ["strict"] };
 
 /** A cache point covers the tools before it. The last of them keeps it as a hint. */
 function readCachePoint(
@@ -316,14 +313,7 @@ function readEntry(
     return undefined;
   }
   const at = `${path}/toolSpec`;
-  const imported = beginTool(session, tool, path, options.namespace, at);
-  if (imported === undefined) return undefined;
-  const schema = member(tool["inputSchema"], "json");
-  if (!readParameters(session, imported, schema, `${at}/inputSchema/json`)) return undefined;
-  readSharedHints(imported, tool);
-  keepExtra(imported, tool, KNOWN);
-  session.add(imported);
-  return imported;
+  return readTool(session, tool, { path, at, namespace: options.namespace }, TOOL);
 }
 
 // The provider

@@ -29,19 +29,18 @@ import {
   type WireSettings,
 } from "../export_options.ts";
 import {
-  beginTool,
   entriesOf,
+  type FoundSchema,
   type ImportedTool,
   type Importer,
   type ImportOptions,
   type ImportSession,
   type JsonRecord,
-  keepExtra,
   listIn,
   member,
   readEach,
-  readParameters,
-  readReturns,
+  readTool,
+  type ToolFields,
 } from "../importer_kit.ts";
 import { ADVISORY, GEMINI_RULES, GEMINI_TYPED_RULES } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
@@ -276,18 +275,12 @@ function hasReference(value: JsonValue): boolean {
 
 // Import
 
-/** The fields that are read. Others become extra fields. */
-const KNOWN: ReadonlySet<string> = new Set([
-  "name",
-  "description",
-  "parameters",
-  "parametersJsonSchema",
-  "parameters_json_schema",
-  "response",
-  "responseJsonSchema",
-  "response_json_schema",
-  "behavior",
-]);
+/** The fields that are read, each schema in one of three. */
+const KNOWN: readonly string[] = ["parameters", "response"].flatMap((field) => [
+  field,
+  `${field}JsonSchema`,
+  `${field}_json_schema`,
+]).concat("behavior");
 
 /** A list of declarations is in an entry of `tools`. */
 const DECLARATIONS = ["functionDeclarations", "function_declarations"] as const;
@@ -313,17 +306,16 @@ function readDeclaration(
   path: string,
   options: ImportOptions,
 ): void {
-  const imported = beginTool(session, tool, path, options.namespace);
-  if (imported === undefined) return;
-  const input = schemaOf(session, imported, tool, "parameters");
-  if (!readParameters(session, imported, input.schema, input.path)) return;
-  const output = schemaOf(session, imported, tool, "response");
-  imported.returns = readReturns(session, imported, output.schema, output.path);
   const { behavior } = tool;
-  if (behavior === "NON_BLOCKING") imported.provider.async = true;
-  else if (behavior === "BLOCKING") imported.provider.async = false;
-  keepExtra(imported, tool, KNOWN);
-  session.add(imported);
+  const fields: ToolFields = {
+    parameters: (imported) => schemaOf(session, imported, tool, "parameters"),
+    returns: (imported) => schemaOf(session, imported, tool, "response"),
+    others: KNOWN,
+  };
+  readTool(session, tool, { path, namespace: options.namespace }, fields, ({ provider }) => {
+    if (behavior === "NON_BLOCKING") provider.async = true;
+    else if (behavior === "BLOCKING") provider.async = false;
+  });
 }
 
 /** The JSON Schema of a field, translated from a typed schema if it is one. */
@@ -332,7 +324,7 @@ function schemaOf(
   imported: ImportedTool,
   tool: JsonRecord,
   field: "parameters" | "response",
-): { readonly schema: unknown; readonly path: string } {
+): FoundSchema {
   for (const key of [`${field}JsonSchema`, `${field}_json_schema`]) {
     if (tool[key] !== undefined) return { schema: tool[key], path: `${imported.path}/${key}` };
   }
