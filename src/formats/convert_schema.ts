@@ -156,7 +156,6 @@ const DROPPED_IF_LEFT: ReadonlySet<KeywordForm> = new Set<KeywordForm>([
   "$ref",
 ]);
 
-/** Converts schemas by the rules of one side of one target. */
 export class SchemaConverter {
   readonly #plan: SchemaPlan;
   readonly #fateOf: Context["fateOf"];

@@ -60,7 +60,6 @@ export interface ConvertedTool {
   readonly uncertain: readonly KeywordForm[];
 }
 
-/** Converts one tool by the rules of a target, or of its strict mode. */
 export function convertTool(
   tool: Tool,
   name: WireName,
@@ -172,7 +171,6 @@ function wrapSchema(schema: JsonSchema): JsonSchemaObject {
   };
 }
 
-/** The examples that fit the exported schema. */
 function exportExamples(
   tool: Tool,
   schema: JsonSchemaObject,

@@ -374,7 +374,6 @@ class Export {
     }
   }
 
-  /** Returns the exported tools, followed by the tools that the provider runs. */
   #withEntries(assembled: unknown, entries: readonly ProviderEntry[]): unknown {
     const taken = new Set<string>();
     for (const { encoding: { namespace, name } } of this.#sent) {

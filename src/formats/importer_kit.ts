@@ -116,7 +116,6 @@ export interface FoundSchema {
   readonly path: string;
 }
 
-/** Where a tool stands in a document. */
 export interface ToolPlace {
   /** The path of the entry. */
   readonly path: string;

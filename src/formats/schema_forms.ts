@@ -31,7 +31,6 @@ const COMPOSITION: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "no
 /** Parts of regular expressions that constrained decoders do not compile. */
 const COMPLEX_PATTERN = /\(\?[=!<]|\\[1-9bBk]/;
 
-/** The form of one keyword of a node. */
 export function formOfKeyword(keyword: string, node: JsonSchemaObject, root: boolean): KeywordForm {
   const value = node[keyword];
   // Every schema has one, so it is checked first.
@@ -114,7 +113,6 @@ const FACTS: ReadonlyMap<string, KeywordFacts> = new Map(
   }),
 );
 
-/** The forms that a schema uses. */
 export function formsOf(schema: JsonSchema, trace?: Trace): FormSet {
   const finder = new FormFinder(schema);
   if (!isObject(schema)) return finder.forms.add("boolean schema");

@@ -211,7 +211,6 @@ export interface AiSdkToolMessage {
 
 // The provider
 
-/** A `ToolSet`: an object with the tools by name. */
 const AI_SDK:
   & Target<"ai-sdk", AiSdkTool, AiSdkToolSet, AiSdkToolResult, AiSdkToolMessage>
   & Chooses<typeof choose> = makeTarget({
@@ -276,7 +275,6 @@ const AI_SDK:
     },
   });
 
-/** The AI SDK's target. */
 export const aiSdk: Provider<typeof AI_SDK> = {
   targets: [AI_SDK],
 };

@@ -222,7 +222,6 @@ export type AnthropicContentBlock =
 
 const IMAGES: readonly string[] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/** Images, and documents as PDF. */
 const MEDIA: MediaFormat<AnthropicContentBlock> = {
   // The answers to calls from code are texts.
   takes: ({ raw }) => (member(member(raw, "caller"), "type") ?? "direct") === "direct",
@@ -349,7 +348,6 @@ export function cacheFor(ttl: unknown): ProviderHints["cacheControl"] {
 
 // The provider
 
-/** The `tools` of a Messages request. */
 const ANTHROPIC:
   & ListTarget<"anthropic", AnthropicTool, AnthropicToolResult, AnthropicToolMessage>
   & Chooses<typeof choose> = makeTarget({
@@ -386,7 +384,6 @@ const ANTHROPIC:
     },
   });
 
-/** The same with `strict: true`: the model is held to the schema. */
 const ANTHROPIC_STRICT:
   & ListTarget<"anthropic.strict", AnthropicTool, AnthropicToolResult, AnthropicToolMessage>
   & Chooses<typeof choose> = makeTarget({
@@ -406,7 +403,6 @@ const ANTHROPIC_STRICT:
     wire: (view) => wire(view, view.strict),
   });
 
-/** Anthropic's targets and importer. */
 export const anthropic: Provider<
   typeof ANTHROPIC | typeof ANTHROPIC_STRICT,
   Importer<"anthropic">

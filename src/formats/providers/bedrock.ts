@@ -126,20 +126,11 @@ const read = callReader({
 
 // Results
 
-/** A value, as the SDK has it. */
-export type BedrockDocument =
-  | null
-  | boolean
-  | number
-  | string
-  | BedrockDocument[]
-  | { [key: string]: BedrockDocument };
-
 /** The block that answers one call. */
 export interface BedrockToolResult {
   toolResult: {
     toolUseId: string;
-    content: ({ json: { [key: string]: BedrockDocument } } | BedrockContentBlock)[];
+    content: ({ json: { [key: string]: WireValue } } | BedrockContentBlock)[];
     status: "success" | "error";
   };
 }
@@ -212,7 +203,6 @@ const VIDEOS: ReadonlyMap<string, BedrockVideoFormat> = new Map([
   ["video/x-ms-wmv", "wmv"],
 ]);
 
-/** Images, documents and videos. */
 const MEDIA: MediaFormat<BedrockContentBlock> = {
   text: (text) => ({ text }),
   file(file, id) {
@@ -251,7 +241,7 @@ function contentOf(answer: Answer): BedrockToolResult["toolResult"]["content"] {
     return parts as BedrockContentBlock[] | undefined ?? [{ text: answer.text || "(empty)" }];
   }
   // `json` takes objects only. Its type is mutable, but the SDK does not write to it.
-  return [{ json: answer.value as { [key: string]: BedrockDocument } }];
+  return [{ json: answer.value as { [key: string]: WireValue } }];
 }
 
 // Stream
@@ -379,7 +369,6 @@ const BEDROCK_STRICT: BedrockTarget<"bedrock.strict"> = makeTarget({
   wire: (view) => wire(view, view.strict),
 });
 
-/** Bedrock's targets and importer. */
 export const bedrock: Provider<typeof BEDROCK | typeof BEDROCK_STRICT, Importer<"bedrock">> = {
   targets: [BEDROCK, BEDROCK_STRICT],
   importer: {

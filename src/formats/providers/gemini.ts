@@ -414,7 +414,6 @@ type GeminiTarget<Id extends string, Declaration> =
   >
   & Chooses<typeof choose>;
 
-/** The `tools` of a `generateContent` request to the Gemini API. */
 const GEMINI: GeminiTarget<"gemini", GeminiFunction> = makeTarget({
   id: "gemini",
   choose,
@@ -457,7 +456,6 @@ const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = makeTarg
   assemble,
 });
 
-/** The `tools` of a `generateContent` request to Vertex AI. */
 const VERTEX: GeminiTarget<"vertex", GeminiFunction> = makeTarget({
   ...GEMINI,
   id: "vertex",
@@ -469,7 +467,6 @@ const VERTEX: GeminiTarget<"vertex", GeminiFunction> = makeTarget({
   ],
 });
 
-/** Google's targets and importer. */
 export const gemini: Provider<
   typeof GEMINI | typeof GEMINI_TYPED | typeof VERTEX,
   Importer<"gemini">

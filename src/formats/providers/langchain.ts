@@ -174,7 +174,6 @@ function streamToolCallChunks(): StreamFormat {
 
 // The provider
 
-/** A list of `StructuredToolParams`. */
 const LANGCHAIN:
   & ListTarget<"langchain", LangChainTool, LangChainToolMessage>
   & Chooses<typeof choose> = makeTarget({
@@ -217,7 +216,6 @@ const LANGCHAIN:
     },
   });
 
-/** LangChain's target. */
 export const langchain: Provider<typeof LANGCHAIN> = {
   targets: [LANGCHAIN],
 };

@@ -379,7 +379,6 @@ function wrongField(
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 const PRIMITIVE: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
 
-/** The problem with a header, and its path in the schema. */
 interface HeaderProblem {
   readonly path: string;
   readonly message: string;
@@ -473,7 +472,6 @@ const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = makeTarget({
   calls: callFormat(true),
 });
 
-/** MCP's targets and importer. */
 export const mcp: Provider<
   typeof MCP_2025_06_18 | typeof MCP_2025_11_25 | typeof MCP_2026_07_28,
   Importer<"mcp", McpImportOptions>,

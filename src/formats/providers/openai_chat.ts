@@ -46,14 +46,8 @@ import { OPENAI_FORMATS, OPENAI_STRICT_LIMITS } from "./openai.ts";
 // Tools
 
 /** A function in the `tools` of a chat request. */
-export interface OpenAiChatTool {
-  type: "function";
-  function: {
-    name: string;
-    description?: string;
-    parameters: { [keyword: string]: unknown };
-    strict?: boolean;
-  };
+export interface OpenAiChatTool extends FunctionTool {
+  function: FunctionTool["function"] & { strict?: boolean };
 }
 
 /** A function as Chat Completions, and the providers that follow it, take it. */
@@ -220,7 +214,6 @@ function rebuildFunctionCall({ id, name, text }: StreamedParts): unknown {
 
 // OpenAI
 
-/** The `tools` of a chat request. */
 const OPENAI_CHAT:
   & ListTarget<"openai.chat", OpenAiChatTool, OpenAiChatToolMessage>
   & Chooses<typeof choose> = makeTarget({
@@ -248,7 +241,6 @@ const OPENAI_CHAT:
     },
   });
 
-/** The same with `strict: true`: the model is held to the schema. */
 const OPENAI_CHAT_STRICT:
   & ListTarget<"openai.chat.strict", OpenAiChatTool, OpenAiChatToolMessage>
   & Chooses<typeof choose> = makeTarget({
@@ -263,7 +255,6 @@ const OPENAI_CHAT_STRICT:
     wire: (view) => wire(view, view.strict),
   });
 
-/** The targets of Chat Completions. */
 export const openaiChat: Provider<
   typeof OPENAI_CHAT | typeof OPENAI_CHAT_STRICT,
   never,
@@ -274,9 +265,6 @@ export const openaiChat: Provider<
 };
 
 // Mistral
-
-/** A function in the `tools` of a chat request. */
-export type MistralTool = FunctionTool;
 
 /** The message that answers one call. */
 export interface MistralToolMessage {
@@ -300,7 +288,7 @@ function chooseMistral(settings: WireSettings): MistralRequest {
  * The `tools` of a chat request. The subset of its strict mode is not documented: it is not used.
  */
 const MISTRAL:
-  & ListTarget<"mistral", MistralTool, MistralToolMessage>
+  & ListTarget<"mistral", FunctionTool, MistralToolMessage>
   & Chooses<typeof chooseMistral> = makeTarget({
     choose: chooseMistral,
     id: "mistral",
@@ -325,13 +313,9 @@ const MISTRAL:
     },
   });
 
-/** Mistral's target. */
 export const mistral: Provider<typeof MISTRAL> = { targets: [MISTRAL] };
 
 // Ollama
-
-/** A function in the `tools` of a chat request. */
-export type OllamaTool = FunctionTool;
 
 /** The message that answers one call. */
 export interface OllamaToolMessage {
@@ -340,11 +324,9 @@ export interface OllamaToolMessage {
   content: string;
 }
 
-/** Reads a response, a message, a list of calls, or one call. */
 const readOllama = functionCallReader("an Ollama response");
 
-/** The `tools` of a chat request. */
-const OLLAMA: ListTarget<"ollama", OllamaTool, OllamaToolMessage> = makeTarget({
+const OLLAMA: ListTarget<"ollama", FunctionTool, OllamaToolMessage> = makeTarget({
   id: "ollama",
   title: "Ollama chat",
   source: "ollama 0.6.4, api/types.go; 2026-11-20",
@@ -361,13 +343,9 @@ const OLLAMA: ListTarget<"ollama", OllamaTool, OllamaToolMessage> = makeTarget({
   },
 });
 
-/** Ollama's target. */
 export const ollama: Provider<typeof OLLAMA> = { targets: [OLLAMA] };
 
 // Cohere
-
-/** A function in the `tools` of a chat request. */
-export type CohereTool = FunctionTool;
 
 /** Cohere does not document its rule: this is what every provider allows. */
 const COHERE_NAMES: NameRule = { also: "", max: 64, separator: "__", letterFirst: true };
@@ -424,7 +402,7 @@ function chooseCohere({ toolChoice, parallel }: WireSettings, lose: LoseSetting)
 
 /** The `tools` of a chat request. Strictness is `strict_tools`, for the request as a whole. */
 const COHERE:
-  & ListTarget<"cohere", CohereTool, CohereToolMessage>
+  & ListTarget<"cohere", FunctionTool, CohereToolMessage>
   & Chooses<typeof chooseCohere> = makeTarget({
     choose: chooseCohere,
     id: "cohere",
@@ -452,5 +430,4 @@ const COHERE:
     },
   });
 
-/** Cohere's target. */
 export const cohere: Provider<typeof COHERE> = { targets: [COHERE] };

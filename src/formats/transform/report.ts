@@ -17,7 +17,6 @@ export type SchemaLoss = Omit<Loss, "tool" | "side">;
 /** The treatment of a keyword: kept, kept although the target ignores it, or dropped. */
 export type KeywordFate = "keep" | "ignored" | "drop";
 
-/** The shared context of the passes over one schema. */
 export interface Context {
   readonly trace: Trace;
   readonly report: Report;
@@ -55,7 +54,6 @@ export interface NodePass {
   leave?(node: JsonSchemaObject, context: Context, spot: Spot): JsonSchema;
 }
 
-/** Runs a pass over each node of a schema. */
 export function runPass(
   { enter, leave }: NodePass,
   schema: JsonSchema,

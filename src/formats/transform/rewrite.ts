@@ -43,7 +43,6 @@ export const MAX_DEPTH = 512;
  */
 export type Effect = "same" | "flipped" | "both";
 
-/** A place in a schema. */
 export interface Spot {
   /** It is the whole schema. */
   readonly root: boolean;

@@ -214,7 +214,7 @@ describe("references", () => {
     const parameters = { ...open, additionalProperties: false };
     const { tools } = exportTools([tool("r", { parameters })], "openai.strict");
     assertEquals(tools[0]?.function.strict, true);
-    assertEquals(tools[0]?.function.parameters, {
+    assertEquals<unknown>(tools[0]?.function.parameters, {
       ...parameters,
       properties: { next: { anyOf: [{ $ref: "#" }, { type: "null" }] } },
       required: ["next"],
