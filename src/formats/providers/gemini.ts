@@ -4,14 +4,7 @@
  * @module
  */
 
-import {
-  clip,
-  defined,
-  isObject,
-  type JsonSchema,
-  type JsonValue,
-  setOwn,
-} from "../../tool/mod.ts";
+import { clip, defined, isObject, type JsonSchema, type JsonValue } from "../../tool/mod.ts";
 import type { Answer, MediaFormat, WireCall } from "../call_format.ts";
 import {
   type CallFields,
@@ -52,9 +45,7 @@ import {
   type Target,
   type ToolView,
 } from "../target.ts";
-import { acceptNull } from "../transform/properties.ts";
-import { locate, mapSchema, pathOf } from "../transform/rewrite.ts";
-import { LENGTHS } from "../transform/keywords.ts";
+import { isTypedSchema, readTypedSchema } from "../transform/older_dialects.ts";
 
 // Tools
 
@@ -338,68 +329,6 @@ function schemaOf(
     }),
     path,
   };
-}
-
-const TYPES: ReadonlyMap<unknown, string> = new Map(
-  ["string", "number", "integer", "boolean", "array", "object", "null"].map((type) => [
-    type.toUpperCase(),
-    type,
-  ]),
-);
-
-/** The maximum number of parts of a schema that are inspected to detect its form. */
-const MAX_SCHEMAS = 10_000;
-
-/** True if a schema is a typed schema: it or a part of it has its type in capitals. */
-function isTypedSchema(schema: unknown): boolean {
-  const schemas: unknown[] = [schema];
-  const add = (found: unknown): void => {
-    if (schemas.length < MAX_SCHEMAS) schemas.push(found);
-  };
-  // The loop also visits items that are added to the list.
-  for (const at of schemas) {
-    if (!isObject(at)) continue;
-    const { type, nullable, properties, items } = at;
-    if (TYPES.has(type) || type === "TYPE_UNSPECIFIED" || typeof nullable === "boolean") {
-      return true;
-    }
-    add(items);
-    if (isObject(properties)) { for (const key of Object.keys(properties)) add(properties[key]); }
-  }
-  return false;
-}
-
-/** The keywords that have another name in a typed schema. */
-const NAMED: ReadonlyMap<string, string> = new Map([["defs", "$defs"], ["ref", "$ref"]]);
-
-/** Translates a typed schema. `wrong` is called for a length that is not a number. */
-function readTypedSchema(
-  schema: JsonRecord,
-  wrong: (path: string, keyword: string) => void,
-): JsonSchema {
-  return mapSchema(undefined, schema, {
-    enter: (node) => {
-      const result: Record<string, unknown> = {};
-      for (const keyword of Object.keys(node)) {
-        const value = node[keyword];
-        if (keyword === "type") {
-          if (value !== "TYPE_UNSPECIFIED") result["type"] = TYPES.get(value) ?? value;
-        } else if (keyword === "example") {
-          if (!Object.hasOwn(node, "examples")) result["examples"] = [value];
-        } else if (LENGTHS.has(keyword)) {
-          const isText = typeof value === "string" && /^\d{1,15}$/.test(value);
-          const length = isText ? Number(value) : value;
-          if (typeof length === "number") result[keyword] = length;
-          else wrong(`${pathOf(node, locate(schema))}/${keyword}`, keyword);
-        } else if (keyword !== "nullable") {
-          const isReference = keyword === "ref" && typeof value === "string";
-          const made = isReference ? value.replace(/^#\/defs\//, "#/$defs/") : value;
-          setOwn(result, NAMED.get(keyword) ?? keyword, made);
-        }
-      }
-      return node["nullable"] === true ? acceptNull(undefined, result) : result;
-    },
-  });
 }
 
 // The provider

@@ -294,62 +294,56 @@ function readEntry(
       }
       session.warn(imported, at, "x-mcp-header", `"${clip(imported.sourceName)}" ${message}`);
     }
-    imported.description = readText(session, imported, tool, "description");
-    readAnnotations(session, imported, tool);
-    const title = readText(session, imported, tool, "title");
-    imported.title = title ?? textIn(tool["annotations"], "title");
-    if (title === undefined && imported.title !== undefined) imported.provider.title = null;
-    readIcons(session, imported, tool);
-    readMeta(session, imported, tool["_meta"]);
+    readFields(session, imported, tool);
     readTaskSupport(imported);
     return true;
   });
 }
 
-function readMeta(session: ImportSession, imported: ImportedTool, meta: unknown): void {
-  if (meta === undefined) return;
-  if (!isObject(meta)) return wrongField(session, imported, "_meta", "an object");
-  const { provider, ...rest } = meta;
-  imported.meta = rest;
-  if (provider === undefined) return;
+/** The path of a field, its type, and the words for that. */
+const FIELDS: readonly (readonly [string, (value: unknown) => boolean, string])[] = [
+  ["description", (value) => typeof value === "string", "a string"],
+  ["annotations", isObject, "an object"],
+  ...HINTS.map((hint) =>
+    [
+      `annotations/${hint}`,
+      (value: unknown) => typeof value === "boolean",
+      "true or false",
+    ] as const
+  ),
+  ["title", (value) => typeof value === "string", "a string"],
+  [
+    "icons",
+    (value) => Array.isArray(value) && value.every((icon) => textIn(icon, "src") !== undefined),
+    'a list of objects, each with a "src"',
+  ],
+  ["_meta", isObject, "an object"],
+];
+
+/** Reads the fields that have the right type. Others are omitted, with a warning. */
+function readFields(session: ImportSession, imported: ImportedTool, tool: JsonRecord): void {
+  const { provider } = imported;
+  const good: Record<string, unknown> = {};
+  for (const [field, accepts, wanted] of FIELDS) {
+    const value = field.split("/").reduce<unknown>(member, tool);
+    if (accepts(value)) good[field] = value;
+    else if (value !== undefined) wrongField(session, imported, field, wanted);
+  }
+  const { annotations, icons, _meta } = good;
+  imported.description = textIn(good, "description");
+  // `null` records that there were none, so that defaults are not sent back.
+  provider.annotations = isObject(annotations) ? annotations : null;
+  imported.hints = readHints(annotations);
+  const title = textIn(good, "title");
+  imported.title = title ?? textIn(annotations, "title");
+  if (title === undefined && imported.title !== undefined) provider.title = null;
+  if (icons !== undefined) imported.icons = icons as readonly ToolIcon[];
+  if (!isObject(_meta)) return;
+  const { provider: taken, ...meta } = _meta;
+  imported.meta = meta;
+  if (taken === undefined) return;
   const message = '"provider" in "_meta" is omitted: plue uses the name';
   session.warn(imported, `${imported.path}/_meta/provider`, "_meta", message);
-}
-
-function readText(
-  session: ImportSession,
-  imported: ImportedTool,
-  tool: JsonRecord,
-  field: "title" | "description",
-): string | undefined {
-  const value = tool[field];
-  if (value === undefined || typeof value === "string") return value;
-  wrongField(session, imported, field, "a string");
-  return undefined;
-}
-
-/**
- * Reads the annotations. `null` records that there were none, so that defaults are not sent back.
- */
-function readAnnotations(session: ImportSession, imported: ImportedTool, tool: JsonRecord): void {
-  const given = tool["annotations"];
-  imported.provider.annotations = isObject(given) ? given : null;
-  if (given === undefined) return;
-  if (!isObject(given)) return wrongField(session, imported, "annotations", "an object");
-  imported.hints = readHints(given);
-  for (const hint of HINTS) {
-    if (given[hint] !== undefined && typeof given[hint] !== "boolean") {
-      wrongField(session, imported, `annotations/${hint}`, "true or false");
-    }
-  }
-}
-
-function readIcons(session: ImportSession, imported: ImportedTool, tool: JsonRecord): void {
-  const icons = tool["icons"];
-  if (icons === undefined) return;
-  if (Array.isArray(icons) && icons.every((icon) => textIn(icon, "src") !== undefined)) {
-    imported.icons = icons as readonly ToolIcon[];
-  } else wrongField(session, imported, "icons", 'a list of objects, each with a "src"');
 }
 
 /** Reads `execution`, whose other fields stay extra fields. */
