@@ -11,6 +11,7 @@ import { type ConvertedTool, convertTool } from "./convert_tool.ts";
 import {
   createExportNames,
   type ExportNames,
+  type ToolEncoding,
   wireAliases,
   type WireName,
   wireNames,
@@ -262,6 +263,9 @@ class Export {
     const namespaces = this.#options.namespaces === false ? undefined : target.namespaces;
     const names = wireNames(list, target.names, namespaces);
     const entries: ProviderEntry[] = [];
+    const sent: { readonly view: ToolView; readonly wire: unknown }[] = [];
+    const encodings: ToolEncoding[] = [];
+    const tools: Tool[] = [];
     for (const tool of list) {
       const { definitions } = hintsOf(tool);
       // `wireNames` names every tool.
@@ -275,9 +279,11 @@ class Export {
         this.#limits.add(converted.view);
         this.#losses.push(...converted.losses);
         this.#sent.push(converted);
+        sent.push({ view: converted.view, wire: target.wire(converted.view) });
+        encodings.push(converted.encoding);
+        tools.push(tool);
       }
     }
-    const sent = this.#sent.map(({ view }) => ({ view, wire: target.wire(view) }));
     const assembled = target.assemble(
       this.#omitsDeferred ? sent.filter(({ view }) => view.hints.deferLoading !== true) : sent,
     );
@@ -286,8 +292,8 @@ class Export {
     deepFreeze(wire);
     const exportNames = createExportNames(
       target.id,
-      this.#sent.map(({ encoding }) => encoding),
-      wireAliases(sent.map(({ view }) => view.tool), target.names, namespaces),
+      encodings,
+      wireAliases(tools, target.names, namespaces),
     );
     parts.set(exportNames, sent);
     return Object.freeze({

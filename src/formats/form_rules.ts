@@ -109,26 +109,23 @@ interface FormRow {
 
 export const ALL_FORMS: readonly KeywordForm[] = Object.keys(FORMS) as KeywordForm[];
 
-function rowOf(form: KeywordForm): FormRow {
-  return FORMS[form];
-}
-
-function keywordsOf(form: KeywordForm): readonly string[] {
-  return rowOf(form).keywords?.split(" ") ?? [];
+const descriptions: Partial<Record<KeywordForm, string>> = {};
+const formOf = new Map<string, KeywordForm>();
+for (const form of ALL_FORMS) {
+  const { says, keywords }: FormRow = FORMS[form];
+  const names = keywords?.split(" ") ?? [];
+  for (const name of names) formOf.set(name, form);
+  descriptions[form] = says ?? `\`${names.join("`, `")}\``;
 }
 
 /** The forms, each with a description. */
-export const KEYWORD_FORMS: { readonly [Form in KeywordForm]: string } = Object.fromEntries(
-  ALL_FORMS.map((form) => [
-    form,
-    rowOf(form).says ?? keywordsOf(form).map((keyword) => `\`${keyword}\``).join(", "),
-  ]),
-) as { [Form in KeywordForm]: string };
+export const KEYWORD_FORMS: Readonly<Record<KeywordForm, string>> = descriptions as Record<
+  KeywordForm,
+  string
+>;
 
 /** The forms of keywords that have one form, whatever they hold. */
-export const FORM_OF: ReadonlyMap<string, KeywordForm> = new Map(
-  ALL_FORMS.flatMap((form) => keywordsOf(form).map((keyword) => [keyword, form])),
-);
+export const FORM_OF: ReadonlyMap<string, KeywordForm> = formOf;
 
 /** How a form of schema is exported. */
 export type KeywordAction = "keep" | "drop" | "transform" | "reject";
@@ -164,11 +161,8 @@ const DROPPED: KeywordRule = Object.freeze({ action: "drop", enforcement: "ignor
 export const REJECTED: KeywordRule = Object.freeze({ action: "reject", enforcement: "ignored" });
 
 export function replaced(form: KeywordForm): KeywordRule {
-  return Object.freeze({
-    action: "transform",
-    enforcement: "enforced",
-    into: rowOf(form).into ?? "",
-  });
+  const { into = "" }: FormRow = FORMS[form];
+  return Object.freeze({ action: "transform", enforcement: "enforced", into });
 }
 
 export function replacing(...forms: readonly KeywordForm[]): Partial<KeywordTable> {

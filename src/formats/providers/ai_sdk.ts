@@ -275,6 +275,7 @@ const AI_SDK:
     },
   });
 
+/** The AI SDK's target. */
 export const aiSdk: Provider<typeof AI_SDK> = {
   targets: [AI_SDK],
 };

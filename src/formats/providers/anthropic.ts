@@ -403,6 +403,7 @@ const ANTHROPIC_STRICT:
     wire: (view) => wire(view, view.strict),
   });
 
+/** Anthropic's targets and importer. */
 export const anthropic: Provider<
   typeof ANTHROPIC | typeof ANTHROPIC_STRICT,
   Importer<"anthropic">

@@ -369,6 +369,7 @@ const BEDROCK_STRICT: BedrockTarget<"bedrock.strict"> = makeTarget({
   wire: (view) => wire(view, view.strict),
 });
 
+/** Bedrock's targets and importer. */
 export const bedrock: Provider<typeof BEDROCK | typeof BEDROCK_STRICT, Importer<"bedrock">> = {
   targets: [BEDROCK, BEDROCK_STRICT],
   importer: {

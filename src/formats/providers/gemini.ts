@@ -396,6 +396,7 @@ const VERTEX: GeminiTarget<"vertex", GeminiFunction> = makeTarget({
   ],
 });
 
+/** Google's targets and importer. */
 export const gemini: Provider<
   typeof GEMINI | typeof GEMINI_TYPED | typeof VERTEX,
   Importer<"gemini">

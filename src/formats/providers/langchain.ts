@@ -216,6 +216,7 @@ const LANGCHAIN:
     },
   });
 
+/** LangChain's target. */
 export const langchain: Provider<typeof LANGCHAIN> = {
   targets: [LANGCHAIN],
 };

@@ -466,6 +466,7 @@ const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = makeTarget({
   calls: callFormat(true),
 });
 
+/** MCP's targets and importer. */
 export const mcp: Provider<
   typeof MCP_2025_06_18 | typeof MCP_2025_11_25 | typeof MCP_2026_07_28,
   Importer<"mcp", McpImportOptions>,

@@ -216,6 +216,7 @@ function withoutNull(trace: Trace, node: JsonSchemaObject): JsonSchema | undefin
 
 // The provider
 
+/** The importer of all of OpenAI's surfaces. */
 export const openai: Provider<never, Importer<"openai", OpenAiImportOptions>> = {
   targets: [],
   importer: {

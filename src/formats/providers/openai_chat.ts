@@ -255,6 +255,7 @@ const OPENAI_CHAT_STRICT:
     wire: (view) => wire(view, view.strict),
   });
 
+/** The targets of Chat Completions. */
 export const openaiChat: Provider<
   typeof OPENAI_CHAT | typeof OPENAI_CHAT_STRICT,
   never,
@@ -313,6 +314,7 @@ const MISTRAL:
     },
   });
 
+/** Mistral's target. */
 export const mistral: Provider<typeof MISTRAL> = { targets: [MISTRAL] };
 
 // Ollama
@@ -343,6 +345,7 @@ const OLLAMA: ListTarget<"ollama", FunctionTool, OllamaToolMessage> = makeTarget
   },
 });
 
+/** Ollama's target. */
 export const ollama: Provider<typeof OLLAMA> = { targets: [OLLAMA] };
 
 // Cohere
@@ -430,4 +433,5 @@ const COHERE:
     },
   });
 
+/** Cohere's target. */
 export const cohere: Provider<typeof COHERE> = { targets: [COHERE] };

@@ -509,6 +509,7 @@ const OPENAI_REALTIME:
     },
   });
 
+/** The targets of Responses and Realtime. */
 export const openaiResponses: Provider<
   typeof OPENAI_RESPONSES | typeof OPENAI_RESPONSES_STRICT | typeof OPENAI_REALTIME
 > = { targets: [OPENAI_RESPONSES, OPENAI_RESPONSES_STRICT, OPENAI_REALTIME] };

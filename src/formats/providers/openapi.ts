@@ -239,6 +239,7 @@ const OPENAPI_3_1: OpenApiTarget = makeTarget({
   calls: CALLS,
 });
 
+/** OpenAPI's target. */
 export const openapi: Provider<
   typeof OPENAPI_3_1,
   never,
