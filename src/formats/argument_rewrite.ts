@@ -14,8 +14,7 @@ import {
   setOwn,
 } from "../tool/mod.ts";
 import { type Resolve, resolverOf } from "./transform/references.ts";
-import type { Trace } from "./transform/trace.ts";
-import { eachChild, eachNode } from "./transform/rewrite.ts";
+import { eachChild, eachNode, type Trace } from "./transform/rewrite.ts";
 
 /**
  * The changes to undo in a value that follows the exported schema: a tree of the same form as that

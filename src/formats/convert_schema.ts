@@ -8,8 +8,8 @@ import { type ArgumentRewrite, rewriteOf } from "./argument_rewrite.ts";
 import { detectDialect } from "../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
 import { formOfKeyword, type FormSet, formsOf } from "./schema_forms.ts";
-import { ALL_FORMS, KEYWORD_FORMS, type KeywordForm, type KeywordTable } from "./form_rules.ts";
-import type { NameRule } from "../select/mod.ts";
+import { ALL_FORMS, KEYWORD_FORMS, type KeywordForm } from "./form_rules.ts";
+import type { Target } from "./target.ts";
 import {
   addItems,
   asTypedSchema,
@@ -29,7 +29,7 @@ import {
 import { distributeUnions, flattenRoot, oneOfToAnyOf } from "./transform/unions.ts";
 import { inlineRefs, mergeAllOf, wrapReferences } from "./transform/merge_all_of.ts";
 import { normalizeDraft, readsAlike } from "./transform/older_dialects.ts";
-import { Trace } from "./transform/trace.ts";
+import { Trace } from "./transform/rewrite.ts";
 import { hoistReferences, pruneDefinitions, resolverOf } from "./transform/references.ts";
 import {
   type Context,
@@ -40,16 +40,8 @@ import {
   type SchemaLoss,
 } from "./transform/report.ts";
 
-/** The rules of a target for one side of a tool. */
-export interface SchemaPlan {
-  readonly keywords: KeywordTable;
-  readonly formats?: readonly string[] | undefined;
-  readonly keys?: NameRule | undefined;
-  readonly typed?: boolean | undefined;
-  readonly draft07?: boolean | undefined;
-  /** A schema that cannot be expressed is sent in another field, so nothing is weakened here. */
-  readonly fallsBack?: boolean | undefined;
-}
+/** The rules of a target for one side of a tool; `input` has its keywords. */
+type SchemaPlan = Pick<Target, "input" | "formats" | "keys" | "typed" | "draft07" | "fallback">;
 
 export type Conversion =
   | {
@@ -164,7 +156,6 @@ const DROPPED_IF_LEFT: ReadonlySet<KeywordForm> = new Set<KeywordForm>([
   "$ref",
 ]);
 
-/** Converts schemas by the rules of one side of one target. */
 export class SchemaConverter {
   readonly #plan: SchemaPlan;
   readonly #fateOf: Context["fateOf"];
@@ -186,7 +177,7 @@ export class SchemaConverter {
     };
     this.#described = {};
     this.#silent = {};
-    const { keywords, formats } = plan;
+    const { input, formats } = plan;
     this.#dropped = new Set(
       ALL_FORMS.filter((form) =>
         this.#fateOfForm(form) !== "keep" || (form === "format" && formats !== undefined)
@@ -194,7 +185,7 @@ export class SchemaConverter {
     );
     this.#unchanged = new Set(
       ALL_FORMS.filter((form) =>
-        keywords[form].action === "keep" && keywords[form].uncertain !== true &&
+        input[form].action === "keep" && input[form].uncertain !== true &&
         !this.#dropped.has(form)
       ),
     );
@@ -250,14 +241,15 @@ export class SchemaConverter {
   }
 
   #rewrite(analysis: Analysis, first: JsonSchema, describe: boolean): Conversion {
-    const { keys, typed, fallsBack } = this.#plan;
+    const { keys, typed, fallback } = this.#plan;
     const trace = new Trace(analysis.trace);
     const context: Context = {
       trace,
       resolve: resolverOf(analysis.schema),
       report: new Report(trace),
       describe,
-      refuses: fallsBack === true,
+      // The tool can be sent without strict mode, so nothing is weakened.
+      refuses: fallback !== undefined,
       keys,
       fateOf: this.#fateOf,
     };
@@ -312,14 +304,11 @@ export class SchemaConverter {
    * Returns the forms that the provider does not document, or a refusal if a form is left that it
    * rejects. A form that a pass has replaced does not count as left.
    */
-  #uncertainForms(
-    forms: FormSet,
-    left: FormSet,
-  ): KeywordForm[] | Refusal {
+  #uncertainForms(forms: FormSet, left: FormSet): KeywordForm[] | Refusal {
     const found: KeywordForm[] = [];
     for (const form of ALL_FORMS) {
       if (!forms.has(form) && !left.has(form)) continue;
-      const { action, uncertain } = this.#plan.keywords[form];
+      const { action, uncertain } = this.#plan.input[form];
       if (action === "reject" && left.has(form)) {
         return { ok: false, rule: form, message: `it uses ${KEYWORD_FORMS[form]}` };
       }
@@ -329,11 +318,11 @@ export class SchemaConverter {
   }
 
   #transforms(form: KeywordForm): boolean {
-    return this.#plan.keywords[form].action === "transform";
+    return this.#plan.input[form].action === "transform";
   }
 
   #fateOfForm(form: KeywordForm): KeywordFate {
-    const { action, enforcement, uncertain } = this.#plan.keywords[form];
+    const { action, enforcement, uncertain } = this.#plan.input[form];
     if (action === "drop" || (action === "transform" && DROPPED_IF_LEFT.has(form))) return "drop";
     return action === "keep" && enforcement === "ignored" && uncertain !== true
       ? "ignored"

@@ -6,6 +6,7 @@
 
 import { checkWithoutEngine, compileOnce, type SchemaEngine } from "../schema/mod.ts";
 import {
+  defined,
   deriveAnnotations,
   isObject,
   type JsonSchema,
@@ -39,12 +40,12 @@ const converters = new WeakMap<Target, Converters>();
 
 function convertersOf(target: Target): Converters {
   return once(converters, target, () => {
-    const { input: keywords, output, keys, formats, typed, draft07, fallback } = target;
-    const fallsBack = fallback !== undefined;
+    const { output, typed, draft07 } = target;
+    // Keys are not renamed in results, because the tool writes them.
+    const results = output && { input: output.keywords, ...defined({ typed, draft07 }) };
     return {
-      input: new SchemaConverter({ keywords, keys, formats, typed, draft07, fallsBack }),
-      // Keys are not renamed in results, because the tool writes them.
-      output: output && new SchemaConverter({ keywords: output.keywords, typed, draft07 }),
+      input: new SchemaConverter(target),
+      output: results && new SchemaConverter(results),
     };
   });
 }
@@ -59,7 +60,6 @@ export interface ConvertedTool {
   readonly uncertain: readonly KeywordForm[];
 }
 
-/** Converts one tool by the rules of a target, or of its strict mode. */
 export function convertTool(
   tool: Tool,
   name: WireName,
@@ -114,16 +114,15 @@ export function convertTool(
     extra: fields.extra,
     options,
   };
+  const searches = hints.toolSearch === true && rules.toolSearch !== undefined;
   const encoding: ToolEncoding = Object.freeze({
     id: tool.id,
     ...name,
     strict,
-    ...(rewrite === undefined ? {} : { input: rewrite }),
+    ...(rewrite && { input: rewrite }),
     sendsReturns: result.schema !== undefined,
     wrapsResult: result.wraps,
-    ...(hints.toolSearch === true && rules.toolSearch !== undefined
-      ? { searches: true as const }
-      : {}),
+    ...(searches && { searches }),
   });
   return {
     ...{ ok: true, view, encoding },
@@ -137,13 +136,12 @@ function fieldLoss(tool: Tool, path: string, keyword: string, message: string): 
   return { tool: tool.id, side: "tool", path, keyword, ...kind, message };
 }
 
-interface ConvertedReturns {
+interface ConvertedReturns extends Pick<ConvertedTool, "uncertain"> {
   /** Absent if it is not sent. */
   readonly schema?: JsonSchema;
   /** It was wrapped in an object, and results have to be. */
   readonly wraps: boolean;
   readonly losses: readonly SchemaLoss[];
-  readonly uncertain: readonly KeywordForm[];
 }
 
 /** Converts the result schema. One that cannot be sent is a loss: the tool is sent without it. */
@@ -155,9 +153,8 @@ function convertReturns(tool: Tool, rules: Target, describe: boolean): Converted
   const result = output.convert(tool.returns, describe);
   if (!result.ok) {
     const message = `the result schema cannot be sent: ${result.message}`;
-    const kind = { action: "dropped", grade: "lost", widens: true, narrows: false } as const;
-    const loss: SchemaLoss = { path: "", keyword: "returns", ...kind, message };
-    return { wraps: false, losses: [loss], uncertain: [] };
+    const { tool: _tool, side: _side, ...loss } = fieldLoss(tool, "", "returns", message);
+    return { wraps: false, losses: [{ ...loss, widens: true }], uncertain: [] };
   }
   const { schema, losses, uncertain } = result;
   const wraps = rules.output?.root === "object" &&
@@ -174,7 +171,6 @@ function wrapSchema(schema: JsonSchema): JsonSchemaObject {
   };
 }
 
-/** The examples that fit the exported schema. */
 function exportExamples(
   tool: Tool,
   schema: JsonSchemaObject,

@@ -263,7 +263,6 @@ interface WrittenContent {
   readonly lost: readonly { readonly index: number; readonly mimeType: string }[];
 }
 
-/** Writes blocks for a target. */
 function writeContent(
   content: readonly ContentBlock[],
   media: MediaFormat | undefined,

@@ -263,6 +263,9 @@ class Export {
     const namespaces = this.#options.namespaces === false ? undefined : target.namespaces;
     const names = wireNames(list, target.names, namespaces);
     const entries: ProviderEntry[] = [];
+    const sent: { readonly view: ToolView; readonly wire: unknown }[] = [];
+    const encodings: ToolEncoding[] = [];
+    const tools: Tool[] = [];
     for (const tool of list) {
       const { definitions } = hintsOf(tool);
       // `wireNames` names every tool.
@@ -276,18 +279,13 @@ class Export {
         this.#limits.add(converted.view);
         this.#losses.push(...converted.losses);
         this.#sent.push(converted);
+        sent.push({ view: converted.view, wire: target.wire(converted.view) });
+        encodings.push(converted.encoding);
+        tools.push(tool);
       }
     }
-    const wires: { readonly view: ToolView; readonly wire: unknown }[] = [];
-    const encodings: ToolEncoding[] = [];
-    const tools: Tool[] = [];
-    for (const { view, encoding } of this.#sent) {
-      wires.push({ view, wire: target.wire(view) });
-      encodings.push(encoding);
-      tools.push(view.tool);
-    }
     const assembled = target.assemble(
-      this.#omitsDeferred ? wires.filter(({ view }) => view.hints.deferLoading !== true) : wires,
+      this.#omitsDeferred ? sent.filter(({ view }) => view.hints.deferLoading !== true) : sent,
     );
     const wire = this.#withEntries(assembled, entries);
     this.#warnOfRequest(wire);
@@ -297,7 +295,7 @@ class Export {
       encodings,
       wireAliases(tools, target.names, namespaces),
     );
-    parts.set(exportNames, wires);
+    parts.set(exportNames, sent);
     return Object.freeze({
       target: target.id,
       tools: wire,
@@ -382,7 +380,6 @@ class Export {
     }
   }
 
-  /** Returns the exported tools, followed by the tools that the provider runs. */
   #withEntries(assembled: unknown, entries: readonly ProviderEntry[]): unknown {
     const taken = new Set<string>();
     for (const { encoding: { namespace, name } } of this.#sent) {

@@ -58,7 +58,6 @@ export interface ExportNames {
   encodingOf(id: string): ToolEncoding | undefined;
 }
 
-/** Makes the names of an export. */
 export function createExportNames(
   target: string,
   encodings: readonly ToolEncoding[],
@@ -88,7 +87,6 @@ export function createExportNames(
   });
 }
 
-/** The name on the wire of an alias. */
 export interface WireAlias extends WireName {
   readonly alias: string;
   /** The id of the tool. */
@@ -121,7 +119,6 @@ export function wireAliases(
   return made.filter((wire) => times.get(key(wire)) === 1);
 }
 
-/** The name on the wire of every tool in a list. */
 export function wireNames(
   tools: readonly Tool[],
   rule: NameRule,

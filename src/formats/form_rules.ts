@@ -6,79 +6,126 @@
  * @module
  */
 
-/** The forms, each with a description, in the order of the tables. */
-export const KEYWORD_FORMS = {
-  "root composition": "`anyOf`, `oneOf`, `allOf`, `not`, `enum`, `const` or `$ref` at the root",
-  "type": "`type` with one type",
-  "type list": "`type` with a list of types",
-  "type null": '`type: "null"` alone',
-  "enum": "`enum` of texts",
-  "enum empty text": '`enum` with `""`',
-  "enum scalar": "`enum` with numbers or booleans",
-  "enum complex": "`enum` or `const` with lists or objects",
-  "const": "`const`",
-  "properties": "`properties`",
-  "odd property key": "a property key other than `[A-Za-z_][A-Za-z0-9_]{0,63}`",
-  "required": "`required`",
-  "optional property": "a property that is not required",
-  "optional nullable property": "a property that may be absent or `null`",
-  "undeclared required": "`required` names a property that `properties` does not",
-  "additionalProperties false": "`additionalProperties: false`",
-  "open object": "an object without `additionalProperties`",
-  "map": "`additionalProperties: true` or a schema, or an object without properties",
-  "patternProperties": "`patternProperties`",
-  "propertyNames": "`propertyNames`",
-  "unevaluated": "`unevaluatedProperties`, `unevaluatedItems`",
-  "property count": "`minProperties`, `maxProperties`",
-  "dependent": "`dependentRequired`, `dependentSchemas`",
-  "conditional": "`if`, `then`, `else`",
-  "not": "`not`",
-  "items": "`items`",
-  "items missing": "an array without `items`",
-  "tuple": "`prefixItems`",
-  "contains": "`contains`, `minContains`, `maxContains`",
-  "minItems 0 or 1": "`minItems` of 0 or 1",
-  "minItems": "`minItems` above 1",
-  "maxItems": "`maxItems`",
-  "uniqueItems": "`uniqueItems`",
-  "length": "`minLength`, `maxLength`",
-  "pattern": "`pattern`",
-  "pattern complex": "`pattern` with look-around, back references or `\\b`",
-  "format": "`format`",
-  "range": "`minimum`, `maximum`",
-  "exclusive range": "`exclusiveMinimum`, `exclusiveMaximum`",
-  "multipleOf": "`multipleOf`",
-  "anyOf": "`anyOf` below the root",
-  "anyOf with siblings": "`anyOf` with sibling constraints",
-  "oneOf": "`oneOf` below the root",
-  "allOf": "`allOf` below the root",
-  "$ref": "`$ref` to a part of the schema, `$defs`",
-  "$ref with siblings": "`$ref` with sibling keywords",
-  "$ref elsewhere": "`$ref` to a part that is not in the root's `$defs`",
-  "$ref recursive": "recursive `$ref`",
-  "$ref external": "`$ref` out of the schema",
-  "dynamic reference": "`$dynamicRef`, `$dynamicAnchor`, `$anchor`",
-  "$id": "`$id`",
-  "$schema": "`$schema`",
-  "$comment": "`$comment`",
-  "title": "`title`",
-  "description": "`description`",
-  "default": "`default`",
-  "examples": "`examples`",
-  "example": "`example` (OpenAPI)",
-  "usage notes": "`deprecated`, `readOnly`, `writeOnly`",
-  "content": "`contentEncoding`, `contentMediaType`, `contentSchema`",
-  "boolean schema": "`true` or `false` as a schema",
-  "no type": "a schema without a type",
-  "propertyOrdering": "`propertyOrdering` (Gemini)",
-  "nullable": "`nullable: true` (OpenAPI 3.0)",
-  "unknown": "`x-…` and whatever else",
+/**
+ * The forms, in the order of the tables: the keywords of each, whatever they hold; a description,
+ * where the keywords do not say it; and the replacement. That of `$ref` depends on whether references
+ * are inlined.
+ */
+const FORMS = {
+  "root composition": {
+    says: "`anyOf`, `oneOf`, `allOf`, `not`, `enum`, `const` or `$ref` at the root",
+    into: "one object",
+  },
+  "type": { says: "`type` with one type" },
+  "type list": { says: "`type` with a list of types", into: "nullable" },
+  "type null": { says: '`type: "null"` alone', into: "nullable" },
+  "enum": { says: "`enum` of texts" },
+  "enum empty text": { says: '`enum` with `""`' },
+  "enum scalar": { says: "`enum` with numbers or booleans", into: "enum of texts" },
+  "enum complex": { says: "`enum` or `const` with lists or objects" },
+  "const": { says: "`const`", into: "enum" },
+  "properties": { keywords: "properties" },
+  "odd property key": {
+    says: "a property key other than `[A-Za-z_][A-Za-z0-9_]{0,63}`",
+    into: "another key",
+  },
+  "required": { keywords: "required" },
+  "optional property": { says: "a property that is not required", into: "required, or null" },
+  "optional nullable property": {
+    says: "a property that may be absent or `null`",
+    into: "required, or null",
+  },
+  "undeclared required": { says: "`required` names a property that `properties` does not" },
+  "additionalProperties false": { says: "`additionalProperties: false`" },
+  "open object": {
+    says: "an object without `additionalProperties`",
+    into: "additionalProperties: false",
+  },
+  "map": { says: "`additionalProperties: true` or a schema, or an object without properties" },
+  "patternProperties": { keywords: "patternProperties" },
+  "propertyNames": { keywords: "propertyNames" },
+  "unevaluated": { keywords: "unevaluatedProperties unevaluatedItems" },
+  "property count": { keywords: "minProperties maxProperties" },
+  "dependent": {
+    says: "`dependentRequired`, `dependentSchemas`",
+    keywords: "dependentRequired dependentSchemas dependencies",
+  },
+  "conditional": { keywords: "if then else" },
+  "not": { says: "`not`" },
+  "items": { keywords: "items" },
+  "items missing": { says: "an array without `items`", into: "items: {}" },
+  "tuple": { keywords: "prefixItems", into: "a list" },
+  "contains": { keywords: "contains minContains maxContains" },
+  "minItems 0 or 1": { says: "`minItems` of 0 or 1" },
+  "minItems": { says: "`minItems` above 1" },
+  "maxItems": { keywords: "maxItems" },
+  "uniqueItems": { keywords: "uniqueItems" },
+  "length": { keywords: "minLength maxLength" },
+  "pattern": { says: "`pattern`" },
+  "pattern complex": { says: "`pattern` with look-around, back references or `\\b`" },
+  "format": { keywords: "format" },
+  "range": { keywords: "minimum maximum" },
+  "exclusive range": { keywords: "exclusiveMinimum exclusiveMaximum", into: "minimum, maximum" },
+  "multipleOf": { keywords: "multipleOf" },
+  "anyOf": { says: "`anyOf` below the root" },
+  "anyOf with siblings": { says: "`anyOf` with sibling constraints", into: "branches" },
+  "oneOf": { says: "`oneOf` below the root", into: "anyOf" },
+  "allOf": { says: "`allOf` below the root", into: "one schema" },
+  "$ref": {
+    says: "`$ref` to a part of the schema, `$defs`",
+    keywords: "$defs definitions",
+    into: "its target",
+  },
+  "$ref with siblings": { says: "`$ref` with sibling keywords", into: "anyOf" },
+  "$ref elsewhere": { says: "`$ref` to a part that is not in the root's `$defs`", into: "$defs" },
+  "$ref recursive": { says: "recursive `$ref`", into: "its type" },
+  "$ref external": { says: "`$ref` out of the schema" },
+  "dynamic reference": { keywords: "$dynamicRef $dynamicAnchor $anchor" },
+  "$id": { keywords: "$id" },
+  "$schema": { keywords: "$schema" },
+  "$comment": { keywords: "$comment" },
+  "title": { keywords: "title" },
+  "description": { keywords: "description" },
+  "default": { keywords: "default" },
+  "examples": { keywords: "examples", into: "example" },
+  "example": { says: "`example` (OpenAPI)", keywords: "example" },
+  "usage notes": { keywords: "deprecated readOnly writeOnly" },
+  "content": { keywords: "contentEncoding contentMediaType contentSchema" },
+  "boolean schema": { says: "`true` or `false` as a schema", into: "{} or { not: {} }" },
+  "no type": { says: "a schema without a type" },
+  "propertyOrdering": { says: "`propertyOrdering` (Gemini)", keywords: "propertyOrdering" },
+  "nullable": { says: "`nullable: true` (OpenAPI 3.0)" },
+  "unknown": { says: "`x-…` and whatever else" },
 } as const;
 
 /** A form that a schema can use. */
-export type KeywordForm = keyof typeof KEYWORD_FORMS;
+export type KeywordForm = keyof typeof FORMS;
 
-export const ALL_FORMS: readonly KeywordForm[] = Object.keys(KEYWORD_FORMS) as KeywordForm[];
+interface FormRow {
+  readonly says?: string;
+  readonly keywords?: string;
+  readonly into?: string;
+}
+
+export const ALL_FORMS: readonly KeywordForm[] = Object.keys(FORMS) as KeywordForm[];
+
+const descriptions: Partial<Record<KeywordForm, string>> = {};
+const formOf = new Map<string, KeywordForm>();
+for (const form of ALL_FORMS) {
+  const { says, keywords }: FormRow = FORMS[form];
+  const names = keywords?.split(" ") ?? [];
+  for (const name of names) formOf.set(name, form);
+  descriptions[form] = says ?? `\`${names.join("`, `")}\``;
+}
+
+/** The forms, each with a description. */
+export const KEYWORD_FORMS: Readonly<Record<KeywordForm, string>> = descriptions as Record<
+  KeywordForm,
+  string
+>;
+
+/** The forms of keywords that have one form, whatever they hold. */
+export const FORM_OF: ReadonlyMap<string, KeywordForm> = formOf;
 
 /** How a form of schema is exported. */
 export type KeywordAction = "keep" | "drop" | "transform" | "reject";
@@ -113,33 +160,9 @@ const DROPPED: KeywordRule = Object.freeze({ action: "drop", enforcement: "ignor
 /** The tool cannot be sent. In a strict mode it is sent without that mode. */
 export const REJECTED: KeywordRule = Object.freeze({ action: "reject", enforcement: "ignored" });
 
-/** The replacement of a form. Of `$ref` it depends on whether references are inlined. */
-const INTO: { readonly [Form in KeywordForm]?: string } = {
-  "root composition": "one object",
-  "type list": "nullable",
-  "type null": "nullable",
-  "enum scalar": "enum of texts",
-  "const": "enum",
-  "odd property key": "another key",
-  "optional property": "required, or null",
-  "optional nullable property": "required, or null",
-  "open object": "additionalProperties: false",
-  "items missing": "items: {}",
-  "tuple": "a list",
-  "exclusive range": "minimum, maximum",
-  "anyOf with siblings": "branches",
-  "oneOf": "anyOf",
-  "allOf": "one schema",
-  "$ref": "its target",
-  "$ref with siblings": "anyOf",
-  "$ref elsewhere": "$defs",
-  "$ref recursive": "its type",
-  "examples": "example",
-  "boolean schema": "{} or { not: {} }",
-};
-
 export function replaced(form: KeywordForm): KeywordRule {
-  return Object.freeze({ action: "transform", enforcement: "enforced", into: INTO[form] ?? "" });
+  const { into = "" }: FormRow = FORMS[form];
+  return Object.freeze({ action: "transform", enforcement: "enforced", into });
 }
 
 export function replacing(...forms: readonly KeywordForm[]): Partial<KeywordTable> {

@@ -1,11 +1,64 @@
 /**
- * Finds suspicious text in imported tools: hidden characters, instructions to the model, and names
- * that look like other names.
+ * Cleans the texts of imported tools, and finds suspicious text: hidden characters, instructions to the
+ * model, and names that look like other names.
  *
  * @module
  */
 
-import { cleanText, clip, pointerStep } from "../tool/mod.ts";
+import {
+  cleanText,
+  clip,
+  isWord,
+  type JsonSchema,
+  type JsonSchemaObject,
+  pointerStep,
+} from "../tool/mod.ts";
+import { mapSchema } from "./transform/rewrite.ts";
+
+/** The maximum lengths of texts, in characters. */
+export const MAX_TITLE: number = 500;
+export const MAX_DESCRIPTION: number = 8_192;
+
+interface ToolTexts {
+  title?: string | undefined;
+  description?: string | undefined;
+  tags?: readonly string[] | undefined;
+  parameters?: JsonSchemaObject | undefined;
+  returns?: JsonSchema | undefined;
+}
+
+/** Removes hidden characters from the texts of a tool, and shortens long texts. */
+export function cleanTexts(tool: ToolTexts): ReadonlySet<string> {
+  const places = new Set<string>();
+  const clean = (text: string, place: string, length = MAX_DESCRIPTION): string => {
+    const cleaned = cleanText(text, length);
+    if (cleaned !== text) places.add(place);
+    return cleaned;
+  };
+  const cleanSchema = (schema: JsonSchema, place: string): JsonSchema =>
+    mapSchema(undefined, schema, {
+      enter(node) {
+        let result = node;
+        for (const word of ["title", "description", "$comment"]) {
+          const text = node[word];
+          const cleaned = typeof text === "string" ? clean(text, place) : text;
+          if (cleaned !== text) result = { ...result, [word]: cleaned };
+        }
+        return result;
+      },
+    });
+  const { title, description, parameters, returns, tags } = tool;
+  if (title !== undefined) tool.title = clean(title, "title", MAX_TITLE);
+  if (description !== undefined) tool.description = clean(description, "description");
+  if (tags !== undefined) {
+    tool.tags = tags.map((tag) => clean(tag, "tags", MAX_TITLE)).filter(isWord);
+  }
+  if (parameters !== undefined) {
+    tool.parameters = cleanSchema(parameters, "parameters") as JsonSchemaObject;
+  }
+  if (returns !== undefined) tool.returns = cleanSchema(returns, "returns");
+  return places;
+}
 
 /** The kind of a finding. */
 export type FindingRule = "hidden-text" | "instruction" | "look-alike";

@@ -20,7 +20,6 @@ import {
   defined,
   describeThrown,
   isObject,
-  isWord,
   type JsonSchema,
   type JsonSchemaObject,
   makeTool,
@@ -44,7 +43,14 @@ import {
   ownersWord,
   type RejectedImport,
 } from "./import_options.ts";
-import { type Finding, lookAlikes, textFindings } from "./import_findings.ts";
+import {
+  cleanTexts,
+  type Finding,
+  lookAlikes,
+  MAX_DESCRIPTION,
+  MAX_TITLE,
+  textFindings,
+} from "./import_findings.ts";
 import { flagIn, type JsonRecord, objectIn, textIn } from "./wire.ts";
 import { mapNames, type NameRule } from "../select/mod.ts";
 import type { ProviderHints } from "./provider_hints.ts";
@@ -95,54 +101,9 @@ interface Noted extends Omit<ImportWarning, "tool"> {
 }
 
 const MAX_WARNINGS = 1_000;
-/** The maximum lengths of texts, in characters. */
-const MAX_TITLE = 500;
-const MAX_DESCRIPTION = 8_192;
-
 /** The maximum number of icons of a tool, and of characters in the address of one. */
 const MAX_ICONS = 16;
 const MAX_ICON = 65_536;
-
-interface ToolTexts {
-  title?: string | undefined;
-  description?: string | undefined;
-  tags?: readonly string[] | undefined;
-  parameters?: JsonSchemaObject | undefined;
-  returns?: JsonSchema | undefined;
-}
-
-/** Removes hidden characters from the texts of a tool, and shortens long texts. */
-export function cleanTexts(tool: ToolTexts): ReadonlySet<string> {
-  const places = new Set<string>();
-  const clean = (text: string, place: string, length = MAX_DESCRIPTION): string => {
-    const cleaned = cleanText(text, length);
-    if (cleaned !== text) places.add(place);
-    return cleaned;
-  };
-  const cleanSchema = (schema: JsonSchema, place: string): JsonSchema =>
-    mapSchema(undefined, schema, {
-      enter(node) {
-        let result = node;
-        for (const word of ["title", "description", "$comment"]) {
-          const text = node[word];
-          const cleaned = typeof text === "string" ? clean(text, place) : text;
-          if (cleaned !== text) result = { ...result, [word]: cleaned };
-        }
-        return result;
-      },
-    });
-  const { title, description, parameters, returns, tags } = tool;
-  if (title !== undefined) tool.title = clean(title, "title", MAX_TITLE);
-  if (description !== undefined) tool.description = clean(description, "description");
-  if (tags !== undefined) {
-    tool.tags = tags.map((tag) => clean(tag, "tags", MAX_TITLE)).filter(isWord);
-  }
-  if (parameters !== undefined) {
-    tool.parameters = cleanSchema(parameters, "parameters") as JsonSchemaObject;
-  }
-  if (returns !== undefined) tool.returns = cleanSchema(returns, "returns");
-  return places;
-}
 
 export class ImportSession {
   readonly source: string;

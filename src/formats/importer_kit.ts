@@ -13,7 +13,7 @@ import {
   NO_PARAMETERS,
 } from "../tool/mod.ts";
 import type { ImportedTool, ImportSession } from "./import_session.ts";
-import { flagIn, type JsonRecord, listIn, objectIn, textIn } from "./wire.ts";
+import { flagIn, type JsonRecord, listIn, member, objectIn, textIn } from "./wire.ts";
 import { acceptNull } from "./transform/properties.ts";
 import { mapSchema, without } from "./transform/rewrite.ts";
 
@@ -37,10 +37,9 @@ export {
   textIn,
   wordsIn,
 } from "./wire.ts";
-export { distinct } from "./transform/trace.ts";
+export { distinct, eachNode, mapChildren, mapSchema, without } from "./transform/rewrite.ts";
 export { definitionName } from "./transform/references.ts";
 export { normalizeOpenApi30 } from "./transform/older_dialects.ts";
-export { eachNode, mapChildren, mapSchema, without } from "./transform/rewrite.ts";
 
 export interface Entry {
   readonly value: unknown;
@@ -91,69 +90,102 @@ export function readEach(
   }
 }
 
-/** Begins to read a tool. */
-export function beginTool(
-  session: ImportSession,
-  tool: JsonRecord,
-  path: string,
-  namespace: string | undefined,
-  at: string = path,
-): ImportedTool | undefined {
-  const name = textIn(tool, "name");
-  if (name === undefined || name === "") {
-    session.reject(undefined, at, "name", 'Cannot import the tool: it must have a "name"');
-    return undefined;
-  }
-  return {
-    sourceName: name,
-    path,
-    namespace,
-    description: textIn(tool, "description"),
-    hints: {},
-    // These providers have no annotations, so the derived ones are not sent as theirs.
-    provider: { annotations: null },
-  };
+/** The hints that several providers write in the same way. */
+const HINT_FIELDS = {
+  strict: "strict",
+  defer_loading: "deferLoading",
+  allowed_callers: "allowedCallers",
+  async: "async",
+  eager_input_streaming: "eagerInputStreaming",
+} as const;
+
+/** The fields in which a provider writes a tool, besides its name and its description. */
+export interface ToolFields {
+  /** The path of the schema of the arguments; a function reads the schemas of some providers. */
+  readonly parameters: string | ((imported: ImportedTool, tool: JsonRecord) => FoundSchema);
+  readonly returns?: string | ((imported: ImportedTool, tool: JsonRecord) => FoundSchema);
+  readonly hints?: readonly (keyof typeof HINT_FIELDS)[];
+  /** Other fields that are read. All others become extra fields. */
+  readonly others?: readonly string[];
+  /** The root must have a type, as in MCP; providers assume `object`. */
+  readonly typed?: true;
 }
 
-/** Reads the hints that OpenAI, Anthropic and Bedrock write in the same way. */
-export function readSharedHints({ provider }: ImportedTool, tool: JsonRecord): void {
-  const strict = flagIn(tool, "strict");
-  const deferLoading = flagIn(tool, "defer_loading");
-  const callers = listIn(tool, "allowed_callers");
-  if (strict !== undefined) provider.strict = strict;
-  if (deferLoading !== undefined) provider.deferLoading = deferLoading;
-  if (callers?.every((caller) => typeof caller === "string") === true) {
-    provider.allowedCallers = callers as readonly string[];
-  }
+export interface FoundSchema {
+  readonly schema: unknown;
+  readonly path: string;
 }
 
-/** Keeps the fields that are not `known`. */
-export function keepExtra(
-  { provider }: ImportedTool,
-  tool: JsonRecord,
-  known: ReadonlySet<string>,
-): void {
-  const extra = Object.keys(tool).filter((field) => !known.has(field));
-  if (extra.length === 0) return;
-  provider.extra = Object.fromEntries(extra.map((field) => [field, tool[field]]));
+export interface ToolPlace {
+  /** The path of the entry. */
+  readonly path: string;
+  /** The path of the tool in the entry; by default the entry itself. */
+  readonly at?: string;
+  readonly namespace: string | undefined;
 }
 
 /**
- * Reads the schema of the arguments, with an object at the root.
+ * Reads a tool and adds it to the session, if it is not rejected.
  *
- * @param root Whether the root must have a type, as in MCP; providers assume `object`.
- * @returns The schema, or `undefined` if the tool was rejected.
+ * @param finish Reads the fields of one provider. If it returns `false`, it has rejected the tool.
  */
-export function readParameters(
+export function readTool(
+  session: ImportSession,
+  tool: JsonRecord,
+  { path, at = path, namespace }: ToolPlace,
+  fields: ToolFields,
+  finish?: (imported: ImportedTool, parameters: JsonSchemaObject) => boolean | void,
+): ImportedTool | undefined {
+  const { parameters, returns, hints = [], others = [] } = fields;
+  const sourceName = textIn(tool, "name");
+  if (sourceName === undefined || sourceName === "") {
+    session.reject(undefined, at, "name", 'Cannot import the tool: it must have a "name"');
+    return undefined;
+  }
+  const imported: ImportedTool = {
+    ...{ sourceName, path, namespace, description: textIn(tool, "description"), hints: {} },
+    // Providers have no annotations, so the derived ones are not sent as theirs.
+    provider: { annotations: null },
+  };
+  const known = new Set<string>(["name", "description", ...hints, ...others]);
+  const schemaIn = (field: NonNullable<ToolFields["returns"]>): FoundSchema => {
+    if (typeof field === "function") return field(imported, tool);
+    const [first = "", inner] = field.split("/");
+    known.add(first);
+    const schema = inner === undefined ? tool[first] : member(tool[first], inner);
+    return { schema, path: `${at}/${field}` };
+  };
+  const schema = readParameters(session, imported, schemaIn(parameters), fields.typed === true);
+  if (schema === undefined) return undefined;
+  if (returns !== undefined) imported.returns = readReturns(session, imported, schemaIn(returns));
+  for (const field of hints) {
+    const value = field === "allowed_callers" ? listIn(tool, field) : flagIn(tool, field);
+    if (typeof value === "boolean" || value?.every((caller) => typeof caller === "string")) {
+      // The name of the field decides which of the two it is.
+      imported.provider[HINT_FIELDS[field]] = value as never;
+    }
+  }
+  keepExtra(imported, tool, known);
+  if (finish?.(imported, schema) === false) return undefined;
+  session.add(imported);
+  return imported;
+}
+
+function keepExtra({ provider }: ImportedTool, tool: JsonRecord, known: ReadonlySet<string>): void {
+  const extra = Object.entries(tool).filter(([field]) => !known.has(field));
+  if (extra.length > 0) provider.extra = Object.fromEntries(extra);
+}
+
+/** Reads the schema of the arguments; `undefined` if the tool was rejected. */
+function readParameters(
   session: ImportSession,
   imported: ImportedTool,
-  raw: unknown,
-  path: string,
-  root: "typed" | "any" = "any",
+  { schema: raw, path }: FoundSchema,
+  typed: boolean,
 ): JsonSchemaObject | undefined {
   const isAbsent = raw === undefined || raw === null;
   const isTyped = isObject(raw) && raw["type"] === "object";
-  if (root === "typed") imported.parameters = isTyped ? raw : undefined;
+  if (typed) imported.parameters = isTyped ? raw : undefined;
   // Providers assume no parameters, and an object.
   else if (isAbsent) imported.parameters = NO_PARAMETERS;
   else if (isTyped) imported.parameters = withNull(session, imported, raw, path);
@@ -199,11 +231,10 @@ function withNull(
 }
 
 /** The schema of the results. A value that is not a schema is omitted, with a warning. */
-export function readReturns(
+function readReturns(
   session: ImportSession,
   imported: ImportedTool,
-  raw: unknown,
-  path: string,
+  { schema: raw, path }: FoundSchema,
 ): JsonSchema | undefined {
   if (raw === undefined || raw === null) return undefined;
   if (typeof raw === "boolean" || isObject(raw)) return raw;

@@ -8,7 +8,6 @@ import { isObject, type JsonSchema } from "../tool/mod.ts";
 import { type Limit, type LimitName, LIMITS, type ToolView } from "./target.ts";
 import { eachChild, requiredBy } from "./transform/rewrite.ts";
 
-/** A limit that a tool would exceed. */
 export interface Excess {
   readonly limit: Limit;
   readonly message: string;
@@ -88,7 +87,6 @@ export class RequestLimits {
   }
 }
 
-/** The sizes of one schema that limits of providers count. */
 interface SchemaSize {
   /** At every level. */
   properties: number;

@@ -5,7 +5,7 @@
  */
 
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
-import type { KeywordForm } from "./form_rules.ts";
+import { FORM_OF, type KeywordForm } from "./form_rules.ts";
 import { constrains, lacksItems } from "./transform/keywords.ts";
 import { acceptsNull, describesObjects } from "./transform/properties.ts";
 import {
@@ -14,63 +14,16 @@ import {
   type Resolve,
   resolverOf,
 } from "./transform/references.ts";
-import type { Trace } from "./transform/trace.ts";
-import { eachChildIn, HOLDS, MAX_DEPTH, requiredBy, tooDeep } from "./transform/rewrite.ts";
+import {
+  eachChildIn,
+  HOLDS,
+  MAX_DEPTH,
+  requiredBy,
+  tooDeep,
+  type Trace,
+} from "./transform/rewrite.ts";
 
 export type FormSet = ReadonlySet<KeywordForm>;
-
-/** Keywords of one form, whatever they hold. */
-const FORM_OF: ReadonlyMap<string, KeywordForm> = new Map<string, KeywordForm>([
-  ["properties", "properties"],
-  ["required", "required"],
-  ["patternProperties", "patternProperties"],
-  ["propertyNames", "propertyNames"],
-  ["unevaluatedProperties", "unevaluated"],
-  ["unevaluatedItems", "unevaluated"],
-  ["minProperties", "property count"],
-  ["maxProperties", "property count"],
-  ["dependentRequired", "dependent"],
-  ["dependentSchemas", "dependent"],
-  ["dependencies", "dependent"],
-  ["if", "conditional"],
-  ["then", "conditional"],
-  ["else", "conditional"],
-  ["items", "items"],
-  ["prefixItems", "tuple"],
-  ["contains", "contains"],
-  ["minContains", "contains"],
-  ["maxContains", "contains"],
-  ["maxItems", "maxItems"],
-  ["uniqueItems", "uniqueItems"],
-  ["minLength", "length"],
-  ["maxLength", "length"],
-  ["format", "format"],
-  ["minimum", "range"],
-  ["maximum", "range"],
-  ["exclusiveMinimum", "exclusive range"],
-  ["exclusiveMaximum", "exclusive range"],
-  ["multipleOf", "multipleOf"],
-  ["$defs", "$ref"],
-  ["definitions", "$ref"],
-  ["$anchor", "dynamic reference"],
-  ["$dynamicRef", "dynamic reference"],
-  ["$dynamicAnchor", "dynamic reference"],
-  ["$id", "$id"],
-  ["$schema", "$schema"],
-  ["$comment", "$comment"],
-  ["title", "title"],
-  ["description", "description"],
-  ["default", "default"],
-  ["examples", "examples"],
-  ["example", "example"],
-  ["deprecated", "usage notes"],
-  ["readOnly", "usage notes"],
-  ["writeOnly", "usage notes"],
-  ["contentEncoding", "content"],
-  ["contentMediaType", "content"],
-  ["contentSchema", "content"],
-  ["propertyOrdering", "propertyOrdering"],
-]);
 
 /** Keywords whose form depends on whether they stand at the root. */
 const COMPOSITION: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "not"]);
@@ -78,7 +31,6 @@ const COMPOSITION: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "no
 /** Parts of regular expressions that constrained decoders do not compile. */
 const COMPLEX_PATTERN = /\(\?[=!<]|\\[1-9bBk]/;
 
-/** The form of one keyword of a node. */
 export function formOfKeyword(keyword: string, node: JsonSchemaObject, root: boolean): KeywordForm {
   const value = node[keyword];
   // Every schema has one, so it is checked first.
@@ -161,7 +113,6 @@ const FACTS: ReadonlyMap<string, KeywordFacts> = new Map(
   }),
 );
 
-/** The forms that a schema uses. */
 export function formsOf(schema: JsonSchema, trace?: Trace): FormSet {
   const finder = new FormFinder(schema);
   if (!isObject(schema)) return finder.forms.add("boolean schema");

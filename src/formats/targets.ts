@@ -11,15 +11,12 @@ import type { KeywordTable } from "./form_rules.ts";
 import { describe, isFunction, isObject } from "../tool/mod.ts";
 import type { Provider, Target } from "./target.ts";
 
-/** A provider of this package. */
 export type KnownProvider = (typeof providers)[keyof typeof providers];
 
-/** A provider whose types do not matter. */
 type AnyProvider = Provider<Target, Importer, { readonly [alias: string]: string }>;
 
 type KnownTarget = KnownProvider["targets"][number];
 
-/** The aliases of each provider, with their targets. */
 type Aliases = NonNullable<KnownProvider["aliases"]>;
 
 type KeysOf<Union> = Union extends unknown ? keyof Union & string : never;
@@ -36,7 +33,6 @@ export type TargetAlias = KeysOf<Aliases>;
 /** The name of a target: its id, or an alias. */
 export type TargetName = TargetId | TargetAlias;
 
-/** The id of the target with a name. */
 type ResolveTarget<Name extends TargetName> = Name extends TargetAlias ? ValueOf<Aliases, Name>
   : Name;
 
@@ -107,7 +103,6 @@ export function targetOf<Like extends TargetLike>(target: Like): TargetOf<Like> 
   return findTarget(target) as TargetOf<Like>;
 }
 
-/** True if `value` is the record of a target. */
 export function isTarget(value: unknown): value is Target {
   return isObject(value) && isObject(value["calls"]) && isFunction(value["calls"]["read"]) &&
     isObject(value["features"]) && isFunction(value["wire"]);

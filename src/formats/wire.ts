@@ -142,7 +142,6 @@ export class Shape {
   }
 }
 
-/** The places of calls in the responses of a provider. */
 export interface ResponseShape {
   /** Words for the response, with an article. */
   readonly title: string;

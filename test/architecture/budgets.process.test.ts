@@ -9,7 +9,7 @@ const GENERATED = /built_page|\.generated\./;
 /** The limits of each folder. They fall when the code shrinks, and never rise. */
 const LIMITS = [
   { folder: "src", lines: 70_891, files: 297, aim: 60_000 },
-  { folder: "test", lines: 74_097, files: 409, aim: 60_000 },
+  { folder: "test", lines: 72_880, files: 409, aim: 60_000 },
   { folder: "ffi", lines: 18_687, files: 96, aim: 15_000 },
   { folder: "examples", lines: 4_210, files: 40, aim: 6_000 },
   { folder: "scripts", lines: 2_630, files: 28, aim: 2_000 },

@@ -55,8 +55,8 @@ import {
   type AnthropicTool,
   type BedrockCachePoint,
   type BedrockTool,
-  type CohereTool,
   exportTools,
+  type FunctionTool as PlainTool,
   type GeminiFunction,
   type GeminiSchema,
   type GeminiType,
@@ -64,8 +64,6 @@ import {
   type LangChainTool,
   type Mcp2025Tool,
   type McpTool,
-  type MistralTool,
-  type OllamaTool,
   type OpenAiChatTool,
   type OpenAiRealtimeTool,
   type OpenAiResponsesFunction,
@@ -86,9 +84,9 @@ export const anthropic: AnthropicSdkTool = some<AnthropicTool>();
 export const anthropicBeta: BetaTool = some<AnthropicTool>();
 export const gemini: FunctionDeclaration = some<GeminiFunction>();
 export const bedrock: BedrockSdkTool = some<BedrockTool | BedrockCachePoint>();
-export const mistral: MistralSdkTool = some<MistralTool>();
-export const cohere: Cohere.ToolV2 = some<CohereTool>();
-export const ollama: OllamaSdkTool = some<OllamaTool>();
+export const mistral: MistralSdkTool = some<PlainTool>();
+export const cohere: Cohere.ToolV2 = some<PlainTool>();
+export const ollama: OllamaSdkTool = some<PlainTool>();
 export const langChain: StructuredToolParams = some<LangChainTool>();
 export const langChain14: StructuredToolParams14 = some<LangChainTool>();
 export const bound14: BindToolsInput[] = exportTools(SIMPLE, "langchain").tools;
@@ -157,9 +155,9 @@ export const wrongMistral: MistralSdkTool = some<
   { type: "function"; function: { name: string } }
 >();
 // @ts-expect-error Cohere wants `type`.
-export const wrongCohere: Cohere.ToolV2 = some<Omit<CohereTool, "type">>();
+export const wrongCohere: Cohere.ToolV2 = some<Omit<PlainTool, "type">>();
 // @ts-expect-error Ollama wants `function`.
-export const wrongOllama: OllamaSdkTool = some<Omit<OllamaTool, "function">>();
+export const wrongOllama: OllamaSdkTool = some<Omit<PlainTool, "function">>();
 // @ts-expect-error LangChain calls it `schema`.
 export const wrongLangChain: StructuredToolParams = some<AnthropicTool>();
 // @ts-expect-error A tool set has its tools by name.

@@ -7,7 +7,7 @@
 import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
 import { messagesOf } from "../../adapters/mcp/connection.ts";
 import { boundedText, wasNotSent } from "../../adapters/http/runtime.ts";
-import { cleanTexts } from "../../formats/import_session.ts";
+import { cleanTexts } from "../../formats/import_findings.ts";
 import { hardenTool } from "../../schema/mod.ts";
 import type { ToolExplanation } from "../../select/mod.ts";
 import {

@@ -211,7 +211,6 @@ export interface AiSdkToolMessage {
 
 // The provider
 
-/** A `ToolSet`: an object with the tools by name. */
 const AI_SDK:
   & Target<"ai-sdk", AiSdkTool, AiSdkToolSet, AiSdkToolResult, AiSdkToolMessage>
   & Chooses<typeof choose> = makeTarget({

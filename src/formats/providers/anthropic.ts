@@ -19,22 +19,18 @@ import {
 } from "../wire.ts";
 import type { Chooses, WireSettings } from "../export_options.ts";
 import {
-  beginTool,
   entriesOf,
-  flagIn,
-  type ImportedTool,
   type Importer,
   type ImportOptions,
   type ImportSession,
   type JsonRecord,
-  keepExtra,
   listIn,
   member,
   quote,
   readEach,
-  readParameters,
-  readSharedHints,
+  readTool,
   textIn,
+  type ToolFields,
 } from "../importer_kit.ts";
 import {
   ANTHROPIC_STRICT_RULES,
@@ -226,7 +222,6 @@ export type AnthropicContentBlock =
 
 const IMAGES: readonly string[] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/** Images, and documents as PDF. */
 const MEDIA: MediaFormat<AnthropicContentBlock> = {
   // The answers to calls from code are texts.
   takes: ({ raw }) => (member(member(raw, "caller"), "type") ?? "direct") === "direct",
@@ -311,59 +306,38 @@ function rebuild(parts: StreamedParts): unknown {
 
 // Import
 
-/** The fields that are read. Others become extra fields. */
-const KNOWN: ReadonlySet<string> = new Set([
-  "type",
-  "name",
-  "description",
-  "input_schema",
-  "input_examples",
-  "strict",
-  "defer_loading",
-  "allowed_callers",
-  "cache_control",
-  "eager_input_streaming",
-]);
+const TOOL: ToolFields = {
+  parameters: "input_schema",
+  hints: ["strict", "defer_loading", "allowed_callers", "eager_input_streaming"],
+  others: ["type", "input_examples", "cache_control"],
+};
 
-function readTool(
+function readEntry(
   session: ImportSession,
   tool: JsonRecord,
   path: string,
-  options: ImportOptions,
+  { namespace }: ImportOptions,
 ): void {
-  const type = tool["type"] ?? "custom";
+  const { type = "custom", cache_control: cache } = tool;
   if (type !== "custom") {
     const why = "the provider runs it, and it has no schema";
     const message = `Cannot import a tool whose type is ${quote(type)}: ${why}`;
     return session.reject(textIn(tool, "name"), path, "type", message);
   }
-  const imported = beginTool(session, tool, path, options.namespace);
-  if (imported === undefined) return;
-  const schema = tool["input_schema"];
-  if (!readParameters(session, imported, schema, `${path}/input_schema`)) return;
-  const examples = listIn(tool, "input_examples");
-  if (examples !== undefined) imported.examples = examples.map((input) => ({ input }));
-  readHints(session, imported, tool);
-  keepExtra(imported, tool, KNOWN);
-  session.add(imported);
-}
-
-function readHints(session: ImportSession, imported: ImportedTool, tool: JsonRecord): void {
-  const { provider, path } = imported;
-  readSharedHints(imported, tool);
-  const streaming = flagIn(tool, "eager_input_streaming");
-  if (streaming !== undefined) provider.eagerInputStreaming = streaming;
-  const cache = tool["cache_control"];
-  if (cache === undefined || cache === null) return;
-  const cacheControl = member(cache, "type") === "ephemeral"
-    ? cacheFor(member(cache, "ttl"))
-    : undefined;
-  if (cacheControl !== undefined) provider.cacheControl = cacheControl;
-  else {
-    const of = `The cache_control of "${clip(imported.sourceName)}"`;
-    const message = `${of} is unknown, and is omitted`;
-    session.warn(imported, `${path}/cache_control`, "cache_control", message);
-  }
+  readTool(session, tool, { path, namespace }, TOOL, (imported) => {
+    const examples = listIn(tool, "input_examples");
+    if (examples !== undefined) imported.examples = examples.map((input) => ({ input }));
+    if (cache === undefined || cache === null) return;
+    const cacheControl = member(cache, "type") === "ephemeral"
+      ? cacheFor(member(cache, "ttl"))
+      : undefined;
+    if (cacheControl !== undefined) imported.provider.cacheControl = cacheControl;
+    else {
+      const of = `The cache_control of "${clip(imported.sourceName)}"`;
+      const message = `${of} is unknown, and is omitted`;
+      session.warn(imported, `${path}/cache_control`, "cache_control", message);
+    }
+  });
 }
 
 /** The cache hint with a time to live, which Bedrock has as well; `undefined` for another time. */
@@ -374,7 +348,6 @@ export function cacheFor(ttl: unknown): ProviderHints["cacheControl"] {
 
 // The provider
 
-/** The `tools` of a Messages request. */
 const ANTHROPIC:
   & ListTarget<"anthropic", AnthropicTool, AnthropicToolResult, AnthropicToolMessage>
   & Chooses<typeof choose> = makeTarget({
@@ -411,7 +384,6 @@ const ANTHROPIC:
     },
   });
 
-/** The same with `strict: true`: the model is held to the schema. */
 const ANTHROPIC_STRICT:
   & ListTarget<"anthropic.strict", AnthropicTool, AnthropicToolResult, AnthropicToolMessage>
   & Chooses<typeof choose> = makeTarget({
@@ -445,7 +417,7 @@ export const anthropic: Provider<
       ),
     read(session, document, options) {
       readEach(session, entriesOf(document, ["tools"], [], session), (tool, path) => {
-        readTool(session, tool, path, options);
+        readEntry(session, tool, path, options);
       });
     },
   },

@@ -25,20 +25,18 @@ import {
   type WireSettings,
 } from "../export_options.ts";
 import {
-  beginTool,
   entriesOf,
   type ImportedTool,
   type Importer,
   type ImportOptions,
   type ImportSession,
   type JsonRecord,
-  keepExtra,
   member,
   objectIn,
   readEach,
-  readParameters,
-  readSharedHints,
+  readTool,
   textIn,
+  type ToolFields,
 } from "../importer_kit.ts";
 import { ANTHROPIC_STRICT_RULES, replaced, unsure } from "../form_rules.ts";
 import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
@@ -128,20 +126,11 @@ const read = callReader({
 
 // Results
 
-/** A value, as the SDK has it. */
-export type BedrockDocument =
-  | null
-  | boolean
-  | number
-  | string
-  | BedrockDocument[]
-  | { [key: string]: BedrockDocument };
-
 /** The block that answers one call. */
 export interface BedrockToolResult {
   toolResult: {
     toolUseId: string;
-    content: ({ json: { [key: string]: BedrockDocument } } | BedrockContentBlock)[];
+    content: ({ json: { [key: string]: WireValue } } | BedrockContentBlock)[];
     status: "success" | "error";
   };
 }
@@ -214,7 +203,6 @@ const VIDEOS: ReadonlyMap<string, BedrockVideoFormat> = new Map([
   ["video/x-ms-wmv", "wmv"],
 ]);
 
-/** Images, documents and videos. */
 const MEDIA: MediaFormat<BedrockContentBlock> = {
   text: (text) => ({ text }),
   file(file, id) {
@@ -253,7 +241,7 @@ function contentOf(answer: Answer): BedrockToolResult["toolResult"]["content"] {
     return parts as BedrockContentBlock[] | undefined ?? [{ text: answer.text || "(empty)" }];
   }
   // `json` takes objects only. Its type is mutable, but the SDK does not write to it.
-  return [{ json: answer.value as { [key: string]: BedrockDocument } }];
+  return [{ json: answer.value as { [key: string]: WireValue } }];
 }
 
 // Stream
@@ -284,8 +272,7 @@ function rebuild(parts: StreamedParts): unknown {
 
 // Import
 
-/** The fields that are read. Others become extra fields. */
-const KNOWN: ReadonlySet<string> = new Set(["name", "description", "inputSchema", "strict"]);
+const TOOL: ToolFields = { parameters: "inputSchema/json", hints: ["strict"] };
 
 /** A cache point covers the tools before it. The last of them keeps it as a hint. */
 function readCachePoint(
@@ -316,14 +303,7 @@ function readEntry(
     return undefined;
   }
   const at = `${path}/toolSpec`;
-  const imported = beginTool(session, tool, path, options.namespace, at);
-  if (imported === undefined) return undefined;
-  const schema = member(tool["inputSchema"], "json");
-  if (!readParameters(session, imported, schema, `${at}/inputSchema/json`)) return undefined;
-  readSharedHints(imported, tool);
-  keepExtra(imported, tool, KNOWN);
-  session.add(imported);
-  return imported;
+  return readTool(session, tool, { path, at, namespace: options.namespace }, TOOL);
 }
 
 // The provider

@@ -4,14 +4,7 @@
  * @module
  */
 
-import {
-  clip,
-  defined,
-  isObject,
-  type JsonSchema,
-  type JsonValue,
-  setOwn,
-} from "../../tool/mod.ts";
+import { clip, defined, isObject, type JsonSchema, type JsonValue } from "../../tool/mod.ts";
 import type { Answer, MediaFormat, WireCall } from "../call_format.ts";
 import {
   type CallFields,
@@ -29,19 +22,18 @@ import {
   type WireSettings,
 } from "../export_options.ts";
 import {
-  beginTool,
   entriesOf,
+  type FoundSchema,
   type ImportedTool,
   type Importer,
   type ImportOptions,
   type ImportSession,
   type JsonRecord,
-  keepExtra,
   listIn,
   member,
   readEach,
-  readParameters,
-  readReturns,
+  readTool,
+  type ToolFields,
 } from "../importer_kit.ts";
 import { ADVISORY, GEMINI_RULES, GEMINI_TYPED_RULES } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
@@ -53,10 +45,7 @@ import {
   type Target,
   type ToolView,
 } from "../target.ts";
-import { acceptNull } from "../transform/properties.ts";
-import { mapSchema } from "../transform/rewrite.ts";
-import { locate, pathOf } from "../transform/trace.ts";
-import { LENGTHS } from "../transform/keywords.ts";
+import { isTypedSchema, readTypedSchema } from "../transform/older_dialects.ts";
 
 // Tools
 
@@ -277,18 +266,12 @@ function hasReference(value: JsonValue): boolean {
 
 // Import
 
-/** The fields that are read. Others become extra fields. */
-const KNOWN: ReadonlySet<string> = new Set([
-  "name",
-  "description",
-  "parameters",
-  "parametersJsonSchema",
-  "parameters_json_schema",
-  "response",
-  "responseJsonSchema",
-  "response_json_schema",
-  "behavior",
-]);
+/** The fields that are read, each schema in one of three. */
+const KNOWN: readonly string[] = ["parameters", "response"].flatMap((field) => [
+  field,
+  `${field}JsonSchema`,
+  `${field}_json_schema`,
+]).concat("behavior");
 
 /** A list of declarations is in an entry of `tools`. */
 const DECLARATIONS = ["functionDeclarations", "function_declarations"] as const;
@@ -314,17 +297,16 @@ function readDeclaration(
   path: string,
   options: ImportOptions,
 ): void {
-  const imported = beginTool(session, tool, path, options.namespace);
-  if (imported === undefined) return;
-  const input = schemaOf(session, imported, tool, "parameters");
-  if (!readParameters(session, imported, input.schema, input.path)) return;
-  const output = schemaOf(session, imported, tool, "response");
-  imported.returns = readReturns(session, imported, output.schema, output.path);
   const { behavior } = tool;
-  if (behavior === "NON_BLOCKING") imported.provider.async = true;
-  else if (behavior === "BLOCKING") imported.provider.async = false;
-  keepExtra(imported, tool, KNOWN);
-  session.add(imported);
+  const fields: ToolFields = {
+    parameters: (imported) => schemaOf(session, imported, tool, "parameters"),
+    returns: (imported) => schemaOf(session, imported, tool, "response"),
+    others: KNOWN,
+  };
+  readTool(session, tool, { path, namespace: options.namespace }, fields, ({ provider }) => {
+    if (behavior === "NON_BLOCKING") provider.async = true;
+    else if (behavior === "BLOCKING") provider.async = false;
+  });
 }
 
 /** The JSON Schema of a field, translated from a typed schema if it is one. */
@@ -333,7 +315,7 @@ function schemaOf(
   imported: ImportedTool,
   tool: JsonRecord,
   field: "parameters" | "response",
-): { readonly schema: unknown; readonly path: string } {
+): FoundSchema {
   for (const key of [`${field}JsonSchema`, `${field}_json_schema`]) {
     if (tool[key] !== undefined) return { schema: tool[key], path: `${imported.path}/${key}` };
   }
@@ -349,68 +331,6 @@ function schemaOf(
   };
 }
 
-const TYPES: ReadonlyMap<unknown, string> = new Map(
-  ["string", "number", "integer", "boolean", "array", "object", "null"].map((type) => [
-    type.toUpperCase(),
-    type,
-  ]),
-);
-
-/** The maximum number of parts of a schema that are inspected to detect its form. */
-const MAX_SCHEMAS = 10_000;
-
-/** True if a schema is a typed schema: it or a part of it has its type in capitals. */
-function isTypedSchema(schema: unknown): boolean {
-  const schemas: unknown[] = [schema];
-  const add = (found: unknown): void => {
-    if (schemas.length < MAX_SCHEMAS) schemas.push(found);
-  };
-  // The loop also visits items that are added to the list.
-  for (const at of schemas) {
-    if (!isObject(at)) continue;
-    const { type, nullable, properties, items } = at;
-    if (TYPES.has(type) || type === "TYPE_UNSPECIFIED" || typeof nullable === "boolean") {
-      return true;
-    }
-    add(items);
-    if (isObject(properties)) { for (const key of Object.keys(properties)) add(properties[key]); }
-  }
-  return false;
-}
-
-/** The keywords that have another name in a typed schema. */
-const NAMED: ReadonlyMap<string, string> = new Map([["defs", "$defs"], ["ref", "$ref"]]);
-
-/** Translates a typed schema. `wrong` is called for a length that is not a number. */
-function readTypedSchema(
-  schema: JsonRecord,
-  wrong: (path: string, keyword: string) => void,
-): JsonSchema {
-  return mapSchema(undefined, schema, {
-    enter: (node) => {
-      const result: Record<string, unknown> = {};
-      for (const keyword of Object.keys(node)) {
-        const value = node[keyword];
-        if (keyword === "type") {
-          if (value !== "TYPE_UNSPECIFIED") result["type"] = TYPES.get(value) ?? value;
-        } else if (keyword === "example") {
-          if (!Object.hasOwn(node, "examples")) result["examples"] = [value];
-        } else if (LENGTHS.has(keyword)) {
-          const isText = typeof value === "string" && /^\d{1,15}$/.test(value);
-          const length = isText ? Number(value) : value;
-          if (typeof length === "number") result[keyword] = length;
-          else wrong(`${pathOf(node, locate(schema))}/${keyword}`, keyword);
-        } else if (keyword !== "nullable") {
-          const isReference = keyword === "ref" && typeof value === "string";
-          const made = isReference ? value.replace(/^#\/defs\//, "#/$defs/") : value;
-          setOwn(result, NAMED.get(keyword) ?? keyword, made);
-        }
-      }
-      return node["nullable"] === true ? acceptNull(undefined, result) : result;
-    },
-  });
-}
-
 // The provider
 
 type GeminiTarget<Id extends string, Declaration> =
@@ -423,7 +343,6 @@ type GeminiTarget<Id extends string, Declaration> =
   >
   & Chooses<typeof choose>;
 
-/** The `tools` of a `generateContent` request to the Gemini API. */
 const GEMINI: GeminiTarget<"gemini", GeminiFunction> = makeTarget({
   id: "gemini",
   choose,
@@ -466,7 +385,6 @@ const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = makeTarg
   assemble,
 });
 
-/** The `tools` of a `generateContent` request to Vertex AI. */
 const VERTEX: GeminiTarget<"vertex", GeminiFunction> = makeTarget({
   ...GEMINI,
   id: "vertex",

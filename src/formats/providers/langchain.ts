@@ -174,7 +174,6 @@ function streamToolCallChunks(): StreamFormat {
 
 // The provider
 
-/** A list of `StructuredToolParams`. */
 const LANGCHAIN:
   & ListTarget<"langchain", LangChainTool, LangChainToolMessage>
   & Chooses<typeof choose> = makeTarget({

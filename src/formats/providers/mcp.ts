@@ -16,22 +16,20 @@ import {
 import type { Answer, MediaFormat, WireCall } from "../call_format.ts";
 import { asObject, descriptionOf, given, Shape } from "../wire.ts";
 import {
-  beginTool,
   HINTS,
   type ImportedTool,
   type Importer,
   type ImportOptions,
   type ImportSession,
   type JsonRecord,
-  keepExtra,
   listIn,
   member,
   objectIn,
   readEach,
   readHints,
-  readParameters,
-  readReturns,
+  readTool,
   textIn,
+  type ToolFields,
 } from "../importer_kit.ts";
 import { ADVISORY, COPIED, type KeywordTable, replacing } from "../form_rules.ts";
 import type { NameRule } from "../../select/mod.ts";
@@ -44,8 +42,7 @@ import {
   type ToolView,
   type Unstreamed,
 } from "../target.ts";
-import { locate, pathOf } from "../transform/trace.ts";
-import { eachNode } from "../transform/rewrite.ts";
+import { eachNode, locate, pathOf } from "../transform/rewrite.ts";
 
 // Tools
 
@@ -194,17 +191,12 @@ export interface McpImportOptions extends ImportOptions {
   readonly transport?: "http" | "stdio";
 }
 
-/** The fields that are read. Others become extra fields. */
-const KNOWN: ReadonlySet<string> = new Set([
-  "name",
-  "title",
-  "description",
-  "inputSchema",
-  "outputSchema",
-  "annotations",
-  "icons",
-  "_meta",
-]);
+const TOOL: ToolFields = {
+  parameters: "inputSchema",
+  returns: "outputSchema",
+  others: ["title", "annotations", "icons", "_meta"],
+  typed: true,
+};
 
 /** True if a document looks like a list of an MCP server. */
 function looksLikeMcp(document: unknown): boolean {
@@ -223,7 +215,7 @@ function readMcp(session: ImportSession, document: unknown, options: McpImportOp
   const entries = pagesOf(session, document).flatMap(({ tools, path }) =>
     tools.map((value, index) => ({ value, path: `${path}/${index}` }))
   );
-  readEach(session, entries, (tool, path) => readTool(session, tool, path, options));
+  readEach(session, entries, (tool, path) => readEntry(session, tool, path, options));
 }
 
 /** The lists of tools, each with its path in the document. */
@@ -283,91 +275,88 @@ function readCache(session: ImportSession, page: unknown): void {
   });
 }
 
-function readTool(
+function readEntry(
   session: ImportSession,
   tool: JsonRecord,
   path: string,
-  options: McpImportOptions,
+  { namespace, transport = "http" }: McpImportOptions,
 ): void {
-  const imported = beginTool(session, tool, path, options.namespace);
-  if (imported === undefined) return;
-  const schemaPath = `${path}/inputSchema`;
-  const parameters = readParameters(session, imported, tool["inputSchema"], schemaPath, "typed");
-  if (parameters === undefined) return;
-  const header = wrongHeader(parameters);
-  if (header !== undefined) {
-    const message = `has a wrong "x-mcp-header" at "${clip(header.path, 200)}": ${header.message}`;
-    const at = schemaPath + header.path;
-    if ((options.transport ?? "http") === "http") {
-      return session.rejectTool(imported, "x-mcp-header", `it ${message}`, at);
+  readTool(session, tool, { path, namespace }, TOOL, (imported, parameters) => {
+    const header = wrongHeader(parameters);
+    if (header !== undefined) {
+      const message = `has a wrong "x-mcp-header" at "${
+        clip(header.path, 200)
+      }": ${header.message}`;
+      const at = `${path}/inputSchema${header.path}`;
+      if (transport === "http") {
+        session.rejectTool(imported, "x-mcp-header", `it ${message}`, at);
+        return false;
+      }
+      session.warn(imported, at, "x-mcp-header", `"${clip(imported.sourceName)}" ${message}`);
     }
-    session.warn(imported, at, "x-mcp-header", `"${clip(imported.sourceName)}" ${message}`);
+    readFields(session, imported, tool);
+    readTaskSupport(imported);
+    return true;
+  });
+}
+
+/** The path of a field, its type, and the words for that. */
+const FIELDS: readonly (readonly [string, (value: unknown) => boolean, string])[] = [
+  ["description", (value) => typeof value === "string", "a string"],
+  ["annotations", isObject, "an object"],
+  ...HINTS.map((hint) =>
+    [
+      `annotations/${hint}`,
+      (value: unknown) => typeof value === "boolean",
+      "true or false",
+    ] as const
+  ),
+  ["title", (value) => typeof value === "string", "a string"],
+  [
+    "icons",
+    (value) => Array.isArray(value) && value.every((icon) => textIn(icon, "src") !== undefined),
+    'a list of objects, each with a "src"',
+  ],
+  ["_meta", isObject, "an object"],
+];
+
+/** Reads the fields that have the right type. Others are omitted, with a warning. */
+function readFields(session: ImportSession, imported: ImportedTool, tool: JsonRecord): void {
+  const { provider } = imported;
+  const good: Record<string, unknown> = {};
+  for (const [field, accepts, wanted] of FIELDS) {
+    const value = field.split("/").reduce<unknown>(member, tool);
+    if (accepts(value)) good[field] = value;
+    else if (value !== undefined) wrongField(session, imported, field, wanted);
   }
-  imported.returns = readReturns(session, imported, tool["outputSchema"], `${path}/outputSchema`);
-  imported.description = readText(session, imported, tool, "description");
-  readAnnotations(session, imported, tool);
-  const title = readText(session, imported, tool, "title");
-  imported.title = title ?? textIn(tool["annotations"], "title");
-  if (title === undefined && imported.title !== undefined) imported.provider.title = null;
-  readIcons(session, imported, tool);
-  const meta = tool["_meta"];
-  if (isObject(meta)) imported.meta = meta;
-  else if (meta !== undefined) wrongField(session, imported, "_meta", "an object");
-  if (imported.meta !== undefined && Object.hasOwn(imported.meta, "provider")) {
-    const { provider: _taken, ...rest } = imported.meta;
-    imported.meta = rest;
-    const message = '"provider" in "_meta" is omitted: plue uses the name';
-    session.warn(imported, `${path}/_meta/provider`, "_meta", message);
-  }
-  readExtra(imported, tool);
-  session.add(imported);
+  const { annotations, icons, _meta } = good;
+  imported.description = textIn(good, "description");
+  // `null` records that there were none, so that defaults are not sent back.
+  provider.annotations = isObject(annotations) ? annotations : null;
+  imported.hints = readHints(annotations);
+  const title = textIn(good, "title");
+  imported.title = title ?? textIn(annotations, "title");
+  if (title === undefined && imported.title !== undefined) provider.title = null;
+  if (icons !== undefined) imported.icons = icons as readonly ToolIcon[];
+  if (!isObject(_meta)) return;
+  const { provider: taken, ...meta } = _meta;
+  imported.meta = meta;
+  if (taken === undefined) return;
+  const message = '"provider" in "_meta" is omitted: plue uses the name';
+  session.warn(imported, `${imported.path}/_meta/provider`, "_meta", message);
 }
 
-function readText(
-  session: ImportSession,
-  imported: ImportedTool,
-  tool: JsonRecord,
-  field: "title" | "description",
-): string | undefined {
-  const value = tool[field];
-  if (value === undefined || typeof value === "string") return value;
-  wrongField(session, imported, field, "a string");
-  return undefined;
-}
-
-/**
- * Reads the annotations. `null` records that there were none, so that defaults are not sent back.
- */
-function readAnnotations(session: ImportSession, imported: ImportedTool, tool: JsonRecord): void {
-  const given = tool["annotations"];
-  imported.provider.annotations = isObject(given) ? given : null;
-  if (given === undefined) return;
-  if (!isObject(given)) return wrongField(session, imported, "annotations", "an object");
-  imported.hints = readHints(given);
-  for (const hint of HINTS) {
-    if (given[hint] !== undefined && typeof given[hint] !== "boolean") {
-      wrongField(session, imported, `annotations/${hint}`, "true or false");
-    }
-  }
-}
-
-function readIcons(session: ImportSession, imported: ImportedTool, tool: JsonRecord): void {
-  const icons = tool["icons"];
-  if (icons === undefined) return;
-  if (Array.isArray(icons) && icons.every((icon) => textIn(icon, "src") !== undefined)) {
-    imported.icons = icons as readonly ToolIcon[];
-  } else wrongField(session, imported, "icons", 'a list of objects, each with a "src"');
-}
-
-/** Reads `execution`, and keeps fields that are not known. */
-function readExtra(imported: ImportedTool, tool: JsonRecord): void {
-  const { execution, ...rest } = tool;
+/** Reads `execution`, whose other fields stay extra fields. */
+function readTaskSupport({ provider }: ImportedTool): void {
+  const { execution, ...rest } = provider.extra ?? {};
   const { taskSupport, ...more } = isObject(execution) ? execution : {};
   if (taskSupport !== "forbidden" && taskSupport !== "optional" && taskSupport !== "required") {
-    return keepExtra(imported, tool, KNOWN);
+    return;
   }
-  imported.provider.taskSupport = taskSupport;
-  keepExtra(imported, Object.keys(more).length > 0 ? { ...tool, execution: more } : rest, KNOWN);
+  provider.taskSupport = taskSupport;
+  const extra = Object.keys(more).length > 0 ? { ...rest, execution: more } : rest;
+  if (Object.keys(extra).length > 0) provider.extra = extra;
+  else delete provider.extra;
 }
 
 function wrongField(
@@ -384,7 +373,6 @@ function wrongField(
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 const PRIMITIVE: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
 
-/** The problem with a header, and its path in the schema. */
 interface HeaderProblem {
   readonly path: string;
   readonly message: string;

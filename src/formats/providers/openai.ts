@@ -16,29 +16,25 @@ import {
   setOwn,
 } from "../../tool/mod.ts";
 import {
-  beginTool,
   entriesOf,
-  flagIn,
+  type ImportedTool,
   type Importer,
   type ImportOptions,
   type ImportSession,
   type JsonRecord,
-  keepExtra,
   listIn,
   member,
   objectIn,
   quote,
-  readParameters,
-  readReturns,
-  readSharedHints,
+  readTool,
   textIn,
+  type ToolFields,
 } from "../importer_kit.ts";
 import type { Limit, Provider } from "../target.ts";
 import { encodeArguments, rewriteOf } from "../argument_rewrite.ts";
 import { acceptsNull } from "../transform/properties.ts";
 import { type Resolve, resolverOf } from "../transform/references.ts";
-import { Trace } from "../transform/trace.ts";
-import { copyNode, mapSchema } from "../transform/rewrite.ts";
+import { copyNode, mapSchema, Trace } from "../transform/rewrite.ts";
 
 /** The values of `format` that strict mode takes. Any other is rejected. */
 export const OPENAI_FORMATS: readonly string[] = [
@@ -76,19 +72,12 @@ export interface OpenAiImportOptions extends ImportOptions {
   readonly unstrict?: boolean;
 }
 
-/** The fields that are read. Others become extra fields. */
-const KNOWN: ReadonlySet<string> = new Set([
-  "type",
-  "function",
-  "name",
-  "description",
-  "parameters",
-  "strict",
-  "output_schema",
-  "defer_loading",
-  "allowed_callers",
-  "async",
-]);
+const TOOL: ToolFields = {
+  parameters: "parameters",
+  returns: "output_schema",
+  hints: ["strict", "defer_loading", "allowed_callers", "async"],
+  others: ["type", "function"],
+};
 
 /** The fields of requests and sessions that hold the lists of tools. */
 const LISTS = ["tools", "functions"] as const;
@@ -133,55 +122,36 @@ function readEntry(
     const message = `Cannot import a tool whose type is ${quote(type)}: ${why}`;
     return session.reject(textIn(tool, "name"), path, "type", message);
   }
-  const imported = beginTool(session, tool, path, options.namespace, at);
-  if (imported === undefined) return;
-  for (const field of inner === undefined ? [] : Object.keys(outer)) {
-    if (field === "type" || field === "function") continue;
-    const message = `${quote(field)} is unknown, and is omitted`;
-    session.warn(imported, path + pointerStep(field), field, message);
-  }
-  const parameters = readParameters(session, imported, tool["parameters"], `${at}/parameters`);
-  if (parameters === undefined) return;
-  imported.returns = readReturns(session, imported, tool["output_schema"], `${at}/output_schema`);
-  readSharedHints(imported, tool);
-  const isAsync = flagIn(tool, "async");
-  if (isAsync !== undefined) imported.provider.async = isAsync;
-  if (namespaceDescription !== undefined) {
-    imported.provider.namespaceDescription = namespaceDescription;
-  }
-  const relaxed = flagIn(tool, "strict") === true && options.unstrict === true
-    ? nullableToOptional(parameters)
-    : undefined;
-  if (relaxed !== undefined) {
-    imported.parameters = relaxed.schema;
-    imported.writeArguments = relaxed.putBack;
-    imported.provider.unstrict = true;
-  }
-  keepExtra(imported, tool, KNOWN);
-  if (imported.provider.extra !== undefined) {
-    imported.provider.surface = inner !== undefined
-      ? "chat"
-      : path.startsWith("/session/")
-      ? "realtime"
-      : "responses";
-  }
-  session.add(imported);
-}
-
-/** A strict schema with optional properties. */
-export interface Unstrict {
-  /** The schema in which nullable properties are optional instead. */
-  readonly schema: JsonSchemaObject;
-  /** Arguments of that schema, with the nulls that the strict one requires. */
-  putBack(args: JsonRecord): JsonRecord;
+  const place = { path, at, namespace: options.namespace };
+  readTool(session, tool, place, TOOL, (imported, parameters) => {
+    const { provider } = imported;
+    for (const field of inner === undefined ? [] : Object.keys(outer)) {
+      if (field === "type" || field === "function") continue;
+      const message = `${quote(field)} is unknown, and is omitted`;
+      session.warn(imported, path + pointerStep(field), field, message);
+    }
+    if (namespaceDescription !== undefined) provider.namespaceDescription = namespaceDescription;
+    if (provider.extra !== undefined) {
+      const isRealtime = path.startsWith("/session/");
+      provider.surface = inner !== undefined ? "chat" : isRealtime ? "realtime" : "responses";
+    }
+    const relaxed = provider.strict === true && options.unstrict === true
+      ? nullableToOptional(parameters)
+      : undefined;
+    if (relaxed === undefined) return;
+    Object.assign(imported, relaxed);
+    provider.unstrict = true;
+  });
 }
 
 /**
  * Undoes strict mode: a required property that accepts `null` becomes an optional one.
  *
- * @returns The schema, or `undefined` if nothing changes.
+ * @returns The schema, and the function that puts the nulls back; `undefined` if nothing changes.
  */
-function nullableToOptional(strict: JsonSchemaObject): Unstrict | undefined {
+function nullableToOptional(
+  strict: JsonSchemaObject,
+): Pick<ImportedTool, "parameters" | "writeArguments"> | undefined {
   // `relax` marks the strict schema in the trace.
   const trace = new Trace();
   const resolve = resolverOf(strict);
@@ -189,7 +159,8 @@ function nullableToOptional(strict: JsonSchemaObject): Unstrict | undefined {
   const rewrite = rewriteOf(strict, trace);
   if (schema === strict || !isObject(schema)) return undefined;
   // Only missing properties are added, so an object stays one.
-  return { schema, putBack: (args) => encodeArguments(args, rewrite) as JsonRecord };
+  const writeArguments = (args: JsonRecord) => encodeArguments(args, rewrite) as JsonRecord;
+  return { parameters: schema, writeArguments };
 }
 
 function relax(trace: Trace, node: JsonSchemaObject, resolve: Resolve): JsonSchemaObject {

@@ -1,6 +1,6 @@
 /**
- * OpenAI Chat Completions and its strict mode; and the message with `tool_calls`, which Mistral,
- * Cohere and Ollama have as well.
+ * OpenAI Chat Completions and its strict mode; and the providers whose messages have `tool_calls` as
+ * well: Mistral, Ollama and Cohere.
  *
  * @module
  */
@@ -15,26 +15,39 @@ import {
   given,
   isCutOff,
   type JsonRecord,
+  member,
   noCall,
+  objectIn,
   plainText,
+  streamResponses,
+  textIn,
   textOf,
 } from "../wire.ts";
-import { OPENAI_RULES, OPENAI_STRICT_RULES } from "../form_rules.ts";
-import type { Chooses, WireSettings } from "../export_options.ts";
+import {
+  ADVISORY,
+  COHERE_RULES,
+  OLLAMA_RULES,
+  OPENAI_RULES,
+  OPENAI_STRICT_RULES,
+  READ_BY_THE_MODEL,
+  replacing,
+  unsure,
+} from "../form_rules.ts";
+import {
+  type Chooses,
+  loseParallel,
+  type LoseSetting,
+  type WireSettings,
+} from "../export_options.ts";
+import type { NameRule } from "../../select/mod.ts";
 import { features, type ListTarget, makeTarget, type Provider, type ToolView } from "../target.ts";
 import { OPENAI_FORMATS, OPENAI_STRICT_LIMITS } from "./openai.ts";
 
 // Tools
 
 /** A function in the `tools` of a chat request. */
-export interface OpenAiChatTool {
-  type: "function";
-  function: {
-    name: string;
-    description?: string;
-    parameters: { [keyword: string]: unknown };
-    strict?: boolean;
-  };
+export interface OpenAiChatTool extends FunctionTool {
+  function: FunctionTool["function"] & { strict?: boolean };
 }
 
 /** A function as Chat Completions, and the providers that follow it, take it. */
@@ -48,7 +61,7 @@ export interface FunctionTool {
 }
 
 /** Writes a tool as Chat Completions, and the providers that follow it, take it. */
-export function functionTool(view: ToolView): FunctionTool {
+function functionTool(view: ToolView): FunctionTool {
   return {
     type: "function",
     function: {
@@ -71,9 +84,6 @@ function wire(view: ToolView, strict: boolean | undefined): OpenAiChatTool {
 export const CUSTOM_TOOL =
   "it is a call of a custom tool, which takes text, and only functions were offered";
 
-/** The key of the legacy `function_call`. There is at most one. */
-const LEGACY = "function_call";
-
 const CALL: CallFields = { id: "id", name: "name", input: "arguments" };
 const CUSTOM_CALL: CallFields = { ...CALL, input: "input" };
 
@@ -83,20 +93,16 @@ const CUSTOM_CALL: CallFields = { ...CALL, input: "input" };
  *
  * @param title Words for the response, with an article.
  */
-export function functionCallReader(title: string): (response: unknown) => readonly WireCall[] {
+function functionCallReader(title: string): (response: unknown) => readonly WireCall[] {
   return callReader({
     title,
     messages: ["choices/0/message", "message"],
     lists: ["tool_calls", "toolCalls"],
-    marks: ["role", LEGACY],
+    marks: ["role"],
     onlyCalls: true,
     reasonOf: (choice) => choice["finish_reason"] ?? choice["finishReason"],
     isCall: (entry, isInList) => isInList || given(entry, "function") || entry["type"] === "custom",
     call: callOf,
-    others: (message, at, shape) =>
-      given(message, LEGACY)
-        ? [callFrom(CALL, shape.record(message[LEGACY], `${at}/${LEGACY}`))]
-        : [],
   });
 }
 
@@ -116,10 +122,23 @@ export interface OpenAiChatRequest {
   parallel_tool_calls?: boolean;
 }
 
-function choose({ toolChoice, parallel }: WireSettings): OpenAiChatRequest {
+function choose(settings: WireSettings): OpenAiChatRequest {
+  return chooseFunction(settings, "required");
+}
+
+/** Writes the settings; `required` is the provider's word for at least one call. */
+function chooseFunction<Required extends string>(
+  { toolChoice, parallel }: WireSettings,
+  required: Required,
+): {
+  tool_choice?: "auto" | "none" | Required | { type: "function"; function: { name: string } };
+  parallel_tool_calls?: boolean;
+} {
   return defined({
     tool_choice: typeof toolChoice === "object"
       ? { type: "function" as const, function: { name: toolChoice.name } }
+      : toolChoice === "required"
+      ? required
       : toolChoice,
     parallel_tool_calls: parallel,
   });
@@ -127,15 +146,11 @@ function choose({ toolChoice, parallel }: WireSettings): OpenAiChatRequest {
 
 // Results
 
-/** The message that answers one call; `role: "function"` is for the legacy `function_call`. */
-export type OpenAiChatToolMessage =
-  | { role: "tool"; tool_call_id: string; content: string }
-  | { role: "function"; name: string; content: string };
-
-/** A `function_call` has its name and arguments where a tool call has `function`, and no id. */
-function isLegacy(raw: unknown): boolean {
-  return isObject(raw) && !isObject(raw["function"]) && !isObject(raw["custom"]) &&
-    !given(raw, "id") && !given(raw, "type");
+/** The message that answers one call. */
+export interface OpenAiChatToolMessage {
+  role: "tool";
+  tool_call_id: string;
+  content: string;
 }
 
 // Stream
@@ -144,7 +159,7 @@ function isLegacy(raw: unknown): boolean {
  * Reads the chunks of a stream. A chunk names a call by its index, and gives id and name once. Some
  * servers leave the index out, or give every call index 0: then a new id with a name begins a call.
  */
-export function streamFunctionCalls(): StreamFormat {
+function streamFunctionCalls(): StreamFormat {
   const keys = new Map<unknown, { readonly key: string; readonly id: string | undefined }>();
   let made = 0;
 
@@ -162,19 +177,13 @@ export function streamFunctionCalls(): StreamFormat {
     return key;
   }
 
-  function deltaSteps(delta: JsonRecord, legacy: boolean): readonly StreamStep[] {
-    const called = legacy ? delta : isObject(delta["function"]) ? delta["function"] : {};
+  function deltaSteps(delta: JsonRecord): readonly StreamStep[] {
+    const called = objectIn(delta, "function");
     const id = textOf(delta["id"]);
-    const name = textOf(called["name"]);
-    const key = legacy ? LEGACY : keyOf(delta, id, name);
-    const steps: StreamStep[] = [{
-      type: "open",
-      key,
-      id,
-      name,
-      start: legacy ? LEGACY : undefined,
-    }];
-    const text = called["arguments"];
+    const name = textOf(called?.["name"]);
+    const key = keyOf(delta, id, name);
+    const steps: StreamStep[] = [{ type: "open", key, id, name }];
+    const text = called?.["arguments"];
     if (typeof text === "string") steps.push({ type: "text", key, text });
     // Some servers send a whole call, with its arguments as an object.
     else if (isObject(text)) steps.push({ type: "input", key, text: JSON.stringify(text) });
@@ -189,10 +198,7 @@ export function streamFunctionCalls(): StreamFormat {
     if (!isObject(choice)) return [];
     const delta = isObject(choice["delta"]) ? choice["delta"] : {};
     const calls = delta["tool_calls"] ?? delta["toolCalls"];
-    const found = (Array.isArray(calls) ? calls : []).filter(isObject)
-      .flatMap((call) => deltaSteps(call, false));
-    const legacy = delta["function_call"];
-    if (isObject(legacy)) found.push(...deltaSteps(legacy, true));
+    const found = (Array.isArray(calls) ? calls : []).filter(isObject).flatMap(deltaSteps);
     const reason = choice["finish_reason"] ?? choice["finishReason"];
     if (typeof reason === "string") found.push({ type: "finish", cutOff: isCutOff(reason) });
     return found;
@@ -202,15 +208,12 @@ export function streamFunctionCalls(): StreamFormat {
 }
 
 /** The call in the form of an unstreamed message. */
-export function rebuildFunctionCall({ id, name, text, start }: StreamedParts): unknown {
-  const called = { name, arguments: text };
-  if (start === LEGACY) return { role: "assistant", function_call: called };
-  return { ...defined({ id }), type: "function", function: called };
+function rebuildFunctionCall({ id, name, text }: StreamedParts): unknown {
+  return { ...defined({ id }), type: "function", function: { name, arguments: text } };
 }
 
-// The provider
+// OpenAI
 
-/** The `tools` of a chat request. */
 const OPENAI_CHAT:
   & ListTarget<"openai.chat", OpenAiChatTool, OpenAiChatToolMessage>
   & Chooses<typeof choose> = makeTarget({
@@ -229,17 +232,15 @@ const OPENAI_CHAT:
     wire: (view) => wire(view, view.strict || undefined),
     calls: {
       read: functionCallReader("an OpenAI Chat response"),
-      write(call, answer) {
-        const content = plainText(answer);
-        return isLegacy(call.raw)
-          ? { role: "function", name: call.wireName, content }
-          : { role: "tool", tool_call_id: call.callId, content };
-      },
+      write: (call, answer) => ({
+        role: "tool",
+        tool_call_id: call.callId,
+        content: plainText(answer),
+      }),
       stream: streamFunctionCalls,
     },
   });
 
-/** The same with `strict: true`: the model is held to the schema. */
 const OPENAI_CHAT_STRICT:
   & ListTarget<"openai.chat.strict", OpenAiChatTool, OpenAiChatToolMessage>
   & Chooses<typeof choose> = makeTarget({
@@ -263,3 +264,174 @@ export const openaiChat: Provider<
   targets: [OPENAI_CHAT, OPENAI_CHAT_STRICT],
   aliases: { "openai": "openai.chat", "openai.strict": "openai.chat.strict" },
 };
+
+// Mistral
+
+/** The message that answers one call. */
+export interface MistralToolMessage {
+  role: "tool";
+  tool_call_id: string;
+  name: string;
+  content: string;
+}
+
+/** The settings of a chat request. */
+export interface MistralRequest {
+  tool_choice?: "auto" | "none" | "any" | { type: "function"; function: { name: string } };
+  parallel_tool_calls?: boolean;
+}
+
+function chooseMistral(settings: WireSettings): MistralRequest {
+  return chooseFunction(settings, "any");
+}
+
+/**
+ * The `tools` of a chat request. The subset of its strict mode is not documented: it is not used.
+ */
+const MISTRAL:
+  & ListTarget<"mistral", FunctionTool, MistralToolMessage>
+  & Chooses<typeof chooseMistral> = makeTarget({
+    choose: chooseMistral,
+    id: "mistral",
+    title: "Mistral chat",
+    source: "@mistralai/mistralai 2.7.0, API errors; 2026-11-20",
+    // The schema is text for the model.
+    input: {
+      ...READ_BY_THE_MODEL,
+      "root composition": unsure(ADVISORY),
+      ...replacing("boolean schema"),
+    },
+    wire: functionTool,
+    calls: {
+      read: functionCallReader("a Mistral response"),
+      write: (call, answer) => ({
+        role: "tool",
+        tool_call_id: call.callId,
+        name: call.wireName,
+        content: plainText(answer),
+      }),
+      stream: streamFunctionCalls,
+    },
+  });
+
+/** Mistral's target. */
+export const mistral: Provider<typeof MISTRAL> = { targets: [MISTRAL] };
+
+// Ollama
+
+/** The message that answers one call. */
+export interface OllamaToolMessage {
+  role: "tool";
+  tool_name: string;
+  content: string;
+}
+
+const readOllama = functionCallReader("an Ollama response");
+
+const OLLAMA: ListTarget<"ollama", FunctionTool, OllamaToolMessage> = makeTarget({
+  id: "ollama",
+  title: "Ollama chat",
+  source: "ollama 0.6.4, api/types.go; 2026-11-20",
+  input: OLLAMA_RULES,
+  wire: functionTool,
+  calls: {
+    read: readOllama,
+    write: (call, answer) => ({
+      role: "tool",
+      tool_name: call.wireName,
+      content: plainText(answer),
+    }),
+    stream: streamResponses(readOllama, ["message"]),
+  },
+});
+
+/** Ollama's target. */
+export const ollama: Provider<typeof OLLAMA> = { targets: [OLLAMA] };
+
+// Cohere
+
+/** Cohere does not document its rule: this is what every provider allows. */
+const COHERE_NAMES: NameRule = { also: "", max: 64, separator: "__", letterFirst: true };
+
+/** The message that answers one call. */
+export interface CohereToolMessage {
+  role: "tool";
+  tool_call_id: string;
+  content: CohereToolContent[];
+}
+
+/** An object as a document, which citations can name; anything else as text. */
+export type CohereToolContent =
+  | { type: "document"; document: { data: { [key: string]: unknown } } }
+  | { type: "text"; text: string };
+
+function cohereSteps(event: JsonRecord): readonly StreamStep[] {
+  const key = String(event["index"]);
+  const message = objectIn(event["delta"], "message");
+  // Each event is about one call.
+  const call = objectIn(message, "tool_calls") ?? objectIn(message, "toolCalls") ?? {};
+  const called = objectIn(call, "function");
+  const text: StreamStep = { type: "text", key, text: textIn(called, "arguments") ?? "" };
+  switch (event["type"]) {
+    case "tool-call-start":
+      return [{ type: "open", key, id: textOf(call["id"]), name: textOf(called?.["name"]) }, text];
+    case "tool-call-delta":
+      return [text];
+    case "tool-call-end":
+      return [{ type: "close", key }];
+    case "message-end": {
+      const delta = event["delta"];
+      const reason = member(delta, "finish_reason") ?? member(delta, "finishReason");
+      return [{ type: "finish", cutOff: isCutOff(reason) }];
+    }
+    default:
+      return [];
+  }
+}
+
+/** The settings of a chat request. */
+export interface CohereRequest {
+  tool_choice?: "REQUIRED" | "NONE";
+}
+
+function chooseCohere({ toolChoice, parallel }: WireSettings, lose: LoseSetting): CohereRequest {
+  loseParallel(parallel, lose);
+  if (typeof toolChoice === "object") {
+    lose("toolChoice", "a request cannot choose one tool, and any is required");
+  }
+  if (toolChoice === undefined || toolChoice === "auto") return {};
+  return { tool_choice: toolChoice === "none" ? "NONE" : "REQUIRED" };
+}
+
+/** The `tools` of a chat request. Strictness is `strict_tools`, for the request as a whole. */
+const COHERE:
+  & ListTarget<"cohere", FunctionTool, CohereToolMessage>
+  & Chooses<typeof chooseCohere> = makeTarget({
+    choose: chooseCohere,
+    id: "cohere",
+    title: "Cohere chat v2",
+    source: "cohere-ai 8.1.0, structured outputs page (a copy); 2026-11-20",
+    names: COHERE_NAMES,
+    input: COHERE_RULES,
+    limits: [
+      { name: "maxFields", value: 200, uncertain: true },
+      { name: "minRequired", value: 1, uncertain: true },
+    ],
+    wire: functionTool,
+    calls: {
+      read: functionCallReader("a Cohere response"),
+      write(call, answer) {
+        const data = answer.ok
+          ? answer.blocks === undefined && answer.value
+          : { error: answer.text, code: answer.error.code };
+        const content: CohereToolContent = isObject(data)
+          ? { type: "document", document: { data: { ...data } } }
+          : { type: "text", text: answer.text };
+        return { role: "tool", tool_call_id: call.callId, content: [content] };
+      },
+      stream: () => ({ steps: cohereSteps, rebuild: rebuildFunctionCall }),
+    },
+  });
+
+/** Cohere's target. */
+export const cohere: Provider<typeof COHERE> = { targets: [COHERE] };

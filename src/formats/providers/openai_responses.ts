@@ -47,11 +47,7 @@ import { CUSTOM_TOOL } from "./openai_chat.ts";
 // Tools
 
 /** A function in the `tools` of a Responses request, or inside a namespace. */
-export interface OpenAiResponsesFunction {
-  type: "function";
-  name: string;
-  description?: string;
-  parameters: { [keyword: string]: unknown };
+export interface OpenAiResponsesFunction extends OpenAiRealtimeTool {
   /** Always sent: without it, the API tries strict mode by itself. */
   strict: boolean;
   output_schema?: { [keyword: string]: unknown };
@@ -298,13 +294,7 @@ export type OpenAiResponsesOutput =
     tools: (OpenAiResponsesFunction | OpenAiResponsesNamespace)[];
   }
   | {
-    type: "function_call_output";
-    call_id: string;
-    output: string | OpenAiContentPart[];
-    caller?: OpenAiCaller;
-  }
-  | {
-    type: "custom_tool_call_output";
+    type: "function_call_output" | "custom_tool_call_output";
     call_id: string;
     output: string | OpenAiContentPart[];
     caller?: OpenAiCaller;
@@ -337,7 +327,6 @@ const DOCUMENTS: ReadonlyMap<string, string> = new Map([
   ["text/xml", "xml"],
 ]);
 
-/** Images, and documents that the API reads. */
 const MEDIA: MediaFormat<OpenAiContentPart> = {
   text: (text) => ({ type: "input_text", text }),
   file({ mimeType, data, name }) {
@@ -440,7 +429,6 @@ type ResponsesTarget<Id extends string> =
   >
   & Chooses<typeof choose>;
 
-/** The `tools` of a Responses request. */
 const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
   id: "openai.responses",
   choose,
@@ -472,15 +460,15 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
           tools: (answer.ok ? answer.found ?? [] : []) as OpenAiResponsesFunction[],
         };
       }
-      const parts = {
+      return {
+        type: raw["type"] === "custom_tool_call"
+          ? "custom_tool_call_output"
+          : "function_call_output",
         call_id: call.callId,
         output: outputOf(answer),
         // It is repeated unchanged, so that unknown kinds work, too.
         ...(isObject(raw["caller"]) ? { caller: raw["caller"] as unknown as OpenAiCaller } : {}),
       };
-      return raw["type"] === "custom_tool_call"
-        ? { type: "custom_tool_call_output", ...parts }
-        : { type: "function_call_output", ...parts };
     },
     media: MEDIA,
     maxCharacters: 10_485_760,
@@ -488,7 +476,6 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
   },
 });
 
-/** The same with `strict: true`: the model is held to the schema. */
 const OPENAI_RESPONSES_STRICT: ResponsesTarget<"openai.responses.strict"> = makeTarget({
   ...OPENAI_RESPONSES,
   id: "openai.responses.strict",

@@ -13,9 +13,18 @@ import {
   type JsonValue,
   setOwn,
 } from "../../tool/mod.ts";
-import { changed, copyNode, HOLDS, mapSchema, requiredBy, type Spot, without } from "./rewrite.ts";
+import {
+  changed,
+  copyNode,
+  HOLDS,
+  mapSchema,
+  requiredBy,
+  type Slot,
+  type Spot,
+  type Trace,
+  without,
+} from "./rewrite.ts";
 import type { Context, Report, SchemaLoss } from "./report.ts";
-import type { Slot, Trace } from "./trace.ts";
 
 /** Every target takes a boolean as the value of these. */
 const USUAL: ReadonlySet<string> = new Set(["additionalProperties", "unevaluatedProperties"]);

@@ -7,9 +7,8 @@
 import { isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { referenceTargets, resolverOf, withoutNames } from "./references.ts";
-import { changed, mapOf, mapSchema, type Spot, without } from "./rewrite.ts";
+import { changed, mapOf, mapSchema, type Slot, type Spot, type Trace, without } from "./rewrite.ts";
 import type { Context } from "./report.ts";
-import type { Slot, Trace } from "./trace.ts";
 
 /** Keywords that mean something only together. */
 const OBJECT = ["properties", "patternProperties", "additionalProperties"] as const;

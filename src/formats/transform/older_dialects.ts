@@ -1,5 +1,5 @@
 /**
- * Older drafts and the Schema Object of OpenAPI 3.0 as 2020-12.
+ * Older drafts, the Schema Object of OpenAPI 3.0 and the typed schema of Gemini as 2020-12.
  *
  * @module
  */
@@ -13,11 +13,21 @@ import {
   isLater,
   isOldDraft,
 } from "../../schema/mod.ts";
-import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
+import { LENGTHS } from "./keywords.ts";
 import { acceptNull } from "./properties.ts";
-import { changed, eachNode, mapSchema, type Spot, without } from "./rewrite.ts";
+import {
+  changed,
+  eachNode,
+  locate,
+  mapSchema,
+  pathOf,
+  type Slot,
+  type Spot,
+  Trace,
+  without,
+} from "./rewrite.ts";
 import { Report, type SchemaLoss } from "./report.ts";
-import { type Slot, Trace } from "./trace.ts";
 
 /**
  * Rewrites an older draft as 2020-12: `definitions`, lists in `items`, `additionalItems`,
@@ -173,4 +183,68 @@ function numericBound(
   return node[exclusive] && typeof node[inclusive] === "number"
     ? changed(trace, node, { [exclusive]: node[inclusive], [inclusive]: undefined })
     : without(trace, node, exclusive);
+}
+
+// The typed schema of Gemini
+
+const TYPES: ReadonlyMap<unknown, string> = new Map(
+  ["string", "number", "integer", "boolean", "array", "object", "null"].map((type) => [
+    type.toUpperCase(),
+    type,
+  ]),
+);
+
+/** The maximum number of parts of a schema that are inspected to detect its form. */
+const MAX_SCHEMAS = 10_000;
+
+/** True if a schema is a typed schema: it or a part of it has its type in capitals. */
+export function isTypedSchema(schema: unknown): boolean {
+  const schemas: unknown[] = [schema];
+  const add = (found: unknown): void => {
+    if (schemas.length < MAX_SCHEMAS) schemas.push(found);
+  };
+  // The loop also visits items that are added to the list.
+  for (const at of schemas) {
+    if (!isObject(at)) continue;
+    const { type, nullable, properties, items } = at;
+    if (TYPES.has(type) || type === "TYPE_UNSPECIFIED" || typeof nullable === "boolean") {
+      return true;
+    }
+    add(items);
+    if (isObject(properties)) { for (const key of Object.keys(properties)) add(properties[key]); }
+  }
+  return false;
+}
+
+/** The keywords that have another name in a typed schema. */
+const NAMED: ReadonlyMap<string, string> = new Map([["defs", "$defs"], ["ref", "$ref"]]);
+
+/** Translates a typed schema. `wrong` is called for a length that is not a number. */
+export function readTypedSchema(
+  schema: JsonSchemaObject,
+  wrong: (path: string, keyword: string) => void,
+): JsonSchema {
+  return mapSchema(undefined, schema, {
+    enter: (node) => {
+      const result: Record<string, unknown> = {};
+      for (const keyword of Object.keys(node)) {
+        const value = node[keyword];
+        if (keyword === "type") {
+          if (value !== "TYPE_UNSPECIFIED") result["type"] = TYPES.get(value) ?? value;
+        } else if (keyword === "example") {
+          if (!Object.hasOwn(node, "examples")) result["examples"] = [value];
+        } else if (LENGTHS.has(keyword)) {
+          const isText = typeof value === "string" && /^\d{1,15}$/.test(value);
+          const length = isText ? Number(value) : value;
+          if (typeof length === "number") result[keyword] = length;
+          else wrong(`${pathOf(node, locate(schema))}/${keyword}`, keyword);
+        } else if (keyword !== "nullable") {
+          const isReference = keyword === "ref" && typeof value === "string";
+          const made = isReference ? value.replace(/^#\/defs\//, "#/$defs/") : value;
+          setOwn(result, NAMED.get(keyword) ?? keyword, made);
+        }
+      }
+      return node["nullable"] === true ? acceptNull(undefined, result) : result;
+    },
+  });
 }

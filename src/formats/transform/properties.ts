@@ -17,10 +17,10 @@ import {
   mapSchema,
   requiredBy,
   type Spot,
+  type Trace,
   without,
 } from "./rewrite.ts";
 import type { Context } from "./report.ts";
-import type { Trace } from "./trace.ts";
 
 /** The descriptions that stay outside when a schema is wrapped in a union. */
 const WORDS: ReadonlySet<string> = new Set([

@@ -16,8 +16,7 @@ import {
   ROOT_URI,
 } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../../tool/mod.ts";
-import { changed, eachNode, mapOf, mapSchema, without } from "./rewrite.ts";
-import type { Trace } from "./trace.ts";
+import { changed, eachNode, mapOf, mapSchema, type Trace, without } from "./rewrite.ts";
 
 /** Returns the target of a `$ref`; `undefined` if it is not in the schema. */
 export type Resolve = (ref: unknown) => JsonSchema | undefined;
@@ -113,49 +112,32 @@ export function findReferences(trace: Trace | undefined, root: JsonSchema): Refe
 }
 
 /**
- * Returns the nodes on cycles of a graph: Tarjan's strongly connected components, with an explicit
- * stack, because a chain of definitions may exhaust the runtime's.
+ * Returns the nodes on cycles of a graph, and between two cycles: the nodes that are left when nodes
+ * without a successor, and nodes without a predecessor, are removed one after another.
  */
 function onLoops<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): ReadonlySet<Node> {
-  const looping = new Set<Node>();
-  const number = new Map<Node, number>();
-  const lowest = new Map<Node, number>();
-  const unsettled: Node[] = [];
-  const waiting = new Set<Node>();
-  const way: { readonly node: Node; readonly next: Iterator<Node> }[] = [];
-  const enter = (node: Node): void => {
-    number.set(node, number.size);
-    lowest.set(node, number.size - 1);
-    unsettled.push(node);
-    waiting.add(node);
-    way.push({ node, next: (leads.get(node) ?? new Set<Node>()).values() });
-  };
-  const lower = (node: Node, to: number | undefined): void => {
-    lowest.set(node, Math.min(lowest.get(node) ?? Infinity, to ?? Infinity));
-  };
-  for (const start of leads.keys()) {
-    if (!number.has(start)) enter(start);
-    for (let at = way.at(-1); at !== undefined; at = way.at(-1)) {
-      const { node } = at;
-      const { value: to, done } = at.next.next();
-      if (done !== true) {
-        if (!number.has(to)) enter(to);
-        else if (waiting.has(to)) lower(node, number.get(to));
-        continue;
-      }
-      way.pop();
-      const from = way.at(-1);
-      if (from !== undefined) lower(from.node, lowest.get(node));
-      if (lowest.get(node) !== number.get(node)) continue;
-      // The node is the first of its component: the others were visited after it.
-      const component = unsettled.splice(unsettled.lastIndexOf(node));
-      for (const member of component) {
-        waiting.delete(member);
-        if (component.length > 1 || leads.get(member)?.has(member) === true) looping.add(member);
+  const back = new Map<Node, Set<Node>>();
+  for (const node of leads.keys()) back.set(node, new Set());
+  for (const [node, next] of leads) for (const to of next) back.get(to)?.add(node);
+  const left = new Set(leads.keys());
+  for (const [from, to] of [[leads, back], [back, leads]] as const) {
+    const count = new Map([...left].map((node) => [node, countIn(left, from.get(node))]));
+    const ends = [...left].filter((node) => count.get(node) === 0);
+    // The loop also visits nodes that are added to the list.
+    for (const node of ends) {
+      left.delete(node);
+      for (const other of to.get(node) ?? []) {
+        if (!left.has(other)) continue;
+        count.set(other, (count.get(other) ?? 0) - 1);
+        if (count.get(other) === 0) ends.push(other);
       }
     }
   }
-  return looping;
+  return left;
+}
+
+function countIn<Node>(set: ReadonlySet<Node>, nodes: ReadonlySet<Node> = new Set()): number {
+  return [...nodes].filter((node) => set.has(node)).length;
 }
 
 /** Returns the name in `$defs` of a reference, or `undefined` for other targets. */

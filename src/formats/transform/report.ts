@@ -8,8 +8,7 @@
 import { type JsonSchema, type JsonSchemaObject, once, pointerStep } from "../../tool/mod.ts";
 import type { Loss } from "../export_options.ts";
 import { type Resolve, resolverOf } from "./references.ts";
-import { hidesEffects, mapSchema, type Spot } from "./rewrite.ts";
-import { locate, pathOf, type Trace } from "./trace.ts";
+import { hidesEffects, locate, mapSchema, pathOf, type Spot, type Trace } from "./rewrite.ts";
 import type { NameRule } from "../../select/mod.ts";
 
 /** A loss in a schema, before it is known whose schema it is. */
@@ -18,7 +17,6 @@ export type SchemaLoss = Omit<Loss, "tool" | "side">;
 /** The treatment of a keyword: kept, kept although the target ignores it, or dropped. */
 export type KeywordFate = "keep" | "ignored" | "drop";
 
-/** The shared context of the passes over one schema. */
 export interface Context {
   readonly trace: Trace;
   readonly report: Report;
@@ -56,7 +54,6 @@ export interface NodePass {
   leave?(node: JsonSchemaObject, context: Context, spot: Spot): JsonSchema;
 }
 
-/** Runs a pass over each node of a schema. */
 export function runPass(
   { enter, leave }: NodePass,
   schema: JsonSchema,

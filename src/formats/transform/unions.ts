@@ -10,9 +10,17 @@ import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../
 import { addWords, constrains, leaveOut } from "./keywords.ts";
 import { allOfMerger, mergeAllOf, mergeSchemas } from "./merge_all_of.ts";
 import { referenceTargets, type Resolve, resolverOf, withoutNames } from "./references.ts";
-import { changed, mapOf, mapSchema, requiredBy, rootSpot, type Spot, without } from "./rewrite.ts";
+import {
+  changed,
+  mapOf,
+  mapSchema,
+  requiredBy,
+  rootSpot,
+  type Spot,
+  type Trace,
+  without,
+} from "./rewrite.ts";
 import type { Context } from "./report.ts";
-import type { Trace } from "./trace.ts";
 
 const MAX_COMPARED = 64;
 

@@ -101,12 +101,6 @@ describe("defineTarget()", () => {
     });
     const { messages } = await dispatchResponse(shout, RESPONSE, { dispatcher, names });
     assertEquals(messages, [{ role: "tool", tool_call_id: "c1", content: '{"text":"hi"}' }]);
-    const legacy = { callId: "c1", wireName: "ECHO", raw: { name: "ECHO", arguments: "{}" } };
-    assertEquals(encodeResult(shout, legacy, ToolResult.ok(1)), {
-      role: "function",
-      name: "ECHO",
-      content: "1",
-    });
   });
 
   it("makes a target with shapes of its own, and their types", () => {

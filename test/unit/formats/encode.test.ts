@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertFalse, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
   encodeResult,
@@ -6,8 +6,7 @@ import {
   listTargets,
   type TargetName,
 } from "../../../src/formats/mod.ts";
-import { defineTool, ToolResult } from "../../../src/tool/mod.ts";
-import { namesFor } from "./call_support.ts";
+import { ToolResult } from "../../../src/tool/mod.ts";
 import { PROVIDERS } from "./cases.ts";
 
 const CALL = { callId: "c1", wireName: "weather" };
@@ -67,10 +66,6 @@ describe("encodeResult()", () => {
     }
   });
 
-  it("returns null for a tool without a result", () => {
-    assertEquals(encodeResult("anthropic", CALL, ToolResult.ok(undefined)).content, "null");
-  });
-
   it("cuts the words of a failure to what every target takes", () => {
     const failure = ToolResult.error("threw", "x".repeat(11_000_000));
     const { length } = outputOf(failure);
@@ -82,119 +77,6 @@ describe("encodeResult()", () => {
     const output = (length: number): string => outputOf(ToolResult.ok("x".repeat(length)));
     assertEquals(output(most).length, most);
     assertStringIncludes(output(most + 1), "Error (output_too_large): Cannot send the result");
-  });
-
-  it("adds the issues that the message does not name", () => {
-    const issue = {
-      path: "/city",
-      keyword: "type",
-      expected: "a string",
-      message: "must be a string",
-    };
-    const say = (message: string): unknown =>
-      encodeResult(
-        "anthropic",
-        CALL,
-        ToolResult.error("invalid_arguments", message, { issues: [issue] }),
-      )
-        .content;
-    assertEquals(
-      say("The arguments do not fit"),
-      "The arguments do not fit\n- /city: must be a string",
-    );
-    assertEquals(say("city must be a string"), "city must be a string");
-  });
-
-  it("writes JSON for OpenAI Responses if the result schema was sent, even for a text", () => {
-    const typed = defineTool({
-      name: "typed",
-      description: "Answers a text.",
-      returns: { type: "string" },
-    });
-    const call = { callId: "c1", name: "typed", wireName: "typed" };
-    const output = (target: "openai.responses" | "openai.chat"): unknown =>
-      encodeResult<TargetName>(target, call, TEXT, namesFor(target, [typed]));
-    assertEquals(output("openai.responses"), {
-      type: "function_call_output",
-      call_id: "c1",
-      output: '"sunny"',
-    });
-    assertEquals(output("openai.chat"), { role: "tool", tool_call_id: "c1", content: "sunny" });
-  });
-
-  it("repeats the caller of OpenAI's programmatic calls", () => {
-    const caller = { type: "program", caller_id: "p1" } as const;
-    const raw = { type: "function_call", call_id: "c1", name: "weather", arguments: "{}", caller };
-    assertEquals(encodeResult("openai.responses", { ...CALL, raw }, TEXT), {
-      type: "function_call_output",
-      call_id: "c1",
-      output: "sunny",
-      caller,
-    });
-  });
-
-  it("answers OpenAI's legacy function_call and its custom tools in their own kind", () => {
-    const legacy = { name: "weather", arguments: "{}" };
-    assertEquals(encodeResult("openai", { ...CALL, raw: legacy }, TEXT), {
-      role: "function",
-      name: "weather",
-      content: "sunny",
-    });
-    const custom = { type: "custom_tool_call", call_id: "c1", name: "weather", input: "" };
-    assertEquals(
-      encodeResult("openai.responses", { ...CALL, raw: custom }, FAILURE).type,
-      "custom_tool_call_output",
-    );
-  });
-
-  it("gives Gemini the id of a call that had one, and no made-up one", () => {
-    const answer = (raw: unknown) =>
-      encodeResult("gemini", { ...CALL, raw }, TEXT).functionResponse;
-    assertEquals(answer({ id: "f1", name: "weather" }).id, "f1");
-    assertFalse("id" in answer({ name: "weather" }));
-  });
-
-  it("sends Gemini a result with a $ref as text, since it would be taken for a part's name", () => {
-    const content = { schema: { items: [{ $ref: "#/$defs/a" }] } };
-    const { response } = encodeResult("gemini", CALL, ToolResult.ok(content)).functionResponse;
-    assertEquals(response, { output: JSON.stringify(content) });
-    const harmless = ToolResult.ok({ text: "$ref" });
-    assertEquals(encodeResult("gemini", CALL, harmless).functionResponse.response, {
-      output: { text: "$ref" },
-    });
-  });
-
-  it("sends Bedrock lists and scalars as text: its json is an object", () => {
-    for (const content of [[1], 1, null, true]) {
-      const { toolResult } = encodeResult("bedrock", CALL, ToolResult.ok(content));
-      assertEquals(toolResult.content, [{ text: JSON.stringify(content) }]);
-    }
-  });
-
-  it("wraps a result that is not an object for older revisions of MCP, in agreement with the export", () => {
-    const list = defineTool({
-      name: "list",
-      description: "Lists.",
-      returns: { type: "array", items: { type: "integer" } },
-    });
-    const call = { callId: "1", name: "list", wireName: "list" };
-    const structured = (target: "mcp@2025-11-25" | "mcp@2026-07-28"): unknown => {
-      const answer = encodeResult(target, call, ToolResult.ok([1]), namesFor(target, [list]));
-      assert("content" in answer);
-      assertEquals(answer.content, [{ type: "text", text: "[1]" }]);
-      return answer.structuredContent;
-    };
-    assertEquals(structured("mcp@2025-11-25"), { result: [1] });
-    assertEquals(structured("mcp@2026-07-28"), [1]);
-  });
-
-  it("returns a JSON-RPC response with the request's id, even a number", () => {
-    const raw = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "weather" } };
-    assertEquals(encodeResult("mcp@2025-11-25", { ...CALL, callId: "7", raw }, TEXT), {
-      jsonrpc: "2.0",
-      id: 7,
-      result: { content: [{ type: "text", text: "sunny" }] },
-    });
   });
 });
 

@@ -28,39 +28,6 @@ function weather(examples: readonly ToolExample[]) {
 const GOOD = { input: { city: "Rome", days: 2 } };
 
 describe("examples in an export", () => {
-  it("are omitted if the provider would reject them, and are losses", () => {
-    const tool = weather([
-      GOOD,
-      { input: {} },
-      { input: { city: 1 } },
-      { input: { city: "Rome", days: 0 } },
-      { input: { city: "Rome", more: 1 } },
-      { input: "Rome" as never },
-    ]);
-    const { tools, losses } = exportTools([tool], "anthropic");
-    assertEquals(tools[0]?.input_examples, [GOOD.input]);
-    assertEquals(
-      losses.map(({ side, path, keyword, grade }) => [side, path, keyword, grade]),
-      [1, 2, 3, 4, 5].map((index) => ["tool", `/examples/${index}`, "examples", "lost"]),
-    );
-    assertEquals(exportTools([tool], "ai-sdk").tools["weather"]?.inputExamples, [GOOD]);
-    const extras = exportTools([tool], "langchain").tools[0]?.extras;
-    assertEquals(extras?.["input_examples"], [GOOD.input]);
-  });
-
-  it("are absent if none is valid", () => {
-    const { tools } = exportTools([weather([{ input: {} }])], "anthropic");
-    assertEquals(tools[0] !== undefined && Object.hasOwn(tools[0], "input_examples"), false);
-  });
-
-  it("keep their texts if another one is omitted", () => {
-    const tool = weather([{ input: {}, description: "Bad." }, { ...GOOD, description: "Good." }]);
-    const operation = Object.values(exportTools([tool], "openapi").tools.paths)[0]?.post;
-    assertEquals(operation?.requestBody.content["application/json"].examples, {
-      example1: { summary: "Good.", value: GOOD.input },
-    });
-  });
-
   it("of an import that cannot be right spoil no other tool", () => {
     const { tools } = importTools("anthropic", [{
       name: "a",

@@ -10,50 +10,6 @@ const INPUT = { type: "object", properties: { a: { type: "string" } } };
 const MCP = [{ name: "a", inputSchema: INPUT }];
 
 describe("importTools()", () => {
-  const DOCUMENTS: readonly [string, unknown][] = [
-    ["mcp", { tools: MCP }],
-    ["mcp", MCP],
-    ["openai", { tools: [{ type: "function", function: { name: "a", parameters: INPUT } }] }],
-    ["openai", [{ type: "namespace", name: "n", description: "N.", tools: [] }]],
-    ["openai", { functions: [{ name: "a", parameters: INPUT }] }],
-    ["anthropic", { tools: [{ type: "web_search_20250305" }, { name: "a", input_schema: INPUT }] }],
-    ["gemini", { tools: [{ functionDeclarations: [{ name: "a" }] }] }],
-    ["gemini", [{ name: "a", parametersJsonSchema: INPUT }]],
-    ["bedrock", {
-      toolConfig: { tools: [{ toolSpec: { name: "a", inputSchema: { json: INPUT } } }] },
-    }],
-  ];
-  for (const [source, document] of DOCUMENTS) {
-    it(`recognises ${source} in ${JSON.stringify(document).slice(0, 60)}`, () => {
-      assertEquals(importTools("auto", document).source, source as never);
-    });
-  }
-
-  it("omits invisible characters, with a warning", () => {
-    const { tools: [tool], warnings } = importTools("mcp", [{
-      name: "read",
-      title: "Read\u001b[8m",
-      description: "Reads.\u202e\u{e0049}\u{e0067} \u001b]8;;https://evil.example\u0007Done.",
-      inputSchema: {
-        type: "object",
-        properties: {
-          path: { type: "string", description: "The\u200b path.", const: "a\u200bb" },
-        },
-      },
-      outputSchema: { type: "object", title: "Plain" },
-    }]);
-    assertEquals(tool?.title, "Read[8m");
-    assertEquals(tool?.description, "Reads. ]8;;https://evil.exampleDone.");
-    assertEquals(tool?.parameters["properties"], {
-      // Values stay unchanged.
-      path: { type: "string", description: "The path.", const: "a\u200bb" },
-    });
-    assertEquals(
-      warnings.filter(({ rule }) => rule === "text").map(({ message }) => message.split(" had")[0]),
-      ["Its title", "Its description", "Its parameters"],
-    );
-  });
-
   it("spends a bounded time on the patterns of one source, and leaves out the rest", () => {
     const schema = (of: number) => ({
       type: "object",
@@ -73,32 +29,6 @@ describe("importTools()", () => {
     assert(warnings.some(({ tool, rule }) => tool === "t11" && rule === "pattern"));
   });
 
-  it("omits patterns that cannot be checked in linear time, with a warning", () => {
-    const pattern = "^(a+)\\1+$";
-    const schema = { type: "object", properties: { a: { type: "string", pattern, minLength: 1 } } };
-    const { tools: [tool], warnings, rejected } = importTools("mcp", [
-      { name: "a", inputSchema: schema, outputSchema: schema },
-      { name: "names", inputSchema: { type: "object", patternProperties: { [pattern]: {} } } },
-      { name: "wrong", inputSchema: { type: "object", properties: { a: { pattern: "(" } } } },
-    ]);
-    const without = { type: "object", properties: { a: { type: "string", minLength: 1 } } };
-    assertEquals([tool?.parameters, tool?.returns], [without, without]);
-    assertEquals(warnings.map(({ tool, rule }) => [tool, rule]), [["a", "pattern"], [
-      "a",
-      "pattern",
-    ]]);
-    assertEquals(
-      warnings[0]?.message,
-      'Cannot use the parameters of "a": "/properties/a/pattern" must be a regular expression ' +
-        'without references back to groups ("\\1"), not "^(a+)\\1+$"; such patterns are omitted',
-    );
-    // A pattern of names restricts the allowed names.
-    assertEquals(rejected.map(({ name, rule }) => [name, rule]), [
-      ["names", "parameters"],
-      ["wrong", "parameters"],
-    ]);
-  });
-
   it("bounds titles and descriptions", () => {
     const long = "x".repeat(1_000_000);
     const { tools: [tool] } = importTools("mcp", [{
@@ -110,31 +40,6 @@ describe("importTools()", () => {
     assertEquals(tool?.title?.length, 500);
     assertEquals(tool?.description.length, 8_192);
     assertEquals(String(tool?.parameters["description"]).length, 8_192);
-  });
-
-  for (const document of [{ openapi: "3.1.0", paths: {} }, { swagger: "2.0" }]) {
-    it(`names the function that imports ${JSON.stringify(document)}`, () => {
-      const { source, tools, rejected } = importTools("auto", document);
-      assertEquals([source, tools], [undefined, []]);
-      assertEquals(rejected.map(({ rule, message }) => [rule, message]), [[
-        "source",
-        "Cannot import the OpenAPI document: use importOpenApi of @plue/tools/openapi",
-      ]]);
-    });
-  }
-
-  it("does not guess where it cannot tell", () => {
-    const typed = [{ name: "a", parameters: { type: "OBJECT" } }];
-    for (const document of [{}, [], null, "x", { tools: [] }, typed]) {
-      const { source, tools, rejected } = importTools("auto", document);
-      assertEquals(source, undefined);
-      assertEquals(tools, []);
-      assertEquals(rejected.map(({ rule }) => rule), ["source"]);
-    }
-    assertStringIncludes(
-      importTools("auto", typed).rejected[0]?.message ?? "",
-      "gemini and openai",
-    );
   });
 
   it("makes definitions, or tools that the given function runs", async () => {
@@ -169,32 +74,6 @@ describe("importTools()", () => {
     }]);
   });
 
-  it("tags all tools", () => {
-    assertEquals(importTools("mcp", MCP, { tags: ["theirs"] }).tools[0]?.tags, ["theirs"]);
-  });
-
-  const WRONG: readonly [string, Record<string, unknown>, string][] = [
-    ["a namespace that is none", { namespace: "a:b" }, "the namespace must be 1 to 128"],
-    ["a risk that is none", { risk: "huge" }, "the risk must be one of safe, low"],
-    ["a function that gives none", { risk: () => "huge" }, "the risk must be one of safe, low"],
-    ["tags that are none", { tags: [""] }, "the tags must be a list of strings"],
-    [
-      "a limit of nothing",
-      { limits: { maxTools: 0 } },
-      "maxTools must be a whole number, 1 or above",
-    ],
-    [
-      "a limit of halves",
-      { limits: { maxValues: 1.5 } },
-      "maxValues must be a whole number, 1 or above",
-    ],
-  ];
-  for (const [what, options, message] of WRONG) {
-    it(`throws for ${what}`, () => {
-      assertThrows(() => importTools("mcp", MCP, options as never), Error, message);
-    });
-  }
-
   it("does not take an error of the program's for one of the document's", () => {
     const risk = (): never => {
       throw new Error("no idea");
@@ -208,16 +87,6 @@ describe("importTools()", () => {
       TypeError,
       "the source must be auto, anthropic",
     );
-  });
-
-  it("looks at no more entries than it may", () => {
-    const tools = Array.from(
-      { length: 20 },
-      (_, index) => ({ name: `t${index}`, inputSchema: INPUT }),
-    );
-    const result = importTools("mcp", tools, { limits: { maxTools: 3 } });
-    assertEquals(result.tools.length, 3);
-    assertEquals(result.rejected.map(({ path, rule }) => [path, rule]), [["/3", "maxTools"]]);
   });
 
   it("limits the number of reported problems", () => {

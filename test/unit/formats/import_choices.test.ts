@@ -16,25 +16,9 @@ function outcome({ tools, warnings, rejected }: ReturnType<typeof importTools>) 
 }
 
 describe("importTools() with include and exclude", () => {
-  it("takes only the tools that are named", () => {
-    assertEquals(outcome(importTools("mcp", LIST, { include: ["wipe", "read"] })), [
-      ["read", "wipe"],
-      [],
-      [],
-    ]);
-  });
-
   it("omits excluded tools, even if they are included", () => {
     const options = { include: ["read", "wipe"], exclude: (name: string) => name.startsWith("w") };
     assertEquals(outcome(importTools("mcp", LIST, options)), [["read"], [], []]);
-  });
-
-  it("warns of a name that no tool has", () => {
-    const { tools, warnings } = importTools("mcp", LIST, { include: ["read", "rename"] });
-    assertEquals(tools.map(({ name }) => name), ["read"]);
-    assertEquals(warnings.map(({ message }) => message), [
-      'No tool is called "rename", which include names',
-    ]);
   });
 
   it("keeps no tool if a function does not return a boolean", () => {
@@ -45,44 +29,12 @@ describe("importTools() with include and exclude", () => {
 });
 
 describe("importTools() with roles, scopes and risk", () => {
-  it("gives all tools the same", () => {
-    const { tools } = importTools("mcp", LIST, { roles: ["dev"], scopes: ["files"], risk: "high" });
-    assertEquals(tools.map(({ roles, scopes, risk }) => [roles, scopes, risk]), [
-      [["dev"], ["files"], "high"],
-      [["dev"], ["files"], "high"],
-      [["dev"], ["files"], "high"],
-    ]);
-  });
-
-  it("looks up each tool in a record, and then its star", () => {
-    const { tools } = importTools("mcp", LIST, {
-      roles: { wipe: ["admin"], "*": ["dev"] },
-      risk: { wipe: "critical" },
-    });
-    assertEquals(tools.map(({ roles, risk }) => [roles, risk]), [
-      [["dev"], "medium"],
-      [["dev"], "medium"],
-      [["admin"], "critical"],
-    ]);
-  });
-
   it("calls a function for each tool", () => {
     const { tools } = importTools("mcp", LIST, {
       scopes: ({ id, sourceName }) => [id, `do:${sourceName}`],
       namespace: "x",
     });
     assertEquals(tools[0]?.scopes, ["x:read", "do:read"]);
-  });
-
-  it("rejects tools that a record of roles or scopes does not name", () => {
-    assertEquals(outcome(importTools("mcp", LIST, { roles: { read: ["dev"] } })), [
-      ["read"],
-      [],
-      ["roles", "roles"],
-    ]);
-    const { tools, rejected } = importTools("mcp", LIST, { scopes: { constructor: ["x"] } });
-    assertEquals(tools, []);
-    assertEquals(rejected[0]?.message, 'Cannot import "read": the option scopes does not name it');
   });
 
   for (
@@ -92,6 +44,7 @@ describe("importTools() with roles, scopes and risk", () => {
       [{ roles: "dev" }, "the roles must be a list of strings"],
       [{ roles: { read: "dev" } }, 'the roles of "read" must be a list of strings'],
       [{ scopes: () => [1] }, "the scopes must be a list of strings"],
+      [{ risk: () => "huge" }, "the risk must be one of safe, low"],
       [{ risk: { read: "huge" } }, 'the risk of "read" must be one of'],
       [{ risk: () => Promise.reject(new Error("late")) }, "it is a promise"],
       [{ exclude: () => Promise.reject(new Error("late")) }, "it is a promise"],
@@ -110,13 +63,6 @@ describe("importTools() of icons", () => {
       inputSchema: { type: "object" },
       icons: sources.map((src) => ({ src })),
     }],
-  });
-
-  it("keeps valid icons", () => {
-    const good = ["https://a.example/i.png", "data:image/png;base64,AA=="];
-    const { tools, warnings } = importTools("mcp", icons(...good));
-    assertEquals(tools[0]?.icons.map(({ src }) => src), good);
-    assertEquals(warnings, []);
   });
 
   it("omits icons that run code or read files, or are too large or too many", () => {

@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
   exportTools,
@@ -16,7 +16,9 @@ type Remark = readonly [path: string, name: string | null, rule: string, message
 /** A document of a source, and its import. */
 interface Row {
   readonly title: string;
-  readonly source: ImportSource;
+  readonly source: ImportSource | "auto";
+  /** The source that is detected; `null` for none. */
+  readonly detects?: ImportSource | null;
   readonly document: unknown;
   readonly options?: object;
   /** Some fields of the tools; absent if they do not matter. */
@@ -24,6 +26,8 @@ interface Row {
   readonly rejected?: readonly Remark[];
   readonly warnings?: readonly Remark[];
   readonly cache?: object;
+  /** The message of the error, instead of an import. */
+  readonly throws?: string;
   /** The tools, exported again; `same` as the document. */
   readonly exported?: Readonly<
     Record<string, { readonly tools: unknown; readonly losses?: readonly unknown[] }>
@@ -32,13 +36,20 @@ interface Row {
 
 const ROWS = fill(cases.rows, fill(cases.texts, cases.texts) as typeof cases.texts) as Row[];
 
-for (const source of IMPORT_SOURCES) {
+for (const source of [...IMPORT_SOURCES, "auto"] as const) {
   describe(`importTools("${source}")`, () => {
     for (const row of ROWS.filter((one) => one.source === source)) {
       it(row.title, () => {
-        const imported = importTools(source, row.document, row.options ?? {});
+        const read = () => importTools(source, row.document, row.options ?? {});
+        if (row.throws !== undefined) {
+          assertEquals(assertThrows(read, Error).message, row.throws);
+          return;
+        }
+        const imported = read();
+        if (row.detects !== undefined) assertEquals(imported.source ?? null, row.detects);
         const { tools, rejected, warnings, cache } = imported;
         if (row.tools !== undefined) {
+          assertEquals(tools.length, row.tools.length);
           const shown = tools.map((tool, index) =>
             Object.fromEntries(
               Object.keys(row.tools?.[index] ?? {})

@@ -106,20 +106,3 @@ describe("mapNames()", () => {
     );
   });
 });
-
-describe("names of imported tools", () => {
-  const imported = (name: string, source: string) =>
-    makeTool({ name, description: "A tool.", meta: { provider: { name: source } } });
-
-  it("are what they were, where the target allows it", () => {
-    const tools = [imported("file_read", "file-read")];
-    assertEquals(exportTools(tools, "openai").names.nameOf("file_read"), "file-read");
-    assertEquals(exportTools(tools, "cohere").names.nameOf("file_read"), "file_read");
-  });
-
-  it("do not take the name of another tool", () => {
-    const tools = [imported("a", "b"), makeTool({ name: "b", description: "A tool." })];
-    const { names } = exportTools(tools, "openai");
-    assertEquals([names.nameOf("a"), names.nameOf("b")], ["a", "b"]);
-  });
-});

@@ -49,20 +49,6 @@ describe("the settings of a request", () => {
     }
   });
 
-  it("stand together", () => {
-    const both = { toolChoice: ONE, parallel: false } as const;
-    assertEquals(exportTools(tools, "anthropic", both).request, {
-      tool_choice: { type: "tool", name: "math__add", disable_parallel_tool_use: true },
-    });
-    const none = exportTools(tools, "anthropic", { toolChoice: "none", parallel: false });
-    assertEquals(none.request, { tool_choice: { type: "none" } });
-    assertEquals(exportTools(tools, "anthropic", { parallel: true }).request, {});
-    assertEquals(
-      exportTools(tools, "openai.responses", { ...both, namespaces: false }).request,
-      { tool_choice: { type: "function", name: "math__add" }, parallel_tool_calls: false },
-    );
-  });
-
   it("must name a tool that is sent, and be what they can be", () => {
     const toolChoice = { tool: "math:subtract" };
     assertThrows(
@@ -77,15 +63,6 @@ describe("the settings of a request", () => {
         '"auto", "none", "required" or { tool: id }',
       );
     }
-  });
-
-  it("throw with the other losses, where losses are to throw", () => {
-    const options = { parallel: false, onLoss: "throw" } as const;
-    assertThrows(
-      () => exportTools(tools, "mcp", options),
-      TypeError,
-      "Cannot export the tools to MCP 2026-07-28: a request has no field that limits the model",
-    );
   });
 
   it("are empty without tools, because providers reject them", () => {

@@ -5,7 +5,6 @@ import {
   encodeResult,
   exportTools,
   listTargets,
-  type ResultLoss,
   resumeTurn,
   type TargetName,
 } from "../../../src/formats/mod.ts";
@@ -30,10 +29,6 @@ const FILE: ContentBlock = {
 };
 const MIXED = ToolResult.blocks([TEXT, IMAGE, FILE], { metadata: { id: SECRET } });
 
-const IMAGE_WORDS = "[A file of the type image/png (14 bytes) cannot be shown here.]";
-const FILE_WORDS =
-  '[A file "report.pdf" of the type application/pdf (8 bytes) cannot be shown here.]';
-const WORDS = `Two files.\n${IMAGE_WORDS}\n${FILE_WORDS}`;
 const BYTES = Uint8Array.from(atob(GIF), (character) => character.charCodeAt(0));
 
 const ROWS = PROVIDERS.flatMap(({ blocks }) => blocks);
@@ -45,16 +40,6 @@ const APART: ReadonlySet<string> = new Set([
   "mcp@2025-11-25",
   "mcp@2026-07-28",
 ]);
-
-/** Where the types of images, audio and files have no place, which is all targets of words. */
-const WORDS_ONLY = ["cohere", "mistral", "ollama", "openai.chat", "openai.realtime"];
-
-function lossesOf(target: TargetName, blocks: readonly ContentBlock[]): readonly ResultLoss[] {
-  const losses: ResultLoss[] = [];
-  const result = ToolResult.blocks(blocks);
-  encodeResult(target, CALL, result, undefined, (loss) => losses.push(loss));
-  return losses;
-}
 
 describe("results of blocks", () => {
   it("are written in the blocks of each target", () => {
@@ -108,113 +93,6 @@ describe("results of blocks", () => {
       const answer = JSON.stringify(encodeResult(id as TargetName, CALL, MIXED));
       assertEquals(answer.includes(SECRET), APART.has(id), id);
     }
-  });
-
-  it("leave a text where a target takes no file, and report it", () => {
-    for (const target of WORDS_ONLY as readonly TargetName[]) {
-      const losses = lossesOf(target, [TEXT, IMAGE, AUDIO, FILE]);
-      assertEquals(losses.map(({ path }) => path), ["/content/1", "/content/2", "/content/3"]);
-    }
-    const [loss, ...rest] = lossesOf("anthropic", [IMAGE, AUDIO]);
-    assertEquals(rest, []);
-    assertEquals(loss, {
-      callId: "c1",
-      path: "/content/1",
-      mimeType: "audio/wav",
-      message: 'Cannot send "/content/1" of the result (audio/wav): ' +
-        "Anthropic Messages does not take it, and a text replaces it",
-    });
-    for (const target of ["ai-sdk", "langchain", "mcp"] as const) {
-      assertEquals(lossesOf(target, [TEXT, IMAGE, AUDIO, FILE]).filter(() => target !== "mcp"), []);
-    }
-  });
-
-  it("take the type of a file without its parameters", () => {
-    const image = { type: "image", data: GIF, mimeType: "Image/PNG; q=1" } as const;
-    assertEquals(lossesOf("anthropic", [image]), []);
-    const jpg = { type: "image", data: GIF, mimeType: "image/jpg" } as const;
-    const { content } = encodeResult("anthropic", CALL, ToolResult.blocks([jpg]));
-    assertStringIncludes(JSON.stringify(content), '"media_type":"image/jpeg"');
-    const nothing = { type: "image", data: GIF } as unknown as ContentBlock;
-    assertEquals(lossesOf("anthropic", [nothing])[0]?.mimeType, "application/octet-stream");
-  });
-
-  it("are words where they are texts, links and blocks that are not known", () => {
-    const link = {
-      type: "resource_link",
-      uri: "https://plue.dev/a.png",
-      name: "a",
-      title: "A picture",
-      mimeType: "image/png",
-      size: 7,
-    } as const;
-    const file = { type: "resource", resource: { uri: "file:///a.md", text: "# A" } } as const;
-    const odd = { type: "smell", strength: 7 } as unknown as ContentBlock;
-    const result = ToolResult.blocks([TEXT, link, file, odd]);
-    const { content } = encodeResult("anthropic", CALL, result);
-    assertEquals(
-      content,
-      "Two files.\nA picture: https://plue.dev/a.png (image/png, 7 bytes)\n" +
-        "file:///a.md\n# A\n[A file of the type smell cannot be shown here.]",
-    );
-    assertEquals(lossesOf("anthropic", [odd, null as never]).map(({ mimeType }) => mimeType), [
-      "smell",
-      "unknown",
-    ]);
-  });
-
-  it("have no empty texts and files, which providers reject", () => {
-    const empty = { type: "image", data: "", mimeType: "image/png" } as const;
-    const blocks = [{ type: "text", text: "" }, IMAGE, empty] as const;
-    const { content } = encodeResult("anthropic", CALL, ToolResult.blocks(blocks));
-    assertEquals(content.length, 2);
-    assertStringIncludes(JSON.stringify(content[1]), "cannot be shown here");
-    const none = encodeResult("bedrock", CALL, ToolResult.ok(""));
-    assertEquals(none.toolResult.content, [{ text: "(empty)" }]);
-  });
-
-  it("are the value as text where there are none", () => {
-    const result = ToolResult.blocks([], { structuredContent: { a: 1 } });
-    assertEquals(encodeResult("anthropic", CALL, result).content, '{"a":1}');
-    assertEquals(encodeResult("mcp", CALL, result), {
-      resultType: "complete",
-      content: [{ type: "text", text: '{"a":1}' }],
-      structuredContent: { a: 1 },
-    });
-    const { functionResponse } = encodeResult("gemini", CALL, result);
-    assertEquals<unknown>(functionResponse.response, { output: { a: 1 } });
-  });
-
-  it("have unique names on Bedrock, which rejects two documents with one name", () => {
-    const twice = ToolResult.blocks([FILE, FILE]);
-    const names = ["a_1", "a_2"].flatMap((callId) =>
-      JSON.stringify(encodeResult("bedrock", { ...CALL, callId }, twice)).match(/"name":"[^"]*"/g)
-    );
-    assertEquals(names, [
-      '"name":"report pdf (a-1-0)"',
-      '"name":"report pdf (a-1-1)"',
-      '"name":"report pdf (a-2-0)"',
-      '"name":"report pdf (a-2-1)"',
-    ]);
-  });
-
-  it("are texts in answers to calls from code, which take nothing else", () => {
-    const raw = { caller: { type: "code_execution_20260120", tool_id: "s1" } };
-    const losses: ResultLoss[] = [];
-    const { content } = encodeResult(
-      "anthropic",
-      { ...CALL, raw },
-      MIXED,
-      undefined,
-      (loss) => losses.push(loss),
-    );
-    assertEquals([content, losses.length], [WORDS, 2]);
-    const direct = encodeResult(
-      "anthropic",
-      { ...CALL, raw: { caller: { type: "direct" } } },
-      MIXED,
-    );
-    assert(Array.isArray(direct.content));
   });
 
   it("may be combined with a value, which the result schema describes", async () => {

@@ -6,7 +6,7 @@ import {
   runPass as runNodePass,
   type SchemaLoss,
 } from "../../../src/formats/transform/report.ts";
-import { Trace } from "../../../src/formats/transform/trace.ts";
+import { Trace } from "../../../src/formats/transform/rewrite.ts";
 import type { JsonSchema } from "../../../src/tool/mod.ts";
 
 export interface Rewritten {

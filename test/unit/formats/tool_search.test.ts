@@ -1,13 +1,7 @@
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  accumulateCalls,
-  decodeCalls,
-  encodeResult,
-  encodeResults,
-  exportTools,
-} from "../../../src/formats/mod.ts";
-import { defineTool, ToolResult } from "../../../src/tool/mod.ts";
+import { accumulateCalls, decodeCalls, exportTools } from "../../../src/formats/mod.ts";
+import { defineTool } from "../../../src/tool/mod.ts";
 
 const find = defineTool({
   name: "find_tools",
@@ -29,11 +23,6 @@ const deferred = (name: string, namespace?: string) =>
   });
 const loaded = defineTool({ name: "ping", description: "Answers." });
 const TOOLS = [find, loaded, deferred("order", "crm"), deferred("pay"), deferred("refund", "crm")];
-
-/** Also what the model has already. */
-const FOUND = ToolResult.ok({
-  tools: ["crm:refund(): Does refund.", { name: "pay" }, "ping", "find_tools", "crm:order"],
-});
 
 const searchCall = (args: unknown, more: object = {}) => ({
   type: "tool_search_call",
@@ -63,82 +52,6 @@ describe("a search of the host's, for OpenAI Responses", () => {
     );
     assertEquals(warnings.map(({ rule }) => rule), ["toolSearch", "namespaceDescription"]);
     assertEquals(losses, []);
-  });
-
-  it("is called with arguments as an object or as text", () => {
-    for (const args of [{ query: "pay" }, '{"query":"pay"}']) {
-      for (const response of [searchCall(args), { output: [searchCall(args)] }]) {
-        const [call] = decodeCalls("openai.responses", response, names);
-        assertEquals([call?.name, call?.wireName, call?.callId, call?.arguments], [
-          "find_tools",
-          "tool_search",
-          "call_1",
-          { query: "pay" },
-        ]);
-      }
-    }
-  });
-
-  it("returns the definitions of the found tools, best first", () => {
-    const [call] = decodeCalls("openai.responses", searchCall({ query: "pay" }), names);
-    assert(call !== undefined);
-    const [message] = encodeResults("openai.responses", [call], [FOUND], names);
-    const wire = (name: string) => ({
-      type: "function",
-      name,
-      description: `Does ${name}.`,
-      parameters: { type: "object", properties: {}, additionalProperties: false },
-      strict: false,
-      defer_loading: true,
-    });
-    assertEquals<unknown>(message, {
-      type: "tool_search_output",
-      call_id: "call_1",
-      execution: "client",
-      status: "completed",
-      tools: [
-        {
-          type: "namespace",
-          name: "crm",
-          description: 'Tools of "crm".',
-          tools: [wire("refund"), wire("order")],
-        },
-        wire("pay"),
-      ],
-    });
-  });
-
-  it("is answered with nothing where it found nothing, does not know it, or failed", () => {
-    const [call] = decodeCalls("openai.responses", searchCall({ query: "x" }), names);
-    assert(call !== undefined);
-    for (
-      const [result, status] of [
-        [ToolResult.ok({ tools: [] }), "completed"],
-        [ToolResult.ok({ tools: ["hidden(): Is not here.", "find", 1, null, {}] }), "completed"],
-        [ToolResult.ok("nothing"), "completed"],
-        [ToolResult.error("threw", "It failed"), "incomplete"],
-      ] as const
-    ) {
-      assertEquals<unknown>(encodeResult("openai.responses", call, result, names), {
-        type: "tool_search_output",
-        call_id: "call_1",
-        execution: "client",
-        status,
-        tools: [],
-      });
-    }
-  });
-
-  it("loads tools that are then called by name and namespace", () => {
-    const item = { type: "function_call", call_id: "c2", namespace: "crm", name: "refund" };
-    const [call] = decodeCalls("openai.responses", [{ ...item, arguments: "{}" }], names);
-    assertEquals(call?.name, "crm:refund");
-  });
-
-  it("is rejected if it was truncated", () => {
-    const cut = searchCall('{"query":"pa', { status: "incomplete" });
-    const [call] = decodeCalls("openai.responses", [cut], names);
-    assertEquals(call?.problem?.code, "invalid_arguments");
   });
 
   it("is read from a stream once, when it is whole", () => {
@@ -178,8 +91,7 @@ describe("a search of the host's, for OpenAI Responses", () => {
 });
 
 describe("a search of the host's, for Anthropic", () => {
-  const { tools, names, warnings } = exportTools(TOOLS, "anthropic");
-  const use = { type: "tool_use", id: "toolu_1", name: "find_tools", input: { query: "pay" } };
+  const { tools, warnings } = exportTools(TOOLS, "anthropic");
 
   it("is sent with the deferred tools", () => {
     assertEquals(tools.map(({ name, defer_loading }) => [name, defer_loading]), [
@@ -190,42 +102,5 @@ describe("a search of the host's, for Anthropic", () => {
       ["crm__refund", true],
     ]);
     assertEquals(warnings, []);
-  });
-
-  it("returns references to the found tools", () => {
-    const [call] = decodeCalls("anthropic", [use], names);
-    assert(call !== undefined);
-    assertEquals<unknown>(encodeResult("anthropic", call, FOUND, names), {
-      type: "tool_result",
-      tool_use_id: "toolu_1",
-      content: ["crm__refund", "pay", "crm__order"].map((tool_name) => ({
-        type: "tool_reference",
-        tool_name,
-      })),
-    });
-  });
-
-  it("is answered in words where there is nothing to refer to, or where it failed", () => {
-    const [call] = decodeCalls("anthropic", [use], names);
-    assert(call !== undefined);
-    const none = ToolResult.ok({ tools: ["hidden"], message: "Nothing" });
-    assertEquals(
-      encodeResult("anthropic", call, none, names).content,
-      '{"tools":["hidden"],"message":"Nothing"}',
-    );
-    const failed = encodeResult("anthropic", call, ToolResult.error("threw", "It failed"), names);
-    assertEquals([failed.content, failed.is_error], ["It failed", true]);
-  });
-});
-
-describe("a search of the host's, elsewhere", () => {
-  it("is a tool as others", () => {
-    const { tools, names } = exportTools([find, loaded], "openai.chat");
-    assertEquals(tools.map(({ function: { name } }) => name), ["find_tools", "ping"]);
-    const call = { callId: "c", name: "find_tools", wireName: "find_tools" };
-    assertEquals(
-      encodeResult("openai.chat", call, ToolResult.ok({ tools: ["ping"] }), names).content,
-      '{"tools":["ping"]}',
-    );
   });
 });
