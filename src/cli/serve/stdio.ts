@@ -5,6 +5,7 @@
  * @module
  */
 
+import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { McpEndpoint } from "../../adapters/mcp/mod.ts";
@@ -19,6 +20,7 @@ const ADDRESS = "http://localhost/mcp";
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 
 const PARSE_ERROR = -32_700;
+const INVALID_REQUEST = -32_600;
 const INTERNAL_ERROR = -32_603;
 
 /**
@@ -90,6 +92,11 @@ class Connection {
       readonly method?: unknown;
       readonly params?: unknown;
     };
+    const version = versionIn(params);
+    if (version !== undefined && !(isHeader(version) && isHeader(String(method)))) {
+      const wanted = "a method and a revision of printable ASCII, as over HTTP";
+      return await this.#fail(id, INVALID_REQUEST, `Invalid request: it must have ${wanted}`);
+    }
     if (method === "notifications/cancelled" && isObject(params)) {
       this.#running.get(params["requestId"])?.abort();
     }
@@ -127,17 +134,15 @@ class Connection {
       readonly method?: unknown;
       readonly params?: unknown;
     };
-    const { _meta: meta, name, uri, taskId, arguments: args } =
-      (isObject(params) ? params : {}) as {
-        readonly _meta?: unknown;
-        readonly name?: unknown;
-        readonly uri?: unknown;
-        readonly taskId?: unknown;
-        readonly arguments?: unknown;
-      };
-    const version = isObject(meta) ? meta[VERSION_KEY] : undefined;
+    const { name, uri, taskId, arguments: args } = (isObject(params) ? params : {}) as {
+      readonly name?: unknown;
+      readonly uri?: unknown;
+      readonly taskId?: unknown;
+      readonly arguments?: unknown;
+    };
+    const version = versionIn(params);
     const target = name ?? uri ?? taskId;
-    const headers = typeof version === "string"
+    const headers = version !== undefined
       ? {
         "mcp-protocol-version": version,
         "mcp-method": String(method),
@@ -247,12 +252,22 @@ function argumentHeaders(schema: unknown, args: unknown): Record<string, string>
   return headers;
 }
 
+/** Returns the revision that a request of 2026-07-28 or later names. */
+function versionIn(params: unknown): string | undefined {
+  const { _meta: meta } = (isObject(params) ? params : {}) as { readonly _meta?: unknown };
+  const version = isObject(meta) ? meta[VERSION_KEY] : undefined;
+  return typeof version === "string" ? version : undefined;
+}
+
+function isHeader(text: string): boolean {
+  return /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
+}
+
 /**
  * Returns a name as the value of a header: the protocol requires Base64 for characters outside of
  * ASCII.
  */
 function headerOf(name: string): string {
-  if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(name) && !name.startsWith("=?")) return name;
-  const bytes = new TextEncoder().encode(name);
-  return `=?base64?${btoa(String.fromCharCode(...bytes))}?=`;
+  if (isHeader(name) && !name.startsWith("=?")) return name;
+  return `=?base64?${Buffer.from(name).toString("base64")}?=`;
 }
