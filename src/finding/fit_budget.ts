@@ -272,12 +272,14 @@ export function fitBudget<const Like extends TargetLike>(
       room = taken - Math.max(1, chosen.length < MANY ? excess >> 1 : excess);
     } else {
       const shown = new Set(chosen.map(({ candidate }) => candidate));
+      const eligible = new Set(kept);
       const others = candidates.filter((candidate) => !shown.has(candidate))
-        .map(({ tool, forms }) =>
-          kept.some((candidate) => candidate.tool === tool)
+        .map((candidate) => {
+          const { tool, forms } = candidate;
+          return eligible.has(candidate)
             ? leaveOut(tool, "budget", `there is no room for its ${leastOf(forms)} tokens`)
-            : leaveOut(tool, "target", `${exported.target} takes no more tools`)
-        );
+            : leaveOut(tool, "target", `${exported.target} takes no more tools`);
+        });
       return {
         exported,
         tokens,
