@@ -456,6 +456,17 @@ describe("the calls of each provider's own kind", () => {
     );
   });
 
+  it("suggest names for the first of many misspelled ones only", () => {
+    const calls = Array.from({ length: 1_000 }, (_, index) => ({
+      ...{ id: `${index}`, type: "function" },
+      function: { name: "cleer", arguments: "{}" },
+    }));
+    const hinted = decodeCalls("openai", calls, namesFor("openai")).map(({ problem }) =>
+      problem?.message.endsWith('Did you mean "clear"?')
+    );
+    assertEquals([hinted.length, hinted.lastIndexOf(true)], [1_000, 15]);
+  });
+
   it("name the namespace too, where there is one", () => {
     const item = { type: "function_call", call_id: "1", namespace: "town", name: "weather" };
     const [one] = decodeCalls("openai.responses", [item], namesFor("openai.responses"));
