@@ -173,6 +173,9 @@ const ACTION = "fit the tools into a budget";
 /** The maximum number of tokens that a combined export may save. */
 const SLACK = 8;
 
+/** The number of tools whose export takes a noticeable time: some 5 ms. */
+const MANY = 200;
+
 const WORTH: Readonly<Record<ToolDetail, number>> = {
   full: 1,
   "no-examples": 0.95,
@@ -263,16 +266,20 @@ export function fitBudget<const Like extends TargetLike>(
       kept = kept.filter((candidate) => !least.has(candidate));
     } else if (tokens > budget) {
       const taken = chosen.reduce((sum, { form }) => sum + form.tokens, 0);
-      // By half of the excess: a smaller step may keep a better choice.
-      room = taken - Math.max(1, (tokens - budget) >> 1);
+      const excess = tokens - budget;
+      // By half of the excess: a smaller step may keep a better choice. By all of it where each step
+      // exports many tools.
+      room = taken - Math.max(1, chosen.length < MANY ? excess >> 1 : excess);
     } else {
       const shown = new Set(chosen.map(({ candidate }) => candidate));
+      const eligible = new Set(kept);
       const others = candidates.filter((candidate) => !shown.has(candidate))
-        .map(({ tool, forms }) =>
-          kept.some((candidate) => candidate.tool === tool)
+        .map((candidate) => {
+          const { tool, forms } = candidate;
+          return eligible.has(candidate)
             ? leaveOut(tool, "budget", `there is no room for its ${leastOf(forms)} tokens`)
-            : leaveOut(tool, "target", `${exported.target} takes no more tools`)
-        );
+            : leaveOut(tool, "target", `${exported.target} takes no more tools`);
+        });
       return {
         exported,
         tokens,
@@ -446,15 +453,15 @@ function leastChoice(
   let shown = inLeastDetail(pins);
   let least = measure(shown);
   let what = pins.length === 0 ? "no tools at all take" : "the pinned tools take";
-  if (pins.length === 0 && candidates.length > 0) {
-    least = Infinity;
-    for (const candidate of candidates) {
-      const one = inLeastDetail([candidate]);
-      const tokens = measure(one);
-      if (tokens >= least) continue;
-      [shown, least] = [one, tokens];
-      what = `the smallest tool, "${candidate.tool.id}", takes`;
-    }
+  const [first, ...others] = candidates;
+  if (pins.length === 0 && first !== undefined) {
+    const smallest = others.reduce(
+      (least, one) => leastOf(one.forms) < leastOf(least.forms) ? one : least,
+      first,
+    );
+    shown = inLeastDetail([smallest]);
+    least = measure(shown);
+    what = `the smallest tool, "${smallest.tool.id}", takes`;
   }
   if (least > budget) {
     throw new RangeError(`Cannot ${ACTION} of ${budget} tokens: ${what} ${least}`);
@@ -462,7 +469,7 @@ function leastChoice(
   return shown;
 }
 
-/** Bounds the time of {@linkcode choose}: some 5 ms. */
+/** The maximum number of steps of {@linkcode choose}: about 10 ms. */
 const MAX_STEPS = 1_000_000;
 
 /**
@@ -471,26 +478,30 @@ const MAX_STEPS = 1_000_000;
  * what the plain order wastes at the end. With many tools only the best forms are tried.
  */
 function choose(candidates: readonly Candidate[], room: number): readonly Chosen[] {
-  const steps = candidates.flatMap((candidate) => {
+  const steps = candidates.flatMap((candidate, index) => {
     let last = { tokens: 0, worth: 0 };
     return candidate.forms.toReversed().map((form): Step => {
       const worth = worthOfForm(candidate, form);
       const gain = (worth - last.worth) / Math.max(1, form.tokens - last.tokens);
       last = { tokens: form.tokens, worth };
-      return { candidate, form, worth, gain };
+      return { candidate, index, form, worth, gain };
     });
   }).sort((a, b) => b.gain - a.gain);
-  let best = take(steps, room);
+  const chosen: (Step | undefined)[] = new Array(candidates.length);
+  let most = take(steps, room, chosen);
+  let best: Step | undefined;
   for (const fixed of steps.slice(0, Math.floor(MAX_STEPS / Math.max(1, steps.length)))) {
-    const rest = steps.filter(({ candidate }) => candidate !== fixed.candidate);
-    const other = take([fixed, ...rest], room);
-    if (other.worth > best.worth) best = other;
+    const worth = take(steps, room, chosen, fixed);
+    if (worth > most) [most, best] = [worth, fixed];
   }
-  return candidates.flatMap((candidate) => best.chosen.get(candidate) ?? []);
+  take(steps, room, chosen, best);
+  return chosen.filter((step) => step !== undefined);
 }
 
 /** A form of a candidate, with the gain per token over its next smaller form. */
 interface Step extends Chosen {
+  /** The position of the candidate in the list. */
+  readonly index: number;
   readonly worth: number;
   readonly gain: number;
 }
@@ -501,24 +512,34 @@ function worthOfForm({ value, pinned }: Candidate, { detail }: Form): number {
 }
 const PINNED = 1_000_000;
 
-/** Takes the steps in their order while there is room. */
+/**
+ * Takes the steps in their order while there is room.
+ *
+ * @param chosen Receives the step of each candidate.
+ * @param fixed The step that is taken first, and is the only one of its candidate.
+ * @returns What the chosen steps are worth together.
+ */
 function take(
   steps: readonly Step[],
   room: number,
-): { readonly chosen: ReadonlyMap<Candidate, Step>; readonly worth: number } {
-  const chosen = new Map<Candidate, Step>();
+  chosen: (Step | undefined)[],
+  fixed?: Step,
+): number {
+  chosen.fill(undefined);
   let left = room;
   let sum = 0;
-  for (const step of steps) {
-    const now = chosen.get(step.candidate);
+  const add = (step: Step): void => {
+    const now = chosen[step.index];
     const tokens = step.form.tokens - (now?.form.tokens ?? 0);
     const worth = step.worth - (now?.worth ?? 0);
-    if (tokens > left || worth <= 0) continue;
-    chosen.set(step.candidate, step);
+    if (tokens > left || worth <= 0) return;
+    chosen[step.index] = step;
     left -= tokens;
     sum += worth;
-  }
-  return { chosen, worth: sum };
+  };
+  if (fixed !== undefined) add(fixed);
+  for (const step of steps) if (step.index !== fixed?.index) add(step);
+  return sum;
 }
 
 function leastOf(forms: readonly Form[]): number {

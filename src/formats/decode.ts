@@ -54,6 +54,8 @@ export interface RefusedCall extends CallParts {
 export type DecodedCall = RoutedCall | RefusedCall;
 
 const MAX_NEAR = 3;
+/** The maximum number of unknown names in one response that are compared with the tools. */
+const MAX_HINTS = 16;
 
 /**
  * Decodes the calls in a provider's response. It takes a whole response or a part of one: the
@@ -102,13 +104,16 @@ export function decodeCalls(
   const wires = read.filter((wire) => isOurs(wire, names));
   const taken = new Set(wires.map(({ id }) => id));
   let made = 0;
+  let unknown = 0;
   return wires.map((wire) => {
     let callId = wire.id;
     while (callId === undefined || callId === "") {
       made++;
       if (!taken.has(`call_${made}`)) callId = `call_${made}`;
     }
-    return decodeWireCall(wire, callId, names);
+    const call = decodeWireCall(wire, callId, names, unknown < MAX_HINTS);
+    if (call.name === undefined) unknown++;
+    return call;
   });
 }
 
@@ -121,7 +126,13 @@ function searchIn(names: ExportNames): string | undefined {
   return names.encodings.find((encoding) => encoding.searches === true)?.id;
 }
 
-export function decodeWireCall(wire: WireCall, callId: string, names: ExportNames): DecodedCall {
+/** @param isHinted True to name the tools with names like that of an unknown one. */
+export function decodeWireCall(
+  wire: WireCall,
+  callId: string,
+  names: ExportNames,
+  isHinted = true,
+): DecodedCall {
   const { name: wireName, namespace, raw, input } = wire;
   const id = wire.toolId ??
     (wire.searches === true ? searchIn(names) : names.idOf(wireName, namespace));
@@ -133,9 +144,10 @@ export function decodeWireCall(wire: WireCall, callId: string, names: ExportName
     arguments: decodeInput(input, encoding?.input),
     raw,
   };
-  const problem = problemOf(wire, encoding !== undefined, names);
+  const offered = isHinted ? names.encodings : [];
+  const problem = problemOf(wire, encoding !== undefined, offered);
   return id === undefined || problem !== undefined
-    ? { ...parts, name: undefined, problem: problem ?? unknownTool(wire, names) }
+    ? { ...parts, name: undefined, problem: problem ?? unknownTool(wire, offered) }
     : { ...parts, name: id };
 }
 
@@ -147,10 +159,10 @@ function decodeInput(input: unknown, rewrite: ArgumentRewrite | undefined): unkn
 function problemOf(
   wire: WireCall,
   exported: boolean,
-  names: ExportNames,
+  offered: ExportNames["encodings"],
 ): CallProblem | undefined {
   if (wire.refusal !== undefined) return refused("unknown_tool", wire, wire.refusal);
-  if (!exported) return unknownTool(wire, names);
+  if (!exported) return unknownTool(wire, offered);
   // Arguments that were cut off may be valid JSON and mean something else.
   return wire.cutOff === true && !isWhole(wire.input)
     ? refused("invalid_arguments", wire, "the response ended before its arguments were complete")
@@ -162,10 +174,9 @@ export function refused(code: CallProblem["code"], wire: WireCall, why: string):
   return { code, message: `Cannot call ${quoted(wire)}: ${why}` };
 }
 
-function unknownTool(wire: WireCall, names: ExportNames): CallProblem {
-  const { encodings } = names;
-  const near = nearIds(wire.name, new Set(encodings.map(({ name }) => name)))
-    .flatMap((name) => encodings.filter((encoding) => encoding.name === name))
+function unknownTool(wire: WireCall, offered: ExportNames["encodings"]): CallProblem {
+  const near = nearIds(wire.name, new Set(offered.map(({ name }) => name)))
+    .flatMap((name) => offered.filter((encoding) => encoding.name === name))
     .slice(0, MAX_NEAR);
   const hint = near.length === 0 ? "" : `. Did you mean ${near.map(quoted).join(" or ")}?`;
   return refused("unknown_tool", wire, `no tool of this name was offered${hint}`);

@@ -132,6 +132,9 @@ export class Toolset implements Iterable<Tool> {
   /** The tools that the other steps keep. */
   #keptByData: readonly Tool[] | undefined;
   #byName: ReadonlyMap<string, Tool> | undefined;
+  #allByName: ReadonlyMap<string, Tool> | undefined;
+  /** The described members, by name. */
+  #shown: ReadonlyMap<string, Tool> | undefined;
   #ids: readonly string[] | undefined;
   /** The members that were not available at the last listing. */
   #absent: readonly Tool[] = [];
@@ -209,7 +212,7 @@ export class Toolset implements Iterable<Tool> {
   get(id: string): Tool | undefined {
     const tool = this.resolve(id);
     if (tool?.id !== id) return undefined;
-    return this.tools === this.#kept ? tool : this.tools.find((shown) => shown.id === id);
+    return this.tools === this.#kept ? tool : (this.#shown ??= byName(this.tools)).get(id);
   }
 
   /**
@@ -283,14 +286,16 @@ export class Toolset implements Iterable<Tool> {
    * explanations.
    */
   explain(id: string, explainer: Explainer | undefined = this.#explainer): ToolExplanation {
-    const tool = this.#all.find((one) => one.id === id);
+    // By name, because each tool of a long list may be explained.
+    const named = (this.#allByName ??= byName(this.#all)).get(id);
+    const tool = named?.id === id ? named : undefined;
     if (explainer === undefined) refuse("explain a tool", "only a ToolRegistry can");
     return explainer({
       id,
       tool,
       exists: this.source.getTool(id) !== undefined,
       steps: this.#steps,
-      isMember: this.#kept.includes(tool as Tool),
+      isMember: tool !== undefined && (this.#byName ??= byName(this.#kept)).get(id) === tool,
       isReplaced: tool !== undefined && this.#isReplaced(tool),
       isAvailable: tool?.isAvailable === true || this.#isAvailableInSource(tool as Tool),
     });

@@ -94,7 +94,7 @@ export function isWithinEdits(a: string, b: string, errors: number): boolean {
 /** The maximum length of an id: two parts of 128, and the colon. */
 const MAX_ID = 257;
 
-/** One turn may ask for 128 names that do not exist, so that each must cost little. */
+/** One turn may have several names that do not exist, so each must cost little. */
 const MAX_LOOKS = 1_000;
 
 /**

@@ -254,6 +254,30 @@ describe("a URL", () => {
     assertEquals(seen, ["s3cret", null]);
   });
 
+  it("is not given the credentials if only a document names it", async () => {
+    const document = {
+      ...{ openapi: "3.1.0", info: { title: "t", version: "1" } },
+      servers: [{ url: "https://api.example" }],
+      paths: { "/a": { get: { operationId: "a", responses: { 200: { description: "" } } } } },
+    };
+    const file = await files.write("named.json", JSON.stringify(document));
+    const sent: (string | undefined)[] = [];
+    const { fetch } = globalThis;
+    globalThis.fetch = ((_url: string, { headers }: { headers: Record<string, string> }) => {
+      sent.push(headers["x-api-key"]);
+      return Promise.resolve(Response.json("answered"));
+    }) as unknown as typeof fetch;
+    const call = ["call", "-f", file, "--header", "x-api-key: s3cret"];
+    try {
+      const { stderr } = await plue([...call, "api:a"]);
+      assertStringIncludes(stderr, 'Cannot send --header to "https://api.example"');
+      assertEquals((await plue([...call, "--base-url", "https://api.example", "api:a"])).code, 0);
+    } finally {
+      globalThis.fetch = fetch;
+    }
+    assertEquals(sent, ["s3cret"]);
+  });
+
   const part = new Uint8Array(1_048_576).fill(32);
   let pages = 0;
   for (

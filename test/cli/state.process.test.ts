@@ -1,9 +1,13 @@
 import { describe, it } from "bun:test";
-import { assertEquals } from "@std/assert";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { assert, assertEquals } from "@std/assert";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { ToolDispatcher, ToolRegistry } from "../../mod.ts";
+import { callTasks } from "../../src/adapters/calls/mod.ts";
+import { sqliteCallStore } from "../../src/adapters/sqlite/mod.ts";
+import { systemClock } from "../../src/tool/mod.ts";
 import { startProgram } from "../support/program.ts";
 
 const RUN = "Deno" in globalThis
@@ -19,11 +23,11 @@ async function folder() {
   return {
     path,
     ran: async () => (await readFile(ran, "utf8")).trim().split("\n"),
-    async serve(env: Readonly<Record<string, string>> = {}) {
+    async serve(env: Readonly<Record<string, string>> = {}, ...flags: readonly string[]) {
       const program = startProgram(process.execPath, [
         ...RUN,
         ...["src/cli/main.ts", "serve", "test/cli/state_tools.mjs", "--no-watch"],
-        ...["--port", "0", "--state", join(path, "state")],
+        ...["--port", "0", "--state", join(path, "state"), ...flags],
       ], { RAN: ran, ...env });
       const [, url = ""] = await program.printed(/ on (http:\S+)\n/);
       return {
@@ -79,6 +83,27 @@ describe("plue serve --state", () => {
     assertEquals(task.result.content, "erased");
     // Each once: neither the steps nor what was approved have run again.
     assertEquals(await state.ran(), ["pay", "look", "look", "erase", "erase"]);
+  }, 60_000);
+
+  it("continues no task of a tool that it does not serve", async () => {
+    await using state = await folder();
+    await mkdir(join(state.path, "state"), { mode: 0o700 });
+    using store = await sqliteCallStore(join(state.path, "state", "calls.db"));
+    // An earlier process, whose lease has ended.
+    const clock = { ...systemClock, timestamp: () => Date.now() - 3_600_000 };
+    const execute = () => new Promise(() => {});
+    const pay = { name: "pay", description: "Pays.", idempotent: true, execute };
+    const registry = new ToolRegistry({ tools: [pay] });
+    const started = await callTasks({ store, clock })
+      .start(new ToolDispatcher(registry), { name: "pay" });
+    assert("id" in started);
+
+    await using _served = await state.serve({}, "--only", "erase");
+    for await (const { status, result } of callTasks({ store }).follow(started.id)) {
+      if (status === "working") continue;
+      assertEquals(result?.ok === false && result.error.code, "unknown_tool");
+    }
+    assertEquals(await state.ran(), [""]);
   }, 60_000);
 
   it("remembers invalid tokens after it was killed", async () => {

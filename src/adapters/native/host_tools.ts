@@ -193,7 +193,10 @@ export class HostTools {
     const { tasks, dispatcher } = tools;
     if (tasks === undefined) return;
     // If the store does not answer, the next interval tries again.
-    const recover = (): void => void tasks.recover(dispatcher).catch(() => {});
+    const recover = (): void => {
+      this.#follow();
+      tasks.recover(dispatcher.withToolset(this.#offered)).catch(() => {});
+    };
     recover();
     this.#end.push(tick(recover, RECOVER_EVERY_MS));
   }

@@ -108,8 +108,10 @@ export async function serve(
     ...{ host: settings.host, port },
   });
   supervised?.listening(server.port);
-  state.recover(access.dispatcher, io.signal);
-  const toolset = loaded.registry.select(selection);
+  const served = (): Toolset => loaded.registry.select(selection);
+  // A task of a tool that is no longer served must not run again.
+  state.recover(() => access.dispatcher.withToolset(served()), io.signal);
+  const toolset = served();
   const url = urlOf(settings.host, server.port);
   const { count } = loaded.registry;
   if (supervised?.isReload === true) {

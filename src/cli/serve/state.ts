@@ -27,7 +27,7 @@ export interface ServeState extends Disposable {
   readonly tasks: CallTasks;
   readonly logins: RateLimitStore;
   /** Resumes the tasks of an earlier run, now and while the server runs. */
-  recover(dispatcher: ToolDispatcher, signal: AbortSignal): void;
+  recover(dispatcher: () => ToolDispatcher, signal: AbortSignal): void;
 }
 
 /** The state that several servers share. */
@@ -77,7 +77,7 @@ export async function openState(
     tasks,
     logins: shared?.logins ?? storedRateLimits(store),
     recover(dispatcher, signal) {
-      const look = (): Promise<unknown> => tasks.recover(dispatcher);
+      const look = (): Promise<unknown> => tasks.recover(dispatcher());
       // One of the processes that share a store is enough.
       const lookInTurn = async (): Promise<void> => {
         const expiresAt = Date.now() + RECOVER_MS;

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { McpEndpoint } from "../../adapters/mcp/mod.ts";
@@ -19,6 +20,7 @@ const ADDRESS = "http://localhost/mcp";
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 
 const PARSE_ERROR = -32_700;
+const INVALID_REQUEST = -32_600;
 const INTERNAL_ERROR = -32_603;
 
 /**
@@ -87,6 +89,11 @@ class Connection {
     }
     const { id = null, method, params: given } = isObject(message) ? message : {};
     const params = isObject(given) ? given : {};
+    const version = versionIn(params);
+    if (version !== undefined && !(isHeader(version) && isHeader(String(method)))) {
+      const wanted = "a method and a revision of printable ASCII, as over HTTP";
+      return await this.#fail(id, INVALID_REQUEST, `Invalid request: it must have ${wanted}`);
+    }
     if (method === "notifications/cancelled") this.#running.get(params["requestId"])?.abort();
     this.isBeginning = method === "initialize";
     const controller = new AbortController();
@@ -123,10 +130,10 @@ class Connection {
     body: string,
     signal: AbortSignal,
   ): Promise<Response> {
-    const { _meta: meta, name, uri, taskId, arguments: args } = params;
-    const version = isObject(meta) ? meta[VERSION_KEY] : undefined;
+    const { name, uri, taskId, arguments: args } = params;
+    const version = versionIn(params);
     const target = name ?? uri ?? taskId;
-    const headers = typeof version === "string"
+    const headers = version !== undefined
       ? {
         "mcp-protocol-version": version,
         "mcp-method": String(method),
@@ -236,12 +243,21 @@ function argumentHeaders(schema: unknown, args: unknown): Record<string, string>
   return headers;
 }
 
+/** Returns the revision that a request of 2026-07-28 or later names. */
+function versionIn({ _meta: meta }: Readonly<Record<string, unknown>>): string | undefined {
+  const version = isObject(meta) ? meta[VERSION_KEY] : undefined;
+  return typeof version === "string" ? version : undefined;
+}
+
+function isHeader(text: string): boolean {
+  return /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
+}
+
 /**
  * Returns a name as the value of a header: the protocol requires Base64 for characters outside of
  * ASCII.
  */
 function headerOf(name: string): string {
-  if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(name) && !name.startsWith("=?")) return name;
-  const bytes = new TextEncoder().encode(name);
-  return `=?base64?${btoa(String.fromCharCode(...bytes))}?=`;
+  if (isHeader(name) && !name.startsWith("=?")) return name;
+  return `=?base64?${Buffer.from(name).toString("base64")}?=`;
 }

@@ -384,13 +384,22 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
   const isOpenApi = kind === "openapi" ||
     isObject(document) && (document["openapi"] ?? document["swagger"]) !== undefined;
   const { headers, baseUrl } = state.options;
+  const named = baseUrl ?? (isUrl(place) ? place : undefined);
   const imported = isOpenApi
     ? importOpenApi(document, {
       namespace: namespace ?? "api",
       fetch: (url, request) => fetch(url, request),
       ...(isUrl(place) ? { documentUrl: place } : {}),
       ...(baseUrl === undefined ? {} : { baseUrl }),
-      ...(headers === undefined ? {} : { authorize: () => ({ headers }) }),
+      ...(headers === undefined ? {} : {
+        authorize({ server = "" }) {
+          if (originOf(server) === originOf(named)) return { headers };
+          throw usageError(
+            `Cannot send --header to "${originOf(server)}", which the document names: give it in ` +
+              "--base-url",
+          );
+        },
+      }),
     })
     : importTools("auto", document, namespace === undefined ? {} : { namespace });
   if (imported.source === undefined && !isOpenApi) {
@@ -403,6 +412,10 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
   if (imported.tools.length === 0 && rejected !== undefined) throw usageError(rejected.message);
   state.imports.push(imported);
   state.tools.push(...imported.tools);
+}
+
+function originOf(address: string | undefined): string | undefined {
+  return address !== undefined && URL.canParse(address) ? new URL(address).origin : undefined;
 }
 
 async function readPlace(place: string, { io, options }: Loading): Promise<string> {

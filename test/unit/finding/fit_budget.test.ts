@@ -144,6 +144,25 @@ describe("fitBudget()", () => {
     assertEquals([none.tools, none.exported.tools], [[], []]);
   });
 
+  it("exports the whole a few times only, however many tools there are", () => {
+    const many = buildToolset(Array.from({ length: 400 }, (_, n) => toolOf(`t${n}`, n % 9, 2, 0)));
+    const exportsOf = (tokens: number): number => {
+      let wholes = 0;
+      const count = (text: string): number => {
+        if (text.startsWith("[")) wholes++;
+        return countTokens(text);
+      };
+      try {
+        fitBudget(many, { tokens, target: "anthropic", count });
+      } catch (error) {
+        assert(error instanceof RangeError, String(error));
+      }
+      return wholes;
+    };
+    // With 5 tokens, not even the smallest tool fits.
+    for (const tokens of [5, 9_000, 15_000, 30_000]) assertLessOrEqual(exportsOf(tokens), 4);
+  });
+
   it("takes a ranking that another search gave", () => {
     const ranked = ["mail", "file"].map((id) => catalogue.get(id) as Tool);
     const shown = (tokens: number): readonly string[] =>

@@ -122,4 +122,15 @@ describe("a call that names no tool, or is none", () => {
     assertStringIncludes(messages[0]?.content ?? "", 'Cannot call "": it is not a call of a tool');
     assertEquals(messages[2]?.content, "cleared");
   });
+
+  it("suggests names for the first of many misspelled names only", () => {
+    const calls = Array.from({ length: 1_000 }, (_, index) => ({
+      ...{ id: `${index}`, type: "function" },
+      function: { name: "cleer", arguments: "{}" },
+    }));
+    const hinted = decodeCalls("openai", calls, namesFor("openai")).map(({ problem }) =>
+      problem?.message.endsWith('Did you mean "clear"?')
+    );
+    assertEquals([hinted.length, hinted.lastIndexOf(true)], [1_000, 15]);
+  });
 });

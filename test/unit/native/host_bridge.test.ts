@@ -105,6 +105,23 @@ describe("HostBridge, when it is configured", () => {
     assertEquals(await ended(), 2);
   });
 
+  it("resumes no task of a tool that the module does not offer", async () => {
+    const store = memoryCallStore();
+    const job = fakeTool("job", { idempotent: true, execute: () => new Promise(() => {}) });
+    const still = new FakeClock();
+    const started = await callTasks({ store, clock: still })
+      .start(toolsOfRegistry(fakeRegistry({ tools: [job] })).dispatcher, { name: "job" });
+    const clock = new FakeClock();
+    clock.advance(still.timestamp() + 30_001 - clock.timestamp());
+    const tasks = callTasks({ store, clock });
+    const options = { selection: { denyIds: ["job"] } };
+    const native = { ...toolsOfRegistry(fakeRegistry({ tools: [job] }), options), tasks };
+    await new FakeHost({ load: () => native }).configure();
+    for await (const { result } of tasks.follow("id" in started ? started.id : "")) {
+      if (result !== undefined) assertEquals(result.ok || result.error.code, "unknown_tool");
+    }
+  });
+
   it("reports the problem, and fails the following calls", async () => {
     const { host } = hostOf({ tools: [echo] });
     for (

@@ -1,4 +1,4 @@
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertLess, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
   allowAll,
@@ -126,6 +126,36 @@ describe("Selection", () => {
     assertEquals(toolset.ids, ["plain"]);
     assertEquals(toolset.narrow({}).ids, ["plain"]);
     assertEquals(toolset.explain("plain").selected, true);
+  });
+
+  it("finds each tool of a long list without looking at all the others", () => {
+    const count = 400;
+    let reads = 0;
+    // The list of a source of one's own is used as it is.
+    const list = Array.from(
+      { length: count },
+      (_, n) =>
+        new Proxy(fakeTool(`t${100 + n}`, { description: ({ locale }) => `${locale} ${n}` }), {
+          get(tool, field) {
+            if (field === "id") reads++;
+            return Reflect.get(tool, field);
+          },
+        }),
+    );
+    const byId = new Map(list.map((tool) => [tool.id, tool]));
+    const source = {
+      tools: list,
+      revision: 0,
+      getTool: (id: string) => byId.get(id),
+      isAvailable: () => true,
+    };
+    const toolset = buildToolset(source, { context: { locale: "de" } });
+    reads = 0;
+    for (const id of byId.keys()) {
+      assertEquals(toolset.explain(id).selected, true);
+      assertEquals(toolset.get(id)?.id, id);
+    }
+    assertLess(reads, 20 * count);
   });
 
   const wrong: [selection: unknown, message: string][] = [

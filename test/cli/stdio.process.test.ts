@@ -1,0 +1,50 @@
+import { assertEquals } from "@std/assert";
+import { describe, it } from "bun:test";
+import { folder, plue } from "./support.ts";
+
+const files = folder();
+const META = {
+  "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+
+/** Sends messages of a revision, and returns the code of each error, by its id. */
+async function errorsOf(
+  messages: readonly {
+    readonly method: string;
+    readonly version?: string;
+    readonly name?: string;
+  }[],
+): Promise<Readonly<Record<string, number | undefined>>> {
+  const tools = await files.write(
+    "tools.mjs",
+    'export const greet = { name: "greet", description: "Greets.", risk: "safe", execute: () => 1 };',
+  );
+  const lines = messages.map(({ method, version = "2026-07-28", name }, id) => {
+    const _meta = { ...META, "io.modelcontextprotocol/protocolVersion": version };
+    return JSON.stringify({ jsonrpc: "2.0", id, method, params: { _meta, name } });
+  });
+  const { stdout } = await plue(["serve", tools, "--stdio"], { stdin: lines.join("\n") });
+  return Object.fromEntries(
+    stdout.trim().split("\n").map((line) => JSON.parse(line))
+      .map(({ id, error }) => [id, error?.code]),
+  );
+}
+
+describe("plue serve --stdio", () => {
+  it("rejects a method or a revision that a header cannot have", async () => {
+    const errors = await errorsOf([
+      { method: "tools/call", name: "greet" },
+      { method: "a\r\nb: c" },
+      { method: "tools/call", name: "greet", version: "x\ny" },
+      { method: "tools/call", name: "greet", version: "2026→07" },
+      { method: "" },
+    ]);
+    assertEquals(errors, { 0: undefined, 1: -32_600, 2: -32_600, 3: -32_600, 4: -32_600 });
+  });
+
+  it("answers for a tool with a long name outside of ASCII that there is none", async () => {
+    const errors = await errorsOf([{ method: "tools/call", name: "é".repeat(400_000) }]);
+    assertEquals(errors, { 0: -32_602 });
+  });
+});
