@@ -42,8 +42,10 @@ import {
   followStatus,
   isConflict,
   isFull,
+  MARKER_MS,
   openBucket,
   problemOf,
+  purgeKey,
   skewOf,
   STORAGE,
   STORAGE_OPTIONS,
@@ -109,8 +111,6 @@ const SWEEP_FULL_EVERY_MS = 10_000;
 const SWEPT = "=swept";
 /** The header with the end of an entry, which a sweep reads without the value. */
 const END = "Plue-End";
-/** A sweep purges deletion markers of this age, in milliseconds. */
-const OLD_MS = 3_600_000;
 /** The server may announce one entry too many: the wait for the next one, in milliseconds. */
 const QUIET_MS = 1_000;
 /** The number of deletions that a sweep has in flight. */
@@ -453,12 +453,6 @@ class NatsCallStore implements CallStore {
     consumer.delete().catch(NO_LOG);
   }
 
-  /** Purges a key up to a revision. A purge leaves no marker, so that a full bucket has room for it. */
-  async #erase(key: string, revision: number): Promise<void> {
-    const filter = `$KV.${this.#bucket}.${key}`;
-    await this.#manager.streams.purge(`KV_${this.#bucket}`, { filter, seq: revision + 1 });
-  }
-
   /** Sweeps, unless another process has just done it. */
   async #sweepInTurn(): Promise<void> {
     try {
@@ -486,9 +480,11 @@ class NatsCallStore implements CallStore {
     for await (const { subject, seq, time, headers } of this.#heads()) {
       const end = headers?.get(END) ?? "";
       const isOver = headers?.has("KV-Operation")
-        ? time.getTime() < now - OLD_MS
+        ? time.getTime() < now - MARKER_MS
         : end !== "" && Number(end) <= now;
-      if (isOver) erased.push(this.#erase(this.#keyOf(subject), seq));
+      if (isOver) {
+        erased.push(purgeKey(this.#connection, this.#bucket, this.#keyOf(subject), seq));
+      }
       if (erased.length >= AT_ONCE) await Promise.all(erased.splice(0));
     }
     await Promise.all(erased);

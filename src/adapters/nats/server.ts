@@ -208,6 +208,20 @@ export async function openBucket(
   });
 }
 
+/** The age at which a deletion marker is purged: by then all watches have seen it. In milliseconds. */
+export const MARKER_MS = 3_600_000;
+
+/** Purges a key of a bucket up to a revision. A purge leaves no marker, so a full bucket has room for it. */
+export async function purgeKey(
+  connection: NatsConnection,
+  bucket: string,
+  key: string,
+  revision: number,
+): Promise<void> {
+  const { streams } = await jetstreamManager(connection, { checkAPI: false });
+  await streams.purge(`KV_${bucket}`, { filter: `$KV.${bucket}.${key}`, seq: revision + 1 });
+}
+
 /**
  * Opens the stream of durable calls, and creates it if it is missing.
  *
