@@ -608,9 +608,9 @@ export class CallTasks {
   /** Returns the record of a run that has ended: with its result, or with its questions. */
   #end(record: TaskRecord, result: ToolResult, run: Run, asked: Asked | undefined): TaskRecord {
     const now = { ...record, ...progressOf(run) };
-    // The answers were not used: nothing has run, so they may be sent again.
-    const waits = !result.ok && result.error.retryable && asked !== undefined &&
-      (result.error.code === "unavailable" || result.error.code === "overloaded");
+    // The answers were not used: nothing has run, so the ticket is valid again.
+    const waits = !result.ok && result.error.retryable && result.error.ran === "no" &&
+      asked !== undefined;
     if (!isSuspended(result) && !waits) {
       return this.#ended(now, result.ok ? "completed" : "failed", result);
     }
