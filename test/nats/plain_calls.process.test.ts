@@ -220,6 +220,36 @@ describe("Plain calls over NATS", () => {
     assertEquals(result.ok ? result.content : result.error, "pong");
   });
 
+  for (const what of ["credit", "abort"]) {
+    withServer(`goes on after a message with ${what} to its worker was lost`, async () => {
+      await using world = open();
+      const { aborted, tool } = endlessTool({ ...ping, name: "endless" });
+      await world.serve([tool, {
+        ...ping,
+        async *execute() {
+          for (let count = 0; count < 200; count++) yield "x".repeat(20_000);
+        },
+      }]);
+      const { dispatcher, connection } = await world.call();
+      const publish = connection.publish.bind(connection);
+      let isLost = false;
+      connection.publish = (subject, data, ...rest) => {
+        const isIt = subject.startsWith("plue.v1.ctl.") && `${data}` !== "" &&
+          new TextDecoder().decode(data as Uint8Array).includes(`"${what}"`);
+        if (isLost || !isIt) publish(subject, data, ...rest);
+        isLost ||= isIt;
+      };
+      let outputs = 0;
+      for await (const { type } of dispatcher.stream({ name: "ping" })) {
+        if (type === "output") outputs++;
+      }
+      assertEquals(outputs, 200);
+      await dispatcher.dispatch({ name: "endless" }, { timeoutMs: 100 });
+      await aborted.came;
+      assertEquals(isLost, true);
+    });
+  }
+
   withServer("ends a call of whose answers one is lost", async () => {
     await using world = open();
     const { connection } = await world.serve([{

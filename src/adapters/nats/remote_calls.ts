@@ -76,6 +76,8 @@ interface RunningCall {
   hasYielded: boolean;
   /** The bytes of consumed events without new credit. */
   taken: number;
+  /** The sum of the granted credit. */
+  granted: number;
   end(end: ToolResult | Miss): void;
 }
 
@@ -214,6 +216,7 @@ export class RemoteCalls {
         isAccepted: false,
         hasYielded: false,
         taken: 0,
+        granted: 0,
         end: (end) => {
           if (!this.#running.delete(id)) return;
           signal.removeEventListener("abort", abort);
@@ -292,6 +295,11 @@ export class RemoteCalls {
     switch (frame.type) {
       case "accepted":
         return this.#say(call, { go: true });
+      case "beat":
+        // The worker may wait because a message was lost while it connected again.
+        if (context.signal.aborted) this.#say(call, { abort: reasonOf(context.signal) });
+        else if (call.granted > 0) this.#say(call, { credit: 0, granted: call.granted });
+        return;
       case "metadata":
         call.hasYielded = true;
         context.metadata(frame.value);
@@ -319,7 +327,8 @@ export class RemoteCalls {
   #taken(call: RunningCall, credit: number): void {
     call.taken += credit;
     if (call.taken < CREDIT_STEP) return;
-    this.#say(call, { credit: call.taken });
+    call.granted += call.taken;
+    this.#say(call, { credit: call.taken, granted: call.granted });
     call.taken = 0;
   }
 
