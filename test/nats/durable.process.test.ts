@@ -17,6 +17,7 @@ import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
 import { ownerDigest } from "../../src/execute/durable/mod.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
 import { SECRET, TestServer, useServer, withServer } from "./server.ts";
+import { followChanges } from "../support/changes.ts";
 import { endlessTool, event, linkOf, slowTool, World } from "./world.ts";
 
 const task: ToolDefinition = {
@@ -737,6 +738,24 @@ describe("Durable calls over NATS", () => {
     const result = await running;
     assertEquals(result.ok && result.content, "built");
     await connection.flush();
+  });
+
+  withServer("goes on when the server has lost its streams and buckets", async () => {
+    await using own = await TestServer.start();
+    await using world = new World(own);
+    const worker = await world.serve([task]);
+    const { dispatcher, registry } = await world.call();
+    const store = await natsCallStore(await own.connect(), { secret: SECRET });
+    const { streams } = await jetstreamManager(await own.connect());
+    for (const name of ["PLUE_CALLS", "KV_plue_results", "KV_plue_calls", "KV_plue_tools"]) {
+      await streams.delete(name);
+    }
+    const result = await dispatcher.dispatch({ name: "build" });
+    assertEquals(result.ok ? result.content : result.error, "built");
+    assertGreater(await store.create("a.b.c", new Uint8Array(1)) ?? 0, 0);
+    const changes = followChanges(registry);
+    worker.registry.registerTool({ ...task, name: "later" });
+    assertEquals((await changes.next()).tool.id, "later");
   });
 
   withServer("runs nothing that was changed, or is sent again", async () => {

@@ -11,7 +11,15 @@ import type { QueuedIterator } from "@nats-io/nats-core";
 import { isListOf, isObject, isWord, NO_LOG, systemClock } from "../../tool/mod.ts";
 import type { Link } from "./link.ts";
 import { DIRECTORY, toolKey, workerKey } from "./protocol.ts";
-import { checkSkew, isConflict, openBucket, purgeKey, skewOf, storageProblemOf } from "./server.ts";
+import {
+  checkSkew,
+  isConflict,
+  isMissing,
+  openBucket,
+  purgeKey,
+  skewOf,
+  storageProblemOf,
+} from "./server.ts";
 
 /** The delay before a failed watch is restarted, in milliseconds. */
 const AGAIN_MS = 1_000;
@@ -169,7 +177,14 @@ export class Directory {
 
   /** Writes or replaces an entry. */
   async put(key: string, value: Record<string, unknown>): Promise<void> {
-    const revision = await this.#kv.put(key, this.#link.seal.wrap(value, key));
+    const revision = await this.#kv.put(key, this.#link.seal.wrap(value, key)).catch((error) => {
+      if (isMissing(error)) {
+        // The server has lost the bucket. A restart creates it, with new revisions.
+        this.#written = 0;
+        this.restart();
+      }
+      throw error;
+    });
     this.#written = Math.max(this.#written, revision);
     // An entry that was read since is newer.
     if (revision > this.#readTo) {
@@ -227,6 +242,8 @@ export class Directory {
 
   /** Reads the entries, and then follows their changes. Resolves when the entries are read. */
   async #follow(round: number): Promise<void> {
+    const { connection, storage } = this.#link;
+    if (round > 0) await openBucket(connection, DIRECTORY, storage);
     const before = systemClock.timestamp();
     const watch = await this.#kv.watch({ key: `${this.#link.name}.>` });
     if (round !== this.#round) return this.#endWatch(watch);

@@ -55,9 +55,11 @@ export function isFull(error: unknown): boolean {
   return error instanceof JetStreamApiError && NO_RESOURCES.includes(error.code);
 }
 
-/** True if a stream or a bucket is missing. */
+/** True if a stream or a bucket is missing. A write to it then has no responders. */
 export function isMissing(error: unknown): boolean {
-  return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
+  return error instanceof JetStreamApiError
+    ? error.code === JetStreamApiCodes.StreamNotFound
+    : error instanceof Error && error.name === "JetStreamNotEnabled";
 }
 
 /** True if the server or the client rejected a request, so that it would fail again. */
