@@ -562,10 +562,9 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         this.#isOver = true;
         void this.#stop(output).then((acknowledged) => {
           // A tool that calls another process may return that nothing has run there.
-          const ran = isToolResult(late) && !late.ok ? late.error.ran : undefined;
-          const doing = ran === "no" ? "waiting" : "running";
-          const failed = this.#interruption ??= this.#interrupted(doing, acknowledged);
-          if (ran !== undefined) completeFailure(failed, ran, this.tool);
+          const ran = isToolResult(late) && !late.ok && late.error.ran;
+          const failed = this.#interruption ??= this.#interrupted("running", acknowledged);
+          if (ran) completeFailure(failed, ran, this.tool);
           resolve(this.#pass(failed));
           next();
         });
