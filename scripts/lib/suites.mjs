@@ -14,13 +14,19 @@ const WITH_FILES = ["bun", "deno", "node"];
 /**
  * The suites, the longest first. `folders`: by default the folder of the name. `coverage`: its run on
  * Bun counts towards the line coverage of `src/`. `together`: its files run in one process on Node and
- * Deno too, as they do elsewhere. `packages`: the folder with the packages that only this suite needs.
+ * Deno too, as they do elsewhere. `files`: the pattern of its files, by default all. `packages`: the
+ * folder with the packages that only this suite needs.
  */
 const SUITES = [
   // libplue and its hosts; the tests start the other runtimes themselves.
   { name: "native", on: ["bun"], coverage: true },
   // Tools over NATS; the tests start servers of their own.
-  { name: "nats", on: WITH_FILES, coverage: true, together: true },
+  { name: "nats", on: ["bun"], coverage: true },
+  {
+    // What differs by runtime: connections, sockets, timers, streams, keys and processes.
+    ...{ name: "nats, runtimes", folders: ["test/nats"], on: ["deno", "node"], together: true },
+    files: /(contracts|command|keys|per_call|served_calls|start)\.process/,
+  },
   // The page of the explorer, in Chromium.
   { name: "explorer", on: ["node"], packages: "test/explorer" },
   // The clients run on Node, the endpoints on all four.
@@ -88,8 +94,8 @@ function runsOn(file, runtime) {
  */
 export function planRuns({ only, on, match = [] } = {}) {
   return SUITES.filter(({ name }) => only === undefined || only.includes(groupOf(name)))
-    .flatMap(({ name, folders = [`test/${name}`], on: runtimes, ...rest }) => {
-      const files = folders.flatMap(filesBelow)
+    .flatMap(({ name, folders = [`test/${name}`], on: runtimes, files: only = /./, ...rest }) => {
+      const files = folders.flatMap(filesBelow).filter((file) => only.test(file))
         .filter((file) => match.length === 0 || match.some((part) => file.includes(part)));
       return runtimes.filter((runtime) => on === undefined || on.includes(runtime))
         .map((runtime) => ({

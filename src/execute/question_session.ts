@@ -279,7 +279,8 @@ export class QuestionSession {
     try {
       if (!waits || tickets === undefined) {
         // A call that did not reach its tool, or its answers, may be resumed again.
-        const isUnused = call.toolState === "not started" && !result.ok &&
+        const isUnused = !result.ok &&
+          (call.toolState === "not started" || result.error.ran === "no") &&
           (result.error.retryable || this.#keys.size === 0);
         if (isUnused && this.#resumed) await inTime(settings, this.#resumed.release());
         return result;

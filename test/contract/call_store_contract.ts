@@ -149,10 +149,12 @@ export function describeCallStore(
       assertGreater(await written(store.create("a.x", bytes("new"))), revision);
     });
 
-    it("takes an end that is between two milliseconds", async () => {
+    it("takes an end that is between two milliseconds, and one that never comes", async () => {
       const time = at();
       const store = await made(time);
       await store.create("a", bytes("one"), { expiresAt: START + 0.5 });
+      await store.create("b", bytes("one"), { expiresAt: Infinity });
+      assertEquals(text((await store.get("b"))?.value), "one");
       assertEquals(text((await store.get("a"))?.value), "one");
       time.now = START + 1;
       assertEquals(await store.get("a"), undefined);

@@ -36,7 +36,7 @@ import {
   isSuspended,
   type SuspendedCall,
   type ToolDispatcherOptions,
-  type ToolResult,
+  ToolResult,
 } from "../../src/core.ts";
 import { ToolDispatcher } from "../../src/execute/mod.ts";
 import {
@@ -357,6 +357,23 @@ export function describeCallTickets(
       isOpen = true;
       assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted a.txt");
       assertEquals(done, ["a.txt"]);
+    });
+
+    it("stay good when their tool returns that it has not run", async () => {
+      let isBusy = true;
+      const busy = ToolResult.error("overloaded", "Another process is busy.", { ran: "no" });
+      const store = memoryCallStore({ clock: { timestamp: () => START } });
+      const tool: ToolDefinition = {
+        ...deleting().tool,
+        execute: async (_, { ask }) =>
+          (await ask("sure", { message: "Sure?" })).action && (isBusy ? busy : "deleted"),
+      };
+      const dispatcher = processes()({ tool, store });
+      const { ticket } = await suspend(dispatcher);
+      assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "overloaded");
+      isBusy = false;
+      assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted");
+      assertStringIncludes(refusal(await dispatcher.resume(ticket, YES, ANN)), "was used before");
     });
 
     it("are rejected if they were changed or forged", async () => {

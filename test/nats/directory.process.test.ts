@@ -25,7 +25,7 @@ describe("The directory of tools in NATS", () => {
 
   /** The directory of a worker, with a manual clock. */
   async function offer(name: string, worker: string, tools: readonly ToolDefinition[]) {
-    const clock = { ms: 0, now: () => clock.ms };
+    const clock = { ms: 0, now: () => clock.ms, timestamp: () => Date.now() + clock.ms };
     const registry = new ToolRegistry({ tools });
     const link = linkOf(await server.connect(), name);
     const offers = new Offers(link, registry, undefined, worker, clock);
@@ -187,6 +187,31 @@ describe("The directory of tools in NATS", () => {
     const left = (await keysOf(name)).map((key) => key.split(".").slice(1, 4).join("."));
     assertEquals(left, ["tool./.ping", "tool./.pong", "worker.heard.0", "worker.live.0"]);
     assertEquals(live.log, []);
+  });
+
+  withServer("purges what was deleted an hour ago", async () => {
+    const name = "purged";
+    const { offers, clock, log } = await offer(name, "live", [ping]);
+    const gone = await Directory.open("test", linkOf(watcher, name));
+    gone.stop();
+    for (const key of [`${name}.worker.gone.0`, `${name}.tool./.gone.x`]) {
+      await gone.put(key, {});
+      await gone.remove(key);
+    }
+    const { streams } = await jetstreamManager(watcher);
+    const stored = async (): Promise<number> => {
+      const { state } = await streams.info("KV_plue_tools", {
+        subjects_filter: `$KV.plue_tools.${name}.>`,
+      });
+      return Object.keys(state.subjects ?? {}).length;
+    };
+    while ((offers.directory?.markers.size ?? 0) < 2) await watcher.flush();
+    await offers.removeDead();
+    assertEquals(await stored(), 4);
+    clock.ms = 3_600_000;
+    await offers.removeDead();
+    assertEquals([await stored(), log], [2, []]);
+    await offers.close(true);
   });
 
   withServer("writes a definition once, so that an old worker does not seem new", async () => {

@@ -96,9 +96,10 @@ describe("Users of NATS with narrow permissions", () => {
       };
       await assertRejects(() => streams.add(forged));
       await assertRejects(() => streams.delete("PLUE_CALLS"));
-      await assertRejects(() => streams.purge("KV_plue_tools"));
+      await assertRejects(() => streams.purge("PLUE_CALLS"));
     }
     const { streams } = await jetstreamManager(caller);
+    await assertRejects(() => streams.purge("KV_plue_tools"));
     await assertRejects(() => streams.getMessage("PLUE_CALLS", { seq: 1 }));
     await assertRejects(() => natsCallStore(caller, { secret: SECRET }), Error, "no permission");
     const other = await new Kvm(caller).open("plue_calls");

@@ -8,7 +8,14 @@ import {
 } from "@std/assert";
 import { headers } from "@nats-io/nats-core";
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type CallTelemetry, type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import {
+  type CallTelemetry,
+  isSuspended,
+  type ToolDefinition,
+  ToolDispatcher,
+  ToolRegistry,
+} from "@plue/tools";
+import { memoryCallStore, storedTickets } from "@plue/tools/calls";
 import type { TraceParent } from "@plue/tools/core";
 import { remoteTools, serveTools } from "@plue/tools/nats";
 import { SECRET, TestServer, useServer, withServer } from "./server.ts";
@@ -213,6 +220,36 @@ describe("Plain calls over NATS", () => {
     assertEquals(result.ok ? result.content : result.error, "pong");
   });
 
+  for (const what of ["credit", "abort"]) {
+    withServer(`goes on after a message with ${what} to its worker was lost`, async () => {
+      await using world = open();
+      const { aborted, tool } = endlessTool({ ...ping, name: "endless" });
+      await world.serve([tool, {
+        ...ping,
+        async *execute() {
+          for (let count = 0; count < 200; count++) yield "x".repeat(20_000);
+        },
+      }]);
+      const { dispatcher, connection } = await world.call();
+      const publish = connection.publish.bind(connection);
+      let isLost = false;
+      connection.publish = (subject, data, ...rest) => {
+        const isIt = subject.startsWith("plue.v1.ctl.") && `${data}` !== "" &&
+          new TextDecoder().decode(data as Uint8Array).includes(`"${what}"`);
+        if (isLost || !isIt) publish(subject, data, ...rest);
+        isLost ||= isIt;
+      };
+      let outputs = 0;
+      for await (const { type } of dispatcher.stream({ name: "ping" })) {
+        if (type === "output") outputs++;
+      }
+      assertEquals(outputs, 200);
+      await dispatcher.dispatch({ name: "endless" }, { timeoutMs: 100 });
+      await aborted.came;
+      assertEquals(isLost, true);
+    });
+  }
+
   withServer("ends a call of whose answers one is lost", async () => {
     await using world = open();
     const { connection } = await world.serve([{
@@ -338,6 +375,61 @@ describe("Plain calls over NATS", () => {
       Error,
       "max_payload of the server is 1024 bytes, and 65536 or more are needed",
     );
+  });
+
+  withServer("says of a call that is aborted while it waits that nothing has run", async () => {
+    await using world = open();
+    const { began, goOn, tool, runs } = slowTool(ping);
+    const waits = event();
+    await world.serve([tool], {
+      dispatcher: {
+        limits: { maxConcurrent: 1 },
+        hooks: { before: () => void (runs() === 1 && waits.come()) },
+      },
+    });
+    const { dispatcher } = await world.call();
+    const first = dispatcher.dispatch({ name: "ping" });
+    await began.came;
+    const abort = new AbortController();
+    const second = dispatcher.dispatch({ name: "ping" }, { signal: abort.signal });
+    await waits.came;
+    abort.abort();
+    const result = await second;
+    assertEquals(!result.ok && [result.error.code, result.error.ran], ["aborted", "no"]);
+    goOn.come();
+    assertEquals([(await first).ok, runs()], [true, 1]);
+  });
+
+  withServer("may be continued again with a ticket that met a busy worker", async () => {
+    await using world = open();
+    const { began, goOn, tool: slow } = slowTool({ ...ping, name: "slow" });
+    let runs = 0;
+    const pay: ToolDefinition = {
+      ...ping,
+      async execute(_, { ask }) {
+        const { action } = await ask("sure", { message: "Really?" });
+        runs++;
+        return action;
+      },
+    };
+    await world.serve([pay, slow], { dispatcher: { limits: { maxConcurrent: 1, maxQueued: 0 } } });
+    const { registry } = await world.call();
+    const tickets = storedTickets(memoryCallStore());
+    const dispatcher = new ToolDispatcher(registry, { tickets });
+    const suspended = await dispatcher.dispatch({ name: "ping" });
+    assert(isSuspended(suspended));
+    const resume = async (): Promise<unknown> => {
+      const answers = { sure: { action: "accept" } } as const;
+      const result = await dispatcher.resume(suspended.ticket, answers);
+      return result.ok ? result.content : [result.error.code, result.error.ran];
+    };
+    const waits = dispatcher.dispatch({ name: "slow" });
+    await began.came;
+    assertEquals(await resume(), ["overloaded", "no"]);
+    goOn.come();
+    await waits;
+    assertEquals(await resume(), "accept");
+    assertEquals([await resume(), runs], [["ticket_refused", "no"], 1]);
   });
 
   withServer("aborts with a long reason", async () => {

@@ -42,12 +42,16 @@ import {
   followStatus,
   isConflict,
   isFull,
+  isMissing,
+  MARKER_MS,
   openBucket,
   problemOf,
+  purgeKey,
   skewOf,
   STORAGE,
   STORAGE_OPTIONS,
   storageProblemOf,
+  type StorageSettings,
 } from "./server.ts";
 import { CALLS_BUCKET } from "./protocol.ts";
 
@@ -109,8 +113,6 @@ const SWEEP_FULL_EVERY_MS = 10_000;
 const SWEPT = "=swept";
 /** The header with the end of an entry, which a sweep reads without the value. */
 const END = "Plue-End";
-/** A sweep purges deletion markers of this age, in milliseconds. */
-const OLD_MS = 3_600_000;
 /** The server may announce one entry too many: the wait for the next one, in milliseconds. */
 const QUIET_MS = 1_000;
 /** The number of deletions that a sweep has in flight. */
@@ -167,16 +169,9 @@ export async function natsCallStore(
     const manager = await jetstreamManager(connection);
     const { config: { max_bytes: most } } = await manager.streams.info(`KV_${bucket}`);
     const { maxOwnerBytes = (most > 0 ? most : maxBytes) / 8, clock = systemClock } = options;
-    const store = new NatsCallStore(
-      bucket,
-      kv,
-      manager,
-      connection,
-      maxOwnerBytes,
-      clock,
-      seal,
-      role,
-    );
+    const storage = { maxBytes, replicas };
+    const settings = { bucket, kv, manager, connection, maxOwnerBytes, clock, seal, role, storage };
+    const store = new NatsCallStore(settings);
     await store.checkClock();
     return store;
   } catch (cause) {
@@ -185,48 +180,36 @@ export async function natsCallStore(
   }
 }
 
+interface Settings {
+  readonly bucket: string;
+  readonly kv: KV;
+  readonly manager: JetStreamManager;
+  readonly connection: NatsConnection;
+  readonly maxOwnerBytes: number;
+  readonly clock: Pick<RegistryClock, "timestamp">;
+  readonly seal: Seal | undefined;
+  readonly role: Role;
+  readonly storage: StorageSettings;
+}
+
 class NatsCallStore implements CallStore {
-  readonly #bucket: string;
-  readonly #kv: KV;
-  readonly #manager: JetStreamManager;
-  readonly #connection: NatsConnection;
-  readonly #clock: Pick<RegistryClock, "timestamp">;
+  readonly #settings: Settings;
   readonly #quotas: MeasuredQuotas;
-  readonly #maxOwnerBytes: number;
-  readonly #seal: Seal | undefined;
-  readonly #role: Role;
   /** The reason why the store cannot be used; `undefined` while the connection is up. */
   #down: string | undefined;
   #writes = 0;
   #sweeping: Promise<void> | undefined;
   #sweptFullAt = -Infinity;
 
-  constructor(
-    bucket: string,
-    kv: KV,
-    manager: JetStreamManager,
-    connection: NatsConnection,
-    maxOwnerBytes: number,
-    clock: Pick<RegistryClock, "timestamp">,
-    seal: Seal | undefined,
-    role: Role,
-  ) {
-    this.#seal = seal;
-    this.#role = role;
-    this.#bucket = bucket;
-    this.#kv = kv;
-    this.#manager = manager;
-    this.#connection = connection;
-    this.#clock = clock;
-    this.#maxOwnerBytes = maxOwnerBytes;
+  constructor(settings: Settings) {
+    this.#settings = settings;
+    const { connection, maxOwnerBytes: maxBytes, clock } = settings;
     followStatus(connection, {
       down: (why) => void (this.#down = why),
       up: () => void (this.#down = undefined),
     });
-    this.#quotas = new MeasuredQuotas({
-      ...{ maxBytes: maxOwnerBytes, clock },
-      measure: (owner, bytes) => this.#weightOf(owner, bytes),
-    });
+    const measure = (owner: string, bytes: number) => this.#weightOf(owner, bytes);
+    this.#quotas = new MeasuredQuotas({ maxBytes, clock, measure });
   }
 
   async get(key: string): Promise<StoredEntry | undefined> {
@@ -237,7 +220,7 @@ class NatsCallStore implements CallStore {
   /** @param isStrict False to skip a value that others have signed. */
   async #read(key: string, isStrict: boolean): Promise<StoredEntry | undefined> {
     return await this.#attempt(async () => {
-      const entry = await this.#kv.get(key);
+      const entry = await this.#settings.kv.get(key);
       if (!this.#isThere(entry)) return undefined;
       const { revision } = entry;
       const expiresAt = endOf(entry.value);
@@ -262,7 +245,7 @@ class NatsCallStore implements CallStore {
         weightOf(key, value.byteLength),
         () => this.#create(key, value, options),
         async () => {
-          if (this.#isThere(await this.#kv.get(key))) return undefined;
+          if (this.#isThere(await this.#settings.kv.get(key))) return undefined;
           throw quotaExhausted();
         },
       )
@@ -278,7 +261,7 @@ class NatsCallStore implements CallStore {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const revision = await this.#put(key, value, options, before);
       if (revision !== undefined) return revision;
-      const entry = await this.#kv.get(key);
+      const entry = await this.#settings.kv.get(key);
       if (this.#isThere(entry)) return undefined;
       // The entry has expired, or was deleted.
       before = revisionOf(entry);
@@ -294,7 +277,7 @@ class NatsCallStore implements CallStore {
   ): Promise<number | undefined> {
     this.#check(key, value);
     return await this.#attempt(async () => {
-      const entry = await this.#kv.get(key);
+      const entry = await this.#settings.kv.get(key);
       if (!this.#isThere(entry) || entry.revision !== revision) return undefined;
       return await this.#quotas.write(
         ownerOf(key),
@@ -309,10 +292,10 @@ class NatsCallStore implements CallStore {
   async delete(key: string, revision: number): Promise<boolean> {
     checkStoreKey(key);
     return await this.#attempt(async () => {
-      const entry = await this.#kv.get(key);
+      const entry = await this.#settings.kv.get(key);
       if (!this.#isThere(entry) || entry.revision !== revision) return false;
       try {
-        await this.#inRoom(() => this.#kv.delete(key, { previousSeq: revision }));
+        await this.#inRoom(() => this.#settings.kv.delete(key, { previousSeq: revision }));
       } catch (error) {
         if (isConflict(error)) return false;
         throw error;
@@ -325,8 +308,10 @@ class NatsCallStore implements CallStore {
   async *list(prefix: string, after = ""): AsyncIterable<StoredEntry> {
     if (prefix !== "") checkStoreKey(prefix);
     const keys = await this.#attempt(async () => {
-      const subjects_filter = `$KV.${this.#bucket}.${prefix === "" ? ">" : `${prefix}.>`}`;
-      const { state } = await this.#manager.streams.info(`KV_${this.#bucket}`, { subjects_filter });
+      const subjects_filter = `$KV.${this.#settings.bucket}.${prefix === "" ? ">" : `${prefix}.>`}`;
+      const { state } = await this.#settings.manager.streams.info(`KV_${this.#settings.bucket}`, {
+        subjects_filter,
+      });
       const found = Object.keys(state.subjects ?? {}).map((subject) => this.#keyOf(subject));
       return prefix === "" ? found.filter((key) => !key.startsWith("=")) : [prefix, ...found];
     });
@@ -344,7 +329,8 @@ class NatsCallStore implements CallStore {
    */
   #check(key: string, value: Uint8Array): void {
     checkStored(key, value);
-    const { max_payload: limit = MAX_STORED_BYTES + OVERHEAD_BYTES } = this.#connection.info ?? {};
+    const { max_payload: limit = MAX_STORED_BYTES + OVERHEAD_BYTES } =
+      this.#settings.connection.info ?? {};
     if (value.byteLength <= limit - OVERHEAD_BYTES) return;
     throw new RangeError(
       `Cannot store a value: it has ${value.byteLength} bytes, and max_payload of the server allows ` +
@@ -364,16 +350,24 @@ class NatsCallStore implements CallStore {
     const message = new Uint8Array(this.#valueAt + value.byteLength);
     message.set(value, this.#valueAt);
     // The seal signs the bytes behind the head, with the key and the end.
-    this.#seal?.sign(message.subarray(HEAD_BYTES), `$KV.${this.#bucket}.${key}`, `${expiresAt}`);
+    this.#settings.seal?.sign(
+      message.subarray(HEAD_BYTES),
+      `$KV.${this.#settings.bucket}.${key}`,
+      `${expiresAt}`,
+    );
     const head = new DataView(message.buffer);
     head.setFloat64(0, expiresAt);
-    head.setUint8(8, this.#seal === undefined ? 0 : 1);
+    head.setUint8(8, this.#settings.seal === undefined ? 0 : 1);
     try {
       const { seq } = await this.#inRoom(() =>
-        jetstream(this.#connection).publish(`$KV.${this.#bucket}.${key}`, message, {
-          headers: about,
-          expect: { lastSubjectSequence: revision },
-        })
+        jetstream(this.#settings.connection).publish(
+          `$KV.${this.#settings.bucket}.${key}`,
+          message,
+          {
+            headers: about,
+            expect: { lastSubjectSequence: revision },
+          },
+        )
       );
       if (++this.#writes % WRITES_TO_SWEEP === 0) void this.#sweepInTurn();
       return seq;
@@ -385,9 +379,11 @@ class NatsCallStore implements CallStore {
 
   /** Returns the usage of a principal in bytes; `undefined` if the bucket is nearly empty. */
   async #weightOf(owner: string, more: number): Promise<number | undefined> {
-    const { state: { bytes } } = await this.#manager.streams.info(`KV_${this.#bucket}`);
-    if (bytes + more <= this.#maxOwnerBytes) return undefined;
-    const now = this.#clock.timestamp();
+    const { state: { bytes } } = await this.#settings.manager.streams.info(
+      `KV_${this.#settings.bucket}`,
+    );
+    if (bytes + more <= this.#settings.maxOwnerBytes) return undefined;
+    const now = this.#settings.clock.timestamp();
     let sum = 0;
     for (const filter of owner === "" ? ["*"] : [`*.${owner}`, `*.${owner}.>`]) {
       for await (const { subject, headers } of this.#heads(filter)) {
@@ -406,7 +402,7 @@ class NatsCallStore implements CallStore {
       return await write();
     } catch (error) {
       if (!isFull(error)) throw error;
-      const now = this.#clock.timestamp();
+      const now = this.#settings.clock.timestamp();
       if (this.#sweeping === undefined) {
         if (now - this.#sweptFullAt < SWEEP_FULL_EVERY_MS) throw error;
         this.#sweptFullAt = now;
@@ -417,16 +413,16 @@ class NatsCallStore implements CallStore {
   }
 
   #keyOf(subject: string): string {
-    return subject.slice(`$KV.${this.#bucket}.`.length);
+    return subject.slice(`$KV.${this.#settings.bucket}.`.length);
   }
 
   #isThere(entry: KvEntry | null): entry is KvEntry {
-    return entry?.operation === "PUT" && endOf(entry.value) > this.#clock.timestamp();
+    return entry?.operation === "PUT" && endOf(entry.value) > this.#settings.clock.timestamp();
   }
 
   /** The position of the value in a message. */
   get #valueAt(): number {
-    return HEAD_BYTES + (this.#seal?.bytes ?? 0);
+    return HEAD_BYTES + (this.#settings.seal?.bytes ?? 0);
   }
 
   #lengthOf({ value }: KvEntry): number {
@@ -436,13 +432,17 @@ class NatsCallStore implements CallStore {
   /** Returns `undefined` for a value with another signature or without one. */
   #valueOf(key: string, message: Uint8Array): Uint8Array | undefined {
     const isSigned = message[8] === 1;
-    if (this.#seal === undefined) {
+    if (this.#settings.seal === undefined) {
       if (!isSigned) return message.slice(HEAD_BYTES);
       throw new Error("a value is signed; give natsCallStore the secret");
     }
     const signed = message.subarray(HEAD_BYTES);
-    const place = [`$KV.${this.#bucket}.${key}`, `${endOf(message)}`, this.#role] as const;
-    return isSigned && this.#seal.accepts(signed, ...place)
+    const place = [
+      `$KV.${this.#settings.bucket}.${key}`,
+      `${endOf(message)}`,
+      this.#settings.role,
+    ] as const;
+    return isSigned && this.#settings.seal.accepts(signed, ...place)
       ? message.slice(this.#valueAt)
       : undefined;
   }
@@ -453,19 +453,13 @@ class NatsCallStore implements CallStore {
     consumer.delete().catch(NO_LOG);
   }
 
-  /** Purges a key up to a revision. A purge leaves no marker, so that a full bucket has room for it. */
-  async #erase(key: string, revision: number): Promise<void> {
-    const filter = `$KV.${this.#bucket}.${key}`;
-    await this.#manager.streams.purge(`KV_${this.#bucket}`, { filter, seq: revision + 1 });
-  }
-
   /** Sweeps, unless another process has just done it. */
   async #sweepInTurn(): Promise<void> {
     try {
-      const last = await this.#kv.get(SWEPT);
+      const last = await this.#settings.kv.get(SWEPT);
       const lastAt = last?.created.getTime() ?? -Infinity;
-      if (Math.abs(this.#clock.timestamp() - lastAt) < SWEEP_EVERY_MS) return;
-      await this.#kv.put(SWEPT, "", { previousSeq: revisionOf(last) });
+      if (Math.abs(this.#settings.clock.timestamp() - lastAt) < SWEEP_EVERY_MS) return;
+      await this.#settings.kv.put(SWEPT, "", { previousSeq: revisionOf(last) });
       await this.#sweep();
     } catch {
       // Another process has started, or the server is down: the next sweep comes later.
@@ -482,13 +476,17 @@ class NatsCallStore implements CallStore {
   /** Purges expired entries and old deletion markers. Reads each entry once, without its value. */
   async #eraseOld(): Promise<void> {
     const erased: Promise<void>[] = [];
-    const now = this.#clock.timestamp();
+    const now = this.#settings.clock.timestamp();
     for await (const { subject, seq, time, headers } of this.#heads()) {
       const end = headers?.get(END) ?? "";
       const isOver = headers?.has("KV-Operation")
-        ? time.getTime() < now - OLD_MS
+        ? time.getTime() < now - MARKER_MS
         : end !== "" && Number(end) <= now;
-      if (isOver) erased.push(this.#erase(this.#keyOf(subject), seq));
+      if (isOver) {
+        erased.push(
+          purgeKey(this.#settings.connection, this.#settings.bucket, this.#keyOf(subject), seq),
+        );
+      }
       if (erased.length >= AT_ONCE) await Promise.all(erased.splice(0));
     }
     await Promise.all(erased);
@@ -497,11 +495,14 @@ class NatsCallStore implements CallStore {
   /** Opens a consumer of the last message of each key, without its value. */
   async #openHeads(keys: string): Promise<{ readonly consumer: Consumer; readonly count: number }> {
     const before = systemClock.timestamp();
-    const consumer = await jetstream(this.#connection).consumers.get(`KV_${this.#bucket}`, {
-      filter_subjects: `$KV.${this.#bucket}.${keys}`,
-      deliver_policy: DeliverPolicy.LastPerSubject,
-      headers_only: true,
-    });
+    const consumer = await jetstream(this.#settings.connection).consumers.get(
+      `KV_${this.#settings.bucket}`,
+      {
+        filter_subjects: `$KV.${this.#settings.bucket}.${keys}`,
+        deliver_policy: DeliverPolicy.LastPerSubject,
+        headers_only: true,
+      },
+    );
     const { num_pending: count, created } = await consumer.info(true);
     checkSkew(skewOf(before, created));
     return { consumer, count };
@@ -532,10 +533,17 @@ class NatsCallStore implements CallStore {
     // The client would buffer the request and wait.
     if (this.#down !== undefined) throw new Error(`Cannot use the store of calls: ${this.#down}`);
     try {
-      return await work();
+      try {
+        return await work();
+      } catch (error) {
+        if (!isMissing(error)) throw error;
+        // The server has lost the bucket.
+        await openBucket(this.#settings.connection, this.#settings.bucket, this.#settings.storage);
+        return await work();
+      }
     } catch (cause) {
       if (cause instanceof RangeError) throw cause;
-      const problem = problemOf(cause, this.#connection);
+      const problem = problemOf(cause, this.#settings.connection);
       throw new Error(`Cannot use the store of calls: ${problem}`, { cause });
     }
   }

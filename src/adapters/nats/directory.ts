@@ -11,7 +11,15 @@ import type { QueuedIterator } from "@nats-io/nats-core";
 import { isListOf, isObject, isWord, NO_LOG, systemClock } from "../../tool/mod.ts";
 import type { Link } from "./link.ts";
 import { DIRECTORY, toolKey, workerKey } from "./protocol.ts";
-import { checkSkew, isConflict, openBucket, skewOf, storageProblemOf } from "./server.ts";
+import {
+  checkSkew,
+  isConflict,
+  isMissing,
+  openBucket,
+  purgeKey,
+  skewOf,
+  storageProblemOf,
+} from "./server.ts";
 
 /** The delay before a failed watch is restarted, in milliseconds. */
 const AGAIN_MS = 1_000;
@@ -27,6 +35,13 @@ export interface DirectoryEntry {
   value: Record<string, unknown> | undefined;
   /** Rises with each write of the bucket. */
   readonly revision: number;
+}
+
+/** A deleted key. The server stores it until it is purged. */
+export interface DeletionMarker {
+  readonly revision: number;
+  /** The time by the server's clock, in milliseconds since 1970. */
+  readonly createdAt: number;
 }
 
 type Watch = QueuedIterator<KvWatchEntry>;
@@ -70,6 +85,8 @@ export function listIn(
 export class Directory {
   /** The entries by their keys. */
   readonly entries: Map<string, DirectoryEntry> = new Map();
+  /** The deletion markers by their keys. */
+  readonly markers: Map<string, DeletionMarker> = new Map();
   readonly #link: Link;
   readonly #hasDefinitions: boolean;
   readonly #kv: KV;
@@ -160,7 +177,14 @@ export class Directory {
 
   /** Writes or replaces an entry. */
   async put(key: string, value: Record<string, unknown>): Promise<void> {
-    const revision = await this.#kv.put(key, this.#link.seal.wrap(value, key));
+    const revision = await this.#kv.put(key, this.#link.seal.wrap(value, key)).catch((error) => {
+      if (isMissing(error)) {
+        // The server has lost the bucket. A restart creates it, with new revisions.
+        this.#written = 0;
+        this.restart();
+      }
+      throw error;
+    });
     this.#written = Math.max(this.#written, revision);
     // An entry that was read since is newer.
     if (revision > this.#readTo) {
@@ -181,6 +205,12 @@ export class Directory {
     } catch (error) {
       if (!isConflict(error)) throw error;
     }
+  }
+
+  /** Purges a deletion marker. */
+  async purge(key: string, { revision }: DeletionMarker): Promise<void> {
+    await purgeKey(this.#link.connection, DIRECTORY, key, revision);
+    this.markers.delete(key);
   }
 
   /** Reads all entries again: after a lost connection, another server may have others. */
@@ -212,6 +242,8 @@ export class Directory {
 
   /** Reads the entries, and then follows their changes. Resolves when the entries are read. */
   async #follow(round: number): Promise<void> {
+    const { connection, storage } = this.#link;
+    if (round > 0) await openBucket(connection, DIRECTORY, storage);
     const before = systemClock.timestamp();
     const watch = await this.#kv.watch({ key: `${this.#link.name}.>` });
     if (round !== this.#round) return this.#endWatch(watch);
@@ -247,8 +279,10 @@ export class Directory {
     };
     const follow = async (): Promise<void> => {
       let seen = 0;
-      for await (const { key, value, revision, delta } of watch) {
+      for await (const { key, value, revision, delta, created } of watch) {
         if (round !== this.#round) break;
+        if (value.byteLength > 0) this.markers.delete(key);
+        else this.markers.set(key, { revision, createdAt: created.getTime() });
         const isStale = stale.delete(key);
         // An entry that this process has written since is newer.
         if (isStale || revision >= (this.entries.get(key)?.revision ?? 0)) {

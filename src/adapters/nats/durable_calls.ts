@@ -13,11 +13,12 @@ import {
   type ToolContext,
   type ToolFailure,
   ToolResult,
+  type ToolRun,
 } from "../../tool/mod.ts";
 import { CallContext, failure } from "../../execute/mod.ts";
 import { MEASURED_AFTER_MS, Quotas } from "../../execute/durable/mod.ts";
 import type { Link } from "./link.ts";
-import { type CallRequest, resultOf, unavailable } from "./remote_calls.ts";
+import { aborted, type CallRequest, resultOf, unavailable } from "./remote_calls.ts";
 import {
   NEW_RUN,
   RUN_CONTROL,
@@ -44,13 +45,13 @@ const MAX_CALLS_OF_ONE = MAX_CALLS / 8;
 
 interface WaitingCall {
   readonly context: ToolContext;
-  /** Settles when the call has ended. Rejects if it is aborted. */
+  /** Resolves when the call has ended. */
   readonly result: Promise<ToolResult>;
   /** Reads the result. */
   look(): void;
   end(result: ToolResult): void;
-  /** Ends the wait for an aborted call, whose tool has stopped. */
-  stopped(): void;
+  /** Ends the wait for an aborted call, whose tool has stopped or does not start. */
+  stopped(ran: ToolRun | undefined): void;
   /** Ends the wait. The call continues. */
   stop(): void;
 }
@@ -90,7 +91,7 @@ export class DurableCalls {
 
   /**
    * Runs a call that survives its worker, its server and its caller. The same call of the same message
-   * has the same result. Rejects with the reason if the call is aborted.
+   * has the same result.
    */
   async run(
     path: string,
@@ -143,12 +144,11 @@ export class DurableCalls {
         return opened;
       });
     } catch (error) {
-      context.throwIfAborted();
       log(error);
       return unavailable(id, "the server cannot keep it; nothing has run", "no");
     }
     if (before !== undefined) return before;
-    context.throwIfAborted();
+    if (context.signal.aborted) return aborted(id, "no");
     if (this.#isStopped) return unavailable(id, `${this.#link.down}; nothing has run`, "no");
     const call = this.#wait(runs, key, inbox, id, context);
     let isCounted = false;
@@ -241,16 +241,16 @@ export class DurableCalls {
       signal.removeEventListener("abort", abort);
       this.#waiting.delete(name);
     };
-    const stopped = (): void => {
+    const stopped = (ran: ToolRun | undefined): void => {
       if (!signal.aborted) return;
       forget();
-      reject(signal.reason);
+      resolve(aborted(id, ran));
     };
     const abort = (): void => {
       disarm();
       // If no worker reports that the tool has stopped, the dispatcher does not wait, and reports that.
-      disarm = systemClock.setTimeout(stopped, STOPPED_MS);
-      this.#cancel(runs, key).then((mayRun) => mayRun || stopped(), this.#link.log);
+      disarm = systemClock.setTimeout(() => stopped("unknown"), STOPPED_MS);
+      this.#cancel(runs, key).then((ran) => ran && stopped(ran), this.#link.log);
     };
     const end = (result: ToolResult): void => {
       if (signal.aborted) return;
@@ -260,9 +260,7 @@ export class DurableCalls {
     const stop = (): void =>
       end(unavailable(id, `${this.#link.down}; the call may go on`, "unknown"));
     let resolve: (result: ToolResult) => void = () => {};
-    let reject: (reason: unknown) => void = () => {};
-    // Node 20 has no Promise.withResolvers.
-    const result = new Promise<ToolResult>((...settle) => [resolve, reject] = settle);
+    const result = new Promise<ToolResult>((settle) => resolve = settle);
     const call = { context, result, look, end, stopped, stop };
     this.#waiting.set(name, call);
     look();
@@ -285,17 +283,21 @@ export class DurableCalls {
   /**
    * Writes the abort as the result, so that no worker starts the call or writes another result.
    *
-   * @returns True if a worker has started the call, and may still run it.
+   * @returns `undefined` if a worker may run the call now; else whether its tool has run.
    */
-  async #cancel(runs: Runs, key: string): Promise<boolean> {
-    const result = ToolResult.error("aborted", "The call was aborted");
-    let mayRun = false;
+  async #cancel(runs: Runs, key: string): Promise<ToolRun | undefined> {
+    let ran: ToolRun | undefined;
     await runs.records.change(key, (record = NEW_RUN) => {
-      mayRun = record.result === undefined && record.holder !== "";
-      return record.result === undefined ? { ...record, holder: "", result } : undefined;
+      const { holder, hasRun, result } = record;
+      ran = holder !== "" ? undefined : hasRun ? "yes" : "no";
+      if (result !== undefined) ran = result.ok ? "yes" : result.error.ran ?? "yes";
+      if (result !== undefined) return undefined;
+      const details = { ran: ran ?? "unknown" };
+      const stopped = ToolResult.error("aborted", "The call was aborted", details);
+      return { ...record, holder: "", result: stopped };
     });
-    if (mayRun) this.#link.publish(RUN_CONTROL + key, { stop: key });
-    return mayRun;
+    if (ran === undefined) this.#link.publish(RUN_CONTROL + key, { stop: key });
+    return ran;
   }
 
   #hear(name: string, news: RunNews): void {
@@ -311,7 +313,7 @@ export class DurableCalls {
       case "done":
         return call.look();
       case "stopped":
-        return call.stopped();
+        return call.stopped(news.ran);
       case "ended":
         return call.end(resultOf(news));
     }

@@ -347,7 +347,8 @@ export class DurableWorker {
       if (!isReturned) return { ...record, holder: "", result };
       const refusals = isCutOff ? record.refusals : record.refusals + 1;
       delayMs = isCutOff ? 0 : delayOf(refusals, retryAfterMs);
-      return { ...record, holder: "", attempts: record.attempts - 1, refusals };
+      const hasRun = record.hasRun === true || (isCutOff && ran !== "no");
+      return { ...record, holder: "", attempts: record.attempts - 1, refusals, hasRun };
     };
     const result = this.#run(call, tool, lease.token, abort.signal);
     void result.then((given) => given.ok || failed(tool, given));
@@ -363,7 +364,8 @@ export class DurableWorker {
     // A run without the lease leaves the task to the run that has the lease.
     if (found?.record.result !== undefined) delivery.ack();
     const given = await result;
-    if (given.ok || given.error.acknowledged !== false) this.#tell(call, { type: "stopped" });
+    const { acknowledged, ran } = given.ok ? {} : given.error;
+    if (acknowledged !== false) this.#tell(call, { type: "stopped", ran });
   }
 
   /** Notifies the caller, and removes the call from the stream. */

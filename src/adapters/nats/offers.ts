@@ -11,7 +11,8 @@ import { type Clock, isListOf, isWord, systemClock, type Tool } from "../../tool
 import { Directory, listIn, MAX_LISTED } from "./directory.ts";
 import type { Link } from "./link.ts";
 import { encodeJson } from "./seal.ts";
-import { digestOfRecord, pathOf, recordOf, toolKey, workerKey } from "./protocol.ts";
+import { digestOfRecord, DIRECTORY, pathOf, recordOf, toolKey, workerKey } from "./protocol.ts";
+import { MARKER_MS } from "./server.ts";
 
 /** A worker without presence messages for this time is removed from the directory, in milliseconds. */
 const DEAD_AFTER_MS = 60_000;
@@ -28,7 +29,7 @@ export class Offers {
   readonly #registry: Registry;
   readonly #selection: Selection | undefined;
   readonly #worker: string;
-  readonly #clock: Pick<Clock, "now">;
+  readonly #clock: Pick<Clock, "now" | "timestamp">;
   #toolset: Toolset | undefined;
   /** The offered tools, by the paths of their definitions. */
   #offers: ReadonlyMap<string, Tool> = new Map();
@@ -42,6 +43,8 @@ export class Offers {
   #writing: Promise<void> = Promise.resolve();
   /** True while a write is scheduled. */
   #isDue = false;
+  /** False after the user was not allowed to. */
+  #mayPurge = true;
   #isClosed = false;
 
   constructor(
@@ -49,7 +52,7 @@ export class Offers {
     registry: Registry,
     selection: Selection | undefined,
     worker: string,
-    clock: Pick<Clock, "now"> = systemClock,
+    clock: Pick<Clock, "now" | "timestamp"> = systemClock,
   ) {
     this.#link = link;
     this.#registry = registry;
@@ -160,6 +163,22 @@ export class Offers {
       }
     }
     await inTurn(dead, ([key, revision]) => this.#directory?.remove(key, revision));
+    // One worker is enough.
+    if ([...there].every((worker) => own <= worker)) await this.#purgeMarkers();
+  }
+
+  async #purgeMarkers(): Promise<void> {
+    const oldest = this.#clock.timestamp() - MARKER_MS;
+    const old = [...this.#directory?.markers ?? []].filter(([, { createdAt }]) =>
+      createdAt < oldest
+    );
+    await inTurn(old, async ([key, marker]) => {
+      if (this.#mayPurge) await this.#directory?.purge(key, marker);
+    }).catch((cause) => {
+      this.#mayPurge = false;
+      const why = `the user of the connection may not purge the stream "KV_${DIRECTORY}"`;
+      this.#link.log(new Error(`Deleted entries of the directory stay: ${why}`, { cause }));
+    });
   }
 
   /**

@@ -190,7 +190,8 @@ export type Control =
   /** Confirms the call: no other worker has it. */
   | { readonly go: true }
   | { readonly abort: string }
-  | { readonly credit: number };
+  /** Grants more bytes of events. `granted` is the sum of all grants, in case one of them was lost. */
+  | { readonly credit: number; readonly granted?: number };
 
 /** Returns the credit that an event uses. */
 export function creditOf(bytes: number): number {

@@ -76,6 +76,8 @@ interface RunningCall {
   hasYielded: boolean;
   /** The bytes of consumed events without new credit. */
   taken: number;
+  /** The sum of the granted credit. */
+  granted: number;
   end(end: ToolResult | Miss): void;
 }
 
@@ -121,10 +123,7 @@ export class RemoteCalls {
     });
   }
 
-  /**
-   * Runs a call on a worker that serves the tool. Rejects only if the call is aborted: with the reason,
-   * once the tool has stopped.
-   */
+  /** Runs a call on a worker that serves the tool. Does not end before the tool of an aborted call. */
   async run(
     path: string,
     id: string,
@@ -152,7 +151,7 @@ export class RemoteCalls {
         worker = this.#fleet.choose(path, tried);
       }
       if (worker === undefined) {
-        if (last?.result !== undefined) return last.result;
+        if (last?.result !== undefined) return afterMiss(last.result, mayHaveRun);
         const why = tried.size === 0
           ? "no worker is there that serves it"
           : "no worker is there that takes it now";
@@ -163,9 +162,9 @@ export class RemoteCalls {
       }
       tried.add(worker);
       const end = await this.#send(worker, path, id, request, isRepeatable, context, output);
-      if (!("mayHaveRun" in end)) return end;
-      context.throwIfAborted();
+      if (!("mayHaveRun" in end)) return afterMiss(end, mayHaveRun);
       mayHaveRun ||= end.mayHaveRun;
+      if (context.signal.aborted) return aborted(id, mayHaveRun ? "unknown" : "no");
       if (end.mayHaveRun && (!isRepeatable || end.hasYielded)) {
         const why = `${this.#link.down ?? "its worker does not answer"}; it may have run`;
         return unavailable(id, why, "unknown");
@@ -202,7 +201,7 @@ export class RemoteCalls {
     const id = nuid.next();
     const subject = callSubject(worker, path);
     const { signal } = context;
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       const abort = (): void => this.#say(call, { abort: reasonOf(signal) });
       const call: RunningCall = {
         tool,
@@ -217,17 +216,16 @@ export class RemoteCalls {
         isAccepted: false,
         hasYielded: false,
         taken: 0,
+        granted: 0,
         end: (end) => {
           if (!this.#running.delete(id)) return;
           signal.removeEventListener("abort", abort);
           this.#fleet.count(worker, -1);
           const isMiss = "mayHaveRun" in end;
           if (isMiss && end.mayHaveRun) this.#say(call, GIVEN_UP);
-          if (!signal.aborted) resolve(end);
           // If the tool has not stopped, the dispatcher waits, and reports it.
-          else if (isMiss || end.ok || end.error.acknowledged !== false) {
-            reject(signal.reason);
-          }
+          const hasStopped = isMiss || end.ok || end.error.acknowledged !== false;
+          if (!signal.aborted || hasStopped) resolve(end);
         },
       };
       this.#running.set(id, call);
@@ -297,6 +295,11 @@ export class RemoteCalls {
     switch (frame.type) {
       case "accepted":
         return this.#say(call, { go: true });
+      case "beat":
+        // The worker may wait because a message was lost while it connected again.
+        if (context.signal.aborted) this.#say(call, { abort: reasonOf(context.signal) });
+        else if (call.granted > 0) this.#say(call, { credit: 0, granted: call.granted });
+        return;
       case "metadata":
         call.hasYielded = true;
         context.metadata(frame.value);
@@ -324,7 +327,8 @@ export class RemoteCalls {
   #taken(call: RunningCall, credit: number): void {
     call.taken += credit;
     if (call.taken < CREDIT_STEP) return;
-    this.#say(call, { credit: call.taken });
+    call.granted += call.taken;
+    this.#say(call, { credit: call.taken, granted: call.granted });
     call.taken = 0;
   }
 
@@ -353,6 +357,17 @@ export class RemoteCalls {
 
 export function unavailable(id: string, why: string, ran: ToolRun): ToolFailure {
   return failure("unavailable", id, why, { ran });
+}
+
+/** The result of an aborted call, from which the dispatcher reads whether the tool has run. */
+export function aborted(id: string, ran: ToolRun | undefined): ToolFailure {
+  return failure("aborted", id, "the call was aborted", { ran });
+}
+
+/** Returns a result, without the claim that nothing has run if another worker may have run the call. */
+function afterMiss(result: ToolResult, mayHaveRun: boolean): ToolResult {
+  if (!mayHaveRun || result.ok || result.error.ran !== "no") return result;
+  return { ...result, error: { ...result.error, ran: "unknown" } };
 }
 
 /** Returns a worker's result in the form that a tool returns. */

@@ -36,6 +36,7 @@ import {
   systemClock,
   type Tool,
   ToolResult,
+  type ToolRun,
 } from "../../tool/mod.ts";
 import { natsCallStore } from "./call_store.ts";
 import {
@@ -72,6 +73,8 @@ export interface RunMessage extends CallMessage {
 export interface StoredRun extends RunRecord {
   /** The number of times that workers have rejected it. */
   readonly refusals: number;
+  /** True if its tool has run in part, and its worker has returned it. */
+  readonly hasRun?: boolean;
 }
 
 /** The state of a call that no worker has taken. */
@@ -83,7 +86,7 @@ export type RunNews =
   | { readonly type: "progress"; readonly progress: ToolProgress }
   | { readonly type: "done" }
   /** The tool of an aborted call has stopped. */
-  | { readonly type: "stopped" }
+  | { readonly type: "stopped"; readonly ran?: ToolRun | undefined }
   /** The call has ended, and the store could not save its result. */
   | { readonly type: "ended"; readonly result: ToolResult };
 

@@ -34,6 +34,7 @@ import {
   TICKS_TO_LOSE,
 } from "./protocol.ts";
 import { contextOf, type Link, requestOf } from "./link.ts";
+import { parseJson } from "./seal.ts";
 
 /** Settings of {@linkcode ServedCalls}. */
 export interface ServedCallsSettings {
@@ -63,12 +64,14 @@ interface ServedCall {
   readonly tool: Tool;
   readonly sender: Sender;
   readonly abort: AbortController;
-  /** Reassembles the caller's messages, and drops duplicates. */
-  readonly controls: Receiver;
+  /** The lowest number of the caller's next message: others are duplicates. */
+  nextControl: number;
   /** Starts the call; `undefined` once it has started. */
   begin: (() => void) | undefined;
   /** The number of bytes of events that may be sent. */
   credit: number;
+  /** The sum of the caller's grants. */
+  granted: number;
   /** Is called when the caller has granted more credit. */
   onCredit: () => void;
   /** The ticks since the last message was sent. */
@@ -223,7 +226,7 @@ export class ServedCalls {
       tool,
       sender,
       abort: new AbortController(),
-      controls: new Receiver(),
+      nextControl: 0,
       begin: () => {
         served.begin = undefined;
         // After a stop of the process, the caller's abort may be the next message.
@@ -233,6 +236,7 @@ export class ServedCalls {
         else this.#clock.setTimeout(run, SETTLE_MS);
       },
       credit: FIRST_CREDIT,
+      granted: 0,
       onCredit: () => {},
       silence: 0,
       isSending: false,
@@ -305,12 +309,15 @@ export class ServedCalls {
     if (part === undefined) {
       return logForged(log, "A message to a call has a wrong signature", ++this.#forged);
     }
-    const given = served.controls.take(part);
-    if (!isObject(given)) return;
-    const control = given as unknown as Control;
+    // A message before may be lost: this one is valid without it.
+    if (part.sequence < served.nextControl) return;
+    served.nextControl = part.sequence + 1;
+    const control = parseJson(part.bytes) as Control;
     if ("go" in control) return served.begin?.();
     if ("abort" in control) return this.#abort(served, String(control.abort));
-    served.credit += Number(control.credit) || 0;
+    const { granted = served.granted + control.credit } = control;
+    served.credit += granted - served.granted;
+    served.granted = granted;
     served.onCredit();
   }
 

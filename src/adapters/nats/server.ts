@@ -55,9 +55,11 @@ export function isFull(error: unknown): boolean {
   return error instanceof JetStreamApiError && NO_RESOURCES.includes(error.code);
 }
 
-/** True if a stream or a bucket is missing. */
+/** True if a stream or a bucket is missing. A write to it then has no responders. */
 export function isMissing(error: unknown): boolean {
-  return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
+  return error instanceof JetStreamApiError
+    ? error.code === JetStreamApiCodes.StreamNotFound
+    : error instanceof Error && error.name === "JetStreamNotEnabled";
 }
 
 /** True if the server or the client rejected a request, so that it would fail again. */
@@ -206,6 +208,20 @@ export async function openBucket(
     // Compare-and-set needs the newest value, which a follower may not have yet.
     allow_direct: false,
   });
+}
+
+/** The age at which a deletion marker is purged: by then all watches have seen it. In milliseconds. */
+export const MARKER_MS = 3_600_000;
+
+/** Purges a key of a bucket up to a revision. A purge leaves no marker, so a full bucket has room for it. */
+export async function purgeKey(
+  connection: NatsConnection,
+  bucket: string,
+  key: string,
+  revision: number,
+): Promise<void> {
+  const { streams } = await jetstreamManager(connection, { checkAPI: false });
+  await streams.purge(`KV_${bucket}`, { filter: `$KV.${bucket}.${key}`, seq: revision + 1 });
 }
 
 /**

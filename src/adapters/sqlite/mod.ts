@@ -294,7 +294,9 @@ class SqliteStore implements SqliteCallStore {
 
   #insert(key: string, value: Uint8Array, { expiresAt = null }: Given): number | undefined {
     const owner = key.split(".", 2)[1] ?? "";
-    const ends = expiresAt === null ? null : Math.ceil(expiresAt);
+    const ends = expiresAt === null
+      ? null
+      : Math.min(Math.ceil(expiresAt), Number.MAX_SAFE_INTEGER);
     const row = this.#statements.insert.get(key, owner, value, ends) as Row | undefined;
     if (row === undefined) return undefined;
     const { bytes } = this.#statements.owner.get(owner) as { readonly bytes: number };

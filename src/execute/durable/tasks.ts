@@ -40,14 +40,7 @@ import {
   type TaskState,
 } from "./task_records.ts";
 import type { Lease } from "./records.ts";
-import {
-  beginRun,
-  type Delivery,
-  type QueuedTask,
-  type Run,
-  TaskEngine,
-  type TaskQueue,
-} from "./task_engine.ts";
+import { beginRun, type Delivery, type QueuedTask, type Run, TaskEngine } from "./task_engine.ts";
 import { Quotas } from "./quotas.ts";
 import { tooLarge, wrongAnswers } from "./tickets.ts";
 
@@ -508,7 +501,7 @@ export class CallTasks {
    */
   async recover(dispatcher: ToolDispatcher): Promise<number> {
     let count = 0;
-    for await (const delivery of this.#lost.fetch(Infinity)) {
+    for await (const delivery of this.#fetchLost()) {
       const { tool: id, idempotent } = delivery.task;
       const { lease } = await this.#engine.claim(delivery, { id, idempotent });
       if (lease === undefined) continue;
@@ -522,9 +515,7 @@ export class CallTasks {
     return count;
   }
 
-  /** The queue of the tasks whose processes died: their records in the store. */
-  readonly #lost: TaskQueue<QueuedTask & TaskRecord> = { fetch: () => this.#fetchLost() };
-
+  /** Yields the tasks whose processes died: their records in the store are their queue. */
   async *#fetchLost(): AsyncGenerator<Delivery<QueuedTask & TaskRecord>, void> {
     // A record that has ended, or that another process has claimed, is not yielded again.
     const settled = { ack() {}, retry() {}, extend() {} };
@@ -608,9 +599,8 @@ export class CallTasks {
   /** Returns the record of a run that has ended: with its result, or with its questions. */
   #end(record: TaskRecord, result: ToolResult, run: Run, asked: Asked | undefined): TaskRecord {
     const now = { ...record, ...progressOf(run) };
-    // The answers were not used: nothing has run, so they may be sent again.
-    const waits = !result.ok && result.error.retryable && asked !== undefined &&
-      (result.error.code === "unavailable" || result.error.code === "overloaded");
+    // The answers were not used: nothing has run, so the ticket is valid again.
+    const waits = asked && !result.ok && result.error.retryable && result.error.ran === "no";
     if (!isSuspended(result) && !waits) {
       return this.#ended(now, result.ok ? "completed" : "failed", result);
     }

@@ -6,7 +6,12 @@
 
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
-import { type DispatchContext, ToolResult, type TransactionManager } from "../../../mod.ts";
+import {
+  type DispatchContext,
+  type ToolContext,
+  ToolResult,
+  type TransactionManager,
+} from "../../../mod.ts";
 import type { Layer, LayerFunction, ToolDispatcherOptions } from "../../../src/execute/mod.ts";
 import { deferred, type FakeTool, fixture } from "./support.ts";
 
@@ -133,6 +138,32 @@ describe("the failure of a call", () => {
       assert(!result.ok);
       const { error } = result;
       assertEquals([error.code, error.ran, error.retryable], ["timeout", ran, retryable]);
+    });
+  }
+
+  for (const isGenerator of [false, true]) {
+    const what = isGenerator ? "generator" : "function";
+    it(`is what an aborted ${what} returns that calls another process`, async () => {
+      const started = deferred();
+      const execute = async (_params: unknown, { signal }: ToolContext) => {
+        started.resolve();
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        return ToolResult.error("aborted", "It has not begun there", { ran: "no" });
+      };
+      const { call } = fixture([{
+        name: "t",
+        execute: !isGenerator ? execute : async function* (...given) {
+          yield 1;
+          return await execute(...given);
+        },
+      }]);
+      const abort = new AbortController();
+      const pending = call("t", {}, { signal: abort.signal });
+      await started.promise;
+      abort.abort();
+      const result = await pending;
+      assert(!result.ok);
+      assertEquals([result.error.code, result.error.ran], ["aborted", "no"]);
     });
   }
 

@@ -395,6 +395,21 @@ describe("a task", () => {
     await when(id, "completed");
   });
 
+  it("fails with an answer that its tool has used, since the ticket is used too", async () => {
+    const { start, when, tasks, dispatcher } = processOf([{
+      name: "busy",
+      async execute(_, { ask }) {
+        await ask("sure", { message: "Sure?" });
+        return ToolResult.error("unavailable", "The upstream is away", { retryable: true });
+      },
+    }]);
+    const { id } = await start("busy");
+    await when(id, "input_required");
+    await tasks.answer(dispatcher, id, { sure: YES }, ANN);
+    const { result } = await when(id, "failed");
+    assertEquals(result && outcome(result), "unavailable");
+  });
+
   it("is cancelled, and stays so", async () => {
     const signals: AbortSignal[] = [];
     const { start, tasks, dispatcher } = processOf([{
