@@ -21,7 +21,7 @@ const TEST_LIMIT_MS = 600_000 + 4 * SOAK_MS;
 const NO_EVAL = "--disallow-code-generation-from-strings";
 
 /** The options with which Deno runs the tests: the map of `deno.json`, npm's `node_modules`. */
-export const DENO_TEST = [
+const DENO_TEST = [
   "test",
   "--allow-all",
   "--no-check",
