@@ -6,6 +6,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { keepPackages, restorePackages } from "./lib/packages.mjs";
 import { ROOT, RUNTIMES } from "./lib/paths.mjs";
 import { capture } from "./lib/process.mjs";
 import { linkRuntimes, lostRuntimes, NAMES } from "./lib/runtimes.mjs";
@@ -27,6 +28,7 @@ function isInstalled(folder, { dev }) {
 const NPM_OPTIONS = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
 
 function npm(folder, args) {
+  if (restorePackages(folder, args)) return;
   const result = spawnSync("npm", [...args, ...NPM_OPTIONS], {
     cwd: folder,
     stdio: ["ignore", "inherit", "inherit"],
@@ -35,6 +37,7 @@ function npm(folder, args) {
   if (result.status !== 0) {
     throw new Error(`Cannot install the pinned packages: npm ${args[0]} failed in ${folder}`);
   }
+  keepPackages(folder, args);
 }
 
 /**
@@ -74,8 +77,11 @@ export async function setupPackages(name) {
   // Not always `npm ci`: the lock file of the site lists packages of other machines without their
   // addresses, which `npm ci` rejects.
   const args = name === "scripts/site" ? ["install", "--no-save"] : ["ci"];
+  if (restorePackages(folder, args)) return undefined;
   const { code, output } = await capture("npm", [...args, ...NPM_OPTIONS], { cwd: folder });
-  return code === 0 ? undefined : `npm cannot install the packages of ${name}: ${output.trim()}`;
+  if (code !== 0) return `npm cannot install the packages of ${name}: ${output.trim()}`;
+  keepPackages(folder, args);
+  return undefined;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

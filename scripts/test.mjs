@@ -3,8 +3,9 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CHECKS, runCheck, runDocs } from "./lib/checks.mjs";
+import { CHECKS, runCheck } from "./lib/checks.mjs";
 import { coverage, WANTED } from "./lib/coverage.mjs";
+import { docExamples } from "./lib/doc_examples.mjs";
 import { readOptions } from "./lib/options.mjs";
 import { NAMES } from "./lib/runtimes.mjs";
 import { runSuite } from "./lib/run_suite.mjs";
@@ -38,7 +39,8 @@ const jobs = planRuns({ ...options, match }).map((run) => {
   return { ...run, run: () => runSuite(run, coverageDir) };
 });
 if (wanted("doc", "deno")) {
-  jobs.push({ suite: "doc", runtime: "deno", run: () => runDocs(folder) });
+  const run = () => runSuite({ runtime: "deno", files: [docExamples()] });
+  jobs.push({ suite: "doc", runtime: "deno", run });
 }
 for (const check of CHECKS.filter(({ name }) => wanted(name, "host"))) {
   const { name: suite, packages } = check;

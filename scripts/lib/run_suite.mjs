@@ -18,10 +18,8 @@ const SOAK_MS = Number(process.env.PLUE_SOAK ?? 0) * 1_000;
 const RUN_LIMIT_MS = 1_200_000 + 12 * SOAK_MS;
 const TEST_LIMIT_MS = 600_000 + 4 * SOAK_MS;
 
-const NO_EVAL = "--disallow-code-generation-from-strings";
-
 /** The options with which Deno runs the tests: the map of `deno.json`, npm's `node_modules`. */
-export const DENO_TEST = [
+const DENO_TEST = [
   "test",
   "--allow-all",
   "--no-check",
@@ -46,17 +44,16 @@ const COMMANDS = {
       ? []
       : ["--coverage", "--coverage-reporter=lcov", `--coverage-dir=${coverageDir}`]),
   ],
-  deno: ({ files, junit, noEval }) => [
+  deno: ({ files, junit }) => [
     "deno",
     ...DENO_TEST,
     "--parallel",
-    ...(noEval ? [`--v8-flags=${NO_EVAL}`] : []),
     `--junit-path=${junit}`,
     ...files,
   ],
   node: ({ files, junit, noEval }) => [
     "node",
-    ...(noEval ? [NO_EVAL] : []),
+    ...(noEval ? ["--disallow-code-generation-from-strings"] : []),
     "--disable-warning=ExperimentalWarning",
     "--import=./test/support/node_hook.mjs",
     "--test",

@@ -2,9 +2,9 @@
 
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
-import { ROOT } from "./paths.mjs";
+import { keepPackages, restorePackages } from "./packages.mjs";
+import { CACHE, ROOT } from "./paths.mjs";
 
 const PACKAGES = join(ROOT, "scripts", "zig");
 
@@ -22,15 +22,15 @@ export function findZig() {
   }
   const modules = join(PACKAGES, "node_modules");
   const library = join(modules, "@zigc", "lib");
-  if (!existsSync(join(library, "package.json"))) {
-    const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
+  const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
+  if (!existsSync(join(library, "package.json")) && !restorePackages(PACKAGES, args)) {
     const { status } = spawnSync("npm", args, { cwd: PACKAGES, stdio: "ignore" });
     if (status !== 0) {
       return { missing: "there is no zig 0.16, and it cannot be installed in scripts/zig" };
     }
+    keepPackages(PACKAGES, args);
   }
-  // Outside of the clone: what Zig has compiled for a target is found by its content.
-  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "plue", "zig");
+  const cache = join(CACHE, "zig");
   const bin = join(modules, "@zigc", "linux-x64", "bin");
   return {
     env: {

@@ -155,6 +155,15 @@ function unpack(folder: string, packages: readonly string[]): void {
   );
 }
 
+const TSC = join(ROOT, "node_modules/typescript/bin/tsc");
+
+/** Returns what a TypeScript compiler finds wrong in a file. */
+function typeCheck(tsc: string, folder: string, options: readonly string[], file: string): string {
+  const args = [tsc, "--noEmit", "--strict", ...options, file];
+  const { status, stdout, stderr } = spawnSync("node", args, { cwd: folder, encoding: "utf8" });
+  return stdout + stderr + (status === 0 ? "" : `It ended with ${status}`);
+}
+
 describe("the npm package", () => {
   const test = maybe(
     hasNpm,
@@ -261,34 +270,10 @@ describe("the npm package", () => {
   for (const resolution of ["nodenext", "bundler"]) {
     test(`has types that TypeScript finds with moduleResolution "${resolution}"`, () => {
       const module = resolution === "bundler" ? "preserve" : "nodenext";
-      const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
-      const options = [
-        "--noEmit",
-        "--strict",
-        "--exactOptionalPropertyTypes",
-        "--skipLibCheck",
-      ];
-      const args = [
-        ...options,
-        "--target",
-        "es2023",
-        "--lib",
-        "esnext,dom",
-        "--types",
-        "",
-      ];
-      assertEquals(
-        run("node", [
-          tsc,
-          ...args,
-          "--module",
-          module,
-          "--moduleResolution",
-          resolution,
-          "types.ts",
-        ], app),
-        "",
-      );
+      const options = ["--exactOptionalPropertyTypes", "--skipLibCheck", "--target", "es2023"];
+      options.push("--lib", "esnext,dom", "--types", "", "--module", module);
+      options.push("--moduleResolution", resolution);
+      assertEquals(typeCheck(TSC, app, options, "types.ts"), "");
     });
   }
 
@@ -300,26 +285,9 @@ describe("the npm package", () => {
         `export * as entry${at} from "${specifier}";`
       );
       writeFileSync(join(folder, "entries.ts"), lines.join("\n"));
-      const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
-      const options = [
-        "--noEmit",
-        "--strict",
-        "--skipLibCheck",
-        "false",
-        "--target",
-        "es2023",
-      ];
       const types = peers.includes("@types/node") ? "node" : "";
-      const args = [
-        tsc,
-        ...options,
-        "--module",
-        "nodenext",
-        "--types",
-        types,
-        "entries.ts",
-      ];
-      assertEquals(run("node", args, folder), "");
+      const options = ["--target", "es2023", "--module", "nodenext", "--types", types];
+      assertEquals(typeCheck(TSC, folder, options, "entries.ts"), "");
     });
   }
 
@@ -343,28 +311,10 @@ describe("the npm package", () => {
         `export * as entry${at} from "${manifest.name}${path}";`
       );
       writeFileSync(join(folder, "entries.ts"), lines.join("\n"));
-      const options = [
-        "--noEmit",
-        "--strict",
-        "--skipLibCheck",
-        "false",
-        "--target",
-        "es2022",
-      ];
-      const more = [
-        "--lib",
-        "esnext,dom",
-        "--types",
-        "node",
-        "--module",
-        "nodenext",
-        "entries.ts",
-      ];
-      const { stdout } = spawnSync("node", [oldest, ...options, ...more], {
-        cwd: folder,
-      });
+      const options = ["--target", "es2022", "--lib", "esnext,dom", "--types", "node"];
+      const printed = typeCheck(oldest, folder, [...options, "--module", "nodenext"], "entries.ts");
       // Other packages may require a newer TypeScript.
-      const own = String(stdout).split("\n").filter((line) =>
+      const own = printed.split("\n").filter((line) =>
         line.startsWith("entries.ts") || line.includes("plue/tools/")
       );
       assertEquals(own, []);

@@ -11,6 +11,7 @@ import {
   ToolServer,
 } from "../../../src/adapters/http/mod.ts";
 import { toolOf } from "../../support/tool_of.ts";
+import { isResponse } from "../../../src/adapters/http/responses.ts";
 
 const registry = new ToolRegistry({
   tools: [
@@ -154,4 +155,21 @@ describe("ToolRequest", () => {
     await ask(answer);
     assert(handed.length === 1 && handed[0] === work);
   });
+});
+
+describe("isResponse()", () => {
+  for (
+    const [value, expected] of [
+      [new Response(), true],
+      [{ headers: {}, status: 200 }, true],
+      [{ headers: {} }, false],
+      [{ status: 200 }, false],
+      [null, false],
+      ["text", false],
+    ] as const
+  ) {
+    it(`returns ${expected} for ${JSON.stringify(value)}`, () => {
+      assertEquals(isResponse(value), expected);
+    });
+  }
 });
