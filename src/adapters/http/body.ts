@@ -6,7 +6,7 @@
 
 import { systemClock, TIME_OVER, within } from "../../tool/mod.ts";
 import { type Problem, ProblemError, RequestError } from "./responses.ts";
-import { IS_DENO, IS_WORKERS, readText } from "./runtime.ts";
+import { IS_BUN, IS_DENO, IS_WORKERS, readText } from "./runtime.ts";
 
 /** The limits of a body: its size, and how long it may take to arrive. */
 export interface BodyBounds {
@@ -20,6 +20,7 @@ export interface BodySource {
   text?(): Promise<string>;
 }
 
+/** A body that has not arrived, in a list by age. */
 interface PendingBody {
   readonly body: Promise<unknown>;
   readonly deadline: number;
@@ -27,6 +28,8 @@ interface PendingBody {
   /** When `onSlow` is due; `Infinity` if it is not. */
   slowAt: number;
   readonly onSlow: OnSlow | undefined;
+  older: PendingBody | undefined;
+  newer: PendingBody | undefined;
 }
 
 /** The timer of a runtime. In browsers it is a number. */
@@ -42,8 +45,9 @@ const SLOW_MS = 1_000;
 export class BodyReader implements BodyBounds {
   readonly maxBytes: number;
   readonly timeoutMs: number;
-  /** All have the same timeout, so the first one has the earliest deadline. */
-  readonly #pending = new Set<PendingBody>();
+  /** All have the same timeout, so the oldest one has the earliest deadline. */
+  #oldest: PendingBody | undefined;
+  #newest: PendingBody | undefined;
   #isWatched = false;
   #timer: Timer | undefined;
 
@@ -64,10 +68,12 @@ export class BodyReader implements BodyBounds {
   json(source: BodySource, empty?: unknown, onSlow?: OnSlow): Promise<unknown> {
     const { raw } = source;
     const length = declaredLength(raw.headers);
-    // Deno returns a body that arrived with its headers synchronously, but only from json().
-    // Reading bodyUsed would make a stream of it.
-    if (IS_DENO && source.text === undefined && length !== undefined && length > 0) {
-      if (length <= this.maxBytes) return this.#inTime(raw.json(), (read) => read);
+    // Deno returns a body that arrived with its headers synchronously, but only from json(). Reading
+    // bodyUsed would make a stream of it. Bun parses the bytes without making a string of them.
+    if ((IS_DENO || IS_BUN) && source.text === undefined && length !== undefined && length > 0) {
+      if (length <= this.maxBytes) {
+        return this.#inTime(raw.json(), (read): unknown => read, undefined, onSlow);
+      }
     }
     // Reading a body twice is an error of the server's code, and not of the client.
     const { bodyUsed } = raw;
@@ -104,12 +110,7 @@ export class BodyReader implements BodyBounds {
       });
     }
     return new Promise((resolve, reject) => {
-      const now = systemClock.now();
-      const slowAt = onSlow === undefined ? Infinity : now + SLOW_MS;
-      const pending = { body, deadline: now + this.timeoutMs, reject, slowAt, onSlow };
-      this.#pending.add(pending);
-      if (!this.#isWatched) this.#watch(Math.min(pending.deadline, slowAt) - now);
-      else if (this.#pending.size === 1) this.#timer?.ref?.();
+      const pending = this.#add(body, reject, onSlow);
       body.then((value) => {
         this.#remove(pending);
         try {
@@ -124,24 +125,51 @@ export class BodyReader implements BodyBounds {
     });
   }
 
+  #add(
+    body: Promise<unknown>,
+    reject: PendingBody["reject"],
+    onSlow: OnSlow | undefined,
+  ): PendingBody {
+    const now = systemClock.now();
+    const deadline = now + this.timeoutMs;
+    const slowAt = onSlow === undefined ? Infinity : now + SLOW_MS;
+    const older = this.#newest;
+    const pending = { body, deadline, reject, slowAt, onSlow, older, newer: undefined };
+    this.#newest = pending;
+    if (older === undefined) this.#oldest = pending;
+    else older.newer = pending;
+    if (!this.#isWatched) this.#watch(Math.min(deadline, slowAt) - now);
+    else if (older === undefined) this.#timer?.ref?.();
+    return pending;
+  }
+
   #watch(ms: number): void {
     this.#isWatched = true;
     this.#timer = setTimeout(() => this.#rejectLate(), ms) as unknown as Timer;
   }
 
-  /** Without a body to wait for, the timer must not keep a process running. */
+  /** Removes a body from the list; changes nothing if it was removed before. */
   #remove(pending: PendingBody): void {
-    this.#pending.delete(pending);
-    if (this.#pending.size === 0) this.#timer?.unref?.();
+    const { older, newer } = pending;
+    if (older !== undefined) older.newer = newer;
+    else if (this.#oldest === pending) this.#oldest = newer;
+    else return;
+    if (newer !== undefined) newer.older = older;
+    else this.#newest = older;
+    pending.older = undefined;
+    // Without a body to wait for, the timer must not keep a process running.
+    if (this.#oldest === undefined) this.#timer?.unref?.();
   }
 
   #rejectLate(): void {
     this.#isWatched = false;
     const now = systemClock.now();
     let earliest = Infinity;
-    for (const pending of this.#pending) {
+    let next = this.#oldest;
+    for (let pending = next; pending !== undefined; pending = next) {
+      next = pending.newer;
       if (pending.deadline <= now) {
-        this.#pending.delete(pending);
+        this.#remove(pending);
         pending.reject(tooLate(this.timeoutMs));
         continue;
       }

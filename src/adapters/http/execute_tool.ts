@@ -210,10 +210,8 @@ async function execute(
   if (streamCall !== undefined && wantsStream(headers) && targetIn(prepared).tool !== undefined) {
     return streamCall(prepared);
   }
-  const result = dispatcher.dispatch(call, context);
-  // Reading the platform's context may throw and catch in Hono. Short calls skip it.
-  running.whenLong(() => request.keepAlive(result));
-  return answerWith(prepared, await result);
+  const result = dispatcher.run(call, context);
+  return result instanceof Promise ? answerResult(prepared, result) : answerWith(prepared, result);
 }
 
 export async function answerResult(
@@ -221,6 +219,7 @@ export async function answerResult(
   result: Promise<ToolResult>,
 ): Promise<Response> {
   const { request, running } = prepared;
+  // Reading the platform's context may throw and catch in Hono. Short calls skip it.
   running.whenLong(() => request.keepAlive(result));
   return answerWith(prepared, await result);
 }
@@ -240,7 +239,9 @@ function respond(prepared: PreparedCall, result: ToolResult): Response | undefin
   const { request, callId } = prepared;
   if (result.ok) {
     try {
-      return json({ callId, ...result });
+      const { ok, content, blocks, durationMs, truncated, replayed, repaired } = result;
+      // JSON omits what is undefined. To spread the result would take Bun longer.
+      return json({ callId, ok, content, blocks, durationMs, truncated, replayed, repaired });
     } catch {
       return undefined;
     }

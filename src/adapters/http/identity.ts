@@ -96,20 +96,21 @@ const MAX_NARROWED = 512;
 export class ToolsetNarrower {
   readonly #narrowed = new WeakMap<Toolset, BoundedMap<string, Toolset>>();
   /** The last toolset: most requests of a server have equal permissions. */
-  #last: { readonly toolset: Toolset; readonly key: string; readonly kept: Toolset } | undefined;
+  #last: LastNarrowed | undefined;
 
   /** @throws {TypeError} If `authorize` returned a value that is not a caller. */
   narrow(toolset: Toolset, caller: Caller): Toolset {
-    const key = keyOfPlain(caller);
     const last = this.#last;
-    if (last !== undefined && last.toolset === toolset && last.key === key) return last.kept;
+    if (last !== undefined && last.toolset === toolset && hasRights(caller, last)) return last.kept;
+    const key = keyOfPlain(caller);
     let known = this.#narrowed.get(toolset);
     if (known === undefined) {
       this.#narrowed.set(toolset, known = new BoundedMap({ maxEntries: MAX_NARROWED }));
     }
     const kept = key === undefined ? undefined : known.get(key);
     if (key !== undefined && kept !== undefined) {
-      this.#last = { toolset, key, kept };
+      const { role, scopes, maxRisk } = caller;
+      this.#last = { toolset, role, scopes: scopes?.slice(), maxRisk, kept };
       return kept;
     }
     const selection = selectionOfCaller(caller);
@@ -119,6 +120,23 @@ export class ToolsetNarrower {
     if (key !== undefined) known.set(key, narrowed);
     return narrowed;
   }
+}
+
+interface LastNarrowed extends Pick<Caller, "role" | "scopes" | "maxRisk"> {
+  readonly toolset: Toolset;
+  readonly kept: Toolset;
+}
+
+/** Returns true if a caller has these permissions, and no others. */
+function hasRights(caller: Caller, { role, scopes, maxRisk }: LastNarrowed): boolean {
+  if (typeof caller !== "object" || caller === null || caller.context !== undefined) return false;
+  if (caller.role !== role || caller.maxRisk !== maxRisk) return false;
+  for (const field in caller) if (!FIELDS.has(field)) return false;
+  const own = caller.scopes;
+  if (own === scopes) return true;
+  if (!Array.isArray(own) || own.length !== scopes?.length) return false;
+  for (let index = 0; index < own.length; index++) if (own[index] !== scopes[index]) return false;
+  return true;
 }
 
 /**

@@ -36,8 +36,7 @@ const JSON_INIT: ResponseInit = Object.freeze({
 
 /** A response in JSON that is not to be cached. */
 export function json(value: unknown, status?: number): Response {
-  const text = JSON.stringify(value);
-  return new Response(text, status === undefined ? JSON_INIT : { ...JSON_INIT, status });
+  return jsonText(JSON.stringify(value), status);
 }
 
 /** A response with a text that is JSON, not to be cached. */
@@ -316,8 +315,8 @@ export function requireFields(
   if (!isObject(body)) {
     throw new RequestError(`Cannot read the body: it must be an object such as ${example}`);
   }
-  for (const name of Object.keys(body)) {
-    if (fields.includes(name)) continue;
+  for (const name in body) {
+    if (fields.includes(name) || !Object.hasOwn(body, name)) continue;
     const field = name.slice(0, 60);
     throw new RequestError(
       `Cannot read the body: ${JSON.stringify(field)} is not one of its fields, ${
