@@ -143,10 +143,11 @@ function resourceMetadata(options: ProtectedResource): Record<string, unknown> {
   return {
     resource,
     authorization_servers: authorizationServers,
-    ...(scopes === undefined ? {} : { scopes_supported: scopes }),
+    // JSON omits what is undefined.
+    scopes_supported: scopes,
     bearer_methods_supported: ["header"],
-    ...(name === undefined ? {} : { resource_name: name }),
-    ...(documentation === undefined ? {} : { resource_documentation: documentation }),
+    resource_name: name,
+    resource_documentation: documentation,
   };
 }
 

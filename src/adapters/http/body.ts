@@ -20,7 +20,6 @@ export interface BodySource {
   text?(): Promise<string>;
 }
 
-/** A body that has not arrived, in a list by age. */
 interface PendingBody {
   readonly body: Promise<unknown>;
   readonly deadline: number;
@@ -28,8 +27,6 @@ interface PendingBody {
   /** When `onSlow` is due; `Infinity` if it is not. */
   slowAt: number;
   readonly onSlow: OnSlow | undefined;
-  older: PendingBody | undefined;
-  newer: PendingBody | undefined;
 }
 
 /** The timer of a runtime. In browsers it is a number. */
@@ -42,13 +39,14 @@ type OnSlow = (body: Promise<unknown>) => void;
 
 const SLOW_MS = 1_000;
 
+const READS_JSON = IS_DENO || IS_BUN;
+
 export class BodyReader implements BodyBounds {
   readonly maxBytes: number;
   readonly timeoutMs: number;
-  /** All have the same timeout, so the oldest one has the earliest deadline. */
-  #oldest: PendingBody | undefined;
-  #newest: PendingBody | undefined;
-  #isWatched = false;
+  /** All have the same timeout, so the first one has the earliest deadline. */
+  readonly #pending = new Set<PendingBody>();
+  /** Runs while there may be bodies to wait for. */
   #timer: Timer | undefined;
 
   constructor({ maxBytes, timeoutMs }: BodyBounds) {
@@ -68,27 +66,20 @@ export class BodyReader implements BodyBounds {
   json(source: BodySource, empty?: unknown, onSlow?: OnSlow): Promise<unknown> {
     const { raw } = source;
     const length = declaredLength(raw.headers);
+    const isBounded = length !== undefined && length <= this.maxBytes;
     // Deno returns a body that arrived with its headers synchronously, but only from json(). Reading
     // bodyUsed would make a stream of it. Bun parses the bytes without making a string of them.
-    if ((IS_DENO || IS_BUN) && source.text === undefined && length !== undefined && length > 0) {
-      if (length <= this.maxBytes) {
-        return this.#inTime(raw.json(), (read): unknown => read, undefined, onSlow);
-      }
+    if (READS_JSON && source.text === undefined && isBounded && length > 0) {
+      return this.#inTime(raw.json(), (read) => read, undefined, onSlow);
     }
     // Reading a body twice is an error of the server's code, and not of the client.
     const { bodyUsed } = raw;
     return this.#inTime(
-      this.#textOf(source, length),
+      isBounded ? source.text?.() ?? raw.text() : readUndeclared(raw.body, length, this.maxBytes),
       (text): unknown => text === "" && empty !== undefined ? empty : JSON.parse(text),
       bodyUsed,
       onSlow,
     );
-  }
-
-  #textOf(source: BodySource, length: number | undefined): Promise<string> {
-    return length !== undefined && length <= this.maxBytes
-      ? source.text?.() ?? source.raw.text()
-      : readUndeclared(source.raw.body, length, this.maxBytes);
   }
 
   /**
@@ -110,7 +101,12 @@ export class BodyReader implements BodyBounds {
       });
     }
     return new Promise((resolve, reject) => {
-      const pending = this.#add(body, reject, onSlow);
+      const now = systemClock.now();
+      const slowAt = onSlow === undefined ? Infinity : now + SLOW_MS;
+      const pending = { body, deadline: now + this.timeoutMs, reject, slowAt, onSlow };
+      this.#pending.add(pending);
+      if (this.#timer === undefined) this.#watch(Math.min(pending.deadline, slowAt) - now);
+      else if (this.#pending.size === 1) this.#timer.ref?.();
       body.then((value) => {
         this.#remove(pending);
         try {
@@ -125,51 +121,23 @@ export class BodyReader implements BodyBounds {
     });
   }
 
-  #add(
-    body: Promise<unknown>,
-    reject: PendingBody["reject"],
-    onSlow: OnSlow | undefined,
-  ): PendingBody {
-    const now = systemClock.now();
-    const deadline = now + this.timeoutMs;
-    const slowAt = onSlow === undefined ? Infinity : now + SLOW_MS;
-    const older = this.#newest;
-    const pending = { body, deadline, reject, slowAt, onSlow, older, newer: undefined };
-    this.#newest = pending;
-    if (older === undefined) this.#oldest = pending;
-    else older.newer = pending;
-    if (!this.#isWatched) this.#watch(Math.min(deadline, slowAt) - now);
-    else if (older === undefined) this.#timer?.ref?.();
-    return pending;
-  }
-
   #watch(ms: number): void {
-    this.#isWatched = true;
     this.#timer = setTimeout(() => this.#rejectLate(), ms) as unknown as Timer;
   }
 
-  /** Removes a body from the list; changes nothing if it was removed before. */
+  /** Without a body to wait for, the timer must not keep a process running. */
   #remove(pending: PendingBody): void {
-    const { older, newer } = pending;
-    if (older !== undefined) older.newer = newer;
-    else if (this.#oldest === pending) this.#oldest = newer;
-    else return;
-    if (newer !== undefined) newer.older = older;
-    else this.#newest = older;
-    pending.older = undefined;
-    // Without a body to wait for, the timer must not keep a process running.
-    if (this.#oldest === undefined) this.#timer?.unref?.();
+    this.#pending.delete(pending);
+    if (this.#pending.size === 0) this.#timer?.unref?.();
   }
 
   #rejectLate(): void {
-    this.#isWatched = false;
+    this.#timer = undefined;
     const now = systemClock.now();
     let earliest = Infinity;
-    let next = this.#oldest;
-    for (let pending = next; pending !== undefined; pending = next) {
-      next = pending.newer;
+    for (const pending of this.#pending) {
       if (pending.deadline <= now) {
-        this.#remove(pending);
+        this.#pending.delete(pending);
         pending.reject(tooLate(this.timeoutMs));
         continue;
       }

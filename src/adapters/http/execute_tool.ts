@@ -158,10 +158,7 @@ export function serveExecution(options: ExecutionOptions = {}): HttpPart {
       {
         method: "POST",
         path: "/tools/:id/execute",
-        answer: (request) => {
-          const { raw: { url }, toolset } = request;
-          return execute(request, url.includes("?") ? toolsetOf(request) : toolset, options);
-        },
+        answer: (request) => execute(request, toolsetOf(request), options),
       },
       { method: "POST", path: "/executions/:callId/abort", answer: abortExecution },
     ],
@@ -180,7 +177,7 @@ async function execute(
 ): Promise<Response> {
   const { raw, server, record, param: name, caller: { principal, callContext } } = request;
   const { headers } = raw;
-  if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+  server.requireExecution();
   const body = requireFields(
     await request.readJson({}),
     CALL_FIELDS,
@@ -190,9 +187,7 @@ async function execute(
   const { callId = crypto.randomUUID() } = ids;
   const call = { name, arguments: body["arguments"], callId };
   const dispatcher = server.dispatcherOf(toolset);
-  const recorded = record === undefined
-    ? UNOBSERVED
-    : request.beginCall(targetOf(toolset, call).toolId, callId);
+  const recorded = record?.addCall(targetOf(toolset, call).toolId, callId) ?? UNOBSERVED;
   const running = server.running.begin({ principal, callId }, raw);
   const context: DispatchContext = {
     principal,
@@ -295,7 +290,7 @@ function abortExecution(
   { raw, server, param: callId, caller: { principal } }: ToolRequest,
 ): Response {
   refuseQuery(raw.url);
-  if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+  server.requireExecution();
   return server.running.abort({ principal, callId })
     ? json({ callId, status: "aborting" }, 202)
     : problemResponse(notFound("a running call", callId));

@@ -18,6 +18,7 @@ import {
   checkFlag,
   checkText,
   numberFrom,
+  once,
   readFields,
   refuse,
   refuseOthers,
@@ -103,12 +104,13 @@ export class ToolsetNarrower {
     const last = this.#last;
     if (last !== undefined && last.toolset === toolset && hasRights(caller, last)) return last.kept;
     const key = keyOfPlain(caller);
-    let known = this.#narrowed.get(toolset);
-    if (known === undefined) {
-      this.#narrowed.set(toolset, known = new BoundedMap({ maxEntries: MAX_NARROWED }));
-    }
+    const known = once(
+      this.#narrowed,
+      toolset,
+      () => new BoundedMap<string, Toolset>({ maxEntries: MAX_NARROWED }),
+    );
     const kept = key === undefined ? undefined : known.get(key);
-    if (key !== undefined && kept !== undefined) {
+    if (kept !== undefined) {
       const { role, scopes, maxRisk } = caller;
       this.#last = { toolset, role, scopes: scopes?.slice(), maxRisk, kept };
       return kept;
@@ -129,39 +131,31 @@ interface LastNarrowed extends Pick<Caller, "role" | "scopes" | "maxRisk"> {
 
 /** Returns true if a caller has these permissions, and no others. */
 function hasRights(caller: Caller, { role, scopes, maxRisk }: LastNarrowed): boolean {
-  if (typeof caller !== "object" || caller === null || caller.context !== undefined) return false;
-  if (caller.role !== role || caller.maxRisk !== maxRisk) return false;
-  for (const field in caller) if (!FIELDS.has(field)) return false;
+  if (!isPlain(caller) || caller.role !== role || caller.maxRisk !== maxRisk) return false;
   const own = caller.scopes;
-  if (own === scopes) return true;
-  if (!Array.isArray(own) || own.length !== scopes?.length) return false;
-  for (let index = 0; index < own.length; index++) if (own[index] !== scopes[index]) return false;
+  return own === scopes || Array.isArray(own) && own.length === scopes?.length &&
+      scopes.every((scope, index) => own[index] === scope);
+}
+
+/** Returns true for an object without unknown fields and without a context, which has to be read. */
+function isPlain(caller: Caller): boolean {
+  if (typeof caller !== "object" || caller === null || caller.context !== undefined) return false;
+  for (const field in caller) if (!FIELDS.has(field)) return false;
   return true;
 }
 
-/**
- * Returns a caller's permissions as one text if they consist of strings, or `undefined`: an object,
- * such as a context, has to be read first.
- */
+/** Returns a caller's permissions as one text if they consist of strings, or `undefined`. */
 function keyOfPlain(caller: Caller): string | undefined {
-  if (typeof caller !== "object" || caller === null) return undefined;
-  for (const field in caller) if (!FIELDS.has(field)) return undefined;
-  const { role, scopes, context, maxRisk } = caller;
-  if (context !== undefined || !isTextOrAbsent(role) || !isTextOrAbsent(maxRisk)) return undefined;
-  if (scopes !== undefined && !Array.isArray(scopes)) return undefined;
-  // Each text follows its length, so two different callers never have the same key.
-  let key = `${role?.length} ${role},${maxRisk?.length} ${maxRisk}`;
-  for (const scope of scopes ?? NO_SCOPES) {
-    if (typeof scope !== "string") return undefined;
-    key += `,${scope.length} ${scope}`;
+  if (!isPlain(caller)) return undefined;
+  const { role, scopes = [], maxRisk } = caller;
+  if (!Array.isArray(scopes)) return undefined;
+  let key = "";
+  for (const text of [role, maxRisk, ...scopes]) {
+    if (text !== undefined && typeof text !== "string") return undefined;
+    // Each text follows its length, so two different callers never have the same key.
+    key += `${text?.length} ${text},`;
   }
   return key;
-}
-
-const NO_SCOPES: readonly unknown[] = [];
-
-function isTextOrAbsent(value: unknown): boolean {
-  return value === undefined || typeof value === "string";
 }
 
 /**

@@ -157,10 +157,10 @@ export interface Problem {
   readonly status: number;
   readonly code: ProblemCode;
   readonly detail: string;
-  readonly issues?: readonly Issue[];
+  readonly issues?: readonly Issue[] | undefined;
   readonly retryable?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Further members, such as `callId`. */
+  /** Further members, such as `callId`. Those that are `undefined` are not written. */
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
@@ -204,26 +204,18 @@ export function problemResponse(problem: Problem): Response {
 }
 
 export function problemOfFailure(failure: ToolFailure, callId: string): Problem {
-  const { code, message, issues, retryable, retryAfterMs, acknowledged, ran } = failure.error;
+  const { error, durationMs, questions, ticket, replayed, repaired } = failure;
+  const { code, message, issues, retryable, retryAfterMs, acknowledged, ran } = error;
   const wait = retryAfterMs ?? (code === "overloaded" ? 1_000 : undefined);
-  const { questions, ticket } = failure;
+  const about = { acknowledged, ran, questions, ticket, replayed, repaired, retryAfterMs };
   return {
     status: HTTP_STATUS[code],
     code,
     detail: message,
-    ...(issues === undefined ? {} : { issues }),
+    issues,
     retryable,
-    members: {
-      callId,
-      durationMs: failure.durationMs,
-      ...(acknowledged === undefined ? {} : { acknowledged }),
-      ...(ran === undefined ? {} : { ran }),
-      ...(ticket === undefined ? {} : { questions, ticket }),
-      ...(failure.replayed === undefined ? {} : { replayed: true }),
-      ...(failure.repaired === undefined ? {} : { repaired: failure.repaired }),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    },
-    ...(wait === undefined ? {} : { headers: { "retry-after": String(Math.ceil(wait / 1_000)) } }),
+    members: { callId, durationMs, ...about },
+    headers: wait === undefined ? {} : { "retry-after": String(Math.ceil(wait / 1_000)) },
   };
 }
 
@@ -251,12 +243,7 @@ export function problemOfThrown(error: unknown): Problem {
  * @param pointer The position of the mistake in the body: a JSON Pointer.
  */
 export function badRequest(detail: string, pointer?: string): Problem {
-  return {
-    status: 400,
-    code: "bad_request",
-    detail,
-    ...(pointer === undefined ? {} : { members: { pointer } }),
-  };
+  return { status: 400, code: "bad_request", detail, members: { pointer } };
 }
 
 /** The problem of a tool that does not exist or is hidden from the caller. */

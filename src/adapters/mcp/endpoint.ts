@@ -244,23 +244,29 @@ class McpService {
     return method === "GET" ? this.#openStream(request) : methodNotAllowed("GET, POST");
   }
 
-  async #read(request: ToolRequest): Promise<Response> {
-    const { raw, record } = request;
-    let body: Body = {};
-    if (raw.method === "POST" && isJson(raw)) {
-      try {
-        body = { isRead: true, value: await request.readBody() };
-      } catch (error) {
+  #read(request: ToolRequest): Response | Promise<Response> {
+    const { raw } = request;
+    if (raw.method !== "POST" || !isJson(raw)) return this.#answer(request, {});
+    return request.readBody().then(
+      (value) => this.#answerRecorded(request, { isRead: true, value }),
+      (error: unknown) => {
         // The SDK rejects a body that is not JSON.
         if (!(error instanceof RequestError)) throw error;
-        body = { isRead: true };
-      }
-    }
-    const response = await this.#answer(request, body);
+        return this.#answer(request, { isRead: true });
+      },
+    );
+  }
+
+  /** Notes where an observed request is in its trace. A traced call has noted its own place. */
+  #answerRecorded(request: ToolRequest, body: Body): Response | Promise<Response> {
+    const { record } = request;
     const trace = record && readTraceParent(traceParentOf(body.value));
-    // A traced call has set its own place in the trace.
-    if (record !== undefined && trace !== undefined) record.place ??= nextTraceParent(trace);
-    return response;
+    const response = this.#answer(request, body);
+    if (record === undefined || trace === undefined) return response;
+    return Promise.resolve(response).then((answered) => {
+      record.place ??= nextTraceParent(trace);
+      return answered;
+    });
   }
 
   /** Refuses a body, answers it on the fast path, or passes it to the SDK. */
@@ -276,8 +282,8 @@ class McpService {
     if (plain.method === "tools/list") return answerPlainList(list, plain, this.#parts);
     if (!list.takesNoHeaders(plain.params.name)) return this.#answerAny(request, body, version);
     const client = new ClientSignal(request.raw);
-    const work = answerPlainCall(request, list, plain, this.#parts, client);
-    return this.#streamIfSlow(request, client, work);
+    const response = answerPlainCall(request, list, plain, this.#parts, client);
+    return response instanceof Promise ? this.#streamIfSlow(request, client, response) : response;
   }
 
   async #answerAny(request: ToolRequest, body: Body, version: string | null): Promise<Response> {
