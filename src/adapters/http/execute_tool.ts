@@ -158,16 +158,21 @@ export function serveExecution(options: ExecutionOptions = {}): HttpPart {
       {
         method: "POST",
         path: "/tools/:id/execute",
-        answer: (request) => execute(request, toolsetOf(request), options),
+        answer: (request) =>
+          execute(
+            request,
+            request.raw.url.includes("?") ? toolsetOf(request) : request.toolset,
+            options,
+          ),
       },
       { method: "POST", path: "/executions/:callId/abort", answer: abortExecution },
     ],
   });
 }
 
-function withoutQuery({ raw, toolset }: ToolRequest): Toolset {
-  refuseQuery(raw.url);
-  return toolset;
+function withoutQuery(request: ToolRequest): Toolset {
+  refuseQuery(request.raw.url);
+  return request.toolset;
 }
 
 async function execute(
@@ -181,7 +186,7 @@ async function execute(
   const body = requireFields(
     await request.readJson({}),
     CALL_FIELDS,
-    '{"arguments": {}}, with the arguments of the tool',
+    '{"arguments": {}}',
   );
   const ids = readCallIds(body, headers);
   const { callId = crypto.randomUUID() } = ids;

@@ -111,8 +111,8 @@ export class ToolsetNarrower {
     );
     const kept = key === undefined ? undefined : known.get(key);
     if (kept !== undefined) {
-      const { role, scopes, maxRisk } = caller;
-      this.#last = { toolset, role, scopes: scopes?.slice(), maxRisk, kept };
+      const { role, scopes = [], maxRisk } = caller;
+      this.#last = { toolset, role, scopes: [...scopes], maxRisk, kept };
       return kept;
     }
     const selection = selectionOfCaller(caller);
@@ -124,7 +124,8 @@ export class ToolsetNarrower {
   }
 }
 
-interface LastNarrowed extends Pick<Caller, "role" | "scopes" | "maxRisk"> {
+interface LastNarrowed extends Pick<Caller, "role" | "maxRisk"> {
+  readonly scopes: readonly string[];
   readonly toolset: Toolset;
   readonly kept: Toolset;
 }
@@ -132,9 +133,9 @@ interface LastNarrowed extends Pick<Caller, "role" | "scopes" | "maxRisk"> {
 /** Returns true if a caller has these permissions, and no others. */
 function hasRights(caller: Caller, { role, scopes, maxRisk }: LastNarrowed): boolean {
   if (!isPlain(caller) || caller.role !== role || caller.maxRisk !== maxRisk) return false;
-  const own = caller.scopes;
-  return own === scopes || Array.isArray(own) && own.length === scopes?.length &&
-      scopes.every((scope, index) => own[index] === scope);
+  const own = caller.scopes ?? [];
+  return Array.isArray(own) && own.length === scopes.length &&
+    scopes.every((scope, index) => own[index] === scope);
 }
 
 /** Returns true for an object without unknown fields and without a context, which has to be read. */

@@ -57,10 +57,8 @@ export function bridgeOnce(make: (toolset: Toolset) => Toolset): (toolset: Tools
     once(bridges, toolset, () => {
       const bridge = atOnce(make(toolset));
       // The bridge to another toolset might reach what this caller must not.
-      return bridge?.bridge?.behind === (toolset.bridge?.behind ?? toolset) ? bridge : refuse(
-        "make a bridge",
-        "the function must give the bridge to the toolset that it is given",
-      );
+      if (bridge?.bridge?.behind === (toolset.bridge?.behind ?? toolset)) return bridge;
+      refuse("make a bridge", "the function must return the bridge to its toolset");
     });
 }
 

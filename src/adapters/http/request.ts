@@ -227,6 +227,7 @@ export class ToolServer {
     const record = records.get(raw);
     if (record !== undefined) record.route = route;
     let headers: Header[] = [];
+    const failed = (error: unknown): Response => withHeaders(this.problemOf(error), headers);
     try {
       if (this.#headers.length > 0) headers = this.#headersFor(raw);
       const refused = this.#guard(raw);
@@ -239,11 +240,14 @@ export class ToolServer {
       // A synchronous response costs no turn of the event loop.
       if (!(response instanceof Promise)) return this.#finish(response, headers);
       return response.then(
-        (settled) => this.#finish(settled, headers),
-        (error: unknown) => withHeaders(this.problemOf(error), headers),
+        (settled) =>
+          headers.length === 0 && settled instanceof Response
+            ? settled
+            : this.#finish(settled, headers),
+        failed,
       );
     } catch (error) {
-      return withHeaders(this.problemOf(error), headers);
+      return failed(error);
     }
   }
 

@@ -36,7 +36,8 @@ const JSON_INIT: ResponseInit = Object.freeze({
 
 /** A response in JSON that is not to be cached. */
 export function json(value: unknown, status?: number): Response {
-  return jsonText(JSON.stringify(value), status);
+  const text = JSON.stringify(value);
+  return new Response(text, status === undefined ? JSON_INIT : { ...JSON_INIT, status });
 }
 
 /** A response with a text that is JSON, not to be cached. */
@@ -206,16 +207,25 @@ export function problemResponse(problem: Problem): Response {
 export function problemOfFailure(failure: ToolFailure, callId: string): Problem {
   const { error, durationMs, questions, ticket, replayed, repaired } = failure;
   const { code, message, issues, retryable, retryAfterMs, acknowledged, ran } = error;
-  const wait = retryAfterMs ?? (code === "overloaded" ? 1_000 : undefined);
-  const about = { acknowledged, ran, questions, ticket, replayed, repaired, retryAfterMs };
+  const waitMs = retryAfterMs ?? (code === "overloaded" ? 1_000 : undefined);
   return {
     status: HTTP_STATUS[code],
     code,
     detail: message,
     issues,
     retryable,
-    members: { callId, durationMs, ...about },
-    headers: wait === undefined ? {} : { "retry-after": String(Math.ceil(wait / 1_000)) },
+    members: {
+      callId,
+      durationMs,
+      acknowledged,
+      ran,
+      questions,
+      ticket,
+      replayed,
+      repaired,
+      retryAfterMs,
+    },
+    headers: waitMs === undefined ? {} : { "retry-after": `${Math.ceil(waitMs / 1_000)}` },
   };
 }
 
@@ -261,7 +271,7 @@ export function notFound(what: string, id: string): Problem {
   return {
     status: 404,
     code: "not_found",
-    detail: `Cannot find ${what} ${JSON.stringify(id.slice(0, 256))} of this caller`,
+    detail: `Cannot find ${what} ${JSON.stringify(id.slice(0, 260))} of this caller`,
   };
 }
 

@@ -22,8 +22,10 @@ import {
   nextTraceParent,
   problemResponse,
   readTraceParent,
+  type RequestAnswer,
   type RequestContext,
   RequestError,
+  type RequestRecord,
   SAFE_HEADERS,
   sharedParts,
   takeSlot,
@@ -47,6 +49,7 @@ import {
   McpToolLists,
   methodParams,
   MODERN,
+  MODERN_TARGET,
   paramsRefusal,
   targetOf,
   traceParentOf,
@@ -235,20 +238,25 @@ class McpService {
     if (raw.method === "OPTIONS" && preflight !== undefined) {
       return this.#server.answerPublic(raw, "/mcp", () => preflight(raw));
     }
-    return this.#server.answer(context, "/mcp", (request) => this.#answerMethod(request));
+    return this.#server.answer(context, "/mcp", this.#answerMethod);
   }
 
-  #answerMethod(request: ToolRequest): Response | Promise<Response> {
+  readonly #answerMethod: RequestAnswer = (request) => {
     const { method } = request.raw;
     if (method === "POST" || method === "DELETE") return this.#read(request);
     return method === "GET" ? this.#openStream(request) : methodNotAllowed("GET, POST");
-  }
+  };
 
   #read(request: ToolRequest): Response | Promise<Response> {
     const { raw } = request;
     if (raw.method !== "POST" || !isJson(raw)) return this.#answer(request, {});
     return request.readBody().then(
-      (value) => this.#answerRecorded(request, { isRead: true, value }),
+      (value) => {
+        const body = { isRead: true, value };
+        return request.record === undefined
+          ? this.#answer(request, body)
+          : this.#answerRecorded(request, request.record, body);
+      },
       (error: unknown) => {
         // The SDK rejects a body that is not JSON.
         if (!(error instanceof RequestError)) throw error;
@@ -257,16 +265,16 @@ class McpService {
     );
   }
 
-  /** Notes where an observed request is in its trace. A traced call has noted its own place. */
-  #answerRecorded(request: ToolRequest, body: Body): Response | Promise<Response> {
-    const { record } = request;
-    const trace = record && readTraceParent(traceParentOf(body.value));
-    const response = this.#answer(request, body);
-    if (record === undefined || trace === undefined) return response;
-    return Promise.resolve(response).then((answered) => {
-      record.place ??= nextTraceParent(trace);
-      return answered;
-    });
+  /** Notes where an observed request is in its trace. A traced call notes its own place. */
+  async #answerRecorded(
+    request: ToolRequest,
+    record: RequestRecord,
+    body: Body,
+  ): Promise<Response> {
+    const response = await this.#answer(request, body);
+    const trace = readTraceParent(traceParentOf(body.value));
+    if (trace !== undefined) record.place ??= nextTraceParent(trace);
+    return response;
   }
 
   /** Refuses a body, answers it on the fast path, or passes it to the SDK. */
@@ -278,7 +286,7 @@ class McpService {
     if (beyond !== undefined) return refusalResponse(beyond);
     const plain = plainRequestOf(value, headers);
     if (plain === undefined) return this.#answerAny(request, body, version);
-    const list = this.#listOf(request, "modern");
+    const list = this.#lists.of(request.toolset.available(), MODERN_TARGET);
     if (plain.method === "tools/list") return answerPlainList(list, plain, this.#parts);
     if (!list.takesNoHeaders(plain.params.name)) return this.#answerAny(request, body, version);
     const client = new ClientSignal(request.raw);

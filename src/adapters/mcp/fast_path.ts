@@ -98,33 +98,26 @@ export function answerPlainCall(
   { info }: ServerParts,
   client: ClientSignal,
 ): Response | Promise<Response> {
+  const own = { [SERVER_INFO_META_KEY]: info };
+  const written = (result: McpCallResult): Response => {
+    // The members are in the order of the SDK. Those of most results are not spread, which is slow.
+    if (result._meta === undefined && "content" in result) {
+      const { content, structuredContent, isError } = result;
+      const answer = { content, structuredContent, isError, resultType: "complete", _meta: own };
+      return json({ result: answer, jsonrpc: "2.0", id });
+    }
+    const { resultType = "complete", ...rest } = result;
+    const _meta = { ...rest._meta, ...own };
+    return json({ result: { ...rest, resultType, _meta }, jsonrpc: "2.0", id });
+  };
   const failed = (error: unknown): Response => errorResponse(request, id, error);
   try {
     const input = { declared: declaredBy(params._meta) };
     const result = callTool(request, list, params, { id, client, input });
-    return result instanceof Promise
-      ? result.then((waited) => resultResponse(id, waited, info)).catch(failed)
-      : resultResponse(id, result, info);
+    return result instanceof Promise ? result.then(written).catch(failed) : written(result);
   } catch (error) {
     return failed(error);
   }
-}
-
-function resultResponse(
-  id: PlainCall["id"],
-  result: McpCallResult,
-  info: ServerParts["info"],
-): Response {
-  const own = { [SERVER_INFO_META_KEY]: info };
-  // The members are in the order of the SDK. Those of most results are not spread, which is slow.
-  if (result._meta === undefined && "content" in result) {
-    const { content, structuredContent, isError } = result;
-    const answer = { content, structuredContent, isError, resultType: "complete", _meta: own };
-    return json({ result: answer, jsonrpc: "2.0", id });
-  }
-  const { resultType = "complete", ...rest } = result;
-  const _meta = { ...rest._meta, ...own };
-  return json({ result: { ...rest, resultType, _meta }, jsonrpc: "2.0", id });
 }
 
 function errorResponse({ server }: ToolRequest, id: PlainCall["id"], error: unknown): Response {
