@@ -7,6 +7,7 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import type { Caller, ToolHandlerOptions } from "@plue/tools/hono";
 import data from "./transcripts.json" with { type: "json" };
+import { assertMatches, repeated } from "../../support/transcripts.ts";
 import { BASE, handler } from "./support.ts";
 
 interface Exchange {
@@ -39,10 +40,6 @@ interface Transcript {
   readonly exchanges: readonly Exchange[];
 }
 
-function repeated(text: string): string {
-  return text.replace(/\{x\*(\d+)\}/g, (_, count) => "x".repeat(Number(count)));
-}
-
 function requestOf({ request, headers, body }: Exchange): Request {
   const [method = "", path = ""] = repeated(request).split(" ");
   return new Request(BASE + path, {
@@ -52,23 +49,6 @@ function requestOf({ request, headers, body }: Exchange): Request {
       ? {}
       : { body: repeated(typeof body === "string" ? body : JSON.stringify(body)) }),
   });
-}
-
-/** Compares the members that are expected. Lists must have as many items. */
-function assertMatches(actual: unknown, expected: unknown, at = "body"): void {
-  if (typeof expected === "string" && expected.includes("…")) {
-    let rest = String(actual);
-    for (const part of expected.split("…")) {
-      const start = rest.indexOf(part);
-      assert(start !== -1, `${at}: ${JSON.stringify(actual)} does not match ${expected}`);
-      rest = rest.slice(start + part.length);
-    }
-  } else if (typeof expected === "object" && expected !== null) {
-    if (Array.isArray(expected)) assertEquals((actual as unknown[]).length, expected.length, at);
-    for (const [name, value] of Object.entries(expected)) {
-      assertMatches((actual as Record<string, unknown>)?.[name], value, `${at}/${name}`);
-    }
-  } else assertEquals(actual, expected, at);
 }
 
 interface Explained {
