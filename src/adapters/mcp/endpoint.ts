@@ -77,11 +77,6 @@ import {
 import { ReaderPace, streamIfSlow } from "./streams.ts";
 import { serveTasks, taskRefusal } from "./tasks.ts";
 
-/** The execution context of Workers. */
-export interface McpExecutionContext {
-  waitUntil(work: Promise<unknown>): void;
-}
-
 /** The parts of Hono's context that the endpoint reads. */
 export interface McpHandlerContext {
   readonly req: { readonly raw: Request };

@@ -7,8 +7,7 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import type { Caller, ToolHandlerOptions } from "@plue/tools/hono";
 import data from "./transcripts.json" with { type: "json" };
-import { assertMatches, repeated } from "../../support/transcripts.ts";
-import { BASE, handler } from "./support.ts";
+import { assertMatches, BASE, handler, repeated } from "./support.ts";
 
 interface Exchange {
   /** The method and the path. */

@@ -7,7 +7,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import data from "./bounds.json" with { type: "json" };
 import { legacyRequest, messageIn, MODERN, modernRequest } from "./support.ts";
 import { toolOf } from "../../support/tool_of.ts";
-import { assertMatches, repeated } from "../../support/transcripts.ts";
+import { assertMatches, repeated } from "../hono/support.ts";
 
 let ran = 0;
 const mcp = createMcpEndpoint(
