@@ -21,7 +21,7 @@ const WALKS: Walks = JSON.parse(stdout);
 const SECTIONS = [
   ["dispatch", "### `dispatcher.dispatch(call)`", 14, 55],
   ["execute", "### `POST /tools/:id/execute`", 23, 104],
-  ["mcp", "### MCP `tools/call`", 33, 136],
+  ["mcp", "### MCP `tools/call`", 33, 135],
   ["export", '### `exportTools(toolset, "openai.strict")`', 32, 178],
   ["register", "### `registry.registerTool(definition)`", 20, 87],
 ] as const;

@@ -34,7 +34,6 @@ import {
   pageOf,
   pageResponse,
   pagesOf,
-  problemResponse,
   readCallIds,
   readFilters,
   refuseQuery,
@@ -158,7 +157,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
   return async (request) => {
     const { raw, server, param: target, caller: { principal }, toolset } = request;
     const { selection, bridge, key } = readFilters("a turn", raw.url, { takesBridge: true });
-    if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+    server.requireExecution();
     const { narrowed, exported } = turns.of(toolset.available(), `${target} ${key}`, () => {
       const narrowed = selection && toolset.narrow(selection);
       const shown = show(narrowed ?? toolset, bridge);

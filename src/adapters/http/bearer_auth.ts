@@ -5,7 +5,7 @@
  * @module
  */
 
-import { type Check, checkFunction, checkText } from "../../tool/mod.ts";
+import { type Check, checkFunction, checkText, refuse } from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
 import { checkOptions, checkTexts, having } from "./options.ts";
 import { type Authorize, type Caller, checkCaller, requireCaller } from "./identity.ts";
@@ -137,16 +137,17 @@ function resourceMetadata(options: ProtectedResource): Record<string, unknown> {
   const { resource, authorizationServers, scopes, name, documentation } = options;
   urlOf(resource);
   if (authorizationServers.length === 0) {
-    throw new TypeError("Cannot describe the resource: it needs an authorization server");
+    refuse("describe the resource", "it needs an authorization server");
   }
   for (const server of authorizationServers) urlOf(server);
   return {
     resource,
     authorization_servers: authorizationServers,
-    ...(scopes === undefined ? {} : { scopes_supported: scopes }),
+    // JSON omits what is undefined.
+    scopes_supported: scopes,
     bearer_methods_supported: ["header"],
-    ...(name === undefined ? {} : { resource_name: name }),
-    ...(documentation === undefined ? {} : { resource_documentation: documentation }),
+    resource_name: name,
+    resource_documentation: documentation,
   };
 }
 
@@ -233,9 +234,7 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
   const challenger = createChallenger(options);
   const find = verify ?? known(tokens);
   if (tokens !== undefined && verify !== undefined) {
-    throw new TypeError(
-      "Cannot check tokens: tokens and verify are given, and one of them is wanted",
-    );
+    refuse("check tokens", "give tokens or verify, not both");
   }
   const nameOf = tokenNamer();
   return async (request) => {
@@ -256,14 +255,12 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
  */
 function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
   if (!(tokens instanceof Map) || tokens.size === 0) {
-    throw new TypeError("Cannot check tokens: a map of tokens, or verify, is wanted");
+    refuse("check tokens", "give a map of tokens, or verify");
   }
   for (const [token, caller] of tokens) {
     if (!TOKEN.test(token)) {
       // The message must not show the token.
-      throw new TypeError(
-        "Cannot check tokens: each must be 16 to 8192 visible ASCII characters without spaces",
-      );
+      refuse("check tokens", "each must be 16 to 8192 visible ASCII characters without spaces");
     }
     checkCaller(caller);
   }

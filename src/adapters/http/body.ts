@@ -6,7 +6,7 @@
 
 import { systemClock, TIME_OVER, within } from "../../tool/mod.ts";
 import { type Problem, ProblemError, RequestError } from "./responses.ts";
-import { IS_DENO, IS_WORKERS, readText } from "./runtime.ts";
+import { IS_BUN, IS_DENO, IS_WORKERS, readText } from "./runtime.ts";
 
 /** The limits of a body: its size, and how long it may take to arrive. */
 export interface BodyBounds {
@@ -39,12 +39,14 @@ type OnSlow = (body: Promise<unknown>) => void;
 
 const SLOW_MS = 1_000;
 
+const READS_JSON = IS_DENO || IS_BUN;
+
 export class BodyReader implements BodyBounds {
   readonly maxBytes: number;
   readonly timeoutMs: number;
   /** All have the same timeout, so the first one has the earliest deadline. */
   readonly #pending = new Set<PendingBody>();
-  #isWatched = false;
+  /** Runs while there may be bodies to wait for. */
   #timer: Timer | undefined;
 
   constructor({ maxBytes, timeoutMs }: BodyBounds) {
@@ -64,25 +66,20 @@ export class BodyReader implements BodyBounds {
   json(source: BodySource, empty?: unknown, onSlow?: OnSlow): Promise<unknown> {
     const { raw } = source;
     const length = declaredLength(raw.headers);
-    // Deno returns a body that arrived with its headers synchronously, but only from json().
-    // Reading bodyUsed would make a stream of it.
-    if (IS_DENO && source.text === undefined && length !== undefined && length > 0) {
-      if (length <= this.maxBytes) return this.#inTime(raw.json(), (read) => read);
+    const isBounded = length !== undefined && length <= this.maxBytes;
+    // Deno returns a body that arrived with its headers synchronously, but only from json(). Reading
+    // bodyUsed would make a stream of it. Bun parses the bytes without making a string of them.
+    if (READS_JSON && source.text === undefined && isBounded && length > 0) {
+      return this.#inTime(raw.json(), (read) => read, undefined, onSlow);
     }
     // Reading a body twice is an error of the server's code, and not of the client.
     const { bodyUsed } = raw;
     return this.#inTime(
-      this.#textOf(source, length),
+      isBounded ? source.text?.() ?? raw.text() : readUndeclared(raw.body, length, this.maxBytes),
       (text): unknown => text === "" && empty !== undefined ? empty : JSON.parse(text),
       bodyUsed,
       onSlow,
     );
-  }
-
-  #textOf(source: BodySource, length: number | undefined): Promise<string> {
-    return length !== undefined && length <= this.maxBytes
-      ? source.text?.() ?? source.raw.text()
-      : readUndeclared(source.raw.body, length, this.maxBytes);
   }
 
   /**
@@ -108,8 +105,8 @@ export class BodyReader implements BodyBounds {
       const slowAt = onSlow === undefined ? Infinity : now + SLOW_MS;
       const pending = { body, deadline: now + this.timeoutMs, reject, slowAt, onSlow };
       this.#pending.add(pending);
-      if (!this.#isWatched) this.#watch(Math.min(pending.deadline, slowAt) - now);
-      else if (this.#pending.size === 1) this.#timer?.ref?.();
+      if (this.#timer === undefined) this.#watch(Math.min(pending.deadline, slowAt) - now);
+      else if (this.#pending.size === 1) this.#timer.ref?.();
       body.then((value) => {
         this.#remove(pending);
         try {
@@ -125,7 +122,6 @@ export class BodyReader implements BodyBounds {
   }
 
   #watch(ms: number): void {
-    this.#isWatched = true;
     this.#timer = setTimeout(() => this.#rejectLate(), ms) as unknown as Timer;
   }
 
@@ -136,7 +132,7 @@ export class BodyReader implements BodyBounds {
   }
 
   #rejectLate(): void {
-    this.#isWatched = false;
+    this.#timer = undefined;
     const now = systemClock.now();
     let earliest = Infinity;
     for (const pending of this.#pending) {

@@ -110,7 +110,7 @@ export function serveCalls(): HttpPart {
 async function continueCall(request: ToolRequest): Promise<Response> {
   const { raw, server, toolset, param: id, caller: { principal }, dispatcher } = request;
   refuseQuery(raw.url);
-  if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+  server.requireExecution();
   const { ticket, answers } = readAnswers(await request.readJson());
   if (ticket === undefined) return await answerQuestions(request, answers);
   const { callId = id } = readCallIds({ callId: id }, new Headers());
@@ -182,7 +182,7 @@ function followTask(request: ToolRequest, tasks: CallTasks, { id }: TaskState): 
 async function cancelTask(request: ToolRequest): Promise<Response> {
   const { raw, server, param: id } = request;
   refuseQuery(raw.url);
-  if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+  server.requireExecution();
   const task = await reached(request, server.tasks?.cancel(id, ownerIn(request)));
   return task === undefined ? problemResponse(notFound("a task", id)) : json(task);
 }

@@ -158,19 +158,21 @@ export function serveExecution(options: ExecutionOptions = {}): HttpPart {
       {
         method: "POST",
         path: "/tools/:id/execute",
-        answer: (request) => {
-          const { raw: { url }, toolset } = request;
-          return execute(request, url.includes("?") ? toolsetOf(request) : toolset, options);
-        },
+        answer: (request) =>
+          execute(
+            request,
+            request.raw.url.includes("?") ? toolsetOf(request) : request.toolset,
+            options,
+          ),
       },
       { method: "POST", path: "/executions/:callId/abort", answer: abortExecution },
     ],
   });
 }
 
-function withoutQuery({ raw, toolset }: ToolRequest): Toolset {
-  refuseQuery(raw.url);
-  return toolset;
+function withoutQuery(request: ToolRequest): Toolset {
+  refuseQuery(request.raw.url);
+  return request.toolset;
 }
 
 async function execute(
@@ -180,19 +182,17 @@ async function execute(
 ): Promise<Response> {
   const { raw, server, record, param: name, caller: { principal, callContext } } = request;
   const { headers } = raw;
-  if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+  server.requireExecution();
   const body = requireFields(
     await request.readJson({}),
     CALL_FIELDS,
-    '{"arguments": {}}, with the arguments of the tool',
+    '{"arguments": {}}',
   );
   const ids = readCallIds(body, headers);
   const { callId = crypto.randomUUID() } = ids;
   const call = { name, arguments: body["arguments"], callId };
   const dispatcher = server.dispatcherOf(toolset);
-  const recorded = record === undefined
-    ? UNOBSERVED
-    : request.beginCall(targetOf(toolset, call).toolId, callId);
+  const recorded = record?.addCall(targetOf(toolset, call).toolId, callId) ?? UNOBSERVED;
   const running = server.running.begin({ principal, callId }, raw);
   const context: DispatchContext = {
     principal,
@@ -210,10 +210,8 @@ async function execute(
   if (streamCall !== undefined && wantsStream(headers) && targetIn(prepared).tool !== undefined) {
     return streamCall(prepared);
   }
-  const result = dispatcher.dispatch(call, context);
-  // Reading the platform's context may throw and catch in Hono. Short calls skip it.
-  running.whenLong(() => request.keepAlive(result));
-  return answerWith(prepared, await result);
+  const result = dispatcher.run(call, context);
+  return result instanceof Promise ? answerResult(prepared, result) : answerWith(prepared, result);
 }
 
 export async function answerResult(
@@ -221,6 +219,7 @@ export async function answerResult(
   result: Promise<ToolResult>,
 ): Promise<Response> {
   const { request, running } = prepared;
+  // Reading the platform's context may throw and catch in Hono. Short calls skip it.
   running.whenLong(() => request.keepAlive(result));
   return answerWith(prepared, await result);
 }
@@ -240,7 +239,9 @@ function respond(prepared: PreparedCall, result: ToolResult): Response | undefin
   const { request, callId } = prepared;
   if (result.ok) {
     try {
-      return json({ callId, ...result });
+      const { ok, content, blocks, durationMs, truncated, replayed, repaired } = result;
+      // JSON omits what is undefined. To spread the result would take Bun longer.
+      return json({ callId, ok, content, blocks, durationMs, truncated, replayed, repaired });
     } catch {
       return undefined;
     }
@@ -294,7 +295,7 @@ function abortExecution(
   { raw, server, param: callId, caller: { principal } }: ToolRequest,
 ): Response {
   refuseQuery(raw.url);
-  if (server.executionClosed !== undefined) return problemResponse(server.executionClosed);
+  server.requireExecution();
   return server.running.abort({ principal, callId })
     ? json({ callId, status: "aborting" }, 202)
     : problemResponse(notFound("a running call", callId));

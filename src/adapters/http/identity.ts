@@ -18,6 +18,7 @@ import {
   checkFlag,
   checkText,
   numberFrom,
+  once,
   readFields,
   refuse,
   refuseOthers,
@@ -96,20 +97,22 @@ const MAX_NARROWED = 512;
 export class ToolsetNarrower {
   readonly #narrowed = new WeakMap<Toolset, BoundedMap<string, Toolset>>();
   /** The last toolset: most requests of a server have equal permissions. */
-  #last: { readonly toolset: Toolset; readonly key: string; readonly kept: Toolset } | undefined;
+  #last: LastNarrowed | undefined;
 
   /** @throws {TypeError} If `authorize` returned a value that is not a caller. */
   narrow(toolset: Toolset, caller: Caller): Toolset {
-    const key = keyOfPlain(caller);
     const last = this.#last;
-    if (last !== undefined && last.toolset === toolset && last.key === key) return last.kept;
-    let known = this.#narrowed.get(toolset);
-    if (known === undefined) {
-      this.#narrowed.set(toolset, known = new BoundedMap({ maxEntries: MAX_NARROWED }));
-    }
+    if (last !== undefined && last.toolset === toolset && hasRights(caller, last)) return last.kept;
+    const key = keyOfPlain(caller);
+    const known = once(
+      this.#narrowed,
+      toolset,
+      () => new BoundedMap<string, Toolset>({ maxEntries: MAX_NARROWED }),
+    );
     const kept = key === undefined ? undefined : known.get(key);
-    if (key !== undefined && kept !== undefined) {
-      this.#last = { toolset, key, kept };
+    if (kept !== undefined) {
+      const { role, scopes = [], maxRisk } = caller;
+      this.#last = { toolset, role, scopes: [...scopes], maxRisk, kept };
       return kept;
     }
     const selection = selectionOfCaller(caller);
@@ -121,29 +124,39 @@ export class ToolsetNarrower {
   }
 }
 
-/**
- * Returns a caller's permissions as one text if they consist of strings, or `undefined`: an object,
- * such as a context, has to be read first.
- */
-function keyOfPlain(caller: Caller): string | undefined {
-  if (typeof caller !== "object" || caller === null) return undefined;
-  for (const field in caller) if (!FIELDS.has(field)) return undefined;
-  const { role, scopes, context, maxRisk } = caller;
-  if (context !== undefined || !isTextOrAbsent(role) || !isTextOrAbsent(maxRisk)) return undefined;
-  if (scopes !== undefined && !Array.isArray(scopes)) return undefined;
-  // Each text follows its length, so two different callers never have the same key.
-  let key = `${role?.length} ${role},${maxRisk?.length} ${maxRisk}`;
-  for (const scope of scopes ?? NO_SCOPES) {
-    if (typeof scope !== "string") return undefined;
-    key += `,${scope.length} ${scope}`;
-  }
-  return key;
+interface LastNarrowed extends Pick<Caller, "role" | "maxRisk"> {
+  readonly scopes: readonly string[];
+  readonly toolset: Toolset;
+  readonly kept: Toolset;
 }
 
-const NO_SCOPES: readonly unknown[] = [];
+/** Returns true if a caller has these permissions, and no others. */
+function hasRights(caller: Caller, { role, scopes, maxRisk }: LastNarrowed): boolean {
+  if (!isPlain(caller) || caller.role !== role || caller.maxRisk !== maxRisk) return false;
+  const own = caller.scopes ?? [];
+  return Array.isArray(own) && own.length === scopes.length &&
+    scopes.every((scope, index) => own[index] === scope);
+}
 
-function isTextOrAbsent(value: unknown): boolean {
-  return value === undefined || typeof value === "string";
+/** Returns true for an object without unknown fields and without a context, which has to be read. */
+function isPlain(caller: Caller): boolean {
+  if (typeof caller !== "object" || caller === null || caller.context !== undefined) return false;
+  for (const field in caller) if (!FIELDS.has(field)) return false;
+  return true;
+}
+
+/** Returns a caller's permissions as one text if they consist of strings, or `undefined`. */
+function keyOfPlain(caller: Caller): string | undefined {
+  if (!isPlain(caller)) return undefined;
+  const { role, scopes = [], maxRisk } = caller;
+  if (!Array.isArray(scopes)) return undefined;
+  let key = "";
+  for (const text of [role, maxRisk, ...scopes]) {
+    if (text !== undefined && typeof text !== "string") return undefined;
+    // Each text follows its length, so two different callers never have the same key.
+    key += `${text?.length} ${text},`;
+  }
+  return key;
 }
 
 /**

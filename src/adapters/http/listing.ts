@@ -8,7 +8,7 @@
 import type { decodeCalls, dispatchCalls, exportTools, resumeTurn } from "../../formats/mod.ts";
 import { searchToolsetAsync } from "../../registry/mod.ts";
 import { explainTool, type ToolExplanation, type Toolset } from "../../select/mod.ts";
-import { atOnce, describeTool, refuse, type Tool } from "../../tool/mod.ts";
+import { atOnce, describeTool, once, refuse, type Tool } from "../../tool/mod.ts";
 import type { HttpPart, Route } from "./handler.ts";
 import { type Page, pageOf, pageResponse, pagesOf } from "./page.ts";
 import { type ListingQuery, readBridgeQuery, readFilters, readListingQuery } from "./query.ts";
@@ -53,21 +53,13 @@ export function bridgeByQuery(
  */
 export function bridgeOnce(make: (toolset: Toolset) => Toolset): (toolset: Toolset) => Toolset {
   const bridges = new WeakMap<Toolset, Toolset>();
-  return (toolset) => {
-    let bridge = bridges.get(toolset);
-    if (bridge === undefined) {
-      bridge = atOnce(make(toolset));
+  return (toolset) =>
+    once(bridges, toolset, () => {
+      const bridge = atOnce(make(toolset));
       // The bridge to another toolset might reach what this caller must not.
-      if (bridge?.bridge?.behind !== (toolset.bridge?.behind ?? toolset)) {
-        refuse(
-          "make a bridge",
-          "the function must give the bridge to the toolset that it is given",
-        );
-      }
-      bridges.set(toolset, bridge);
-    }
-    return bridge;
-  };
+      if (bridge?.bridge?.behind === (toolset.bridge?.behind ?? toolset)) return bridge;
+      refuse("make a bridge", "the function must return the bridge to its toolset");
+    });
 }
 
 /**

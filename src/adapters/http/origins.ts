@@ -75,9 +75,9 @@ function hostName(host: string): string {
       return url.hostname;
     }
   }
-  throw new TypeError(
-    `Cannot create a tool handler: "${host}" in allowedHosts must be a host name without a port ` +
-      'and without "*"',
+  return refuse(
+    "create a tool handler",
+    `"${host}" in allowedHosts must be a host name without a port and without "*"`,
   );
 }
 
@@ -86,9 +86,9 @@ function originOf(origin: string): string {
   if (URL.canParse(origin) && new URL(origin).origin === origin && !origin.includes("*")) {
     return origin;
   }
-  throw new TypeError(
-    `Cannot create a tool handler: "${origin}" in allowedOrigins must be an origin without "*", ` +
-      'such as "https://app.example.com"',
+  return refuse(
+    "create a tool handler",
+    `"${origin}" in allowedOrigins must be an origin without "*", such as "https://app.example.com"`,
   );
 }
 

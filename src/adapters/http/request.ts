@@ -21,6 +21,7 @@ import {
   isObject,
   isThenable,
   NO_LOG,
+  once,
   refuse,
   systemClock,
 } from "../../tool/mod.ts";
@@ -41,6 +42,7 @@ import {
   type Header,
   isResponse,
   type Problem,
+  ProblemError,
   problemOfThrown,
   problemResponse,
   withHeaders,
@@ -100,8 +102,6 @@ export function withAllLayers(dispatcher: Dispatcher, part: string): ToolDispatc
     ? dispatcher as ToolDispatcher
     : refuse(`use ${part}`, 'it needs a ToolDispatcher of "@plue/tools" as the option dispatcher');
 }
-
-const NO_HEADERS: readonly Header[] = [];
 
 const EXECUTION_CLOSED: Problem = {
   status: 403,
@@ -227,6 +227,7 @@ export class ToolServer {
     const record = records.get(raw);
     if (record !== undefined) record.route = route;
     let headers: Header[] = [];
+    const failed = (error: unknown): Response => withHeaders(this.problemOf(error), headers);
     try {
       if (this.#headers.length > 0) headers = this.#headersFor(raw);
       const refused = this.#guard(raw);
@@ -243,11 +244,16 @@ export class ToolServer {
           headers.length === 0 && settled instanceof Response
             ? settled
             : this.#finish(settled, headers),
-        (error: unknown) => withHeaders(this.problemOf(error), headers),
+        failed,
       );
     } catch (error) {
-      return withHeaders(this.problemOf(error), headers);
+      return failed(error);
     }
+  }
+
+  /** @throws {ProblemError} 403, if this server does not execute tools. */
+  requireExecution(): void {
+    if (this.executionClosed !== undefined) throw new ProblemError(this.executionClosed);
   }
 
   /** Handles a request without authorization, for public routes. */
@@ -299,8 +305,7 @@ export class ToolServer {
   /** Returns a dispatcher that runs only the tools of a toolset. */
   dispatcherOf(toolset: Toolset): Dispatcher {
     if (this.#lastView?.toolset === toolset) return this.#lastView.view;
-    let view = this.#views.get(toolset);
-    if (view === undefined) this.#views.set(toolset, view = this.dispatcher.withToolset(toolset));
+    const view = once(this.#views, toolset, () => this.dispatcher.withToolset(toolset));
     this.#lastView = { toolset, view };
     return view;
   }
@@ -339,7 +344,7 @@ export class ToolServer {
   #safely(around: RequestObserver): RequestObserver {
     return async (request, answer) => {
       try {
-        return this.#finish(await around(request, answer), NO_HEADERS);
+        return this.#finish(await around(request, answer), []);
       } catch (error) {
         return this.open(request, () => this.problemOf(error));
       }

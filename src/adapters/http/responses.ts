@@ -158,10 +158,10 @@ export interface Problem {
   readonly status: number;
   readonly code: ProblemCode;
   readonly detail: string;
-  readonly issues?: readonly Issue[];
+  readonly issues?: readonly Issue[] | undefined;
   readonly retryable?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Further members, such as `callId`. */
+  /** Further members, such as `callId`. Those that are `undefined` are not written. */
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
@@ -205,26 +205,27 @@ export function problemResponse(problem: Problem): Response {
 }
 
 export function problemOfFailure(failure: ToolFailure, callId: string): Problem {
-  const { code, message, issues, retryable, retryAfterMs, acknowledged, ran } = failure.error;
-  const wait = retryAfterMs ?? (code === "overloaded" ? 1_000 : undefined);
-  const { questions, ticket } = failure;
+  const { error, durationMs, questions, ticket, replayed, repaired } = failure;
+  const { code, message, issues, retryable, retryAfterMs, acknowledged, ran } = error;
+  const waitMs = retryAfterMs ?? (code === "overloaded" ? 1_000 : undefined);
   return {
     status: HTTP_STATUS[code],
     code,
     detail: message,
-    ...(issues === undefined ? {} : { issues }),
+    issues,
     retryable,
     members: {
       callId,
-      durationMs: failure.durationMs,
-      ...(acknowledged === undefined ? {} : { acknowledged }),
-      ...(ran === undefined ? {} : { ran }),
-      ...(ticket === undefined ? {} : { questions, ticket }),
-      ...(failure.replayed === undefined ? {} : { replayed: true }),
-      ...(failure.repaired === undefined ? {} : { repaired: failure.repaired }),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      durationMs,
+      acknowledged,
+      ran,
+      questions,
+      ticket,
+      replayed,
+      repaired,
+      retryAfterMs,
     },
-    ...(wait === undefined ? {} : { headers: { "retry-after": String(Math.ceil(wait / 1_000)) } }),
+    headers: waitMs === undefined ? {} : { "retry-after": `${Math.ceil(waitMs / 1_000)}` },
   };
 }
 
@@ -252,12 +253,7 @@ export function problemOfThrown(error: unknown): Problem {
  * @param pointer The position of the mistake in the body: a JSON Pointer.
  */
 export function badRequest(detail: string, pointer?: string): Problem {
-  return {
-    status: 400,
-    code: "bad_request",
-    detail,
-    ...(pointer === undefined ? {} : { members: { pointer } }),
-  };
+  return { status: 400, code: "bad_request", detail, members: { pointer } };
 }
 
 /** The problem of a tool that does not exist or is hidden from the caller. */
@@ -275,7 +271,7 @@ export function notFound(what: string, id: string): Problem {
   return {
     status: 404,
     code: "not_found",
-    detail: `Cannot find ${what} ${JSON.stringify(id.slice(0, 256))} of this caller`,
+    detail: `Cannot find ${what} ${JSON.stringify(id.slice(0, 260))} of this caller`,
   };
 }
 
@@ -316,8 +312,8 @@ export function requireFields(
   if (!isObject(body)) {
     throw new RequestError(`Cannot read the body: it must be an object such as ${example}`);
   }
-  for (const name of Object.keys(body)) {
-    if (fields.includes(name)) continue;
+  for (const name in body) {
+    if (fields.includes(name) || !Object.hasOwn(body, name)) continue;
     const field = name.slice(0, 60);
     throw new RequestError(
       `Cannot read the body: ${JSON.stringify(field)} is not one of its fields: ${

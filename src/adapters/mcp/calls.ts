@@ -25,6 +25,7 @@ import { isSuspended, type Tool, ToolResult } from "../../tool/mod.ts";
 import {
   type ClientSignal,
   outlastTask,
+  type RequestCall,
   targetOf,
   type ToolRequest,
   withAllLayers,
@@ -51,18 +52,21 @@ export interface CallMessages extends Pick<ServerContext["mcpReq"], "log" | "not
   readonly pace: ReaderPace;
 }
 
+/** The result of a call, or the questions of a suspended call. */
+export type McpCallResult = CallToolResult | InputRequiredResult;
+
 /**
- * Runs a call and writes its result.
+ * Runs a call and writes its result: synchronously if nothing in the call waits.
  *
  * @param list The tools, in the client's revision.
  * @throws {ProtocolError} If there is no such tool, or execution is closed.
  */
-export async function callTool(
+export function callTool(
   request: ToolRequest,
   list: McpToolList,
   params: CallToolRequestParams,
   channel: CallChannel,
-): Promise<CallToolResult | InputRequiredResult> {
+): McpCallResult | Promise<McpCallResult> {
   const { server, server: { tasks }, caller: { principal, callContext }, toolset } = request;
   if (server.executionClosed !== undefined) {
     throw new ProtocolError(ProtocolErrorCode.InvalidRequest, server.executionClosed.detail);
@@ -88,9 +92,14 @@ export async function callTool(
   const running = session === undefined
     ? client
     : server.running.begin({ principal, session, callId: channel.id }, client);
+  const open = { request, list, call, questions, viaBridge, observed, running };
+  let work: ToolResult | Promise<ToolResult | TaskState>;
   try {
     const { name, arguments: args } = call;
-    const start = { name, arguments: args, ...questions.continuation() ?? { callId } };
+    const continued = questions.continuation();
+    const start = continued === undefined
+      ? { name, arguments: args, callId }
+      : { name, arguments: args, ...continued };
     const own: DispatchContext = {
       principal,
       context: callContext,
@@ -105,33 +114,69 @@ export async function callTool(
     const afterMs = tasks === undefined || list.target !== MODERN_TARGET
       ? undefined
       : taskAfter(request, tool, channel.input);
-    const work: Promise<ToolResult | TaskState> = tasks === undefined || afterMs === undefined
-      ? request.dispatcher.dispatch(start, context)
+    work = tasks === undefined || afterMs === undefined
+      ? request.dispatcher.run(start, context)
       : tasks.run(withAllLayers(request.dispatcher, "tasks"), start, context, { afterMs });
+  } catch (error) {
+    running.end();
+    throw error;
+  }
+  if (!(work instanceof Promise) && sender === undefined) return answerOf(open, work);
+  return answerLater(open, Promise.resolve(work), sender);
+}
+
+/** A call that runs. */
+interface OpenCall {
+  readonly request: ToolRequest;
+  readonly list: McpToolList;
+  readonly call: DecodedCall;
+  readonly questions: CallQuestions;
+  readonly viaBridge: boolean;
+  readonly observed: RequestCall;
+  readonly running: ClientSignal;
+}
+
+async function answerLater(
+  open: OpenCall,
+  work: Promise<ToolResult | TaskState>,
+  sender: MessageSender | undefined,
+): Promise<McpCallResult> {
+  const { request, running } = open;
+  try {
     // Reading the platform's context may throw and catch. Short calls skip it.
     running.whenLong(() => request.keepAlive(work.catch(() => {})));
     const result = await work;
     // After the result, the client would not know what a message belongs to.
-    await sender?.sent;
-    if ("id" in result) {
-      observed.end(ToolResult.ok(null));
-      if (tasks !== undefined) outlastTask(request, tasks, result);
-      return createdTask(result);
-    }
-    observed.end(result);
-    if (result.ok) return write(list, call, result);
-    if (isSuspended(result)) return questions.inputRequired(result);
-    const { code, message } = result.error;
-    // The model corrects the name that it gave to a bridge.
-    if (code === "unknown_tool" && !viaBridge) throw unknownTool(call.wireName);
-    if (code === "ticket_refused") {
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, REFUSED_STATE);
-    }
-    const isUnanswered = code === "input_unavailable" || code === "approval_required";
-    return write(list, call, isUnanswered ? questions.unanswered(result) : result);
+    if (sender !== undefined) await sender.sent;
+    return answerOf(open, result);
   } finally {
     running.end();
   }
+}
+
+/** Ends a call, and writes its result. */
+function answerOf(
+  { request, list, call, questions, viaBridge, observed, running }: OpenCall,
+  result: ToolResult | TaskState,
+): McpCallResult {
+  running.end();
+  if ("id" in result) {
+    observed.end(ToolResult.ok(null));
+    const { tasks } = request.server;
+    if (tasks !== undefined) outlastTask(request, tasks, result);
+    return createdTask(result);
+  }
+  observed.end(result);
+  if (result.ok) return write(list, call, result);
+  if (isSuspended(result)) return questions.inputRequired(result);
+  const { code, message } = result.error;
+  // The model corrects the name that it gave to a bridge.
+  if (code === "unknown_tool" && !viaBridge) throw unknownTool(call.wireName);
+  if (code === "ticket_refused") {
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, REFUSED_STATE);
+  }
+  const isUnanswered = code === "input_unavailable" || code === "approval_required";
+  return write(list, call, isUnanswered ? questions.unanswered(result) : result);
 }
 
 /**

@@ -22,8 +22,10 @@ import {
   nextTraceParent,
   problemResponse,
   readTraceParent,
+  type RequestAnswer,
   type RequestContext,
   RequestError,
+  type RequestRecord,
   SAFE_HEADERS,
   sharedParts,
   takeSlot,
@@ -47,6 +49,7 @@ import {
   McpToolLists,
   methodParams,
   MODERN,
+  MODERN_TARGET,
   paramsRefusal,
   targetOf,
   traceParentOf,
@@ -73,11 +76,6 @@ import {
 } from "./server.ts";
 import { ReaderPace, streamIfSlow } from "./streams.ts";
 import { serveTasks, taskRefusal } from "./tasks.ts";
-
-/** The execution context of Workers. */
-export interface McpExecutionContext {
-  waitUntil(work: Promise<unknown>): void;
-}
 
 /** The parts of Hono's context that the endpoint reads. */
 export interface McpHandlerContext {
@@ -235,31 +233,42 @@ class McpService {
     if (raw.method === "OPTIONS" && preflight !== undefined) {
       return this.#server.answerPublic(raw, "/mcp", () => preflight(raw));
     }
-    return this.#server.answer(context, "/mcp", (request) => this.#answerMethod(request));
+    return this.#server.answer(context, "/mcp", this.#answerMethod);
   }
 
-  #answerMethod(request: ToolRequest): Response | Promise<Response> {
+  readonly #answerMethod: RequestAnswer = (request) => {
     const { method } = request.raw;
     if (method === "POST" || method === "DELETE") return this.#read(request);
     return method === "GET" ? this.#openStream(request) : methodNotAllowed("GET, POST");
-  }
+  };
 
-  async #read(request: ToolRequest): Promise<Response> {
-    const { raw, record } = request;
-    let body: Body = {};
-    if (raw.method === "POST" && isJson(raw)) {
-      try {
-        body = { isRead: true, value: await request.readBody() };
-      } catch (error) {
+  #read(request: ToolRequest): Response | Promise<Response> {
+    const { raw } = request;
+    if (raw.method !== "POST" || !isJson(raw)) return this.#answer(request, {});
+    return request.readBody().then(
+      (value) => {
+        const body = { isRead: true, value };
+        return request.record === undefined
+          ? this.#answer(request, body)
+          : this.#answerRecorded(request, request.record, body);
+      },
+      (error: unknown) => {
         // The SDK rejects a body that is not JSON.
         if (!(error instanceof RequestError)) throw error;
-        body = { isRead: true };
-      }
-    }
+        return this.#answer(request, { isRead: true });
+      },
+    );
+  }
+
+  /** Notes where an observed request is in its trace. A traced call notes its own place. */
+  async #answerRecorded(
+    request: ToolRequest,
+    record: RequestRecord,
+    body: Body,
+  ): Promise<Response> {
     const response = await this.#answer(request, body);
-    const trace = record && readTraceParent(traceParentOf(body.value));
-    // A traced call has set its own place in the trace.
-    if (record !== undefined && trace !== undefined) record.place ??= nextTraceParent(trace);
+    const trace = readTraceParent(traceParentOf(body.value));
+    if (trace !== undefined) record.place ??= nextTraceParent(trace);
     return response;
   }
 
@@ -272,12 +281,12 @@ class McpService {
     if (beyond !== undefined) return refusalResponse(beyond);
     const plain = plainRequestOf(value, headers);
     if (plain === undefined) return this.#answerAny(request, body, version);
-    const list = this.#listOf(request, "modern");
+    const list = this.#lists.of(request.toolset.available(), MODERN_TARGET);
     if (plain.method === "tools/list") return answerPlainList(list, plain, this.#parts);
     if (!list.takesNoHeaders(plain.params.name)) return this.#answerAny(request, body, version);
     const client = new ClientSignal(request.raw);
-    const work = answerPlainCall(request, list, plain, this.#parts, client);
-    return this.#streamIfSlow(request, client, work);
+    const response = answerPlainCall(request, list, plain, this.#parts, client);
+    return response instanceof Promise ? this.#streamIfSlow(request, client, response) : response;
   }
 
   async #answerAny(request: ToolRequest, body: Body, version: string | null): Promise<Response> {

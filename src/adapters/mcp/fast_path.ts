@@ -22,7 +22,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { isObject } from "../../tool/mod.ts";
 import { type ClientSignal, json, jsonText, type ToolRequest } from "../http/mod.ts";
-import { callTool } from "./calls.ts";
+import { callTool, type McpCallResult } from "./calls.ts";
 import { type McpToolList, MODERN, VERSION_KEY } from "./message.ts";
 import { declaredBy } from "./questions.ts";
 import type { ServerParts } from "./server.ts";
@@ -87,41 +87,49 @@ export function plainRequestOf(body: unknown, headers: Headers): PlainCall | Pla
 }
 
 /**
- * Runs a plain call, and responds in the SDK's form.
+ * Runs a plain call, and responds in the SDK's form: synchronously if nothing in the call waits.
  *
  * @param client Says when the client has left.
  */
-export async function answerPlainCall(
+export function answerPlainCall(
   request: ToolRequest,
   list: McpToolList,
   { id, params }: PlainCall,
   { info }: ServerParts,
   client: ClientSignal,
-): Promise<Response> {
+): Response | Promise<Response> {
+  const own = { [SERVER_INFO_META_KEY]: info };
+  const written = (result: McpCallResult): Response => {
+    // The members are in the order of the SDK. Those of most results are not spread, which is slow.
+    if (result._meta === undefined && "content" in result) {
+      const { content, structuredContent, isError } = result;
+      const answer = { content, structuredContent, isError, resultType: "complete", _meta: own };
+      return json({ result: answer, jsonrpc: "2.0", id });
+    }
+    const { resultType = "complete", ...rest } = result;
+    const _meta = { ...rest._meta, ...own };
+    return json({ result: { ...rest, resultType, _meta }, jsonrpc: "2.0", id });
+  };
+  const failed = (error: unknown): Response => errorResponse(request, id, error);
   try {
     const input = { declared: declaredBy(params._meta) };
-    const result = await callTool(request, list, params, { id, client, input });
-    const _meta = { ...result._meta, [SERVER_INFO_META_KEY]: info };
-    // The members are in the order of the SDK.
-    if (result.resultType === undefined) {
-      // The result was made for this answer.
-      result.resultType = "complete";
-      result._meta = _meta;
-      return json({ result, jsonrpc: "2.0", id });
-    }
-    const { resultType, ...rest } = result;
-    return json({ result: { ...rest, resultType, _meta }, jsonrpc: "2.0", id });
+    const result = callTool(request, list, params, { id, client, input });
+    return result instanceof Promise ? result.then(written).catch(failed) : written(result);
   } catch (error) {
-    if (!(error instanceof ProtocolError)) request.server.log(error);
-    const { code, message, data } = error instanceof ProtocolError
-      ? error
-      : { code: ProtocolErrorCode.InternalError, message: "Internal error", data: undefined };
-    // `undefined` is not written.
-    return json(
-      { jsonrpc: "2.0", id, error: { code, message, data } },
-      code === ProtocolErrorCode.MissingRequiredClientCapability ? 400 : 200,
-    );
+    return failed(error);
   }
+}
+
+function errorResponse({ server }: ToolRequest, id: PlainCall["id"], error: unknown): Response {
+  if (!(error instanceof ProtocolError)) server.log(error);
+  const { code, message, data } = error instanceof ProtocolError
+    ? error
+    : { code: ProtocolErrorCode.InternalError, message: "Internal error", data: undefined };
+  // `undefined` is not written.
+  return json(
+    { jsonrpc: "2.0", id, error: { code, message, data } },
+    code === ProtocolErrorCode.MissingRequiredClientCapability ? 400 : 200,
+  );
 }
 
 /** Answers with the first page of the tools, as the SDK does. */

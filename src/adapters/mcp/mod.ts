@@ -5,12 +5,7 @@
  * @module
  */
 
-export {
-  createMcpEndpoint,
-  type McpEndpoint,
-  type McpExecutionContext,
-  type McpHandlerContext,
-} from "./endpoint.ts";
+export { createMcpEndpoint, type McpEndpoint, type McpHandlerContext } from "./endpoint.ts";
 export type { McpNotify } from "./sessions.ts";
 export type { McpEndpointOptions, McpExtensionContext } from "./server.ts";
 export type { ReconnectOptions } from "./connection.ts";

@@ -163,19 +163,19 @@ export type McpToolAnswer = McpToolResult | McpToolResponse;
 
 function resultOf(answer: Answer, complete: boolean): McpToolResult {
   const blocks = answer.ok ? answer.blocks : undefined;
-  return {
-    ...(complete ? { resultType: "complete" } : {}),
-    content: blocks === undefined || blocks.hasValue && blocks.content.length === 0
+  const content: ContentBlock[] =
+    blocks === undefined || blocks.hasValue && blocks.content.length === 0
       ? [{ type: "text", text: answer.text }]
-      : [...blocks.content],
-    ...(!answer.ok
-      ? { isError: true }
-      // It is required if the tool has an `outputSchema`.
-      : (complete || isObject(answer.value)) && blocks?.hasValue !== false
-      ? { structuredContent: answer.value }
-      : {}),
-    ...(blocks?.metadata === undefined ? {} : { _meta: blocks.metadata }),
-  };
+      : [...blocks.content];
+  // The most common result is not spread: it is written at each call.
+  const result: McpToolResult = complete ? { resultType: "complete", content } : { content };
+  if (!answer.ok) result.isError = true;
+  // It is required if the tool has an `outputSchema`.
+  else if ((complete || isObject(answer.value)) && blocks?.hasValue !== false) {
+    result.structuredContent = answer.value;
+  }
+  if (blocks?.metadata !== undefined) result._meta = blocks.metadata;
+  return result;
 }
 
 // Import

@@ -135,7 +135,7 @@ describe("an owner's function that makes the bridge", () => {
       });
       assertEquals((await call(app, "search_tools", { query: "secrets" })).status, 500);
     }
-    const message = "the function must give the bridge to the toolset that it is given";
+    const message = "the function must return the bridge to its toolset";
     assertEquals(errors, Array(2).fill(`Cannot make a bridge: ${message}`));
   });
 });

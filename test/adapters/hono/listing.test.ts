@@ -2,114 +2,11 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
 import { createToolHandler, serveFormats } from "@plue/tools/hono";
 import * as formats from "@plue/tools/formats";
-import { createToolIndex, ToolRegistry, ToolsetBuilder } from "@plue/tools";
-import {
-  BASE,
-  execute,
-  handler,
-  idsOf,
-  type Listing,
-  problemOf,
-  sampleRegistry,
-} from "./support.ts";
+import { buildToolset, createToolIndex, ToolRegistry, ToolsetBuilder } from "@plue/tools";
+import { BASE, execute, handler, idsOf, type Listing, sampleRegistry } from "./support.ts";
 import { toolOf } from "../../support/tool_of.ts";
 
 describe("GET /tools", () => {
-  it("lists the tools that are for everyone, in order of id", async () => {
-    const response = await handler().request(`${BASE}/tools`);
-    assertEquals(response.status, 200);
-    assertEquals(await idsOf(response), ["echo", "file-write", "plan", "rm"]);
-  });
-
-  it("describes a tool, and keeps its roles and scopes to itself", async () => {
-    const app = createToolHandler(sampleRegistry(), { selection: { role: "control" } });
-    const listing = await (await app.request(`${BASE}/tools?namespace=task`)).json() as Listing;
-    assertEquals(listing.tools, [{
-      id: "task:approve",
-      name: "approve",
-      namespace: "task",
-      description: "Approves a task.",
-      parameters: { type: "object", properties: {}, additionalProperties: false },
-      risk: "low",
-      tags: [],
-      annotations: {
-        // Its author declares a low risk, but not that it is read-only.
-        readOnlyHint: false,
-        idempotentHint: false,
-      },
-      idempotent: false,
-      executable: true,
-    }]);
-  });
-
-  for (
-    const [query, ids] of [
-      ["maxRisk=low", ["echo", "plan"]],
-      ["categories=terminal,filesystem", ["file-write", "rm"]],
-      ["tagsAny=text,write", ["echo", "file-write"]],
-      ["tagsAll=read,text", ["echo"]],
-      ["namespace=task", []],
-      ["role=control", ["echo", "file-write", "plan", "rm"]],
-      ["hasTerminal=false", ["echo", "file-write", "plan"]],
-      ["hasTerminal=true", ["echo", "file-write", "plan", "rm"]],
-      ["tagsAll=read,write", []],
-      ["hasGitRepository=false&tagsAll=text", ["echo"]],
-      ["allowIds=rm,echo", ["echo", "rm"]],
-      ["denyIds=rm,%20echo", ["file-write", "plan"]],
-      ["allowIds=rm,echo&denyIds=rm", ["echo"]],
-      ["excludeCategories=terminal,filesystem", ["echo", "plan"]],
-      ["q=write%20a%20file", ["file-write"]],
-      ["q=write%20a%20file&maxRisk=low", []],
-      ["limit=2", ["echo", "file-write"]],
-    ] as const
-  ) {
-    it(`narrows by ${query}`, async () => {
-      assertEquals(await idsOf(await handler().request(`${BASE}/tools?${query}`)), ids);
-    });
-  }
-
-  for (
-    const [query, words] of [
-      ["maxrisk=low", '"maxrisk" is unknown'],
-      ["maxRisk=lwo", "must be one of safe, low, medium, high, critical"],
-      ["maxRisk=", "is empty"],
-      ["maxRisk=low&maxRisk=high", "is given twice"],
-      ["limit=0", "a whole number from 1 to 1000"],
-      ["limit=1e2", "a whole number from 1 to 1000"],
-      ["limit=1001", "a whole number from 1 to 1000"],
-      ["hasTerminal=no", "must be true or false"],
-      ["hasGitRepository=1", "must be true or false"],
-      ["hasGit=false", '"hasGit" is unknown'],
-      ["tagsAll=", "is empty"],
-      ["allowIds=a%20b", '"allowIds/0" must be a tool\'s id'],
-      ["denyIds=a,,b", '"denyIds/1" must be a tool\'s id'],
-      ["categories=git,FileSystem", 'is "FileSystem": did you mean "filesystem"?'],
-      // Each criterion has one name in a query.
-      ["category=git", '"category" is unknown'],
-      ["requiredTags=read", '"requiredTags" is unknown'],
-      ["enabledToolIds=echo", '"enabledToolIds" is unknown'],
-      ["tagsAny=a,,b", '"tagsAny/1" must be a string that is not empty'],
-      ["namespace=a:b", "must be a namespace"],
-      ["cursor=%20", '"cursor" must be the nextCursor'],
-      ["q=x&cursor=bm9uc2Vuc2U", '"cursor" must be the nextCursor'],
-      ["__proto__=1", '"__proto__" is unknown'],
-      // Questions are longer than they were thought to be; other texts are not.
-      [`q=${"x".repeat(8_193)}`, "is longer than 8192 characters"],
-      [`role=${"x".repeat(513)}`, "is longer than 512 characters"],
-      ["q=x&minScore=2", "must be a number from 0 to 1"],
-      ["q=x&minScore=.5", "must be a number from 0 to 1"],
-      ["minScore=0.5", '"minScore" goes with "q"'],
-    ] as const
-  ) {
-    it(`rejects ${query.slice(0, 40)}`, async () => {
-      const response = await handler().request(`${BASE}/tools?${query}`);
-      assertEquals(response.status, 400);
-      const problem = await problemOf(response);
-      assertEquals(problem.code, "bad_request");
-      assertStringIncludes(problem.detail, words);
-    });
-  }
-
   it("pages through everything once, even when a tool is removed meanwhile", async () => {
     const registry = sampleRegistry();
     const app = createToolHandler(registry);
@@ -255,44 +152,9 @@ describe("GET /tools/:id", () => {
       (await absent.text()).replace("approvf", "X"),
     );
   });
-
-  for (const id of ["constructor", "__proto__", "toString", "..%2f..", "%00"]) {
-    it(`finds no tool ${id}`, async () => {
-      const response = await handler().request(`${BASE}/tools/${id}`);
-      assertEquals(response.status, 404);
-      await problemOf(response);
-    });
-  }
-});
-
-describe("GET /tools/:id/explain", () => {
-  it("explains to a caller with explain which step removed a tool, and why", async () => {
-    const app = handler({ selection: { maxRisk: "low" }, openExplain: true });
-    const response = await app.request(`${BASE}/tools/rm/explain`);
-    assertEquals(response.status, 200);
-    const explanation = await response.json() as { selected: boolean; reason: string };
-    assertEquals(explanation.selected, false);
-    assertStringIncludes(explanation.reason, "risk critical is above the limit low");
-  });
-
-  it("explains to other callers only the tools that they see", async () => {
-    const app = handler({ selection: { maxRisk: "low" } });
-    assertEquals((await app.request(`${BASE}/tools/rm/explain`)).status, 404);
-    const response = await app.request(`${BASE}/tools/echo/explain`);
-    assertEquals((await response.json() as { selected: boolean }).selected, true);
-  });
 });
 
 describe("createToolHandler()", () => {
-  it("returns a problem for an unknown route and for a wrong method", async () => {
-    assertEquals((await problemOf(await handler().request(`${BASE}/nope`))).code, "not_found");
-    const wrong = await handler().request(`${BASE}/tools`, { method: "DELETE" });
-    assertEquals(wrong.headers.get("allow"), "GET, HEAD");
-    assertEquals((await problemOf(wrong)).code, "method_not_allowed");
-    const get = await handler().request(`${BASE}/tools/echo/execute`);
-    assertEquals(get.headers.get("allow"), "POST");
-  });
-
   it("answers HEAD without a body", async () => {
     const response = await handler().request(`${BASE}/tools`, { method: "HEAD" });
     assertEquals(response.status, 200);
@@ -348,8 +210,47 @@ describe("createToolHandler()", () => {
     });
     assertEquals([head.status, head.headers.get("content-length")], [304, null]);
   });
+});
 
-  it("returns 200", async () => {
-    assertEquals(await (await handler().request(`${BASE}/healthz`)).json(), { status: "ok" });
+interface Explained {
+  readonly id: string;
+  readonly available: boolean;
+}
+
+describe("GET /explain", () => {
+  it("explains the served tools only", async () => {
+    const served = createToolHandler(
+      buildToolset(sampleRegistry(), { maxRisk: "low", role: null }),
+      { openExplain: true },
+    );
+    const response = await served.request(`${BASE}/explain?role=control`);
+    const { tools } = await response.json();
+    assertEquals(tools.map(({ id, available }: Explained) => [id, available]), [
+      ["echo", true],
+      ["plan", true],
+      ["secrets", true],
+    ]);
+  });
+
+  it("names the tools that are unavailable now", async () => {
+    const registry = new ToolRegistry({
+      tools: [toolOf("absent", undefined, { isAvailable: () => false })],
+    });
+    const response = await createToolHandler(registry).request(`${BASE}/explain`);
+    const [absent] = (await response.json()).tools;
+    assertEquals([absent.selected, absent.available], [true, false]);
+  });
+});
+
+describe("GET /tools/:id/explain", () => {
+  it("takes the query of a listing", async () => {
+    const open = handler({ openExplain: true });
+    const seen = await open.request(`${BASE}/tools/task:approve/explain?role=control`);
+    const { available, steps } = await seen.json() as {
+      readonly available: boolean;
+      readonly steps: readonly { readonly step: string; readonly passed: boolean }[];
+    };
+    assertEquals(available, true);
+    assertEquals(steps.find(({ step }) => step === "role")?.passed, true);
   });
 });
