@@ -25,7 +25,6 @@ import {
   ASSERTED_FORMATS,
   type Dialect,
   eachSchemaIn,
-  explain,
   type Hardening,
   isMultipleOf,
   isOneOf,
@@ -35,6 +34,7 @@ import {
   normalizeSchema,
   sameItems,
   type SchemaEngine,
+  SchemaInterpreter,
   type SchemaSplitter,
   type SchemaValidator,
   vagueIssue,
@@ -215,10 +215,11 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
     // A second copy, because issues are explained by the unchanged schema.
     : compileInParts(ajv, normalize(), split);
   const check = guarded(validate);
+  const interpreter = new SchemaInterpreter(normalized, test, hardening);
   const validator: SchemaValidator = {
     check,
     issues(value) {
-      const found = explain(normalized, value, test, hardening);
+      const found = interpreter.issues(value);
       return found.length > 0 ? found : ajvIssues(validate, check, value);
     },
   };

@@ -1,39 +1,47 @@
 /**
  * The default schema engine, by TypeBox: it compiles if code may be generated, and interprets
- * otherwise. It works around faults of TypeBox 1.4. Two of them are its own ways of running:
+ * otherwise, with the walk that explains failures: TypeBox's own interpreter would be a second one,
+ * of 3.6 kB. Of TypeBox it uses the generator of code and the formats.
  *
- * - Its answer to "may code be generated?" is cached. On Cloudflare Workers that is true while a
- *   module loads and false inside a request, where compiling would then throw.
- * - Its own fallback keeps one context for all calls, so properties that one value had evaluated
- *   are let through by `unevaluatedProperties: false` in the next value.
- *
- * It finds a `toString` in every object: `explain` checks the values of a schema that names such a
- * property. Other schemas are rewritten, with the same meaning, where TypeBox makes an error or is slow:
+ * It works around faults of TypeBox 1.4. It finds a `toString` in every object: schemas that name
+ * such a property are interpreted. Other schemas are rewritten, with the same meaning, where TypeBox
+ * makes an error or is slow:
  *
  * - It applies `unevaluatedProperties` to arrays. Instead: only if the value is no array.
  * - It looks for additional properties with a regular expression, which takes most of the time that
  *   a check takes. Instead: all names of the object are among these.
  * - It hashes all items for `uniqueItems`, in arithmetic of big integers, and hashes may collide.
  *   Instead: `sameItems`, as for all engines.
- * - Where it interprets, it compiles a pattern for each value. Instead: a compiled pattern,
- *   whose steps a hardened engine counts.
  *
  * @module
  */
 
 import * as Formats from "typebox/format";
-import { Build, Check } from "typebox/schema";
+import { Guard } from "typebox/guard";
+import {
+  BuildContext,
+  CheckContext,
+  CreateFunction,
+  GetExternal,
+  GetFunctions,
+  HasUnevaluated,
+  ResetExternal,
+  ResetFunctions,
+  ResetUnique,
+  Stack,
+} from "typebox/schema";
 import {
   ASSERTED_FORMATS,
   type Dialect,
   eachSchemaIn,
-  explain,
   type Hardening,
+  isMultipleOf,
   KEYWORDS,
   type NormalizedSchema,
   normalizeSchema,
   sameItems,
   type SchemaEngine,
+  SchemaInterpreter,
   type SchemaSplitter,
   type SchemaValidator,
   type SplitSchema,
@@ -91,81 +99,94 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
       const normalize = () => normalizeSchema(schema, dialect, { formats: asserted });
       const form = normalize();
       const split = hardening?.splitterFor(form);
-      // Issues are about the original schema, not the schema for TypeBox.
-      let kept: NormalizedSchema | undefined;
-      const original = () => kept ??= normalize();
-      const find = (value: unknown) => explain(original(), value, Formats.Test, hardening);
+      // Of the original schema, not of the schema for TypeBox.
+      let original: NormalizedSchema | undefined;
+      let walk: SchemaInterpreter | undefined;
+      const readOriginal = () => original ??= normalize();
+      const find = (value: unknown, maxSteps?: number): readonly Issue[] =>
+        (walk ??= new SchemaInterpreter(readOriginal(), Formats.Test, hardening))
+          .issues(value, maxSteps);
       const issues = (value: unknown): readonly Issue[] => {
         const found = find(value);
         return found.length > 0 ? found : [vagueIssue()];
       };
-      const bound = hardening?.boundSteps(form, original);
-      const isSlow = rewriteForTypebox(form.schema, hardening);
-      const check = isSlow || form.namesInherited
-        ? (value: unknown) => find(value).length === 0
-        : makeCheck(form, codeGeneration, split);
-      return bound?.({ check, issues }) ?? { check: orDeny(check), issues };
+      const bound = hardening?.boundSteps(form, readOriginal);
+      const isSlow = rewriteForTypebox(form.schema, hardening) || form.namesInherited;
+      const interpret = (value: unknown) => find(value, isSlow ? undefined : Infinity).length === 0;
+      const check = isSlow || !codeGeneration
+        ? interpret
+        : compile(form, split, interpret) ?? interpret;
+      return bound?.({ check, issues }) ?? { check, issues };
     },
   });
 }
 
-function makeCheck(
+/** Compiles a schema, and its parts; nothing where code may not be generated. */
+function compile(
   form: NormalizedSchema,
-  codeGeneration: boolean,
   split: SchemaSplitter | undefined,
-): (value: unknown) => boolean {
+  interpret: (value: unknown) => boolean,
+): ((value: unknown) => boolean) | undefined {
   const { parts = [], whole }: Partial<SplitSchema> = split?.(form, customCheck) ?? {};
   // References are found in the context by their text, without a search through the schema.
   const context = Object.fromEntries(form.targets);
-  const make = (schema: JsonSchema): (value: unknown) => boolean => {
-    const interpret = (value: unknown): boolean => Check(context, schema, value);
-    const compiled = codeGeneration ? compile(context, schema) : undefined;
-    // A part is checked once: interpreted after all, it would be so at each level.
-    if (compiled === undefined || !form.mayExhaustStack || whole !== undefined) {
-      return compiled ?? interpret;
-    }
-    return (value) => {
-      try {
-        return compiled(value);
-      } catch {
-        return interpret(value);
-      }
-    };
-  };
-  for (const part of parts) part.compiled = make(part.schema);
-  const check = make(form.schema);
-  return whole?.(check) ?? check;
-}
-
-/** TypeBox's keyword for a custom check. `explain` writes the messages, not TypeBox. */
-function customCheck(check: (value: unknown) => boolean): JsonSchemaObject {
-  return { "~refine": [{ check, error: () => "" }] };
-}
-
-/** The compiled check; nothing where code may not be generated, or is too deep for the stack. */
-function compile(
-  context: Record<string, JsonSchema>,
-  schema: JsonSchema,
-): ((value: unknown) => boolean) | undefined {
+  let check: (value: unknown) => boolean;
   try {
-    const built = Build(context, schema).Evaluate();
-    return built.IsAccelerated() ? (value) => built.Check(value) : undefined;
+    for (const part of parts) part.compiled = generate(context, part.schema);
+    check = generate(context, form.schema);
   } catch (cause) {
-    // By name: an error of another realm is not `instanceof` this one's EvalError.
+    // Code may not be generated, or is too deep for the stack. By name: an error of another realm is
+    // not `instanceof` this one's EvalError.
     if (/^(Eval|Range)Error$/.test((cause as Error).name)) return undefined;
     throw new SyntaxError(`Cannot compile the schema: ${describeThrown(cause)}`, { cause });
   }
+  const isRetried = form.mayExhaustStack && whole === undefined;
+  return orElse(whole?.(check) ?? check, isRetried ? interpret : () => false);
 }
 
-/** A value that exhausts the stack does not fit. */
-function orDeny(check: (value: unknown) => boolean): (value: unknown) => boolean {
+/** A check by another function if the first one throws: it exhausts the stack. */
+function orElse(
+  check: (value: unknown) => boolean,
+  otherwise: (value: unknown) => boolean,
+): (value: unknown) => boolean {
   return (value) => {
     try {
       return check(value);
     } catch {
-      return false;
+      return otherwise(value);
     }
   };
+}
+
+/** TypeBox's keyword for a custom check. `SchemaInterpreter` writes the messages, not TypeBox. */
+function customCheck(check: (value: unknown) => boolean): JsonSchemaObject {
+  return { "~refine": [{ check, error: () => "" }] };
+}
+
+/** The functions that the generated code calls. */
+const GUARD = {
+  CodePointCount: Guard.CodePointCount,
+  IsDeepEqual: Guard.IsDeepEqual,
+  IsMultipleOf: isMultipleOf,
+};
+
+/** TypeBox's `Build`, without its interpreter. */
+function generate(
+  context: Record<string, JsonSchema>,
+  schema: JsonSchema,
+): (value: unknown) => boolean {
+  ResetUnique();
+  ResetExternal();
+  ResetFunctions();
+  const build = new BuildContext(HasUnevaluated(context, schema));
+  const entry = CreateFunction(Stack(context, schema), build, schema, "value");
+  const state = build.UseUnevaluated() ? "const context = new CheckContext(); " : "";
+  const code = `${GetFunctions().join(";\n")}; return (value) => { ${state}return ${entry} }`;
+  return new globalThis.Function("CheckContext", "Guard", "External", code)(
+    CheckContext,
+    GUARD,
+    GetExternal().variables,
+  );
 }
 
 /** The number of names from which a regular expression is no slower than a comparison of each. */
@@ -195,8 +216,9 @@ function replacePatterns(
   hardening: Hardening | undefined,
 ): boolean {
   const { pattern, patternProperties } = schema;
-  const compile = hardening?.compilePattern ?? ((source) => new RegExp(source, "u"));
-  if (typeof pattern === "string") schema["pattern"] = compile(pattern);
+  if (typeof pattern === "string" && hardening) {
+    schema["pattern"] = hardening.compilePattern(pattern);
+  }
   return Object.keys(patternProperties ?? {})
     .some((name) => hardening?.compilePattern(name).looks === Infinity);
 }
