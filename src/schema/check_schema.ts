@@ -306,9 +306,9 @@ export interface SchemaCompiler {
 }
 
 /**
- * Makes an engine of a function that compiles. Its `admit` checks schemas as TypeBox's and Ajv's
- * engines do: with the verdict of the draft's meta-schema, the bounds of a registry, and
- * references that lead somewhere.
+ * Makes an engine of a function that compiles. Its `admit` checks schemas as the engines of plue do:
+ * with the verdict of the draft's meta-schema, the bounds of a registry, and references that lead
+ * somewhere.
  *
  * @example Usage
  * ```ts

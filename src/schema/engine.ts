@@ -75,7 +75,7 @@ export function isSchemaEngine(value: unknown): value is SchemaEngine {
 /**
  * Protections against hostile schemas and values, which `hardened` passes to an engine.
  *
- * An engine uses what fits its way of compiling; TypeBox's and Ajv's use all of it.
+ * An engine uses what fits its way of compiling; both engines of plue use all of it.
  */
 export interface Hardening {
   /**

@@ -28,7 +28,7 @@ import {
   typeWords,
   unionIssues,
 } from "./issues.ts";
-import { detectDialect, isStructure } from "./keywords.ts";
+import { detectDialect, entriesOf, isStructure, listOf } from "./keywords.ts";
 import { type NormalizedSchema, normalizeSchema } from "./normalize.ts";
 import { compilePattern, resetSteps } from "./patterns.ts";
 
@@ -185,9 +185,9 @@ export class SchemaInterpreter {
     if (typeof ref === "string") {
       found.push(...this.#apply(this.#form.targets.get(ref) ?? false, value, at));
     }
-    for (const part of list(allOf)) found.push(...this.#apply(part, value, at));
+    for (const part of listOf(allOf)) found.push(...this.#apply(part, value, at));
     for (const keyword of ["anyOf", "oneOf"]) {
-      const forms = list(schema[keyword]);
+      const forms = listOf(schema[keyword]);
       if (forms.length === 0) continue;
       const results = forms.map((form) => this.#apply(form, value, at));
       const fitting = results.filter((result) => result.length === 0).length;
@@ -233,7 +233,7 @@ export class SchemaInterpreter {
       const remark = `: ${twins[0]} and ${twins[1]} are the same`;
       add("uniqueItems", "the same item twice", "not have", remark);
     }
-    const first = list(prefixItems);
+    const first = listOf(prefixItems);
     for (let index = 0; index < value.length && found.length < MAX_ISSUES; index++) {
       const itemSchema = index < first.length ? first[index] : items;
       if (itemSchema === undefined) break;
@@ -264,13 +264,13 @@ export class SchemaInterpreter {
     // As JSON.stringify has it, a member that is undefined is absent.
     const has = (name: string): boolean => Object.hasOwn(value, name) && value[name] !== undefined;
     const requires = (names: unknown, keyword: string, because = ""): void => {
-      for (const name of list(names).map(String)) {
+      for (const name of listOf(names).map(String)) {
         if (!has(name)) add(keyword, property(name), "have", because);
       }
     };
     requires(schema["required"], "required");
-    const dependentRequired = members(schema["dependentRequired"]);
-    this.#spend((list(schema["required"]).length + dependentRequired.length) / 8);
+    const dependentRequired = entriesOf(schema["dependentRequired"]);
+    this.#spend((listOf(schema["required"]).length + dependentRequired.length) / 8);
     for (const [name, needed] of dependentRequired) {
       if (!has(name)) continue;
       requires(needed, "dependentRequired", `, because it has ${quote(name)}`);
@@ -279,7 +279,7 @@ export class SchemaInterpreter {
     this.#spend(keys.length / 4);
     checkLimits(OF_PROPERTIES, schema, keys.length, add, "property");
     const known = isObject(properties) ? properties : {};
-    const byPattern = members(patternProperties);
+    const byPattern = entriesOf(patternProperties);
     for (const key of keys) {
       if (found.length >= MAX_ISSUES) return;
       const [wrong] = propertyNames === undefined ? [] : this.#visit(propertyNames, key, "");
@@ -303,7 +303,7 @@ export class SchemaInterpreter {
         found.push(...this.#visitPart(memberSchema, value[key], placeOf(path, key)));
       }
     }
-    for (const [name, dependent] of members(schema["dependentSchemas"])) {
+    for (const [name, dependent] of entriesOf(schema["dependentSchemas"])) {
       if (has(name)) found.push(...this.#apply(dependent, value, at));
     }
   }
@@ -374,18 +374,10 @@ function placeOf(path: string, key: string): string {
 }
 
 /** Code points, not code units: JSON Schema counts characters. */
-function characters(text: string): number {
+export function characters(text: string): number {
   let count = 0;
   for (const _ of text) count++;
   return count;
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function members(value: unknown): [string, unknown][] {
-  return isObject(value) ? Object.entries(value) : [];
 }
 
 /** Returns true if a value is of the type that a schema names. */

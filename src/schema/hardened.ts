@@ -147,19 +147,16 @@ interface Costs {
   readonly costIn: (schema: JsonSchemaObject) => Cost;
 }
 
-function costsOf({ schema: root, namesInherited }: NormalizedSchema): Costs {
+function costsOf({ schema: root }: NormalizedSchema): Costs {
   const schemas: JsonSchemaObject[] = [];
   let references = 1;
-  let isSlow = namesInherited;
   let isTracked = false;
   const add = (schema: unknown): void => {
     if (!isObject(schema)) return;
     schemas.push(schema);
-    const { $ref: ref, patternProperties, unevaluatedItems, unevaluatedProperties } = schema;
+    const { $ref: ref, unevaluatedItems, unevaluatedProperties } = schema;
     // A schema may check the same value once for each reference to it.
     if (typeof ref === "string") references++;
-    const names = Object.keys(patternProperties ?? {});
-    isSlow ||= names.some((name) => compilePattern(name).looks === Infinity);
     isTracked ||= (unevaluatedItems ?? unevaluatedProperties) !== undefined;
     eachSchemaIn(schema, KEYWORDS["2020-12"], add);
   };
@@ -168,8 +165,6 @@ function costsOf({ schema: root, namesInherited }: NormalizedSchema): Costs {
     const cost = costOf(schema);
     // Each schema notes what it has looked at.
     if (isTracked) cost.member += 8;
-    // The default engine explains such values instead of running generated code.
-    if (isSlow) [cost.value, cost.member] = [cost.value * 42, cost.member + 16];
     return cost;
   };
   let total = 0;

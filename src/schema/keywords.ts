@@ -252,3 +252,11 @@ export function dialectOf(schema: JsonSchema, action: string): Dialect {
 export function isStructure(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function entriesOf(value: unknown): [string, unknown][] {
+  return isObject(value) ? Object.entries(value) : [];
+}

@@ -31,7 +31,7 @@ export function splitterFor(form: NormalizedSchema): SchemaSplitter | undefined 
 /** Returns true if a normalised schema must be split before it is compiled. */
 export function repeatsParts(form: NormalizedSchema): boolean {
   // Only references make a schema endless, and the question costs more than compiling a small one.
-  return form.mayExhaustStack &&
+  return form.hasReferences &&
     checksRepeatedly(form.schema, (schema) => [targetOf(schema, form)]);
 }
 

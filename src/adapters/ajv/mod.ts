@@ -231,13 +231,14 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
  * inherits: Ajv passes over `__proto__`. With patterns it looks at what the object itself has.
  */
 function nameByPattern(form: NormalizedSchema): NormalizedSchema {
-  if (form.namesInherited) rename(form.schema);
+  rename(form.schema);
   return form;
 
   function rename(schema: JsonSchema): void {
     if (typeof schema === "boolean") return;
     eachSchemaIn(schema, KEYWORDS["2020-12"], rename);
     const { properties, patternProperties } = schema;
+    if (!Object.keys(properties ?? {}).some((name) => name in Object.prototype)) return;
     const patterns: Record<string, unknown> = { ...patternProperties as JsonSchemaObject };
     const others: Record<string, unknown> = {};
     for (const [name, member] of Object.entries(properties ?? {})) {
@@ -247,7 +248,6 @@ function nameByPattern(form: NormalizedSchema): NormalizedSchema {
           ? { allOf: [patterns[pattern], member] }
           : member;}
     }
-    if (Object.keys(patterns).length === 0) return;
     Object.assign(schema, { properties: others, patternProperties: patterns });
   }
 }
