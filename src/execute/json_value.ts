@@ -71,7 +71,6 @@ export function readJson(value: unknown, limit: number, copies = false): JsonVer
   }
 }
 
-/** The remaining bytes. */
 interface Budget {
   bytes: number;
 }

@@ -85,7 +85,6 @@ function noCounts(): Counts {
   };
 }
 
-/** Counts the calls of one tool. */
 class ToolStats implements CallObserver {
   readonly id: string;
   inFlight = 0;

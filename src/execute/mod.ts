@@ -13,7 +13,7 @@ export * from "./layer.ts";
 export * from "./kernel_options.ts";
 export * from "./metrics.ts";
 export * from "./layers/concurrency_limit.ts";
-export * from "./idempotency.ts";
+export * from "./layers/idempotency.ts";
 export * from "./layers/validators.ts";
 export * from "./request.ts";
 export * from "./stream.ts";

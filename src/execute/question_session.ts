@@ -7,7 +7,7 @@
 
 import { CallView } from "./context.ts";
 import { CallFailure, InputUnavailable } from "./failures.ts";
-import { fingerprintOf } from "./idempotency.ts";
+import { fingerprintOf } from "./layers/idempotency.ts";
 import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
 import type { Call } from "./layer.ts";
 import {
@@ -39,7 +39,6 @@ import {
   within,
 } from "../tool/mod.ts";
 
-/** The maximum number of questions and steps of a call. */
 const MAX_KEYS = 64;
 /** The key of the approval question. No tool can use it. */
 const APPROVAL_KEY = "plue:approval";
@@ -186,7 +185,6 @@ export class QuestionSession {
     return untilAborted(new Promise<never>(() => {}), deadline.signal);
   }
 
-  /** Waits for running steps, so that their results are stored and not repeated. */
   async #settleSteps(): Promise<void> {
     const { clock, graceMs } = this.#call.settings;
     await undefined;

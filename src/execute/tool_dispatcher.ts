@@ -42,8 +42,7 @@ import { concurrencyLimit, type ConcurrencyLimits } from "./layers/concurrency_l
 import { emissions, failureNotice } from "./layers/emissions.ts";
 import { hooks } from "./layers/hooks.ts";
 import { hostContext } from "./layers/host_context.ts";
-import type { IdempotencyOptions } from "./idempotency.ts";
-import { idempotency } from "./layers/idempotency.ts";
+import { idempotency, type IdempotencyOptions } from "./layers/idempotency.ts";
 import { questions, type QuestionsLayer } from "./layers/questions.ts";
 import { repair } from "./layers/repair.ts";
 import { telemetry } from "./layers/telemetry.ts";
@@ -462,7 +461,6 @@ export class ToolDispatcher extends Dispatcher {
       : this.#resume(tickets, request, options, started);
   }
 
-  /** Resumes the call of a ticket. */
   async #resume(
     tickets: CallTickets,
     request: ResumedCall,

@@ -371,7 +371,6 @@ const CALL_TOOL: Tool = makeTool({
   execute: () => ToolResult.error("not_executable", `Cannot call "${CALL}": it needs its bridge`),
 } as ToolDefinition);
 
-/** Returns the target toolset of a bridge's call. */
 function behind(context: ToolContext): Toolset {
   return CallContext.callOf(context)?.toolset.bridge?.behind ??
     refuse("use a tool of a bridge", "the call must come to the bridge");
@@ -385,7 +384,6 @@ function unknown(name: string, toolset: Toolset): string {
   return `There is no tool ${JSON.stringify(clip(name))}${hint}`;
 }
 
-/** Returns the description of a tool for a model. */
 function told(tool: Tool, detail: ToolDetail): Record<string, unknown> {
   const { title, description, parameters, returns, examples, deprecated, requiresApproval } =
     describeTool(tool);
@@ -404,7 +402,6 @@ function inOrder(tools: readonly Tool[]): readonly Tool[] {
 /** The variants for targets with deferred loading. Tools do not change. */
 const variants = new WeakMap<Tool, Tool>();
 
-/** Returns the tool with deferred loading. */
 function deferred(tool: Tool): Tool {
   return hintsOf(tool).deferLoading === undefined ? variantOf(tool, { deferLoading: true }) : tool;
 }

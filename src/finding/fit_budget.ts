@@ -76,7 +76,6 @@ export function measureTokens(
   return { total: tokensOf(exported.tools, count), tools };
 }
 
-/** Counts the tokens of a value's JSON, or of a text. */
 function tokensOf(value: unknown, count: TokenCounter): number {
   const tokens: unknown = count(typeof value === "string" ? value : JSON.stringify(value));
   // Whole, because budgets are: an estimate may have a fraction.
@@ -501,7 +500,6 @@ function worthOfForm({ value, pinned }: Candidate, { detail }: Form): number {
 }
 const PINNED = 1_000_000;
 
-/** Takes the steps in their order while there is room. */
 function take(
   steps: readonly Step[],
   room: number,

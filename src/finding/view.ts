@@ -176,7 +176,6 @@ export function viewOf(tool: Tool, options: ViewOptions): Tool {
 
 type Args = { readonly [argument: string]: unknown };
 
-/** The changes of a view, by argument of the tool. */
 interface Change {
   readonly bind: ReadonlyMap<string, unknown>;
   readonly defaults: ReadonlyMap<string, unknown>;
@@ -258,7 +257,6 @@ const RULES = [
   ...["patternProperties", "additionalProperties", "unevaluatedProperties", "examples"],
 ];
 
-/** The schema without rules over several arguments. */
 function withoutRules(schema: JsonSchemaObject): JsonSchemaObject {
   const kept = Object.fromEntries(
     Object.entries(schema).filter(([keyword]) => !RULES.includes(keyword)),
@@ -307,7 +305,6 @@ function linked(schema: JsonSchemaObject): JsonSchemaObject {
     return found;
   }
 
-  /** The schema at its new place. */
   function moved(part: JsonSchema): JsonSchema {
     const id = isObject(part) ? part[dialect === "draft-04" ? "id" : "$id"] : undefined;
     // References in an embedded document resolve to that document.

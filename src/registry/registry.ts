@@ -380,7 +380,6 @@ export class Registry implements ToolHost {
     return new Toolset(this, this.#list(), selection, "tools", undefined, this.explainer);
   }
 
-  /** Rejects tools with the ids or aliases of other tools. */
   #checkNames(tools: readonly Tool[], action: AdmissionAction): void {
     const claimed = new Map<string, string>();
     for (const tool of tools) {

@@ -43,7 +43,6 @@ import {
 const MAX_SCHEMAS = 5_000;
 const MAX_DEPTH = 64;
 const MAX_VALUES = 100_000;
-/** The maximum number of characters in keys and strings together. */
 const MAX_CHARACTERS = 1_000_000;
 
 /** The maximum number of states of all patterns of a schema: some hundred milliseconds. */
@@ -138,7 +137,6 @@ export function checkSchema(
     if (shape === "pattern") checkPattern(value as string);
   }
 
-  /** Checks the members of a list or an object of schemas, or of lists of names. */
   function checkMembers(
     keyword: string,
     shape: KeywordShape,
@@ -193,7 +191,6 @@ export function checkSchema(
     }
   }
 
-  /** Returns the possible targets of a reference. */
   function resolve({ holder, keyword, base, pointer }: Reference): readonly unknown[] {
     // Until draft-07 a $ref hides other keywords, but nothing hides a $ref.
     const ref = holder[keyword] as string;
@@ -240,7 +237,6 @@ const TYPES: ReadonlySet<unknown> = new Set(
 );
 const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
 
-/** A rule for a value: in words, and as a check. */
 type Rule = readonly [words: string, fits: (value: unknown) => boolean];
 
 const VALUE_RULES: { readonly [Shape in KeywordShape]?: Rule } = {
@@ -287,7 +283,6 @@ function isReference(keyword: string): keyword is Reference["keyword"] {
   return keyword === "$ref" || keyword === "$dynamicRef" || keyword === "$recursiveRef";
 }
 
-/** Whether `value` is a list of strings, each once. */
 function isDifferentStrings(value: unknown): boolean {
   return Array.isArray(value) && value.every((item) => typeof item === "string") &&
     new Set(value).size === value.length;

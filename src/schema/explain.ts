@@ -38,7 +38,6 @@ const MAX_STEPS = 60_000;
 const MAX_KEY = 100;
 export type FormatTest = (format: string, value: string) => boolean;
 
-/** A visit of one value by one schema. */
 interface Visit {
   readonly path: string;
   /** The keys of an object, or the indexes of a list, that the schema has looked at. */
@@ -48,7 +47,6 @@ interface Visit {
   readonly add: (keyword: string, expected: string, verb?: string, remark?: string) => void;
 }
 
-/** The issues of a visit, and its path. */
 interface Found {
   readonly path: string;
   readonly found: readonly Issue[];
@@ -308,7 +306,6 @@ export class SchemaInterpreter {
     }
   }
 
-  /** Visits the members that no other keyword has looked at. */
   #checkRest(
     keyword: "unevaluatedItems" | "unevaluatedProperties",
     schema: JsonSchemaObject,

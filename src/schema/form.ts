@@ -18,7 +18,6 @@ import {
   ROOT_URI,
 } from "./mod.ts";
 
-/** A schema and the base URI of its references. */
 interface Part {
   readonly schema: JsonSchema;
   readonly base: string;
@@ -318,7 +317,6 @@ const FORM_KEYWORDS = [
   ...["oneOf", "anyOf"],
 ];
 
-/** A part with resolved references. */
 function withoutReferences({ schema, base }: ObjectPart): ObjectPart {
   const { $ref: _, $dynamicRef: __, allOf: ___, ...rest } = schema;
   return { schema: rest, base };
@@ -337,7 +335,6 @@ function numberIn(parts: readonly ObjectPart[], keyword: string): number | undef
   return parts.map(({ schema }) => schema[keyword]).find((value) => typeof value === "number");
 }
 
-/** Returns the types that all parts allow, or `undefined` if no part restricts the type. */
 function typesOf(parts: readonly ObjectPart[]): readonly string[] | undefined {
   let types: readonly string[] | undefined;
   for (const { schema } of parts) {
@@ -379,7 +376,6 @@ function choiceIn(
   return { kind: "choice", choices: labelled(values) };
 }
 
-/** Returns the only allowed value with its title. */
 function constantIn(parts: readonly ObjectPart[]): Choice | undefined {
   const only = choiceIn(parts)?.choices;
   const [choice] = only ?? [];

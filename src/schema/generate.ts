@@ -43,7 +43,6 @@ const NUMBER_LIMITS = [
   ["exclusiveMaximum", ">="],
 ] as const;
 
-/** The functions that generated code calls. */
 const HELPERS = { characters, isMultipleOf, presentKeys, sameItems };
 
 /** Generates the checks of one schema and of its parts. */
@@ -89,7 +88,6 @@ export class CheckGenerator {
     return new globalThis.Function("helpers", "use", code)(HELPERS, this.#externals);
   }
 
-  /** A call of the function of a schema. */
   #call(schema: unknown, value: string, seen = "new Set()"): string {
     if (!isObject(schema)) return String(schema !== false);
     const name = once(this.#names, schema, () => this.#variable("check"));
@@ -327,7 +325,6 @@ export class CheckGenerator {
     return `{${this.#newSet(own)}if(${call}){${fits}}else{${no}}}`;
   }
 
-  /** The statements for the members that no other keyword has looked at. */
   #restStatements(
     schema: JsonSchemaObject,
     keyword: "unevaluatedItems" | "unevaluatedProperties",

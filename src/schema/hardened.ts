@@ -92,14 +92,12 @@ interface Cost {
   inside: number;
 }
 
-/** The schemas that look at one place of a value. */
 interface Place extends Cost {
   readonly items: Members;
   readonly properties: Members;
   readonly names: Members;
 }
 
-/** The schemas that look at the members of a value. */
 interface Members {
   readonly all: unknown[];
   readonly named: Map<string, unknown[]>;
@@ -296,7 +294,6 @@ const OF_TEXT: ReadonlyMap<string, number> = new Map([
   ["format", 2],
 ]);
 
-/** Returns the measured cost of the keywords of a schema. */
 function costOf(schema: JsonSchemaObject): Cost {
   const cost = { ...NOTHING, value: 1 };
   for (const [keyword, value] of Object.entries(schema)) {

@@ -7,7 +7,6 @@
 
 import { clip, type Issue, isWithinEdits } from "../tool/mod.ts";
 
-/** The maximum number of names or values in a message. */
 const MAX_LISTED = 10;
 /** Longer names are not compared letter by letter. */
 const MAX_COMPARED = 40;

@@ -34,7 +34,6 @@ const TOKEN = new RegExp(
   "gisu",
 );
 
-/** A group that is being read. */
 interface Group {
   readonly open: string;
   readonly choices: PatternPart[];

@@ -13,9 +13,7 @@ import type { CheckedPattern, PatternBudget } from "./engine.ts";
 import { MAX_STEPS } from "./issues.ts";
 import { type PatternPart, readPattern } from "./pattern_syntax.ts";
 
-/** The maximum length of a pattern, in characters. */
 const MAX_LENGTH = 20_000;
-/** The maximum number of states of an automaton. */
 const MAX_STATES = 10_000;
 /** The maximum number of lookaheads and lookbehinds, each a bit of a context. */
 const MAX_LOOKS = 24;
@@ -120,7 +118,6 @@ interface State {
   readonly other?: State;
 }
 
-/** The automaton of one pattern. */
 class Machine {
   /** The first state; `undefined` if there would be too many. */
   readonly start: State | undefined;
@@ -339,7 +336,6 @@ function isWord(text: string, at: number): boolean {
   return /\w/.test(text.charAt(at));
 }
 
-/** Returns the code point before a position. */
 function codeBefore(text: string, at: number): number | undefined {
   const pair = at > 1 ? text.codePointAt(at - 2) ?? 0 : 0;
   return pair > 0xffff ? pair : at > 0 ? text.charCodeAt(at - 1) : undefined;

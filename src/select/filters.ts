@@ -28,7 +28,6 @@ export interface ToolFilter {
  */
 const fixed = new WeakMap<object, ((tool: Tool) => string) | undefined>();
 
-/** The list of arguments, in messages. */
 const ARGUMENTS = '"arguments"';
 
 /** True if the results of a filter, or of a policy's `allow`, never change. */

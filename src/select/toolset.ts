@@ -325,7 +325,6 @@ function hasAvailabilityFunction({ isAvailable }: Tool): boolean {
   return isFunction(isAvailable);
 }
 
-/** True if every step keeps a tool. */
 function passes(tool: Tool, steps: readonly SelectionStep[]): boolean {
   return steps.every((step) => step.keeps(tool));
 }
@@ -345,7 +344,6 @@ function readBy(tools: readonly Tool[], reader: ToolReader, source: ToolSource):
   return Object.freeze(tools.map((tool) => describedFor(tool, reader, log)));
 }
 
-/** The tools by id and by alias. */
 function byName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
   const byName = new Map<string, Tool>();
   for (const tool of tools) for (const alias of tool.aliases) byName.set(alias, tool);

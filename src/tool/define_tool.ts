@@ -52,7 +52,6 @@ export const NO_PARAMETERS: JsonSchemaObject = copyJson(
 /** The tools of `defineTool`, so that a registry need not check them again. */
 const made = new WeakSet<object>();
 
-/** A tool before {@linkcode adopt}. */
 type MadeTool = Omit<Tool, "allowedRoles">;
 
 /** Returns true if `value` is a tool of this copy of plue. */
@@ -208,7 +207,6 @@ function readNames(
   return { name, namespace };
 }
 
-/** Returns the name of a field in messages. */
 function itsField(field: string): string {
   return `its ${field}`;
 }
@@ -249,7 +247,6 @@ function dataOf<T>(wanted: string, accepts: (value: unknown) => value is T): Che
   };
 }
 
-/** The check of a list of objects that are JSON. */
 function objectsWith<Item extends object>(
   wanted: string,
   accepts: (item: Record<string, unknown>) => boolean,
@@ -306,7 +303,6 @@ function toJson(
 const checkInput = schemaOf("input");
 const checkConfig: Check<JsonSchema> = (...given) => checkInput(...given).json;
 
-/** The check of each field; `satisfies` ensures that the table is complete. */
 const FIELDS = {
   // The name and the namespace are checked before the other fields: their messages name the tool.
   name: anyValue,
@@ -371,7 +367,6 @@ const TOOL_FIELDS = {
 
 const { allowedRoles: _, ...OWN_FIELDS } = TOOL_FIELDS;
 
-/** All fields of a tool, with their defaults. */
 const BLANK = {
   ...Object.fromEntries(["id", ...Object.keys(OWN_FIELDS)].map((field) => [field, undefined])),
   aliases: EMPTY,

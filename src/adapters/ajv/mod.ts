@@ -49,7 +49,6 @@ import { clip, type Issue, type JsonSchema, type JsonSchemaObject } from "../../
 const SCHEMAS_PER_INSTANCE = 500;
 const MAX_MESSAGE = 200;
 const NAME = "plue:schema";
-/** The keyword for a part of a schema that was split. */
 const PART = "plue:part";
 
 /** Ajv options that would change the value, or undo what the contract of engines promises. */
@@ -297,7 +296,6 @@ function cannotCompile(cause: unknown): SyntaxError {
   return new SyntaxError(`Cannot compile the schema: ${reason}`, { cause });
 }
 
-/** The issues of keywords that only Ajv supports. */
 function ajvIssues(
   validate: Validate,
   check: (value: unknown) => boolean,

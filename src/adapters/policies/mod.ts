@@ -82,7 +82,6 @@ const MAKE_OPA = "make an OPA policy";
 
 const OPA_CHECKS = { name: checkText, entrypoint: checkText, input: checkInput };
 
-/** A rule's decision about a tool. */
 interface Verdict {
   readonly allow?: unknown;
   readonly requiresApproval?: unknown;
@@ -178,7 +177,6 @@ function verdictIn(results: unknown): Verdict | undefined {
   );
 }
 
-/** The engine's answer to a call that failed. */
 interface CedarFailure {
   readonly type: "failure";
   readonly errors: readonly { readonly message: string }[];

@@ -110,7 +110,6 @@ const checkHook: Check<ToolHooks> = must(
 
 const ANSWERS: readonly string[] = ["arguments", "result", "refuse"];
 
-/** Returns the problem with the result of a `before` hook, or `undefined`. */
 function findProblem(answer: NonNullable<BeforeAnswer>): string | undefined {
   if (!isObject(answer)) return "it is not an object";
   const fields = Object.keys(answer);

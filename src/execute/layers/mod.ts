@@ -19,8 +19,7 @@ export {
 export { emissions, failureNotice } from "./emissions.ts";
 export { type HookLayers, hooks } from "./hooks.ts";
 export { hostContext } from "./host_context.ts";
-export { idempotency } from "./idempotency.ts";
-export type { IdempotencyOptions } from "../idempotency.ts";
+export { idempotency, type IdempotencyOptions } from "./idempotency.ts";
 export { metrics, type MetricsLayer } from "../metrics.ts";
 export { type QuestionOptions, questions, type QuestionsLayer } from "./questions.ts";
 export { repair, type RepairLayer } from "./repair.ts";

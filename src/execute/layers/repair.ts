@@ -23,9 +23,7 @@ import type { Call, Layer, Next, Outcome } from "../layer.ts";
 import type { RepairHook } from "../ports.ts";
 import { type RepairedArguments, resumptionOf } from "../suspension.ts";
 
-/** The note of a repair without a message. */
 const REPAIRED = "the arguments were repaired";
-/** The maximum number of repairs in a result. */
 const MAX_REPAIRS = 16;
 
 /** The layer of repairs. */

@@ -64,7 +64,6 @@ export function truncation(outputOverflow: OutputOverflow = "fail"): readonly La
   }];
 }
 
-/** Returns the result, or a truncated one. */
 function cutResult(call: Call, result: ToolResult): ToolResult {
   const [content, blocks] = oversized.get(call) ?? [];
   const isChosen = (call.options.outputOverflow ?? "truncate") === "truncate";

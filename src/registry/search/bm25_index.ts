@@ -57,7 +57,6 @@ import {
 
 /** The influence of a field's length: b of BM25. */
 const LENGTH_SHARE = 0.6;
-/** The likeness of a synonym. */
 const SYNONYM = 0.5;
 /** The highest likeness of the word that a mistyped or unfinished one may mean. */
 const GUESS = 0.7;
@@ -134,7 +133,6 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   return new WordIndex(new Vocabulary(lexicon(synonyms)), minScore);
 }
 
-/** The words of the tools. */
 class Vocabulary {
   readonly lexicon: Lexicon;
   readonly #terms = new Map<string, Term>();

@@ -236,7 +236,6 @@ export class IndexFollower {
 
 /** The constant k of reciprocal rank fusion; 60 in the paper of Cormack, Clarke and Büttcher (2009). */
 const EVENNESS = 60;
-/** The lowest limit of the search in each index. */
 const DEPTH = 100;
 
 /**
