@@ -399,7 +399,6 @@ function inOrder(tools: readonly Tool[]): readonly Tool[] {
   return [...tools].sort((a, b) => a.id < b.id ? -1 : 1);
 }
 
-/** The variants for targets with deferred loading. Tools do not change. */
 const variants = new WeakMap<Tool, Tool>();
 
 function deferred(tool: Tool): Tool {

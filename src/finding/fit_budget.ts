@@ -286,7 +286,6 @@ export function fitBudget<const Like extends TargetLike>(
   }
 }
 
-/** Returns the candidates, and the tools that the query or the target excludes. */
 function findCandidates(
   available: readonly Tool[],
   worth: ReadonlyMap<string, number>,
@@ -340,7 +339,6 @@ interface Candidate {
   readonly pinned: boolean;
 }
 
-/** Returns the worth of each tool that fits the query. */
 function worthOf(
   available: readonly Tool[],
   fitting: readonly Tool[] | undefined,

@@ -188,12 +188,10 @@ function copyFor(action: string, values: Args, place: string): Args {
   return attempt(action, () => copyJson(values, `"${place}"`));
 }
 
-/** Returns the view's name of an argument; `undefined` if it is hidden. */
 function shownName(name: string, { bind, hide, rename }: Change): string | undefined {
   return bind.has(name) || hide.has(name) ? undefined : rename.get(name) ?? name;
 }
 
-/** Returns true if the view has other arguments than the tool. */
 function changesNames({ bind, hide, rename }: Change): boolean {
   return bind.size + hide.size + rename.size > 0;
 }

@@ -392,7 +392,6 @@ export class Registry implements ToolHost {
     }
   }
 
-  /** Sets a tool, or replaces the one with its id. */
   #set(entry: RegisteredTool): void {
     const { tool } = entry;
     const { id, aliases } = tool;

@@ -52,11 +52,7 @@ export const MAX_PATTERN_STATES = 250_000;
  * Checks a schema and detects its draft. Unknown keywords, and keywords about other types of
  * values, are accepted, as JSON Schema has it.
  *
- * @param schema The schema.
- * @param what Its name in messages.
- * @param hardening The protections that it will be compiled with, if any.
  * @param budget The states that its patterns may cost together. Their cost is taken off.
- * @returns The draft.
  * @throws {TypeError} If a keyword has an invalid value, or a reference has no target or refers to
  * itself.
  * @throws {SyntaxError} If a pattern is not a regular expression.

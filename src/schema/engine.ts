@@ -192,9 +192,7 @@ export function admitSchema(
 /**
  * The validator of `schema`, compiled by `engine` on the first call.
  *
- * @param engine Compiles it.
  * @param schema A schema that the engine has admitted.
- * @param dialect Its draft; detected when it is absent.
  * @throws {SyntaxError} If the engine cannot compile it.
  */
 export function compileOnce(

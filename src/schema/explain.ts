@@ -34,7 +34,6 @@ import { compilePattern, resetSteps } from "./patterns.ts";
 
 /** The maximum number of visits of a value by a schema: some fifty milliseconds. */
 const MAX_STEPS = 60_000;
-/** The maximum length of a property's name in a path. */
 const MAX_KEY = 100;
 export type FormatTest = (format: string, value: string) => boolean;
 

@@ -244,7 +244,6 @@ export class FormSchema {
     return found;
   }
 
-  /** Returns the alternatives of a value, if there are several. */
   #variantsIn(parts: readonly ObjectPart[]): Shape | undefined {
     for (const part of parts) {
       for (const keyword of ["oneOf", "anyOf"]) {

@@ -36,12 +36,9 @@ const TESTS: { readonly [type: string]: (value: string) => string } = {
 };
 
 /** The keywords that limit a number or a count, with the operator that a value fails by. */
-const NUMBER_LIMITS = [
-  ["minimum", "<"],
-  ["maximum", ">"],
-  ["exclusiveMinimum", "<="],
-  ["exclusiveMaximum", ">="],
-] as const;
+const OF_NUMBER = { minimum: "<", maximum: ">", exclusiveMinimum: "<=", exclusiveMaximum: ">=" };
+const OF_ITEMS = { minItems: "<", maxItems: ">" };
+const OF_PROPERTIES = { minProperties: "<", maxProperties: ">" };
 
 const HELPERS = { characters, isMultipleOf, presentKeys, sameItems };
 
@@ -113,7 +110,10 @@ export class CheckGenerator {
   #statements(schema: unknown, value: string, seen: string): string {
     if (schema === false) return "return false;";
     if (!isObject(schema)) return "";
-    const { type, [PART]: part } = schema;
+    const { type, multipleOf, [PART]: part } = schema;
+    const multiple = typeof multipleOf === "number"
+      ? failIf(`!isMultipleOf(${value},${multipleOf})`)
+      : "";
     const forType = (kind: string, body: string): string =>
       body === "" || type === kind ? body : `if(${TESTS[kind]?.(value)}){${body}}`;
     const types = type === undefined ? [] : [type].flat();
@@ -124,7 +124,7 @@ export class CheckGenerator {
       Object.hasOwn(schema, "const") && this.#choice([schema["const"]], value),
       Array.isArray(schema["enum"]) && this.#choice(schema["enum"], value),
       forType("string", this.#stringStatements(schema, value)),
-      forType("number", numberStatements(schema, value)),
+      forType("number", limitStatements(schema, OF_NUMBER, value) + multiple),
       forType("array", this.#arrayStatements(schema, value, seen)),
       forType("object", this.#objectStatements(schema, value, seen)),
       this.#inPlaceStatements(schema, value, seen),
@@ -133,7 +133,6 @@ export class CheckGenerator {
     ].filter(Boolean).join("");
   }
 
-  /** The statements that check a member of the value. */
   #member(schema: unknown, expression: string, isPresent: boolean): string {
     if (schema === false && isPresent) return "return false;";
     if (typeof schema === "boolean") return schema ? "" : failIf(`${expression}!==undefined`);
@@ -179,7 +178,7 @@ export class CheckGenerator {
 
   #arrayStatements(schema: JsonSchemaObject, value: string, seen: string): string {
     const { prefixItems, items, contains, minContains = 1, maxContains = Infinity } = schema;
-    const first = Array.isArray(prefixItems) ? prefixItems : [];
+    const first = listOf(prefixItems);
     const length = `${value}.length`;
     const prefix = first.map((item, index) => {
       const body = this.#member(item, `${value}[${index}]`, true) + this.#mark(seen, `${index}`);
@@ -198,17 +197,13 @@ export class CheckGenerator {
         0,
         (index, item) => `if(${this.#call(contains, item)}){${count}++;${this.#mark(seen, index)}}`,
       ) +
-      failIf(`${count}<${minContains}||${count}>${maxContains}`);
-    return limitStatements(schema, "Items", length) +
+      failIf(`${count}<${Number(minContains)}||${count}>${Number(maxContains)}`);
+    return limitStatements(schema, OF_ITEMS, length) +
       (schema["uniqueItems"] === true ? failIf(`sameItems(${value})!==undefined`) : "") +
       prefix.join("") + rest + counted;
   }
 
-  #eachIndex(
-    value: string,
-    from: number,
-    body: (index: string, item: string) => string,
-  ): string {
+  #eachIndex(value: string, from: number, body: (index: string, item: string) => string): string {
     const index = this.#variable("i");
     const statements = body(index, `${value}[${index}]`);
     return statements &&
@@ -236,7 +231,7 @@ export class CheckGenerator {
     const { patternProperties, additionalProperties: others = true, propertyNames } = schema;
     const known = entriesOf(schema["properties"]);
     const patterns = entriesOf(patternProperties);
-    const limits = limitStatements(schema, "Properties", `presentKeys(${value}).length`);
+    const limits = limitStatements(schema, OF_PROPERTIES, `presentKeys(${value}).length`);
     const isClosed = others === false && patterns.length === 0;
     const count = this.#variable("count");
     const named = known.map(([name, child]) => {
@@ -259,12 +254,7 @@ export class CheckGenerator {
   }
 
   /** The statements for each key. Without `others`, only for its name. */
-  #keyStatements(
-    schema: JsonSchemaObject,
-    value: string,
-    seen: string,
-    isOpen: boolean,
-  ): string {
+  #keyStatements(schema: JsonSchemaObject, value: string, seen: string, isOpen: boolean): string {
     const { additionalProperties: others, propertyNames, properties } = schema;
     const [key, isKnown] = [this.#variable("k"), this.#variable("known")];
     const member = `${value}[${key}]`;
@@ -367,21 +357,12 @@ function presentKeys(value: JsonSchemaObject): readonly string[] {
   return Object.keys(value).filter((key) => value[key] !== undefined);
 }
 
-function numberStatements(schema: JsonSchemaObject, value: string): string {
-  const limits = NUMBER_LIMITS.map(([keyword, operator]) =>
-    typeof schema[keyword] === "number" ? failIf(`${value}${operator}${schema[keyword]}`) : ""
-  );
-  const { multipleOf } = schema;
-  if (typeof multipleOf === "number") limits.push(failIf(`!isMultipleOf(${value},${multipleOf})`));
-  return limits.join("");
-}
-
 function limitStatements(
   schema: JsonSchemaObject,
-  noun: "Items" | "Properties",
-  count: string,
+  operators: { readonly [keyword: string]: string },
+  value: string,
 ): string {
-  const [least, most] = [schema[`min${noun}`], schema[`max${noun}`]];
-  return (typeof least === "number" ? failIf(`${count}<${least}`) : "") +
-    (typeof most === "number" ? failIf(`${count}>${most}`) : "");
+  return Object.entries(operators).map(([keyword, operator]) =>
+    typeof schema[keyword] === "number" ? failIf(`${value}${operator}${schema[keyword]}`) : ""
+  ).join("");
 }

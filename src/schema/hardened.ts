@@ -108,7 +108,6 @@ interface Members {
 /**
  * Bounds the steps of a check. A value that takes more steps does not fit.
  *
- * @param form The schema.
  * @param original Gives the schema once more, if `form` is changed later.
  * @returns Puts the bound before a validator.
  */

@@ -136,7 +136,6 @@ export function normalizeSchema(
     else result["allOf"] = [...result["allOf"] as JsonSchema[] | undefined ?? [], { $ref }];
   }
 
-  /** The reference that replaces `ref` in the rewritten schema. */
   function refer(ref: string, base: string, scope: Scope, isDynamic = false): string {
     hasReferences = true;
     let target = index.resolve(ref, base);
@@ -214,8 +213,6 @@ export const BESIDE_REF: ReadonlySet<string> = new Set(
  * and the text of its `$ref`, stay unchanged. Keywords that its draft ignores are omitted: keywords
  * of later drafts, and until draft-07 all next to a `$ref`.
  *
- * @param node The schema.
- * @param dialect The draft that it is written in.
  * @param renamed Called with each keyword that had another name.
  * @param kept A keyword that stays, even next to a `$ref`.
  * @returns The rewritten schema, or the same object if there is nothing to change.

@@ -20,7 +20,6 @@ export type PatternPart =
     readonly max: number;
   };
 
-/** How deep groups may nest. */
 const MAX_DEPTH = 100;
 
 const TOKEN = new RegExp(

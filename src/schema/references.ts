@@ -225,10 +225,7 @@ const MAX_CHAIN = 256;
 /**
  * Checks how far references lead before they come to another part of the value.
  *
- * @param references The references of a schema, each with its possible targets.
- * @param dialect The draft: until draft-07 a `$ref` hides the other keywords.
  * @param maxSchemas The maximum number of schemas that check one value.
- * @param what The name of the schema in messages.
  * @throws {TypeError} If a reference leads in a circle.
  * @throws {RangeError} If it unfolds to too many schemas.
  */

@@ -30,8 +30,6 @@ export type StandardOutcome =
  * Validates `value` with the library's own rules. Never throws and never rejects: a `validate` that
  * breaks is an issue, so that no value passes unchecked.
  *
- * @param schema The library's schema.
- * @param value The value. The library may change it.
  * @returns The library's value, or 1 to 8 issues; a promise if the library returns one.
  */
 export function validateStandard(

@@ -357,7 +357,6 @@ function notAmong(field: string, value: string | undefined, names: readonly stri
   }`;
 }
 
-/** A list for a message: at most ten items. */
 function quoted(list: readonly string[]): string {
   const shown = list.slice(0, 10).map(describe).join(", ") || "(none)";
   return list.length > 10 ? `${shown} and ${list.length - 10} more` : shown;

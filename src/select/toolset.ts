@@ -381,7 +381,6 @@ function isToolSource(source: object): source is ToolSource {
   return isFunction(getTool) && isFunction(isAvailable) && Array.isArray(tools);
 }
 
-/** Returns the list of a collection, or the list itself. */
 function listIn(source: ToolCollection | Iterable<Tool>): Iterable<Tool> {
   if (typeof source !== "object" || source === null || !("tools" in source)) return source;
   const tools = typeof source.tools === "function" ? source.tools() : source.tools;

@@ -27,7 +27,6 @@ export const OPENAI_NAME_RULE: NameRule = { also: "-", max: 64, separator: "__" 
 /** The length of a hash suffix, including its `_`. */
 const SUFFIX = 9;
 
-/** Returns true if a name may begin with its first character. */
 function beginsLegally(name: string, rule: NameRule): boolean {
   return rule.letterFirst === true ? /^[A-Za-z_]/.test(name) : name !== "";
 }

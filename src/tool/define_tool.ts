@@ -223,7 +223,6 @@ const checkDescription = must(
   (value): value is string => isWord(value) && value.trim() !== "",
 );
 
-/** Creates the check of a list without duplicates. */
 function eachOnce(
   wanted: string,
   accepts: (item: unknown) => item is string,
@@ -263,7 +262,6 @@ const checkSchema = must(
   (value): value is JsonSchema => typeof value === "boolean" || isObject(value),
 );
 
-/** A schema as JSON, and the library's schema that it came from. */
 interface SchemaPair {
   readonly json: JsonSchema;
   readonly standard: StandardSchema | undefined;

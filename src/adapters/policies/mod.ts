@@ -161,7 +161,6 @@ export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): 
   });
 }
 
-/** Returns the verdict in a result set, or `undefined` if the rule is undefined. */
 function verdictIn(results: unknown): Verdict | undefined {
   if (!Array.isArray(results)) refuse("ask OPA", `it answered ${describe(results)}`);
   if (results.length === 0) return undefined;

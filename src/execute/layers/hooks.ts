@@ -123,7 +123,6 @@ function findProblem(answer: NonNullable<BeforeAnswer>): string | undefined {
     : undefined;
 }
 
-/** Fails the call if a hook failed or returned an invalid value, and reports it. */
 function failHook(
   call: Call,
   { name: given }: ToolHooks,
@@ -140,7 +139,6 @@ function failHook(
   return call.fail("denied", `${ran}${name} failed, so the ${what}`);
 }
 
-/** Checks the content of a hook's success like a tool's. */
 async function checkContent(call: Call, given: ToolSuccess): Promise<ToolResult> {
   return await toResult(call, given.content, given.blocks, given.truncated);
 }

@@ -71,7 +71,6 @@ const MAX_SENTENCES = 8;
 /** The length of a sentence in which "my" counts. */
 const MAX_CALLER_WORDS = 10;
 const MAX_FIELD_WORDS = 1_024;
-/** The size of the caches of stems and of guesses. */
 const MAX_CACHED = 4_096;
 /** The number of words that one unknown word may mean. */
 const MAX_GUESSES = 8;
@@ -311,7 +310,6 @@ function readTool(
   };
 }
 
-/** Returns a query in the terms of the visible tools. */
 function readQuery(text: string, vocabulary: Vocabulary, view: View): Query {
   const words = new Map<string, { typed: string; parts: number } & QueryWord>();
   const pairs: WordPair[] = [];

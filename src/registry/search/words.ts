@@ -118,7 +118,6 @@ export function closeWords(word: string, known: Iterable<string>): [string, numb
   return found.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 }
 
-/** Words that say nothing about a tool. */
 const STOP_WORDS =
   "a about all am an and any are as be by can could do does for from had has have how i if in into is it its like me my need of on or our please so some that the their them there these they this those to tool use via was we what when where which who will with would you your";
 
