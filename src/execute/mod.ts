@@ -14,7 +14,7 @@ export * from "./kernel_options.ts";
 export * from "./metrics.ts";
 export * from "./layers/concurrency_limit.ts";
 export * from "./layers/idempotency.ts";
-export * from "./layers/validators.ts";
+export * from "./layers/hooks.ts";
 export * from "./request.ts";
 export * from "./stream.ts";
 export * from "./failures.ts";

@@ -44,10 +44,8 @@ const MAX_KEYS = 64;
 const APPROVAL_KEY = "plue:approval";
 
 const KEY = /^[\w.-]{1,64}$/;
-/** The maximum number of repetitions of a question with invalid answers during the call. */
 const MAX_TRIES = 10;
 
-/** Ends a suspended call, for its layers and its tool. */
 class Suspended extends CallFailure {
   override readonly name = "AbortError";
 

@@ -72,7 +72,6 @@ const SEARCH = "search_tools";
 const DESCRIBE = "describe_tools";
 const CALL = "call_tool";
 
-/** The maximum number of tools in one search and in one description. */
 const MAX_TOOLS = 50;
 
 /** The maximum length of a query in characters: an index may send it to a provider. */

@@ -400,7 +400,6 @@ function told(issue: Issue, change: Change, names: ReadonlySet<string>): Issue {
   return { path: "", keyword, expected: "other arguments", message: why };
 }
 
-/** Returns the example with the view's arguments; none if the view cannot express it. */
 function shownExample(example: ToolExample, change: Change): readonly ToolExample[] {
   if (!isObject(example.input)) return [];
   const input: Record<string, unknown> = {};

@@ -154,7 +154,6 @@ export function checkSchema(
     }
   }
 
-  /** Counts a value that is not a schema, and all values in it. */
   function countData(value: unknown, depth: number): void {
     if (typeof value === "string") characters += value.length;
     count();

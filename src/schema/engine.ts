@@ -88,10 +88,7 @@ export interface Hardening {
   /** Returns the function that splits a schema, if that must be split before it is compiled. */
   splitterFor(form: NormalizedSchema): SchemaSplitter | undefined;
   /** Bounds the steps of a check; a value that takes more does not fit. */
-  boundSteps(
-    form: NormalizedSchema,
-    original?: () => NormalizedSchema,
-  ): (validator: SchemaValidator) => SchemaValidator;
+  boundSteps(form: NormalizedSchema): (validator: SchemaValidator) => SchemaValidator;
 }
 
 /** The compiled form of a pattern. */

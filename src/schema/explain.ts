@@ -66,11 +66,6 @@ export class SchemaInterpreter {
   #length = 0;
   #steps = 0;
 
-  /**
-   * @param form The schema, from `normalizeSchema`.
-   * @param testFormat The engine's own formats.
-   * @param hardening The protections that the engine compiled the schema with, if any.
-   */
   constructor(
     form: NormalizedSchema,
     testFormat: FormatTest,

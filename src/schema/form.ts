@@ -349,7 +349,6 @@ function typesOf(parts: readonly ObjectPart[]): readonly string[] | undefined {
   return types;
 }
 
-/** Returns the labels of choices. Texts that look like other values are quoted. */
 function labelled(values: readonly unknown[]): readonly Choice[] {
   const others = new Set(
     values.flatMap((value) => typeof value === "string" ? [] : [JSON.stringify(value)]),

@@ -54,11 +54,6 @@ export class CheckGenerator {
   #names: Map<object, string> = new Map();
   #variables = 0;
 
-  /**
-   * @param form The schema.
-   * @param testFormat The formats.
-   * @param compilePattern Compiles a pattern; by default the runtime's `RegExp`.
-   */
   constructor(
     form: NormalizedSchema,
     testFormat: FormatTest,

@@ -108,18 +108,15 @@ interface Members {
 /**
  * Bounds the steps of a check. A value that takes more steps does not fit.
  *
- * @param original Gives the schema once more, if `form` is changed later.
  * @returns Puts the bound before a validator.
  */
 export function boundSteps(
   form: NormalizedSchema,
-  original: () => NormalizedSchema = () => form,
 ): (validator: SchemaValidator) => SchemaValidator {
   const { total, costIn } = costsOf(form);
   const short = MAX_STEPS / total;
   let estimate: ((value: unknown) => boolean) | undefined;
-  const isBounded = (value: unknown): boolean =>
-    (estimate ??= estimator(original(), costIn))(value);
+  const isBounded = (value: unknown): boolean => (estimate ??= estimator(form, costIn))(value);
   return ({ check, issues }) => ({
     check(value, length = Infinity) {
       resetSteps();
@@ -177,7 +174,6 @@ function estimator(
   form: NormalizedSchema,
   costIn: (schema: JsonSchemaObject) => Cost,
 ): (value: unknown) => boolean {
-  /** The places of one value, by the schemas that look at them. */
   const places = new Map<string, Place>();
   const parts = new Map<unknown, Cost & { readonly id: number }>();
   // A split schema checks each part of a value once. Other schemas check it each time they are

@@ -8,7 +8,6 @@
 import { clip, type Issue, isWithinEdits } from "../tool/mod.ts";
 
 const MAX_LISTED = 10;
-/** Longer names are not compared letter by letter. */
 const MAX_COMPARED = 40;
 
 const MAX_WORDS = 300;

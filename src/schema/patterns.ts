@@ -228,7 +228,6 @@ interface Place {
   readonly turns: Map<number, Turn>;
 }
 
-/** A place in a context. */
 interface Turn {
   /** True if the pattern has matched. */
   readonly found: boolean;
@@ -341,7 +340,6 @@ function codeBefore(text: string, at: number): number | undefined {
   return pair > 0xffff ? pair : at > 0 ? text.charCodeAt(at - 1) : undefined;
 }
 
-/** The characters that a class, an escape or a letter matches. */
 interface CharacterSet {
   readonly pattern: RegExp;
   /** A bit for each ASCII character that is in it, and then one for all others, if any may be. */

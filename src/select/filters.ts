@@ -163,7 +163,6 @@ function composed(
   return named(withItems(name, checkFilters(name, filters)), keeps, filters);
 }
 
-/** Checks the parts of a composition, and returns their names. */
 function checkFilters(name: string, filters: readonly ToolFilter[]): readonly string[] {
   checkFunctions(`compose filters with ${name}`, filters, ARGUMENTS);
   return filters.map((filter) => shownName(filter.name));

@@ -27,19 +27,20 @@ import { atOnce } from "./hook.ts";
 import { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./id.ts";
 import { copyJson, type JsonSchema, type JsonSchemaObject } from "./json.ts";
 import { checkOverflow } from "./result.ts";
-import { isStandardSchema, type StandardSchema } from "./standard_schema.ts";
 import { describe } from "./text.ts";
-import type {
-  InferStandardInput,
-  InferStandardOutput,
-  SchemaInput,
-  Tool,
-  ToolDefinition,
-  ToolExample,
-  ToolExecution,
-  ToolIcon,
-  ToolReader,
-  ViewedTool,
+import {
+  type InferStandardInput,
+  type InferStandardOutput,
+  isStandardSchema,
+  type SchemaInput,
+  type StandardSchema,
+  type Tool,
+  type ToolDefinition,
+  type ToolExample,
+  type ToolExecution,
+  type ToolIcon,
+  type ToolReader,
+  type ViewedTool,
 } from "./tool.ts";
 import { checkCategory, checkRisk, deriveAnnotations, type ToolAnnotations } from "./traits.ts";
 
@@ -352,7 +353,6 @@ const FIELDS = {
   execute: checkFunction,
 } satisfies { readonly [Field in keyof ToolDefinition]-?: Check };
 
-/** Tools have more fields than definitions. */
 const TOOL_FIELDS = {
   ...FIELDS,
   id: anyValue,

@@ -60,7 +60,6 @@ interface Pin {
   readonly definition: JsonRecord;
 }
 
-/** The approved tools of one import, by id. */
 type Approved = Map<string, Pin>;
 
 interface Offer extends Pin {
@@ -130,7 +129,6 @@ class ToolPins implements ImportPins {
   readonly #options: CheckedOptions;
   /** The reports of each import's last check. */
   readonly #reported = new Map<string, ReadonlySet<string>>();
-  /** The work in progress: reads and writes run one after another. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(store: PinStore, options: CheckedOptions) {

@@ -332,7 +332,6 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): T
   return Object.freeze(Object.defineProperty(policy, "revision", { value: 0 }));
 }
 
-/** The ids of the policy sets that an engine has parsed, by text. */
 interface ParsedTexts {
   readonly ids: Map<string, string>;
   /** Another copy of plue may use the same engine, and must not replace policies of this one. */

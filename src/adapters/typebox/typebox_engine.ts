@@ -68,21 +68,19 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
       const normalize = () => normalizeSchema(schema, dialect, { formats: asserted });
       const form = normalize();
       const split = hardening?.splitterFor(form);
-      // Issues are about the whole schema, and splitting changes it.
-      let original = split === undefined ? form : undefined;
-      let walk: SchemaInterpreter | undefined;
-      const readOriginal = () => original ??= normalize();
+      let interpreter: SchemaInterpreter | undefined;
       const find = (value: unknown, maxSteps?: number): readonly Issue[] =>
-        (walk ??= new SchemaInterpreter(readOriginal(), Formats.Test, hardening))
+        (interpreter ??= new SchemaInterpreter(form, Formats.Test, hardening))
           .issues(value, maxSteps);
       const issues = (value: unknown): readonly Issue[] => {
         const found = find(value);
         return found.length > 0 ? found : [vagueIssue()];
       };
-      const bound = hardening?.boundSteps(form, readOriginal);
-      const check = codeGeneration ? compile(form, split, hardening) : undefined;
+      // A second copy, because issues are explained by the unchanged schema.
+      const copy = split === undefined ? form : normalize();
+      const check = codeGeneration ? compile(copy, split, hardening) : undefined;
       const validator = { check: check ?? ((value) => find(value, Infinity).length === 0), issues };
-      return bound?.(validator) ?? validator;
+      return hardening?.boundSteps(form)(validator) ?? validator;
     },
   });
 }

@@ -17,7 +17,7 @@ export {
   type ConcurrencyLimits,
 } from "./concurrency_limit.ts";
 export { emissions, failureNotice } from "./emissions.ts";
-export { type HookLayers, hooks } from "./hooks.ts";
+export { type CallValidator, type HookLayers, hooks, validators } from "./hooks.ts";
 export { hostContext } from "./host_context.ts";
 export { idempotency, type IdempotencyOptions } from "./idempotency.ts";
 export { metrics, type MetricsLayer } from "../metrics.ts";
@@ -26,4 +26,3 @@ export { repair, type RepairLayer } from "./repair.ts";
 export { telemetry } from "./telemetry.ts";
 export { truncation } from "./truncation.ts";
 export { transactions } from "./transactions.ts";
-export { type CallValidator, validators } from "./validators.ts";

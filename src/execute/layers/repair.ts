@@ -127,7 +127,6 @@ function isWritten(args: unknown): boolean {
   return typeof args === "string" ? !["", "null"].includes(args.trim()) : (args ?? null) !== null;
 }
 
-/** Returns the repairs, with texts of bounded length. */
 function readNotes(list: unknown): readonly ArgumentRepair[] {
   const notes = Array.isArray(list) && list.length > 0 ? list : [{}];
   return notes.slice(0, MAX_REPAIRS).map((note) => {

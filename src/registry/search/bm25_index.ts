@@ -68,11 +68,9 @@ const MIN_SCORE = 0.048;
 const MAX_QUERY = 8_192;
 const MAX_QUERY_WORDS = 512;
 const MAX_SENTENCES = 8;
-/** The length of a sentence in which "my" counts. */
 const MAX_CALLER_WORDS = 10;
 const MAX_FIELD_WORDS = 1_024;
 const MAX_CACHED = 4_096;
-/** The number of words that one unknown word may mean. */
 const MAX_GUESSES = 8;
 
 /** Words of the lexicon that are often written apart. */

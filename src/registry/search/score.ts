@@ -280,7 +280,6 @@ interface Follower {
   parts: number;
 }
 
-/** Returns the neighbours in a query, by the term of the first word. */
 function pairsByTerm({ pairs }: Query): ReadonlyMap<Term, readonly Follower[]> {
   const found = new Map<Term, Follower[]>();
   for (const [first, second, parts] of pairs) {

@@ -149,7 +149,6 @@ export function actionsOf(text: string, anywhere = false): number {
   return found;
 }
 
-/** The number of characters in which a verb is searched. */
 const MAX_ACTION_TEXT = 100;
 
 /** The lexicon, every word as its stem. */
@@ -189,7 +188,6 @@ export function lexicon(lines: readonly string[] = []): Lexicon {
   return made;
 }
 
-/** More words than a line of a lexicon has. */
 const MAX_LINE = 1_024;
 
 function stems(words: string): string[] {

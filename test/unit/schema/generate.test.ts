@@ -1,132 +1,96 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
+import fc from "fast-check";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
-import { hardened } from "../../../src/schema/mod.ts";
+import { checkSchema, checkWithoutEngine, hardened } from "../../../src/schema/mod.ts";
 import type { JsonSchema } from "../../../src/tool/mod.ts";
+import { aParametersSchema, aValueFor } from "../../support/arbitrary_schema.ts";
+import { cases } from "../../support/laws.ts";
+import data from "./explain.json" with { type: "json" };
 
-/** A sequence of numbers below `count` that a seed determines. */
-function randomFrom(seed: number): (count: number) => number {
-  return (count) => {
-    seed = Math.imul(seed, 1_664_525) + 1_013_904_223 >>> 0;
-    return Math.floor(seed / 2 ** 32 * count);
-  };
-}
+const ENGINES = {
+  compiled: typeboxEngine(),
+  interpreted: typeboxEngine({ codeGeneration: false }),
+  split: hardened(typeboxEngine()),
+};
 
-const NAMES = ["a", "b", "toString", "__proto__", "x\u2028y"];
-const SCALARS = [1, 2, 1.5, -3, "a", "ab", "", "😀😀", true, false, null, 0];
-const TYPES = ["string", "number", "integer", "object", "array", ["object", "array"], "null"];
-
-class Samples {
-  readonly #random: (count: number) => number;
-
-  constructor(seed: number) {
-    this.#random = randomFrom(seed);
-  }
-
-  #pick<T>(list: readonly T[]): T {
-    return list[this.#random(list.length)] as T;
-  }
-
-  #map(make: () => unknown): object {
-    const length = this.#random(3);
-    // As JSON.parse has it, `__proto__` is an own property.
-    const entries = Array.from(
-      { length },
-      () => `${JSON.stringify(this.#pick(NAMES))}:${JSON.stringify(make())}`,
-    );
-    return JSON.parse(`{${entries}}`);
-  }
-
-  value(depth: number): unknown {
-    const kind = this.#random(depth > 0 ? 6 : 2);
-    if (kind < 2) return this.#pick(SCALARS);
-    const make = () => this.value(depth - 1);
-    return kind < 4 ? Array.from({ length: this.#random(4) }, make) : this.#map(make);
-  }
-
-  schema(depth: number): JsonSchema {
-    if (depth === 0) {
-      return this.#pick<JsonSchema>([
-        true,
-        false,
-        { type: this.#pick(TYPES) },
-        {
-          $ref: "#/$defs/d",
-        },
-        { const: this.value(1) },
-        { enum: [this.value(1), 0] },
-      ]);
-    }
-    const part = () => this.schema(depth - 1);
-    const count = () => this.#random(3);
-    const keywords: readonly (() => object)[] = [
-      () => ({ type: this.#pick(TYPES) }),
-      () => ({ properties: this.#map(part) }),
-      () => ({ required: [this.#pick(NAMES)] }),
-      () => ({ additionalProperties: part() }),
-      () => ({ patternProperties: { [this.#pick(["^a", "(a|a)*b$"])]: part() } }),
-      () => ({ propertyNames: part() }),
-      () => ({ items: part() }),
-      () => ({ prefixItems: [part(), part()] }),
-      () => ({ contains: part(), minContains: count(), maxContains: 1 + count() }),
-      () => ({ uniqueItems: true, minItems: count() }),
-      () => ({ allOf: [part(), part()] }),
-      () => ({ anyOf: [part(), part()] }),
-      () => ({ oneOf: [part(), part()] }),
-      () => ({ not: part() }),
-      () => ({ if: part(), then: part(), else: part() }),
-      () => ({ unevaluatedProperties: part() }),
-      () => ({ unevaluatedItems: part() }),
-      () => ({ $ref: this.#pick(["#/$defs/d", "#/$defs/e"]) }),
-      () => ({ dependentSchemas: this.#map(part) }),
-      () => ({ dependentRequired: this.#map(() => [this.#pick(NAMES)]) }),
-      () => ({ minLength: count(), maxLength: count(), pattern: this.#pick(["^a", "(a+)+$"]) }),
-      () => ({ minimum: count() - 1, exclusiveMaximum: 2, multipleOf: 0.5 }),
-      () => ({ minProperties: count(), maxProperties: count() }),
-    ];
-    const chosen = Array.from({ length: 1 + count() }, () => this.#pick(keywords)());
-    return Object.assign({}, ...chosen);
+function isValid(schema: object): boolean {
+  try {
+    checkSchema(schema as never);
+    return true;
+  } catch {
+    return false;
   }
 }
 
 describe("CheckGenerator", () => {
-  const engines = {
-    compiled: typeboxEngine(),
-    interpreted: typeboxEngine({ codeGeneration: false }),
-    split: hardened(typeboxEngine()),
-  };
+  it("gives the verdicts of the interpreter, for any schema and value", () => {
+    const pair = aParametersSchema().filter(isValid)
+      .chain((schema) => fc.tuple(fc.constant(schema), fc.array(aValueFor(schema))));
+    fc.assert(
+      fc.property(pair, ([schema, values]) => {
+        const [first, ...others] = Object.values(ENGINES).map((engine) => {
+          const { check } = engine.compile(schema);
+          return values.map((value) => check(value));
+        });
+        for (const other of others) assertEquals(other, first);
+      }),
+      cases(500),
+    );
+  });
 
-  for (let seed = 0; seed < 100; seed++) {
-    it(`gives the verdicts of the interpreter, by the random schemas of seed ${seed}`, () => {
-      const samples = new Samples(seed);
-      const $defs = { d: samples.schema(2), e: samples.schema(1) };
-      const schema = { ...samples.schema(3) as object, $defs };
-      try {
-        engines.compiled.admit(schema);
-      } catch {
-        // References in a circle.
-        return;
+  it("keeps the keys that parts of a split schema have looked at", () => {
+    // Each level of a value would be checked twice, so the schema is split.
+    const one = { $ref: "#/$defs/d" };
+    const d = { type: "object", additionalProperties: { allOf: [one, one] } };
+    const part = { contains: { type: "integer" }, unevaluatedItems: one };
+    for (const engine of Object.values(ENGINES)) {
+      const { check } = engine.compile({ additionalProperties: part, $defs: { d } });
+      assertEquals([check({ a: [1, {}] }), check({ a: [1, true] })], [true, false]);
+    }
+  });
+});
+
+describe("checkWithoutEngine()", () => {
+  const rows: readonly [
+    schema: JsonSchema,
+    fits: readonly unknown[],
+    misfits: readonly unknown[],
+  ][] = data.rows as never;
+
+  for (const [schema, fits, misfits] of rows) {
+    it(`judges ${JSON.stringify(schema).slice(0, 70)} as the engine does`, () => {
+      const validator = typeof schema === "boolean"
+        ? { check: () => schema }
+        : ENGINES.compiled.compile(schema, "definitions" in schema ? "draft-07" : "2020-12");
+      for (const value of fits) {
+        assert(checkWithoutEngine(schema)(value), JSON.stringify(value));
+        assert(validator.check(value), JSON.stringify(value));
       }
-      const checks = Object.values(engines).map((engine) => engine.compile(schema).check);
-      for (let count = 0; count < 20; count++) {
-        const value = samples.value(3);
-        const verdicts = checks.map((check) => check(value));
-        assertEquals(verdicts, verdicts.map(() => verdicts[0]), JSON.stringify([schema, value]));
+      for (const value of misfits) {
+        assert(!checkWithoutEngine(schema)(value), JSON.stringify(value));
+        assert(!validator.check(value), JSON.stringify(value));
       }
     });
   }
 
-  it("keeps the keys that parts of a split schema have looked at", () => {
-    // Each level of a value would be checked twice, so the schema is split.
-    const d = {
-      type: "object",
-      additionalProperties: { allOf: [{ $ref: "#/$defs/d" }, { $ref: "#/$defs/d" }] },
-    };
-    const part = { contains: { type: "integer" }, unevaluatedItems: { $ref: "#/$defs/d" } };
-    const schema = { additionalProperties: part, $defs: { d } };
-    for (const engine of Object.values(engines)) {
-      const { check } = engine.compile(schema);
-      assertEquals([check({ a: [1, {}] }), check({ a: [1, true] })], [true, false]);
+  it("judges every keyword but formats", () => {
+    assert(checkWithoutEngine({ format: "date" })("b"));
+    for (const schema of [{ pattern: "^a" }, { not: {} }, { if: {}, then: false }]) {
+      assert(!checkWithoutEngine(schema)("b"), JSON.stringify(schema));
     }
+    const patterns = { patternProperties: { a: { type: "string" } }, additionalProperties: false };
+    assert(checkWithoutEngine(patterns)({ a: "b" }));
+    assert(!checkWithoutEngine(patterns)({ a: 1 }));
+  });
+
+  it("ends with a no where a schema makes the check long", () => {
+    const doubling: Record<string, JsonSchema> = { d40: { type: "string" } };
+    for (let level = 0; level < 40; level++) {
+      const next = { $ref: `#/$defs/d${level + 1}` };
+      doubling[`d${level}`] = { allOf: [next, next] };
+    }
+    assert(!checkWithoutEngine({ $ref: "#/$defs/d0", $defs: doubling })("x"));
+    assert(!checkWithoutEngine({ $ref: "#" })("x"));
   });
 });
