@@ -7,7 +7,7 @@
 
 import { CallView } from "./context.ts";
 import { CallFailure, InputUnavailable } from "./failures.ts";
-import { fingerprintOf } from "./layers/idempotency.ts";
+import { fingerprintOf } from "./idempotency.ts";
 import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
 import type { Call } from "./layer.ts";
 import {

@@ -40,14 +40,16 @@ import type { Layer, Outcome } from "./layer.ts";
 import { approval } from "./layers/approval.ts";
 import { concurrencyLimit, type ConcurrencyLimits } from "./layers/concurrency_limit.ts";
 import { emissions, failureNotice } from "./layers/emissions.ts";
-import { type CallValidator, hooks, validators } from "./layers/hooks.ts";
+import { hooks } from "./layers/hooks.ts";
 import { hostContext } from "./layers/host_context.ts";
-import { idempotency, type IdempotencyOptions } from "./layers/idempotency.ts";
+import type { IdempotencyOptions } from "./idempotency.ts";
+import { idempotency } from "./layers/idempotency.ts";
 import { questions, type QuestionsLayer } from "./layers/questions.ts";
 import { repair } from "./layers/repair.ts";
 import { telemetry } from "./layers/telemetry.ts";
 import { truncation } from "./layers/truncation.ts";
 import { transactions } from "./layers/transactions.ts";
+import { type CallValidator, validators } from "./layers/validators.ts";
 import { type DispatcherMetrics, metrics, type MetricsLayer } from "./metrics.ts";
 import type {
   Approver,

@@ -404,7 +404,6 @@ function deferred(tool: Tool): Tool {
   return hintsOf(tool).deferLoading === undefined ? variantOf(tool, { deferLoading: true }) : tool;
 }
 
-/** Returns the search tool for targets that load its results. */
 function loadingSearch(tool: Tool): Tool {
   return variantOf(tool, { toolSearch: true }, {
     description: "Finds tools by what they do, and loads them, to be called then. Tools that are " +

@@ -395,7 +395,6 @@ function formsOf(
   return forms.length === 0 ? message : forms;
 }
 
-/** The variants of each tool, which all targets share. */
 const variants = new WeakMap<Tool, Map<ToolDetail, Tool>>();
 
 /** Returns the tool in less detail, for export only. */

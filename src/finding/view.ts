@@ -366,8 +366,6 @@ function led(args: Args, { bind, defaults, rename }: Change): Args {
 
 /**
  * Returns the issue in terms of the view. Issues of bound arguments are hidden from the caller.
- *
- * @param names The arguments of the tool.
  */
 function told(issue: Issue, change: Change, names: ReadonlySet<string>): Issue {
   if (!changesNames(change)) return issue;

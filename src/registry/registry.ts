@@ -436,7 +436,6 @@ export class Registry implements ToolHost {
     return this.#sorted;
   }
 
-  /** Disposes of a removed tool, when its calls have ended. */
   #retire(entry: RegisteredTool): void {
     const { id, dispose } = entry.tool;
     if (dispose === undefined) return;

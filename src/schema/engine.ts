@@ -115,7 +115,6 @@ export interface SchemaPart {
 /**
  * Splits a schema, in place, so that no part of a value is checked twice by the same part.
  *
- * @param form The schema: a copy that nothing else uses.
  * @param mark Makes the keyword that replaces a part: it must call `check`.
  */
 export type SchemaSplitter = (
@@ -189,7 +188,6 @@ export function admitSchema(
 /**
  * The validator of `schema`, compiled by `engine` on the first call.
  *
- * @param schema A schema that the engine has admitted.
  * @throws {SyntaxError} If the engine cannot compile it.
  */
 export function compileOnce(

@@ -80,7 +80,6 @@ export interface Notes {
 
 /** The maximum depth of references and `allOf`, because a schema may be recursive. */
 const MAX_PARTS = 64;
-/** The maximum depth of the initial value of an added item. */
 const MAX_DEPTH = 6;
 
 /** Converts one schema to a form. */

@@ -66,8 +66,6 @@ export function hardened(engine: SchemaEngine): SchemaEngine {
 /**
  * Has the schemas of a tool compiled by hardened engines only, whatever registry it is in: for
  * tools that come from outside.
- *
- * @returns The tool.
  */
 export function hardenTool(tool: Tool): Tool {
   const { parameters, returns, config, context } = tool;
@@ -107,8 +105,6 @@ interface Members {
 
 /**
  * Bounds the steps of a check. A value that takes more steps does not fit.
- *
- * @returns Puts the bound before a validator.
  */
 export function boundSteps(
   form: NormalizedSchema,

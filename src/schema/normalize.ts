@@ -213,7 +213,6 @@ export const BESIDE_REF: ReadonlySet<string> = new Set(
  * and the text of its `$ref`, stay unchanged. Keywords that its draft ignores are omitted: keywords
  * of later drafts, and until draft-07 all next to a `$ref`.
  *
- * @param renamed Called with each keyword that had another name.
  * @param kept A keyword that stays, even next to a `$ref`.
  * @returns The rewritten schema, or the same object if there is nothing to change.
  */

@@ -236,7 +236,6 @@ interface Turn {
   readonly places: Map<number, Place>;
 }
 
-/** A search that begins at every position of a text. */
 class Search {
   readonly #start: State;
   readonly #backwards: boolean;
@@ -349,7 +348,6 @@ interface CharacterSet {
 const BEYOND = 128;
 /** Letters, escapes and classes that match ASCII characters only. */
 const ASCII_ONLY = /^(?:\[(?!\^)(?:\\[dwtnrfv\W]|[^\\\u0080-\u{10ffff}])*\]|\\[dwtnrfv\W]|[^.])$/u;
-/** Tools have the same few classes in their patterns. */
 const COMMON = new Map<string, CharacterSet>();
 
 function characterSet(source: string): CharacterSet {
@@ -373,7 +371,6 @@ function has({ pattern, bits }: CharacterSet, code: number): boolean {
   return isIn && (code < BEYOND || pattern.test(String.fromCodePoint(code)));
 }
 
-/** The states of an automaton before the next character. */
 interface Ways {
   /** The states that take it: each character at most one of them. */
   readonly takers: readonly State[];

@@ -147,7 +147,6 @@ export function resolveAnywhere(index: ReferenceIndex, ref: string): ReferenceTa
 /**
  * Makes the function that returns how many schemas a schema unfolds to, itself included.
  *
- * @param next The schemas that it refers to.
  * @param circle The size of a schema that refers back to itself.
  * @param maxChain The length from which on the size of a chain of schemas is Infinity.
  */

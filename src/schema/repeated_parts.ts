@@ -112,8 +112,6 @@ function targetOf({ $ref: ref }: JsonSchemaObject, { targets }: NormalizedSchema
 
 /**
  * Whether a schema checks a part of a value more than once at each level, however deep it is.
- *
- * @param referencesOf Returns the targets of a schema's references.
  */
 export function checksRepeatedly(
   root: JsonSchema,

@@ -16,9 +16,7 @@ import {
 } from "../tool/mod.ts";
 import { MAX_ISSUES } from "./engine.ts";
 
-/** The maximum length of a library's message, in characters. */
 const MAX_MESSAGE = 200;
-/** The maximum depth of a path. */
 const MAX_STEPS = 64;
 
 /** The outcome of a Standard Schema: the value that it returned, or issues. */

@@ -55,7 +55,6 @@ export function listOf<Item>(check: Check<Item>): Check<readonly Item[]> {
   };
 }
 
-/** The check of a list or a set of names: sorted, each once. */
 function namesOf(check: Check<string>): Check<readonly string[]> {
   const checkList = listOf(check);
   return (action, value, place) => {

@@ -24,7 +24,6 @@ export interface NameRule {
 /** OpenAI's rule for function names, `^[a-zA-Z0-9_-]{1,64}$`, which many others share. */
 export const OPENAI_NAME_RULE: NameRule = { also: "-", max: 64, separator: "__" };
 
-/** The length of a hash suffix, including its `_`. */
 const SUFFIX = 9;
 
 function beginsLegally(name: string, rule: NameRule): boolean {

@@ -9,7 +9,7 @@ const GENERATED = /built_page|\.generated\./;
 /** The limits of each folder. They fall when the code shrinks, and never rise. */
 const LIMITS = [
   { folder: "src", lines: 71_340, files: 297, aim: 60_000 },
-  { folder: "test", lines: 74_288, files: 409, aim: 60_000 },
+  { folder: "test", lines: 74_285, files: 409, aim: 60_000 },
   { folder: "ffi", lines: 18_690, files: 96, aim: 15_000 },
   { folder: "examples", lines: 4_210, files: 40, aim: 6_000 },
   { folder: "scripts", lines: 2_630, files: 28, aim: 2_000 },

@@ -251,7 +251,6 @@ function nameByPattern(form: NormalizedSchema): NormalizedSchema {
   }
 }
 
-/** A compiled schema; after a check, what Ajv found wrong. */
 type Validate = ((value: unknown) => boolean) & Pick<ValidateFunction, "errors">;
 
 function compileWhole(ajv: Ajv2020, { schema }: NormalizedSchema): Validate {

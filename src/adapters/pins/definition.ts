@@ -37,7 +37,6 @@ export function definitionOf(tool: Tool): JsonRecord {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-/** The keywords whose lists are sets. */
 const SETS = ["required", "enum", "type", "anyOf", "oneOf", "allOf", "examples"] as const;
 
 function inOrder(schema: JsonSchema): JsonSchema {

@@ -17,12 +17,14 @@ export {
   type ConcurrencyLimits,
 } from "./concurrency_limit.ts";
 export { emissions, failureNotice } from "./emissions.ts";
-export { type CallValidator, type HookLayers, hooks, validators } from "./hooks.ts";
+export { type HookLayers, hooks } from "./hooks.ts";
 export { hostContext } from "./host_context.ts";
-export { idempotency, type IdempotencyOptions } from "./idempotency.ts";
+export { idempotency } from "./idempotency.ts";
+export type { IdempotencyOptions } from "../idempotency.ts";
 export { metrics, type MetricsLayer } from "../metrics.ts";
 export { type QuestionOptions, questions, type QuestionsLayer } from "./questions.ts";
 export { repair, type RepairLayer } from "./repair.ts";
 export { telemetry } from "./telemetry.ts";
 export { truncation } from "./truncation.ts";
 export { transactions } from "./transactions.ts";
+export { type CallValidator, validators } from "./validators.ts";

@@ -360,7 +360,6 @@ function readQuery(text: string, vocabulary: Vocabulary, view: View): Query {
   };
 }
 
-/** Returns what a word may mean, in terms of the visible tools. */
 function understand(
   word: string,
   vocabulary: Vocabulary,

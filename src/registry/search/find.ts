@@ -126,9 +126,7 @@ export function providedIndex(source: ToolSource): ToolIndex<ToolAnswer> | undef
 /**
  * The available tools of a toolset that fit a query, best first.
  *
- * @param otherwise The limit where the options have none.
  * @param indexOf Gives an index that holds the toolset's tools, and perhaps others.
- * @returns A promise only if the index returns one.
  */
 export function findTools(
   toolset: Toolset,

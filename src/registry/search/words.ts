@@ -96,8 +96,6 @@ export function stem(word: string): string {
  * The words among `known` that begin with `word`, or are one typing error away from it (two from
  * eight letters on, none below four), with their likeness, 0 to 1; the likeliest come first. Nothing
  * is guessed for words with digits, nor for one or two Latin letters.
- *
- * @param known Words with the same first letter.
  */
 export function closeWords(word: string, known: Iterable<string>): [string, number][] {
   if (/\p{N}|^[a-z]{1,2}$/u.test(word)) return [];

@@ -1,7 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import { ToolResult } from "../../../mod.ts";
-import { fingerprintOf } from "../../../src/execute/layers/idempotency.ts";
+import { fingerprintOf } from "../../../src/execute/idempotency.ts";
 import { deferred, fixture, messageOf, outcome, until } from "./support.ts";
 
 /** A tool that counts its runs. */

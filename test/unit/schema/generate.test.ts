@@ -52,11 +52,8 @@ describe("CheckGenerator", () => {
 });
 
 describe("checkWithoutEngine()", () => {
-  const rows: readonly [
-    schema: JsonSchema,
-    fits: readonly unknown[],
-    misfits: readonly unknown[],
-  ][] = data.rows as never;
+  const rows: readonly (readonly [JsonSchema, fits: unknown[], misfits: unknown[]])[] = data
+    .rows as never;
 
   for (const [schema, fits, misfits] of rows) {
     it(`judges ${JSON.stringify(schema).slice(0, 70)} as the engine does`, () => {
